@@ -2,7 +2,6 @@
 // used at all. No I/O: randomness comes in.
 
 import type { Random } from '../../common/random.js';
-import { Transition } from './host-health.js';
 
 /** In milliseconds. */
 export interface CheckIntervals {
@@ -30,7 +29,8 @@ export interface IntervalBounds {
 /** What the last check was like. */
 export interface LastCheck {
   readonly hasPassed: boolean;
-  readonly transition: Transition;
+  /** It counts towards a threshold that is not reached. */
+  readonly isAtEdge: boolean;
   readonly hasTraffic: boolean;
 }
 
@@ -52,8 +52,7 @@ export function firstCheckMs({ initialJitter }: CheckIntervals, bounds: Interval
   return initialJitter === 0 ? 0 : within(randomBelow(initialJitter, random), bounds);
 }
 
-function baseInterval(intervals: CheckIntervals, { hasPassed, hasTraffic, transition }: LastCheck): number {
-  const isAtEdge = transition === Transition.Pending;
+function baseInterval(intervals: CheckIntervals, { hasPassed, hasTraffic, isAtEdge }: LastCheck): number {
   if (!hasTraffic) return hasPassed && !isAtEdge ? intervals.noTrafficHealthy : intervals.noTraffic;
   if (hasPassed) return isAtEdge ? intervals.healthyEdge : intervals.interval;
   return isAtEdge ? intervals.unhealthyEdge : intervals.unhealthy;

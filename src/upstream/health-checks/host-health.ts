@@ -23,15 +23,6 @@ export function hasPassed(outcome: Outcome): boolean {
   return outcome === Outcome.Passed || outcome === Outcome.Degraded;
 }
 
-/** What an outcome has changed. */
-export const enum Transition {
-  None = 0,
-  /** It counts towards a threshold that is not reached. */
-  Pending = 1,
-  /** The host's flags are others. */
-  Changed = 2,
-}
-
 export interface Thresholds {
   /** Failures in a row that make a host unhealthy, and passed checks in a row that make it healthy. */
   readonly unhealthy: number;
@@ -73,47 +64,44 @@ export class HostHealth {
     return this.#isFirst;
   }
 
-  take(outcome: Outcome): Transition {
-    const before = this.#flags;
-    const isPending = hasPassed(outcome) ? this.#pass(outcome === Outcome.Degraded) : this.#fail(outcome);
+  /** Returns whether it counts towards a threshold that is not reached: more like it are needed. */
+  take(outcome: Outcome): boolean {
+    const isAtEdge = hasPassed(outcome) ? this.#pass(outcome === Outcome.Degraded) : this.#fail(outcome);
     this.#clear(HealthFlag.PendingActiveHealthCheck);
     this.#isFirst = false;
-    if (((before ^ this.#flags) & ~HealthFlag.ActiveHealthCheckTimeout) !== 0) return Transition.Changed;
-    return isPending ? Transition.Pending : Transition.None;
+    return isAtEdge;
   }
 
-  /** Returns whether more of them are needed. The first check decides by itself, so that a start need not wait for more. */
+  /** The first check decides by itself, so that a start need not wait for more. */
   #pass(isDegraded: boolean): boolean {
     this.#failed = 0;
-    let isPending = false;
+    let isAtEdge = false;
     if (!this.isHealthy) {
       if (this.#isFirst || ++this.#passed >= this.#thresholds.healthy) {
-        this.#passed = 0;
         this.#clear(
           HealthFlag.FailedActiveHealthCheck |
             HealthFlag.ExcludedViaImmediateFail |
             HealthFlag.ActiveHealthCheckTimeout,
         );
-      } else isPending = true;
+      } else isAtEdge = true;
     }
     if (isDegraded) this.#flags |= HealthFlag.DegradedActiveHealthCheck;
     else this.#clear(HealthFlag.DegradedActiveHealthCheck);
-    return isPending;
+    return isAtEdge;
   }
 
   #fail(outcome: Outcome): boolean {
     this.#passed = 0;
-    let isPending = false;
+    let isAtEdge = false;
     if (this.isHealthy) {
       if (!countsTowardsThreshold(outcome) || ++this.#failed >= this.#thresholds.unhealthy) {
-        this.#failed = 0;
         this.#flags |= HealthFlag.FailedActiveHealthCheck;
-      } else isPending = true;
+      } else isAtEdge = true;
     }
     if (outcome === Outcome.FailedInTraffic) this.#flags |= HealthFlag.ExcludedViaImmediateFail;
     if (outcome === Outcome.Timeout && !this.isHealthy) this.#flags |= HealthFlag.ActiveHealthCheckTimeout;
     else this.#clear(HealthFlag.ActiveHealthCheckTimeout);
-    return isPending;
+    return isAtEdge;
   }
 
   #has(flag: number): boolean {

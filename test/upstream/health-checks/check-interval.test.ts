@@ -6,7 +6,6 @@ import {
   type LastCheck,
   nextCheckMs,
 } from '../../../src/upstream/health-checks/check-interval.js';
-import { Transition } from '../../../src/upstream/health-checks/host-health.js';
 
 const INTERVALS: CheckIntervals = {
   interval: 1000,
@@ -27,23 +26,21 @@ function next(
   bounds = UNBOUND,
   random = new Random(1),
 ) {
-  const check = { hasPassed: true, hasTraffic: true, transition: Transition.None, ...last };
+  const check = { hasPassed: true, hasTraffic: true, isAtEdge: false, ...last };
   return nextCheckMs({ ...INTERVALS, ...changes }, check, bounds, random);
 }
 
 t.test('the interval is that of the last check and of what it has begun to change', async (t) => {
   t.equal(next({}), 1000);
-  t.equal(next({ transition: Transition.Changed }), 1000);
-  t.equal(next({ transition: Transition.Pending }), 400);
+  t.equal(next({ isAtEdge: true }), 400);
   t.equal(next({ hasPassed: false }), 2000);
-  t.equal(next({ hasPassed: false, transition: Transition.Changed }), 2000);
-  t.equal(next({ hasPassed: false, transition: Transition.Pending }), 300);
+  t.equal(next({ hasPassed: false, isAtEdge: true }), 300);
 });
 
 t.test('without traffic hosts are checked seldom, whatever they are like', async (t) => {
   const last = { hasTraffic: false };
   t.equal(next(last), 90_000);
-  t.equal(next({ ...last, transition: Transition.Pending }), 60_000);
+  t.equal(next({ ...last, isAtEdge: true }), 60_000);
   t.equal(next({ ...last, hasPassed: false }), 60_000);
 });
 

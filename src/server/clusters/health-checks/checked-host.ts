@@ -7,7 +7,7 @@ import { getLogger } from '../../../log/logger.js';
 import { checkAddress } from '../../../upstream/health-checks/check-target.js';
 import type { Checker, OnChecked } from '../../../upstream/health-checks/checker.js';
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
-import { HostHealth, hasPassed, Outcome, Transition } from '../../../upstream/health-checks/host-health.js';
+import { HostHealth, hasPassed, Outcome } from '../../../upstream/health-checks/host-health.js';
 import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import { isSameAddress, keyOf } from '../../../upstream/hosts/host-directory.js';
@@ -23,7 +23,8 @@ export interface HostChecks {
   soon(begin: () => void): void;
   checker(endpoint: ResolvedEndpoint, onChecked: OnChecked): Checker;
   firstCheckMs(): number;
-  nextCheckMs(hasPassed: boolean, transition: Transition): number;
+  /** `isAtEdge`: the last check counts towards a threshold that is not reached. */
+  nextCheckMs(hasPassed: boolean, isAtEdge: boolean): number;
   countAttempt(): void;
   /** There is an outcome, which has changed its flags so. */
   checked(host: CheckedHost, outcome: Outcome, before: number, after: number): void;
@@ -135,21 +136,21 @@ export class CheckedHost {
   #checked(outcome: Outcome, reason: string): void {
     if (this.#state !== State.Checking) return;
     this.#state = State.Waiting;
-    let transition: Transition = Transition.None;
+    let isAtEdge = false;
     try {
-      transition = this.#take(outcome, reason);
+      isAtEdge = this.#take(outcome, reason);
     } finally {
-      const delayMs = this.#checks.nextCheckMs(hasPassed(outcome), transition);
+      const delayMs = this.#checks.nextCheckMs(hasPassed(outcome), isAtEdge);
       if (this.#state === State.Waiting) this.#checks.timers.reschedule(this.#timer, delayMs);
     }
   }
 
-  #take(outcome: Outcome, reason: string): Transition {
+  #take(outcome: Outcome, reason: string): boolean {
     const { flags, isFirst, isHealthy } = this.#health;
-    const transition = this.#health.take(outcome);
+    const isAtEdge = this.#health.take(outcome);
     this.#log(outcome, reason, isFirst, isHealthy);
     this.#checks.checked(this, outcome, flags, this.#health.flags);
-    return transition;
+    return isAtEdge;
   }
 
   #log(outcome: Outcome, reason: string, wasNew: boolean, wasHealthy: boolean): void {

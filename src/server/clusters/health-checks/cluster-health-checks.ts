@@ -9,7 +9,7 @@ import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import { firstCheckMs, type IntervalBounds, nextCheckMs } from '../../../upstream/health-checks/check-interval.js';
 import type { Checker, OnChecked } from '../../../upstream/health-checks/checker.js';
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
-import { CHECKED_FLAGS, hasPassed, Outcome, type Transition } from '../../../upstream/health-checks/host-health.js';
+import { CHECKED_FLAGS, hasPassed, Outcome } from '../../../upstream/health-checks/host-health.js';
 import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import { keyOf } from '../../../upstream/hosts/host-directory.js';
@@ -146,8 +146,8 @@ export class ClusterHealthChecks implements HostChecks {
     return firstCheckMs(this.spec.intervals, this.#bounds, this.#thread.random);
   }
 
-  nextCheckMs(hasPassed: boolean, transition: Transition): number {
-    const last = { hasPassed, transition, hasTraffic: this.#cluster.hasTraffic() };
+  nextCheckMs(hasPassed: boolean, isAtEdge: boolean): number {
+    const last = { hasPassed, isAtEdge, hasTraffic: this.#cluster.hasTraffic() };
     return nextCheckMs(this.spec.intervals, last, this.#bounds, this.#thread.random);
   }
 
