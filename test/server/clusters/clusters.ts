@@ -94,6 +94,11 @@ export class Clusters {
     return this.store.value(name);
   }
 
+  /** Whether something is to happen later. */
+  get hasTimers(): boolean {
+    return this.#wheel.nextWakeMs() !== Number.POSITIVE_INFINITY;
+  }
+
   advance(ms: number): void {
     this.#nowMs += ms;
     this.#wheel.advance(this.#nowMs);

@@ -1,8 +1,10 @@
 import t from 'tap';
 import type { Cluster } from '../../../src/config/generated/api.js';
 import { valueOfText } from '../../../src/runtime/value.js';
+import { ClusterStats } from '../../../src/stats/layouts/cluster.js';
 import { Outcome } from '../../../src/upstream/health-checks/host-health.js';
 import { healthFlagsText } from '../../../src/upstream/hosts/health-flags.js';
+import { OutlierKind } from '../../../src/upstream/outliers/outlier-kind.js';
 import { assignment, Clusters, edsCluster, resource, staticCluster } from './clusters.js';
 
 const CHECK = {
@@ -82,6 +84,44 @@ t.test('hosts are checked again and again, and workers are told what has changed
   t.same(counts(clusters, 'healthy'), [1]);
 });
 
+t.test('the gauges follow what checks find', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
+  for (const [outcome, healthy, degraded] of [
+    [Outcome.Degraded, 1, 1],
+    [Outcome.Passed, 1, 0],
+    [Outcome.Degraded, 1, 1],
+    [Outcome.Failed, 0, 1],
+    [Outcome.Degraded, 0, 1],
+    [Outcome.Degraded, 1, 1],
+  ] as const) {
+    clusters.checks.end(A, outcome);
+    t.same(counts(clusters, 'healthy', 'degraded'), [healthy, degraded]);
+    clusters.advance(10_000);
+  }
+  clusters.set.setStatic([staticCluster('a', ['10.0.0.1'])]);
+  t.same(counts(clusters, 'healthy', 'degraded'), [0, 0]);
+});
+
+t.test('hosts of a cluster that has had no connection are checked at an interval of their own', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
+  const stats = clusters.store.scope(clusters.set.byName.get('a')!.snapshot().scope);
+  /** How many seconds after a check the next one begins. */
+  const seconds = () => {
+    clusters.checks.end(A, Outcome.Passed);
+    for (let waited = 0; ; waited++) {
+      if (clusters.checks.pending.length > 0) return waited;
+      clusters.advance(1000);
+    }
+  };
+  t.equal(seconds(), 10);
+  stats.increment(ClusterStats.at.upstream_cx_total);
+  t.equal(seconds(), 5);
+  clusters.store.resetCounters();
+  t.equal(seconds(), 5, 'it has had one before its counters were reset');
+});
+
 t.test('a host that discovery removes stays while it passes its checks', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', CHECKED)]);
@@ -95,6 +135,8 @@ t.test('a host that discovery removes stays while it passes its checks', async (
   clusters.advance(10_000);
   clusters.checks.end(B, Outcome.Failed);
   t.same(health(clusters), { [A]: 'healthy' });
+  clusters.advance(60_000);
+  t.same(clusters.checks.pending, [A], 'it is checked no more');
   eds(clusters, ['10.0.0.1', '10.0.0.2']);
   t.same(health(clusters), { [A]: 'healthy', [B]: '/failed_active_hc' }, 'it begins anew');
   eds(clusters, ['10.0.0.1']);
@@ -105,9 +147,16 @@ t.test('a host that discovery removes stays while it passes its checks', async (
 t.test('a host that discovery has called unhealthy, or whose health is to be ignored, goes at once', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', CHECKED), edsCluster('b', { ...CHECKED, ignore_health_on_host_removal: true })]);
-  const unhealthy = resource(assignment('a', ['10.0.0.1'], { health: 'UNHEALTHY' }));
-  clusters.sources.to('a').deliver({ resources: [unhealthy] });
+  const call = (health: 'UNHEALTHY' | 'DRAINING') =>
+    clusters.sources.to('a').deliver({ resources: [resource(assignment('a', ['10.0.0.1'], { health }))] });
+  call('DRAINING');
   clusters.checks.end(A, Outcome.Passed);
+  t.same(health(clusters), { [A]: '/eds_status_draining' });
+  eds(clusters, []);
+  t.same(health(clusters), {});
+  call('UNHEALTHY');
+  clusters.checks.end(A, Outcome.Passed);
+  await clusters.turn();
   clusters.sources.to('b').deliver({ resources: [resource(assignment('b', ['10.0.0.2']))] });
   clusters.checks.end(B, Outcome.Passed);
   t.same([health(clusters), health(clusters, 'b')], [{ [A]: '/failed_eds_health' }, { [B]: 'healthy' }]);
@@ -144,6 +193,26 @@ t.test('an endpoint may be checked elsewhere, or not at all', async (t) => {
   t.same(health(clusters), { [A]: 'healthy', [B]: 'healthy', '10.0.0.3:80': 'healthy' });
 });
 
+t.test('an endpoint that is not to be checked any more is healthy, and may be checked again', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a', CHECKED)]);
+  const check = (disable_active_health_check: boolean) => {
+    const address = { socket_address: { address: '10.0.0.1', port_value: 80 } };
+    const endpoint = { address, health_check_config: { disable_active_health_check } };
+    const message = { cluster_name: 'a', endpoints: [{ lb_endpoints: [{ endpoint }] }] };
+    clusters.sources.to('a').deliver({ resources: [resource(message)] });
+  };
+  check(false);
+  clusters.checks.end(A, Outcome.Passed);
+  check(true);
+  clusters.advance(60_000);
+  t.same([health(clusters), clusters.checks.pending, counts(clusters, 'healthy')], [{ [A]: 'healthy' }, [], [0]]);
+  check(false);
+  t.same([health(clusters), clusters.checks.pending], [{ [A]: '/failed_active_hc' }, [A]]);
+  check(true);
+  t.same(health(clusters), { [A]: 'healthy' }, 'what checks have found is forgotten');
+});
+
 t.test('an endpoint that is checked elsewhere from now on begins anew; by another name it does not', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', CHECKED)]);
@@ -156,10 +225,18 @@ t.test('an endpoint that is checked elsewhere from now on begins anew; by anothe
   clusters.checks.end('10.0.0.1:81', Outcome.Passed);
   check({ port_value: 81, hostname: 'other' });
   t.same([health(clusters), clusters.checks.pending], [{ [A]: 'healthy' }, []]);
+  clusters.advance(10_000);
+  t.equal(clusters.checks.hostnameOf('10.0.0.1:81'), 'other', 'its next check has that name');
+  check({ port_value: 81, hostname: 'third' });
+  t.equal(clusters.checks.hostnameOf('10.0.0.1:81'), 'third', 'and one that is under way begins again');
+  clusters.checks.end('10.0.0.1:81', Outcome.Passed);
+  t.same(counts(clusters, 'attempt', 'success', 'failure'), [3, 2, 0]);
   check({ port_value: 82 });
   t.same([health(clusters), clusters.checks.pending], [{ [A]: '/failed_active_hc' }, ['10.0.0.1:82']]);
   check({ port_value: 83 });
   t.same(clusters.checks.pending, ['10.0.0.1:83'], 'the check that was under way is given up');
+  clusters.advance(60_000);
+  t.same(counts(clusters, 'attempt', 'failure'), [5, 0], 'none begins beside it');
   t.same(counts(clusters, 'healthy'), [0]);
   clusters.checks.end('10.0.0.1:83', Outcome.Passed);
   await clusters.turn();
@@ -179,9 +256,47 @@ t.test('runtime bounds intervals, and a check that is due waits for its turn', a
   t.equal(clusters.checks.due.length, 0);
   clusters.advance(3);
   t.equal(clusters.checks.due.length, 1);
+  values.set('health_check.min_interval', valueOfText('200'));
+  clusters.checks.runtime.apply({ version: 2, values });
+  clusters.checks.due.shift()!();
+  clusters.checks.end(A, Outcome.Passed);
+  clusters.advance(199);
+  t.equal(clusters.checks.due.length, 0);
+  clusters.advance(3);
+  t.equal(clusters.checks.due.length, 1);
   clusters.set.removeStatic(['a']);
   clusters.checks.due.shift()!();
   t.same(clusters.checks.pending, [], 'its cluster has gone meanwhile');
+});
+
+t.test('an endpoint that comes twice is checked once', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a', CHECKED)]);
+  eds(clusters, ['10.0.0.1', '10.0.0.1']);
+  t.same(counts(clusters, 'attempt', 'failure'), [1, 0]);
+  clusters.checks.end(A, Outcome.Passed);
+  clusters.advance(10_000);
+  eds(clusters, ['10.0.0.1', '10.0.0.1']);
+  t.same([clusters.checks.pending, counts(clusters, 'attempt', 'healthy')], [[A], [2, 1]]);
+});
+
+t.test('first checks wait for their jitter', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1'], { health_checks: [{ ...CHECK, initial_jitter: '5s' }] })]);
+  t.same(clusters.checks.pending, []);
+  clusters.advance(5000);
+  t.same(clusters.checks.pending, [A]);
+});
+
+t.test('a check that cannot begin has failed, and there is a next one', async (t) => {
+  const clusters = new Clusters();
+  clusters.checks.isBroken = true;
+  clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
+  t.ok(clusters.set.byName.get('a')!.isInitialized);
+  t.same(counts(clusters, 'attempt', 'failure', 'network_failure'), [1, 1, 1]);
+  clusters.checks.isBroken = false;
+  clusters.advance(10_000);
+  t.same(clusters.checks.pending, [A]);
 });
 
 t.test('hosts that come in place of those that are awaited are awaited as well', async (t) => {
@@ -193,6 +308,39 @@ t.test('hosts that come in place of those that are awaited are awaited as well',
   t.same(clusters.checks.pending, [B]);
   clusters.checks.end(B, Outcome.Passed);
   t.ok(clusters.set.byName.get('a')!.isInitialized);
+});
+
+t.test('hosts that have been checked are not waited for again when others come', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a', CHECKED)]);
+  eds(clusters, ['10.0.0.1', '10.0.0.2']);
+  clusters.checks.end(A, Outcome.Passed);
+  eds(clusters, ['10.0.0.1', '10.0.0.2', '10.0.0.3']);
+  clusters.checks.end(B, Outcome.Passed);
+  t.notOk(clusters.set.byName.get('a')!.isInitialized);
+  clusters.checks.end('10.0.0.3:80', Outcome.Passed);
+  t.ok(clusters.set.byName.get('a')!.isInitialized);
+});
+
+t.test('an ejected host comes back with the check that makes it healthy, and not before', async (t) => {
+  const clusters = new Clusters();
+  const outlier_detection = { max_ejection_percent: 100, base_ejection_time: '300s' };
+  clusters.start([staticCluster('a', ['10.0.0.1'], { ...CHECKED, outlier_detection })]);
+  clusters.checks.end(A, Outcome.Passed);
+  const cluster = clusters.set.byName.get('a')!;
+  const { block } = [...cluster.hosts][0]!;
+  const { specVersion } = cluster.snapshot();
+  clusters.set.reportOutlier({ cluster: 'a', specVersion, block, kind: OutlierKind.Consecutive5xx });
+  for (const [outcome, expected] of [
+    [Outcome.Failed, '/failed_active_hc/failed_outlier_check'],
+    [Outcome.Passed, '/failed_active_hc/failed_outlier_check'],
+    [Outcome.Passed, 'healthy'],
+  ] as const) {
+    clusters.advance(10_000);
+    clusters.checks.end(A, outcome);
+    await clusters.turn();
+    t.same(health(clusters), { [A]: expected });
+  }
 });
 
 t.test('hosts that stay though discovery has removed them are counted when that ends the wait', async (t) => {
@@ -228,4 +376,5 @@ t.test('with a cluster its checks end, and what they have in memory', async (t) 
   t.same(counts(clusters, 'attempt', 'healthy'), [undefined, undefined]);
   clusters.advance(100_000);
   t.same(clusters.checks.pending, []);
+  t.notOk(clusters.hasTimers);
 });

@@ -16,6 +16,8 @@ export class PlayedChecks implements CheckThread {
   /** What begins a check that is due, where a test makes it wait. */
   readonly due: (() => void)[] = [];
   isHeld = false;
+  /** No check can begin. */
+  isBroken = false;
   readonly #pending = new Map<string, CheckerRequest>();
 
   constructor(timers: TimingWheel) {
@@ -27,7 +29,13 @@ export class PlayedChecks implements CheckThread {
     return [...this.#pending.keys()];
   }
 
+  /** The Host field of the check that is under way there. */
+  hostnameOf(address: string): string | undefined {
+    return this.#pending.get(address)?.endpoint.check?.hostname;
+  }
+
   checker(request: CheckerRequest): Checker {
+    if (this.isBroken) throw new Error('the test says that there is no room');
     const address = addressText(checkAddress(request.endpoint));
     return {
       begin: () => {

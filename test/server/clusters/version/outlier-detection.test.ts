@@ -60,11 +60,23 @@ t.test('a host that is reported is ejected for its time, and begins anew', async
     { cluster_name: 'a', upstream_url: '10.0.0.1:80', action: 'UNEJECT', secs_since_last_action: '39' },
   ]);
   t.notOk('secs_since_last_action' in clusters.outlierEvents[0]!);
+  clusters.advance(5000);
   t.equal(
     words[blockOf('10.0.0.1') + HostWord.Consecutive5xx],
     0,
     'what requests under way have counted meanwhile is over',
   );
+  report('10.0.0.1');
+  t.match(clusters.outlierEvents[2], { action: 'EJECT', num_ejections: 2, secs_since_last_action: '5' });
+});
+
+t.test('a host that has moved is told of by its address of now', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([watched(['10.0.0.1'])]);
+  const { hosts, outliers } = clusters.set.byName.get('a')!;
+  outliers!.setHosts(Array.from(hosts, (host) => ({ ...host, address: '10.0.0.9:80' })));
+  worker(clusters).report('10.0.0.1');
+  t.match(clusters.outlierEvents, [{ upstream_url: '10.0.0.9:80' }]);
 });
 
 t.test('a host that passes an active health check comes back at once, unless it is not to', async (t) => {
@@ -132,7 +144,7 @@ t.test('a new version of the cluster knows nothing of its hosts, and hears only 
   t.same(ejectedOf(clusters), [false, false], 'without outlier detection none is ejected');
   report('10.0.0.1');
   t.equal(active(clusters), undefined, 'and there are no stats of it');
-  clusters.advance(100_000);
+  t.notOk(clusters.hasTimers, 'and no intervals');
   clusters.set.removeStatic(['a']);
 });
 
