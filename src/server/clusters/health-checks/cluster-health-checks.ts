@@ -76,7 +76,7 @@ export class ClusterHealthChecks implements HostChecks {
       const known = before.get(key);
       const host = known ?? new CheckedHost(endpoint, this);
       this.#hosts.set(key, host);
-      this.#stays(host, endpoint, known === undefined);
+      this.#stays(host, endpoint);
       if (known === undefined) added.push(host);
     }
     // Those that have come in the place of others are awaited as well.
@@ -117,7 +117,6 @@ export class ClusterHealthChecks implements HostChecks {
   }
 
   stop(): void {
-    this.#awaited.clear();
     for (const host of this.#hosts.values()) this.#end(host);
     this.#hosts.clear();
   }
@@ -174,11 +173,11 @@ export class ClusterHealthChecks implements HostChecks {
     return { minMs: this.#minMs.value, maxMs: this.#maxMs.value };
   }
 
-  #stays(host: CheckedHost, endpoint: ResolvedEndpoint, isNew: boolean): void {
+  #stays(host: CheckedHost, endpoint: ResolvedEndpoint): void {
     const before = host.flags;
     host.isLeaving = false;
     host.moveTo(endpoint);
-    if (this.#isCounted && !isNew) this.#countChange(before, host.flags);
+    if (this.#isCounted) this.#countChange(before, host.flags);
     this.#observe(host);
   }
 

@@ -110,13 +110,14 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
     const gone = new Map(this.#byBlock);
     for (const { address, block, key } of hosts) {
       const known = this.#byBlock.get(block);
-      if (known?.key === key) {
+      if (known === undefined) this.#add(new WatchedHost(key, block, address));
+      else {
         known.address = address;
         gone.delete(block);
-      } else this.#add(new WatchedHost(key, block, address));
+      }
     }
     for (const [block, host] of gone) {
-      if (this.#byBlock.get(block) === host) this.#byBlock.delete(block);
+      this.#byBlock.delete(block);
       this.#detector.remove(host);
       if (host.isEjected) this.#changed(host.key, false);
     }
@@ -127,7 +128,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   reported(block: number, kind: OutlierKind): void {
     const host = this.#byBlock.get(block);
     const row = ROWS.find((each) => each.kind === kind);
-    if (host === undefined || row === undefined || host.isEjected) return;
+    if (host === undefined || row === undefined) return;
     this.#detector.detect(host, kind, this.#host.now());
     this.#host.words.clear(block + row.word);
   }
