@@ -117,9 +117,8 @@ t.test('hosts of a cluster that has had no connection are checked at an interval
   };
   t.equal(seconds(), 10);
   stats.increment(ClusterStats.at.upstream_cx_total);
-  t.equal(seconds(), 5);
   clusters.store.resetCounters();
-  t.equal(seconds(), 5, 'it has had one before its counters were reset');
+  t.equal(seconds(), 5, 'it has had one, whatever its counters say');
 });
 
 t.test('a host that discovery removes stays while it passes its checks', async (t) => {

@@ -342,15 +342,10 @@ export class PrimaryCluster implements EndpointUser {
     if (spec === undefined) return undefined;
     const { store } = this.#host;
     const { healthCheckStats, scope } = this.#resources;
-    let hasTraffic = false;
     const checked = {
       spec: this.spec,
       stats: healthCheckStats,
-      hasTraffic: () => {
-        // Counters may be reset.
-        hasTraffic ||= store.valueAt(scope, ClusterStats.at.upstream_cx_total, Kind.Counter) > 0;
-        return hasTraffic;
-      },
+      hasTraffic: () => store.totalAt(scope, ClusterStats.at.upstream_cx_total, Kind.Counter) > 0,
       observe: (key: string, mask: number, flags: number) => this.observe(key, mask, flags),
       hostPassed: (key: string) => this.outliers?.passedHealthCheck(key),
       hostFailed: () => this.#take(this.#discovered),
