@@ -19,6 +19,7 @@ t.test('a host that fails its checks is not used, and comes back', async (t) => 
   await baton.waitForStat('cluster.api.membership_healthy', 2);
   await waitFor(async () => (await answers(baton)).length === 2);
   t.match(baton.stderr, `cluster 'api', host 127.0.0.1:${b.port} is healthy: it has answered 200`);
+  t.notMatch(baton.stderr, 'its check has', 'checks that change nothing are not logged');
   const { attempt, failure, success, verify_cluster } = await baton.stats('cluster.api.health_check.');
   t.ok(attempt! >= success! + failure! && failure! > 0);
   t.equal(verify_cluster, 0);
@@ -47,8 +48,9 @@ t.test('checks are requests as configured, on one connection', async (t) => {
     expected_statuses: [{ start: 204, end: 205 }],
   });
   a.answer = { status: 204 };
-  await startWith(t, checked('api', [a.port], check));
+  const baton = await startWith(t, checked('api', [a.port], { ...check, always_log_health_check_success: true }));
   await waitFor(() => a.checks.length > 3);
+  await waitFor(() => baton.stderr.includes(`host 127.0.0.1:${a.port}: its check has passed: it has answered 204`));
   const { headers, method } = a.checks[0]!;
   t.equal(method, 'HEAD');
   t.same(headers, { host: 'health.test', 'user-agent': 'tester', 'x-check': '100%' });
@@ -82,14 +84,19 @@ t.test('each check has a connection of its own where none is reused', async (t) 
 
 t.test('retriable statuses count towards the threshold, others do not', async (t) => {
   const [a, b] = await Promise.all([CheckedUpstream.start(t, 'a'), CheckedUpstream.start(t, 'b')]);
-  const check = http({ retriable_statuses: [{ start: 503, end: 504 }] });
-  const baton = await startWith(t, checked('api', [a.port, b.port], { ...check, unhealthy_threshold: 1_000_000 }));
+  const check = {
+    ...http({ retriable_statuses: [{ start: 503, end: 504 }] }),
+    unhealthy_threshold: 1_000_000,
+    always_log_health_check_failures: true,
+  };
+  const baton = await startWith(t, checked('api', [a.port, b.port], check));
   a.answer = { status: 503 };
   b.answer = { status: 500 };
   await baton.waitForStat('cluster.api.health_check.healthy', 1);
   const before = a.checks.length;
   await waitFor(() => a.checks.length > before + 5);
   t.same(await flags(baton), { [a.port]: 'healthy', [b.port]: '/failed_active_hc' });
+  t.match(baton.stderr, `host 127.0.0.1:${a.port}: its check has failed: it has answered 503`);
 });
 
 t.test('a host comes back with as many passed checks as the threshold says', async (t) => {
@@ -153,6 +160,30 @@ t.test('a check without an answer is a timeout', async (t) => {
   t.same(await flags(baton), { [a.port]: '/failed_active_hc/active_hc_timeout' });
   t.ok((await baton.stat('cluster.api.health_check.network_failure'))! > 0);
   t.match(baton.stderr, 'its check has failed: it does not answer in time');
+});
+
+t.test('a host has answered when all of its answer is there', async (t) => {
+  const answering = (rest: string, end = false) =>
+    startTcpUpstream(t, (socket) => {
+      socket.on('data', () => {
+        socket.write(`HTTP/1.1 200 OK\r\n${rest}`);
+        if (end) socket.end();
+      });
+    });
+  const whole = await answering('content-length: 5\r\n\r\nhello');
+  const chunked = await answering('transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx: y\r\n\r\n');
+  const cut = await answering('content-length: 5\r\n\r\nhel', true);
+  const options = {
+    '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+    explicit_http_config: { http_protocol_options: { enable_trailers: true } },
+  };
+  const cluster = checked('api', [whole.port, chunked.port, cut.port], http(), {
+    typed_extension_protocol_options: { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options },
+  });
+  const baton = await startWith(t, cluster);
+  t.same(await flags(baton), { [whole.port]: 'healthy', [chunked.port]: 'healthy', [cut.port]: '/failed_active_hc' });
+  await waitFor(async () => (await baton.stat('cluster.api.health_check.success'))! > 6);
+  t.same([whole.accepted(), chunked.accepted()], [1, 1], 'and its connection serves the next check');
 });
 
 t.test('what is no HTTP, and a connection that ends, are failures', async (t) => {
