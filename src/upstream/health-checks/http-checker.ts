@@ -87,12 +87,8 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
 
   /** The answer has not come in time. */
   timedOut(): void {
-    const connection = this.#connection;
-    this.#connection = undefined;
-    this.#isIdle = false;
+    this.#disconnect();
     this.#ended(Outcome.Timeout, 'it does not answer in time');
-    // Behind that: a request on it ends, too.
-    connection?.close();
   }
 
   // ── The connection ───────────────────────────────────────────────────────────────────────────────────────────────

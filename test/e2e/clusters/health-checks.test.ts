@@ -59,10 +59,11 @@ t.test('checks are requests as configured, on one connection', async (t) => {
 
 t.test('a connection that ends between checks, or as one begins, says nothing of its host', async (t) => {
   let answered = 0;
+  let isGone = false;
   const host = await startTcpUpstream(t, (socket) => {
     let requests = 0;
     socket.on('data', () => {
-      if (++requests > 1) socket.destroy();
+      if (++requests > 1 || isGone) socket.destroy();
       else {
         answered++;
         socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
@@ -72,6 +73,9 @@ t.test('a connection that ends between checks, or as one begins, says nothing of
   const baton = await startWith(t, checked('api', [host.port], http()));
   await waitFor(() => answered > 5);
   t.equal(await baton.stat('cluster.api.health_check.failure'), 0);
+  isGone = true;
+  await baton.waitForStat('cluster.api.health_check.healthy', 0);
+  t.same(await flags(baton), { [host.port]: '/failed_active_hc' }, 'it is asked once more, and not for ever');
 });
 
 t.test('each check has a connection of its own where none is reused', async (t) => {
