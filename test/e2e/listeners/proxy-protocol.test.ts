@@ -85,8 +85,17 @@ const baton = await startBaton(t, {
           named('here', { source_type: 'SAME_IP_OR_LOOPBACK' }),
         ],
       },
+      {
+        ...behindProxies(web('limited'), { stat_prefix: '' }),
+        filter_chains: [named('only', { destination_port: 443 })],
+      },
     ],
     clusters: [staticCluster('echo', echo.port), staticCluster('bytes', bytes.port)],
+    extra: {
+      layered_runtime: {
+        layers: [{ name: 'limits', static_layer: { 'envoy.resource_limits.listener.limited.connection_limit': 1 } }],
+      },
+    },
   }),
 });
 const port = (name: string) => baton.listenerPort(name);
@@ -119,6 +128,14 @@ t.test('a header in pieces is one', async (t) => {
     connection.write(GET);
     t.match((await connection.readToEnd()).text, header === BINARY ? '"2001:db8::1"' : '"192.0.2.1"');
   }
+});
+
+t.test('what a proxy tells beyond addresses is taken away with them, however long it is', async (t) => {
+  const more = Buffer.concat([endsOf('203.0.113.7', '198.51.100.2', 4000, 443), Buffer.alloc(20_000, 4)]);
+  t.equal(
+    await forwardedFor('web', [Buffer.concat([binaryHeader(0x21, 0x11, more), Buffer.from(GET)])]),
+    '203.0.113.7',
+  );
 });
 
 t.test('a proxy that speaks for itself is the client', async (t) => {
@@ -216,6 +233,29 @@ t.test('the filter chain is that of the client and the address that the proxy na
   t.equal(await chainOf('PROXY UNKNOWN\r\n'), 'here');
   t.equal(await chainOf('PROXY TCP4 192.0.2.7 198.51.100.2 4000 80\r\n'), '', 'nobody takes it');
   t.equal(await stat('listener.chains.no_filter_chain_match'), 1);
+});
+
+t.test('who is looked at counts as a connection that there is, until it goes whichever way', async (t) => {
+  const overflow = 'listener.limited.downstream_cx_overflow';
+  const served = async () => {
+    const { text } = await rawExchange(await port('limited'), LINE + GET);
+    await baton.waitForStat('listener.limited.downstream_cx_active', 0);
+    return text.endsWith('only');
+  };
+  const waiting = await connectRaw(t, await port('limited'));
+  await baton.waitForStat('listener.limited.downstream_pre_cx_active', 1);
+  t.notOk(await served(), 'one has all that there may be');
+  await baton.waitForStat(overflow, 1);
+  waiting.end();
+  await waiting.readToEnd();
+  t.ok(await served());
+  t.equal((await rawExchange(await port('limited'), GET)).text, '', 'no proxy');
+  t.ok(await served());
+  t.equal((await rawExchange(await port('limited'), 'PROXY TCP4 192.0.2.1 198.51.100.2 4000 80\r\n')).text, '');
+  await baton.waitForStat('listener.limited.no_filter_chain_match', 1);
+  t.ok(await served());
+  t.equal(await stat(overflow), 1);
+  t.same([await stat('proxy_proto.versions.v1.found'), await stat('proxy_proto.not_found_disallowed')], [4, 1]);
 });
 
 const haproxy = findPeer('haproxy');
