@@ -138,6 +138,7 @@ export {
   ipAddress,
   ipOfAddress,
   parseIp,
+  portOfAddress,
 } from '../io/addresses/address.js';
 export { type IpRange, ipRange, isInRange } from '../io/addresses/ip-range.js';
 export { type Memory, NoRoomError } from '../io/memory.js';

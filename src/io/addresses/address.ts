@@ -103,6 +103,11 @@ export function ipOfAddress(text: string): string {
   return text[0] === '[' ? text.slice(1, colon - 1) : text.slice(0, Math.max(colon, 0));
 }
 
+/** The port in what addressText() has written; 0 for a Unix socket, whatever its name. */
+export function portOfAddress(text: string): number {
+  return ipOfAddress(text) === '' ? 0 : Number(text.slice(text.lastIndexOf(':') + 1));
+}
+
 /**
  * Reads what addressText() writes, and `unix://path`. Undefined when it is none of these; names are not resolved. An
  * IPv6 address gets its canonical form.

@@ -7,6 +7,7 @@ import {
   ipOfAddress,
   isInRange,
   parseIp,
+  portOfAddress,
   type StreamInfo,
   type StringRule,
 } from '../../../sdk.js';
@@ -119,7 +120,7 @@ export class PortCondition implements Condition {
 
   holds(_headers: HeaderBlock, { downstreamLocalAddress: local }: StreamInfo): boolean {
     // 0 for Unix sockets, as in Envoy.
-    const port = /:(\d+)$/.exec(local)?.[1] ?? 0;
-    return this.#first <= Number(port) && Number(port) < this.#end;
+    const port = portOfAddress(local);
+    return this.#first <= port && port < this.#end;
   }
 }

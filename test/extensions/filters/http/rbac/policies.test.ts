@@ -1,0 +1,156 @@
+// Policies of rbac, compiled: what a permission and a principal ask of a request, and which policy decides.
+
+import t from 'tap';
+import type { Permission, Principal, RBAC } from '../../../../../src/config/generated/api.js';
+import { Policies } from '../../../../../src/extensions/filters/http/rbac/policies.js';
+import { stream } from '../../../../access-log/stream.js';
+import { requestHead } from '../../../../http/routing/heads.js';
+
+const ANY = { any: true };
+const cidr = (address_prefix: string, prefix_len?: number) => ({
+  address_prefix,
+  ...(prefix_len !== undefined && { prefix_len }),
+});
+
+interface Ends {
+  local?: string;
+  remote?: string;
+  direct?: string;
+  /** As x-forwarded-for says. */
+  client?: string;
+}
+
+const infoOf = ({ client = '', direct = '', local = '', remote = '' }: Ends) =>
+  stream({
+    downstream: { directRemoteText: direct, localText: local, remoteText: remote },
+    inferredRemoteAddress: client,
+  });
+
+function permits(permission: Permission, request: string | Ends): boolean {
+  const policies = new Policies({ policies: { a: { permissions: [permission], principals: [ANY] } } }, 'rules');
+  return matches(policies, request);
+}
+
+function is(principal: Principal, request: string | Ends): boolean {
+  const policies = new Policies({ policies: { a: { permissions: [ANY], principals: [principal] } } }, 'rules');
+  return matches(policies, request);
+}
+
+function matches(policies: Policies, request: string | Ends): boolean {
+  const [line, ...fields] = typeof request === 'string' ? request.split('|') : ['GET /'];
+  return policies.match(requestHead(line!, ...fields), infoOf(typeof request === 'string' ? {} : request)) === 'a';
+}
+
+t.test('each address of a connection is asked for by its own name', async (t) => {
+  const ends = { client: '192.0.2.1:0', remote: '192.0.2.2:2', direct: '192.0.2.3:3', local: '192.0.2.4:4' };
+  const fields = { remote_ip: '192.0.2.1', source_ip: '192.0.2.2', direct_remote_ip: '192.0.2.3' };
+  for (const [field, ip] of Object.entries(fields)) {
+    for (const other of [...Object.values(fields), '192.0.2.4'])
+      t.equal(is({ [field]: cidr(other, 32) }, ends), other === ip, `${field} ${other}`);
+  }
+  t.ok(permits({ destination_ip: cidr('192.0.2.4', 32) }, ends));
+  t.notOk(permits({ destination_ip: cidr('192.0.2.3', 32) }, ends));
+});
+
+t.test('a range holds the addresses of its family alone, and no zone matters', async (t) => {
+  const from = (remote: string, ...range: Parameters<typeof cidr>) => is({ source_ip: cidr(...range) }, { remote });
+  t.ok(from('10.255.0.1:1', '10.0.0.0', 8));
+  t.notOk(from('11.0.0.1:1', '10.0.0.0', 8));
+  t.ok(from('10.1.2.3:1', '0.0.0.0', 0));
+  t.ok(from('10.1.2.3:1', '10.9.9.9'), 'without a length a range has all of its family');
+  t.ok(from('[2001:db8::7]:1', '2001:db8::', 32));
+  t.notOk(from('[2001:db9::7]:1', '2001:db8::', 32));
+  t.ok(from('[fe80::1%2]:1', 'fe80::', 10), 'a link-local address with its zone');
+  t.notOk(from('10.1.2.3:1', '::', 0));
+  t.notOk(from('[::1]:1', '0.0.0.0', 0));
+  t.ok(from('10.1.2.3:1', '10.1.2.3', 200), 'a length beyond its family is all of an address');
+});
+
+t.test('a port is that which was connected to; a range ends before its end', async (t) => {
+  const to = (local: string, permission: Permission) => permits(permission, { local });
+  t.ok(to('10.0.0.1:443', { destination_port: 443 }));
+  t.notOk(to('10.0.0.1:442', { destination_port: 443 }));
+  t.notOk(to('10.0.0.1:444', { destination_port: 443 }));
+  t.ok(to('[::1]:443', { destination_port: 443 }));
+  for (const [port, isIn] of [
+    [79, false],
+    [80, true],
+    [89, true],
+    [90, false],
+  ] as const)
+    t.equal(to(`10.0.0.1:${port}`, { destination_port_range: { start: 80, end: 90 } }), isIn, String(port));
+  t.ok(to('/run/baton.sock', { destination_port: 0 }), 'that of a Unix socket is 0');
+  t.notOk(to('/run/baton:443', { destination_port: 443 }), 'whatever its name is');
+  t.notOk(to('@baton:443', { destination_port: 443 }));
+});
+
+t.test('a Unix socket is in no range', async (t) => {
+  for (const end of ['/run/10.0.0.1:443', '@10.0.0.1:443', '']) {
+    t.notOk(permits({ destination_ip: cidr('0.0.0.0', 0) }, { local: end }), end);
+    t.notOk(is({ direct_remote_ip: cidr('::', 0) }, { direct: end }), end);
+    t.notOk(is({ direct_remote_ip: cidr('0.0.0.0', 0) }, { direct: end }), end);
+  }
+});
+
+t.test('a path is asked for without its query, a header :path with it', async (t) => {
+  const path = (exact: string): Permission => ({ url_path: { path: { exact } } });
+  const whole = (exact: string): Permission => ({ header: { name: ':path', string_match: { exact } } });
+  t.ok(permits(path('/a'), 'GET /a?b=/c'));
+  t.ok(permits(path('/a'), 'GET /a#b'));
+  t.notOk(permits(path('/a?b'), 'GET /a?b'));
+  t.ok(permits(whole('/a?b'), 'GET /a?b'));
+  t.notOk(permits(whole('/a'), 'GET /a?b'));
+});
+
+t.test('a header that there is not, or several of, is matched as routes match it', async (t) => {
+  const team: Principal = { header: { name: 'X-Team', string_match: { exact: 'ops' } } };
+  t.ok(is(team, 'GET /|x-team: ops'));
+  t.notOk(is(team, 'GET /'));
+  t.notOk(is(team, 'GET /|x-team: ops|x-team: dev'), 'several fields are one value with commas');
+  t.ok(is({ header: { name: 'x-team', string_match: { exact: 'ops,dev' } } }, 'GET /|x-team: ops|x-team: dev'));
+  t.ok(is({ not_id: team }, 'GET /'), 'who says nothing is none of them');
+  const inverted: Principal = { header: { ...team.header!, invert_match: true } };
+  t.notOk(is(inverted, 'GET /'), 'an inverted matcher needs the header');
+  t.ok(is(inverted, 'GET /|x-team: dev'));
+});
+
+t.test('conditions are combined', async (t) => {
+  const has = (name: string): Permission & Principal => ({ header: { name, present_match: true } });
+  const both = [has('x-a'), has('x-b')];
+  for (const [request, and, or] of [
+    ['GET /', false, false],
+    ['GET /|x-a: 1', false, true],
+    ['GET /|x-b: 1', false, true],
+    ['GET /|x-a: 1|x-b: 1', true, true],
+  ] as const) {
+    t.equal(permits({ and_rules: { rules: both } }, request), and, request);
+    t.equal(permits({ or_rules: { rules: both } }, request), or, request);
+    t.equal(permits({ not_rule: { and_rules: { rules: both } } }, request), !and, request);
+    t.equal(is({ and_ids: { ids: both } }, request), and, request);
+    t.equal(is({ or_ids: { ids: both } }, request), or, request);
+    t.equal(is({ not_id: { or_ids: { ids: both } } }, request), !or, request);
+  }
+});
+
+t.test('the first policy by name decides, whose permission and principal both hold', async (t) => {
+  const on = (name: string): Permission & Principal => ({ header: { name, present_match: true } });
+  const config = (action: 'ALLOW' | 'DENY'): RBAC => ({
+    action,
+    policies: {
+      z: { permissions: [ANY], principals: [on('x-a')] },
+      b: { permissions: [on('x-a'), on('x-c')], principals: [on('x-b'), on('x-d')] },
+    },
+  });
+  for (const action of ['ALLOW', 'DENY'] as const) {
+    const policies = new Policies(config(action), 'rules');
+    const found = (...lines: string[]) => policies.match(requestHead('GET /', ...lines), infoOf({}));
+    t.equal(found('x-a: 1'), 'z');
+    t.equal(found('x-a: 1', 'x-b: 1'), 'b');
+    t.equal(found('x-c: 1', 'x-d: 1'), 'b');
+    t.equal(found('x-c: 1'), undefined);
+    t.equal(found('x-d: 1'), undefined);
+    t.equal(policies.allows('b'), action === 'ALLOW');
+    t.equal(policies.allows(undefined), action === 'DENY');
+  }
+  t.notOk(new Policies({}, 'rules').allows(undefined), 'ALLOW is the default');
+});
