@@ -63,17 +63,20 @@ const FIXED_BYTES = 16;
 const VERSION_2 = 2;
 const LOCAL = 0;
 const PROXY = 1;
-/** Address family and transport, by the bytes of an address. */
-const TCP_OVER_IP4 = 0x11;
-const TCP_OVER_IP6 = 0x21;
+/** Bytes of an address, by its family. */
+const IP_BYTES: readonly number[] = [0, 4, 16];
+/** How the client has come: a proxy that speaks QUIC with it has it from datagrams. */
+const STREAM = 1;
+const DATAGRAMS = 2;
 
 function readBinary(bytes: Uint8Array): ProxyHeader | 'incomplete' | 'invalid' {
   if (bytes.length < FIXED_BYTES) return 'incomplete';
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-  const [what, family, rest] = [view.getUint8(12), view.getUint8(13), view.getUint16(14)];
+  const [what, way, rest] = [view.getUint8(12), view.getUint8(13), view.getUint16(14)];
   const command = what & 15;
   if (what >> 4 !== VERSION_2 || command > PROXY) return 'invalid';
-  const ipBytes = family === TCP_OVER_IP4 ? 4 : family === TCP_OVER_IP6 ? 16 : 0;
+  const transport = way & 15;
+  const ipBytes = transport === STREAM || transport === DATAGRAMS ? (IP_BYTES[way >> 4] ?? 0) : 0;
   // Behind the addresses there may be more, which says nothing of them.
   if (command === PROXY && (ipBytes === 0 || rest < 2 * ipBytes + 4)) return 'invalid';
   const length = FIXED_BYTES + rest;

@@ -70,6 +70,12 @@ t.test('headers of version 2', async (t) => {
     '192.0.2.1:4000 > 198.51.100.2:80 28',
   );
   t.equal(read(binaryHeader(0x21, 0x21, endsOf('2001:db8::1', '::1', 4000, 80))), '[2001:db8::1]:4000 > [::1]:80 52');
+  // Of a client that has come by QUIC.
+  t.equal(
+    read(binaryHeader(0x21, 0x12, endsOf('192.0.2.1', '198.51.100.2', 4000, 80))),
+    '192.0.2.1:4000 > 198.51.100.2:80 28',
+  );
+  t.equal(read(binaryHeader(0x21, 0x22, endsOf('2001:db8::1', '::1', 4000, 80))), '[2001:db8::1]:4000 > [::1]:80 52');
   const more = Buffer.concat([endsOf('192.0.2.1', '198.51.100.2', 1, 2), Buffer.from([4, 0, 1, 7])]);
   t.equal(read(binaryHeader(0x21, 0x11, more)), '192.0.2.1:1 > 198.51.100.2:2 32');
   t.equal(read(binaryHeader(0x20, 0x00, Buffer.alloc(0))), 'own 16');
@@ -83,7 +89,9 @@ t.test('headers of version 2 that are wrong', async (t) => {
     [0x11, 0x11, ends],
     [0x31, 0x11, ends],
     [0x22, 0x11, ends],
-    [0x21, 0x12, ends],
+    [0x21, 0x10, ends],
+    [0x21, 0x13, ends],
+    [0x21, 0x01, ends],
     [0x21, 0x00, ends],
     [0x21, 0x31, Buffer.alloc(216)],
     [0x21, 0x11, ends.subarray(1)],
