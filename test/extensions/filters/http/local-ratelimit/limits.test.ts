@@ -1,0 +1,151 @@
+// The local rate limit on a clock and with buckets of the test's own: which buckets a request takes from, and what it is told of them.
+
+import t from 'tap';
+import type { LocalRateLimit, RateLimit } from '../../../../../src/config/generated/api.js';
+import type { HttpChainContext } from '../../../../../src/extensions/factories.js';
+import { localRateLimit } from '../../../../../src/extensions/filters/http/local-ratelimit/index.js';
+import {
+  HeadersStatus,
+  type HttpFilter,
+  type StreamControl,
+  type WorkerContext,
+} from '../../../../../src/extensions/sdk.js';
+import { compileRateLimits, RouteRateLimits } from '../../../../../src/http/routing/actions/rate-limits.js';
+import { Runtime } from '../../../../../src/runtime/runtime.js';
+import { OwnTokenBucket, type TokenBucket, type TokenRate } from '../../../../../src/upstream/token-bucket.js';
+import { stream } from '../../../../access-log/stream.js';
+import { linesOf, requestHead, responseHead } from '../../../../http/routing/heads.js';
+
+const ALWAYS = { default_value: { numerator: 100 } };
+const bucket = (max_tokens: number, more: object = {}) => ({ max_tokens, fill_interval: '3600s', ...more });
+const limit = (more: Partial<LocalRateLimit> = {}): LocalRateLimit => ({
+  stat_prefix: 'limit',
+  token_bucket: bucket(2),
+  filter_enabled: ALWAYS,
+  filter_enforced: ALWAYS,
+  ...more,
+});
+/** A request is described by its users. */
+const BY_USERS: readonly RateLimit[] = ['x-user', 'x-other'].map((header_name) => ({
+  actions: [{ request_headers: { header_name, descriptor_key: 'user' } }],
+}));
+const ofUser = (value: string, tokens: object) => ({ entries: [{ key: 'user', value }], token_bucket: tokens });
+
+/** A filter, and requests to it: '' passes, otherwise the status; behind that what the response tells of its limit. */
+function filtering(config: LocalRateLimit, routes: readonly LocalRateLimit[] = []) {
+  const buckets = new Map<string, TokenBucket>();
+  const counts: Record<string, number> = {};
+  const clock = { monotonicMs: 5000 };
+  const runtime = new Runtime();
+  const context = {
+    clock,
+    random: { nextUint32: () => 0 },
+    runtime,
+    stats: {
+      dynamicCounter: (prefix: string, name: string) => {
+        counts[prefix + name] ??= 0;
+        return { increment: () => counts[prefix + name]!++ };
+      },
+    },
+    tokenBucket: (name: string, rate: TokenRate) => {
+      const known = buckets.get(name) ?? new OwnTokenBucket(rate);
+      buckets.set(name, known);
+      return known;
+    },
+  } as unknown as WorkerContext;
+  const factory = localRateLimit.createOnWorker(config, context, { place: 'here' } as HttpChainContext);
+  const ofRoute =
+    routes.length === 0 ? undefined : localRateLimit.compileRouteConfig!(routes as never, 'route', runtime, 'there');
+  const rateLimits = RouteRateLimits.of(compileRateLimits(BY_USERS, 'rate_limits'), [], undefined);
+  const info = stream();
+  const ask = (...lines: string[]): string => {
+    let status = '';
+    const control = {
+      info,
+      route: () => ({ clusterName: 'api', rateLimits }),
+      sendLocalReply: (reply: { status: number }) => void (status = String(reply.status)),
+    } as unknown as StreamControl;
+    const filter = factory.create(control, ofRoute) as HttpFilter;
+    const passes = filter.decodeHeaders!(requestHead('GET /', ...lines), true) === HeadersStatus.Continue;
+    if (passes !== (status === '')) throw new Error('it is answered, or goes on');
+    const response = responseHead(200);
+    filter.encodeHeaders?.(response, true);
+    return [status, ...linesOf(response).map((line) => line.replace('x-ratelimit-', ''))].join(' ').trim();
+  };
+  return { ask, clock, counts };
+}
+
+const told = { enable_x_ratelimit_headers: 'DRAFT_VERSION_03' } as const;
+
+t.test('what is left is told with the whole seconds until there is more', async (t) => {
+  const { ask, clock } = filtering(limit(told));
+  t.equal(ask(), 'limit: 2 remaining: 1 reset: 0');
+  t.equal(ask(), 'limit: 2 remaining: 0 reset: 3600');
+  clock.monotonicMs += 1;
+  t.equal(ask(), '429 limit: 2 remaining: 0 reset: 3600', 'a part of a second is one more to wait');
+  clock.monotonicMs += 1999;
+  t.equal(ask(), '429 limit: 2 remaining: 0 reset: 3598');
+  clock.monotonicMs += 3_598_000;
+  t.equal(ask(), 'limit: 2 remaining: 0 reset: 3600');
+});
+
+t.test('one token comes in each interval, unless it is said how many', async (t) => {
+  for (const [more, expected] of [
+    [{}, ['', '429', '429']],
+    [{ tokens_per_fill: 2 }, ['', '', '429']],
+    [{ tokens_per_fill: 200 }, ['', '', '429']],
+  ] as const) {
+    const { ask, clock } = filtering(limit({ token_bucket: bucket(2, more) }));
+    t.same([ask(), ask(), ask()], ['', '', '429']);
+    clock.monotonicMs += 3_600_000;
+    t.same([ask(), ask(), ask()], expected);
+  }
+});
+
+t.test('what nobody has asked to enforce is counted only', async (t) => {
+  const { ask, counts } = filtering(limit({ filter_enforced: undefined, stat_prefix: 'a:b' }));
+  t.same([ask(), ask(), ask()], ['', '', '']);
+  t.same(counts, {
+    'a_b.http_local_rate_limit.enabled': 3,
+    'a_b.http_local_rate_limit.ok': 2,
+    'a_b.http_local_rate_limit.rate_limited': 1,
+    'a_b.http_local_rate_limit.enforced': 0,
+  });
+});
+
+t.test('descriptors with the same limit have buckets of their own', async (t) => {
+  const descriptors = [ofUser('ann', bucket(1)), ofUser('bob', bucket(1))];
+  const { ask } = filtering(limit({ descriptors, token_bucket: bucket(100) }));
+  t.same([ask('x-user: ann'), ask('x-user: ann'), ask('x-user: bob'), ask('x-user: bob')], ['', '429', '', '429']);
+  t.equal(ask('x-user: eve'), '', 'who is none of them has the limit of all');
+});
+
+t.test('of several limits the lowest rate is asked first, and told of', async (t) => {
+  const descriptors = [ofUser('fast', bucket(1, { fill_interval: '60s' })), ofUser('slow', bucket(2))];
+  const { ask } = filtering(limit({ ...told, descriptors, token_bucket: bucket(100) }));
+  t.equal(ask('x-user: fast', 'x-other: slow'), 'limit: 2 remaining: 1 reset: 0');
+  t.equal(ask('x-user: fast', 'x-other: slow'), '429 limit: 1 remaining: 0 reset: 60', 'the one that refuses');
+  t.equal(ask('x-user: slow'), '429 limit: 2 remaining: 0 reset: 3600', 'the first token had been taken by then');
+});
+
+t.test('the most specific place that has a limit decides, with a bucket of its own', async (t) => {
+  const { ask, counts } = filtering(limit({ token_bucket: bucket(1) }), [
+    limit({ token_bucket: bucket(9), stat_prefix: 'host' }),
+    limit({ token_bucket: bucket(2), stat_prefix: 'route' }),
+  ]);
+  t.same([ask(), ask(), ask()], ['', '', '429']);
+  t.equal(counts['route.http_local_rate_limit.enabled'], 3);
+  t.equal(counts['limit.http_local_rate_limit.enabled'], 0);
+  t.equal(counts['host.http_local_rate_limit.enabled'], undefined);
+});
+
+t.test('an interval may be 50 ms, and no less', async (t) => {
+  const mistakes = (fill_interval: string) => {
+    const found: string[] = [];
+    const config = limit({ token_bucket: { max_tokens: 1, fill_interval } });
+    localRateLimit.validate!(config as never, (path, message) => void found.push(`${path}: ${message}`), false);
+    return found;
+  };
+  t.same(mistakes('0.05s'), []);
+  t.same(mistakes('0.049s'), ['token_bucket.fill_interval: it must be at least 50 ms']);
+});
