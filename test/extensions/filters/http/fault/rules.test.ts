@@ -56,6 +56,9 @@ t.test('a request may say its delay, and a share up to the configured one', asyn
   t.equal(delay(config, {}, 10, ...share('10')), 0);
   t.equal(delay(config, {}, 50, ...share('100')), 0);
   t.equal(delay(config, {}, 49, ...share('much')), 20);
+  const fine = { delay: { header_delay: {}, percentage: { numerator: 50, denominator: 'TEN_THOUSAND' as const } } };
+  t.equal(delay(fine, {}, 0.09, ...share('10')), 20, 'of what the configured share is of');
+  t.equal(delay(fine, {}, 0.1, ...share('10')), 0);
   const fixed = { delay: { fixed_delay: '1s', percentage: ALL } };
   t.equal(delay(fixed, {}, 99, ...share('0')), 1000, 'where it is fixed the request has no say');
 });
@@ -67,6 +70,13 @@ t.test('an abort has a status of HTTP or of gRPC, and runtime changes it', async
   t.equal(abort(config, { 'fault.http.abort.abort_percent': '100' }, 99), 418);
   t.equal(abort(config, { 'fault.http.abort.http_status': '503' }, 0), 503);
   t.equal(abort(config, { 'fault.http.abort.http_status': '99' }, 0), 418, 'no response can have that');
+  const named = { ...config, abort_percent_runtime: 'a', abort_http_status_runtime: 'b' };
+  t.equal(abort(named, { a: '75', b: '503', 'fault.http.abort.http_status': '504' }, 74), 503);
+  t.equal(
+    abort(named, { a: '75', 'fault.http.abort.http_status': '504' }, 74),
+    418,
+    'a key of its own is the only one',
+  );
   const grpc = { abort: { grpc_status: 5, percentage: ALL }, abort_grpc_status_runtime: 'a' };
   t.equal(abort(grpc, {}, 0), 'gRPC 5');
   t.equal(abort(grpc, { a: '6' }, 0), 'gRPC 6');
