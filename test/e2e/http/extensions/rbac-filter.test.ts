@@ -16,7 +16,7 @@ import {
   tempDir,
   waitFor,
 } from '../../harness/index.js';
-import { answering, managerOf, startProxy } from '../proxy.js';
+import { answering, managerOf, routeConfig, startProxy } from '../proxy.js';
 
 const TYPE = 'type.googleapis.com/envoy.extensions.filters.http.rbac.v3.';
 const ANY = { any: true };
@@ -100,6 +100,25 @@ const { baton, on } = await startProxy(t, {
       ...rules('DENY', {}),
       shadow_rules: { policies: { some: policy(path({ prefix: '/in' })) } },
     }),
+    planned: guarded({ shadow_rules: { policies: {} } }),
+    levels: {
+      ...guarded(rules('ALLOW', {})),
+      route_config: routeConfig([
+        {
+          name: 'all',
+          domains: ['*'],
+          routes: [
+            answering(
+              { prefix: '/route' },
+              'route',
+              perRoute(rules('ALLOW', { get: policy(header(':method', 'GET')) })),
+            ),
+            answering({ prefix: '/' }, 'host'),
+          ],
+          ...perRoute(rules('ALLOW', { put: policy(header(':method', 'PUT')) })),
+        },
+      ]),
+    },
   },
   extra: {
     layered_runtime: {
@@ -142,6 +161,11 @@ t.test('gRPC hears of it in its own way', async (t) => {
 t.test('a route may have other rules, or none', async (t) => {
   t.equal(await ask('allow', '/open', { method: 'DELETE' }), 200);
   t.equal(await ask('allow', '/closed'), 403);
+});
+
+t.test('the most specific place that has rules decides alone', async (t) => {
+  t.same([await ask('levels', '/'), await ask('levels', '/', { method: 'PUT' })], [403, 200]);
+  t.same([await ask('levels', '/route'), await ask('levels', '/route', { method: 'PUT' })], [200, 403]);
 });
 
 t.test('each condition holds for what it says, and for nothing else', async (t) => {
@@ -200,6 +224,8 @@ t.test('rules in the shadow are only counted, under prefixes of their own', asyn
     'real.allowed': 3,
     'real.denied': 0,
   });
+  t.equal(await ask('planned', '/'), 200);
+  t.same(await baton.stats('http.planned.rbac.'), { allowed: 0, denied: 0, shadow_allowed: 0, shadow_denied: 1 });
 });
 
 t.test('a Unix socket has no address and no port', async (t) => {
