@@ -11,11 +11,17 @@ import { requestHead } from '../heads.js';
 function descriptors(
   own: readonly RateLimit[],
   line: string,
-  more: { ofHost?: RateLimit[]; option?: 'INCLUDE' | 'IGNORE' | 'OVERRIDE'; includes?: boolean; stage?: number } = {},
+  more: {
+    ofHost?: RateLimit[];
+    option?: 'INCLUDE' | 'IGNORE' | 'OVERRIDE';
+    includes?: boolean;
+    stage?: number;
+    client?: string;
+  } = {},
 ): string[] {
   const [first, ...lines] = line.split('|');
   const info = new StreamInfo();
-  info.inferredRemoteAddress = '[2001:db8::7]:0';
+  info.inferredRemoteAddress = more.client ?? '[2001:db8::7]:0';
   const limits = RouteRateLimits.of(
     compileRateLimits(own, 'rate_limits'),
     compileRateLimits(more.ofHost, 'rate_limits'),
@@ -42,6 +48,10 @@ t.test('each action is an entry', async (t) => {
   t.strictSame(descriptors(actions({ destination_cluster: {} }, { remote_address: {} }), 'GET /'), [
     'destination_cluster=api,remote_address=2001:db8::7',
   ]);
+  const address = actions({ remote_address: {} });
+  t.strictSame(descriptors(address, 'GET /', { client: '192.0.2.7:80' }), ['remote_address=192.0.2.7']);
+  for (const client of ['/run/baton.sock:80', '@baton:80'])
+    t.strictSame(descriptors(address, 'GET /', { client }), [], 'a Unix socket has none');
   const header = { request_headers: { header_name: 'X-User', descriptor_key: 'user' } };
   t.strictSame(descriptors(actions(header), 'GET /|x-user: ann|x-user: bob'), ['user=ann']);
   t.strictSame(descriptors([], 'GET /'), []);
@@ -69,15 +79,23 @@ t.test('values stand for headers and query parameters that match, or do not', as
   t.strictSame(descriptors(byHeader(), 'GET /b'), []);
   t.strictSame(descriptors(byHeader(false), 'GET /a'), []);
   t.strictSame(descriptors(byHeader(false), 'GET /b'), ['header_match=v']);
-  const byQuery = actions({
-    query_parameter_value_match: {
-      descriptor_key: 'q',
-      descriptor_value: 'v',
-      query_parameters: [{ name: 'x', string_match: { exact: '1' } }],
-    },
-  });
-  t.strictSame(descriptors(byQuery, 'GET /?x=1'), ['q=v']);
-  t.strictSame(descriptors(byQuery, 'GET /?x=2'), []);
+  const byQuery = (more: { descriptor_key?: string; expect_match?: boolean }): RateLimit[] =>
+    actions({
+      query_parameter_value_match: {
+        descriptor_value: 'v',
+        query_parameters: [
+          { name: 'x', string_match: { exact: '1' } },
+          { name: 'y', present_match: true },
+        ],
+        ...more,
+      },
+    });
+  t.strictSame(descriptors(byQuery({ descriptor_key: 'q' }), 'GET /?x=1&y'), ['q=v']);
+  t.strictSame(descriptors(byQuery({}), 'GET /?x=1&y'), ['query_match=v']);
+  t.strictSame(descriptors(byQuery({}), 'GET /?x=2&y'), []);
+  t.strictSame(descriptors(byQuery({}), 'GET /?x=1'), [], 'all of them are asked for');
+  t.strictSame(descriptors(byQuery({ expect_match: false }), 'GET /?x=1&y'), []);
+  t.strictSame(descriptors(byQuery({ expect_match: false }), 'GET /?x=1'), ['query_match=v']);
 });
 
 t.test('those of the virtual host count without any of the route, or beside them', async (t) => {

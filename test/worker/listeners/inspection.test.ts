@@ -1,0 +1,51 @@
+// What a listener's configuration says of its listener filters, on a worker.
+
+import t from 'tap';
+import type { Any, Listener } from '../../../src/config/generated/api.js';
+import type { WorkerContext } from '../../../src/extensions/factories.js';
+import type { ListenerFilter } from '../../../src/listener/listener-filter.js';
+import { inspectionOf } from '../../../src/worker/listeners/inspection.js';
+
+const FILTERS: Readonly<Record<string, unknown>> = {
+  good: { mostBytes: 5, inspect: () => 0 },
+  other: { mostBytes: 7, inspect: () => 0 },
+  blind: { mostBytes: 0, inspect: () => 0 },
+  idle: { mostBytes: 5 },
+};
+const context = {
+  extensions: {
+    listenerFilter: ({ '@type': name }: Any) => ({ name, createOnWorker: () => FILTERS[name] }),
+  },
+} as unknown as WorkerContext;
+const of = (config: Listener, ...names: string[]) =>
+  inspectionOf(
+    { ...config, listener_filters: names.map((name) => ({ name, typed_config: { '@type': name } })) } as Listener,
+    context,
+  );
+
+t.test('filters get 15 seconds in all, unless it is said how long, and nobody goes on without them', async (t) => {
+  t.match(of({}, 'good'), { timeoutMs: 15_000, continuesOnTimeout: false });
+  t.match(of({ listener_filters_timeout: '0.5s', continue_on_listener_filters_timeout: true }, 'good'), {
+    timeoutMs: 500,
+    continuesOnTimeout: true,
+  });
+  t.match(of({ listener_filters_timeout: '0s' }, 'good'), { timeoutMs: 0 });
+});
+
+t.test('filters stand in the order in which they are configured', async (t) => {
+  const { filters } = of({}, 'other', 'good')!;
+  t.same(
+    filters.map(({ mostBytes }: ListenerFilter) => mostBytes),
+    [7, 5],
+  );
+  t.equal(inspectionOf({}, context), undefined, 'without any nobody is looked at');
+});
+
+t.test('a filter that could look at nothing is none', async (t) => {
+  for (const name of ['blind', 'idle', 'none'])
+    t.throws(
+      () => of({}, name),
+      { message: `createOnWorker() of '${name}' has returned nothing with an inspect()` },
+      name,
+    );
+});
