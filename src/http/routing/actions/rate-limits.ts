@@ -10,6 +10,7 @@ import type {
   RateLimit_Action,
   VhRateLimitsOptions,
 } from '../../../config/generated/api.js';
+import { ipOfAddress } from '../../../io/addresses/address.js';
 import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { compileHeaderRules, matchesAll } from '../matching/header-rule.js';
@@ -126,16 +127,9 @@ function actionOf(config: RateLimit_Action, where: string): Action {
   }
   // The only other one that is accepted: remote_address.
   return ({ info }) => {
-    const address = ipOf(info.downstreamRemoteAddress);
-    return address === undefined ? undefined : entryText('remote_address', address);
+    const address = ipOfAddress(info.downstreamRemoteAddress);
+    return address === '' ? undefined : entryText('remote_address', address);
   };
-}
-
-/** Of `127.0.0.1:80` or `[::1]:80`; undefined: it is no address of IP. */
-function ipOf(address: string): string | undefined {
-  const colon = address.lastIndexOf(':');
-  if (colon < 0 || address[0] === '/' || address[0] === '@') return undefined;
-  return address[0] === '[' ? address.slice(1, colon - 1) : address.slice(0, colon);
 }
 
 function headerEntry(name: HeaderKey, key: string, absent: string | undefined): Action {
