@@ -80,6 +80,13 @@ export function buildEach<T, R>(items: readonly T[], build: (item: T, index: num
   return built;
 }
 
+/** What each of them builds, under its name and in their order. Throws what they have thrown, together. */
+export function buildAll<T extends object>(builders: { readonly [K in keyof T]: () => T[K] }): T {
+  const built: Partial<T> = {};
+  buildEach(Object.keys(builders) as (keyof T)[], (name) => void (built[name] = builders[name]()));
+  return built as T;
+}
+
 /** The message of anything that was thrown. */
 export function messageOf(thrown: unknown): string {
   if (lacksThreads(thrown)) return TOO_FEW_THREADS;

@@ -1,7 +1,7 @@
 // HttpConnectionManager.local_reply_config, compiled: what becomes of the answers that Baton gives itself, before filters see them.
 
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
-import { buildEach } from '../../common/errors/errors.js';
+import { buildAll, buildEach } from '../../common/errors/errors.js';
 import { headerKey } from '../../common/text/header-names.js';
 import type { LocalReplyConfig } from '../../config/generated/api.js';
 import type { HeaderBlock } from '../headers/header-block.js';
@@ -42,14 +42,10 @@ export class LocalReplyRules {
     if (format === undefined && mappers.length === 0) return undefined;
     // No record is written yet when a mapper's filter is asked.
     const filterContext: LogFilterContext = { ...context, recordType: 'NotSet' };
-    let compiled: readonly ResponseMapper[] = [];
-    let common: ReplyFormat | undefined;
-    const builders: readonly (() => unknown)[] = [
-      () =>
-        (compiled = buildEach(mappers, (mapper, index) => compileMapper(mapper, `mappers[${index}]`, filterContext))),
-      () => (common = format && ReplyFormat.of(format, 'body_format')),
-    ];
-    buildEach(builders, (build) => build());
+    const { compiled, common } = buildAll({
+      compiled: () => buildEach(mappers, (mapper, index) => compileMapper(mapper, `mappers[${index}]`, filterContext)),
+      common: () => format && ReplyFormat.of(format, 'body_format'),
+    });
     return new LocalReplyRules(compiled, common);
   }
 

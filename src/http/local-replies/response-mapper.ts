@@ -1,6 +1,6 @@
 // One of the mappers of local_reply_config: which answers it is for, and what becomes of them.
 
-import { BatonError, buildEach } from '../../common/errors/errors.js';
+import { BatonError, buildAll } from '../../common/errors/errors.js';
 import { readDataSource } from '../../config/fields/data-source.js';
 import type { DataSource, ResponseMapper as ResponseMapperConfig } from '../../config/generated/api.js';
 import { compileHeaderMutations, type HeaderMutations } from '../headers/header-mutations.js';
@@ -20,20 +20,16 @@ export interface ResponseMapper {
 /** @throws BatonError for what is wrong with it, Mistakes for several; `where` is its path in the configuration. */
 export function compileMapper(config: ResponseMapperConfig, where: string, context: LogFilterContext): ResponseMapper {
   const { body, body_format_override: format, headers_to_add: toAdd } = config;
-  let filter: LogFilter | undefined;
-  const parts: { -readonly [K in keyof ResponseMapper]?: ResponseMapper[K] } = {};
-  const builders: readonly (() => unknown)[] = [
-    () => (filter = compileLogFilter(config.filter!, `${where}.filter`, context)),
-    () => (parts.body = body && bodyOf(body, `${where}.body`)),
-    () => (parts.format = format && ReplyFormat.of(format, `${where}.body_format_override`)),
-    () => {
+  return buildAll<ResponseMapper>({
+    filter: () => compileLogFilter(config.filter!, `${where}.filter`, context),
+    status: () => config.status_code,
+    body: () => body && bodyOf(body, `${where}.body`),
+    format: () => format && ReplyFormat.of(format, `${where}.body_format_override`),
+    headers: () => {
       const place = (_list: string, index: number) => `${where}.headers_to_add[${index}]`;
-      parts.headers = compileHeaderMutations([{ toRemove: undefined, toAdd, where: place }]);
+      return compileHeaderMutations([{ toRemove: undefined, toAdd, where: place }]);
     },
-  ];
-  buildEach(builders, (build) => build());
-  const { body: text, format: override, headers } = parts;
-  return { filter: filter!, status: config.status_code, body: text, headers, format: override };
+  });
 }
 
 function bodyOf(source: DataSource, where: string): Uint8Array {

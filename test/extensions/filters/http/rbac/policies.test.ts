@@ -79,6 +79,7 @@ t.test('a port is that which was connected to; a range ends before its end', asy
     [90, false],
   ] as const)
     t.equal(to(`10.0.0.1:${port}`, { destination_port_range: { start: 80, end: 90 } }), isIn, String(port));
+  t.notOk(to('10.0.0.1:443', { destination_port_range: { start: 80 } }), 'one without an end has no port');
   t.ok(to('/run/baton.sock', { destination_port: 0 }), 'that of a Unix socket is 0');
   t.notOk(to('/run/baton:443', { destination_port: 443 }), 'whatever its name is');
   t.notOk(to('@baton:443', { destination_port: 443 }));
