@@ -47,6 +47,18 @@ t.test('times with fractions lose no token', async (t) => {
   }
 });
 
+t.test('a token that has come is there, whatever sums of fractions say', async (t) => {
+  for (const tokensPerFill of [3, 7, 11, 13, 1000]) {
+    const bucket = new OwnTokenBucket(new TokenRate({ maxTokens: tokensPerFill, tokensPerFill, fillIntervalMs: 100 }));
+    for (let nowMs = 1e9 / 7, round = 0; round < 20; round++) {
+      taken(bucket, nowMs, tokensPerFill);
+      t.ok(bucket.msToToken(nowMs) > 0);
+      nowMs += 100 / tokensPerFill;
+      t.same([bucket.tokens(nowMs), bucket.msToToken(nowMs), bucket.take(nowMs)], [1, 0, true]);
+    }
+  }
+});
+
 t.test('a thread whose clock is a little behind takes none that is not there', async (t) => {
   const bucket = new OwnTokenBucket(new TokenRate({ maxTokens: 5, tokensPerFill: 1, fillIntervalMs: 100 }));
   t.equal(taken(bucket, 1000, 9), 5);
