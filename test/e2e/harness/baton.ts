@@ -178,7 +178,7 @@ export async function startBaton(t: Teardown, options: BatonOptions = {}): Promi
   if (!plain && !args.some((arg) => HOT_RESTART_OPTIONS.includes(arg))) all.push('--disable-hot-restart');
   all.push(...args);
 
-  const [command, ...commandArgs] = [...UNWATCHED, ...wrapper, process.execPath, ...all];
+  const [command, ...commandArgs] = [...wrapper, process.execPath, ...all];
   const child = spawn(command!, commandArgs, {
     cwd: directory,
     env: { ...cleanEnvironment(), ...env },
@@ -197,12 +197,6 @@ export const UNBUNDLED = fileURLToPath(new URL('../../../src/main.js', import.me
 
 /** The program that was built together with this file. */
 const MAIN = fileURLToPath(new URL('../../../baton/main.js', import.meta.url));
-
-/**
- * Begins a command: the test runner has each Node process that a test starts load a module, in every thread, which takes as long as
- * Baton itself and changes its stacks.
- */
-export const UNWATCHED = ['env', '-u', 'NODE_OPTIONS'] as const;
 
 async function waitUntilReady(baton: BatonProcess, wait: 'live' | 'admin', deadlineMs: number): Promise<void> {
   await waitFor(

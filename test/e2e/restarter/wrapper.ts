@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
 import { loadShim } from '../../../src/io/shim.js';
-import { type Exit, endsWithTest, type Teardown, tempDir, UNWATCHED, waitFor, withDeadline } from '../harness/index.js';
+import { type Exit, endsWithTest, type Teardown, tempDir, waitFor, withDeadline } from '../harness/index.js';
 
 const MAIN = fileURLToPath(new URL('../../../baton/restarter/main.js', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('./program.js', import.meta.url));
@@ -155,7 +155,7 @@ export async function startWrapper(t: Teardown, options: WrapperOptions = {}): P
     String(port),
     ...programArgs,
   ];
-  const [first, ...rest] = [...UNWATCHED, ...(options.wrapper ?? []), process.execPath, MAIN, ...args, ...command];
+  const [first, ...rest] = [...(options.wrapper ?? []), process.execPath, MAIN, ...args, ...command];
   const { NOTIFY_SOCKET: _, ...inherited } = process.env;
   const child = spawn(first!, rest, {
     cwd: directory,
