@@ -4,7 +4,8 @@ import { headerIdOf } from '../../../src/common/text/header-names.js';
 import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
 import { Memory } from '../../../src/io/memory.js';
 
-const LAYOUT = { receiveBytes: 64 * 1024, scratchBytes: 256 * 1024, arenaBytesPerSize: 1024 * 1024 };
+/** Small, because a test may make thousands of heads. */
+const LAYOUT = { receiveBytes: 0, scratchBytes: 128 * 1024, arenaBytesPerSize: 16 * 1024 };
 
 const METHODS: Readonly<Record<string, Method>> = {
   GET: Method.Get,
