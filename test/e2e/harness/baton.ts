@@ -114,24 +114,21 @@ export class BatonProcess {
 
   /** Counters and gauges whose names begin so, by the rest of their names. */
   async stats(prefix = ''): Promise<Record<string, number>> {
-    const { body } = await this.admin('/stats');
-    const lines = body.split('\n').filter((line) => line.startsWith(prefix));
-    const pairs = lines.map((line) => line.slice(prefix.length).split(': '));
-    return Object.fromEntries(
-      pairs.filter(([, value]) => /^-?\d+$/.test(value!)).map(([name, value]) => [name, Number(value)]),
-    );
+    const stats = Object.entries(await this.#numbers(`^${escaped(prefix)}`));
+    return Object.fromEntries(stats.map(([name, value]) => [name.slice(prefix.length), value]));
   }
 
   /** The value of one counter or gauge; undefined when there is no such stat. */
   async stat(name: string): Promise<number | undefined> {
-    return (await this.stats(name))[''];
+    return (await this.#numbers(`^${escaped(name)}$`))[name];
   }
 
   /** Waits until stats have these values, which follow traffic a little later. */
   async waitForStats(expected: Readonly<Record<string, number>>, deadlineMs = DEFAULT_DEADLINE_MS): Promise<void> {
+    const filter = `^(${Object.keys(expected).map(escaped).join('|')})$`;
     let differences: string[] = [];
     const haveValues = async () => {
-      const stats = await this.stats();
+      const stats = await this.#numbers(filter);
       const differing = Object.entries(expected).filter(([name, value]) => stats[name] !== value);
       differences = differing.map(([name, value]) => `${name} is ${stats[name]}, not ${value}`);
       return differences.length === 0;
@@ -143,6 +140,14 @@ export class BatonProcess {
 
   waitForStat(name: string, expected: number, deadlineMs?: number): Promise<void> {
     return this.waitForStats({ [name]: expected }, deadlineMs);
+  }
+
+  async #numbers(filter: string): Promise<Record<string, number>> {
+    const { body } = await this.admin(`/stats?filter=${encodeURIComponent(filter)}`);
+    const pairs = body.split('\n').map((line) => line.split(': '));
+    return Object.fromEntries(
+      pairs.filter(([, value]) => /^-?\d+$/.test(value!)).map(([name, value]) => [name, Number(value)]),
+    );
   }
 
   /** Sends SIGTERM and expects a clean end: status 0 before the deadline. */
@@ -160,6 +165,9 @@ export class BatonProcess {
     return withDeadline(this.exited, `the end after ${signal}`, deadlineMs);
   }
 }
+
+/** A regular expression for this text alone. */
+const escaped = (text: string) => text.replace(/[^\w\u0080-\uffff]/g, '\\$&');
 
 /** Starts Baton; the test's end kills it if it still runs. Throws with its stderr when it ends before it serves. */
 export async function startBaton(t: Teardown, options: BatonOptions = {}): Promise<BatonProcess> {
@@ -199,15 +207,15 @@ export const UNBUNDLED = fileURLToPath(new URL('../../../src/main.js', import.me
 const MAIN = fileURLToPath(new URL('../../../baton/main.js', import.meta.url));
 
 async function waitUntilReady(baton: BatonProcess, wait: 'live' | 'admin', deadlineMs: number): Promise<void> {
-  await waitFor(
-    async () => {
-      if (baton.exit !== undefined) return true;
-      if (!existsSync(join(baton.directory, ADMIN_ADDRESS_FILE))) return false;
-      const { status } = await baton.admin('/ready');
-      return wait === 'admin' || status === 200;
-    },
-    { deadlineMs, what: 'Baton to be ready' },
-  ).catch((error: unknown) => {
+  const isReady = async () => {
+    const { status } = await baton.admin('/ready');
+    return wait === 'admin' || status === 200;
+  };
+  const addressPath = join(baton.directory, ADMIN_ADDRESS_FILE);
+  await waitFor(() => baton.exit !== undefined || (existsSync(addressPath) && isReady()), {
+    deadlineMs,
+    what: 'Baton to be ready',
+  }).catch((error: unknown) => {
     throw new Error(`Baton was not ready; its stderr:\n${baton.stderr}`, { cause: error });
   });
   if (baton.exit !== undefined) {

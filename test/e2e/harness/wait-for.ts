@@ -4,6 +4,8 @@
 export const DEFAULT_DEADLINE_MS = 40_000;
 
 const POLL_MS = 10;
+/** Whoever waits for long asks less often, up to this: servers that are asked need the machine too. */
+const LONGEST_POLL_MS = 50;
 
 export interface WaitOptions {
   deadlineMs?: number;
@@ -13,26 +15,32 @@ export interface WaitOptions {
 
 /**
  * Calls `condition` until it gives something truthy, and returns that. An exception counts as "not yet"; the last one is
- * the cause of the Error thrown at the deadline.
+ * the cause of the Error thrown at the deadline. A condition that gives a promise, because it asks somebody, is called at intervals
+ * that grow with the time that it takes.
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
   { deadlineMs = DEFAULT_DEADLINE_MS, what = condition.toString() }: WaitOptions = {},
 ): Promise<NonNullable<Exclude<T, false>>> {
-  const end = performance.now() + deadlineMs;
+  const begun = performance.now();
   let lastError: unknown;
   for (;;) {
+    let isAsking = false;
     try {
-      const value = await condition();
+      const called = condition();
+      isAsking = called instanceof Promise;
+      const value = await called;
       if (value) return value as NonNullable<Exclude<T, false>>;
       lastError = undefined;
     } catch (error) {
       lastError = error;
     }
-    if (performance.now() > end) {
+    const waited = performance.now() - begun;
+    if (waited > deadlineMs) {
       throw new Error(`still waiting after ${deadlineMs} ms for: ${what}`, { cause: lastError });
     }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    const pause = isAsking ? Math.min(Math.max(waited / 10, POLL_MS), LONGEST_POLL_MS) : POLL_MS;
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 
