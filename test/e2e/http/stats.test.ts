@@ -287,7 +287,9 @@ t.test('a router without dynamic stats counts no status codes and times of its c
   };
   const quiet = await startProxy(t, {
     listeners: {
-      quiet: managerOf([routeTo({ prefix: '/' }, 'host', { timeout: '0.1s' })], { http_filters: [router] }),
+      quiet: managerOf([routeTo({ path: '/hang' }, 'host', { timeout: '0.1s' }), routeTo({ prefix: '/' }, 'host')], {
+        http_filters: [router],
+      }),
     },
     clusters: [staticCluster('host', upstream.port)],
   });
