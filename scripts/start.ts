@@ -36,7 +36,12 @@ function startUpstream(): Promise<Server> {
   });
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(error.code === 'EADDRINUSE' ? new Error(`port ${UPSTREAM_PORT} is taken: end what uses it`) : error);
+      if (error.code !== 'EADDRINUSE') return reject(error);
+      process.stderr.write(
+        `The upstream of the quick start needs port ${UPSTREAM_PORT}, which another program has: end that ` +
+          `(ss -ltnp shows it), or start a configuration of your own with npm start -- -c my.yaml.\n`,
+      );
+      process.exit(1);
     });
     server.listen(UPSTREAM_PORT, '127.0.0.1', () => {
       process.stdout.write(
