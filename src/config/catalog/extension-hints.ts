@@ -5,8 +5,8 @@ import { messageNameOf, typeUrlOf } from '../schema/message-name.js';
 import type { Schema } from '../schema/schema.js';
 import { newName } from '../text/hints.js';
 import type { Extension, ExtensionCatalog } from './extension.js';
+import { packageOf, substituteFor } from './substitutes.js';
 
-const NOT_HERE = ': Baton does not implement this extension';
 /** Of a message that was added with an extension. */
 const UNCLAIMED = ': no extension in src/extensions/index.ts has this message in its typeUrls';
 
@@ -43,19 +43,19 @@ export class ExtensionHints {
     const name = messageNameOf(url);
     const successor = this.#schema.successorOf(name);
     if (successor !== undefined) return `: it is of an older API; use '${typeUrlOf(successor)}'`;
-    if (this.#schema.message(name)) return name.startsWith('envoy.') ? NOT_HERE : UNCLAIMED;
+    if (this.#schema.message(name)) return name.startsWith('envoy.') ? notHere(name) : UNCLAIMED;
     const meant = meantBy(
       url,
       this.#catalog.list().flatMap((extension) => extension.typeUrls.map(typeUrlOf)),
     );
-    return meant === '' && name.startsWith('envoy.') ? NOT_HERE : meant;
+    return meant === '' && name.startsWith('envoy.') ? notHere(name) : meant;
   }
 
   #hintFor(name: string, category: string | undefined): string {
     const successor = newName(name);
     if (successor !== undefined) return `: the name is of an older API; it is '${successor}' now`;
     const known = this.#catalog.list();
-    if (this.#isOfApi(name) && !known.some((extension) => extension.name === name)) return NOT_HERE;
+    if (this.#isOfApi(name) && !known.some((extension) => extension.name === name)) return notHere(name);
     return meantBy(
       name,
       known.flatMap((extension) => (extension.category === category ? extension.name : [])),
@@ -64,9 +64,13 @@ export class ExtensionHints {
 
   /** Whether the API has a package for an extension of that name: `envoy.extensions.a.b.v3` for `envoy.a.b`. */
   #isOfApi(name: string): boolean {
-    const start = `${name.replace(/^envoy\./, 'envoy.extensions.')}.v`;
+    const start = `${packageOf(name)}.v`;
     return this.#schema.messageNames().some((message) => message.startsWith(start));
   }
+}
+
+function notHere(name: string): string {
+  return `: Baton does not implement this extension${substituteFor(name)}`;
 }
 
 function notRegistered(name: string, url: string): string {

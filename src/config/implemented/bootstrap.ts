@@ -37,6 +37,7 @@ export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.overload.v3.OverloadManager': {
     resource_monitors: true,
     refresh_interval: accepted('the monitor that there is counts each connection as it comes'),
+    actions: refused('the limit of connections acts by itself, and there are no others: leave it out'),
     buffer_factory_config: refused('buffers have limits of their own: per_connection_buffer_limit_bytes'),
   },
   'envoy.config.overload.v3.ResourceMonitor': ALL,

@@ -7,6 +7,8 @@ const EVENTS = 'changes of health are in the log, of the component hc';
 const BODIES = 'a check by HTTP looks at the status of the answer: use expected_statuses';
 const UNBOUNDED =
   'all requests of a hash go to its host, however many there are: give hosts weights, or use LEAST_REQUEST';
+const OF_HTTP = 'set it in HttpProtocolOptions, which typed_extension_protocol_options takes';
+const RESOLVER = 'the name servers in /etc/resolv.conf are asked: leave it out';
 const AS_CLIENTS = 'clients are served with HTTP/1.1, and so are hosts: leave it out';
 
 export const CLUSTER: ImplementedTable = {
@@ -37,6 +39,12 @@ export const CLUSTER: ImplementedTable = {
     common_lb_config: true,
     metadata: true,
     http2_protocol_options: true,
+    http_protocol_options: refused(OF_HTTP),
+    common_http_protocol_options: refused(OF_HTTP),
+    lb_subset_config: refused('give each subset a cluster of its own, between which routes choose'),
+    dns_resolvers: refused(RESOLVER),
+    dns_resolution_config: refused(RESOLVER),
+    typed_dns_resolver_config: refused(RESOLVER),
     protocol_selection: ['USE_CONFIGURED_PROTOCOL', 'USE_DOWNSTREAM_PROTOCOL'],
     ignore_health_on_host_removal: true,
     close_connections_on_host_health_failure: true,

@@ -2,6 +2,9 @@
 
 import { ALL, accepted, type ImplementedTable, refused } from './table.js';
 
+const NO_CERTIFICATES =
+  'without TLS clients have no certificates: leave it out; x-forwarded-client-cert is removed from requests';
+
 export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager': {
     codec_type: ['AUTO', 'HTTP1'],
@@ -40,7 +43,10 @@ export const HTTP: ImplementedTable = {
     strip_any_host_port: true,
     strip_matching_host_port: true,
     strip_trailing_host_dot: true,
-    http2_protocol_options: refused('clients are served with HTTP/1.1'),
+    http2_protocol_options: refused('clients are served with HTTP/1.1: leave it out'),
+    tracing: refused('no spans are made: leave it out; what requests say of their traces is passed on'),
+    forward_client_cert_details: refused(NO_CERTIFICATES),
+    set_current_client_cert_details: refused(NO_CERTIFICATES),
     local_reply_config: true,
   },
   'envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': ALL,
@@ -88,6 +94,7 @@ export const HTTP: ImplementedTable = {
     default_host_for_http_10: true,
     enable_trailers: true,
     allow_custom_methods: true,
+    header_key_format: refused('names of headers keep the case in which they came: leave it out'),
   },
   'envoy.extensions.filters.http.router.v3.Router': {
     dynamic_stats: true,

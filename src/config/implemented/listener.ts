@@ -23,6 +23,10 @@ export const LISTENER: ImplementedTable = {
     listener_filters: true,
     listener_filters_timeout: true,
     continue_on_listener_filters_timeout: true,
+    use_original_dst: refused(
+      'where a connection was to go before it was redirected here is not looked up: give each destination a listener',
+    ),
+    socket_options: refused('the options that can be set are tcp_backlog_size, freebind and transparent'),
   },
   'envoy.config.listener.v3.ListenerFilter': { name: true, typed_config: true },
   'envoy.config.listener.v3.FilterChain': {
