@@ -264,6 +264,25 @@ t.test('the dump of endpoints has the metadata of each, as it was assigned last'
   }
 });
 
+t.test('endpoints that are refused leave those before them in use, and the dump says why', async (t) => {
+  const dumped = async () => {
+    const path = '/config_dump?resource=dynamic_endpoint_configs&include_eds&name_regex=service';
+    return JSON.parse((await baton.admin(path)).body).configs[0];
+  };
+  setAssignments([{ cluster_name: 'service', endpoints: [{ lb_endpoints: [endpoint(a)] }] }]);
+  await baton.waitForStat('cluster.service.membership_total', 1);
+  t.match(await dumped(), { client_status: 'ACKED', error_state: undefined });
+  const rejected = (await baton.stat('cluster.service.update_rejected'))!;
+  const bad = endpoint(b, { load_balancing_weight: 0 });
+  setAssignments([{ cluster_name: 'service', endpoints: [{ lb_endpoints: [bad] }] }]);
+  await baton.waitForStat('cluster.service.update_rejected', rejected + 1);
+  t.equal((await httpRequest(port)).body, 'a');
+  t.match(await dumped(), { client_status: 'NACKED', error_state: { details: /load_balancing_weight/ } });
+  setAssignments([{ cluster_name: 'service', endpoints: [{ lb_endpoints: [endpoint(b)] }] }]);
+  await waitFor(async () => (await httpRequest(port)).body === 'b', { what: 'the assignment after it' });
+  t.match(await dumped(), { client_status: 'ACKED', error_state: undefined });
+});
+
 t.test('endpoints that drain get no new requests, however many of them there are', async (t) => {
   const draining = { health_status: 'DRAINING' };
   const lb_endpoints = [endpoint(a), endpoint(b, draining), endpoint(c, draining)];

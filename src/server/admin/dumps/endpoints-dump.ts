@@ -5,6 +5,9 @@ import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../../upstream/h
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import type { PrimaryCluster } from '../../clusters/version/primary-cluster.js';
 import { any, type Dump, mapped } from './dump.js';
+import { statusFields, versionFields } from './state-fields.js';
+
+const ASSIGNMENT = 'envoy.config.endpoint.v3.ClusterLoadAssignment';
 
 export function endpointsDump(clusters: ReadonlyMap<string, PrimaryCluster>): Dump {
   const static_endpoint_configs = mapped(
@@ -15,9 +18,11 @@ export function endpointsDump(clusters: ReadonlyMap<string, PrimaryCluster>): Du
     () => selected(clusters, true),
     (cluster) => {
       const { assignment } = cluster;
-      const last_updated = assignment?.updatedAt.toISOString();
-      const version_info = assignment?.version || undefined;
-      const message = { version_info, endpoint_config: assignmentOf(cluster), last_updated };
+      const message = {
+        ...(assignment && versionFields(assignment)),
+        endpoint_config: assignmentOf(cluster),
+        ...(assignment && statusFields(ASSIGNMENT, assignment)),
+      };
       return { name: assignmentName(cluster), message };
     },
   );
@@ -36,7 +41,7 @@ function assignmentName(cluster: PrimaryCluster): string {
 /** The hosts that are used, not the assignment as it came. */
 function assignmentOf(cluster: PrimaryCluster): JsonObject {
   const hosts = [...cluster.hosts];
-  return any('envoy.config.endpoint.v3.ClusterLoadAssignment', {
+  return any(ASSIGNMENT, {
     cluster_name: assignmentName(cluster),
     ...(hosts.length > 0 && { endpoints: localities(hosts) }),
     policy: { overprovisioning_factor: cluster.overprovisioning },

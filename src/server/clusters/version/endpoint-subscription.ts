@@ -7,6 +7,7 @@ import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import type { Scope } from '../../../stats/thread-stats.js';
+import { accepted, type DynamicState, REQUESTED, refused } from '../../../xds/dynamic-state.js';
 import type { Resource, Update } from '../../../xds/resource.js';
 import type { ConfigSources, Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
 
@@ -35,7 +36,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
   readonly #subscription: Subscription;
   readonly #users = new Set<EndpointUser>();
   #resource: Resource<ClusterLoadAssignment> | undefined;
-  #updatedAt: Date | undefined;
+  #state = REQUESTED;
   #isStale = false;
   #isAnswered = false;
   #staleTimer: Timer<EndpointSubscription> | undefined;
@@ -52,9 +53,8 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     });
   }
 
-  /** version_info of the assignment, and when it came; undefined when there is none. */
-  get current(): { readonly version: string; readonly updatedAt: Date } | undefined {
-    return this.#resource && { version: this.#resource.version, updatedAt: this.#updatedAt! };
+  get state(): DynamicState {
+    return this.#state;
   }
 
   /** Tells the user what is known now, and whatever comes. */
@@ -72,16 +72,19 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     this.#host.ended();
   }
 
-  update({ refused, resources }: Update<ClusterLoadAssignment>): readonly Rejection[] {
+  update(update: Update<ClusterLoadAssignment>): readonly Rejection[] {
     this.#isAnswered = true;
-    const resource = resources.find(({ name }) => name === this.#serviceName);
+    const ofThis = ({ name }: { readonly name: string }) => name === this.#serviceName;
+    const resource = update.resources.find(ofThis);
     if (resource !== undefined) {
       this.#take(resource);
       return [];
     }
     // The last assignment stays in use when it is missing, refused or removed.
     logger.debug(`no assignment of endpoints for '${this.#serviceName}' in an update`);
-    if (resources.length + refused.length === 0) this.#host.stats.increment(ClusterStats.at.update_empty);
+    const refusal = update.refused.find(ofThis);
+    if (refusal !== undefined) this.#state = refused(this.#state, refusal);
+    if (update.resources.length + update.refused.length === 0) this.#host.stats.increment(ClusterStats.at.update_empty);
     if (this.#resource === undefined) for (const user of [...this.#users]) user.unassigned();
     return [];
   }
@@ -101,7 +104,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
   #take(resource: Resource<ClusterLoadAssignment>): void {
     const isSame = this.#resource?.message === resource.message && !this.#isStale;
     this.#resource = resource;
-    this.#updatedAt = new Date();
+    this.#state = accepted(resource);
     this.#isStale = false;
     const staleAfter = resource.message.policy?.endpoint_stale_after;
     const staleMs = durationMs(staleAfter, 0);

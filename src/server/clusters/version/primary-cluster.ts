@@ -34,6 +34,7 @@ import { ObservedHealth } from '../../../upstream/hosts/observed-health.js';
 import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../../upstream/limits.js';
 import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js';
 import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
+import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { CheckThread } from '../health-checks/check-thread.js';
 import { ClusterHealthChecks } from '../health-checks/cluster-health-checks.js';
 import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';
@@ -262,9 +263,9 @@ export class PrimaryCluster implements EndpointUser {
     return this.config.eds_cluster_config?.service_name ?? '';
   }
 
-  /** The assignment of endpoints in use, of a cluster that gets them from EDS. */
-  get assignment(): EndpointSubscription['current'] {
-    return this.#subscription?.current;
+  /** What is known of its assignment, of a cluster that gets its endpoints from EDS. */
+  get assignment(): DynamicState | undefined {
+    return this.#subscription?.state;
   }
 
   snapshot(): ClusterSnapshot {
