@@ -81,6 +81,25 @@ t.test('whoever finds the window of a batch nearly full is shown the rest in the
   for (const id of ids) await until(() => rig.of(Event.Data, id).some(({ bytes }) => bytes.equals(sent)), 'all bytes');
 });
 
+t.test('who is accepted late, when all has come already, is looked at first', async (t) => {
+  const rig = lookingRig();
+  t.teardown(() => rig.close());
+  const { id: listener, port } = rig.listen(loopback);
+  rig.transport.setAccepting(listener, false);
+  const peers = Array.from({ length: 3 }, () => connect(port, '127.0.0.1'));
+  for (const peer of peers) {
+    t.teardown(() => peer.destroy());
+    await new Promise<void>((resolve) => peer.write('header, body', () => resolve()));
+  }
+  rig.transport.removeListener(listener, true);
+  for (let count = 1; count <= peers.length; count++) {
+    const { id, batch } = await rig.next(Event.Accept, undefined, count);
+    t.ok((await rig.next(Event.Data, id)).batch > batch, 'not before it can be said how');
+    rig.now(Op.Take, id, 8);
+    await until(() => shown(rig, id).at(-1) === 'body', 'what was not taken');
+  }
+});
+
 t.test('what is paused behind Take is received when it goes on', async (t) => {
   const rig = lookingRig();
   t.teardown(() => rig.close());

@@ -113,7 +113,10 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
     descriptorLimit_.accepted(fd.get(), now_);
     const Id connection = add(fd, SocketKind::Connection, acceptedLimits_);
     if (connection < 0) return acceptFailed(id, listener, -connection);
-    sockets_.find(connection)->isLocal = peer.ss_family == AF_UNIX;
+    SocketRecord& record = *sockets_.find(connection);
+    record.isLocal = peer.ss_family == AF_UNIX;
+    // What it has sent waits for the next batch: whoever hears of it may want to pause it, or only to look at its bytes.
+    record.servedInBatch = batch_.number();
     listener.failReported = false;
     batch_.addAccept(connection, id, peer, std::min<socklen_t>(length, sizeof peer));
   }
