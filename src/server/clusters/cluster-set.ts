@@ -13,9 +13,9 @@ import type { Resource } from '../../xds/resource.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import { ClusterChanges, type PublishedClusters } from './cluster-changes.js';
-import { ResourcePool } from './version/cluster-resources.js';
 import { EndpointSubscription } from './version/endpoint-subscription.js';
 import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterHost } from './version/primary-cluster.js';
+import { ResourcePool } from './version/resource-pool.js';
 
 const upstream = getLogger('upstream');
 

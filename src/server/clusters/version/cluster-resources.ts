@@ -3,17 +3,17 @@
 
 import { Priority } from '../../../common/priority.js';
 import { Kind } from '../../../stats/layout.js';
-import { ClusterStats, HealthCheckStats, HostStats } from '../../../stats/layouts/cluster.js';
+import { ClusterStats, HostStats } from '../../../stats/layouts/cluster.js';
 import { Http1CodecStats } from '../../../stats/layouts/http.js';
 import { scopePrefix } from '../../../stats/scope-prefix.js';
 import type { StatsStore } from '../../../stats/store.js';
 import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
 import { HostDirectory, type HostResources } from '../../../upstream/hosts/host-directory.js';
-import { LIMIT_KINDS, limitWord, type RuntimeThresholds } from '../../../upstream/limits.js';
+import { LIMIT_KINDS, type LimitKind, limitWord, type RuntimeThresholds } from '../../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
 import type { Retired } from '../../workers/snapshots.js';
 import { GrpcLimits } from './grpc-limits.js';
-import { MembershipGauges } from './membership-gauges.js';
+import type { MembershipGauges } from './membership-gauges.js';
 
 export interface ResourceOwner {
   readonly store: StatsStore;
@@ -24,51 +24,6 @@ export interface ResourceOwner {
 
 /** The version at which a block is retired that nobody was told of. */
 const IN_NO_SNAPSHOT = 0;
-
-/** Those of all clusters. What has left and is still written to is taken back when its cluster or host comes again. */
-export class ResourcePool {
-  readonly #owner: ResourceOwner;
-  readonly #clusters = new Map<string, ClusterResources>();
-  /** By the prefix of their stats. */
-  readonly #memberships = new Map<string, { readonly gauges: MembershipGauges; users: number }>();
-  /** Of the stats of hosts, as they are given out. */
-  readonly #hostPrefixes = new Set<string>();
-
-  constructor(owner: ResourceOwner) {
-    this.#owner = owner;
-  }
-
-  /** One user more. Throws a RangeError when there is no room. */
-  acquire(name: string, observabilityName: string): ClusterResources {
-    const key = `${name}\0${observabilityName}`;
-    let resources = this.#clusters.get(key);
-    if (resources === undefined) {
-      const prefix = scopePrefix(`cluster.${observabilityName}.`);
-      const membership = this.#memberships.get(prefix) ?? { gauges: new MembershipGauges(), users: 0 };
-      const hostPrefix = this.#freeHostPrefix(name, observabilityName);
-      resources = new ClusterResources(this.#owner, { prefix, hostPrefix }, membership.gauges, () => {
-        this.#clusters.delete(key);
-        this.#hostPrefixes.delete(hostPrefix);
-        if (--membership.users === 0) this.#memberships.delete(prefix);
-      });
-      this.#clusters.set(key, resources);
-      this.#hostPrefixes.add(hostPrefix);
-      membership.users++;
-      this.#memberships.set(prefix, membership);
-    }
-    resources.retain();
-    return resources;
-  }
-
-  /**
-   * Clusters may have one name for their stats, and the same hosts, but what is counted for each host is each cluster's own: the
-   * first one has the name by which tags are found, the others theirs in addition.
-   */
-  #freeHostPrefix(name: string, observabilityName: string): string {
-    const prefix = scopePrefix(`cluster.${observabilityName}.endpoint.`);
-    return this.#hostPrefixes.has(prefix) ? `cluster.${observabilityName}.${name}.endpoint.` : prefix;
-  }
-}
 
 export class ClusterResources {
   /** Of the cluster in the shared words. */
@@ -86,7 +41,6 @@ export class ClusterResources {
   /** Hosts that have left and are still written to, by the prefix of their stats. */
   readonly #leaving = new Map<string, LeavingHost>();
   #callLimits: GrpcLimits | undefined;
-  #healthChecks: ScopeRef | undefined;
   #users = 0;
   #retired: { isRevived: boolean } | undefined;
 
@@ -131,6 +85,11 @@ export class ClusterResources {
     this.#membership.set(this.stats, this, this.directory.hosts);
   }
 
+  /** How many of these all threads hold. */
+  held(kind: LimitKind, priority: Priority): number {
+    return this.#owner.words.read(limitWord(this.block, kind, priority));
+  }
+
   /** The thresholds of gRPC calls from now on. */
   limitCalls(thresholds: RuntimeThresholds): void {
     if (this.#callLimits !== undefined) return this.#callLimits.setThresholds(thresholds);
@@ -140,13 +99,6 @@ export class ClusterResources {
   /** Undefined before there are any. */
   get callLimits(): GrpcLimits | undefined {
     return this.#callLimits;
-  }
-
-  /** Of HealthCheckStats: they are there from the first version with health checks on. Throws a RangeError when there is no room. */
-  get healthCheckStats(): Scope {
-    const { store } = this.#owner;
-    this.#healthChecks ??= store.addScope(`${this.scope.prefix}health_check.`, HealthCheckStats);
-    return store.scope(this.#healthChecks);
   }
 
   /** With the last user everything is given back, as soon as nobody writes to it any more. */
@@ -162,7 +114,6 @@ export class ClusterResources {
         this.#callLimits?.end();
         store.removeScope(this.scope);
         store.removeScope(this.#http1);
-        if (this.#healthChecks !== undefined) store.removeScope(this.#healthChecks);
         words.retireCluster(this.block, version);
         this.#freed();
       },
@@ -173,10 +124,9 @@ export class ClusterResources {
 
   /** Nobody has a connection, or a request that waits for one or is to be tried again. */
   #isIdle(): boolean {
-    const { store, words } = this.#owner;
+    const { store } = this.#owner;
     for (let kind = 0; kind < LIMIT_KINDS; kind++) {
-      if (words.read(limitWord(this.block, kind, Priority.Default)) !== 0) return false;
-      if (words.read(limitWord(this.block, kind, Priority.High)) !== 0) return false;
+      if (this.held(kind, Priority.Default) + this.held(kind, Priority.High) !== 0) return false;
     }
     const { at } = ClusterStats;
     return [at.upstream_cx_active, at.upstream_rq_active].every(

@@ -2,8 +2,7 @@
 
 import type { Runtime, RuntimeInteger } from '../../../runtime/runtime.js';
 import { MaglevStats, RingHashStats } from '../../../stats/layouts/cluster.js';
-import type { StatsStore } from '../../../stats/store.js';
-import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
+import type { Scope } from '../../../stats/thread-stats.js';
 import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import type { HostSetData } from '../../../upstream/hosts/host-set.js';
 import { ringCounts } from '../../../upstream/load-balancer/hash-ring.js';
@@ -11,36 +10,36 @@ import { healthParts } from '../../../upstream/load-balancer/health-parts.js';
 import { hostKey } from '../../../upstream/load-balancer/host-key.js';
 import { type HashSpec, isHashSpec } from '../../../upstream/load-balancer/load-balancer.js';
 import { maglevCounts } from '../../../upstream/load-balancer/maglev-table.js';
+import type { VersionResources } from './version-resources.js';
 
 /** Undefined where hosts are chosen otherwise. Throws a RangeError when there is no room for them. */
-export function hashGauges(store: StatsStore, spec: ClusterSpec, runtime: Runtime): HashGauges | undefined {
-  return isHashSpec(spec.loadBalancer) ? new HashGauges(store, spec, spec.loadBalancer, runtime) : undefined;
+export function hashGauges(
+  { health, loadBalancer }: ClusterSpec,
+  resources: VersionResources,
+  runtime: Runtime,
+): HashGauges | undefined {
+  return isHashSpec(loadBalancer) ? new HashGauges(health, loadBalancer, resources, runtime) : undefined;
 }
 
 /** With several priorities, or degraded hosts, they are of those that come first. */
 export class HashGauges {
-  readonly #store: StatsStore;
   readonly #health: ClusterSpec['health'];
   readonly #balancer: HashSpec;
   readonly #panicThreshold: RuntimeInteger;
-  readonly #ref: ScopeRef;
   readonly #scope: Scope;
   /** What they were worked out from. */
   #hosts: HostSetData | undefined;
   #overprovisioning = 0;
   #panicPercent = 0;
 
-  constructor(store: StatsStore, spec: ClusterSpec, balancer: HashSpec, runtime: Runtime) {
-    this.#store = store;
-    this.#health = spec.health;
+  constructor(health: ClusterSpec['health'], balancer: HashSpec, resources: VersionResources, runtime: Runtime) {
+    this.#health = health;
     this.#balancer = balancer;
-    this.#panicThreshold = runtime.integer('upstream.healthy_panic_threshold', spec.health.panicThreshold);
-    const prefix = `cluster.${spec.observabilityName}.`;
-    this.#ref =
+    this.#panicThreshold = runtime.integer('upstream.healthy_panic_threshold', health.panicThreshold);
+    this.#scope =
       balancer.policy === 'ring_hash'
-        ? store.addScope(`${prefix}ring_hash_lb.`, RingHashStats)
-        : store.addScope(`${prefix}maglev_lb.`, MaglevStats);
-    this.#scope = store.scope(this.#ref);
+        ? resources.addScope('ring_hash_lb.', RingHashStats)
+        : resources.addScope('maglev_lb.', MaglevStats);
   }
 
   update(hosts: HostSetData, overprovisioning: number): void {
@@ -53,11 +52,6 @@ export class HashGauges {
     this.#panicPercent = panicPercent;
     const [first] = healthParts(hosts, { ...this.#health, overprovisioning }, panicPercent);
     this.#set(hosts, first!.hosts);
-  }
-
-  /** The primary alone writes them: nobody is waited for. */
-  remove(): void {
-    this.#store.removeScope(this.#ref);
   }
 
   #set(hosts: HostSetData, indexes: readonly number[]): void {

@@ -7,8 +7,7 @@ import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
 import type { Runtime } from '../../../runtime/runtime.js';
 import { OutlierDetectionStats } from '../../../stats/layouts/cluster.js';
-import type { StatsStore } from '../../../stats/store.js';
-import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
+import type { Scope } from '../../../stats/thread-stats.js';
 import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import {
@@ -22,12 +21,12 @@ import { OUTLIER_NAMES, OutlierKind } from '../../../upstream/outliers/outlier-k
 import { type OutlierNumber, OutlierSettings, type OutlierSpec } from '../../../upstream/outliers/outlier-spec.js';
 import { type ClusterRates, UNKNOWN } from '../../../upstream/outliers/success-rates.js';
 import { HostWord, type SharedWordsOwner } from '../../../upstream/shared-words.js';
-import { GaugeShare } from './gauge-share.js';
+import type { GaugeShare } from './gauge-share.js';
+import type { VersionResources } from './version-resources.js';
 
 const logger = getLogger('upstream');
 
 export interface OutlierDetectionHost {
-  readonly store: StatsStore;
   readonly words: SharedWordsOwner;
   readonly timers: Timers;
   readonly random: Random;
@@ -42,8 +41,6 @@ export interface OutlierDetectionHost {
 export interface OutlierEvents {
   write(event: OutlierDetectionEvent): void;
 }
-
-type ClusterNames = Pick<ClusterSpec, 'name' | 'observabilityName'>;
 
 /** By kind; those of rates are found at the end of an interval, and have none. */
 const ROWS: readonly { readonly kind: OutlierKind; readonly word: HostWord; readonly limit: OutlierNumber }[] = [
@@ -65,32 +62,31 @@ const ENFORCED = OUTLIER_NAMES.map((name) => OutlierDetectionStats.at[`ejections
 
 export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   readonly #host: OutlierDetectionHost;
-  readonly #cluster: ClusterNames;
+  readonly #clusterName: string;
   /** The host with this key is ejected, or is used again. */
   readonly #changed: (key: string, isEjected: boolean) => void;
   readonly #settings: OutlierSettings;
   readonly #detector: OutlierDetector<WatchedHost>;
   readonly #byBlock = new Map<number, WatchedHost>();
-  readonly #scope: ScopeRef;
   readonly #stats: Scope;
   readonly #gauges: GaugeShare;
   readonly #timer = new Timer<OutlierDetection>(this, onInterval);
 
   /** Throws a RangeError when there is no room for its stats. */
   constructor(
-    cluster: ClusterNames,
+    { name }: ClusterSpec,
     spec: OutlierSpec,
+    resources: VersionResources,
     host: OutlierDetectionHost,
     changed: (key: string, isEjected: boolean) => void,
   ) {
     this.#host = host;
-    this.#cluster = cluster;
+    this.#clusterName = name;
     this.#changed = changed;
     this.#settings = new OutlierSettings(spec, host.runtime);
     this.#detector = new OutlierDetector<WatchedHost>(this.#settings, host.random, this);
-    this.#scope = host.store.addScope(`cluster.${cluster.observabilityName}.outlier_detection.`, OutlierDetectionStats);
-    this.#stats = host.store.scope(this.#scope);
-    this.#gauges = new GaugeShare(this.#stats);
+    this.#stats = resources.addScope('outlier_detection.', OutlierDetectionStats);
+    this.#gauges = resources.share(this.#stats);
   }
 
   /** The hosts of the cluster are used from now on. */
@@ -101,8 +97,6 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
 
   stop(): void {
     this.#host.timers.cancel(this.#timer);
-    this.#gauges.withdraw();
-    this.#host.store.removeScope(this.#scope);
   }
 
   /** Of hosts that are new nothing is known yet; what was known of those that are gone is forgotten. */
@@ -181,7 +175,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
 
   ejected(host: WatchedHost, kind: OutlierKind, isEnforced: boolean): void {
     const what = isEnforced ? 'is ejected' : 'is an outlier, and is not ejected for that';
-    logger.debug(`cluster '${this.#cluster.name}': host ${host.address} ${what}: ${OUTLIER_NAMES[kind]}`);
+    logger.debug(`cluster '${this.#clusterName}': host ${host.address} ${what}: ${OUTLIER_NAMES[kind]}`);
     const rates = (origin: Origin) => this.rates(origin);
     this.#tell(host, ejectionEvent(host, kind, isEnforced, rates, this.#host.now()));
     if (!isEnforced) return;
@@ -192,7 +186,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   }
 
   returned(host: WatchedHost): void {
-    logger.debug(`cluster '${this.#cluster.name}': host ${host.address} is not ejected any longer`);
+    logger.debug(`cluster '${this.#clusterName}': host ${host.address} is not ejected any longer`);
     this.#tell(host, returnEvent(host, this.#host.now()));
     host.clearRows(this.#host.words);
     this.#countEjected();
@@ -202,7 +196,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   #tell({ address }: WatchedHost, event: OutlierDetectionEvent): void {
     this.#host.outlierEvents?.write({
       timestamp: new Date().toISOString(),
-      cluster_name: this.#cluster.name,
+      cluster_name: this.#clusterName,
       upstream_url: address,
       ...event,
     });

@@ -2,7 +2,6 @@
 // told of it. Until it is activated it only gets ready, while the version before it serves.
 
 import { messageOf } from '../../../common/errors/errors.js';
-import { Priority } from '../../../common/priority.js';
 import type { Random } from '../../../common/random.js';
 import { speaksHttp2 } from '../../../config/fields/http-options.js';
 import type { Cluster, ClusterLoadAssignment, ConfigSource } from '../../../config/generated/api.js';
@@ -11,7 +10,7 @@ import type { Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
 import type { Runtime } from '../../../runtime/runtime.js';
 import { Kind } from '../../../stats/layout.js';
-import { ClusterStats } from '../../../stats/layouts/cluster.js';
+import { ClusterStats, HealthCheckStats } from '../../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../../stats/store.js';
 import type { Scope } from '../../../stats/thread-stats.js';
 import {
@@ -31,13 +30,12 @@ import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import { type HostChanges, type KnownHost, keyOf } from '../../../upstream/hosts/host-directory.js';
 import { ObservedHealth } from '../../../upstream/hosts/observed-health.js';
-import { LimitKind, limitWord, RuntimeThresholds, retryLimit, type Thresholds } from '../../../upstream/limits.js';
+import type { Thresholds } from '../../../upstream/limits.js';
 import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js';
-import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { CheckThread } from '../health-checks/check-thread.js';
 import { ClusterHealthChecks } from '../health-checks/cluster-health-checks.js';
-import { type BreakerGauges, breakerGauges } from './breaker-gauges.js';
+import { CircuitBreakers } from './circuit-breakers.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointUser } from './endpoint-subscription.js';
 import type { GrpcLimits } from './grpc-limits.js';
@@ -45,6 +43,7 @@ import { type HashGauges, hashGauges } from './hash-gauges.js';
 import { HostPreparation } from './host-preparation.js';
 import { OutlierDetection, type OutlierDetectionHost } from './outlier-detection.js';
 import { UpdateMerge } from './update-merge.js';
+import type { VersionResources } from './version-resources.js';
 
 const logger = getLogger('upstream');
 
@@ -53,7 +52,6 @@ const MANY_ENDPOINTS = 1000;
 
 export interface PrimaryClusterHost extends OutlierDetectionHost {
   readonly store: StatsStore;
-  readonly words: SharedWordsOwner;
   readonly resolver: DnsResolver;
   readonly timers: Timers;
   readonly random: Random;
@@ -93,11 +91,11 @@ export class PrimaryCluster implements EndpointUser {
   readonly outliers: OutlierDetection | undefined;
   readonly #host: PrimaryClusterHost;
   readonly #specVersion: number;
+  readonly #held: VersionResources;
   readonly #resources: ClusterResources;
   readonly #stats: Scope;
   readonly #discovery: ClusterDiscovery;
-  readonly #thresholds: RuntimeThresholds;
-  readonly #breakers: readonly [BreakerGauges, BreakerGauges];
+  readonly #breakers: CircuitBreakers;
   readonly #hashGauges: HashGauges | undefined;
   readonly #merge: UpdateMerge;
   readonly #preparation: HostPreparation;
@@ -115,12 +113,12 @@ export class PrimaryCluster implements EndpointUser {
   #membershipVersion = 0;
   #isActive = false;
 
-  /** `resources` are released by stop(). `specVersion` is of this version of this cluster alone. */
+  /** `resources` are released by stop(), or by the caller if it throws. `specVersion` is of this version of this cluster alone. */
   constructor(
     config: Cluster,
     origin: ClusterOrigin,
     specVersion: number,
-    resources: ClusterResources,
+    resources: VersionResources,
     host: PrimaryClusterHost,
   ) {
     this.config = config;
@@ -129,31 +127,22 @@ export class PrimaryCluster implements EndpointUser {
     this.servesTraffic = !speaksHttp2(config);
     this.#host = host;
     this.#specVersion = specVersion;
-    this.#resources = resources;
-    this.#stats = resources.stats;
+    this.#held = resources;
+    this.#resources = resources.shared;
+    this.#stats = resources.shared.stats;
     this.#discovery = clusterDiscovery(config);
     this.#overprovisioning = overprovisioningFactor(config.load_assignment);
-    this.#thresholds = new RuntimeThresholds(this.spec.name, this.spec.thresholds, host.runtime);
-    // First: if it throws, nothing is to be given back.
+    this.#breakers = new CircuitBreakers(this.spec, resources, host.runtime);
+    this.#hashGauges = hashGauges(this.spec, resources, host.runtime);
     this.#checks = this.#healthChecks();
-    this.#breakers = breakerGauges(host.store, this.spec);
-    let outliers: OutlierDetection | undefined;
-    try {
-      outliers = this.#outlierDetection();
-      this.#hashGauges = hashGauges(host.store, this.spec, host.runtime);
-    } catch (error) {
-      outliers?.stop();
-      for (const breaker of this.#breakers) breaker.remove();
-      throw error;
-    }
-    this.outliers = outliers;
+    this.outliers = this.#outlierDetection();
     this.#merge = new UpdateMerge(this.#discovery.mergeWindowMs, {
       timers: host.timers,
       now: host.now,
       stats: host.managerStats,
       deliver: () => host.changed(this),
     });
-    this.#preparation = new HostPreparation(resources.directory);
+    this.#preparation = new HostPreparation(resources.shared.directory);
     const { type } = this.#discovery;
     this.#dns = type === 'STRICT_DNS' || type === 'LOGICAL_DNS' ? this.#dnsCluster() : undefined;
   }
@@ -177,7 +166,7 @@ export class PrimaryCluster implements EndpointUser {
   /** It takes the place of `former`, the version before it: from now on the hosts of the cluster are its own. */
   activate(former: PrimaryCluster | undefined): void {
     this.#isActive = true;
-    if (!this.servesTraffic) this.#resources.limitCalls(this.#thresholds);
+    if (!this.servesTraffic) this.#resources.limitCalls(this.#breakers.runtimeThresholds);
     if (this.#dns !== undefined && former !== undefined && former.#dns !== undefined)
       this.#checkAndKeep(this.#dns.succeed(former.#dns));
     // Without an answer, and without names that it shares with the version before it, it has no hosts.
@@ -198,10 +187,8 @@ export class PrimaryCluster implements EndpointUser {
     this.#preparation.cancel();
     this.#preparation.discard();
     this.#subscription?.remove(this);
-    for (const breaker of this.#breakers) breaker.remove();
     this.outliers?.stop();
-    this.#hashGauges?.remove();
-    this.#resources.release();
+    this.#held.release();
   }
 
   get hosts(): Iterable<KnownHost> {
@@ -219,7 +206,7 @@ export class PrimaryCluster implements EndpointUser {
 
   /** Limits of the default and of the high priority, as runtime and retry budgets have them now. */
   get thresholds(): readonly [Thresholds, Thresholds] {
-    return [this.#thresholdsOf(Priority.Default), this.#thresholdsOf(Priority.High)];
+    return this.#breakers.thresholds;
   }
 
   /** Of its own scope of stats. */
@@ -283,16 +270,8 @@ export class PrimaryCluster implements EndpointUser {
 
   /** Brings up to date the gauges of circuit breakers, which workers only count, and of what workers choose hosts by. */
   updateGauges(): void {
-    const limits = this.thresholds;
-    for (const breaker of this.#breakers) breaker.update(this.#host.words, this.#resources.block, limits);
+    this.#breakers.updateGauges();
     this.#hashGauges?.update(this.#resources.directory.data, this.#overprovisioning);
-  }
-
-  #thresholdsOf(priority: Priority): Thresholds {
-    const limits = this.#thresholds.current[priority];
-    if (limits.retryBudget === undefined) return limits;
-    const taken = (kind: LimitKind) => this.#host.words.read(limitWord(this.#resources.block, kind, priority));
-    return { ...limits, maxRetries: retryLimit(limits, taken(LimitKind.Requests) + taken(LimitKind.PendingRequests)) };
   }
 
   // ── EndpointUser ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -342,10 +321,10 @@ export class PrimaryCluster implements EndpointUser {
     const spec = healthCheckSpec(this.config);
     if (spec === undefined) return undefined;
     const { store } = this.#host;
-    const { healthCheckStats, scope } = this.#resources;
+    const { scope } = this.#resources;
     const checked = {
       spec: this.spec,
-      stats: healthCheckStats,
+      stats: this.#held.addScope('health_check.', HealthCheckStats),
       hasTraffic: () => store.totalAt(scope, ClusterStats.at.upstream_cx_total, Kind.Counter) > 0,
       observe: (key: string, mask: number, flags: number) => this.observe(key, mask, flags),
       hostPassed: (key: string) => this.outliers?.passedHealthCheck(key),
@@ -365,7 +344,7 @@ export class PrimaryCluster implements EndpointUser {
     const { outliers } = this.spec;
     if (outliers === undefined) return undefined;
     const flag = HealthFlag.FailedOutlierCheck;
-    return new OutlierDetection(this.spec, outliers, this.#host, (key, isEjected) =>
+    return new OutlierDetection(this.spec, outliers, this.#held, this.#host, (key, isEjected) =>
       this.observe(key, flag, isEjected ? flag : 0),
     );
   }
