@@ -57,35 +57,6 @@ t.test('checks are requests as configured, on one connection', async (t) => {
   t.equal(a.upstream.accepted(), 1);
 });
 
-t.test('a connection that ends between checks, or as one begins, says nothing of its host', async (t) => {
-  let answered = 0;
-  let isGone = false;
-  const host = await startTcpUpstream(t, (socket) => {
-    let requests = 0;
-    socket.on('data', () => {
-      if (++requests > 1 || isGone) socket.destroy();
-      else {
-        answered++;
-        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
-      }
-    });
-  });
-  const baton = await startWith(t, checked('api', [host.port], http()));
-  await waitFor(() => answered > 5);
-  t.equal(await baton.stat('cluster.api.health_check.failure'), 0);
-  isGone = true;
-  await baton.waitForStat('cluster.api.health_check.healthy', 0);
-  t.same(await flags(baton), { [host.port]: '/failed_active_hc' }, 'it is asked once more, and not for ever');
-});
-
-t.test('each check has a connection of its own where none is reused', async (t) => {
-  const a = await CheckedUpstream.start(t, 'a');
-  await startWith(t, checked('api', [a.port], { ...http(), reuse_connection: false }));
-  await waitFor(() => a.checks.length > 3);
-  t.ok(a.upstream.accepted() >= 3);
-  await waitFor(() => a.upstream.sockets.size <= 1);
-});
-
 t.test('retriable statuses count towards the threshold, others do not', async (t) => {
   const [a, b] = await Promise.all([CheckedUpstream.start(t, 'a'), CheckedUpstream.start(t, 'b')]);
   const check = {
@@ -164,30 +135,6 @@ t.test('a check without an answer is a timeout', async (t) => {
   t.same(await flags(baton), { [a.port]: '/failed_active_hc/active_hc_timeout' });
   t.ok((await baton.stat('cluster.api.health_check.network_failure'))! > 0);
   t.match(baton.stderr, 'its check has failed: it does not answer in time');
-});
-
-t.test('a host has answered when all of its answer is there', async (t) => {
-  const answering = (rest: string, end = false) =>
-    startTcpUpstream(t, (socket) => {
-      socket.on('data', () => {
-        socket.write(`HTTP/1.1 200 OK\r\n${rest}`);
-        if (end) socket.end();
-      });
-    });
-  const whole = await answering('content-length: 5\r\n\r\nhello');
-  const chunked = await answering('transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx: y\r\n\r\n');
-  const cut = await answering('content-length: 5\r\n\r\nhel', true);
-  const options = {
-    '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-    explicit_http_config: { http_protocol_options: { enable_trailers: true } },
-  };
-  const cluster = checked('api', [whole.port, chunked.port, cut.port], http(), {
-    typed_extension_protocol_options: { 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': options },
-  });
-  const baton = await startWith(t, cluster);
-  t.same(await flags(baton), { [whole.port]: 'healthy', [chunked.port]: 'healthy', [cut.port]: '/failed_active_hc' });
-  await waitFor(async () => (await baton.stat('cluster.api.health_check.success'))! > 6);
-  t.same([whole.accepted(), chunked.accepted()], [1, 1], 'and its connection serves the next check');
 });
 
 t.test('what is no HTTP, and a connection that ends, are failures', async (t) => {
