@@ -49,6 +49,33 @@ t.test('an interval that is not configured is the one that it stands for', async
   });
 });
 
+t.test('each interval and each jitter is its own', async (t) => {
+  const { intervals, logsFailures, logsSuccesses } = spec({
+    interval: '1s',
+    no_traffic_interval: '2s',
+    no_traffic_healthy_interval: '3s',
+    unhealthy_interval: '4s',
+    unhealthy_edge_interval: '5s',
+    healthy_edge_interval: '6s',
+    initial_jitter: '7s',
+    interval_jitter: '8s',
+    interval_jitter_percent: 9,
+    always_log_health_check_success: true,
+  });
+  t.same(intervals, {
+    interval: 1000,
+    noTraffic: 2000,
+    noTrafficHealthy: 3000,
+    unhealthy: 4000,
+    unhealthyEdge: 5000,
+    healthyEdge: 6000,
+    initialJitter: 7000,
+    jitter: 8000,
+    jitterPercent: 9,
+  });
+  t.same([logsFailures, logsSuccesses], [false, true]);
+});
+
 t.test('a check by HTTP is as configured', async (t) => {
   const http = spec({
     http_health_check: {
