@@ -70,6 +70,23 @@ t.test('a host that is reported is ejected for its time, and begins anew', async
   t.match(clusters.outlierEvents[2], { action: 'EJECT', num_ejections: 2, secs_since_last_action: '5' });
 });
 
+t.test('what is still to be told of a cluster that is removed is not told', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([watched(['10.0.0.1', '10.0.0.2'])]);
+  const { report } = worker(clusters);
+  for (const ip of ['10.0.0.1', '10.0.0.2']) {
+    report(ip);
+    await clusters.turn();
+  }
+  t.ok(clusters.hasTimers, 'the second one waits for the end of the window');
+  report('10.0.0.1');
+  clusters.set.removeStatic(['a']);
+  t.notOk(clusters.hasTimers);
+  const { length } = clusters.changed;
+  await clusters.turn();
+  t.equal(clusters.changed.length, length);
+});
+
 t.test('a host that has moved is told of by its address of now', async (t) => {
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1'])]);
