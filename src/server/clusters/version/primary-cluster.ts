@@ -182,7 +182,6 @@ export class PrimaryCluster implements EndpointUser {
     this.#isActive = false;
     this.#dns?.stop();
     this.#checks?.stop();
-    clearImmediate(this.#observation);
     this.#merge.stop();
     this.#preparation.cancel();
     this.#preparation.discard();
@@ -223,7 +222,7 @@ export class PrimaryCluster implements EndpointUser {
    * turn is delivered together. A version that is not active yet keeps it until then.
    */
   observe(key: string, mask: number, flags: number): void {
-    if (!this.#observed.set(key, mask, flags) || !this.#isActive) return;
+    if (!this.#observed.set(key, mask, flags)) return;
     this.#observation ??= setImmediate(() => {
       if (this.#useObserved() && this.isInitialized) this.#merge.note(true);
     });
