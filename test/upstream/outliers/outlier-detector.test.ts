@@ -62,6 +62,8 @@ t.test('no more hosts are ejected than may be, and none twice', async (t) => {
   detector.detect(hosts[0]!, OutlierKind.Consecutive5xx, 3);
   detector.detect(hosts[1]!, OutlierKind.Consecutive5xx, 3);
   t.same(events(), ['detected consecutive_5xx', 'host 1 consecutive_5xx'], 'half of those that are left');
+  detector.remove(hosts[2]!);
+  t.equal(detector.ejected, 1, 'one that was not ejected makes none');
 });
 
 t.test('of few hosts none is ejected, unless one always may be', async (t) => {
