@@ -115,6 +115,13 @@ const { baton, ports, on } = await startProxy(t, {
             mutations: { response_mutations: [{ append: seen }] },
           },
         },
+        {
+          name: 'fault',
+          typed_config: {
+            '@type': `${HTTP}.fault.v3.HTTPFault`,
+            abort: { header_abort: {}, percentage: { numerator: 100 } },
+          },
+        },
         { name: 'router', typed_config: { '@type': `${HTTP}.router.v3.Router` } },
       ],
     }),
@@ -248,6 +255,9 @@ t.test('a gRPC client gets the status of the mapper, and the body as its message
   t.match(JSON.parse(decodeURIComponent(closed.headers['grpc-message'] as string)), { status: 502 });
   const mapped = await get('/none', { ...grpc, 'x-200': '1' }, 'POST');
   t.match(mapped.headers, { 'grpc-status': '2', 'grpc-message': 'f%C3%BCr alle' });
+  const exhausted = { ...grpc, 'x-envoy-fault-abort-grpc-request': '8' };
+  t.equal((await get('/ok', exhausted, 'POST')).headers['grpc-status'], '8');
+  t.equal((await get('/ok', { ...exhausted, 'x-empty': '1' }, 'POST')).headers['grpc-status'], '14', 'that of 503');
 });
 
 t.test('requests that cannot be read are answered alike, past the filters', async (t) => {

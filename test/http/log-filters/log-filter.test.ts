@@ -8,6 +8,7 @@ import type { BatonError } from '../../../src/common/errors/errors.js';
 import { Random } from '../../../src/common/random.js';
 import type { AccessLogFilter, HeaderMatcher } from '../../../src/config/generated/api.js';
 import { compileLogFilter } from '../../../src/http/log-filters/compile-log-filter.js';
+import { FilteredLogger } from '../../../src/http/log-filters/filtered-logger.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { valueOfText } from '../../../src/runtime/value.js';
 import { fields, request, response, stream, tcpStream } from '../../access-log/stream.js';
@@ -40,6 +41,9 @@ t.test('a status is compared, and without an answer it is 0', async (t) => {
   }
   const equal = { comparison: { value: { default_value: 200, runtime_key: 'bound' } } };
   t.ok(passes({ status_code_filter: equal }, stream({ responseCode: 200 })), 'EQ is the default');
+  t.ok(
+    passes({ status_code_filter: { comparison: { value: { runtime_key: 'bound' } } } }, stream({ responseCode: 0 })),
+  );
 });
 
 t.test('a duration is compared in whole milliseconds', async (t) => {
@@ -226,6 +230,30 @@ t.test('filters are combined, and read together what each of them reads', async 
   t.same([...needs.request], ['x-custom', 'x-request-id']);
   t.same([...needs.response], ['grpc-status']);
   t.equal(both.needs.request.size, 0);
+});
+
+t.test('a log with a filter reads what both read, has what the filter lets through, and ends with it', async (t) => {
+  const done: string[] = [];
+  const needs = { request: new Set(['x-a']), response: new Set(['x-b']), trailers: new Set<string>() };
+  const logger = {
+    needs,
+    log: ({ responseCode }: StreamInfo) => void done.push(String(responseCode)),
+    close: () => void done.push('closed'),
+  };
+  const filter = compile({
+    and_filter: {
+      filters: [
+        { status_code_filter: bound('GE', 500) },
+        { header_filter: { header: { name: 'x-custom', present_match: true } } },
+      ],
+    },
+  });
+  const filtered = new FilteredLogger(logger, filter);
+  t.same([...filtered.needs.request], ['x-a', 'x-custom']);
+  t.same([...filtered.needs.response], ['x-b']);
+  for (const responseCode of [200, 503, 404, 500]) filtered.log(stream({ responseCode }));
+  filtered.close();
+  t.same(done, ['503', '500', 'closed']);
 });
 
 t.test('all mistakes of a filter are told, each with its place', async (t) => {
