@@ -17,7 +17,7 @@ import {
   tempDir,
   waitFor,
 } from '../../harness/index.js';
-import { answering, headerOption, managerOf, routeTo, startProxy } from '../proxy.js';
+import { answering, headerOption, managerOf, routeConfig, routeTo, startProxy } from '../proxy.js';
 
 const TYPE = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault' };
 const ALL = { numerator: 100 };
@@ -43,6 +43,20 @@ const proxy = await startProxy(t, {
       answering({ prefix: '/fails' }, 'fine', perRoute({ abort: { http_status: 503, percentage: ALL } })),
       answering({ prefix: '/' }, 'fine', { response_headers_to_add: [headerOption('x-route', 'other')] }),
     ]),
+    levels: {
+      ...faulty({}, []),
+      route_config: routeConfig([
+        {
+          name: 'all',
+          domains: ['*'],
+          routes: [
+            answering({ prefix: '/route' }, 'fine', perRoute({ abort: { http_status: 502, percentage: ALL } })),
+            answering({ prefix: '/' }, 'fine'),
+          ],
+          ...perRoute({ abort: { http_status: 501, percentage: ALL } }),
+        },
+      ]),
+    },
     some: faulty(
       {
         abort: { http_status: 503, percentage: ALL },
@@ -134,6 +148,8 @@ t.test('runtime injects faults, and takes them away', async (t) => {
 t.test('a route has its own faults', async (t) => {
   t.match(await proxy.on('routes', '/fails'), { status: 503, body: 'fault filter abort' });
   t.match(await proxy.on('routes', '/'), { status: 200, body: 'fine' });
+  t.match(await proxy.on('levels', '/'), { status: 501 });
+  t.match(await proxy.on('levels', '/route'), { status: 502 }, 'that of the most specific place');
 });
 
 t.test('faults are for requests that are meant', async (t) => {
