@@ -33,7 +33,7 @@ import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
 import { ListenerStats, ListenerWorkerStats } from '../../src/stats/layouts/listener.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { type ScopeRef, ThreadStats } from '../../src/stats/thread-stats.js';
-import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
+import { clusterSpec, discoverySpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { HostDirectory } from '../../src/upstream/hosts/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
@@ -319,7 +319,7 @@ function buildWorker(): PlayedTransport {
     allocate: () => ({ block: words.allocateHost(), statsChunk: hostScope.chunk, statsBase: hostScope.base }),
     retire: () => {},
   });
-  directory.update(clusterDiscovery(cluster).endpoints.map((endpoint) => staticEndpoint(endpoint)!));
+  directory.update(discoverySpec(cluster).endpoints.map((endpoint) => staticEndpoint(endpoint)!));
   const block = words.allocateCluster();
 
   const memory = new Memory();

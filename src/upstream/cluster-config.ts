@@ -1,6 +1,6 @@
 // A cluster as configured, in the form that the rest of the code works with: every default filled in, every unit named.
 //
-// ClusterSpec goes into snapshots and reaches the workers; ClusterDiscovery stays with the primary, which finds the hosts.
+// ClusterSpec goes into snapshots and reaches the workers; DiscoverySpec stays with the primary, which finds the hosts.
 
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
@@ -96,9 +96,11 @@ export interface DnsSettings {
   readonly failureRefresh: { readonly baseMs: number; readonly maxMs: number } | undefined;
 }
 
-export interface ClusterDiscovery {
+export interface DiscoverySpec {
   readonly type: 'STATIC' | 'STRICT_DNS' | 'LOGICAL_DNS' | 'EDS';
   readonly endpoints: readonly EndpointSpec[];
+  /** overprovisioning_factor of load_assignment, in percent. */
+  readonly overprovisioning: number;
   readonly dns: DnsSettings;
   /** With type EDS: where to ask for which assignment. */
   readonly eds: { readonly source: ConfigSource; readonly serviceName: string } | undefined;
@@ -142,7 +144,7 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
 }
 
 /** The primary's part of a checked cluster configuration. */
-export function clusterDiscovery(cluster: Cluster): ClusterDiscovery {
+export function discoverySpec(cluster: Cluster): DiscoverySpec {
   const refreshMs = durationMs(cluster.dns_refresh_rate, 5000);
   const failure = cluster.dns_failure_refresh_rate;
   const baseMs = durationMs(failure?.base_interval, refreshMs);
@@ -154,6 +156,7 @@ export function clusterDiscovery(cluster: Cluster): ClusterDiscovery {
   return {
     type,
     endpoints: endpointSpecs(cluster.load_assignment),
+    overprovisioning: overprovisioningFactor(cluster.load_assignment),
     dns: {
       family: cluster.dns_lookup_family ?? 'AUTO',
       refreshMs,

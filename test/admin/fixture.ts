@@ -26,7 +26,7 @@ import { HostStats } from '../../src/stats/layouts/cluster.js';
 import { RuntimeStats } from '../../src/stats/layouts/runtime.js';
 import { StatsStore } from '../../src/stats/store.js';
 import type { ScopeRef } from '../../src/stats/thread-stats.js';
-import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
+import { clusterSpec, discoverySpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
 import { HostDirectory, type KnownHost } from '../../src/upstream/hosts/host-directory.js';
 
 export const LOOPBACK = parseAddress('127.0.0.1:0')!;
@@ -180,7 +180,7 @@ class FakeCluster implements ClusterView {
       },
       retire: ({ block }) => stats.removeScope(this.#scopes.get(block)!),
     });
-    this.directory.update(clusterDiscovery(config).endpoints.flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
+    this.directory.update(discoverySpec(config).endpoints.flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
   }
 
   get thresholds() {

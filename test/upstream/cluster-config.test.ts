@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Cluster } from '../../src/config/generated/api.js';
 import { addressText } from '../../src/io/addresses/address.js';
-import { clusterDiscovery, clusterSpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
+import { clusterSpec, discoverySpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
 import { HealthFlag } from '../../src/upstream/hosts/health-flags.js';
 
 t.test("what is not configured has Envoy's defaults", async (t) => {
@@ -24,7 +24,7 @@ t.test("what is not configured has Envoy's defaults", async (t) => {
     loadBalancer: { policy: 'round_robin' },
     health: { panicThreshold: 50, failTrafficOnPanic: false },
   });
-  t.match(clusterDiscovery({ name: 'c' }), {
+  t.match(discoverySpec({ name: 'c' }), {
     type: 'STATIC',
     endpoints: [],
     dns: { family: 'AUTO', refreshMs: 5000, respectTtl: false, failureRefresh: undefined },
@@ -99,7 +99,7 @@ t.test('what is configured arrives, in milliseconds, bytes and numbers', async (
   });
   t.same([...spec.sourceAddress!.subarray(4, 8)], [127, 0, 0, 9]);
   t.same(structuredClone(spec), spec, 'it can be posted to workers');
-  t.match(clusterDiscovery(FULL).dns, {
+  t.match(discoverySpec(FULL).dns, {
     family: 'V4_ONLY',
     refreshMs: 2000,
     respectTtl: true,
@@ -108,7 +108,7 @@ t.test('what is configured arrives, in milliseconds, bytes and numbers', async (
 });
 
 t.test('endpoints keep their order, weight, locality and health; names wait to be resolved', async (t) => {
-  const { endpoints } = clusterDiscovery(FULL);
+  const { endpoints } = discoverySpec(FULL);
   t.match(endpoints[0], {
     host: '::1',
     port: 80,

@@ -85,11 +85,11 @@ function* clusterViews({ clusters }: RunningConfiguration): Generator<ClusterVie
   for (const cluster of clusters.byName.values()) {
     yield {
       spec: cluster.spec,
-      thresholds: cluster.thresholds,
+      thresholds: cluster.breakers.thresholds,
       isAddedViaApi: cluster.origin.isAddedViaApi,
       edsServiceName: cluster.edsServiceName,
       hosts: cluster.hosts,
-      outliers: cluster.outliers,
+      outliers: cluster.membership.outliers,
     };
   }
 }

@@ -5,12 +5,12 @@ import type { ClusterFacts } from '../../extensions/factories.js';
 import type { PrimaryCluster } from './version/primary-cluster.js';
 
 export function* clusterFacts(clusters: Iterable<PrimaryCluster>): Generator<ClusterFacts> {
-  for (const { spec, statPrefix, hostCount, thresholds } of clusters) {
+  for (const { breakers, hosts, spec, statPrefix } of clusters) {
     yield {
       name: spec.name,
       statsPrefix: statPrefix,
-      maxPendingRequests: thresholds[Priority.Default].maxPendingRequests,
-      hosts: hostCount,
+      maxPendingRequests: breakers.thresholds[Priority.Default].maxPendingRequests,
+      hosts: hosts.length,
     };
   }
 }

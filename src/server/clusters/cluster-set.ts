@@ -3,9 +3,10 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { fileOfSource } from '../../config/fields/file-of-source.js';
-import type { Cluster, ConfigSource } from '../../config/generated/api.js';
+import type { Cluster } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
+import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import type { OutlierReport } from '../../upstream/outliers/outlier-report.js';
@@ -13,13 +14,14 @@ import type { Resource } from '../../xds/resource.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import { ClusterChanges, type PublishedClusters } from './cluster-changes.js';
-import { EndpointSubscription } from './version/endpoint-subscription.js';
+import { EndpointSubscriptions } from './version/endpoint-subscription.js';
 import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterHost } from './version/primary-cluster.js';
 import { ResourcePool } from './version/resource-pool.js';
 
 const upstream = getLogger('upstream');
 
-export interface ClusterSetHost extends Omit<PrimaryClusterHost, 'endpoints' | 'changed' | 'initialized'> {
+export interface ClusterSetHost extends Omit<PrimaryClusterHost, 'subscriptions' | 'changed' | 'initialized'> {
+  readonly store: StatsStore;
   /** Where endpoint assignments come from; called for the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
   /** The scope thread_local_cluster_manager.main_thread. */
@@ -60,7 +62,6 @@ export class ClusterSet {
   readonly #active = new Map<string, PrimaryCluster>();
   /** New versions that get ready. */
   readonly #warming = new Map<string, PrimaryCluster>();
-  readonly #subscriptions = new Map<string, EndpointSubscription>();
   readonly #targets = new Map<PrimaryCluster, InitTarget>();
   /** Called when these are ready, which are not put into use then. */
   readonly #staged = new Map<PrimaryCluster, () => void>();
@@ -81,7 +82,7 @@ export class ClusterSet {
     this.#resources = new ResourcePool({ store, words, retire: (what) => this.#changes.retire(what) });
     this.#clusterHost = {
       ...host,
-      endpoints: (cluster, source, serviceName) => this.#subscriptionFor(cluster, source, serviceName),
+      subscriptions: new EndpointSubscriptions(host.timers, host.sources),
       changed: (cluster) => this.#noteChange(cluster),
       initialized: (cluster) => this.#initialized(cluster),
     };
@@ -206,7 +207,7 @@ export class ClusterSet {
 
   /** A worker has died: a report of its may be lost. */
   recheckOutliers(): void {
-    for (const { outliers } of this.#active.values()) outliers?.recheck();
+    for (const { membership } of this.#active.values()) membership.outliers?.recheck();
   }
 
   /** Updates some clusters a step; the primary may do other things between the steps. */
@@ -379,26 +380,6 @@ export class ClusterSet {
   #noteChange(cluster: PrimaryCluster): void {
     this.#events.changed(cluster);
     this.#changes.note(cluster.spec.name);
-  }
-
-  /** Versions of a cluster that ask the same source for the same name share a subscription. */
-  #subscriptionFor(
-    { stats, statPrefix }: PrimaryCluster,
-    source: ConfigSource,
-    serviceName: string,
-  ): EndpointSubscription {
-    const key = JSON.stringify([statPrefix, serviceName, source]);
-    let subscription = this.#subscriptions.get(key);
-    if (subscription === undefined) {
-      const { sources, timers } = this.#host;
-      const ended = () => this.#subscriptions.delete(key);
-      subscription = new EndpointSubscription(source, serviceName, {
-        ...{ timers, stats, statPrefix, ended },
-        sources: sources(),
-      });
-      this.#subscriptions.set(key, subscription);
-    }
-    return subscription;
   }
 }
 

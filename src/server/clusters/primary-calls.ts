@@ -103,7 +103,8 @@ export class PrimaryCalls implements CallingThread {
       words: new SharedWords(words.handle(PRIMARY)),
       runtime: this.#runtime,
       zone: this.#zone,
-      reportFailedCheck: ({ block, cluster }: FailedCheckReport) => this.#clusters.get(cluster)?.failedInTraffic(block),
+      reportFailedCheck: ({ block, cluster }: FailedCheckReport) =>
+        this.#clusters.get(cluster)?.membership.failedInTraffic(block),
       reportOutlier: (report: OutlierReport) => this.#clusters.get(report.cluster)?.reportOutlier(report),
     };
     return { thread, timers, manager: new ClusterManager(thread) };

@@ -115,7 +115,7 @@ export class RunningConfiguration {
     });
     ports.port(FAILED_CHECK_PORT).onMessage = (_worker, message) => {
       const { block, cluster } = message as FailedCheckReport;
-      this.clusters.byName.get(cluster)?.failedInTraffic(block);
+      this.clusters.byName.get(cluster)?.membership.failedInTraffic(block);
     };
     const running = () => this.#bootstrap;
     this.#sources = new ServerConfigSources({

@@ -7,7 +7,7 @@ import type { Random } from '../../common/random.js';
 import { ipAddress } from '../../io/addresses/address.js';
 import { Timer, type Timers } from '../../io/time/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';
-import type { ClusterDiscovery, DnsSettings, EndpointSpec } from '../cluster-config.js';
+import type { DiscoverySpec, DnsSettings, EndpointSpec } from '../cluster-config.js';
 import type { ResolvedEndpoint } from '../hosts/host.js';
 import type { DnsResult, LookupFamily } from './resolver.js';
 
@@ -40,11 +40,11 @@ export class DnsCluster {
   #isInitialized = false;
   #isStopped = false;
 
-  constructor(discovery: ClusterDiscovery, host: DnsClusterHost) {
-    const isLogical = discovery.type === 'LOGICAL_DNS';
+  constructor({ dns, endpoints, type }: Pick<DiscoverySpec, 'dns' | 'endpoints' | 'type'>, host: DnsClusterHost) {
+    const isLogical = type === 'LOGICAL_DNS';
     this.#host = host;
-    this.#dns = discovery.dns;
-    this.#targets = discovery.endpoints.map(
+    this.#dns = dns;
+    this.#targets = endpoints.map(
       (endpoint) => new Target(endpoint, isLogical, (target) => void this.#resolve(target)),
     );
   }

@@ -56,12 +56,8 @@ export class HostDirectory {
   }
 
   /** The hosts of the last update, in its order. */
-  get hosts(): Iterable<KnownHost> {
+  get hosts(): readonly KnownHost[] {
     return this.#hosts;
-  }
-
-  get size(): number {
-    return this.#hosts.length;
   }
 
   /** For the next snapshot. */

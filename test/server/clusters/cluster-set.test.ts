@@ -49,9 +49,9 @@ t.test('what is seen of hosts in a turn comes on top of what discovery says of t
   await clusters.turn();
   const before = clusters.published.length;
 
-  cluster.observe('10.0.0.1:80', ejected, ejected);
-  cluster.observe('10.0.0.2:80', failedCheck, failedCheck);
-  cluster.observe('10.0.0.2:80', ejected, 0);
+  cluster.membership.observe('10.0.0.1:80', ejected, ejected);
+  cluster.membership.observe('10.0.0.2:80', failedCheck, failedCheck);
+  cluster.membership.observe('10.0.0.2:80', ejected, 0);
   await clusters.turn();
   clusters.advance(1001);
   await clusters.turn();
@@ -62,7 +62,7 @@ t.test('what is seen of hosts in a turn comes on top of what discovery says of t
 
   eds.deliver({ resources: [resource(assignment('a', ['10.0.0.2', '10.0.0.1']))] });
   t.same(flags(), [failedCheck, ejected], 'an update of discovery leaves it');
-  cluster.observe('10.0.0.1:80', ejected, 0);
+  cluster.membership.observe('10.0.0.1:80', ejected, 0);
   await clusters.turn();
   t.same(
     [flags(), healthGauges()],

@@ -358,7 +358,7 @@ t.test('a response that says so fails its host', async (t) => {
   clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
   clusters.checks.end(A, Outcome.Passed);
   const cluster = clusters.set.byName.get('a')!;
-  cluster.failedInTraffic([...cluster.hosts][0]!.block);
+  cluster.membership.failedInTraffic([...cluster.hosts][0]!.block);
   await clusters.turn();
   t.same(health(clusters), { [A]: '/failed_active_hc/excluded_via_immediate_hc_fail' });
   t.same(counts(clusters, 'passive_failure', 'failure', 'healthy'), [1, 1, 0]);

@@ -2,7 +2,7 @@ import t from 'tap';
 import { Random } from '../../../src/common/random.js';
 import { addressText } from '../../../src/io/addresses/address.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
-import type { ClusterDiscovery, DnsSettings } from '../../../src/upstream/cluster-config.js';
+import type { DiscoverySpec, DnsSettings } from '../../../src/upstream/cluster-config.js';
 import { DnsCluster } from '../../../src/upstream/dns/dns-cluster.js';
 import type { DnsResult } from '../../../src/upstream/dns/resolver.js';
 
@@ -15,7 +15,7 @@ const found = (addresses: string, ttlMs = 0): DnsResult => ({
 });
 
 /** A cluster whose names are answered by hand and whose clock is turned by hand. */
-function clusterOf(names: string[], dns: Partial<DnsSettings> = {}, type: ClusterDiscovery['type'] = 'STRICT_DNS') {
+function clusterOf(names: string[], dns: Partial<DnsSettings> = {}, type: DiscoverySpec['type'] = 'STRICT_DNS') {
   const wheel = new TimingWheel({
     nowMs: 0,
     onError: (error) => {
@@ -39,7 +39,7 @@ function clusterOf(names: string[], dns: Partial<DnsSettings> = {}, type: Cluste
     isCanary: false,
   }));
   const cluster = new DnsCluster(
-    { type, endpoints, dns: { ...DNS, ...dns }, eds: undefined, waitsForHosts: true, mergeWindowMs: 0 },
+    { type, endpoints, dns: { ...DNS, ...dns } },
     {
       timers: wheel,
       random: new Random(1),

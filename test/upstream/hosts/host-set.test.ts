@@ -69,7 +69,7 @@ t.test('a host that stays keeps its words and stats, whatever comes, goes or mov
   );
   hosts.retireAll();
   t.equal(retired.length, 4);
-  t.equal(hosts.size, 0);
+  t.equal(hosts.hosts.length, 0);
 });
 
 t.test('each host has its own name, however they repeat', async (t) => {

@@ -17,7 +17,7 @@ export function endpointsDump(clusters: ReadonlyMap<string, PrimaryCluster>): Du
   const dynamic_endpoint_configs = mapped(
     () => selected(clusters, true),
     (cluster) => {
-      const { assignment } = cluster;
+      const { assignment } = cluster.discovery;
       const message = {
         ...(assignment && versionFields(assignment)),
         endpoint_config: assignmentOf(cluster),
@@ -44,7 +44,7 @@ function assignmentOf(cluster: PrimaryCluster): JsonObject {
   return any(ASSIGNMENT, {
     cluster_name: assignmentName(cluster),
     ...(hosts.length > 0 && { endpoints: localities(hosts) }),
-    policy: { overprovisioning_factor: cluster.overprovisioning },
+    policy: { overprovisioning_factor: cluster.membership.snapshot.overprovisioning },
   });
 }
 

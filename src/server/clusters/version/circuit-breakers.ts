@@ -5,9 +5,27 @@ import { Priority } from '../../../common/priority.js';
 import type { Runtime } from '../../../runtime/runtime.js';
 import { CircuitBreakerRemainingStats, CircuitBreakerStats } from '../../../stats/layouts/cluster.js';
 import type { ClusterSpec } from '../../../upstream/cluster-config.js';
-import { LimitKind, limitOf, RuntimeThresholds, retryLimit, type Thresholds } from '../../../upstream/limits.js';
+import {
+  LIMIT_KINDS,
+  LimitKind,
+  limitOf,
+  RuntimeThresholds,
+  retryLimit,
+  type Thresholds,
+} from '../../../upstream/limits.js';
 import type { GaugeShare } from './gauge-share.js';
 import type { VersionResources } from './version-resources.js';
+
+/** Gauges by LimitKind. */
+const OPEN = (['cx_open', 'rq_pending_open', 'rq_open', 'rq_retry_open'] as const).map(
+  (gauge) => CircuitBreakerStats.at[gauge],
+);
+const REMAINING = (['remaining_cx', 'remaining_pending', 'remaining_rq', 'remaining_retries'] as const).map(
+  (gauge) => CircuitBreakerRemainingStats.at[gauge],
+);
+
+/** remaining_cx_pools: 0 would say that there may be no more of them. A power of two, so that sums of shares are exact. */
+const NO_LIMIT = 2 ** 53;
 
 /** Of one priority. */
 interface BreakerGauges {
@@ -41,24 +59,12 @@ export class CircuitBreakers {
   updateGauges(): void {
     for (const [priority, { open, remaining }] of this.#gauges.entries()) {
       const limits = this.#thresholdsOf(priority);
-      const left = (kind: LimitKind) =>
-        Math.max(0, limitOf(limits, kind) - this.#resources.shared.held(kind, priority));
-      const connections = left(LimitKind.Connections);
-      const pending = left(LimitKind.PendingRequests);
-      const requests = left(LimitKind.Requests);
-      const retries = left(LimitKind.Retries);
-      const { at } = CircuitBreakerStats;
-      open.set(at.cx_open, connections === 0 ? 1 : 0);
-      open.set(at.rq_pending_open, pending === 0 ? 1 : 0);
-      open.set(at.rq_open, requests === 0 ? 1 : 0);
-      open.set(at.rq_retry_open, retries === 0 ? 1 : 0);
-      if (remaining === undefined) continue;
-      const { at: of } = CircuitBreakerRemainingStats;
-      remaining.set(of.remaining_cx, connections);
-      remaining.set(of.remaining_cx_pools, NO_LIMIT);
-      remaining.set(of.remaining_pending, pending);
-      remaining.set(of.remaining_rq, requests);
-      remaining.set(of.remaining_retries, retries);
+      for (let kind = 0; kind < LIMIT_KINDS; kind++) {
+        const left = Math.max(0, limitOf(limits, kind) - this.#resources.shared.held(kind, priority));
+        open.set(OPEN[kind]!, left === 0 ? 1 : 0);
+        remaining?.set(REMAINING[kind]!, left);
+      }
+      remaining?.set(CircuitBreakerRemainingStats.at.remaining_cx_pools, NO_LIMIT);
     }
   }
 
@@ -79,6 +85,3 @@ export class CircuitBreakers {
     return { ...limits, maxRetries: retryLimit(limits, requests) };
   }
 }
-
-/** Of pools: 0 would say that there may be no more of them. A power of two, so that sums of shares are exact. */
-const NO_LIMIT = 2 ** 53;

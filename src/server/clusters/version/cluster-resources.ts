@@ -85,6 +85,11 @@ export class ClusterResources {
     this.#membership.set(this.stats, this, this.directory.hosts);
   }
 
+  /** Whether the cluster has ever had a connection, whatever counters were reset. */
+  get hasTraffic(): boolean {
+    return this.#owner.store.totalAt(this.scope, ClusterStats.at.upstream_cx_total, Kind.Counter) > 0;
+  }
+
   /** How many of these all threads hold. */
   held(kind: LimitKind, priority: Priority): number {
     return this.#owner.words.read(limitWord(this.block, kind, priority));

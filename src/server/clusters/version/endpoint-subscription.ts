@@ -10,8 +10,34 @@ import type { Scope } from '../../../stats/thread-stats.js';
 import { accepted, type DynamicState, REQUESTED, refused } from '../../../xds/dynamic-state.js';
 import type { Resource, Update } from '../../../xds/resource.js';
 import type { ConfigSources, Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
+import type { ClusterResources } from './cluster-resources.js';
 
 const logger = getLogger('upstream');
+
+/** Those of all clusters: versions of a cluster that ask the same source for the same name share one. */
+export class EndpointSubscriptions {
+  readonly #timers: Timers;
+  readonly #sources: () => ConfigSources;
+  readonly #open = new Map<string, EndpointSubscription>();
+
+  constructor(timers: Timers, sources: () => ConfigSources) {
+    this.#timers = timers;
+    this.#sources = sources;
+  }
+
+  to(source: ConfigSource, serviceName: string, { scope, stats }: ClusterResources): EndpointSubscription {
+    const key = JSON.stringify([scope.prefix, serviceName, source]);
+    let subscription = this.#open.get(key);
+    if (subscription === undefined) {
+      subscription = new EndpointSubscription(source, serviceName, {
+        ...{ timers: this.#timers, sources: this.#sources(), stats, statPrefix: scope.prefix },
+        ended: () => this.#open.delete(key),
+      });
+      this.#open.set(key, subscription);
+    }
+    return subscription;
+  }
+}
 
 export interface EndpointUser {
   /** There is another assignment, or the last one has expired: it is an empty one then. */

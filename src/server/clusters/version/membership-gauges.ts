@@ -7,7 +7,7 @@ import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../../upstre
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 
 /** What one cluster has. */
-interface Membership {
+interface HostCounts {
   readonly total: number;
   readonly healthy: number;
   readonly degraded: number;
@@ -17,11 +17,11 @@ interface Membership {
 
 /** Of the clusters whose stats have one name. */
 export class MembershipGauges {
-  readonly #members = new Map<object, Membership>();
+  readonly #members = new Map<object, HostCounts>();
 
   /** `cluster` has these hosts now. */
   set(stats: Scope, cluster: object, hosts: Iterable<KnownHost>): void {
-    this.#members.set(cluster, membershipOf(hosts));
+    this.#members.set(cluster, countsOf(hosts));
     this.#publish(stats);
   }
 
@@ -52,7 +52,7 @@ export class MembershipGauges {
   }
 }
 
-function membershipOf(hosts: Iterable<KnownHost>): Membership {
+function countsOf(hosts: Iterable<KnownHost>): HostCounts {
   let total = 0;
   let healthy = 0;
   let degraded = 0;

@@ -90,8 +90,8 @@ t.test('what is still to be told of a cluster that is removed is not told', asyn
 t.test('a host that has moved is told of by its address of now', async (t) => {
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1'])]);
-  const { hosts, outliers } = clusters.set.byName.get('a')!;
-  outliers!.setHosts(Array.from(hosts, (host) => ({ ...host, address: '10.0.0.9:80' })));
+  const { hosts, membership } = clusters.set.byName.get('a')!;
+  membership.outliers!.setHosts(Array.from(hosts, (host) => ({ ...host, address: '10.0.0.9:80' })));
   worker(clusters).report('10.0.0.1');
   t.match(clusters.outlierEvents, [{ upstream_url: '10.0.0.9:80' }]);
 });
@@ -103,7 +103,7 @@ t.test('a host that passes an active health check comes back at once, unless it 
     clusters.start([watched(['10.0.0.1', '10.0.0.2'], detection)]);
     const { report } = worker(clusters);
     report('10.0.0.1');
-    const outliers = clusters.set.byName.get('a')!.outliers!;
+    const outliers = clusters.set.byName.get('a')!.membership.outliers!;
     outliers.passedHealthCheck('10.0.0.2:80');
     await clusters.turn();
     t.same([ejectedOf(clusters), active(clusters)], [[true, false], 1]);
@@ -196,7 +196,7 @@ t.test('success rates are those of one interval, also when the sums overflow', a
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1', '10.0.0.2'])]);
   const { words, blockOf } = worker(clusters);
-  const outliers = () => clusters.set.byName.get('a')!.outliers!;
+  const outliers = () => clusters.set.byName.get('a')!.membership.outliers!;
   const first = blockOf('10.0.0.1');
   const second = blockOf('10.0.0.2');
   const interval = (successes: readonly [number, number]) => {
