@@ -44,13 +44,18 @@ export class SharedTokenBuckets {
   /** The same memory: an atomic exchange of 64 bits is one of bigints, the only objects that taking a token makes. */
   readonly #longs: BigInt64Array;
   readonly #capacity: number;
+  readonly #readClock: () => number;
   /** A number, and its bits. */
   readonly #number = new Float64Array(1);
   readonly #bits = new BigInt64Array(this.#number.buffer);
 
-  /** @param thread from 1; no two threads that live have the same */
-  constructor(memory: SharedArrayBuffer, thread: number) {
+  /**
+   * @param thread from 1; no two threads that live have the same
+   * @param readClock tells the time now, in ms, where the times of calls are those at the beginning of a turn
+   */
+  constructor(memory: SharedArrayBuffer, thread: number, readClock: () => number) {
     this.#thread = thread;
+    this.#readClock = readClock;
     this.#words = new Int32Array(memory);
     this.#longs = new BigInt64Array(memory);
     this.#capacity = this.#words.length / Cell.Words - 1;
@@ -67,6 +72,11 @@ export class SharedTokenBuckets {
   belongs(cell: number, low: number, high: number): boolean {
     const at = cell * Cell.Words + Cell.Name;
     return Atomics.load(this.#words, at) === low && Atomics.load(this.#words, at + 1) === high;
+  }
+
+  /** The time now, in ms. */
+  readClock(): number {
+    return this.#readClock();
   }
 
   /** The bits of the time at which the bucket in this cell is full. */
@@ -145,7 +155,12 @@ class SharedTokenBucket implements TokenBucket {
     return this.#rate.maxTokens;
   }
 
+  /** A turn that has begun long ago finds all missing that has come since, where another thread has taken a token: so it looks again. */
   take(nowMs: number): boolean {
+    return this.#take(nowMs) || this.#take(this.#buckets.readClock());
+  }
+
+  #take(nowMs: number): boolean {
     for (;;) {
       const state = this.#state(nowMs);
       const fullAtMs = this.#rate.take(this.#buckets.timeOf(state), nowMs);

@@ -7,6 +7,7 @@ import type { WorkerContext } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
 import { HeaderBlockPool } from '../http/headers/header-block.js';
+import { monotonicMs } from '../io/time/timer-driver.js';
 import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
@@ -52,7 +53,7 @@ export class WorkerConfiguration {
     this.#inflated = scopes.find(`thread_local_cluster_manager.worker_${start.index}.`, ThreadLocalClusterManagerStats);
     this.#clusters = new ClusterManager(thread);
     this.#routes = new RouteTables({ clusters: this.#clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT));
-    const tokenBuckets = new SharedTokenBuckets(start.tokenBuckets, start.index + 1);
+    const tokenBuckets = new SharedTokenBuckets(start.tokenBuckets, start.index + 1, monotonicMs);
     const context: WorkerContext = {
       ...thread,
       clusters: this.#clusters,

@@ -22,9 +22,14 @@ function taken(bucket: TokenBucket, nowMs: number, count: number): number {
   return tokens;
 }
 
+/** Those of a thread whose turns take no time, or by whose clock it is `nowMs`. */
+function bucketsOf(memory: SharedArrayBuffer, thread: number, nowMs = 0): SharedTokenBuckets {
+  return new SharedTokenBuckets(memory, thread, () => nowMs);
+}
+
 t.test('who says the same name takes from the same bucket', async (t) => {
   const memory = tokenBucketMemory();
-  const [one, other] = [new SharedTokenBuckets(memory, 1), new SharedTokenBuckets(memory, 2)];
+  const [one, other] = [bucketsOf(memory, 1), bucketsOf(memory, 2)];
   const a = one.open('a', new TokenRate(RATE));
   const same = other.open('a', new TokenRate(RATE));
   const b = other.open('b', new TokenRate(RATE));
@@ -37,11 +42,20 @@ t.test('who says the same name takes from the same bucket', async (t) => {
   t.equal(taken(other.open('a', new TokenRate(RATE)), 6000, 7), 1, 'one that is opened again goes on');
 });
 
+t.test('a thread whose turn has begun long ago gets what there is, and no more', async (t) => {
+  const memory = tokenBucketMemory();
+  const [late, other] = [bucketsOf(memory, 1, 25_000), bucketsOf(memory, 2)].map((buckets) =>
+    buckets.open('a', new TokenRate(RATE)),
+  );
+  t.equal(taken(other!, 25_000, 3), 3);
+  t.equal(taken(late!, 5000, 10), 7);
+});
+
 /** A thread that takes what it can, until `nowMs` is `untilMs`. */
 const TAKER = `
   const { workerData, parentPort } = require('node:worker_threads');
   Promise.all([import(workerData.shared), import(workerData.bucket)]).then(([{ SharedTokenBuckets }, { TokenRate }]) => {
-    const buckets = new SharedTokenBuckets(workerData.memory, workerData.thread);
+    const buckets = new SharedTokenBuckets(workerData.memory, workerData.thread, () => 0);
     let tokens = 0;
     for (let nowMs = 1000; nowMs <= workerData.untilMs; nowMs++)
       for (let name = 0; name < workerData.names; name++) {
@@ -86,7 +100,7 @@ t.test('a thread that ends in the middle of it locks nobody out', async (t) => {
 
 t.test('when there is no room the bucket goes that is full first', async (t) => {
   const memory = tokenBucketMemory(4);
-  const buckets = new SharedTokenBuckets(memory, 1);
+  const buckets = bucketsOf(memory, 1);
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => buckets.open(name, new TokenRate(RATE)));
   t.equal(taken(a!, 1000, 9), 9);
   t.equal(taken(b!, 1000, 3), 3);
