@@ -246,6 +246,7 @@ t.test('what cannot be read is logged with what it is answered', async (t) => {
   const access_log = [withFormat('unreadable', text(format))];
   const { port } = await startProxy(t, {
     listeners: { main: managerOf([answering({ prefix: '/' }, 'ok')], { access_log }) },
+    args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
   });
   const head = (method: string) => `${method} /a?b HTTP/1.1\r\nuser-agent: me\r\n`;
   const cases: [request: string, line: string, body: string][] = [

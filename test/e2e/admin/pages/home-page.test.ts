@@ -38,6 +38,7 @@ const baton = await startBaton(t, {
     extra: {
       admin: { address: loopback(0), profile_path: join(tempDir(t), 'baton.prof') },
       layered_runtime: { layers: [{ name: 'admin', admin_layer: {} }] },
+      stats_flush_interval: '0.5s',
     },
   }),
   args: ['-l', 'critical', '--service-node', 'edge-1'],

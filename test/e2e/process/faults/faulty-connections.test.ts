@@ -74,6 +74,7 @@ const { baton } = await startBreakableBaton(t, {
       },
     ],
   }),
+  args: ['--file-flush-interval-msec', '20'],
 });
 const webPort = await baton.listenerPort('web');
 const slowPort = await baton.listenerPort('slow');
