@@ -37,8 +37,6 @@ function start(t: Teardown, plane: ControlPlane, protocol: XdsProtocol = 'delta'
   });
 }
 
-const no = () => false;
-
 async function listenersOf(baton: BatonProcess): Promise<Map<string, Config>> {
   const { body } = await baton.admin('/config_dump?resource=dynamic_listeners');
   return new Map((JSON.parse(body).configs as Config[]).map((each) => [String(each['name']), each]));
@@ -118,13 +116,13 @@ t.test('listeners for which workers have no descriptors', async (t) => {
   const baton = await start(t, plane);
   await baton.listenerPort('first');
   const limit = (count: number) => execFileSync('prlimit', [`--pid=${baton.pid}`, `--nofile=${count}:`]);
-  const ports = await Promise.all(Array.from({ length: 10 }, () => freePort()));
-  // The primary has a socket for each listener and worker, and so has the worker. Threads that have begun the server may be about to
-  // end, and to leave a dozen descriptors.
-  limit(readdirSync(`/proc/${baton.pid}/fd`).length + 13 * WORKERS);
+  const names = Array.from({ length: 30 }, (_, index) => `late ${index}`);
+  // The primary has a socket for each listener and worker, and so has the worker. Threads may be about to begin or to end, with a dozen
+  // descriptors each.
+  limit(readdirSync(`/proc/${baton.pid}/fd`).length + 45 * WORKERS);
   plane.set(
     'listener',
-    ports.map((port) => httpListener(`on ${port}`, port, saying('late'))),
+    names.map((name) => httpListener(name, 0, saying(name))),
   );
   await waitForLog(baton, /cannot be built: addListener: too many open files\n/);
   const failed = [...(await listenersOf(baton)).values()].find((each) => each['error_state'] !== undefined);
@@ -134,8 +132,9 @@ t.test('listeners for which workers have no descriptors', async (t) => {
   });
 
   limit(1000);
-  for (const port of ports) {
-    await waitFor(() => httpRequest(port).then(({ body }) => body === 'late', no), { what: `the listener on ${port}` });
+  for (const name of names) {
+    const port = await waitFor(() => baton.listenerPort(name).catch(() => undefined), { what: `listener ${name}` });
+    t.equal((await httpRequest(port)).body, name);
   }
   t.same(
     [...(await listenersOf(baton)).values()].filter((each) => each['error_state'] !== undefined),
