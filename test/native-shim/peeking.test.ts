@@ -60,6 +60,39 @@ t.test('no more is shown than was asked for, and a long rest is exact', async (t
   t.ok(rig.received(id).equals(sent.subarray(7)));
 });
 
+t.test('what is longer than was asked for is not shown again and again', async (t) => {
+  const rig = lookingRig(10);
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  const peer = connect(port, '127.0.0.1', () => peer.write('twenty bytes at once'));
+  t.teardown(() => peer.destroy());
+  const { id } = await rig.next(Event.Accept);
+  await rig.next(Event.Data, id);
+  for (let count = 2; count <= 6; count++) {
+    const other = connect(port, '127.0.0.1', () => other.write('x'));
+    t.teardown(() => other.destroy());
+    await rig.next(Event.Data, (await rig.next(Event.Accept, undefined, count)).id);
+  }
+  // It may have come both before somebody looked and after.
+  t.ok(shown(rig, id).length <= 2, `${shown(rig, id).length} times`);
+  t.ok(shown(rig, id).every((text) => text === 'twenty byt'));
+});
+
+t.test('many bytes are taken as few are', async (t) => {
+  const rig = lookingRig(70_000);
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  const sent = pattern(40_000);
+  const peer = connect(port, '127.0.0.1').end(sent);
+  t.teardown(() => peer.destroy());
+  const { id } = await rig.next(Event.Accept);
+  await until(() => rig.of(Event.Data, id).some(({ bytes }) => bytes.length === sent.length), 'all bytes');
+  rig.seen.length = 0;
+  rig.now(Op.Take, id, 30_001);
+  await rig.next(Event.End, id);
+  t.ok(rig.received(id).equals(sent.subarray(30_001)));
+});
+
 t.test('whoever finds the window of a batch nearly full is shown the rest in the next one', async (t) => {
   // Both are held until both have sent, so that one batch has to show them.
   const rig = new Rig({ receiveBytes: 50_000 });
