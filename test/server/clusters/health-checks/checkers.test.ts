@@ -1,10 +1,12 @@
 // Single checks of real hosts, over the primary's own connections.
 
-import type { Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Random } from '../../../../src/common/random.js';
 import type {
   Cluster,
+  Endpoint,
   HealthCheck,
   Http1ProtocolOptions,
   HttpProtocolOptions,
@@ -24,7 +26,9 @@ import {
   freePort,
   loopback,
   startTcpUpstream,
+  startUpstream,
   type Teardown,
+  tempDir,
   type Upstream,
   waitFor,
 } from '../../../e2e/harness/index.js';
@@ -71,10 +75,11 @@ function options(http_protocol_options: Http1ProtocolOptions, common_http_protoc
 }
 
 /** Checks of one host, one after the other. */
-function checks(t: Teardown, port: number, check: HealthCheck, more: Cluster = {}) {
+function checks(t: Teardown, at: number | Endpoint, check: HealthCheck, more: Cluster = {}) {
+  const endpoint = typeof at === 'number' ? { address: loopback(at) } : at;
   const cluster: Cluster = {
     ...{ name: 'api', type: 'STATIC', connect_timeout: '100s' },
-    load_assignment: { endpoints: [{ lb_endpoints: [{ endpoint: { address: loopback(port) } }] }] },
+    load_assignment: { endpoints: [{ lb_endpoints: [{ endpoint }] }] },
     health_checks: [{ ...PATIENT, ...check }],
     ...more,
   };
@@ -219,6 +224,32 @@ test('a host that cannot be connected to is told from one that does not answer',
     t.same(patient.outcomes, []);
     patient.checker.close();
   }
+});
+
+test('hosts are checked wherever they are: at IPv6 addresses, at Unix sockets, or elsewhere', async (t) => {
+  const path = join(tempDir(t), 'host');
+  const upstream = await host(t, answer(OK));
+  const six = await startUpstream(t, (_request, response) => response.end(), 0, '::1');
+  const unix = createServer((socket) => {
+    socket.on('data', () => socket.end(OK));
+  });
+  await new Promise<void>((resolve) => unix.listen(path, resolve));
+  t.teardown(() => unix.close());
+  const socket = (address: string, port_value: number) => ({ socket_address: { address, port_value } });
+  const nobody = loopback(await freePort());
+  const endpoints: Endpoint[] = [
+    { address: socket('::1', six.port) },
+    { address: socket('::1', 1), health_check_config: { port_value: six.port } },
+    { address: { pipe: { path } } },
+    { address: nobody, health_check_config: { address: { pipe: { path } } } },
+    { address: nobody, health_check_config: { address: loopback(upstream.port) } },
+    { address: nobody, health_check_config: { address: socket('::1', 1), port_value: six.port } },
+  ];
+  for (const check of [HTTP, { tcp_health_check: {} }]) {
+    for (const endpoint of endpoints) t.equal((await checks(t, endpoint, check).next())[0], Outcome.Passed);
+  }
+  const absent = { address: { pipe: { path: `${path}-not` } } };
+  t.match(await checks(t, absent, HTTP).next(), [Outcome.NetworkFailure, /No such file/]);
 });
 
 const hex = (text: string) => ({ text: Buffer.from(text).toString('hex') });
