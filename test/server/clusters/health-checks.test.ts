@@ -362,6 +362,7 @@ t.test('a response that says so fails its host', async (t) => {
   await clusters.turn();
   t.same(health(clusters), { [A]: '/failed_active_hc/excluded_via_immediate_hc_fail' });
   t.same(counts(clusters, 'passive_failure', 'failure', 'healthy'), [1, 1, 0]);
+  t.equal(clusters.value('cluster.a.membership_excluded'), 1);
 });
 
 t.test('with a cluster its checks end, and what they have in memory', async (t) => {

@@ -192,4 +192,9 @@ t.test('a large ring that runtime changes is made in steps, while requests go on
   let before = 0;
   while (balancer.pick(random) === 0 && !balancer.pickedInPanic) before++;
   t.ok(before > 5, `${before} requests before it is ready`);
+  setValues(runtime, { 'upstream.healthy_panic_threshold': '0' });
+  for (let request = 0; request < 3; request++) balancer.pick(random);
+  setValues(runtime, { 'upstream.healthy_panic_threshold': '100' });
+  for (let request = 0; request < 20 * before; request++) balancer.pick(random);
+  t.ok(balancer.pickedInPanic, 'what changes while it is made counts in the end');
 });

@@ -210,9 +210,34 @@ t.test('a host that is an outlier in two ways at once is ejected once', async (t
 });
 
 t.test('fields that are not set have the defaults of the API', async (t) => {
-  const { numbers } = outlierSpec({});
-  t.match(numbers, { consecutive_5xx: 5, interval_ms: 10_000, base_ejection_time_ms: 30_000 });
-  t.match(numbers, { max_ejection_time_ms: 300_000, max_ejection_time_jitter_ms: 0, max_ejection_percent: 10 });
+  t.same(outlierSpec({}), {
+    splitsLocalOrigin: false,
+    alwaysEjectsOne: false,
+    returnsWhenChecked: true,
+    numbers: {
+      consecutive_5xx: 5,
+      consecutive_gateway_failure: 5,
+      consecutive_local_origin_failure: 5,
+      enforcing_consecutive_5xx: 100,
+      enforcing_consecutive_gateway_failure: 0,
+      enforcing_consecutive_local_origin_failure: 100,
+      enforcing_success_rate: 100,
+      enforcing_local_origin_success_rate: 100,
+      enforcing_failure_percentage: 0,
+      enforcing_failure_percentage_local_origin: 0,
+      max_ejection_percent: 10,
+      success_rate_minimum_hosts: 5,
+      success_rate_request_volume: 100,
+      success_rate_stdev_factor: 1900,
+      failure_percentage_threshold: 85,
+      failure_percentage_minimum_hosts: 5,
+      failure_percentage_request_volume: 50,
+      interval_ms: 10_000,
+      base_ejection_time_ms: 30_000,
+      max_ejection_time_ms: 300_000,
+      max_ejection_time_jitter_ms: 0,
+    },
+  });
   t.equal(outlierSpec({ base_ejection_time: '400s' }).numbers.max_ejection_time_ms, 400_000);
   t.equal(outlierSpec({ consecutive_5xx: 0 }).numbers.consecutive_5xx, 0);
 });
