@@ -45,7 +45,7 @@ export function healthParts(hosts: HostSetData, policy: HealthPolicy, panicPerce
     parts.push({ below: (below += load), isPanic, hosts: isRefused ? [] : hosts });
   };
   for (const [priority, level] of levels.entries()) {
-    if (loads.panic[priority]) add(level.all, loads.healthy[priority]! + loads.degraded[priority]!, level.total > 0);
+    if (loads.panic[priority]) add(level.all, loads.healthy[priority]! + loads.degraded[priority]!, true);
     else {
       add(level.healthyHosts, loads.healthy[priority]!, false);
       add(level.degradedHosts, loads.degraded[priority]!, false);
