@@ -316,7 +316,7 @@ function buildWorker(): PlayedTransport {
   const clusterScope = store.addScope('cluster.up.', ClusterStats);
   const hostScope = store.addScope('cluster.up.host.', HostStats, { hidden: true });
   const directory = new HostDirectory({
-    allocate: () => ({ block: words.allocateHost(), statsChunk: hostScope.chunk, statsBase: hostScope.base }),
+    allocate: () => ({ block: words.allocateHost(), scope: hostScope }),
     retire: () => {},
   });
   directory.update(discoverySpec(cluster).endpoints.map((endpoint) => staticEndpoint(endpoint)!));

@@ -25,7 +25,6 @@ import { LayeredRuntime } from '../../src/runtime/layered-runtime.js';
 import { HostStats } from '../../src/stats/layouts/cluster.js';
 import { RuntimeStats } from '../../src/stats/layouts/runtime.js';
 import { StatsStore } from '../../src/stats/store.js';
-import type { ScopeRef } from '../../src/stats/thread-stats.js';
 import { clusterSpec, discoverySpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
 import { HostDirectory, type KnownHost } from '../../src/upstream/hosts/host-directory.js';
 
@@ -166,7 +165,6 @@ class FakeCluster implements ClusterView {
   outliers: ClusterView['outliers'] = undefined;
   /** Further health flags, by address. */
   readonly flags = new Map<string, number>();
-  readonly #scopes = new Map<number, ScopeRef>();
   readonly #stats: StatsStore;
 
   constructor(stats: StatsStore, config: Cluster) {
@@ -175,10 +173,9 @@ class FakeCluster implements ClusterView {
     this.directory = new HostDirectory({
       allocate: (address) => {
         const scope = stats.addScope(`cluster.${config.name}.host.${address}.`, HostStats, { hidden: true });
-        this.#scopes.set(scope.base, scope);
-        return { block: scope.base, statsChunk: scope.chunk, statsBase: scope.base };
+        return { block: scope.base, scope };
       },
-      retire: ({ block }) => stats.removeScope(this.#scopes.get(block)!),
+      retire: ({ scope }) => stats.removeScope(scope),
     });
     this.directory.update(discoverySpec(config).endpoints.flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
   }
@@ -197,7 +194,7 @@ class FakeCluster implements ClusterView {
   /** The counts of the host at this address. */
   statsOf(address: string) {
     for (const host of this.directory.hosts) {
-      if (host.address === address) return this.#stats.scope(this.#scopes.get(host.block)!);
+      if (host.address === address) return this.#stats.scope(host.scope);
     }
     throw new Error(`no host ${address}`);
   }

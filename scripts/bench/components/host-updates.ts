@@ -39,8 +39,8 @@ function assignment(first: number, weightOf: (host: number) => number): ClusterL
 
 const directory = new HostDirectory({
   allocate: (address) => {
-    const { chunk, base } = store.addScope(`cluster.c.host.${address}.`, HostStats, { hidden: true });
-    return { block: owner.allocateHost(), statsChunk: chunk, statsBase: base };
+    const scope = store.addScope(`cluster.c.host.${address}.`, HostStats, { hidden: true });
+    return { block: owner.allocateHost(), scope };
   },
   retire: ({ block: retired }) => owner.retireHost(retired, 0),
 });

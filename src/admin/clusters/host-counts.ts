@@ -29,10 +29,9 @@ export function countHosts(hosts: Iterable<KnownHost>, store: StatsStore): Count
   return counted.sort((a, b) => a.host.endpoint.priority - b.host.endpoint.priority);
 }
 
-function countsOf(host: KnownHost, store: StatsStore): Float64Array {
-  const block = { chunk: host.statsChunk, base: host.statsBase };
+function countsOf({ scope }: KnownHost, store: StatsStore): Float64Array {
   const counts = new Float64Array(ENTRIES.length);
-  for (const [i, { at, kind }] of ENTRIES.entries()) counts[i] = store.totalAt(block, at, kind);
+  for (const [i, { at, kind }] of ENTRIES.entries()) counts[i] = store.totalAt(scope, at, kind);
   return counts;
 }
 

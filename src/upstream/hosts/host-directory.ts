@@ -3,15 +3,17 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { type Address, addressText, encodeAddress } from '../../io/addresses/address.js';
+import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { Locality, ResolvedEndpoint } from './host.js';
 import { EMPTY_HOST_SET, type HostSetData } from './host-set.js';
 import type { ObservedHealth } from './observed-health.js';
 
 /** What a host owns in shared memory. */
 export interface HostResources {
+  /** First of its HostWord words. */
   readonly block: number;
-  readonly statsChunk: number;
-  readonly statsBase: number;
+  /** Of HostStats. */
+  readonly scope: ScopeRef;
 }
 
 export interface HostResourceSource {
@@ -184,8 +186,7 @@ class ListedHost implements KnownHost {
   healthFlags = 0;
   readonly key: string;
   readonly block: number;
-  readonly statsChunk: number;
-  readonly statsBase: number;
+  readonly scope: ScopeRef;
   /** The last update that had it. */
   update = 0;
   /** Its index in the list; -1 before it is in one. */
@@ -193,13 +194,12 @@ class ListedHost implements KnownHost {
   /** The bytes of its address in the list are not those of `endpoint`. */
   hasMoved = false;
 
-  constructor(endpoint: ResolvedEndpoint, key: string, { block, statsBase, statsChunk }: HostResources) {
+  constructor(endpoint: ResolvedEndpoint, key: string, { block, scope }: HostResources) {
     this.endpoint = endpoint;
     this.address = addressText(endpoint.address);
     this.key = key;
     this.block = block;
-    this.statsChunk = statsChunk;
-    this.statsBase = statsBase;
+    this.scope = scope;
   }
 
   moveTo(endpoint: ResolvedEndpoint, healthFlags: number): void {
@@ -268,11 +268,11 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
   };
   for (let index = 0; index < count; index++) {
     const host = hosts[index]!;
-    const { block, statsChunk, statsBase, endpoint } = host;
+    const { block, scope, endpoint } = host;
     host.place = index;
     data.blocks[index] = block;
-    data.statsChunks[index] = statsChunk;
-    data.statsBases[index] = statsBase;
+    data.statsChunks[index] = scope.chunk;
+    data.statsBases[index] = scope.base;
     data.weights[index] = endpoint.weight;
     data.priorities[index] = endpoint.priority;
     data.healthFlags[index] = host.healthFlags;

@@ -20,7 +20,7 @@ function directory() {
   const hosts = new HostDirectory({
     allocate: (address) => {
       allocated.push(address);
-      return { block: words.allocateHost(), statsChunk: 1, statsBase: 2 };
+      return { block: words.allocateHost(), scope: { prefix: '', layout: 0, chunk: 1, base: 2 } };
     },
     retire: ({ block }) => retired.push(block),
   });

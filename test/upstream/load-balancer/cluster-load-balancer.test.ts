@@ -20,7 +20,7 @@ function clusterOf(
   const runtime = new Runtime();
   const owner = new SharedWordsOwner(8192);
   const directory = new HostDirectory({
-    allocate: () => ({ block: owner.allocateHost(), statsChunk: 0, statsBase: 0 }),
+    allocate: () => ({ block: owner.allocateHost(), scope: { prefix: '', layout: 0, chunk: 0, base: 0 } }),
     retire: () => {},
   });
   directory.update(

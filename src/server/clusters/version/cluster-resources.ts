@@ -37,7 +37,6 @@ export class ClusterResources {
   readonly #http1: ScopeRef;
   readonly #membership: MembershipGauges;
   readonly #freed: () => void;
-  readonly #hostScopes = new Map<number, ScopeRef>();
   /** Hosts that have left and are still written to, by the prefix of their stats. */
   readonly #leaving = new Map<string, LeavingHost>();
   #callLimits: GrpcLimits | undefined;
@@ -143,29 +142,22 @@ export class ClusterResources {
     // Every host is matched with the one transport socket that there is.
     this.stats.increment(ClusterStats.at['default.total_match_count']);
     const leaving = this.#leaving.get(prefix);
-    let scope: ScopeRef;
-    let block: number;
     if (leaving !== undefined) {
       leaving.isRevived = true;
       this.#leaving.delete(prefix);
-      ({ scope, block } = leaving);
-    } else {
-      const { store, words } = this.#owner;
-      block = words.allocateHost();
-      try {
-        scope = store.addScope(prefix, HostStats, { hidden: true });
-      } catch (error) {
-        words.retireHost(block, IN_NO_SNAPSHOT);
-        throw error;
-      }
+      return leaving;
     }
-    this.#hostScopes.set(block, scope);
-    return { block, statsChunk: scope.chunk, statsBase: scope.base };
+    const { store, words } = this.#owner;
+    const block = words.allocateHost();
+    try {
+      return { block, scope: store.addScope(prefix, HostStats, { hidden: true }) };
+    } catch (error) {
+      words.retireHost(block, IN_NO_SNAPSHOT);
+      throw error;
+    }
   }
 
-  #retireHost({ block }: HostResources): void {
-    const scope = this.#hostScopes.get(block)!;
-    this.#hostScopes.delete(block);
+  #retireHost({ block, scope }: HostResources): void {
     const leaving = new LeavingHost(this.#owner, block, scope, () => this.#leaving.delete(scope.prefix));
     this.#leaving.set(scope.prefix, leaving);
     this.#owner.retire(leaving);
@@ -173,7 +165,7 @@ export class ClusterResources {
 }
 
 /** A host that no snapshot has any more. Its last requests may take long: they count in it until they end. */
-export class LeavingHost implements Retired {
+export class LeavingHost implements HostResources, Retired {
   readonly block: number;
   readonly scope: ScopeRef;
   isRevived = false;
