@@ -60,6 +60,18 @@ export function hidesNames(refused: readonly RefusedResource[]): boolean {
   return refused.some(({ name }) => name === '');
 }
 
+/** Which of these names, and of those that it says so of, are gone by an update. */
+export function namesGone(
+  { isComplete, refused, removed, resources }: Pick<Update, 'isComplete' | 'refused' | 'removed' | 'resources'>,
+  known: Iterable<string>,
+): Set<string> {
+  const gone = new Set(removed);
+  if (!isComplete || hidesNames(refused)) return gone;
+  const there = new Set([...resources, ...refused].map(({ name }) => name));
+  for (const name of known) if (!there.has(name)) gone.add(name);
+  return gone;
+}
+
 /** What a source says at one time. */
 export interface Update<M = unknown> {
   /** Of the whole; '' when there is none. */

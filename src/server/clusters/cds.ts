@@ -5,14 +5,14 @@ import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { AnswerGate } from '../../xds/answer-gate.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
-import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
+import { namesGone, type Resource, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ClusterSet } from './cluster-set.js';
 
 const logger = getLogger('upstream');
 
-export class ClusterDiscoveryService implements Watcher<Cluster> {
+export class ClusterDiscovery implements Watcher<Cluster> {
   readonly #clusters: ClusterSet;
   /** Open while no cluster warms: then requests may be sent to all of an update. */
   readonly #gate = new AnswerGate();
@@ -52,8 +52,8 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
   }
 
   update(update: Update<Cluster>): readonly Rejection[] {
-    const gone = this.#namesGone(update);
-    logger.info(`cds: add ${update.resources.length} cluster(s), remove ${gone.length} cluster(s)`);
+    const gone = namesGone(update, [...this.#states.keys(), ...this.#shadowed.keys()]);
+    logger.info(`cds: add ${update.resources.length} cluster(s), remove ${gone.size} cluster(s)`);
     // Nothing to come can say that it is gone.
     this.#states.delete('');
     const rejections: Rejection[] = [];
@@ -115,14 +115,6 @@ export class ClusterDiscoveryService implements Watcher<Cluster> {
     if (outcome === 'changed' || this.#stateOf(name).clientStatus !== 'ACKED')
       this.#states.set(name, accepted(resource));
     return outcome === 'changed';
-  }
-
-  /** Names of clusters that this update says are gone. */
-  #namesGone({ isComplete, refused, removed, resources }: Update<Cluster>): string[] {
-    if (!isComplete || hidesNames(refused)) return [...removed];
-    const there = new Set([...resources, ...refused].map(({ name }) => name));
-    const known = [...this.#states.keys(), ...this.#shadowed.keys()];
-    return [...new Set([...removed, ...known.filter((name) => !there.has(name))])];
   }
 
   #reject(resource: Resource<Cluster>, error: unknown): Rejection {

@@ -3,7 +3,7 @@
 import type { ConfigSource, Listener } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../../xds/dynamic-state.js';
-import { hidesNames, type Resource, type Update } from '../../xds/resource.js';
+import { namesGone, type Resource, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ListenerPlan, ListenerSet } from './listener-set.js';
@@ -25,7 +25,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
   readonly #shadowed = new Map<string, Resource<Listener>>();
   readonly #unbound = new UnboundListeners((spec) => this.#planAgain(spec));
   /** Of the last update that has changed a listener; '' when there was none. */
-  #versionInfo = '';
+  #version = '';
   #target: InitTarget | undefined;
 
   constructor(source: ConfigSource, sources: ConfigSources, listeners: ListenerSet) {
@@ -47,8 +47,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
     });
   }
 
-  get versionInfo(): string {
-    return this.#versionInfo;
+  get version(): string {
+    return this.#version;
   }
 
   /** By name. */
@@ -59,7 +59,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
   update(update: Update<Listener>): readonly Rejection[] {
     let hasChanged = false;
     // Addresses of what goes are free for what comes.
-    const gone = new Set(this.#removedBy(update));
+    const gone = namesGone(update, this.#known());
     for (const name of gone) if (this.#remove(name)) hasChanged = true;
     for (const name of gone) {
       this.#shadowed.delete(name);
@@ -81,7 +81,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     for (const resource of update.refused) {
       this.#failures.set(resource.name, refused(this.#stateOf(resource.name), resource));
     }
-    if (hasChanged) this.#versionInfo = update.version;
+    if (hasChanged) this.#version = update.version;
     this.#target?.ready();
     return rejections;
   }
@@ -111,14 +111,11 @@ export class ListenerDiscovery implements Watcher<Listener> {
     this.#unbound.close();
   }
 
-  /** Names of listeners that are no longer there. */
-  #removedBy({ isComplete, refused, removed, resources }: Update<Listener>): Iterable<string> {
-    if (!isComplete || hidesNames(refused)) return removed;
-    const there = new Set([...resources, ...refused].map(({ name }) => name));
-    const gone = new Set(removed);
-    for (const { isStatic, name } of this.#listeners.specs()) if (!isStatic && !there.has(name)) gone.add(name);
-    for (const name of [...this.#shadowed.keys(), ...this.#unbound.names]) if (!there.has(name)) gone.add(name);
-    return gone;
+  /** Names of those that have come, be they in use or not. */
+  *#known(): Generator<string> {
+    for (const { isStatic, name } of this.#listeners.specs()) if (!isStatic) yield name;
+    yield* this.#shadowed.keys();
+    yield* this.#unbound.names;
   }
 
   #remove(name: string): boolean {
@@ -163,7 +160,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     if (plan === undefined) return undefined;
     return () => {
       this.#failures.delete(spec.name);
-      if (this.#apply(plan)) this.#versionInfo = spec.state.versionInfo;
+      if (this.#apply(plan)) this.#version = spec.state.versionInfo;
     };
   }
 

@@ -16,7 +16,7 @@ import { OUTLIER_PORT, type OutlierReport } from '../../upstream/outliers/outlie
 import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
-import { ClusterDiscoveryService } from '../clusters/cds.js';
+import { ClusterDiscovery } from '../clusters/cds.js';
 import { ClusterSet } from '../clusters/cluster-set.js';
 import { PrimaryCheckThread } from '../clusters/health-checks/primary-check-thread.js';
 import { HostWatch } from '../clusters/host-watch.js';
@@ -61,7 +61,7 @@ export class RunningConfiguration {
   readonly clusters: ClusterSet;
   /** Undefined where none is configured. */
   readonly outlierEvents: OutlierEventLog | undefined;
-  readonly clusterDiscovery: ClusterDiscoveryService;
+  readonly clusterDiscovery: ClusterDiscovery;
   readonly routes: PrimaryRouteSet;
   /** Discovered configurations of HTTP filters. */
   readonly filterConfigs: FilterConfigSet;
@@ -127,7 +127,7 @@ export class RunningConfiguration {
       counted: (counts) => processStats.countDynamic(counts),
       failed: (what, error) => primary.internalError(what, error),
     });
-    this.clusterDiscovery = new ClusterDiscoveryService(this.clusters);
+    this.clusterDiscovery = new ClusterDiscovery(this.clusters);
     this.filterConfigs = new FilterConfigSet({ sources: this.#sources, store, scopes, publish });
     this.routes = new PrimaryRouteSet({
       sources: this.#sources,

@@ -3,7 +3,7 @@
 
 import { messageOf } from '../../common/errors/errors.js';
 import { ENDS_A_TEXT_LINE, endsLine } from '../../config/schema/line-rules.js';
-import { hidesNames, type Resource, type ResourceType } from '../resource.js';
+import { namesGone, type Resource, type ResourceType } from '../resource.js';
 import type { ReadResources, ResourceReader } from '../resource-reader.js';
 import { ResourceTtls } from '../resource-ttls.js';
 import { type Rejection, type ResourceNames, type SubscriptionRequest, wantsAll } from '../subscription.js';
@@ -171,12 +171,8 @@ export class TypeChannel {
       else known.accept(resource);
     }
     known.isAll = this.#protocol.isWildcard;
-    if (this.#protocol.isComplete(known.isAll) && !hidesNames(refused)) {
-      const named = new Set([...resources, ...refused].map(({ name }) => name));
-      known.forget([...known.names].filter((name) => !named.has(name)));
-    } else {
-      known.forget(removed);
-    }
+    const isComplete = this.#protocol.isComplete(known.isAll);
+    known.forget(namesGone({ isComplete, resources, refused, removed }, known.names));
   }
 
   #forgetUnwanted(): void {

@@ -9,7 +9,7 @@ import type {
 } from '../../../src/config/generated/api.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
-import { ClusterDiscoveryService } from '../../../src/server/clusters/cds.js';
+import { ClusterDiscovery } from '../../../src/server/clusters/cds.js';
 import type { PublishedClusters } from '../../../src/server/clusters/cluster-changes.js';
 import { ClusterSet } from '../../../src/server/clusters/cluster-set.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
@@ -33,7 +33,7 @@ export class Clusters {
   readonly published: PublishedClusters[] = [];
   readonly outlierEvents: OutlierDetectionEvent[] = [];
   readonly set: ClusterSet;
-  readonly cds: ClusterDiscoveryService;
+  readonly cds: ClusterDiscovery;
   readonly snapshots: Snapshots;
   readonly checks: PlayedChecks;
   #nowMs = 0;
@@ -74,7 +74,7 @@ export class Clusters {
         publish: (changes) => this.#publish(changes),
       },
     );
-    this.cds = new ClusterDiscoveryService(this.set);
+    this.cds = new ClusterDiscovery(this.set);
   }
 
   /** The clusters of a bootstrap are there, and it serves. */

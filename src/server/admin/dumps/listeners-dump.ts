@@ -19,7 +19,7 @@ interface WithSpec {
 /** `configured` are the listeners of the bootstrap as they may be shown; those were loaded at `loadedAt`. */
 export function listenersDump(running: RunningConfiguration, configured: readonly Listener[], loadedAt: string): Dump {
   const { listenerDiscovery, listeners } = running;
-  const version = listenerDiscovery?.versionInfo ?? '';
+  const version = listenerDiscovery?.version ?? '';
   const dynamic = dynamicNames(listeners, listenerDiscovery);
   return {
     message: 'ListenersConfigDump',
