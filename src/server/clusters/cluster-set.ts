@@ -52,10 +52,10 @@ export interface StagedClusters {
 const UPDATES_PER_STEP = 512;
 
 export class ClusterSet {
-  readonly #host: ClusterSetHost;
   /** What each cluster gets. */
   readonly #clusterHost: PrimaryClusterHost;
   readonly #stats: Scope;
+  readonly #inflated: Scope;
   readonly #events: ClusterSetEvents;
   readonly #resources: ResourcePool;
   /** In use. */
@@ -74,8 +74,8 @@ export class ClusterSet {
   onWarming: (isWarming: boolean) => void = () => {};
 
   constructor(host: ClusterSetHost, events: ClusterSetEvents) {
-    this.#host = host;
     this.#stats = host.managerStats;
+    this.#inflated = host.inflated;
     this.#events = events;
     this.#changes = new ClusterChanges(this.#active, (changes) => events.publish(changes));
     const { store, words } = host;
@@ -100,15 +100,14 @@ export class ClusterSet {
 
   /** Loads the clusters of the bootstrap that need no management server. `init` waits until each has looked for its hosts. */
   loadPrimary(configs: readonly Cluster[], init: InitManager): void {
-    this.#load(
-      configs.filter((config) => !isSecondary(config)),
-      init,
-    );
+    this.waitIn(init);
+    this.setStatic(configs.filter((config) => !isSecondary(config)));
   }
 
   /** Loads the others. */
   loadSecondary(configs: readonly Cluster[], init: InitManager): void {
-    this.#load(configs.filter(isSecondary), init);
+    this.waitIn(init);
+    this.setStatic(configs.filter(isSecondary));
   }
 
   /** While the server starts, `init` waits for clusters that are added from now on. */
@@ -193,7 +192,8 @@ export class ClusterSet {
 
   /** Why requests cannot go to the cluster of that name; undefined: they can. */
   problemOfRoutesTo(name: string): string | undefined {
-    const cluster = this.#active.get(name) ?? this.#stagedOf(name);
+    // A staged cluster is in use before what asks for it here is.
+    const cluster = this.#active.get(name) ?? [...this.#staged.keys()].find(({ spec }) => spec.name === name);
     if (cluster === undefined) return `unknown cluster '${name}'`;
     return cluster.servesTraffic
       ? undefined
@@ -230,12 +230,6 @@ export class ClusterSet {
     for (const cluster of this.#staged.keys()) cluster.stop();
     for (const cluster of this.#warming.values()) cluster.stop();
     for (const cluster of this.#active.values()) cluster.stop();
-  }
-
-  /** A staged cluster is in use before what asks for it here is. */
-  #stagedOf(name: string): PrimaryCluster | undefined {
-    for (const cluster of this.#staged.keys()) if (cluster.spec.name === name) return cluster;
-    return undefined;
   }
 
   /** The latest version, whether it is in use or not. */
@@ -363,17 +357,12 @@ export class ClusterSet {
     target.ready();
   }
 
-  #load(configs: readonly Cluster[], init: InitManager): void {
-    this.waitIn(init);
-    this.setStatic(configs);
-  }
-
   #countClusters(): void {
     const { at } = ClusterManagerStats;
     const warming = this.#isStarting ? this.#targets.size : this.#warming.size;
     this.#stats.set(at.active_clusters, this.#active.size);
     this.#stats.set(at.warming_clusters, warming);
-    this.#host.inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#active.size);
+    this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#active.size);
     this.onWarming(this.#warming.size > 0);
   }
 
