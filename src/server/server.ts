@@ -146,28 +146,6 @@ export class Server {
     this.flushes.start();
   }
 
-  async #settle(): Promise<void> {
-    try {
-      await import('./reload/on-demand.js');
-      logger.debug('what reloads need is loaded');
-    } catch (error) {
-      logger.warning(`the configuration cannot be reloaded: ${messageOf(error)}`);
-    }
-    const { shim } = this.primary;
-    collectStartGarbage(shim);
-    // What loading the configuration has used stays in the C library's heap otherwise.
-    shim.trimMemory();
-  }
-
-  /** The milestones by which wrappers and harnesses know a start (FACTS §7.7). */
-  #tellStart(): void {
-    const { clusters = [], listeners = [], secrets = [] } = this.#options.bootstrap.static_resources ?? {};
-    logger.info(`loading ${secrets.length} static secret(s)`);
-    logger.info(`loading ${clusters.length} cluster(s)`);
-    logger.info(`loading ${listeners.length} listener(s)`);
-    logger.info('starting main dispatch loop');
-  }
-
   /** What it waits for before it is live; undefined when that is nothing. */
   get waitingFor(): InitManager | undefined {
     return this.#startUp.waitingFor;
@@ -203,6 +181,28 @@ export class Server {
   shutDown(): Promise<void> {
     this.#shuttingDown ??= this.#shutDown();
     return this.#shuttingDown;
+  }
+
+  async #settle(): Promise<void> {
+    try {
+      await import('./reload/on-demand.js');
+      logger.debug('what reloads need is loaded');
+    } catch (error) {
+      logger.warning(`the configuration cannot be reloaded: ${messageOf(error)}`);
+    }
+    const { shim } = this.primary;
+    collectStartGarbage(shim);
+    // What loading the configuration has used stays in the C library's heap otherwise.
+    shim.trimMemory();
+  }
+
+  /** The milestones by which wrappers and harnesses know a start (FACTS §7.7). */
+  #tellStart(): void {
+    const { clusters = [], listeners = [], secrets = [] } = this.#options.bootstrap.static_resources ?? {};
+    logger.info(`loading ${secrets.length} static secret(s)`);
+    logger.info(`loading ${clusters.length} cluster(s)`);
+    logger.info(`loading ${listeners.length} listener(s)`);
+    logger.info('starting main dispatch loop');
   }
 
   async #shutDown(): Promise<void> {
