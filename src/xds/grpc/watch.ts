@@ -13,7 +13,7 @@ import { typeUrlOf } from './services.js';
 
 /** Of what configures no initial_fetch_timeout. */
 const DEFAULT_FETCH_MS = 15_000;
-const LONGEST_TEXT = 4096;
+const LONGEST_TEXT_CHARS = 4096;
 
 const logger = getLogger('config');
 
@@ -134,5 +134,5 @@ export class Watch {
 /** What is wrong, a line each; cut where it gets too long for logs and servers. */
 export function rejectionText(rejections: readonly (Rejection | RefusedResource)[]): string {
   const text = rejections.map(({ name, details }) => (name === '' ? details : `${name}: ${details}`)).join('\n');
-  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}...(truncated)` : text;
+  return text.length > LONGEST_TEXT_CHARS ? `${text.slice(0, LONGEST_TEXT_CHARS)}...(truncated)` : text;
 }

@@ -17,15 +17,16 @@ import type { ReadItem, ReadingResult } from './task.js';
 
 /** Bytes that the thread is asked to read at once. */
 const BATCH_BYTES = 1024 * 1024;
-/** Bytes or characters that one turn of the loop takes. */
-const TURN = 256 * 1024;
-/** How much is remembered at least, in characters. */
-const REMEMBERED = 1024 * 1024;
+/** What one turn of the loop takes: characters, or bytes that are hashed. */
+const TURN_CHARS = 256 * 1024;
+/** How much is remembered at least. */
+const REMEMBERED_CHARS = 1024 * 1024;
 
 /** A usable resource as it was read. */
 interface Known {
   readonly resource: Resource;
   readonly ttlMs: number | undefined;
+  /** In characters. */
   readonly size: number;
   /** Of the thread that has read it last. */
   readonly generation: number;
@@ -46,9 +47,10 @@ export class CachedReader implements ResourceReader {
   readonly #known = new Map<string, Known>();
   /** Key of the latest one of a name: an older one of the same name is forgotten. */
   readonly #keys = new Map<string, string>();
+  /** Of what is known, in characters. */
   #size = 0;
-  /** Size of the largest update. */
-  #largest = REMEMBERED;
+  /** Size of the largest update, in characters. */
+  #largest = REMEMBERED_CHARS;
   /** What is asked for last: one update is read after the other. */
   #last: Promise<unknown> = Promise.resolve();
   readonly #closed = new AbortController();
@@ -177,7 +179,7 @@ export class CachedReader implements ResourceReader {
       resources.push(resource);
       const lifeMs = item === undefined ? known.ttlMs : item.ttlMs;
       if (lifeMs !== undefined) ttlMs.set(name, lifeMs);
-      if (done < TURN) continue;
+      if (done < TURN_CHARS) continue;
       done = 0;
       yield;
     }
@@ -236,7 +238,7 @@ function* keysOf(encoded: readonly EncodedResource[]): Generator<void, string[]>
   for (const { name, typeUrl, value } of encoded) {
     keys.push(JSON.stringify([name, typeUrl, hash('sha256', value, 'base64')]));
     done += value.length;
-    if (done < TURN) continue;
+    if (done < TURN_CHARS) continue;
     done = 0;
     yield;
   }
@@ -254,7 +256,7 @@ function* keysOfItems(items: readonly ReadItem[]): Generator<void, string[]> {
     const { name, message } = item;
     keys.push(JSON.stringify([name, hashOf(message)]));
     done += sizeOf(message);
-    if (done < TURN) continue;
+    if (done < TURN_CHARS) continue;
     done = 0;
     yield;
   }

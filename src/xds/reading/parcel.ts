@@ -13,16 +13,16 @@ export interface Parcel {
 }
 
 /** Characters of a piece, about. */
-const PIECE = 64 * 1024;
+const PIECE_CHARS = 64 * 1024;
 /** Elements that no piece is made for. */
-const SHORT = 64;
+const SHORT_LIST = 64;
 
 export function pack(message: unknown): Parcel {
   const lists: { path: Path; pieces: string[] }[] = [];
   const cut = (value: unknown, path: PathPart[]): unknown => {
     if (typeof value !== 'object' || value === null) return value;
     if (Array.isArray(value)) {
-      const isLong = value.length > SHORT;
+      const isLong = value.length > SHORT_LIST;
       const pieces: string[] = [];
       if (isLong) lists.push({ path: [...path], pieces });
       const kept = value.map((element, index) => inside(element, index, path));
@@ -46,13 +46,13 @@ export function pack(message: unknown): Parcel {
 /** Puts it together again; yields wherever a piece's worth has been done since the last time. */
 export function* unpack({ text, lists }: Parcel): Generator<void, unknown> {
   const message: unknown = JSON.parse(text);
-  if (text.length >= PIECE) yield;
+  if (text.length >= PIECE_CHARS) yield;
   for (const { path, pieces } of lists) {
     let list = message as Record<PathPart, unknown>;
     for (const part of path) list = list[part] as Record<PathPart, unknown>;
     for (const piece of pieces) {
       (list as unknown as unknown[]).push(...(JSON.parse(piece) as unknown[]));
-      if (piece.length >= PIECE / 2) yield;
+      if (piece.length >= PIECE_CHARS / 2) yield;
     }
   }
   return message;
@@ -77,7 +77,7 @@ function join(elements: readonly unknown[]): string[] {
     const text = JSON.stringify(element) ?? 'null';
     texts.push(text);
     length += text.length;
-    if (length >= PIECE) end();
+    if (length >= PIECE_CHARS) end();
   }
   end();
   return pieces;
