@@ -30,7 +30,8 @@ export class Signals {
     // Left to itself Node takes its signal handlers away before the process has gone, and the next signal would be its end.
     process.once('beforeExit', () => process.exit());
     this.closeDebugger();
-    setTimeout(() => this.closeDebugger(), DEBUGGER_IS_OPEN_BY_MS).unref();
+    // Behind the poll of that turn: from Node 22 on, the first poll opens again what was closed before it.
+    setTimeout(() => setImmediate(() => this.closeDebugger()), DEBUGGER_IS_OPEN_BY_MS).unref();
   }
 
   /** Aborted by a SIGTERM or SIGINT, which is its reason, while nobody handles signals: what takes long need not be finished. */
