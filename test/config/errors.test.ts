@@ -136,7 +136,7 @@ static_resources:
       { name: t, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: collector } }
       ] } ]
 `,
-    `${LISTENER}.filter_chains[0].filters[0].typed_config.cluster: cluster 'collector' speaks HTTP/2, which is implemented for gRPC calls of Baton's own only`,
+    `${LISTENER}.filter_chains[0].filters[0].typed_config.cluster: cluster 'collector' speaks HTTP/2, which is implemented for gRPC calls of Baton's own only: leave http2_protocol_options out of it if its hosts speak HTTP/1.1 too`,
   ],
   [
     'a gRPC service whose cluster speaks HTTP/1.1',

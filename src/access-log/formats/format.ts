@@ -54,7 +54,7 @@ export function parseOperators(format: string, needs: HeaderNeeds, options: Form
     CALL.lastIndex = percent;
     const match = CALL.exec(format);
     if (match === null) {
-      mistakes.push(new FormatError("no operator follows '%' (write %% for a percent sign)", format, percent));
+      mistakes.push(new FormatError(NO_OPERATOR, format, percent));
       break;
     }
     endLiteral();
@@ -117,3 +117,5 @@ const scratch = new LogBuffer(1024);
 
 /** %NAME%, %NAME(parameter)%, %NAME(parameter):length%. */
 const CALL = /%([A-Z][A-Z0-9_]*)(?:\(([^)]*)\))?(?::([0-9]{1,9}))?%/uy;
+const NO_OPERATOR =
+  "no operator follows '%' (one is %NAME%, %NAME(parameter)% or %NAME(parameter):length%; write %% for a percent sign)";

@@ -222,7 +222,7 @@ t.test('what is unknown or malformed is refused by name and position', async (t)
     ['%DOWNSTREAM_PEER_URI_SAN%', 0, /operator %DOWNSTREAM_PEER_URI_SAN% is not implemented in Baton/],
     ['%UPSTREAM_WIRE_BYTES_SENT%', 0, /operator %UPSTREAM_WIRE_BYTES_SENT% is not implemented in Baton/],
     ['50% done', 2, /no operator follows '%'/],
-    ['%REQ(X', 0, /no operator follows/],
+    ['%REQ(X', 0, /no operator follows '%' \(one is %NAME%, %NAME\(parameter\)% or %NAME\(parameter\):length%/],
     ['%PROTOCOL', 0, /no operator follows/],
     ['%REQ(A):x%', 0, /no operator follows/],
     ['%REQ(A) %REQ(B)%', 0, /no operator follows/],

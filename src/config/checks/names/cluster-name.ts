@@ -12,7 +12,8 @@ export function checkClusterName(
   mustExist = true,
 ): void {
   if (name !== undefined && http2Clusters.has(name)) {
-    problems.error(path, `cluster '${name}' speaks HTTP/2, which is implemented for gRPC calls of Baton's own only`);
+    const why = `cluster '${name}' speaks HTTP/2, which is implemented for gRPC calls of Baton's own only`;
+    problems.error(path, `${why}: leave http2_protocol_options out of it if its hosts speak HTTP/1.1 too`);
   }
   if (!mustExist || name === undefined || name === '' || clusters === undefined || clusters.has(name)) return;
   problems.error(path, `unknown cluster '${name}'${didYouMean(name, clusters)}`);
