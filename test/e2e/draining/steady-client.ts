@@ -1,7 +1,7 @@
 // Clients that ask again and again, each on one connection for as long as the server lets it, and notice everything that is lost.
 
 import { connect } from 'node:net';
-import { RawConnection, type Teardown, waitFor } from '../harness/index.js';
+import { BETWEEN_REQUESTS_MS, RawConnection, type Teardown, waitFor } from '../harness/index.js';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 /** Of a listener: its server has two workers. */
@@ -53,6 +53,7 @@ export class SteadyClient {
       } catch (error) {
         this.failures.push(String(error));
       }
+      await new Promise((resolve) => setTimeout(resolve, BETWEEN_REQUESTS_MS));
     }
     this.#connection?.destroy();
   }

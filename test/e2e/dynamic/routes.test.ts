@@ -9,6 +9,7 @@ import {
   connectRaw,
   httpListener,
   httpRequest,
+  Load,
   ROUTER_FILTER,
   startBaton,
   startUpstream,
@@ -52,15 +53,10 @@ t.test('routes of a file are swapped under load without a failed request, and ba
   const port = await baton.listenerPort('in');
   const client = new KeepAliveClient(t, port, 8);
   const seen: string[] = [];
-  let isOver = false;
-  const load = Promise.all(
-    Array.from({ length: 8 }, async () => {
-      while (!isOver) {
-        const { body, status } = await client.get('/');
-        seen.push(`${status} ${body}`);
-      }
-    }),
-  );
+  const load = new Load(t, 8, async () => {
+    const { body, status } = await client.get('/');
+    seen.push(`${status} ${body}`);
+  });
   const served = (text: string) => async () => (await httpRequest(port)).body === text;
   for (let round = 1; round <= 10; round++) {
     file.write(ROUTES, saying(`${round}`));
@@ -69,8 +65,8 @@ t.test('routes of a file are swapped under load without a failed request, and ba
   const all = { name: 'all', domains: ['*'], routes: [routeTo({ prefix: '/' }, 'up')] };
   file.write(ROUTES, { name: 'routes', virtual_hosts: [all], validate_clusters: true });
   await waitFor(served('upstream'), { what: 'routes to a cluster' });
-  isOver = true;
-  await load;
+  await load.end();
+  t.same(load.failures, []);
   t.ok(seen.length > 0);
   const answers = Object.keys(tally(seen));
   t.strictSame(
@@ -131,15 +127,10 @@ t.test('thousands of virtual hosts leave a cluster before it goes, and requests 
   });
   const client = new KeepAliveClient(t, await baton.listenerPort('in'), 4);
   const seen: string[] = [];
-  let isOver = false;
-  const load = Promise.all(
-    Array.from({ length: 4 }, async () => {
-      while (!isOver) {
-        const { body, status } = await client.get('/');
-        seen.push(`${status} ${body}`);
-      }
-    }),
-  );
+  const load = new Load(t, 4, async () => {
+    const { body, status } = await client.get('/');
+    seen.push(`${status} ${body}`);
+  });
   await waitFor(() => seen.includes('200 one'), { what: 'the first cluster' });
   plane.set('route', [long('two')]);
   await plane.waitForAck('route');
@@ -148,8 +139,8 @@ t.test('thousands of virtual hosts leave a cluster before it goes, and requests 
   await waitFor(() => seen.at(-1) === '200 two', { what: 'the second cluster' });
   await baton.waitForStat('cluster_manager.cluster_removed', 1);
   await client.repeat(20, '/');
-  isOver = true;
-  await load;
+  await load.end();
+  t.same(load.failures, []);
   t.strictSame(Object.keys(tally(seen)).sort(), ['200 one', '200 two'], 'the former serves until the later does');
   // It may end while workers still build.
   plane.set('route', [long('two', '/elsewhere')]);

@@ -8,6 +8,7 @@ export * from './environment.js';
 export * from './epochs.js';
 export * from './http-client.js';
 export * from './keepalive.js';
+export * from './load.js';
 export * from './log-lines.js';
 export * from './peers.js';
 export * from './raw-connection.js';

@@ -17,6 +17,7 @@ import {
   HTTP2_CLUSTER,
   httpListener,
   httpRequest,
+  Load,
   RawConnection,
   routeAllTo,
   startBaton,
@@ -137,21 +138,20 @@ t.test('an address goes from one version to the next without a refused connectio
   const port = await baton.listenerPort('door');
   const kept = await connectRaw(t, port);
   t.equal(await ask(kept), 'first');
-  const load = new Load(port, 4);
-  t.teardown(() => load.end());
-  await waitFor(() => load.answers.get('first')! > 20, { what: 'answers' });
+  const load = new Answers(t, port, 4);
+  await waitFor(() => load.count('first') > 20, { what: 'answers' });
   await changing.set([{ ...httpListener('door', 0, saying('second')), per_connection_buffer_limit_bytes: 70_000 }]);
-  await waitFor(() => load.answers.get('second')! > 20, { what: 'answers of the second version' });
+  await waitFor(() => load.count('second') > 20, { what: 'answers of the second version' });
   t.equal(await baton.listenerPort('door'), port, 'port 0 stays the port that it was');
   const { dynamic_listeners: dumped = [] } = await changing.dump();
   t.match(dumped[0], { name: 'door', active_state: { version_info: '2' }, draining_state: { version_info: '1' } });
   t.equal((await changing.stats()).total_listeners_draining, 1);
   // Bound anew, beside the sockets before.
   await changing.set([{ ...httpListener('door', 0, saying('third')), freebind: true }]);
-  await waitFor(() => load.answers.get('third')! > 20, { what: 'answers of the third version' });
+  await waitFor(() => load.count('third') > 20, { what: 'answers of the third version' });
   const gate = { ...httpListener('gate', port, saying('renamed')), freebind: true, enable_reuse_port: false };
   await changing.set([gate]);
-  await waitFor(() => load.answers.get('renamed')! > 20, { what: 'answers of another listener at the address' });
+  await waitFor(() => load.count('renamed') > 20, { what: 'answers of another listener at the address' });
   await load.end();
   t.same(load.failures, []);
   // An idle connection goes when its time is over.
@@ -200,13 +200,12 @@ t.test('addresses pass between listeners without a refused connection', async (t
   ]);
   const { baton } = changing;
   const [one, two] = [await baton.listenerPort('door'), await baton.listenerPort('gate')];
-  const [atOne, atTwo] = [new Load(one, 2), new Load(two, 2)];
-  t.teardown(() => Promise.all([atOne.end(), atTwo.end()]));
+  const [atOne, atTwo] = [new Answers(t, one, 2), new Answers(t, two, 2)];
   await changing.set([httpListener('door', two, saying('third')), httpListener('gate', one, saying('fourth'))]);
-  await waitFor(() => atOne.answers.get('fourth')! > 20 && atTwo.answers.get('third')! > 20, { what: 'an exchange' });
+  await waitFor(() => atOne.count('fourth') > 20 && atTwo.count('third') > 20, { what: 'an exchange' });
   // The address of one that goes is that of one that stays, whose own is that of one that comes.
   await changing.set([httpListener('gate', two, saying('mended')), httpListener('bell', one, saying('renamed'))]);
-  await waitFor(() => atOne.answers.get('renamed')! > 20 && atTwo.answers.get('mended')! > 20, { what: 'all to move' });
+  await waitFor(() => atOne.count('renamed') > 20 && atTwo.count('mended') > 20, { what: 'all to move' });
   await Promise.all([atOne.end(), atTwo.end()]);
   t.same([...atOne.failures, ...atTwo.failures], []);
   t.equal(await baton.stat('listener_manager.lds.update_rejected'), 0);
@@ -354,8 +353,7 @@ t.test('what workers cannot build is taken back, and what was there before serve
   execFileSync('mkfifo', [log]);
   const logging = { ...saying('bad'), access_log: [fileAccessLog(log)] };
   const failures = async () => (await changing.stats()).listener_create_failure!;
-  const load = new Load(port, 2);
-  t.teardown(() => load.end());
+  const load = new Answers(t, port, 2);
   let expected = 0;
   for (const bad of [
     httpListener('door', 0, logging),
@@ -383,10 +381,10 @@ t.test('what workers cannot build is taken back, and what was there before serve
     { ...httpListener('door', 0, { ...saying('mended'), access_log: [fileAccessLog(log)] }) },
     still,
   ]);
-  await waitFor(() => load.answers.get('mended')! > 20, { what: 'answers of what was mended' });
+  await waitFor(() => load.count('mended') > 20, { what: 'answers of what was mended' });
   await load.end();
   t.same(load.failures, []);
-  t.equal(load.answers.get('bad'), undefined);
+  t.equal(load.count('bad'), 0);
   t.equal((await changing.dump()).dynamic_listeners?.[0]?.error_state, undefined);
   await changing.set([good, still]);
   await waitFor(
@@ -541,9 +539,8 @@ t.test('listeners change before and after a hot restart, and no request fails', 
   const changing = await Changing.by((options) => startEpoch(0, options), t, [door('first', 60_000)]);
   const { baton, options } = changing;
   const port = await baton.listenerPort('door');
-  const load = new Load(port, 4);
-  t.teardown(() => load.end());
-  const answersOf = (text: string) => waitFor(() => load.answers.get(text)! > 20, { what: `answers: ${text}` });
+  const load = new Answers(t, port, 4);
+  const answersOf = (text: string) => waitFor(() => load.count(text) > 20, { what: `answers: ${text}` });
   await answersOf('first');
   await changing.set([door('second', 61_000)]);
   await answersOf('second');
@@ -716,39 +713,21 @@ function lateRoutes(timeout: string): Config {
   };
 }
 
-/** Requests on new connections, one after the other in each of a few lanes. */
-class Load {
-  /** By the text of the answer. */
-  readonly answers = new Map<string, number>([
-    ['first', 0],
-    ['second', 0],
-    ['third', 0],
-    ['fourth', 0],
-    ['renamed', 0],
-    ['mended', 0],
-  ]);
-  readonly failures: string[] = [];
-  #isOver = false;
-  readonly #lanes: Promise<unknown>;
+/** Requests on new connections, and how often each text was the answer. */
+class Answers extends Load {
+  readonly #counts: Map<string, number>;
 
-  constructor(port: number, lanes: number) {
-    this.#lanes = Promise.all(Array.from({ length: lanes }, () => this.#run(port)));
+  constructor(t: Teardown, port: number, clients: number) {
+    const counts = new Map<string, number>();
+    super(t, clients, async () => {
+      const { body, status } = await httpRequest(port, '/');
+      if (status !== 200) throw new Error(`status ${status}`);
+      counts.set(body, (counts.get(body) ?? 0) + 1);
+    });
+    this.#counts = counts;
   }
 
-  async end(): Promise<void> {
-    this.#isOver = true;
-    await this.#lanes;
-  }
-
-  async #run(port: number): Promise<void> {
-    while (!this.#isOver) {
-      try {
-        const { body, status } = await httpRequest(port, '/');
-        if (status !== 200) throw new Error(`status ${status}`);
-        this.answers.set(body, (this.answers.get(body) ?? 0) + 1);
-      } catch (error) {
-        this.failures.push(String(error));
-      }
-    }
+  count(text: string): number {
+    return this.#counts.get(text) ?? 0;
   }
 }

@@ -13,6 +13,7 @@ import {
   httpListener,
   httpRequest,
   isRefused,
+  Load,
   loopback,
   startUpstream,
   staticCluster,
@@ -36,32 +37,6 @@ function config(...listeners: Config[]): Config {
   return bootstrap({ listeners, clusters: [] });
 }
 
-/** Requests on connections of their own, one after the other, until stopped; resolves with how many were answered, and what failed. */
-function askAgainAndAgain(ask: () => Promise<unknown>) {
-  let isOver = false;
-  let answered = 0;
-  const failures: string[] = [];
-  const loop = async () => {
-    while (!isOver) {
-      await ask().then(
-        () => answered++,
-        (error: Error) => failures.push(error.message),
-      );
-    }
-  };
-  const done = Promise.all([loop(), loop()]);
-  return {
-    get answered() {
-      return answered;
-    },
-    async stop() {
-      isOver = true;
-      await done;
-      return { answered, failures };
-    },
-  };
-}
-
 async function hasEnded(parent: BatonProcess): Promise<void> {
   await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
 }
@@ -70,8 +45,8 @@ t.test('three restarts with 2, 1 and 3 workers: no connection fails, neither to 
   const line = new EpochLine(t);
   let current = await line.start(0, { config: config(web('web', 'hi')), args: ['--concurrency', '2', ...QUICK] });
   const [port, adminPort] = [await current.listenerPort('web'), current.adminPort];
-  const traffic = askAgainAndAgain(() => expect('hi', httpRequest(port)));
-  const scrapes = askAgainAndAgain(() => expect('LIVE\n', httpRequest(adminPort, '/ready')));
+  const traffic = new Load(t, 2, () => expect('hi', httpRequest(port)));
+  const scrapes = new Load(t, 2, () => expect('LIVE\n', httpRequest(adminPort, '/ready')));
   for (const [index, concurrency] of ['1', '3', '2'].entries()) {
     const epoch = index + 1;
     const args = ['--concurrency', concurrency, ...QUICK];
@@ -89,9 +64,10 @@ t.test('three restarts with 2, 1 and 3 workers: no connection fails, neither to 
     await waitFor(() => traffic.answered > before + 10, { what: 'traffic' });
     current = next;
   }
-  for (const { answered, failures } of [await traffic.stop(), await scrapes.stop()]) {
-    t.same(failures, []);
-    t.ok(answered > 100);
+  for (const load of [traffic, scrapes]) {
+    await load.end();
+    t.same(load.failures, []);
+    t.ok(load.answered > 100);
   }
   t.equal(await current.stat('server.hot_restart_epoch'), 3);
   t.equal(await current.stat('server.hot_restart_generation'), 4);
@@ -117,7 +93,7 @@ t.test('IPv6, Unix sockets and sockets that workers share are taken over too', a
   };
   let current = await start(0, '1');
   const [six, shared] = [await current.loggedPort('six'), await current.loggedPort('shared')];
-  const traffic = askAgainAndAgain(async () => {
+  const traffic = new Load(t, 2, async () => {
     await expect('hi', httpRequest(six, '/', { host: '::1' }));
     await expect('hi', httpRequest(shared));
     await expect('hi', httpRequest(0, '/', { socketPath: path }));
@@ -132,9 +108,9 @@ t.test('IPv6, Unix sockets and sockets that workers share are taken over too', a
     await hasEnded(current);
     current = next;
   }
-  const { answered, failures } = await traffic.stop();
-  t.same(failures, []);
-  t.ok(answered > 10);
+  await traffic.end();
+  t.same(traffic.failures, []);
+  t.ok(traffic.answered > 10);
   await current.stop();
 });
 

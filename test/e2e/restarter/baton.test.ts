@@ -10,6 +10,7 @@ import {
   freePort,
   httpListener,
   httpRequest,
+  Load,
   loopback,
   startBaton,
   tempDir,
@@ -28,33 +29,20 @@ interface Wrapped {
 
 t.test('SIGHUP again and again: no request fails', async (t) => {
   const { wrapper, manager, port } = await serve(t);
-  let isDone = false;
-  let answers = 0;
-  const failures: unknown[] = [];
-  const client = async (): Promise<void> => {
-    while (!isDone) {
-      try {
-        const { status } = await httpRequest(port, '/');
-        if (status === 204) answers++;
-        else failures.push(status);
-      } catch (error) {
-        failures.push(error);
-      }
-    }
-  };
-  const clients = [client(), client()];
+  const clients = new Load(t, 2, async () => {
+    const { status } = await httpRequest(port, '/');
+    if (status !== 204) throw new Error(`status ${status}`);
+  });
   for (let epoch = 1; epoch <= 3; epoch++) {
-    const before = answers;
+    const before = clients.answered;
     wrapper.kill('SIGHUP');
     await manager.hears('RELOADING=1');
     await manager.hears('READY=1', `STATUS=epoch ${epoch} live, epoch ${epoch - 1} draining`);
-    await waitFor(() => answers > before + 20, { what: 'answers of the new epoch' });
+    await waitFor(() => clients.answered > before + 20, { what: 'answers of the new epoch' });
     await manager.hears(`STATUS=epoch ${epoch} live`);
   }
-  isDone = true;
-  await Promise.all(clients);
-  t.same(failures, []);
-  t.comment(`${answers} answers`);
+  await clients.end();
+  t.same(clients.failures, []);
   t.equal(await wrapper.end(), 0);
   t.equal(wrapper.stdout.split('left: status 0').length - 1, 4, 'every epoch left in order');
   t.notMatch(wrapper.stderr, /\[(error|critical)\]/);
