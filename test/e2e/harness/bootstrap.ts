@@ -54,13 +54,12 @@ export function tcpListener(name: string, port: number, proxy: Config): Config {
   });
 }
 
-/** A route_config that sends every request to one cluster. */
+/** A route_config that sends every request to one cluster, whose answer a test may hold back for longer than the default timeout. */
 export function routeAllTo(cluster: string, action: Config = {}): Config {
+  const route = { cluster, timeout: '60s', ...action };
   return {
     name: 'all',
-    virtual_hosts: [
-      { name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, route: { cluster, ...action } }] },
-    ],
+    virtual_hosts: [{ name: 'all', domains: ['*'], routes: [{ match: { prefix: '/' }, route }] }],
   };
 }
 
