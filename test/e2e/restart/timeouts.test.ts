@@ -23,6 +23,9 @@ const TIME = '5s';
 const MOST_RESTARTS = 20;
 const ARGS = ['--concurrency', '1', '--parent-shutdown-time-s', '600', '--drain-time-s', '600'];
 
+// What they do is to wait, most of the time.
+t.jobs = 2;
+
 t.test('each timeout ends its connection in time while one restart follows the other', async (t) => {
   const peers = await startPeers(t);
   const web = managerOf([answering({ prefix: '/' }, 'hi')]);
