@@ -8,18 +8,9 @@ import type { HostSetData } from '../../../upstream/hosts/host-set.js';
 import { ringCounts } from '../../../upstream/load-balancer/hash-ring.js';
 import { healthParts } from '../../../upstream/load-balancer/health-parts.js';
 import { hostKey } from '../../../upstream/load-balancer/host-key.js';
-import { type HashSpec, isHashSpec } from '../../../upstream/load-balancer/load-balancer.js';
+import type { HashSpec } from '../../../upstream/load-balancer/load-balancer.js';
 import { maglevCounts } from '../../../upstream/load-balancer/maglev-table.js';
 import type { VersionResources } from './version-resources.js';
-
-/** Undefined where hosts are chosen otherwise. Throws a RangeError when there is no room for them. */
-export function hashGauges(
-  { health, loadBalancer }: ClusterSpec,
-  resources: VersionResources,
-  runtime: Runtime,
-): HashGauges | undefined {
-  return isHashSpec(loadBalancer) ? new HashGauges(health, loadBalancer, resources, runtime) : undefined;
-}
 
 /** With several priorities, or degraded hosts, they are of those that come first. */
 export class HashGauges {
@@ -32,6 +23,7 @@ export class HashGauges {
   #overprovisioning = 0;
   #panicPercent = 0;
 
+  /** Throws a RangeError when there is no room for them. */
   constructor(health: ClusterSpec['health'], balancer: HashSpec, resources: VersionResources, runtime: Runtime) {
     this.#health = health;
     this.#balancer = balancer;

@@ -12,6 +12,7 @@ interface HostCounts {
   readonly healthy: number;
   readonly degraded: number;
   readonly excluded: number;
+  /** The largest weight. */
   readonly heaviest: number;
 }
 
@@ -31,41 +32,26 @@ export class MembershipGauges {
   }
 
   #publish(stats: Scope): void {
-    let total = 0;
-    let healthy = 0;
-    let degraded = 0;
-    let excluded = 0;
-    let heaviest = 0;
-    for (const member of this.#members.values()) {
-      total += member.total;
-      healthy += member.healthy;
-      degraded += member.degraded;
-      excluded += member.excluded;
-      heaviest = Math.max(heaviest, member.heaviest);
-    }
+    const members = [...this.#members.values()];
+    const sum = (kind: keyof HostCounts) => members.reduce((all, counts) => all + counts[kind], 0);
     const { at } = ClusterStats;
-    stats.set(at.membership_total, total);
-    stats.set(at.membership_healthy, healthy);
-    stats.set(at.membership_degraded, degraded);
-    stats.set(at.membership_excluded, excluded);
-    stats.set(at.max_host_weight, heaviest);
+    stats.set(at.membership_total, sum('total'));
+    stats.set(at.membership_healthy, sum('healthy'));
+    stats.set(at.membership_degraded, sum('degraded'));
+    stats.set(at.membership_excluded, sum('excluded'));
+    stats.set(at.max_host_weight, Math.max(0, ...members.map(({ heaviest }) => heaviest)));
   }
 }
 
 function countsOf(hosts: Iterable<KnownHost>): HostCounts {
-  let total = 0;
-  let healthy = 0;
-  let degraded = 0;
-  let excluded = 0;
-  let heaviest = 0;
+  const counts = { total: 0, healthy: 0, degraded: 0, excluded: 0, heaviest: 0 };
   for (const { endpoint, healthFlags } of hosts) {
-    const { weight } = endpoint;
-    total++;
-    if (weight > heaviest) heaviest = weight;
-    if (healthFlags & EXCLUDED_FLAGS) excluded++;
+    counts.total++;
+    counts.heaviest = Math.max(counts.heaviest, endpoint.weight);
+    if (healthFlags & EXCLUDED_FLAGS) counts.excluded++;
     if (healthFlags & UNHEALTHY_FLAGS) continue;
-    if (healthFlags & DEGRADED_FLAGS) degraded++;
-    else healthy++;
+    if (healthFlags & DEGRADED_FLAGS) counts.degraded++;
+    else counts.healthy++;
   }
-  return { total, healthy, degraded, excluded, heaviest };
+  return counts;
 }

@@ -8,10 +8,11 @@ import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import { type ClusterSpec, clusterSpec, discoverySpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
+import { isHashSpec } from '../../../upstream/load-balancer/load-balancer.js';
 import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js';
 import { CircuitBreakers } from './circuit-breakers.js';
 import type { GrpcLimits } from './grpc-limits.js';
-import { type HashGauges, hashGauges } from './hash-gauges.js';
+import { HashGauges } from './hash-gauges.js';
 import { type DiscoveryHost, type HostDiscovery, hostDiscovery } from './host-discovery.js';
 import { Membership, type MembershipHost } from './membership.js';
 import type { VersionResources } from './version-resources.js';
@@ -44,6 +45,7 @@ export class PrimaryCluster {
   readonly discovery: HostDiscovery;
   readonly #specVersion: number;
   readonly #resources: VersionResources;
+  /** Undefined where hosts are chosen otherwise than by hash. */
   readonly #hashGauges: HashGauges | undefined;
 
   /** `resources` are released by stop(), or by the caller if it throws. `specVersion` is of this version of this cluster alone. */
@@ -60,8 +62,9 @@ export class PrimaryCluster {
     this.servesTraffic = !speaksHttp2(config);
     this.#specVersion = specVersion;
     this.#resources = resources;
+    const { health, loadBalancer } = this.spec;
     this.breakers = new CircuitBreakers(this.spec, resources, host.runtime);
-    this.#hashGauges = hashGauges(this.spec, resources, host.runtime);
+    if (isHashSpec(loadBalancer)) this.#hashGauges = new HashGauges(health, loadBalancer, resources, host.runtime);
     const discovery = discoverySpec(config);
     this.membership = new Membership(config, this.spec, discovery, resources, host, {
       changed: () => host.changed(this),
