@@ -410,3 +410,19 @@ t.test('thousands of updates take no more memory than a few', async (t) => {
 function open(clusters: Clusters) {
   return clusters.sources.subscriptions.slice(1).filter(({ isClosed }) => !isClosed);
 }
+
+t.test('the weight of the heaviest host is told', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a')]);
+  const weighted = (...weights: number[]) => {
+    const lb_endpoints = weights.map((load_balancing_weight, index) => ({
+      endpoint: { address: { socket_address: { address: `10.0.0.${index}`, port_value: 80 } } },
+      load_balancing_weight,
+    }));
+    clusters.sources.to('a').deliver({ resources: [resource({ cluster_name: 'a', endpoints: [{ lb_endpoints }] })] });
+    return clusters.value('cluster.a.max_host_weight');
+  };
+  t.equal(weighted(2, 5, 3), 5);
+  t.equal(weighted(2, 4, 3), 4);
+  t.equal(weighted(), 0);
+});

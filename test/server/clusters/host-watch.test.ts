@@ -5,7 +5,7 @@ import { createServer } from 'node:http2';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import t from 'tap';
-import type { Cluster } from '../../../src/config/generated/api.js';
+import type { Cluster, HealthStatus } from '../../../src/config/generated/api.js';
 import { GrpcChannel } from '../../../src/grpc/grpc-channel.js';
 import { HostWatch } from '../../../src/server/clusters/host-watch.js';
 import { LimitKind, limitWord } from '../../../src/upstream/limits.js';
@@ -32,6 +32,26 @@ t.test('calls to a removed cluster fail at once, and go on when it comes again',
   clusters.set.setStatic([config]);
   watch.clusterChanged(clusters.set.byName.get('a')!);
   t.equal(await say('three'), 'three');
+});
+
+t.test('channels are told the healthy hosts, and all of them where none is', async (t) => {
+  const clusters = new Clusters();
+  const endpoint = (address: string, health_status: HealthStatus) => ({
+    endpoint: { address: { socket_address: { address, port_value: 80 } } },
+    health_status,
+  });
+  for (const [status, expected] of [
+    ['HEALTHY', ['10.0.0.2']],
+    ['DEGRADED', ['10.0.0.2']],
+    ['DRAINING', ['10.0.0.1', '10.0.0.2']],
+  ] as const) {
+    const lb_endpoints = [endpoint('10.0.0.1', 'UNHEALTHY'), endpoint('10.0.0.2', status)];
+    clusters.set.setStatic([{ name: status, load_assignment: { endpoints: [{ lb_endpoints }] } }]);
+    let told: readonly string[] | undefined;
+    new HostWatch(clusters.set.byName, () => {}).watchHosts(status, (hosts) => (told = hosts.map(({ ip }) => ip)));
+    await clusters.turn();
+    t.same(told, expected, status);
+  }
 });
 
 t.test('connections to a cluster with connection_keepalive are pinged', async (t) => {
