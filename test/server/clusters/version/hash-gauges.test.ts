@@ -3,10 +3,11 @@
 import t from 'tap';
 import type { Cluster } from '../../../../src/config/generated/api.js';
 import { Runtime } from '../../../../src/runtime/runtime.js';
-import { hashGauges } from '../../../../src/server/clusters/version/hash-gauges.js';
+import { HashGauges } from '../../../../src/server/clusters/version/hash-gauges.js';
 import { ResourcePool } from '../../../../src/server/clusters/version/resource-pool.js';
 import { StatsStore } from '../../../../src/stats/store.js';
 import { HealthFlag } from '../../../../src/upstream/hosts/health-flags.js';
+import type { HashSpec } from '../../../../src/upstream/load-balancer/load-balancer.js';
 import { setValues } from '../../../runtime/values.js';
 import { Clusters, staticCluster } from '../clusters.js';
 
@@ -20,7 +21,7 @@ function gaugesOf(policy: Partial<Cluster>) {
   const store = new StatsStore({ workers: 1 });
   const resources = new ResourcePool({ store, words, retire: () => {} }).acquire('a', 'a');
   const runtime = new Runtime();
-  const gauges = hashGauges(spec, resources, runtime);
+  const gauges = new HashGauges(spec.health, spec.loadBalancer as HashSpec, resources, runtime);
   const failing = { ...hosts, healthFlags: Int32Array.of(0, HealthFlag.FailedOutlierCheck) };
   return { failing, gauges, hosts, resources, runtime, value: (name: string) => store.value(`cluster.a.${name}`) };
 }
@@ -30,14 +31,14 @@ t.test('of a ring: its size, and the places of hosts by their weights', async (t
   const { failing, gauges, hosts, resources, runtime, value } = gaugesOf(ring);
   const shown = () =>
     ['size', 'min_hashes_per_host', 'max_hashes_per_host'].map((name) => value(`ring_hash_lb.${name}`));
-  gauges!.update(hosts, 140);
+  gauges.update(hosts, 140);
   t.same(shown(), [8, 2, 6]);
-  gauges!.update(failing, 140);
+  gauges.update(failing, 140);
   t.same(shown(), [8, 8, 8], 'a host that fails has none');
   setValues(runtime, { 'upstream.healthy_panic_threshold': '60' });
-  gauges!.update(failing, 140);
+  gauges.update(failing, 140);
   t.same(shown(), [8, 2, 6], 'but in panic it has');
-  gauges!.update(failing, 200);
+  gauges.update(failing, 200);
   t.same(shown(), [8, 8, 8], 'half of the hosts bear the load: no panic');
   resources.release();
   t.same(shown(), [undefined, undefined, undefined]);
@@ -45,12 +46,15 @@ t.test('of a ring: its size, and the places of hosts by their weights', async (t
 
 t.test('of a table: the entries of hosts by their weights', async (t) => {
   const { gauges, hosts, value } = gaugesOf({ lb_policy: 'MAGLEV', maglev_lb_config: { table_size: '7' } });
-  gauges!.update(hosts, 140);
+  gauges.update(hosts, 140);
   t.same([value('maglev_lb.min_entries_per_host'), value('maglev_lb.max_entries_per_host')], [2, 5]);
-  gauges!.update({ ...hosts, priorities: new Uint8Array(), healthFlags: new Int32Array() }, 140);
+  gauges.update({ ...hosts, priorities: new Uint8Array(), healthFlags: new Int32Array() }, 140);
   t.same([value('maglev_lb.min_entries_per_host'), value('maglev_lb.max_entries_per_host')], [0, 0], 'without hosts');
 });
 
 t.test('a cluster that chooses hosts otherwise has none', async (t) => {
-  t.equal(gaugesOf({}).gauges, undefined);
+  const clusters = new Clusters();
+  clusters.start([staticCluster('a', ['10.0.0.1'])]);
+  t.equal(clusters.store.value('cluster.a.membership_total'), 1);
+  t.equal(clusters.store.value('cluster.a.ring_hash_lb.size'), undefined);
 });
