@@ -61,6 +61,7 @@ t.test('a new version is used when its hosts have been checked', async (t) => {
   t.same(counts(clusters, 'healthy'), [1]);
   clusters.checks.end(B, Outcome.Degraded);
   t.same(health(clusters), { [B]: '/degraded_active_hc' });
+  t.equal(clusters.value('cluster.a.membership_degraded'), 1);
   t.same(counts(clusters, 'healthy', 'degraded'), [1, 1]);
   clusters.advance(60_000);
   t.same(clusters.checks.pending, [B], 'hosts of the version before are checked no more');

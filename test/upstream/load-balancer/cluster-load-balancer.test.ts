@@ -140,9 +140,10 @@ t.test('traffic fails over to the next priority, and degraded hosts come last', 
   ];
   t.ok(Math.abs(second - 7000) < 300 && Math.abs(third - fourth) <= 1, `${second} ${third} ${fourth}`);
   t.same(clusterOf([failed, failed, ...others]).picks(), [0, 0, 150, 150]);
-  const degraded = clusterOf([{}, { healthFlags: endpointHealthFlags('DEGRADED') }]);
-  const [healthy, spilled] = degraded.picks(10_000) as [number, number];
-  t.ok(Math.abs(healthy - 7000) < 300 && healthy + spilled === 10_000, `${healthy} ${spilled}`);
+  for (const healthFlags of [endpointHealthFlags('DEGRADED'), HealthFlag.DegradedActiveHealthCheck]) {
+    const [healthy, spilled] = clusterOf([{}, { healthFlags }]).picks(10_000) as [number, number];
+    t.ok(Math.abs(healthy - 7000) < 300 && healthy + spilled === 10_000, `${healthy} ${spilled}`);
+  }
 });
 
 t.test('requests of one hash go to one priority, and to one of its hosts', async (t) => {
