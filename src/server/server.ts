@@ -25,7 +25,7 @@ import type { ReloadPlan } from './reload/comparison/comparison.js';
 import type { HotRestart } from './restart/hot-restart.js';
 import { StatsImport } from './restart/stats-import.js';
 import { RunningConfiguration } from './running/running-configuration.js';
-import { inlineMore } from './start/optimizer.js';
+import { compileInTurn, inlineMore } from './start/optimizer.js';
 import { StartUp } from './start/start-up.js';
 import { ServerState } from './state.js';
 import { FlushSchedule } from './stats/flush-schedule.js';
@@ -274,6 +274,7 @@ export class Server {
   async #startWorkers(): Promise<void> {
     const { listenerManagerStats, snapshots, workers } = this.primary;
     snapshots.make({}, false);
+    compileInTurn();
     await Promise.all([workers.start((index) => this.#startData(index)), this.#options.restart?.load()]);
     this.configuration.listeners.startListening();
     listenerManagerStats.set(ListenerManagerStats.at.workers_started, 1);
