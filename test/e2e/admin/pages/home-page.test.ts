@@ -90,7 +90,10 @@ t.test('figures follow the traffic, and everything comes from the server itself'
 
   const listeners = page.locator('#listeners-section tbody tr');
   const listener = (name: string) => listeners.filter({ hasText: name }).locator('td').allTextContents();
+  // The traffic has a connection for a moment only.
+  const connected = await connectRaw(t, await baton.listenerPort('main'));
   await waitFor(async () => Number((await listener('main'))[1]) > 0, { what: 'connections of a listener' });
+  connected.destroy();
   t.match((await listener('main'))[0], /^127\.0\.0\.1:\d+$/);
   const client = await connectRaw(t, await baton.listenerPort('named'));
   await waitFor(async () => (await listener('named'))[1] === '1', {
