@@ -2,6 +2,7 @@ import t from 'tap';
 import type { Cluster } from '../../../src/config/generated/api.js';
 import { valueOfText } from '../../../src/runtime/value.js';
 import { ClusterStats } from '../../../src/stats/layouts/cluster.js';
+import { scopePrefix } from '../../../src/stats/scope-prefix.js';
 import { Outcome } from '../../../src/upstream/health-checks/host-health.js';
 import { healthFlagsText } from '../../../src/upstream/hosts/health-flags.js';
 import { OutlierKind } from '../../../src/upstream/outliers/outlier-kind.js';
@@ -142,6 +143,23 @@ t.test('a host that discovery removes stays while it passes its checks', async (
   eds(clusters, ['10.0.0.1']);
   t.same(health(clusters), { [A]: 'healthy' }, 'what fails goes at once');
   t.same(counts(clusters, 'healthy'), [1]);
+});
+
+t.test('what is prepared of a long assignment stays, whatever checks find meanwhile', async (t) => {
+  const clusters = new Clusters();
+  clusters.start([edsCluster('a', CHECKED)]);
+  eds(clusters, ['10.0.0.1', '10.0.0.2']);
+  for (const host of [A, B]) clusters.checks.end(host, Outcome.Passed);
+  eds(clusters, ['10.0.0.1']);
+  clusters.advance(10_000);
+  const long = Array.from({ length: 5000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+  eds(clusters, ['10.0.0.1', ...long]);
+  await clusters.turn();
+  clusters.checks.end(B, Outcome.Failed);
+  await clusters.turn();
+  clusters.settle();
+  t.same(clusters.hosts('a'), [A], 'it is not in use yet');
+  t.equal(clusters.store.scopesUnder(scopePrefix('cluster.a.endpoint.10.1.0.0:80.')).length, 1);
 });
 
 t.test('a host that discovery has called unhealthy, or whose health is to be ignored, goes at once', async (t) => {

@@ -78,7 +78,7 @@ export class Membership implements HostSeeker {
         hasTraffic: () => resources.shared.hasTraffic,
         observe: (key: string, mask: number, flags: number) => this.observe(key, mask, flags),
         hostPassed: (key: string) => this.outliers?.passedHealthCheck(key),
-        hostFailed: () => this.found(this.#found),
+        hostFailed: () => void this.#use(false),
       };
       this.#checks = new ClusterHealthChecks(checks, cluster, host.checks);
     }
@@ -100,6 +100,7 @@ export class Membership implements HostSeeker {
   activate(): void {
     this.#isActive = true;
     this.#setHosts();
+    this.#resources.directory.discardPrepared();
     this.#checks?.count();
     this.outliers?.start(this.#resources.directory.hosts);
   }
@@ -140,12 +141,10 @@ export class Membership implements HostSeeker {
     const isFirst = this.#endpoints === undefined;
     const isOtherFactor = hosts.overprovisioning !== this.#found.overprovisioning;
     this.#found = hosts;
-    this.#endpoints = this.#checks === undefined ? hosts.endpoints : this.#checks.take(hosts.endpoints);
+    const isNew = this.#use(isOtherFactor);
     if (!this.#isActive) return isFirst || isOtherFactor;
-    const { added, removed, hasChanged } = this.#setHosts();
-    const isNew = hasChanged || isOtherFactor;
-    // Before it is initialized it is told of as a whole, when its time comes.
-    if (isNew && this.isInitialized) this.#merge.note(added + removed === 0 && !this.#hasLogicalHost);
+    // What was prepared of lists that this one has overtaken.
+    this.#resources.directory.discardPrepared();
     return isNew;
   }
 
@@ -161,6 +160,18 @@ export class Membership implements HostSeeker {
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Its hosts are those that were found, and those that checks keep. Returns whether workers are to be told of anything new. */
+  #use(isOtherFactor: boolean): boolean {
+    const { endpoints } = this.#found;
+    this.#endpoints = this.#checks === undefined ? endpoints : this.#checks.take(endpoints);
+    if (!this.#isActive) return false;
+    const { added, removed, hasChanged } = this.#setHosts();
+    const isNew = hasChanged || isOtherFactor;
+    // Before it is initialized it is told of as a whole, when its time comes.
+    if (isNew && this.isInitialized) this.#merge.note(added + removed === 0 && !this.#hasLogicalHost);
+    return isNew;
+  }
 
   #initialized(): void {
     this.#useObserved();
@@ -186,8 +197,6 @@ export class Membership implements HostSeeker {
     } catch (error) {
       this.cannotUse(endpoints, error);
     }
-    // What was prepared of lists that others have overtaken.
-    directory.discardPrepared();
     if (!changes.hasChanged) return changes;
     if (changes.added + changes.removed > 0) {
       this.#version++;
