@@ -328,7 +328,7 @@ function buildWorker(): PlayedTransport {
   const shim: Pick<NativeShim, 'createTransport'> = {
     createTransport: (options) => (transportPlayed = new PlayedTransport(options, clients)),
   };
-  const limits = { highWatermark: 1024 * 1024, hardLimit: 0, receiveLimit: 512 * 1024 };
+  const limits = { highWatermark: 1024 * 1024, hardLimit: 0, receiveLimit: 1024 * 1024 };
   const fail = (error: unknown) => {
     throw error;
   };

@@ -16,7 +16,7 @@ export interface MemoryLayout {
 }
 
 export const DEFAULT_LAYOUT: MemoryLayout = {
-  receiveBytes: 512 * 1024,
+  receiveBytes: 1024 * 1024,
   scratchBytes: 512 * 1024,
   arenaBytesPerSize: 64 * 1024 * 1024,
 };

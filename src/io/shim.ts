@@ -29,7 +29,7 @@ export const ID_SLOT_MASK = (1 << ID_SLOT_BITS) - 1;
 export const EVENT_STRIDE = 4;
 
 /**
- * Event kinds. A connection gets at most one Data event in a batch (of at most 512 KiB, and of its receive limit). Behind
+ * Event kinds. A connection gets at most one Data event in a batch (of at most 1 MiB, and of its receive limit). Behind
  * its last Data there is at most one End (the peer's FIN; sending goes on), then at most one Reset and nothing more.
  */
 export const enum Event {

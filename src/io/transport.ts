@@ -66,8 +66,7 @@ export interface BufferLimits {
 /**
  * Limits for a connection that may buffer `bytes` (per_connection_buffer_limit_bytes). What the kernel does not take must be
  * copied, so the source is stopped long before a large limit is reached: 64 KiB keep the socket busy, and a megabyte costs
- * page faults. What is received at once waits too when its reader is slow, so it stays within a limit that is lower than what
- * bulk profits from.
+ * page faults. What is received at once waits too when its reader is slow, so it stays within the limit.
  */
 export function bufferLimits(bytes: number): BufferLimits {
   return { highWatermark: Math.min(bytes, MOST_PENDING), hardLimit: 0, receiveLimit: Math.min(bytes, MOST_RECEIVED) };
@@ -75,7 +74,7 @@ export function bufferLimits(bytes: number): BufferLimits {
 
 const MOST_PENDING = 64 * 1024;
 /** The shim's largest share. */
-const MOST_RECEIVED = 512 * 1024;
+const MOST_RECEIVED = 1024 * 1024;
 
 const MAX_EVENTS = 1024;
 const MAX_SUBMISSIONS = 8192;

@@ -111,10 +111,11 @@ class Transport {
   static constexpr double kTurnMs = 5;
   static constexpr int kEpollEvents = 512;
   // What one connection may receive in one round: 64 KiB cost bulk 15 %. One that fills its share again and again, and whose
-  // reader is not stopped by a slow peer, gets the large one: what JavaScript costs after such a copy (presumably
-  // with cold caches) is then spent on four times as many bytes. What a slow peer does not take has to be held, so for it the share stays small.
+  // reader is not stopped by a slow peer, gets the large one: what a batch costs in JavaScript, and what it costs to wake both
+  // peers, is then spent on eight times as many bytes. What a slow peer does not take has to be held, so for it the share
+  // stays small.
   static constexpr uint32_t kShareBytes = 128 * 1024;
-  static constexpr uint32_t kLargeShareBytes = 512 * 1024;
+  static constexpr uint32_t kLargeShareBytes = 1024 * 1024;
   static constexpr uint8_t kFullShares = 8;
   static constexpr uint32_t kLeastShareBytes = 4 * 1024;  // whatever the connection's limit is
   static constexpr int kAcceptShare = 64;             // connections of one listener in one round
