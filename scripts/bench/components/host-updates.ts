@@ -59,7 +59,9 @@ function primary(what: string, make: (round: number) => ClusterLoadAssignment, r
 /** What is done beforehand, with turns for others in between. */
 function steps(what: string, given: ClusterLoadAssignment): void {
   const times: number[] = [];
-  const preparation = directory.prepare(endpointSpecs(given).flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
+  const preparation = directory
+    .prepare()
+    .steps(endpointSpecs(given).flatMap((endpoint) => staticEndpoint(endpoint) ?? []));
   for (let isDone = false; !isDone; ) {
     const start = cpuMs();
     isDone = preparation.next().done === true;

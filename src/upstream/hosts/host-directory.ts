@@ -4,24 +4,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Address, addressText, encodeAddress } from '../../io/addresses/address.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
-import type { Locality, ResolvedEndpoint } from './host.js';
+import { keyOf, type Locality, type ResolvedEndpoint } from './host.js';
+import { HostPreparation, type HostResourceSource, type HostResources } from './host-preparation.js';
 import { EMPTY_HOST_SET, type HostSetData } from './host-set.js';
 import type { ObservedHealth } from './observed-health.js';
-
-/** What a host owns in shared memory. */
-export interface HostResources {
-  /** First of its HostWord words. */
-  readonly block: number;
-  /** Of HostStats. */
-  readonly scope: ScopeRef;
-}
-
-export interface HostResourceSource {
-  /** Words and stats for a new host, known as `address`. */
-  allocate(address: string): HostResources;
-  /** The host has left: no snapshot to come has it. */
-  retire(resources: HostResources): void;
-}
 
 /** One host as the primary knows it, for /clusters and health checks. */
 export interface KnownHost extends HostResources {
@@ -34,10 +20,6 @@ export interface KnownHost extends HostResources {
   readonly healthFlags: number;
 }
 
-/** Endpoints that a step of prepare() looks at, and how many of them one that is new counts for. */
-const LOOKS_PER_STEP = 4096;
-const COST_OF_NEW = 15;
-
 export interface HostChanges {
   readonly added: number;
   readonly removed: number;
@@ -47,8 +29,8 @@ export interface HostChanges {
 export class HostDirectory {
   readonly #source: HostResourceSource;
   readonly #byKey = new Map<string, ListedHost>();
-  /** What hosts that are about to come have got, by their keys. */
-  readonly #prepared = new Map<string, HostResources>();
+  /** For lists that are about to come. */
+  readonly #preparations = new Set<HostPreparation>();
   #hosts: readonly ListedHost[] = [];
   #data: HostSetData = EMPTY_HOST_SET;
   #update = 0;
@@ -68,26 +50,19 @@ export class HostDirectory {
   }
 
   /**
-   * Makes what update() will need for new hosts of a long list, a millisecond or so at a time: the thread may do other things
-   * between the steps. What update() does not take is given back by discardPrepared().
+   * Room for what update() will need for new hosts of a long list. The caller fills it in steps(), and hands it to
+   * discardPreparation() when the list is in use, or will not be.
    */
-  *prepare(endpoints: readonly ResolvedEndpoint[]): Generator<void, void> {
-    let seen = 0;
-    for (const endpoint of endpoints) {
-      const key = keyOf(endpoint);
-      if (!this.#byKey.has(key) && !this.#prepared.has(key)) {
-        this.#prepared.set(key, this.#source.allocate(addressText(endpoint.address)));
-        seen += COST_OF_NEW;
-      }
-      if (++seen < LOOKS_PER_STEP) continue;
-      seen = 0;
-      yield;
-    }
+  prepare(): HostPreparation {
+    const preparation = new HostPreparation(this.#source, (key) => this.#byKey.has(key) || this.#isPrepared(key));
+    this.#preparations.add(preparation);
+    return preparation;
   }
 
-  discardPrepared(): void {
-    for (const resources of this.#prepared.values()) this.#source.retire(resources);
-    this.#prepared.clear();
+  /** Gives back what update() has not taken. */
+  discardPreparation(preparation: HostPreparation): void {
+    preparation.discard();
+    this.#preparations.delete(preparation);
   }
 
   /**
@@ -116,6 +91,8 @@ export class HostDirectory {
           after.push(this.#add(endpoint, observed, update));
         } catch (error) {
           for (const host of after) if (host.place < 0) this.#retire(host);
+          // Nobody keeps room for later where there is none.
+          for (const preparation of this.#preparations) preparation.discard();
           throw error;
         }
         added++;
@@ -159,13 +136,25 @@ export class HostDirectory {
 
   #add(endpoint: ResolvedEndpoint, observed: ObservedHealth | undefined, update: number): ListedHost {
     const key = keyOf(endpoint);
-    const prepared = this.#prepared.get(key);
-    if (prepared !== undefined) this.#prepared.delete(key);
-    const host = new ListedHost(endpoint, key, prepared ?? this.#source.allocate(addressText(endpoint.address)));
+    const resources = this.#takePrepared(key) ?? this.#source.allocate(addressText(endpoint.address));
+    const host = new ListedHost(endpoint, key, resources);
     host.healthFlags = healthOf(endpoint, key, observed);
     host.update = update;
     this.#byKey.set(host.key, host);
     return host;
+  }
+
+  #isPrepared(key: string): boolean {
+    for (const preparation of this.#preparations) if (preparation.has(key)) return true;
+    return false;
+  }
+
+  #takePrepared(key: string): HostResources | undefined {
+    for (const preparation of this.#preparations) {
+      const resources = preparation.take(key);
+      if (resources !== undefined) return resources;
+    }
+    return undefined;
   }
 
   #remove(hosts: readonly ListedHost[], update: number): void {
@@ -210,11 +199,6 @@ class ListedHost implements KnownHost {
     this.endpoint = endpoint;
     this.healthFlags = healthFlags;
   }
-}
-
-/** What a host of a cluster is known by: its `key`, or its address. */
-export function keyOf(endpoint: ResolvedEndpoint): string {
-  return endpoint.key ?? addressText(endpoint.address);
 }
 
 function healthOf(endpoint: ResolvedEndpoint, key: string, observed: ObservedHealth | undefined): number {

@@ -45,6 +45,11 @@ export interface ResolvedEndpoint {
   readonly metadata?: Metadata;
 }
 
+/** What a host of a cluster is known by: its `key`, or its address. */
+export function keyOf(endpoint: ResolvedEndpoint): string {
+  return endpoint.key ?? addressText(endpoint.address);
+}
+
 /** A connection that ends when its host is found to be unhealthy. */
 export interface FailingSocket {
   hostFailed(): void;

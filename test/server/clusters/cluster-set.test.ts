@@ -6,7 +6,7 @@ import { scopePrefix } from '../../../src/stats/scope-prefix.js';
 import { ThreadStats } from '../../../src/stats/thread-stats.js';
 import { HealthFlag } from '../../../src/upstream/hosts/health-flags.js';
 import { unreadable } from '../../xds/fake-sources.js';
-import { assignment, Clusters, edsCluster, resource, staticCluster } from './clusters.js';
+import { ADS, assignment, Clusters, edsCluster, resource, staticCluster } from './clusters.js';
 
 t.test('a changed cluster serves with its old hosts until the new version has its own', async (t) => {
   const clusters = new Clusters();
@@ -379,6 +379,31 @@ t.test(
     t.same(scopes(), [0, 0]);
   },
 );
+
+t.test('what is prepared for a new version stays when the one in use gets other hosts meanwhile', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  const cds = clusters.startCds();
+  cds.deliver({ resources: [resource(edsCluster('a'))] });
+  const inUse = clusters.sources.to('a');
+  inUse.deliver({ resources: [resource(assignment('a', ['10.0.0.1']))] });
+  await clusters.turn();
+  cds.deliver({
+    resources: [resource(edsCluster('a', { eds_cluster_config: { eds_config: ADS, service_name: 'b' } }))],
+  });
+  const long = Array.from({ length: 5000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+  clusters.sources.to('b').deliver({ resources: [resource(assignment('b', long))] });
+  await clusters.turn();
+  const scope = () => clusters.store.scopesUnder(scopePrefix('cluster.a.endpoint.10.1.0.0:80.'))[0]?.ref;
+  const prepared = scope();
+  t.ok(prepared);
+  inUse.deliver({ resources: [resource(assignment('a', ['10.0.0.2']))] });
+  await clusters.turn();
+  clusters.settle();
+  t.same([clusters.hosts('a'), scope()], [['10.0.0.2:80'], prepared]);
+  for (let i = 0; i < 200 && clusters.set.warming.size > 0; i++) await clusters.turn();
+  t.same([clusters.hosts('a').length, scope()], [5000, prepared]);
+});
 
 t.test('thousands of updates take no more memory than a few', async (t) => {
   const clusters = new Clusters();

@@ -13,12 +13,13 @@ function endpoint(ip: string, changes: Partial<ResolvedEndpoint> = {}): Resolved
   return { address, ...rest, ...changes };
 }
 
-function directory() {
+function directory({ room = Number.POSITIVE_INFINITY } = {}) {
   const words = new SharedWordsOwner();
   const allocated: string[] = [];
   const retired: number[] = [];
   const hosts = new HostDirectory({
     allocate: (address) => {
+      if (allocated.length - retired.length === room) throw new RangeError('full');
       allocated.push(address);
       return { block: words.allocateHost(), scope: { prefix: '', layout: 0, chunk: 1, base: 2 } };
     },
@@ -140,15 +141,25 @@ t.test('what was prepared for hosts is taken once, and given back when they do n
   const { hosts, allocated, retired } = directory();
   hosts.update([endpoint('10.0.0.1')]);
   const coming = [endpoint('10.0.0.1'), endpoint('10.0.0.2'), endpoint('10.0.0.3')];
-  for (let times = 0; times < 2; times++) for (const _ of hosts.prepare(coming));
+  const preparations = [hosts.prepare(), hosts.prepare()];
+  for (const preparation of preparations) for (const _ of preparation.steps(coming));
   t.same(allocated, ['10.0.0.1:80', '10.0.0.2:80', '10.0.0.3:80'], 'once for each');
   hosts.update(coming.slice(0, 2));
   t.equal(allocated.length, 3);
-  t.same(retired, []);
-  hosts.discardPrepared();
-  hosts.discardPrepared();
+  hosts.discardPreparation(preparations[1]!);
+  t.same(retired, [], 'the other one has it');
+  for (let times = 0; times < 2; times++) hosts.discardPreparation(preparations[0]!);
   t.equal(retired.length, 1);
   t.notOk(hosts.data.blocks.includes(retired[0]!));
+});
+
+t.test('what was prepared for later is given back where there is no room for what comes now', async (t) => {
+  const { hosts, allocated, retired } = directory({ room: 2 });
+  hosts.update([endpoint('10.0.0.1')]);
+  for (const _ of hosts.prepare().steps([endpoint('10.0.0.2')]));
+  t.throws(() => hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.3')]), { message: 'full' });
+  t.same([allocated.length, retired.length], [2, 1]);
+  t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.3')]), { added: 1, removed: 0, hasChanged: true });
 });
 
 t.test('addresses of any length are the same on the other side', async (t) => {

@@ -9,8 +9,8 @@ import type { Checker, OnChecked } from '../../../upstream/health-checks/checker
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
 import { HostHealth, hasPassed, Outcome } from '../../../upstream/health-checks/host-health.js';
 import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
-import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
-import { isSameAddress, keyOf } from '../../../upstream/hosts/host-directory.js';
+import { keyOf, type ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import { isSameAddress } from '../../../upstream/hosts/host-directory.js';
 
 const logger = getLogger('hc');
 

@@ -11,8 +11,7 @@ import type { Checker, OnChecked } from '../../../upstream/health-checks/checker
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
 import { CHECKED_FLAGS, hasPassed, Outcome } from '../../../upstream/health-checks/host-health.js';
 import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
-import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
-import { keyOf } from '../../../upstream/hosts/host-directory.js';
+import { keyOf, type ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { CheckThread } from './check-thread.js';
 import { CheckedHost, type HostChecks } from './checked-host.js';
 

@@ -15,6 +15,7 @@ import {
 import { DnsCluster } from '../../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../../upstream/dns/resolver.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import type { HostPreparation } from '../../../upstream/hosts/host-preparation.js';
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointSubscriptions, EndpointUser } from './endpoint-subscription.js';
@@ -118,7 +119,8 @@ class EdsDiscovery implements HostDiscovery, EndpointUser {
   readonly #seeker: HostSeeker;
   readonly #subscribe: () => EndpointSubscription;
   #subscription: EndpointSubscription | undefined;
-  #preparation: AbortController | undefined;
+  /** Of the last assignment that was long. */
+  #preparation: HostPreparation | undefined;
 
   constructor(
     { serviceName, source }: NonNullable<DiscoverySpec['eds']>,
@@ -141,7 +143,7 @@ class EdsDiscovery implements HostDiscovery, EndpointUser {
   }
 
   stop(): void {
-    this.#preparation?.abort();
+    this.#discardPreparation();
     this.#subscription?.remove(this);
   }
 
@@ -150,7 +152,7 @@ class EdsDiscovery implements HostDiscovery, EndpointUser {
   assigned(assignment: ClusterLoadAssignment): void {
     const endpoints = resolved(endpointSpecs(assignment));
     const hosts = { endpoints, overprovisioning: overprovisioningFactor(assignment) };
-    this.#preparation?.abort();
+    this.#discardPreparation();
     if (endpoints.length > MANY_ENDPOINTS) void this.#prepare(hosts);
     else this.#use(hosts);
   }
@@ -165,19 +167,25 @@ class EdsDiscovery implements HostDiscovery, EndpointUser {
   }
 
   async #prepare(hosts: FoundHosts): Promise<void> {
-    this.#preparation = new AbortController();
-    const { signal } = this.#preparation;
+    const preparation = this.#resources.directory.prepare();
+    this.#preparation = preparation;
     try {
-      for (const _ of this.#resources.directory.prepare(hosts.endpoints)) {
+      for (const _ of preparation.steps(hosts.endpoints)) {
         await nextTurn();
-        if (signal.aborted) return;
+        if (this.#preparation !== preparation) return;
       }
       this.#use(hosts);
     } catch (error) {
-      this.#resources.directory.discardPrepared();
+      this.#discardPreparation();
       this.#seeker.cannotUse(hosts.endpoints, error);
       this.#seeker.looked();
     }
+  }
+
+  #discardPreparation(): void {
+    if (this.#preparation === undefined) return;
+    this.#resources.directory.discardPreparation(this.#preparation);
+    this.#preparation = undefined;
   }
 }
 

@@ -100,7 +100,6 @@ export class Membership implements HostSeeker {
   activate(): void {
     this.#isActive = true;
     this.#setHosts();
-    this.#resources.directory.discardPrepared();
     this.#checks?.count();
     this.outliers?.start(this.#resources.directory.hosts);
   }
@@ -110,7 +109,6 @@ export class Membership implements HostSeeker {
     this.#checks?.stop();
     this.outliers?.stop();
     this.#merge.stop();
-    this.#resources.directory.discardPrepared();
   }
 
   get snapshot(): Pick<ClusterSnapshot, 'hosts' | 'overprovisioning' | 'membershipVersion'> {
@@ -142,10 +140,7 @@ export class Membership implements HostSeeker {
     const isOtherFactor = hosts.overprovisioning !== this.#found.overprovisioning;
     this.#found = hosts;
     const isNew = this.#use(isOtherFactor);
-    if (!this.#isActive) return isFirst || isOtherFactor;
-    // What was prepared of lists that this one has overtaken.
-    this.#resources.directory.discardPrepared();
-    return isNew;
+    return this.#isActive ? isNew : isFirst || isOtherFactor;
   }
 
   cannotUse({ length }: readonly ResolvedEndpoint[], error: unknown): void {
