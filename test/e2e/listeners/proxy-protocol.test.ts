@@ -131,7 +131,9 @@ t.test('a header in pieces is one', async (t) => {
 });
 
 t.test('what a proxy tells beyond addresses is taken away with them, however long it is', async (t) => {
-  const more = Buffer.concat([endsOf('203.0.113.7', '198.51.100.2', 4000, 443), Buffer.alloc(20_000, 4)]);
+  const extension = Buffer.alloc(3 + 20_000, 4);
+  extension.writeUInt16BE(20_000, 1);
+  const more = Buffer.concat([endsOf('203.0.113.7', '198.51.100.2', 4000, 443), extension]);
   t.equal(
     await forwardedFor('web', [Buffer.concat([binaryHeader(0x21, 0x11, more), Buffer.from(GET)])]),
     '203.0.113.7',
@@ -283,7 +285,8 @@ listen door
     const client = await connectWhenOpen(t, door);
     client.write(GET);
     t.match((await client.readToEnd()).text, `"x-forwarded-for":"${own}"`);
-    await waitFor(() => lines().at(-1)?.startsWith(`127.0.0.1:${client.socket.localPort} `), { what: 'its line' });
+    const itsStart = `127.0.0.1:${client.socket.localPort} `;
+    await waitFor(() => lines().some((line) => line.startsWith(itsStart)), { what: 'its line' });
     t.ok((await stat(`proxy_proto.web.versions.${version}.found`))! > before);
   });
 }

@@ -77,14 +77,23 @@ function readBinary(bytes: Uint8Array): ProxyHeader | 'incomplete' | 'invalid' {
   if (what >> 4 !== VERSION_2 || command > PROXY) return 'invalid';
   const transport = way & 15;
   const ipBytes = transport === STREAM || transport === DATAGRAMS ? (IP_BYTES[way >> 4] ?? 0) : 0;
-  // Behind the addresses there may be more, which says nothing of them.
   if (command === PROXY && (ipBytes === 0 || rest < 2 * ipBytes + 4)) return 'invalid';
   const length = FIXED_BYTES + rest;
   if (bytes.length < length) return 'incomplete';
   if (command === LOCAL) return { length, ends: undefined };
   const ip = (index: number) => bytes.subarray(FIXED_BYTES + index * ipBytes, FIXED_BYTES + (index + 1) * ipBytes);
   const ports = FIXED_BYTES + 2 * ipBytes;
+  if (!isExtensions(view, ports + 4, length)) return 'invalid';
   return between(length, [ip(0), view.getUint16(ports)], [ip(1), view.getUint16(ports + 2)], ipBytes);
+}
+
+/** Of an extension: its type, and the bytes of its value. */
+const EXTENSION_HEAD_BYTES = 3;
+
+/** Whether [at, end) is filled with extensions (TLVs, section 2.2), which tell more than addresses. */
+function isExtensions(view: DataView, at: number, end: number): boolean {
+  while (at + EXTENSION_HEAD_BYTES <= end) at += EXTENSION_HEAD_BYTES + view.getUint16(at + 1);
+  return at === end;
 }
 
 type End = readonly [ip: Uint8Array | undefined, port: number];

@@ -76,8 +76,8 @@ t.test('headers of version 2', async (t) => {
     '192.0.2.1:4000 > 198.51.100.2:80 28',
   );
   t.equal(read(binaryHeader(0x21, 0x22, endsOf('2001:db8::1', '::1', 4000, 80))), '[2001:db8::1]:4000 > [::1]:80 52');
-  const more = Buffer.concat([endsOf('192.0.2.1', '198.51.100.2', 1, 2), Buffer.from([4, 0, 1, 7])]);
-  t.equal(read(binaryHeader(0x21, 0x11, more)), '192.0.2.1:1 > 198.51.100.2:2 32');
+  const more = Buffer.concat([endsOf('192.0.2.1', '198.51.100.2', 1, 2), Buffer.from([4, 0, 1, 7, 1, 0, 0])]);
+  t.equal(read(binaryHeader(0x21, 0x11, more)), '192.0.2.1:1 > 198.51.100.2:2 35');
   t.equal(read(binaryHeader(0x20, 0x00, Buffer.alloc(0))), 'own 16');
   t.equal(read(binaryHeader(0x20, 0x11, endsOf('192.0.2.1', '198.51.100.2', 1, 2))), 'own 28');
   t.equal(read(binaryHeader(0x20, 0x00, Buffer.alloc(65535))), `own ${LONGEST_HEADER}`);
@@ -98,6 +98,11 @@ t.test('headers of version 2 that are wrong', async (t) => {
     [0x21, 0x11, ends.subarray(1)],
     [0x21, 0x21, ends],
     [0x21, 0x11, endsOf('0.0.0.0', '198.51.100.2', 1, 2)],
+    // Extensions that end before their heads do, or before their values, or behind the header.
+    [0x21, 0x11, Buffer.concat([ends, Buffer.from([4])])],
+    [0x21, 0x11, Buffer.concat([ends, Buffer.from([4, 0])])],
+    [0x21, 0x11, Buffer.concat([ends, Buffer.from([4, 0, 2, 7])])],
+    [0x21, 0x11, Buffer.concat([ends, Buffer.from([4, 0, 1, 7, 4, 1, 0, 7])])],
   ] as const) {
     t.equal(read(binaryHeader(what, family, rest)), 'invalid', `${what} ${family} ${rest.length}`);
   }
