@@ -109,8 +109,8 @@ export function portOfAddress(text: string): number {
 }
 
 /**
- * Reads what addressText() writes, and `unix://path`. Undefined when it is none of these; names are not resolved. An
- * IPv6 address gets its canonical form.
+ * Reads what addressText() writes, and `unix://path`, but no relative paths. Undefined when it is none of these; names are not
+ * resolved. An IPv6 address gets its canonical form.
  */
 export function parseAddress(text: string): Address | undefined {
   if (text.startsWith('unix://')) text = text.slice('unix://'.length);
@@ -121,6 +121,11 @@ export function parseAddress(text: string): Address | undefined {
   if (colon < 0 || port < 0) return undefined;
   const address = ipAddress(isBracketed ? text.slice(1, colon - 1) : text.slice(0, colon), port);
   return address !== undefined && (address.kind === AddressKind.Ip6) === isBracketed ? address : undefined;
+}
+
+/** The address in what addressText() has written of one. Unlike parseAddress() it takes any other text as a relative path. */
+export function addressOfText(text: string): Address {
+  return parseAddress(text) ?? { kind: AddressKind.Unix, ip: '', port: 0, path: text };
 }
 
 /** An IP address in canonical text with a port; undefined when `ip` is none. */

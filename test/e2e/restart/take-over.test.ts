@@ -114,6 +114,37 @@ t.test('IPv6, Unix sockets and sockets that workers share are taken over too', a
   await current.stop();
 });
 
+t.test('Unix sockets at relative paths are taken over too', async (t) => {
+  const directory = tempDir(t);
+  const paths = { web: 'web:1.sock', admin: 'the admin.sock' };
+  const unix = {
+    ...config(web('unix', 'hi', { address: { pipe: { path: paths.web } } })),
+    admin: { address: { pipe: { path: paths.admin } } },
+  };
+  const line = new EpochLine(t);
+  const wrapper = ['sh', '-c', 'cd "$0" && exec "$@"', directory];
+  const start = async (epoch: number) => {
+    const baton = await line.start(epoch, { config: unix, args: QUICK, wrapper, wait: 'spawned' });
+    await waitForLog(baton, 'admin address: the admin.sock');
+    return baton;
+  };
+  const ask = (name: keyof typeof paths, target: string) =>
+    httpRequest(0, target, { socketPath: join(directory, paths[name]) });
+  const old = await start(0);
+  await waitFor(async () => (await ask('admin', '/ready')).status === 200);
+  const traffic = new Load(t, 2, async () => {
+    await expect('hi', ask('web', '/'));
+    await expect('LIVE\n', ask('admin', '/ready'));
+  });
+  const next = await start(1);
+  await hasEnded(old);
+  await traffic.end();
+  t.same(traffic.failures, []);
+  t.match((await ask('admin', '/listeners')).body, 'unix::web:1.sock');
+  await next.stop();
+  t.notOk(existsSync(join(directory, paths.admin)));
+});
+
 t.test('a listener that the new configuration drops is closed, and what waits there is served', async (t) => {
   const upstream = await startUpstream(t, (_request, answer) => answer.end('from upstream'));
   const clusters = [staticCluster('up', upstream.port)];

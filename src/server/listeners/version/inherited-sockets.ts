@@ -1,6 +1,6 @@
 // The listen sockets that a parent process has handed over, until listeners and the admin interface have taken theirs.
 
-import { type Address, parseAddress } from '../../../io/addresses/address.js';
+import { type Address, addressOfText } from '../../../io/addresses/address.js';
 import type { NativeShim } from '../../../io/shim.js';
 import type { ReceivedSockets } from '../../../restart/received-sockets.js';
 
@@ -62,12 +62,10 @@ export class InheritedSockets {
   }
 
   #take(sockets: ReceivedSockets | undefined): InheritedSocket | undefined {
-    if (sockets === undefined) return undefined;
-    const address = parseAddress(sockets.real);
-    if (address === undefined || sockets.fds.length === 0) return undefined;
+    if (sockets === undefined || sockets.fds.length === 0) return undefined;
     this.#left = this.#left.filter((each) => each !== sockets);
     this.#taken.push(sockets.id);
-    return { address, fds: sockets.fds, isReusePort: sockets.isReusePort };
+    return { address: addressOfText(sockets.real), fds: sockets.fds, isReusePort: sockets.isReusePort };
   }
 }
 
