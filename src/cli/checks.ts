@@ -1,8 +1,10 @@
 // What the values of single options must look like. Each check gives the whole message, or undefined.
 
+import { isIPv6 } from 'node:net';
 import { didYouMean } from '../common/text/suggest.js';
 import { COMPONENTS } from '../log/components.js';
 import { LEVEL_NAMES, parseLevel } from '../log/levels.js';
+import { listOf } from './option-row.js';
 
 /** A choice; `shown` are the values that the message names. */
 export function oneOf(what: string, values: readonly string[], shown: readonly string[], option: string = what) {
@@ -43,8 +45,17 @@ export function checkSocketMode(value: string): string | undefined {
   return `invalid socket-mode '${value}'; --socket-mode is a permission in octal such as 600`;
 }
 
+/** What no Host header can be would shut everyone out, and a list without any host nobody. */
+export function checkHosts(value: string): string | undefined {
+  const hosts = listOf(value);
+  const wrong = hosts.find((host) => !isIPv6(host) && !/^(\[[0-9a-f:.]+\]|[^\s[\]:/@?#]+)(:[0-9]+)?$/i.test(host));
+  const remedy = '--admin-allowed-hosts is <host>,… where a host is a name or an address, with a port or without';
+  if (wrong !== undefined) return `invalid host '${wrong}' in --admin-allowed-hosts; ${remedy}`;
+  return value !== '' && hosts.length === 0 ? `there is no host in --admin-allowed-hosts; ${remedy}` : undefined;
+}
+
 export function checkExtensions(value: string): string | undefined {
-  const wrong = value.split(',').find((item) => item !== '' && !/^[^/]+\/[^/]+$/.test(item));
+  const wrong = listOf(value).find((item) => !/^[^/]+\/[^/]+$/.test(item));
   return wrong === undefined
     ? undefined
     : `invalid extension name '${wrong}'; --disable-extensions is <category>/<name>,…`;

@@ -49,3 +49,11 @@ export function shownDefault(row: OptionRow): string | undefined {
 export function camel(name: string): string {
   return name.replace(/-([a-z])/g, (_all, letter: string) => letter.toUpperCase());
 }
+
+/** The items of a list with commas; spaces around them do not count. */
+export function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}

@@ -6,13 +6,14 @@ import { DEFAULT_LOG_FORMAT } from '../log/log-format.js';
 import {
   checkComponentLevels,
   checkExtensions,
+  checkHosts,
   checkLevel,
   checkOneLine,
   checkSocketMode,
   checkStatsTag,
   oneOf,
 } from './checks.js';
-import type { Camel, OptionRow, ValueOf } from './option-row.js';
+import { type Camel, listOf, type OptionRow, type ValueOf } from './option-row.js';
 
 const MAX_UINT32 = 2 ** 32 - 1;
 
@@ -71,9 +72,10 @@ export const OPTIONS = {
     kind: 'string',
     value: 'list',
     default: '',
+    check: checkHosts,
     help: 'Host headers that the admin interface accepts, as <host>,… Default: all.',
     details:
-      'A host is a name or an address; without a port it matches any port: localhost,127.0.0.1:9901. Requests with another ' +
+      'A host is a name or an address; without a port it matches any port: localhost,127.0.0.1:9901,::1. Requests with another ' +
       'Host header get 403. This protects against web pages that point their own name at the admin address (DNS rebinding).',
   },
   'local-address-ip-version': {
@@ -391,7 +393,7 @@ export const OPTIONS = {
       'For example envoy.filters.http/envoy.filters.http.buffer. The log at start lists all extensions, after "statically ' +
       'linked extensions". An unknown name is logged as a warning.',
     info: 'disabled_extensions',
-    render: (value: string) => value.split(',').filter((item) => item !== ''),
+    render: listOf,
   },
   version: {
     kind: 'flag',

@@ -11,6 +11,7 @@ import type { LoggingOptions } from '../log/logger.js';
 import type { HotRestartOptions } from '../server/restart/hot-restart.js';
 import type { ServeOptions } from '../server/serve.js';
 import { workerCount } from './concurrency.js';
+import { listOf } from './option-row.js';
 import type { Options } from './options.js';
 import { commandLineOptions } from './server-info.js';
 
@@ -102,8 +103,4 @@ function componentLevels(text: string): ComponentLevel[] {
     const [component, level] = item.split(':');
     return { component: component as Component, level: parseLevel(level!)! };
   });
-}
-
-function listOf(text: string): string[] {
-  return text.split(',').filter((item) => item !== '');
 }

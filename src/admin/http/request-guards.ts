@@ -1,6 +1,7 @@
 // Requests that are refused whatever they ask for: those that a web page of another site makes a browser send.
 
 import type { IncomingHttpHeaders } from 'node:http';
+import { isIPv6 } from 'node:net';
 
 interface RequestHead {
   readonly httpVersionMajor: number;
@@ -22,11 +23,12 @@ export type HostRule = (host: string | undefined) => boolean;
 
 /**
  * The rule of --admin-allowed-hosts: names that a Host header may have, with any port, or `name:port`. It protects from DNS
- * rebinding, by which a page gives its own name to this server's address. An empty list allows every host.
+ * rebinding, by which a page gives its own name to this server's address. An empty list allows every host. Headers have IPv6
+ * addresses in brackets, the list may have them without.
  */
 export function allowedHosts(hosts: readonly string[]): HostRule {
   if (hosts.length === 0) return () => true;
-  const allowed = new Set(hosts.map((host) => host.toLowerCase()));
+  const allowed = new Set(hosts.map((host) => (isIPv6(host) ? `[${host}]` : host).toLowerCase()));
   return (host) => {
     const name = host?.toLowerCase() ?? '';
     return allowed.has(name) || allowed.has(name.replace(/:[0-9]*$/, ''));

@@ -33,8 +33,16 @@ t.test('requests of other sites are known by what their browsers say', async (t)
 });
 
 t.test('hosts are allowed by name, with any port unless one is given', async (t) => {
-  const isAllowed = allowedHosts(['localhost', '127.0.0.1:9901', '[::1]']);
-  for (const host of ['localhost', 'LOCALHOST:9901', 'localhost:1', '127.0.0.1:9901', '[::1]:9901', '[::1]']) {
+  const isAllowed = allowedHosts(['localhost', '127.0.0.1:9901', '[::1]', '2001:DB8::1']);
+  for (const host of [
+    'localhost',
+    'LOCALHOST:9901',
+    'localhost:1',
+    '127.0.0.1:9901',
+    '[::1]:9901',
+    '[::1]',
+    '[2001:db8::1]:9901',
+  ]) {
     t.ok(isAllowed(host), host);
   }
   for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1:9902', '127.0.0.1', '', undefined]) {

@@ -51,7 +51,7 @@ t.test('on a Unix socket, to those paths and hosts that are allowed', async (t) 
         },
       },
     }),
-    args: ['--admin-allowed-hosts', 'localhost,admin.example:9901', '-l', 'warning'],
+    args: ['--admin-allowed-hosts', 'localhost, admin.example:9901, ::1', '-l', 'warning'],
     wait: 'spawned',
   });
   const ask = (target: string, { host = 'localhost', ...options }: HttpRequestOptions = {}) =>
@@ -79,7 +79,8 @@ t.test('on a Unix socket, to those paths and hosts that are allowed', async (t) 
     t.match(await ask(target), { status: 403, body: `request to path ${target} not allowed` }, target);
   }
   t.match(await ask('/quitquitquit', { method: 'POST' }), { status: 403 });
-  t.match(await ask('/ready', { host: 'admin.example:9901' }), { status: 200 });
+  for (const host of ['admin.example:9901', '[::1]:9901'])
+    t.match(await ask('/ready', { host }), { status: 200 }, host);
   for (const host of ['admin.example', 'evil.example', 'localhost.evil.example']) {
     t.match(await ask('/ready', { host }), { status: 403, body: /^The host .* is not allowed/ }, host);
   }
