@@ -6,6 +6,7 @@ import {
   type Config,
   connectRaw,
   freePort,
+  startBlackHole,
   startUpstream,
   staticCluster,
   TRAILERS_CLUSTER,
@@ -75,9 +76,10 @@ const proxy = await startProxy(t, {
     },
   },
   clusters: [
-    staticCluster('raw', upstream.port),
+    staticCluster('raw', upstream.port, { circuit_breakers: { thresholds: [{ track_remaining: true }] } }),
     staticCluster('reader', reader.port, TRAILERS_CLUSTER),
     staticCluster('half', [await freePort(), upstream.port]),
+    staticCluster('deaf', [await startBlackHole(t), upstream.port], { connect_timeout: '0.2s' }),
     staticCluster('closed', await freePort()),
   ],
 });
@@ -157,7 +159,7 @@ t.test('another try avoids the hosts that the request has been at', async (t) =>
   });
   for (let i = 0; i < 40; i++) t.equal((await get('/')).status, 200);
   const { length } = bad.requests;
-  t.ok(length > 0, 'some went to the bad host first');
+  t.ok(length > 2, `${length} of 40 went to the bad host first, whatever hosts requests before them had been at`);
   t.equal((await get('/alone')).status, 503);
   t.equal(bad.requests.length, length + 2, 'a host without others is tried again');
 });
@@ -220,10 +222,18 @@ t.test('the retry policy of a virtual host serves routes that have none', async 
 
 t.test('a host that takes no connections is left for the next', async (t) => {
   for (let i = 0; i < 6; i++) t.equal((await proxy.get('/failure/half')).status, 200);
+  for (let i = 0; i < 2; i++) t.equal((await proxy.get('/failure/deaf')).status, 200, 'nor is one that says nothing');
   const { status, body } = await proxy.get('/failure/closed');
   t.equal(status, 503);
   t.match(body, /^upstream connect error or disconnect\/reset before headers\. /);
   t.match(body, /reset reason: remote connection failure/);
+});
+
+t.test('a try that finds no connection is one before which nothing was sent, whatever tries there were', async (t) => {
+  for (let i = 0; i < 2; i++) {
+    const headers = { 'x-script': '409,200', 'x-test': `unsent ${i}` };
+    t.match(await proxy.get('/unsent/', { headers }), { status: 200, body: 'try 2' });
+  }
 });
 
 t.test('only requests with one of the retriable_request_headers are tried again', async (t) => {
@@ -237,6 +247,8 @@ t.test('a try that takes too long is given up for another, within the time of th
   const headers = { 'x-script': 'hang,200', 'x-test': 'per try' };
   const { status, body } = await proxy.get('/per-try/', { headers });
   t.match({ status, body }, { status: 200, body: 'try 2' });
+  const { socket } = attempts.get('per try')![0]!;
+  await waitFor(() => socket.destroyed, { what: 'the host to see that the first try is given up' });
   const never = { 'x-script': 'hang', 'x-test': 'hanging tries' };
   t.match(await proxy.get('/per-try/', { headers: never }), { status: 504, body: 'upstream request timeout' });
   t.equal(attempts.get('hanging tries')!.length, 3);
@@ -257,6 +269,16 @@ t.test('a client that sends slowly does not use up the time of a try', async (t)
   sender.write('0\r\n\r\n');
   t.equal(parseMessage(await sender.readUntil('try 1')).status, 200);
   t.equal(attempts.get('slow sender')!.length, 1);
+});
+
+t.test('a response that has begun has longer than a try', async (t) => {
+  const client = await connectRaw(t, proxy.port);
+  client.write('GET /per-try/ HTTP/1.1\r\nhost: a\r\nx-script: stall\r\nx-test: slow response\r\n\r\n');
+  await client.readUntil('half');
+  const meanwhile = { 'x-script': 'hang', 'x-test': 'after the head' };
+  t.equal((await proxy.get('/per-try/', { headers: meanwhile })).status, 504);
+  attempts.get('slow response')![0]!.socket.write(', rest');
+  t.equal(await client.readUntil('rest'), ', rest');
 });
 
 t.test('a try on which nothing moves is given up for another, and so is a response that has begun', async (t) => {
@@ -342,14 +364,18 @@ t.test('a response that has begun is not tried again', async (t) => {
 });
 
 t.test('nothing is tried for a client that has left', async (t) => {
+  const remaining = 'cluster.raw.circuit_breakers.default.remaining_retries';
+  const before = await proxy.baton.stat(remaining);
   const retriesBefore = (await proxy.baton.stat('cluster.raw.upstream_rq_retry')) ?? 0;
   const connection = await connectRaw(t, proxy.port);
   connection.write('GET /later/ HTTP/1.1\r\nhost: a\r\nx-script: 503,200\r\nx-test: left\r\n\r\n');
   // The retry has been decided on and waits: nothing of the request is under way.
   await proxy.baton.waitForStat('cluster.raw.upstream_rq_retry', retriesBefore + 1);
+  await proxy.baton.waitForStat(remaining, before! - 1);
   connection.reset();
   await proxy.baton.waitForStat('http.main.downstream_rq_active', 0);
   t.equal(attempts.get('left')!.length, 1);
+  await proxy.baton.waitForStat(remaining, before!);
 });
 
 function retryRoutes(): Config[] {
@@ -365,6 +391,7 @@ function retryRoutes(): Config[] {
     policy('retriable-4xx', { retry_on: 'retriable-4xx' }),
     policy('codes', { retry_on: 'retriable-status-codes', retriable_status_codes: [418] }),
     policy('headers', { retry_on: 'retriable-headers', retriable_headers: [{ name: 'x-again', present_match: true }] }),
+    policy('unsent', { retry_on: 'retriable-4xx,reset-before-request', num_retries: 5 }, {}, 'half'),
     policy('two', { retry_on: 'reset,retriable-4xx', num_retries: 5 }),
     policy('marked', { retry_on: '5xx', retriable_request_headers: [{ name: 'x-idempotent', present_match: true }] }),
     policy('per-try', { retry_on: '5xx', num_retries: 2, per_try_timeout: '0.25s' }),
@@ -380,6 +407,7 @@ function retryRoutes(): Config[] {
     policy('body', { retry_on: '5xx', num_retries: 2 }, {}, 'reader'),
     policy('large-body', { retry_on: '5xx', num_retries: 2 }, {}, 'reader', { per_request_buffer_limit_bytes: 2000 }),
     routeTo({ prefix: '/failure/half' }, 'half', { retry_policy: { retry_on: 'connect-failure', ...QUICKLY } }),
+    routeTo({ prefix: '/failure/deaf' }, 'deaf', { retry_policy: { retry_on: 'connect-failure', ...QUICKLY } }),
     routeTo({ prefix: '/failure/closed' }, 'closed', { retry_policy: { retry_on: 'connect-failure', ...QUICKLY } }),
   ];
 }
