@@ -15,6 +15,7 @@ const upstream = await startRawUpstream(t, (request) => {
   if (/\r\nx-envoy-attempt-count: 1(\r\n|$)/.test(request.head)) request.socket.write(response(503, 'again'));
   else held.push(request);
 });
+const closing = await startRawUpstream(t, ({ socket }) => socket.end(response(200, 'last', { connection: 'close' })));
 const deaf = await startBlackHole(t);
 
 const guarded = (name: string, port: number, thresholds: Config, more: Config = {}) =>
@@ -24,7 +25,12 @@ const retrying = {
   name: 'retrying',
   domains: ['retrying.test'],
   include_request_attempt_count: true,
-  routes: ['retries', 'budget'].map((name) => routeTo({ prefix: `/${name}` }, name, { retry_policy: retryPolicy })),
+  routes: [
+    routeTo({ prefix: '/ranks/high' }, 'ranks', { retry_policy: retryPolicy, priority: 'HIGH' }),
+    ...['retries', 'budget', 'ranks'].map((name) =>
+      routeTo({ prefix: `/${name}` }, name, { retry_policy: retryPolicy }),
+    ),
+  ],
 };
 const rest = {
   name: 'rest',
@@ -35,6 +41,7 @@ const rest = {
     routeTo({ prefix: '/pending' }, 'pending'),
     routeTo({ prefix: '/connections' }, 'connections'),
     routeTo({ prefix: '/without' }, 'without'),
+    routeTo({ prefix: '/single' }, 'single'),
   ],
 };
 const proxy = await startProxy(t, {
@@ -52,6 +59,10 @@ const proxy = await startProxy(t, {
     guarded('connections', upstream.port, { max_connections: 2 }),
     guarded('without', upstream.port, { max_connections: 0 }),
     guarded('retries', upstream.port, { max_retries: 2 }),
+    staticCluster('ranks', upstream.port, {
+      circuit_breakers: { thresholds: [{ max_retries: 0 }, { priority: 'HIGH', max_retries: 1 }] },
+    }),
+    guarded('single', closing.port, { max_connections: 1 }),
     guarded('budget', upstream.port, {
       max_retries: 100,
       retry_budget: { budget_percent: { value: 0 }, min_retry_concurrency: 2 },
@@ -130,6 +141,12 @@ t.test('max_connections bounds the connections, and requests wait for them', asy
   t.ok((await done).every(({ status }) => status === 200));
 });
 
+t.test('who waits behind a connection that its host closes gets the next one', async (t) => {
+  const client = new KeepAliveClient(t, proxy.port, CLIENTS);
+  const answers = await client.repeat(CLIENTS, '/single');
+  t.ok(answers.every(({ body }) => body === 'last'));
+});
+
 t.test('max_connections of 0 leaves each worker the one connection that requests need to go on', async (t) => {
   await proxy.baton.waitForStat('cluster.without.circuit_breakers.default.cx_open', 1);
   const client = new KeepAliveClient(t, proxy.port, CLIENTS);
@@ -163,6 +180,22 @@ for (const [what, cluster] of [
     await proxy.baton.waitForStat(`cluster.${cluster}.circuit_breakers.default.rq_retry_open`, 0);
   });
 }
+
+t.test('max_retries holds for each priority by itself', async (t) => {
+  const headers = { host: 'retrying.test' };
+  t.match(await proxy.get('/ranks', { headers }), { status: 503, body: 'again' });
+  const high = proxy.get('/ranks/high', { headers });
+  await waitFor(() => held.length === 1, { what: 'another try of a request of high priority' });
+  t.match(await proxy.get('/ranks/high', { headers }), { status: 503, body: 'again' }, 'a second one is too many');
+  const open = 'cluster.ranks.circuit_breakers.high.rq_retry_open';
+  await proxy.baton.waitForStat(open, 1);
+  const [{ socket }] = held.splice(0) as [RawRequest];
+  const [head, end] = response(200, 'done').split(/(?=ne$)/);
+  socket.write(head!);
+  await proxy.baton.waitForStat(open, 0);
+  socket.write(end!);
+  t.match(await high, { status: 200, body: 'done' }, 'a response that is under way is no retry any more');
+});
 
 /** Answers all requests that are held. */
 function release(): void {
