@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import {
   type Config,
+  clusterHttpOptions,
   connectRaw,
   fileAccessLog,
   logLines,
@@ -72,6 +73,12 @@ const proxy = await startProxy(t, {
       toRaw('/hang/try', { timeout: '60s', retry_policy: { retry_on: 'connect-failure', per_try_timeout: SOON } }),
       toRaw('/hang/idle', { timeout: '0s', idle_timeout: SOON }),
       toRaw('/hang/both', { timeout: '0s', idle_timeout: SOON, max_stream_duration: { max_stream_duration: '60s' } }),
+      toRaw('/hang/unlimited', { timeout: '0s' }),
+      toRaw('/answer/try', {
+        timeout: '0s',
+        retry_policy: { retry_on: 'connect-failure', per_try_timeout: SOON, per_try_idle_timeout: SOON },
+      }),
+      routeTo({ prefix: '/answer/brief' }, 'brief', { timeout: '0s' }),
       toRaw('/answer', { timeout: SOON }),
       routeTo({ prefix: '/deaf' }, 'deaf'),
       toRaw('/'),
@@ -120,6 +127,14 @@ const proxy = await startProxy(t, {
   clusters: [
     staticCluster('raw', upstream.port),
     staticCluster('slowly', slowly.port),
+    staticCluster(
+      'brief',
+      upstream.port,
+      clusterHttpOptions({
+        common_http_protocol_options: { max_stream_duration: SOON },
+        explicit_http_config: { http_protocol_options: {} },
+      }),
+    ),
     staticCluster('deaf', silent, { connect_timeout: SOON }),
   ],
   args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
@@ -135,6 +150,30 @@ t.test('a response that has begun is broken off when the timeout ends', async (t
   const { text } = await rawExchange(proxy.ports['routes']!, 'GET /half/timeout HTTP/1.1\r\nhost: a\r\n\r\n');
   t.match(text, /^HTTP\/1\.1 200 OK\r\n/);
   t.match(text, /\r\n\r\nhalf$/, 'what came is passed on, and nothing is made up');
+});
+
+t.test('the times of a request that is over end no other one', async (t) => {
+  const { baton, ports } = proxy;
+  const leave = async () => {
+    const { length } = upstream.requests;
+    const client = await connectRaw(t, ports['routes']!);
+    client.write('GET /hang/timeout HTTP/1.1\r\nhost: a\r\n\r\n');
+    await waitFor(() => upstream.requests.length > length, { what: 'the request at the host' });
+    client.reset();
+    await baton.waitForStat('http.routes.downstream_rq_active', 0);
+  };
+  const ask = (path: string) => async () => t.equal((await proxy.on('routes', path)).status, 200, path);
+  for (const end of [leave, ask('/answer'), ask('/answer/try'), ask('/answer/brief')]) {
+    await end();
+    const patient = await connectRaw(t, ports['routes']!);
+    patient.write('GET /hang/unlimited HTTP/1.1\r\nhost: a\r\n\r\n');
+    await waitFor(() => upstream.requests.at(-1)!.path === '/hang/unlimited');
+    const { socket } = upstream.requests.at(-1)!;
+    await timePasses();
+    socket.write(response(200, 'late'));
+    t.match(await patient.readUntil('late'), /^HTTP\/1\.1 200 /);
+    patient.destroy();
+  }
 });
 
 t.test('the timeout of a route begins when the request is complete', async (t) => {
@@ -214,6 +253,11 @@ t.test('a request that is not complete in time is answered 408', async (t) => {
     'POST /hang HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n',
   );
   t.match(parseMessage(slow.text), { status: 408, headers: { connection: 'close' }, rest: 'request timeout' });
+  const trickle = await connectRaw(t, proxy.ports['requests']!);
+  trickle.write('POST /hang HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n');
+  const timer = setInterval(() => trickle.closed === 'open' && trickle.write('1\r\na\r\n'), 20);
+  t.teardown(() => clearInterval(timer));
+  t.match(await trickle.readUntil('request timeout'), /^HTTP\/1\.1 408 /, 'though something of it comes all the time');
   const complete = await connectRaw(t, proxy.ports['requests']!);
   complete.write('POST /hang/complete HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\na');
   await waitFor(() => upstream.requests.at(-1)!.path === '/hang/complete');
