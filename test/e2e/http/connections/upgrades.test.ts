@@ -43,6 +43,7 @@ const websocket = { upgrade_configs: [{ upgrade_type: 'websocket' }] };
 const routes = [
   routeTo({ prefix: '/echo/off' }, 'raw', { upgrade_configs: [{ upgrade_type: 'websocket', enabled: false }] }),
   routeTo({ prefix: '/echo/short' }, 'raw', { timeout: '0.2s' }),
+  routeTo({ prefix: '/tunnel/short' }, 'raw', { timeout: '0.2s' }),
   routeTo({ prefix: '/hang/long' }, 'raw', { timeout: '0s' }),
   routeTo({ prefix: '/hang' }, 'raw', { timeout: '0.2s' }),
   routeTo({ prefix: '/again' }, 'raw', {
@@ -231,6 +232,17 @@ t.test('a tunnel outlives the timeout of its route, and idle ones end', async (t
   t.equal(await connection.read(10), 'still here');
   const idle = await open(t, proxy.ports['idle']!, '/echo');
   t.equal((await idle.readToEnd()).text, '');
+});
+
+t.test('so does one of which the client has ended its side', async (t) => {
+  const connection = await open(t, proxy.port, '/tunnel/short');
+  const { socket } = tunnels.at(-1)!;
+  const ended = once(socket.resume(), 'end');
+  connection.end();
+  await withDeadline(ended, 'the host to see the end of the client');
+  t.equal((await proxy.get('/hang')).status, 504, 'the timeout of a request that began later has ended');
+  socket.end('last words');
+  t.same(await connection.readToEnd(), { text: 'last words', closed: 'end' });
 });
 
 t.test('a host that does not answer an upgrade is waited for as long as its route says', async (t) => {
