@@ -1,5 +1,6 @@
 // Options of HTTP/1.1 connections: drain_timeout, enable_trailers, allow_absolute_url, max_connection_duration; and paths.
 
+import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import {
   bootstrap,
@@ -13,6 +14,7 @@ import {
   staticCluster,
   TRAILERS,
   TRAILERS_CLUSTER,
+  waitFor,
 } from '../../harness/index.js';
 import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';
@@ -122,6 +124,29 @@ t.test('a connection that is old enough has drain_timeout for one more request, 
   const used = await connectRaw(t, proxy.ports['hasty']!);
   used.write('GET / HTTP/1.1\r\nHost: a\r\nconnection: keep-alive\r\n\r\n');
   t.equal((await used.readToEnd()).closed, 'end');
+});
+
+t.test('a request that lasts longer than its connection may gets its whole answer, which is the last', async (t) => {
+  const held: ServerResponse[] = [];
+  const host = await startUpstream(t, ({ url }, answer) => {
+    if (url === '/held') held.push(answer);
+    else answer.end('quick');
+  });
+  const hasty = managerOf([routeTo({ prefix: '/' }, 'host')], {
+    common_http_protocol_options: { max_connection_duration: '0.1s' },
+    drain_timeout: '0.1s',
+  });
+  const proxy = await startProxy(t, { listeners: { hasty }, clusters: [staticCluster('host', host.port)] });
+  const patient = await connectRaw(t, proxy.port);
+  patient.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
+  await waitFor(() => held.length === 1, { what: 'the request at its host' });
+  // The whole time of a connection that began later passes meanwhile.
+  const later = await connectRaw(t, proxy.port);
+  later.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.equal((await later.readToEnd()).closed, 'end');
+  held[0]!.end('late');
+  const last = /^HTTP\/1\.1 200 OK\r\n(.+\r\n)*connection: close\r\n(.+\r\n)*\r\n.*late/;
+  t.match(await patient.readToEnd(), { text: last, closed: 'end' });
 });
 
 t.test('absolute URLs are served, and a wish for the contrary is refused', async (t) => {
