@@ -1,6 +1,7 @@
 // A worker's connections to one host; the test plays the transport.
 
 import t from 'tap';
+import { ConnectStep } from '../../../src/io/shim.js';
 import { LimitKind } from '../../../src/upstream/limits.js';
 import { NotedRequest, PlayedPool } from './played-pool.js';
 
@@ -40,5 +41,41 @@ t.test('connections are closed that have been idle for so long, and no others', 
   );
   t.equal(stats.value('upstream_cx_destroy_with_active_rq'), 0);
   t.equal(stats.value('upstream_cx_idle_timeout'), 0);
+  t.end();
+});
+
+t.test('a connect that fails takes one request with it, as long as others are under way', (t) => {
+  const { pool, handlers, stats, held } = new PlayedPool();
+  const requests = [new NotedRequest(), new NotedRequest(), new NotedRequest()];
+  for (const request of requests) pool.start(request);
+  t.same([...handlers.keys()], [1, 2, 3]);
+  handlers.get(1)!.onReset(111, ConnectStep.Later);
+  t.same(
+    requests.map(({ outcome }) => outcome),
+    ['failed', 'waits', 'waits'],
+  );
+  handlers.get(2)!.onConnected();
+  handlers.get(3)!.onConnected();
+  t.same(
+    requests.map(({ outcome }) => outcome),
+    ['failed', 'ready', 'ready'],
+  );
+  t.equal(stats.value('upstream_rq_pending_failure_eject'), 1);
+  t.equal(held[LimitKind.PendingRequests], 0);
+  t.equal(held[LimitKind.Connections], 2);
+  t.end();
+});
+
+t.test('a connection to a host that has left serves who waits for it, and no longer', (t) => {
+  const { pool, handlers } = new PlayedPool();
+  const [staying, leaving] = [new NotedRequest(), new NotedRequest()];
+  for (const request of [staying, leaving]) pool.start(request);
+  pool.cancel(leaving);
+  pool.drain();
+  t.same([...handlers.keys()], [1, 2], 'they are being made');
+  handlers.get(1)!.onConnected();
+  t.equal(staying.outcome, 'ready');
+  handlers.get(2)!.onConnected();
+  t.same([...handlers.keys()], [1], 'nobody needs the second');
   t.end();
 });

@@ -1,6 +1,7 @@
 // Connections to hosts: kept and used again, worn out, idle, and left alone when nothing works on them any more.
 
 import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import t from 'tap';
 import {
@@ -19,7 +20,12 @@ import { response, startRawUpstream } from '../raw-upstream.js';
 
 const kept = await startUpstream(t, (_request, answer) => answer.end('ok'));
 const worn = await startUpstream(t, (_request, answer) => answer.end('ok'));
-const idle = await startUpstream(t, (_request, answer) => answer.end('ok'));
+const held: ServerResponse[] = [];
+const idle = await startUpstream(t, ({ url }, answer) => {
+  if (url === '/idle/held') held.push(answer);
+  else answer.end('ok');
+});
+const aged = await startUpstream(t, (_request, answer) => answer.end('ok'));
 const hosts = await Promise.all(
   ['one', 'two', 'three'].map((name) => startUpstream(t, (_request, answer) => answer.end(name))),
 );
@@ -37,6 +43,7 @@ const proxy = await startProxy(t, {
       routeTo({ prefix: '/kept' }, 'kept'),
       routeTo({ prefix: '/worn' }, 'worn'),
       routeTo({ prefix: '/idle' }, 'idle'),
+      routeTo({ prefix: '/aged' }, 'aged'),
       routeTo({ prefix: '/hosts' }, 'hosts'),
       routeTo({ prefix: '/least' }, 'least'),
       routeTo({ prefix: '/random' }, 'random'),
@@ -51,6 +58,7 @@ const proxy = await startProxy(t, {
     }),
     staticCluster('worn', worn.port, options({ common_http_protocol_options: { max_requests_per_connection: 3 } })),
     staticCluster('idle', idle.port, options({ common_http_protocol_options: { idle_timeout: '0.2s' } })),
+    staticCluster('aged', aged.port, options({ common_http_protocol_options: { max_connection_duration: '0.2s' } })),
     staticCluster(
       'hosts',
       hosts.map(({ port }) => port),
@@ -92,6 +100,25 @@ t.test('an idle connection is closed in time', async (t) => {
   await proxy.baton.waitForStat('cluster.idle.upstream_cx_idle_timeout', 1);
   await proxy.get('/idle');
   t.equal(idle.accepted(), 2);
+});
+
+t.test('a connection on which a host takes its time is not idle', async (t) => {
+  const late = proxy.get('/idle/held');
+  await waitFor(() => held.length === 1, { what: 'the request at its host' });
+  const before = (await proxy.baton.stat('cluster.idle.upstream_cx_idle_timeout'))!;
+  for (let count = 1; count <= 2; count++) {
+    await proxy.get('/idle');
+    await proxy.baton.waitForStat('cluster.idle.upstream_cx_idle_timeout', before + count);
+  }
+  held[0]!.end('late');
+  t.match(await late, { status: 200, body: 'late' });
+});
+
+t.test('a connection that is old enough ends though it may be idle for longer', async (t) => {
+  t.equal((await proxy.get('/aged')).status, 200);
+  await waitFor(() => aged.accepted() === 1 && aged.sockets.size === 0, { what: 'the old connection to be closed' });
+  await proxy.baton.waitForStat('cluster.aged.upstream_cx_max_duration_reached', 1);
+  t.equal(await proxy.baton.stat('cluster.aged.upstream_cx_idle_timeout'), 0);
 });
 
 t.test('a connection that the host closes is not used again', async (t) => {
