@@ -20,6 +20,7 @@ import {
   tempDir,
   waitFor,
 } from '../harness/index.js';
+import { managerOf, routeTo } from '../http/proxy.js';
 
 const NAMES = ['a', 'b', 'c', 'd'];
 const upstreams = await Promise.all(
@@ -102,6 +103,14 @@ const config = bootstrap({
     ...Object.entries(routes).map(([name, [cluster, action]]) =>
       httpListener(name, 0, { route_config: routeAllTo(cluster, action) }),
     ),
+    httpListener(
+      'partly',
+      0,
+      managerOf([
+        routeTo({ prefix: '/hashed' }, 'ring', { hash_policy: [byCookie] }),
+        routeTo({ prefix: '/' }, 'ring'),
+      ]),
+    ),
     tcpListener('wire', 0, { cluster: 'streams', hash_policy: [{ source_ip: {} }] }),
     tcpListener('loose wire', 0, { cluster: 'streams' }),
   ],
@@ -155,6 +164,14 @@ t.test('requests on one connection get the same cookie until they bring it', asy
   const made = [...received.matchAll(/set-cookie: id="([0-9a-f]+)"/gi)].map(([, value]) => value);
   t.equal(made.length, 2);
   t.equal(made[0], made[1]);
+});
+
+t.test('a cookie that was made goes to nobody else', async (t) => {
+  const client = await connectRaw(t, await baton.listenerPort('partly'));
+  client.write('GET /hashed HTTP/1.1\r\nHost: x\r\n\r\n');
+  t.match(await client.readUntil(/\r\n\r\n\w/), /\r\nset-cookie: id=/i);
+  client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  t.notMatch(await client.readUntil(/\r\n\r\n\w/), /\r\nset-cookie:/i);
 });
 
 t.test('a cluster that chooses hosts otherwise needs no cookie', async (t) => {
