@@ -13,7 +13,7 @@ import {
   waitFor,
 } from '../harness/index.js';
 import { KeepAliveClient, tally } from '../http/keep-alive.js';
-import { answering, managerOf, routeTo } from '../http/proxy.js';
+import { answering, routeConfig, routeTo } from '../http/proxy.js';
 import { response, startRawUpstream } from '../http/raw-upstream.js';
 
 /** Enough connections for both workers to have some. */
@@ -39,13 +39,15 @@ const weighted: Config = {
     },
   },
 };
-const manager = managerOf([
+const routes = [
   answering({ prefix: '/split', runtime_fraction: split }, 'new'),
   answering({ prefix: '/split' }, 'old'),
   weighted,
   routeTo({ prefix: '/failing' }, 'failing', { retry_policy: { retry_on: '5xx', num_retries: 2 } }),
   routeTo({ prefix: '/' }, 'a'),
-]);
+];
+const virtualHost = { name: 'all', domains: ['*'], include_attempt_count_in_response: true, routes };
+const manager = { route_config: routeConfig([virtualHost]) };
 const baton = await startBaton(t, {
   config: bootstrap({
     listeners: [httpListener('main', 0, manager)],
@@ -117,6 +119,7 @@ t.test('a cluster in maintenance is not asked', async (t) => {
   const total = await baton.stat('cluster.a.upstream_rq_total');
   const answer = await httpRequest(port, '/');
   t.match(answer, { status: 503, body: 'maintenance mode', headers: { 'x-envoy-overloaded': 'true' } });
+  t.equal(answer.headers['x-envoy-attempt-count'], undefined, 'there was no try');
   await baton.waitForStat('cluster.a.upstream_rq_maintenance_mode', refused + 1);
   t.equal(await baton.stat('cluster.a.upstream_rq_total'), total);
   t.equal(await baton.stat('cluster.a.upstream_rq_503'), refused + 1);
