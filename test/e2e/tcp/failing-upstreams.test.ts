@@ -47,7 +47,7 @@ const baton = await startBaton(t, {
       staticCluster('limited', upstream.port, { circuit_breakers: { thresholds: [{ max_connections: 2 }] } }),
       staticCluster('waiting', await startBlackHole(t), {
         connect_timeout: '60s',
-        circuit_breakers: { thresholds: [{ max_pending_requests: 2 }] },
+        circuit_breakers: { thresholds: [{ max_pending_requests: 2, max_connections: 4, track_remaining: true }] },
       }),
       staticCluster('one-by-one', upstream.port, { circuit_breakers: { thresholds: [{ max_pending_requests: 1 }] } }),
     ],
@@ -164,6 +164,7 @@ t.test('max_pending_requests limits the connections that are being made, not tho
   await baton.waitForStats({
     'cluster.waiting.upstream_rq_pending_active': 0,
     'cluster.waiting.circuit_breakers.default.rq_pending_open': 0,
+    'cluster.waiting.circuit_breakers.default.remaining_cx': 4,
     'cluster.waiting.upstream_rq_cancelled': 2,
     'cluster.waiting.upstream_rq_pending_failure_eject': 0,
     'cluster.waiting.upstream_cx_connect_fail': 2,
