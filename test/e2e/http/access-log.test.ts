@@ -11,6 +11,7 @@ import {
   logLines,
   rawExchange,
   staticCluster,
+  TRAILERS_CLUSTER,
   tempDir,
   waitFor,
 } from '../harness/index.js';
@@ -32,7 +33,10 @@ const upstream = await startRawUpstream(t, ({ path, socket }) => {
   if (path === '/end') socket.end();
   else if (path === '/garbage') socket.write('nonsense\r\n\r\n');
   else if (path === '/half') socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
-  else if (path === '/503') socket.write(response(503));
+  else if (path.startsWith('/stall')) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  else if (path === '/trailers') {
+    socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx-end: there\r\n\r\n');
+  } else if (path === '/503') socket.write(response(503));
   else if (!path.startsWith('/hang')) socket.write(response(200, 'hello', { 'x-host': 'from host' }));
 });
 
@@ -75,6 +79,8 @@ const proxy = await startProxy(t, {
         routeTo({ path: '/full' }, 'full'),
         routeTo({ path: '/hang/timeout' }, 'raw', { timeout: '0.1s' }),
         routeTo({ path: '/hang/idle' }, 'raw', { timeout: '0s', idle_timeout: '0.1s' }),
+        routeTo({ path: '/stall/timeout' }, 'raw', { timeout: '0.1s' }),
+        routeTo({ path: '/stall/idle' }, 'raw', { timeout: '0s', idle_timeout: '0.1s' }),
         { match: { path: '/unknown' }, route: { cluster_header: 'x-cluster' } },
         ...['/', '/end', '/garbage', '/half', '/hang'].map((path) => routeTo({ path }, 'raw')),
       ],
@@ -211,6 +217,8 @@ t.test('flags and details tell what happened', async (t) => {
     ['/half', '200 UC upstream_reset_after_response_started{', () => on('/half').catch(() => {})],
     ['/hang/timeout', '504 UT response_timeout', () => on('/hang/timeout')],
     ['/hang/idle', '504 SI stream_idle_timeout', () => on('/hang/idle')],
+    ['/stall/timeout', '200 UT response_timeout', () => on('/stall/timeout').catch(() => {})],
+    ['/stall/idle', '200 SI stream_idle_timeout', () => on('/stall/idle').catch(() => {})],
     ['/hang', '0 DC downstream_remote_disconnect', () => leaveAmid('reset')],
     ['/hang', '0 DC downstream_remote_disconnect', () => leaveAmid('destroy')],
     [
@@ -238,6 +246,20 @@ t.test('flags and details tell what happened', async (t) => {
     [],
     'both ends are known, however the connection has ended',
   );
+});
+
+t.test('the trailers of a response can be logged', async (t) => {
+  const access_log = [withFormat('trailers', text('%REQ(:PATH)% %TRAILER(X-END)%\n'))];
+  const { get } = await startProxy(t, {
+    listeners: { main: managerOf([routeTo({ prefix: '/' }, 'raw')], { access_log }) },
+    clusters: [staticCluster('raw', upstream.port, TRAILERS_CLUSTER)],
+    args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
+  });
+  for (const path of ['/trailers', '/']) t.equal((await get(path)).status, 200);
+  t.same(await waitFor(() => (lines('trailers').length === 2 ? lines('trailers') : undefined)), [
+    '/trailers there',
+    '/ -',
+  ]);
 });
 
 t.test('what cannot be read is logged with what it is answered', async (t) => {
