@@ -153,6 +153,9 @@ t.test('a route that says how long its streams last has no timeout, but that whi
 t.test('a cluster ends tries that last longer', async (t) => {
   t.match(await proxy.on('limited', '/hang/cluster'), { status: 504, body: 'upstream max stream duration reached' });
   t.equal(await proxy.baton.stat('cluster.limited.upstream_rq_max_duration_reached'), 1);
+  const { body } = await proxy.baton.admin('/clusters?filter=^limited$');
+  t.match(body, /::rq_error::1\n/, 'it is an error of the host');
+  t.match(body, /::rq_timeout::0\n/, 'which need not have been slow');
 });
 
 /** What the log has of the first request for a path. */
