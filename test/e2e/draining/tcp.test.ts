@@ -1,16 +1,21 @@
 // Connections that no response can end: through the TCP proxy they end with the drain's time, in order; upgraded ones stay.
 
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import {
   bootstrap,
   connectRaw,
+  fileAccessLog,
   httpListener,
   routeAllTo,
   startBaton,
   startTcpUpstream,
   staticCluster,
   tcpListener,
+  tempDir,
+  waitFor,
 } from '../harness/index.js';
 import { openStream, type Stream, startPeers } from '../tcp/stream.js';
 
@@ -21,12 +26,17 @@ const BLOCK = Uint8Array.from({ length: 65_521 }, (_, index) => (index ^ (index 
 t.test(
   'both ends of a proxied connection have an unbroken beginning of what was sent, and an orderly end',
   async (t) => {
+    const log = join(tempDir(t), 'log');
+    const access_log = [fileAccessLog(log, '%CONNECTION_TERMINATION_DETAILS%\n')];
     const baton = await startBaton(t, {
       config: bootstrap({
-        listeners: [tcpListener('wire', 0, { cluster: 'peers' })],
+        listeners: [tcpListener('wire', 0, { cluster: 'peers', access_log })],
         clusters: [staticCluster('peers', peers.port)],
       }),
-      args: ['--concurrency', '2', '--drain-time-s', '2', '--drain-strategy', 'immediate'],
+      args: [
+        ...['--concurrency', '2', '--drain-time-s', '2', '--drain-strategy', 'immediate'],
+        ...['--file-flush-interval-msec', '50'],
+      ],
     });
     const port = await baton.listenerPort('wire');
     const open = async (): Promise<[Stream, Stream]> => [await openStream(t, port), await peers.next()];
@@ -47,6 +57,7 @@ t.test(
     t.equal(quiet[1].head, 'a question');
     await baton.waitForStat('cluster.peers.upstream_cx_active', 0);
     await baton.waitForStat(`listener.127.0.0.1_${port}.downstream_cx_active`, 0);
+    await waitFor(() => readFileSync(log, 'utf8') === 'drain_close\n'.repeat(6), { what: 'a log that says why' });
   },
 );
 
