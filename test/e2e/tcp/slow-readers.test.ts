@@ -66,6 +66,12 @@ for (const slow of ['client', 'server'] as const) {
     const [stopped, other] = slow === 'client' ? [ofServers, ofClients] : [ofClients, ofServers];
     t.ok(stopped! > 0, 'the side that had to wait is counted');
     t.equal(other, 0, 'and not the one that was read all the time');
+    const waited = slow === 'client' ? 'cluster.upstream.upstream' : 'tcp.slow.downstream';
+    t.ok((await baton.stat(`${waited}_flow_control_resumed_reading_total`))! > 0, 'and so is that it went on');
+    if (slow === 'server') {
+      t.ok((await baton.stat('cluster.upstream.upstream_flow_control_backed_up_total'))! > 0);
+      t.ok((await baton.stat('cluster.upstream.upstream_flow_control_drained_total'))! > 0);
+    }
     await baton.waitForStat(`${gauge}_cx_tx_bytes_buffered`, 0);
   });
 }
