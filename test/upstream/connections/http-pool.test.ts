@@ -41,6 +41,9 @@ t.test('connections are closed that have been idle for so long, and no others', 
   );
   t.equal(stats.value('upstream_cx_destroy_with_active_rq'), 0);
   t.equal(stats.value('upstream_cx_idle_timeout'), 0);
+  const next = new NotedRequest();
+  pool.start(next);
+  t.equal(next.outcome, 'waits', 'none of them is used again');
   t.end();
 });
 
