@@ -34,6 +34,7 @@ const upstreams = await Promise.all(
 );
 const ports = upstreams.map(({ port }) => port);
 const closed = await freePort();
+const flaky = await freePort();
 const tcp = await startTcpUpstream(t, (socket) => socket.end('here'));
 
 const eventLog = join(tempDir(t), 'events');
@@ -71,6 +72,7 @@ const clusters = [
     success_rate_stdev_factor: 1000,
   }),
   watched('wire', [closed, tcp.port], { consecutive_5xx: 2 }),
+  watched('flaky-wire', [flaky], { consecutive_5xx: 2 }),
   watched('split-wire', [closed, tcp.port], {
     split_external_local_origin_errors: true,
     consecutive_local_origin_failure: 2,
@@ -84,6 +86,7 @@ const baton = await startBaton(t, {
       httpListener('impatient', 0, { route_config: routeAllTo('slow', { timeout: '0.05s' }) }),
       httpListener('retried', 0, { route_config: routeAllTo('rows', RETRIED) }),
       tcpListener('tcp-wire', 0, { cluster: 'wire', max_connect_attempts: 5 }),
+      tcpListener('tcp-flaky-wire', 0, { cluster: 'flaky-wire' }),
       tcpListener('tcp-split-wire', 0, { cluster: 'split-wire', max_connect_attempts: 5 }),
     ],
     clusters,
@@ -261,6 +264,24 @@ t.test('TCP: hosts to which no connection can be made are ejected', async (t) =>
   }
   t.equal((await stats('wire'))['ejections_enforced_consecutive_5xx'], 1);
   t.equal((await stats('split-wire'))['ejections_enforced_consecutive_local_origin_failure'], 1);
+});
+
+t.test('TCP: only failures in a row count', async (t) => {
+  const port = await baton.listenerPort('tcp-flaky-wire');
+  const tryOnce = async () => {
+    const client = await openStream(t, port);
+    await waitFor(() => client.closed !== 'open');
+    return client.head;
+  };
+  for (let i = 0; i < 3; i++) {
+    t.equal(await tryOnce(), '', 'nobody listens');
+    const host = await startTcpUpstream(t, (socket) => socket.end('here'), flaky);
+    t.equal(await tryOnce(), 'here');
+    await host.close();
+  }
+  t.equal((await stats('flaky-wire'))['ejections_active'], 0);
+  for (let i = 0; i < 2; i++) await tryOnce();
+  await waitFor(async () => (await stats('flaky-wire'))['ejections_active'] === 1);
 });
 
 /** Sends requests until so many hosts of the cluster are ejected; returns how many have failed. */
