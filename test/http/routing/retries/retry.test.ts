@@ -175,6 +175,8 @@ t.test('back-off is fully jittered, and its interval doubles up to the maximum',
     [1, 2, 3, 4, 5, 6].map(() => byDefault.backoffMs(almostOne)),
     [24, 49, 99, 199, 249, 249],
   );
+  byDefault.begin(new RetryPolicy({ retry_on: '5xx' }, 'retry_policy'), requestHead('GET /'));
+  t.equal(byDefault.backoffMs(almostOne), 24, 'and begins anew with each request');
   t.equal(begin({ retry_on: '5xx' }).backoffMs(0), 0);
   const own = begin({ retry_on: '5xx', retry_back_off: { base_interval: '0.100s', max_interval: '0.150s' } });
   t.same([own.backoffMs(0.5), own.backoffMs(0.5), own.backoffMs(0.5)], [50, 75, 75]);
