@@ -137,6 +137,19 @@ t.test('a client that leaves in the middle frees what it held', async (t) => {
   memory.check(t);
 });
 
+t.test('a client that has left without reading holds no later one back', async (t) => {
+  const path = '/down/unread/100';
+  const client = await connectRaw(t, proxy.port);
+  client.socket.pause();
+  client.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+  await waitFor(() => written.has(path));
+  t.ok((await settled(() => written.get(path)!)) < STALLED, 'its host is held back');
+  client.end();
+  await proxy.baton.waitForStat('http.main.downstream_rq_active', 0);
+  const { status, body } = await proxy.get('/down/after/1');
+  t.same([status, body.length], [200, MB]);
+});
+
 t.test('bodies pass both ways at once', async (t) => {
   const sizes = [0, 1, 1000, 65_536, 65_537, 3 * MB, 16 * MB];
   for (const size of sizes) {
