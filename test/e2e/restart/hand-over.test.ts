@@ -144,7 +144,9 @@ t.test('busy TCP streams go on byte for byte through restarts with 2, 1 and 3 wo
 
 t.test('half-closed TCP streams go on half-closed', async (t) => {
   const upstream = await startPeers(t);
-  const config = bootstrap({ listeners: [proxy('tcp', 'db')], clusters: [staticCluster('db', upstream.port)] });
+  const circuit_breakers = { thresholds: [{ max_connections: 3, track_remaining: true }] };
+  const clusters = [staticCluster('db', upstream.port, { circuit_breakers })];
+  const config = bootstrap({ listeners: [proxy('tcp', 'db')], clusters });
   const line = new EpochLine(t);
   let current = await line.start(0, { config, args: ['--concurrency', '1', ...LONG] });
   const port = await current.listenerPort('tcp');
@@ -162,13 +164,15 @@ t.test('half-closed TCP streams go on half-closed', async (t) => {
     await answering.write(text);
     await listening.write(text);
   }
+  const remaining = 'cluster.db.circuit_breakers.default.remaining_cx';
+  t.equal(await current.stat(remaining), 1, 'both have their places among the connections of the cluster');
   answering.end();
   listening.end();
   t.equal(await asking.isClosed(), 'end');
   await speaking.receives(6);
   t.equal(asking.head, 'onetwo');
   t.equal(speaking.head, 'onetwo');
-  await current.waitForStat('cluster.db.upstream_cx_active', 0);
+  await current.waitForStats({ 'cluster.db.upstream_cx_active': 0, [remaining]: 3 });
   await current.stop();
 });
 
