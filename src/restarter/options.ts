@@ -51,6 +51,10 @@ export function readCommandLine(argv: readonly string[]): Command {
   });
   if (parsed['help'] === true) return { kind: 'help', text: USAGE };
   if (unknown.length > 0) return mistake(`unknown option ${unknown[0]}`);
+  // minimist takes any text but `false` for yes.
+  if (argv.slice(0, argv.length - parsed._.length).some((argument) => argument.startsWith('--strict='))) {
+    return mistake('option --strict takes no value');
+  }
   const times: Record<string, number> = {};
   for (const [name, seconds] of Object.entries(DEFAULT_SECONDS)) {
     const text: unknown = parsed[name] ?? `${seconds}`;

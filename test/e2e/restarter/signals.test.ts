@@ -144,6 +144,7 @@ t.test('without a program, or with options that do not exist, it says how it is 
   for (const [args, text] of [
     [[], 'there is no program to run'],
     [['--strick', 'true'], 'unknown option --strick'],
+    [['--strict=0', 'true'], 'option --strict takes no value'],
     [['--live-timeout-s', 'soon', 'true'], 'option --live-timeout-s takes one number of seconds'],
     [['--silence-s', '1', '--silence-s', '2', 'true'], 'option --silence-s takes one number of seconds'],
   ] as const) {
