@@ -56,7 +56,7 @@ t.test('what cannot be had is refused', async (t) => {
     'histogram_buckets=monitoringnative': native,
     'histogram_buckets=prometheusnative': native,
     'histogram_buckets=all': 'usage: /stats?histogram_buckets=(cumulative|disjoint|detailed|summary)\n',
-    'native_histogram_max_buckets=0': 'native_histogram_max_buckets must be a whole number above 0\n',
+    'native_histogram_max_buckets=0': 'native_histogram_max_buckets must be a whole number from 1 to 999999999\n',
     'filter=(': 'Invalid re2 regex',
     'type=Counter': 'invalid &type= param',
   };

@@ -82,6 +82,6 @@ function maxBuckets(query: QueryParameters): number {
   const text = query.get('native_histogram_max_buckets');
   if (text === undefined) return DEFAULT_MAX_BUCKETS;
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
-  if (count === 0) throw new Refusal(400, 'native_histogram_max_buckets must be a whole number above 0\n');
+  if (count === 0) throw new Refusal(400, 'native_histogram_max_buckets must be a whole number from 1 to 999999999\n');
   return count;
 }
