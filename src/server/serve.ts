@@ -167,6 +167,8 @@ class ServerInstance {
     const isAnswered = restart !== undefined && (await admin?.openSocket(loadShim(), parentSockets)) === true;
     // It answers before the server is live: /ready says how far it is. Where a parent listens, that one answers till then.
     if (!isAnswered) await admin?.start();
+    // Before traffic comes: where that takes the last descriptor, a file that cannot be read would end a server that serves.
+    const reload = watched === undefined ? undefined : await import('./reload/watched-reload.js');
     await this.#server.start();
     if (this.#isEnding) return;
     if (isAnswered) {
@@ -176,10 +178,8 @@ class ServerInstance {
     }
     restart?.live();
     this.#notifier?.live();
-    if (watched === undefined) return;
-    const { WatchedReload } = await import('./reload/watched-reload.js');
-    if (!this.#isEnding && !this.#server.primary.takeOver.isDone)
-      this.#watch = new WatchedReload(this.#reload, watched);
+    if (reload !== undefined && !this.#server.primary.takeOver.isDone)
+      this.#watch = new reload.WatchedReload(this.#reload, watched!);
   }
 
   #obey(signal: SignalName): void {
