@@ -26,7 +26,7 @@ import { ON_DEMAND_PORT } from './routes/awaited-hosts.js';
 import { RouteTables } from './routes/route-tables.js';
 import type { ThreadScopes } from './stats/thread-scopes.js';
 
-export interface ConfigurationHost {
+export interface ConfigurationContext {
   readonly thread: UpstreamThread;
   readonly scopes: ThreadScopes;
   readonly ports: WorkerPorts;
@@ -39,22 +39,22 @@ const logger = getLogger('main');
 
 export class WorkerConfiguration {
   readonly listeners: WorkerListeners;
-  readonly #host: ConfigurationHost;
+  readonly #context: ConfigurationContext;
   readonly #isReplacement: boolean;
   readonly #clusters: ClusterManager;
   readonly #filterConfigs = new FilterConfigs();
   readonly #routes: RouteTables;
   readonly #inflated: Scope;
 
-  constructor(start: WorkerStart, host: ConfigurationHost) {
-    const { accessLogFiles, ports, scopes, thread } = host;
-    this.#host = host;
+  constructor(start: WorkerStart, context: ConfigurationContext) {
+    const { accessLogFiles, ports, scopes, thread } = context;
+    this.#context = context;
     this.#isReplacement = start.isReplacement;
     this.#inflated = scopes.find(`thread_local_cluster_manager.worker_${start.index}.`, ThreadLocalClusterManagerStats);
     this.#clusters = new ClusterManager(thread);
     this.#routes = new RouteTables({ clusters: this.#clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT));
     const tokenBuckets = new SharedTokenBuckets(start.tokenBuckets, start.index + 1, monotonicMs);
-    const context: WorkerContext = {
+    const workerContext: WorkerContext = {
       ...thread,
       clusters: this.#clusters,
       calls: callsOf(thread, this.#clusters),
@@ -70,12 +70,12 @@ export class WorkerConfiguration {
       scope: (prefix, layout) => scopes.find(prefix, layout),
       tokenBucket: (name, rate) => tokenBuckets.open(name, rate),
     };
-    this.listeners = new WorkerListeners(context, start);
+    this.listeners = new WorkerListeners(workerContext, start);
   }
 
   /** Makes a snapshot current and tells the primary. Yields between parts of what takes long to build: requests have turns then. */
   *apply(snapshot: Snapshot): Generator<void, void> {
-    const { scopes, send, thread } = this.#host;
+    const { scopes, send, thread } = this.#context;
     try {
       thread.stats.addChunks(snapshot.chunks);
       scopes.add(snapshot.statScopes);
@@ -135,6 +135,6 @@ export class WorkerConfiguration {
   }
 
   #failed({ isComplete, version }: Snapshot, message: string): void {
-    this.#host.send({ kind: 'failed', version, isComplete, message });
+    this.#context.send({ kind: 'failed', version, isComplete, message });
   }
 }

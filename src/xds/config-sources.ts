@@ -2,21 +2,21 @@
 // somebody does.
 
 import type { ConnectedSources } from './connected-sources.js';
-import type { SourcesHost } from './sources-host.js';
+import type { SourcesContext } from './sources-context.js';
 import { subscribeLater } from './subscribe-later.js';
 import type { ConfigSources, Subscription, SubscriptionRequest } from './subscription.js';
 
 export class ServerConfigSources implements ConfigSources {
-  readonly #host: SourcesHost;
+  readonly #context: SourcesContext;
   #connected: Promise<ConnectedSources> | undefined;
 
-  constructor(host: SourcesHost) {
-    this.#host = host;
+  constructor(context: SourcesContext) {
+    this.#context = context;
   }
 
   subscribe<M>(request: SubscriptionRequest<M>): Subscription {
     this.#connected ??= this.#load();
-    return subscribeLater(this.#connected, request as SubscriptionRequest, this.#host.failed);
+    return subscribeLater(this.#connected, request as SubscriptionRequest, this.#context.failed);
   }
 
   /** What is read from now on is checked against another bootstrap. */
@@ -34,6 +34,6 @@ export class ServerConfigSources implements ConfigSources {
 
   async #load(): Promise<ConnectedSources> {
     const { ConnectedSources: Connected } = await import('./connected-sources.js');
-    return new Connected(this.#host);
+    return new Connected(this.#context);
   }
 }

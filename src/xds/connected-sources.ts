@@ -9,20 +9,20 @@ import { CachedReader } from './reading/cached-reader.js';
 import { ReadingThread } from './reading/reading-thread.js';
 import { readingSettings } from './reading/settings.js';
 import type { ReadingSettings } from './reading/task.js';
-import type { SourcesHost } from './sources-host.js';
+import type { SourcesContext } from './sources-context.js';
 import { subscribeLater } from './subscribe-later.js';
 import type { ConfigSources, Subscription, SubscriptionRequest } from './subscription.js';
 
 export class ConnectedSources implements ConfigSources {
-  readonly #host: SourcesHost;
+  readonly #context: SourcesContext;
   readonly #subscriptions = new Set<Subscription>();
   /** By what is read, and how it is watched. */
   readonly #files = new Map<string, FileSource>();
   #thread: ReadingThread | undefined;
   #grpc: Promise<GrpcSources> | undefined;
 
-  constructor(host: SourcesHost) {
-    this.#host = host;
+  constructor(context: SourcesContext) {
+    this.#context = context;
   }
 
   subscribe<M>(request: SubscriptionRequest<M>): Subscription {
@@ -53,7 +53,7 @@ export class ConnectedSources implements ConfigSources {
     const file = fileOfSource(request.source);
     if (file !== undefined) return this.#subscribeToFile(file, request);
     this.#grpc ??= this.#loadGrpc();
-    return subscribeLater(this.#grpc, request, this.#host.failed);
+    return subscribeLater(this.#grpc, request, this.#context.failed);
   }
 
   #subscribeToFile(file: PathConfigSource, request: SubscriptionRequest): Subscription {
@@ -64,7 +64,7 @@ export class ConnectedSources implements ConfigSources {
     let source = this.#files.get(key);
     if (source === undefined) {
       const reader = new CachedReader(this.#reading);
-      const { store, failed } = this.#host;
+      const { store, failed } = this.#context;
       source = new FileSource({ path, watchedDirectory, type, reader, store, failed });
       this.#files.set(key, source);
     }
@@ -91,7 +91,7 @@ export class ConnectedSources implements ConfigSources {
 
   async #loadGrpc(): Promise<GrpcSources> {
     const { GrpcSources: Sources } = await import('./grpc/grpc-sources.js');
-    const { store, hosts, bootstrap, node, failed } = this.#host;
+    const { store, hosts, bootstrap, node, failed } = this.#context;
     return new Sources({
       store,
       hosts,
@@ -104,11 +104,11 @@ export class ConnectedSources implements ConfigSources {
 
   /** Shared by all subscriptions; it runs only while something is read. */
   get #reading(): ReadingThread {
-    this.#thread ??= new ReadingThread({ settings: this.#settings, counted: this.#host.counted });
+    this.#thread ??= new ReadingThread({ settings: this.#settings, counted: this.#context.counted });
     return this.#thread;
   }
 
   get #settings(): ReadingSettings {
-    return readingSettings(this.#host.bootstrap, this.#host.dynamic);
+    return readingSettings(this.#context.bootstrap, this.#context.dynamic);
   }
 }

@@ -15,12 +15,12 @@ import type { ConfigSources } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import { ClusterChanges, type PublishedClusters } from './cluster-changes.js';
 import { EndpointSubscriptions } from './version/endpoint-subscription.js';
-import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterHost } from './version/primary-cluster.js';
+import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterContext } from './version/primary-cluster.js';
 import { ResourcePool } from './version/resource-pool.js';
 
 const upstream = getLogger('upstream');
 
-export interface ClusterSetHost extends Omit<PrimaryClusterHost, 'subscriptions' | 'changed' | 'initialized'> {
+export interface ClusterSetContext extends Omit<PrimaryClusterContext, 'subscriptions' | 'changed' | 'initialized'> {
   readonly store: StatsStore;
   /** Where endpoint assignments come from; called for the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
@@ -53,7 +53,7 @@ const UPDATES_PER_STEP = 512;
 
 export class ClusterSet {
   /** What each cluster gets. */
-  readonly #clusterHost: PrimaryClusterHost;
+  readonly #clusterHost: PrimaryClusterContext;
   readonly #stats: Scope;
   readonly #inflated: Scope;
   readonly #events: ClusterSetEvents;
@@ -73,16 +73,16 @@ export class ClusterSet {
   /** After the start: there are versions that get ready, or none are left. */
   onWarming: (isWarming: boolean) => void = () => {};
 
-  constructor(host: ClusterSetHost, events: ClusterSetEvents) {
-    this.#stats = host.managerStats;
-    this.#inflated = host.inflated;
+  constructor(context: ClusterSetContext, events: ClusterSetEvents) {
+    this.#stats = context.managerStats;
+    this.#inflated = context.inflated;
     this.#events = events;
     this.#changes = new ClusterChanges(this.#active, (changes) => events.publish(changes));
-    const { store, words } = host;
+    const { store, words } = context;
     this.#resources = new ResourcePool({ store, words, retire: (what) => this.#changes.retire(what) });
     this.#clusterHost = {
-      ...host,
-      subscriptions: new EndpointSubscriptions(host.timers, host.sources),
+      ...context,
+      subscriptions: new EndpointSubscriptions(context.timers, context.sources),
       changed: (cluster) => this.#noteChange(cluster),
       initialized: (cluster) => this.#initialized(cluster),
     };

@@ -57,7 +57,7 @@ export interface DrainableListener {
   readonly isStopped: boolean;
 }
 
-export interface DrainHost {
+export interface DrainContext {
   readonly timers: Timers;
   /** Monotonic. */
   now(): number;
@@ -70,11 +70,11 @@ export interface DrainHost {
 }
 
 export class DrainManager {
-  readonly #host: DrainHost;
+  readonly #context: DrainContext;
   readonly #drains: RunningDrain[] = [];
 
-  constructor(host: DrainHost) {
-    this.#host = host;
+  constructor(context: DrainContext) {
+    this.#context = context;
   }
 
   /** Starts a drain, or returns an earlier one with the same options that covers at least the same listeners. */
@@ -82,19 +82,19 @@ export class DrainManager {
     const joined = this.#drains.find((drain) => covers(drain.options, options));
     if (joined !== undefined) return joined;
     const { reach, reason, stopsAccepting, strategy, timeMs } = options;
-    const drain = new RunningDrain(options, this.#host.now(), (ended) => this.#end(ended));
+    const drain = new RunningDrain(options, this.#context.now(), (ended) => this.#end(ended));
     this.#drains.push(drain);
     const whose = reach === 'inbound' ? 'listeners for inbound traffic' : 'all listeners';
     logger.info(`draining ${whose} for ${timeMs / 1000} s, ${strategy} (${reason})`);
     const windows = new Map<number, DrainWindow>();
-    for (const listener of this.#host.listeners()) {
+    for (const listener of this.#context.listeners()) {
       const window = this.windowOf(listener.config);
       if (window !== undefined) windows.set(listener.id, window);
     }
-    this.#host.broadcast({ kind: 'drain', windows });
-    if (stopsAccepting === 'now') drain.stopped = this.#host.stopListeners(reach, { acceptRest: false });
-    this.#host.timers.reschedule(drain.timer, timeMs);
-    this.#host.changed();
+    this.#context.broadcast({ kind: 'drain', windows });
+    if (stopsAccepting === 'now') drain.stopped = this.#context.stopListeners(reach, { acceptRest: false });
+    this.#context.timers.reschedule(drain.timer, timeMs);
+    this.#context.changed();
     return drain;
   }
 
@@ -115,22 +115,22 @@ export class DrainManager {
   /** Whether connections of a listener are being asked to close: until the time is over, or for good if it still accepts. */
   isDraining({ config, isStopped }: DrainableListener): boolean {
     const window = this.windowOf(config);
-    return window !== undefined && !(isStopped && this.#host.now() >= window.startMs + window.timeMs);
+    return window !== undefined && !(isStopped && this.#context.now() >= window.startMs + window.timeMs);
   }
 
   /** Drains a listener version, or a filter chain, that an update has replaced. `over` is called at the end of the time. */
   leave(id: number, { strategy, timeMs }: DrainDefaults, over: () => void): LeavingDrain {
-    const window: DrainWindow = { startMs: this.#host.now(), timeMs, strategy };
+    const window: DrainWindow = { startMs: this.#context.now(), timeMs, strategy };
     const timer = new Timer<undefined>(undefined, over);
-    this.#host.broadcast({ kind: 'drain', windows: new Map([[id, window]]) });
-    this.#host.timers.reschedule(timer, timeMs);
-    return { window, cancel: () => this.#host.timers.cancel(timer) };
+    this.#context.broadcast({ kind: 'drain', windows: new Map([[id, window]]) });
+    this.#context.timers.reschedule(timer, timeMs);
+    return { window, cancel: () => this.#context.timers.cancel(timer) };
   }
 
   /** Cancels the timers of all drains but those of leave(), and resolves their `done`. */
   close(): void {
     for (const drain of this.#drains) {
-      this.#host.timers.cancel(drain.timer);
+      this.#context.timers.cancel(drain.timer);
       drain.resolve();
     }
   }
@@ -139,14 +139,14 @@ export class DrainManager {
     const { reach, reason, stopsAccepting } = drain.options;
     logger.info(`the time to drain is over (${reason})`);
     if (stopsAccepting === 'at-end') {
-      drain.stopped = this.#host.stopListeners(reach, { acceptRest: true, endsSoon: reason === 'sigterm' });
+      drain.stopped = this.#context.stopListeners(reach, { acceptRest: true, endsSoon: reason === 'sigterm' });
     }
     // Behind the stop: no new connection can come in between.
     void drain.stopped.then(() => {
       const ids: number[] = [];
-      for (const { config, id } of this.#host.listeners()) if (reaches(reach, config)) ids.push(id);
-      this.#host.broadcast({ kind: 'drain-ended', ids });
-      this.#host.changed();
+      for (const { config, id } of this.#context.listeners()) if (reaches(reach, config)) ids.push(id);
+      this.#context.broadcast({ kind: 'drain-ended', ids });
+      this.#context.changed();
       drain.resolve();
     });
   }

@@ -8,7 +8,7 @@ import { createPart } from '../../extensions/primary-part.js';
 import { statScopeKey } from '../../stats/scope-prefix.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { HeldScopes } from '../workers/worker-scopes.js';
-import type { FilterConfigsHost } from './filter-configs-host.js';
+import type { FilterConfigsContext } from './filter-configs-context.js';
 
 /** What a filter has of a configuration on the primary, made before workers build it. One of the two is called, once. */
 export interface PreparedConfig {
@@ -20,14 +20,14 @@ export interface PreparedConfig {
 
 export class ChainUse {
   readonly #user: DiscoveredFilterUser;
-  readonly #host: FilterConfigsHost;
+  readonly #context: FilterConfigsContext;
   /** By statScopeKey(). They stay until the chain is gone: streams count in those of the configuration that they began with. */
   readonly #scopes = new Map<string, HeldScopes>();
   #part: PrimaryPart | undefined;
 
-  constructor(user: DiscoveredFilterUser, host: FilterConfigsHost) {
+  constructor(user: DiscoveredFilterUser, context: FilterConfigsContext) {
     this.#user = user;
-    this.#host = host;
+    this.#context = context;
   }
 
   /** The extension that `config` configures here. Throws a BatonError when it cannot be used in this place. */
@@ -43,7 +43,7 @@ export class ChainUse {
     for (const { prefix, layout } of scopes) {
       const key = statScopeKey(prefix, layout);
       if (this.#scopes.has(key)) continue;
-      this.#scopes.set(key, this.#host.scopes.hold([{ prefix, layout }]));
+      this.#scopes.set(key, this.#context.scopes.hold([{ prefix, layout }]));
     }
     const part = createPart(extension, config, context);
     return {
@@ -79,7 +79,7 @@ export class ChainUse {
     this.#part?.close();
     const held = [...this.#scopes.values()];
     const removedStatScopes = held.flatMap((scopes) => scopes.retire());
-    if (removedStatScopes.length > 0) this.#host.publish({ removedStatScopes });
+    if (removedStatScopes.length > 0) this.#context.publish({ removedStatScopes });
     for (const scopes of held) scopes.free();
   }
 }

@@ -11,7 +11,7 @@ import { accepted, DOES_NOT_EXIST, type DynamicState, REQUESTED, refused, reject
 import type { Resource, Update } from '../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../xds/subscription.js';
 import type { ChainUse, PreparedConfig } from './chain-use.js';
-import type { FilterConfigsHost } from './filter-configs-host.js';
+import type { FilterConfigsContext } from './filter-configs-context.js';
 
 const logger = getLogger('config');
 
@@ -28,7 +28,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
   readonly id: number;
   readonly name: string;
   readonly #key: string;
-  readonly #host: FilterConfigsHost;
+  readonly #context: FilterConfigsContext;
   readonly #scope: ScopeRef;
   readonly #subscription: Subscription;
   /** What to call when the configuration is there, or will not come for now. */
@@ -38,15 +38,21 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
   #isSettled = false;
 
   /** Subscribes. */
-  constructor(host: FilterConfigsHost, { id, key, source, name }: ProviderOptions) {
+  constructor(context: FilterConfigsContext, { id, key, source, name }: ProviderOptions) {
     this.id = id;
     this.name = name;
     this.#key = key;
-    this.#host = host;
+    this.#context = context;
     const statPrefix = `extension_config_discovery.http_filter.${name}.`;
-    this.#scope = host.store.addScope(statPrefix, ExtensionConfigStats);
+    this.#scope = context.store.addScope(statPrefix, ExtensionConfigStats);
     const names = new Set([name]);
-    this.#subscription = host.sources.subscribe({ source, type: 'extension-config', names, statPrefix, watcher: this });
+    this.#subscription = context.sources.subscribe({
+      source,
+      type: 'extension-config',
+      names,
+      statPrefix,
+      watcher: this,
+    });
   }
 
   get isUsed(): boolean {
@@ -78,7 +84,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
         logger.warning(`the discovered configuration of the filter '${this.name}' is not for this chain: ${prepared}`);
       }
     }
-    this.#host.publish({ statScopes: use.scopes });
+    this.#context.publish({ statScopes: use.scopes });
     if (this.#isSettled) ready();
   }
 
@@ -100,7 +106,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
 
   close(): void {
     this.#subscription.close();
-    this.#host.store.removeScope(this.#scope);
+    this.#context.store.removeScope(this.#scope);
   }
 
   #use({ resources, refused: unusable, removed, isComplete, version }: Update<TypedExtensionConfig>): Rejection[] {
@@ -167,11 +173,11 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
 
   #publish(uses: readonly ChainUse[]): void {
     const scopes = Object.assign({}, ...uses.map((use) => use.scopes));
-    this.#host.publish({ statScopes: scopes, filterConfigs: [this.snapshot] });
+    this.#context.publish({ statScopes: scopes, filterConfigs: [this.snapshot] });
   }
 
   #count(at: number): void {
-    this.#host.store.scope(this.#scope).increment(at);
+    this.#context.store.scope(this.#scope).increment(at);
   }
 
   #settle(): void {

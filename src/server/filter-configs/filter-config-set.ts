@@ -5,15 +5,15 @@ import type { DiscoveredFilterUser, PrimaryFilterConfigs, PrimaryPart } from '..
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { ChainUse } from './chain-use.js';
 import { FilterConfigProvider } from './filter-config-provider.js';
-import type { FilterConfigsHost } from './filter-configs-host.js';
+import type { FilterConfigsContext } from './filter-configs-context.js';
 
 export class FilterConfigSet implements PrimaryFilterConfigs {
-  readonly #host: FilterConfigsHost;
+  readonly #context: FilterConfigsContext;
   readonly #providers = new Map<string, FilterConfigProvider>();
   #lastId = 0;
 
-  constructor(host: FilterConfigsHost) {
-    this.#host = host;
+  constructor(context: FilterConfigsContext) {
+    this.#context = context;
   }
 
   /** Some filter names one. */
@@ -35,7 +35,7 @@ export class FilterConfigSet implements PrimaryFilterConfigs {
     const { filter, context } = user;
     const { apply_default_config_without_warming: isEarly, default_config: byDefault } = filter.config_discovery!;
     const key = keyOfDiscovered(filter);
-    const use = new ChainUse(user, this.#host);
+    const use = new ChainUse(user, this.#context);
     let provider: FilterConfigProvider;
     try {
       if (byDefault !== undefined) use.prepare(use.extensionOf(byDefault), byDefault).use();
@@ -54,16 +54,21 @@ export class FilterConfigSet implements PrimaryFilterConfigs {
         if (provider.isUsed || this.#providers.get(key) !== provider) return;
         this.#providers.delete(key);
         provider.close();
-        this.#host.publish({ removedFilterConfigs: [provider.id] });
+        this.#context.publish({ removedFilterConfigs: [provider.id] });
       },
     };
   }
 
   #add(key: string, { filter }: DiscoveredFilterUser): FilterConfigProvider {
     const source = filter.config_discovery!.config_source!;
-    const provider = new FilterConfigProvider(this.#host, { id: ++this.#lastId, key, source, name: filter.name ?? '' });
+    const provider = new FilterConfigProvider(this.#context, {
+      id: ++this.#lastId,
+      key,
+      source,
+      name: filter.name ?? '',
+    });
     this.#providers.set(key, provider);
-    this.#host.publish({ filterConfigs: [provider.snapshot] });
+    this.#context.publish({ filterConfigs: [provider.snapshot] });
     return provider;
   }
 }

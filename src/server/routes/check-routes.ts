@@ -6,7 +6,7 @@ import type { RouteFilters } from '../../extensions/factories.js';
 import { findRouteMistakes } from '../../http/routing/tables/route-mistakes.js';
 import type { RouteFilter } from '../../http/routing/tables/route-table.js';
 
-/** As RoutesHost.clusterProblem. */
+/** As RoutesContext.clusterProblem. */
 export type ClusterProblem = (name: string) => string | undefined;
 
 /**

@@ -11,7 +11,7 @@ import { routeProblems } from './check-routes.js';
 import type { ProviderUser } from './providers/provider-users.js';
 import type { RouteProvider } from './providers/route-provider.js';
 import { RouteProviders } from './providers/route-providers.js';
-import type { RoutesHost } from './routes-host.js';
+import type { RoutesContext } from './routes-context.js';
 import { ScopedRoutesProvider } from './scopes/scoped-routes.js';
 
 /** Routes that stand in the configuration of a connection manager. */
@@ -21,16 +21,16 @@ export interface InlineRoutes {
 }
 
 export class PrimaryRouteSet implements PrimaryRoutes {
-  readonly #host: RoutesHost;
+  readonly #context: RoutesContext;
   readonly #inline = new Set<InlineRoutes>();
   readonly #providers: RouteProviders;
   readonly #scoped = new Map<string, ScopedRoutesProvider>();
   #lastId = 0;
   #managers = 0;
 
-  constructor(host: RoutesHost) {
-    this.#host = host;
-    this.#providers = new RouteProviders(host, () => ++this.#lastId);
+  constructor(context: RoutesContext) {
+    this.#context = context;
+    this.#providers = new RouteProviders(context, () => ++this.#lastId);
   }
 
   /** Whether there is a connection manager. */
@@ -99,7 +99,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
   }
 
   #check(config: RouteConfiguration, filters: RouteFilters): void {
-    const problems = routeProblems(config, [filters], (name) => this.#host.clusterProblem(name), true);
+    const problems = routeProblems(config, [filters], (name) => this.#context.clusterProblem(name), true);
     if (problems !== '') throw new BatonError('CONFIG_INVALID', problems);
   }
 
@@ -144,7 +144,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
 
   #newScoped(config: ScopedRoutes, key: string, statPrefix: string): ScopedRoutesProvider {
     const nextId = () => ++this.#lastId;
-    return new ScopedRoutesProvider(this.#host, this.#providers, { key, config, statPrefix, nextId });
+    return new ScopedRoutesProvider(this.#context, this.#providers, { key, config, statPrefix, nextId });
   }
 }
 

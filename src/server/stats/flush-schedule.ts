@@ -10,7 +10,7 @@ import type { Primary } from '../primary.js';
 import { StatsFlush } from './stats-flush.js';
 import { StatsSinks } from './stats-sinks.js';
 
-export interface FlushHost {
+export interface FlushContext {
   /** Brings gauges up to date. */
   update(): Promise<void>;
   /** Whether workers have brought all their histograms. */
@@ -27,7 +27,7 @@ const LAST_FLUSH_MS = 3000;
 
 export class FlushSchedule {
   readonly #primary: Primary;
-  readonly #host: FlushHost;
+  readonly #context: FlushContext;
   readonly #config: Pick<Bootstrap, 'stats_flush_interval' | 'stats_flush_on_admin' | 'stats_sinks'>;
   readonly #flush = new StatsFlush(() => this.#flushOnce());
   #sinks = new StatsSinks([], 0);
@@ -36,11 +36,11 @@ export class FlushSchedule {
   constructor(
     primary: Primary,
     config: Pick<Bootstrap, 'stats_flush_interval' | 'stats_flush_on_admin' | 'stats_sinks'>,
-    host: FlushHost,
+    context: FlushContext,
   ) {
     this.#primary = primary;
     this.#config = config;
-    this.#host = host;
+    this.#context = context;
   }
 
   /** stats_flush_on_admin: stats are flushed when the admin interface is asked for them, and at no other time. */
@@ -93,17 +93,17 @@ export class FlushSchedule {
   /** In steps, between which the primary answers others. */
   async #flushOnce(): Promise<void> {
     const { store } = this.#primary;
-    await this.#host.update();
-    if (this.#host.mergesHistograms()) await inTurns(store.flushInSteps());
+    await this.#context.update();
+    if (this.#context.mergesHistograms()) await inTurns(store.flushInSteps());
     if (this.#feedsSinks) await this.#sinks.flush(store);
-    this.#host.flushed();
-    this.#host.tidy();
+    this.#context.flushed();
+    this.#context.tidy();
   }
 
   #intervalOver(): void {
     if (this.isOnAdmin) {
       this.#primary.store.reserve();
-      this.#host.tidy();
+      this.#context.tidy();
     } else if (this.#flush.isRunning) {
       this.#primary.processStats.countDroppedFlush();
     } else {

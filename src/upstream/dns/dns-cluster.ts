@@ -1,7 +1,7 @@
 // Finds the hosts of STRICT_DNS and LOGICAL_DNS clusters and keeps them up to date: each endpoint's name is resolved again
 // and again, and whoever made this is told when the list of hosts has changed.
 //
-// No I/O of its own: names are resolved, time passes and things are counted through DnsClusterHost.
+// No I/O of its own: names are resolved, time passes and things are counted through DnsClusterContext.
 
 import type { Random } from '../../common/random.js';
 import { ipAddress } from '../../io/addresses/address.js';
@@ -21,7 +21,7 @@ export type DnsUpdateStat =
   | 'update_empty'
   | 'update_no_rebuild';
 
-export interface DnsClusterHost {
+export interface DnsClusterContext {
   readonly timers: Timers;
   readonly random: Random;
   /** Must not reject. */
@@ -34,15 +34,15 @@ export interface DnsClusterHost {
 }
 
 export class DnsCluster {
-  readonly #host: DnsClusterHost;
+  readonly #context: DnsClusterContext;
   readonly #dns: DnsSettings;
   readonly #targets: Target[];
   #isInitialized = false;
   #isStopped = false;
 
-  constructor({ dns, endpoints, type }: Pick<DiscoverySpec, 'dns' | 'endpoints' | 'type'>, host: DnsClusterHost) {
+  constructor({ dns, endpoints, type }: Pick<DiscoverySpec, 'dns' | 'endpoints' | 'type'>, context: DnsClusterContext) {
     const isLogical = type === 'LOGICAL_DNS';
-    this.#host = host;
+    this.#context = context;
     this.#dns = dns;
     this.#targets = endpoints.map(
       (endpoint) => new Target(endpoint, isLogical, (target) => void this.#resolve(target)),
@@ -70,19 +70,19 @@ export class DnsCluster {
   /** The cluster is gone: answers that still come are dropped. */
   stop(): void {
     this.#isStopped = true;
-    for (const target of this.#targets) this.#host.timers.cancel(target.timer);
+    for (const target of this.#targets) this.#context.timers.cancel(target.timer);
   }
 
   async #resolve(target: Target): Promise<void> {
-    this.#host.count('update_attempt');
-    const result = await this.#host.resolve(target.endpoint.host, this.#dns.family);
+    this.#context.count('update_attempt');
+    const result = await this.#context.resolve(target.endpoint.host, this.#dns.family);
     if (this.#isStopped) return;
     if (logger.isDebug) {
       const answer = result.status === 'found' ? result.addresses.join(', ') : result.status;
       logger.debug(`${target.endpoint.host}: ${answer}`);
     }
     const nextMs = this.#take(target, result);
-    if (nextMs !== Number.POSITIVE_INFINITY) this.#host.timers.reschedule(target.timer, nextMs);
+    if (nextMs !== Number.POSITIVE_INFINITY) this.#context.timers.reschedule(target.timer, nextMs);
     this.#initialized();
   }
 
@@ -91,15 +91,15 @@ export class DnsCluster {
     const { respectTtl, refreshMs } = this.#dns;
     // A logical host keeps its address when its name has none any more: existing connections prove that it was right.
     if (result.status !== 'found' && (result.status !== 'not_found' || target.isLogical)) {
-      this.#host.count('update_failure');
+      this.#context.count('update_failure');
       return this.#failureDelay(target);
     }
     target.failures = 0;
-    this.#host.count('update_success');
+    this.#context.count('update_success');
     const addresses = result.status === 'found' ? result.addresses : [];
-    if (addresses.length === 0) this.#host.count('update_empty');
-    if (target.take(addresses)) this.#host.onHosts(this.#hosts());
-    else this.#host.count('update_no_rebuild');
+    if (addresses.length === 0) this.#context.count('update_empty');
+    if (target.take(addresses)) this.#context.onHosts(this.#hosts());
+    else this.#context.count('update_no_rebuild');
     const ttlMs = result.status === 'found' ? result.ttlMs : 0;
     if (ttlMs === Number.POSITIVE_INFINITY) return ttlMs;
     return respectTtl && ttlMs > 0 ? ttlMs : refreshMs;
@@ -115,13 +115,13 @@ export class DnsCluster {
     if (failureRefresh === undefined) return refreshMs;
     const { baseMs, maxMs } = failureRefresh;
     const intervalMs = Math.min(baseMs * 2 ** Math.min(target.failures++, 50), maxMs);
-    return intervalMs * (0.5 + 0.5 * this.#host.random.fraction());
+    return intervalMs * (0.5 + 0.5 * this.#context.random.fraction());
   }
 
   #initialized(): void {
     if (this.#isInitialized) return;
     this.#isInitialized = true;
-    this.#host.onInitialized();
+    this.#context.onInitialized();
   }
 }
 

@@ -2,23 +2,23 @@
 
 import { BatonError } from '../../common/errors/errors.js';
 import type { Subscription, SubscriptionRequest } from '../subscription.js';
-import type { GrpcSourcesHost } from './host.js';
+import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { Mux } from './mux.js';
 
 export class GrpcSources {
-  readonly #host: GrpcSourcesHost;
+  readonly #context: GrpcSourcesContext;
   readonly #muxes = new Set<Mux>();
   #aggregated: Mux | undefined;
 
-  constructor(host: GrpcSourcesHost) {
-    this.#host = host;
+  constructor(context: GrpcSourcesContext) {
+    this.#context = context;
   }
 
   /** For a source with api_config_source (GRPC, DELTA_GRPC) or ads. The watcher is never called before this returns. */
   subscribe(request: SubscriptionRequest): Subscription {
     const { api_config_source: api } = request.source;
     if (api === undefined) return this.#ads().subscribe(request);
-    const mux = new Mux(request.type, api, request.statPrefix, this.#host);
+    const mux = new Mux(request.type, api, request.statPrefix, this.#context);
     this.#muxes.add(mux);
     const close = () => {
       mux.close();
@@ -41,11 +41,11 @@ export class GrpcSources {
 
   #ads(): Mux {
     if (this.#aggregated !== undefined) return this.#aggregated;
-    const { adsConfig } = this.#host;
+    const { adsConfig } = this.#context;
     if (adsConfig === undefined) {
       throw new BatonError('INTERNAL', 'a source of configuration asks for ads, and there is no ads_config');
     }
-    this.#aggregated = new Mux('all', adsConfig, '', this.#host);
+    this.#aggregated = new Mux('all', adsConfig, '', this.#context);
     this.#muxes.add(this.#aggregated);
     return this.#aggregated;
   }

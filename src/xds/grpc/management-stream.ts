@@ -12,7 +12,7 @@ import { getLogger } from '../../log/logger.js';
 import { ControlPlaneStats } from '../../stats/layouts/xds.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 import { BackOff } from './back-off.js';
-import type { GrpcSourcesHost } from './host.js';
+import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { TokenBucket } from './token-bucket.js';
 
 export interface StreamEvents {
@@ -43,7 +43,7 @@ const logger = getLogger('config');
 export class ManagementStream {
   readonly #method: string;
   readonly #source: ApiConfigSource;
-  readonly #host: GrpcSourcesHost;
+  readonly #context: GrpcSourcesContext;
   readonly #events: StreamEvents;
   readonly #scope: ScopeRef;
   readonly #stats: Scope;
@@ -63,15 +63,15 @@ export class ManagementStream {
     method: string,
     source: ApiConfigSource,
     statPrefix: string,
-    host: GrpcSourcesHost,
+    context: GrpcSourcesContext,
     events: StreamEvents,
   ) {
     this.#method = method;
     this.#source = source;
-    this.#host = host;
+    this.#context = context;
     this.#events = events;
-    this.#scope = host.store.addScope(`${statPrefix}control_plane.`, ControlPlaneStats);
-    this.#stats = host.store.scope(this.#scope);
+    this.#scope = context.store.addScope(`${statPrefix}control_plane.`, ControlPlaneStats);
+    this.#stats = context.store.scope(this.#scope);
     this.#backOff = backOffOf(source);
     const { rate_limit_settings: limits } = source;
     if (limits !== undefined) {
@@ -83,7 +83,7 @@ export class ManagementStream {
   /** Opens the stream. */
   open(): void {
     if (this.#isClosed) return;
-    const channel = new GrpcChannel(this.#source.grpc_services![0]!, this.#host.hosts);
+    const channel = new GrpcChannel(this.#source.grpc_services![0]!, this.#context.hosts);
     this.#channel = channel;
     const call: Call = channel.stream(this.#method);
     this.#call = call;
@@ -113,7 +113,7 @@ export class ManagementStream {
   identify(identifier: string): void {
     if (identifier === this.#identifier || endsLine(identifier)) return;
     this.#identifier = identifier;
-    this.#host.store.setText(this.#scope, ControlPlaneStats.at.identifier, identifier);
+    this.#context.store.setText(this.#scope, ControlPlaneStats.at.identifier, identifier);
   }
 
   close(): void {
@@ -121,7 +121,7 @@ export class ManagementStream {
     this.#end();
     clearTimeout(this.#retryTimer);
     this.#channel?.close();
-    this.#host.store.removeScope(this.#scope);
+    this.#context.store.removeScope(this.#scope);
   }
 
   #connected(call: Call): void {

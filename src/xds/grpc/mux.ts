@@ -8,7 +8,7 @@ import type { ApiConfigSource } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import type { ResourceType } from '../resource.js';
 import type { Subscription, SubscriptionRequest } from '../subscription.js';
-import type { GrpcSourcesHost } from './host.js';
+import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { ManagementStream, type StreamEvents } from './management-stream.js';
 import { Delta } from './protocols/delta.js';
 import {
@@ -34,7 +34,7 @@ export class Mux implements StreamEvents {
   readonly #type: ResourceType | 'all';
   readonly #isDelta: boolean;
   readonly #saysNodeOnce: boolean;
-  readonly #host: GrpcSourcesHost;
+  readonly #context: GrpcSourcesContext;
   readonly #stream: ManagementStream;
   /** By type URL, in the order of the first subscription. */
   readonly #channels = new Map<string, TypeChannel>();
@@ -53,12 +53,12 @@ export class Mux implements StreamEvents {
   #isClosed = false;
 
   /** `statPrefix` of `control_plane.`, with its final dot or empty. */
-  constructor(type: ResourceType | 'all', source: ApiConfigSource, statPrefix: string, host: GrpcSourcesHost) {
+  constructor(type: ResourceType | 'all', source: ApiConfigSource, statPrefix: string, context: GrpcSourcesContext) {
     this.#type = type;
     this.#isDelta = source.api_type === 'DELTA_GRPC';
     this.#saysNodeOnce = source.set_node_on_first_message_only ?? false;
-    this.#host = host;
-    this.#stream = new ManagementStream(methodOf(type, this.#isDelta), source, statPrefix, host, this);
+    this.#context = context;
+    this.#stream = new ManagementStream(methodOf(type, this.#isDelta), source, statPrefix, context, this);
   }
 
   subscribe(request: SubscriptionRequest): Subscription {
@@ -126,9 +126,9 @@ export class Mux implements StreamEvents {
   async #start(): Promise<void> {
     this.#isStarted = true;
     try {
-      this.#node = withClientFeatures(await this.#host.node(), CLIENT_FEATURES);
+      this.#node = withClientFeatures(await this.#context.node(), CLIENT_FEATURES);
     } catch (error) {
-      if (!this.#isClosed) this.#host.failed('the node of requests cannot be encoded', error);
+      if (!this.#isClosed) this.#context.failed('the node of requests cannot be encoded', error);
       return;
     }
     if (!this.#isClosed) this.#stream.open();
@@ -186,7 +186,7 @@ export class Mux implements StreamEvents {
     let channel = this.#channels.get(url);
     if (channel === undefined) {
       const protocol = this.#isDelta ? new Delta(url) : new StateOfTheWorld(url);
-      channel = new TypeChannel(type, protocol, this.#host, (mostMs) => this.#allHandled(mostMs));
+      channel = new TypeChannel(type, protocol, this.#context, (mostMs) => this.#allHandled(mostMs));
       this.#channels.set(url, channel);
     }
     return channel;

@@ -7,7 +7,7 @@ import { namesGone, type Resource, type ResourceType } from '../resource.js';
 import type { ReadResources, ResourceReader } from '../resource-reader.js';
 import { ResourceTtls } from '../resource-ttls.js';
 import { type Rejection, type ResourceNames, type SubscriptionRequest, wantsAll } from '../subscription.js';
-import type { GrpcSourcesHost } from './host.js';
+import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { KnownResources } from './known-resources.js';
 import { hasBody, type Response } from './protocols/discovery-messages.js';
 import type { News, Protocol } from './protocols/protocol.js';
@@ -18,7 +18,7 @@ import { Watches } from './watches.js';
 export class TypeChannel {
   readonly #type: ResourceType;
   readonly #protocol: Protocol;
-  readonly #host: GrpcSourcesHost;
+  readonly #context: GrpcSourcesContext;
   readonly #handled: (mostMs: number) => Promise<void>;
   readonly #reader: ResourceReader;
   readonly #watches = new Watches();
@@ -34,14 +34,14 @@ export class TypeChannel {
   constructor(
     type: ResourceType,
     protocol: Protocol,
-    host: GrpcSourcesHost,
+    context: GrpcSourcesContext,
     handled: (mostMs: number) => Promise<void>,
   ) {
     this.#type = type;
     this.#protocol = protocol;
-    this.#host = host;
+    this.#context = context;
     this.#handled = handled;
-    this.#reader = host.createReader();
+    this.#reader = context.createReader();
     this.#known = new KnownResources(type);
     this.#ttls = new ResourceTtls(
       (names) => this.#expire(names),
@@ -50,7 +50,7 @@ export class TypeChannel {
   }
 
   add(request: SubscriptionRequest): Watch {
-    const watch = new Watch(request, this.#host, this.#handled);
+    const watch = new Watch(request, this.#context, this.#handled);
     this.#watches.add(watch);
     return watch;
   }
@@ -137,7 +137,7 @@ export class TypeChannel {
     try {
       return await this.#reader.read(this.#type, version, encoded);
     } catch (error) {
-      if (!this.#isClosed) this.#host.failed(`resources of type ${typeUrlOf(this.#type)} cannot be read`, error);
+      if (!this.#isClosed) this.#context.failed(`resources of type ${typeUrlOf(this.#type)} cannot be read`, error);
       return `internal error: ${messageOf(error)}`;
     }
   }

@@ -8,7 +8,7 @@ import { getLogger } from '../../log/logger.js';
 import type { RefusedResource, Update } from '../resource.js';
 import type { Rejection, ResourceNames, SubscriptionRequest } from '../subscription.js';
 import { SubscriptionStats } from '../subscription-stats.js';
-import type { GrpcSourcesHost } from './host.js';
+import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { typeUrlOf } from './services.js';
 
 /** Of what configures no initial_fetch_timeout. */
@@ -22,7 +22,7 @@ export class Watch {
   /** Names that were asked for since it was last told what is known of them. */
   fresh: ResourceNames;
   readonly #request: SubscriptionRequest;
-  readonly #host: GrpcSourcesHost;
+  readonly #context: GrpcSourcesContext;
   readonly #stats: SubscriptionStats;
   #timer: PatientTimeout | undefined;
   /** It has got an update, or knows that none has come. */
@@ -30,12 +30,12 @@ export class Watch {
   #isClosed = false;
 
   /** `handled` resolves when everything that has come is handled, or after so long. */
-  constructor(request: SubscriptionRequest, host: GrpcSourcesHost, handled: (mostMs: number) => Promise<void>) {
+  constructor(request: SubscriptionRequest, context: GrpcSourcesContext, handled: (mostMs: number) => Promise<void>) {
     this.names = request.names;
     this.fresh = request.names;
     this.#request = request;
-    this.#host = host;
-    this.#stats = new SubscriptionStats(host.store, request.statPrefix, request.type);
+    this.#context = context;
+    this.#stats = new SubscriptionStats(context.store, request.statPrefix, request.type);
     this.#stats.attempt();
     const { initial_fetch_timeout: timeout } = request.source;
     const timeoutMs = Math.min(LONGEST_TIMER_MS, durationMs(timeout, DEFAULT_FETCH_MS));
@@ -104,7 +104,7 @@ export class Watch {
     try {
       return this.#request.watcher.update(update);
     } catch (error) {
-      this.#host.failed(`an update of ${this.#typeUrl} failed`, error);
+      this.#context.failed(`an update of ${this.#typeUrl} failed`, error);
       const details = `internal error: ${messageOf(error)}`;
       return update.resources.length === 0
         ? [{ name: '', details }]
@@ -126,7 +126,7 @@ export class Watch {
     try {
       this.#request.watcher.fetchTimedOut();
     } catch (error) {
-      this.#host.failed(`what waited for ${this.#typeUrl} cannot go on`, error);
+      this.#context.failed(`what waited for ${this.#typeUrl} cannot go on`, error);
     }
   }
 }

@@ -15,7 +15,7 @@ import type { CheckerRequest, CheckThread } from './check-thread.js';
 /** Checks that begin in one turn: less than a millisecond's work or two. The thread has others to answer. */
 const CHECKS_PER_TURN = 32;
 
-export interface PrimaryCheckThreadHost {
+export interface PrimaryCheckThreadContext {
   readonly store: StatsStore;
   readonly timers: Timers;
   readonly random: Random;
@@ -30,21 +30,21 @@ export class PrimaryCheckThread implements CheckThread {
   readonly timers: Timers;
   readonly random: Random;
   readonly runtime: Runtime;
-  readonly #host: PrimaryCheckThreadHost;
+  readonly #context: PrimaryCheckThreadContext;
   #uncounted: UncountedStats | undefined;
   #due: (() => void)[] = [];
   #immediate: NodeJS.Immediate | undefined;
 
-  constructor(host: PrimaryCheckThreadHost) {
-    const { random, runtime, timers } = host;
-    this.#host = host;
+  constructor(context: PrimaryCheckThreadContext) {
+    const { random, runtime, timers } = context;
+    this.#context = context;
     this.timers = timers;
     this.random = random;
     this.runtime = runtime;
   }
 
   checker({ cluster, endpoint, onChecked, onVerified, spec }: CheckerRequest): Checker {
-    const { calls, runtime } = this.#host;
+    const { calls, runtime } = this.#context;
     const caller = calls();
     const { check, reusesConnection, timeoutMs } = spec;
     const target = checkTarget(caller, cluster, spec, endpoint, this.#stats());
@@ -78,14 +78,14 @@ export class PrimaryCheckThread implements CheckThread {
       try {
         begin();
       } catch (error) {
-        this.#host.failed('a health check failed', error);
+        this.#context.failed('a health check failed', error);
       }
     }
     if (this.#due.length > 0) this.#immediate ??= setImmediate(this.#turn);
   };
 
   #stats(): UncountedStats {
-    const { store } = this.#host;
+    const { store } = this.#context;
     this.#uncounted ??= {
       cluster: store.scope(store.addScope('health_check_connections.', ClusterStats, { hidden: true })),
       host: store.scope(store.addScope('health_check_connections.host.', HostStats, { hidden: true })),

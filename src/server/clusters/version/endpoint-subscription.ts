@@ -46,7 +46,7 @@ export interface EndpointUser {
   unassigned(): void;
 }
 
-export interface EndpointSubscriptionHost {
+export interface EndpointSubscriptionContext {
   readonly sources: ConfigSources;
   readonly timers: Timers;
   /** Of the cluster. */
@@ -57,7 +57,7 @@ export interface EndpointSubscriptionHost {
 }
 
 export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
-  readonly #host: EndpointSubscriptionHost;
+  readonly #context: EndpointSubscriptionContext;
   readonly #serviceName: string;
   readonly #subscription: Subscription;
   readonly #users = new Set<EndpointUser>();
@@ -67,14 +67,14 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
   #isAnswered = false;
   #staleTimer: Timer<EndpointSubscription> | undefined;
 
-  constructor(source: ConfigSource, serviceName: string, host: EndpointSubscriptionHost) {
-    this.#host = host;
+  constructor(source: ConfigSource, serviceName: string, context: EndpointSubscriptionContext) {
+    this.#context = context;
     this.#serviceName = serviceName;
-    this.#subscription = host.sources.subscribe<ClusterLoadAssignment>({
+    this.#subscription = context.sources.subscribe<ClusterLoadAssignment>({
       source,
       type: 'endpoints',
       names: new Set([serviceName]),
-      statPrefix: host.statPrefix,
+      statPrefix: context.statPrefix,
       watcher: this,
     });
   }
@@ -94,8 +94,8 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
   remove(user: EndpointUser): void {
     if (!this.#users.delete(user) || this.#users.size > 0) return;
     this.#subscription.close();
-    if (this.#staleTimer !== undefined) this.#host.timers.cancel(this.#staleTimer);
-    this.#host.ended();
+    if (this.#staleTimer !== undefined) this.#context.timers.cancel(this.#staleTimer);
+    this.#context.ended();
   }
 
   update(update: Update<ClusterLoadAssignment>): readonly Rejection[] {
@@ -110,7 +110,8 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     logger.debug(`no assignment of endpoints for '${this.#serviceName}' in an update`);
     const refusal = update.refused.find(ofThis);
     if (refusal !== undefined) this.#state = refused(this.#state, refusal);
-    if (update.resources.length + update.refused.length === 0) this.#host.stats.increment(ClusterStats.at.update_empty);
+    if (update.resources.length + update.refused.length === 0)
+      this.#context.stats.increment(ClusterStats.at.update_empty);
     if (this.#resource === undefined) for (const user of [...this.#users]) user.unassigned();
     return [];
   }
@@ -124,7 +125,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
   expire(): void {
     this.#isStale = true;
     for (const user of [...this.#users]) user.assigned(NOTHING);
-    this.#host.stats.increment(ClusterStats.at.assignment_stale);
+    this.#context.stats.increment(ClusterStats.at.assignment_stale);
   }
 
   #take(resource: Resource<ClusterLoadAssignment>): void {
@@ -135,13 +136,13 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     const staleAfter = resource.message.policy?.endpoint_stale_after;
     const staleMs = durationMs(staleAfter, 0);
     if (staleMs > 0) {
-      this.#host.stats.increment(ClusterStats.at.assignment_timeout_received);
+      this.#context.stats.increment(ClusterStats.at.assignment_timeout_received);
       this.#staleTimer ??= new Timer<EndpointSubscription>(this, expire);
-      this.#host.timers.reschedule(this.#staleTimer, staleMs);
+      this.#context.timers.reschedule(this.#staleTimer, staleMs);
     } else if (this.#staleTimer !== undefined) {
-      this.#host.timers.cancel(this.#staleTimer);
+      this.#context.timers.cancel(this.#staleTimer);
     }
-    if (isSame) this.#host.stats.increment(ClusterStats.at.update_no_rebuild);
+    if (isSame) this.#context.stats.increment(ClusterStats.at.update_no_rebuild);
     else for (const user of [...this.#users]) user.assigned(resource.message);
   }
 }

@@ -48,7 +48,7 @@ export interface HostSeeker {
   looked(): void;
 }
 
-export interface DiscoveryHost {
+export interface DiscoveryContext {
   readonly resolver: DnsResolver;
   readonly timers: Timers;
   readonly random: Random;
@@ -59,10 +59,10 @@ export function hostDiscovery(
   spec: DiscoverySpec,
   resources: ClusterResources,
   seeker: HostSeeker,
-  host: DiscoveryHost,
+  context: DiscoveryContext,
 ): HostDiscovery {
-  if (spec.eds !== undefined) return new EdsDiscovery(spec.eds, resources, seeker, host.subscriptions);
-  return spec.type === 'STATIC' ? staticDiscovery(spec, seeker) : new DnsDiscovery(spec, resources, seeker, host);
+  if (spec.eds !== undefined) return new EdsDiscovery(spec.eds, resources, seeker, context.subscriptions);
+  return spec.type === 'STATIC' ? staticDiscovery(spec, seeker) : new DnsDiscovery(spec, resources, seeker, context);
 }
 
 function staticDiscovery({ endpoints, overprovisioning }: DiscoverySpec, seeker: HostSeeker): HostDiscovery {
@@ -80,8 +80,8 @@ class DnsDiscovery implements HostDiscovery {
   readonly #seeker: HostSeeker;
   readonly #dns: DnsCluster;
 
-  constructor(spec: DiscoverySpec, { stats }: ClusterResources, seeker: HostSeeker, host: DiscoveryHost) {
-    const { random, resolver, timers } = host;
+  constructor(spec: DiscoverySpec, { stats }: ClusterResources, seeker: HostSeeker, context: DiscoveryContext) {
+    const { random, resolver, timers } = context;
     this.#spec = spec;
     this.#seeker = seeker;
     this.#dns = new DnsCluster(spec, {

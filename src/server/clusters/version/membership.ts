@@ -17,13 +17,13 @@ import type { CheckThread } from '../health-checks/check-thread.js';
 import { ClusterHealthChecks } from '../health-checks/cluster-health-checks.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { FoundHosts, HostSeeker } from './host-discovery.js';
-import { OutlierDetection, type OutlierDetectionHost } from './outlier-detection.js';
+import { OutlierDetection, type OutlierDetectionContext } from './outlier-detection.js';
 import { UpdateMerge } from './update-merge.js';
 import type { VersionResources } from './version-resources.js';
 
 const logger = getLogger('upstream');
 
-export interface MembershipHost extends OutlierDetectionHost {
+export interface MembershipContext extends OutlierDetectionContext {
   /** Where hosts are checked. */
   readonly checks: CheckThread;
   /** The scope cluster_manager. */
@@ -62,7 +62,7 @@ export class Membership implements HostSeeker {
     spec: ClusterSpec,
     discovery: DiscoverySpec,
     resources: VersionResources,
-    host: MembershipHost,
+    context: MembershipContext,
     events: MembershipEvents,
   ) {
     this.#name = spec.name;
@@ -80,18 +80,18 @@ export class Membership implements HostSeeker {
         hostPassed: (key: string) => this.outliers?.passedHealthCheck(key),
         hostFailed: () => void this.#use(false),
       };
-      this.#checks = new ClusterHealthChecks(checks, cluster, host.checks);
+      this.#checks = new ClusterHealthChecks(checks, cluster, context.checks);
     }
     if (spec.outliers !== undefined) {
       const flag = HealthFlag.FailedOutlierCheck;
-      this.outliers = new OutlierDetection(spec, spec.outliers, resources, host, (key, isEjected) =>
+      this.outliers = new OutlierDetection(spec, spec.outliers, resources, context, (key, isEjected) =>
         this.observe(key, flag, isEjected ? flag : 0),
       );
     }
     this.#merge = new UpdateMerge(discovery.mergeWindowMs, {
-      timers: host.timers,
-      now: host.now,
-      stats: host.managerStats,
+      timers: context.timers,
+      now: context.now,
+      stats: context.managerStats,
       deliver: () => events.changed(),
     });
   }

@@ -26,7 +26,7 @@ import type { VersionResources } from './version-resources.js';
 
 const logger = getLogger('upstream');
 
-export interface OutlierDetectionHost {
+export interface OutlierDetectionContext {
   readonly words: SharedWordsOwner;
   readonly timers: Timers;
   readonly random: Random;
@@ -61,7 +61,7 @@ const DETECTED = OUTLIER_NAMES.map((name) => OutlierDetectionStats.at[`ejections
 const ENFORCED = OUTLIER_NAMES.map((name) => OutlierDetectionStats.at[`ejections_enforced_${name}`]);
 
 export class OutlierDetection implements OutlierDecisions<WatchedHost> {
-  readonly #host: OutlierDetectionHost;
+  readonly #context: OutlierDetectionContext;
   readonly #clusterName: string;
   /** The host with this key is ejected, or is used again. */
   readonly #changed: (key: string, isEjected: boolean) => void;
@@ -77,14 +77,14 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
     { name }: ClusterSpec,
     spec: OutlierSpec,
     resources: VersionResources,
-    host: OutlierDetectionHost,
+    context: OutlierDetectionContext,
     changed: (key: string, isEjected: boolean) => void,
   ) {
-    this.#host = host;
+    this.#context = context;
     this.#clusterName = name;
     this.#changed = changed;
-    this.#settings = new OutlierSettings(spec, host.runtime);
-    this.#detector = new OutlierDetector<WatchedHost>(this.#settings, host.random, this);
+    this.#settings = new OutlierSettings(spec, context.runtime);
+    this.#detector = new OutlierDetector<WatchedHost>(this.#settings, context.random, this);
     this.#stats = resources.addScope('outlier_detection.', OutlierDetectionStats);
     this.#gauges = resources.share(this.#stats);
   }
@@ -96,7 +96,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   }
 
   stop(): void {
-    this.#host.timers.cancel(this.#timer);
+    this.#context.timers.cancel(this.#timer);
   }
 
   /** Of hosts that are new nothing is known yet; what was known of those that are gone is forgotten. */
@@ -123,8 +123,8 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
     const host = this.#byBlock.get(block);
     const row = ROWS.find((each) => each.kind === kind);
     if (host === undefined || row === undefined) return;
-    this.#detector.detect(host, kind, this.#host.now());
-    this.#host.words.clear(block + row.word);
+    this.#detector.detect(host, kind, this.#context.now());
+    this.#context.words.clear(block + row.word);
   }
 
   /** A thread has died that may have been about to report. */
@@ -133,7 +133,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
       const most = this.#settings.get(limit);
       if (most === 0) continue;
       for (const { block } of this.#byBlock.values()) {
-        if (this.#host.words.read(block + word) >= most) this.reported(block, kind);
+        if (this.#context.words.read(block + word) >= most) this.reported(block, kind);
       }
     }
   }
@@ -142,14 +142,14 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   passedHealthCheck(key: string): void {
     if (this.#detector.ejected === 0) return;
     for (const host of this.#byBlock.values()) {
-      if (host.key === key) this.#detector.passedHealthCheck(host, this.#host.now());
+      if (host.key === key) this.#detector.passedHealthCheck(host, this.#context.now());
     }
   }
 
   /** An interval is over. */
   sweep(): void {
-    for (const host of this.#detector.hosts) host.takeVolumes(this.#host.words);
-    this.#detector.sweep(this.#host.now());
+    for (const host of this.#detector.hosts) host.takeVolumes(this.#context.words);
+    this.#detector.sweep(this.#context.now());
     this.#schedule();
   }
 
@@ -177,7 +177,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
     const what = isEnforced ? 'is ejected' : 'is an outlier, and is not ejected for that';
     logger.debug(`cluster '${this.#clusterName}': host ${host.address} ${what}: ${OUTLIER_NAMES[kind]}`);
     const rates = (origin: Origin) => this.rates(origin);
-    this.#tell(host, ejectionEvent(host, kind, isEnforced, rates, this.#host.now()));
+    this.#tell(host, ejectionEvent(host, kind, isEnforced, rates, this.#context.now()));
     if (!isEnforced) return;
     this.#stats.increment(ENFORCED[kind]!);
     this.#stats.increment(OutlierDetectionStats.at.ejections_enforced_total);
@@ -187,14 +187,14 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
 
   returned(host: WatchedHost): void {
     logger.debug(`cluster '${this.#clusterName}': host ${host.address} is not ejected any longer`);
-    this.#tell(host, returnEvent(host, this.#host.now()));
-    host.clearRows(this.#host.words);
+    this.#tell(host, returnEvent(host, this.#context.now()));
+    host.clearRows(this.#context.words);
     this.#countEjected();
     this.#changed(host.key, false);
   }
 
   #tell({ address }: WatchedHost, event: OutlierDetectionEvent): void {
-    this.#host.outlierEvents?.write({
+    this.#context.outlierEvents?.write({
       timestamp: new Date().toISOString(),
       cluster_name: this.#clusterName,
       upstream_url: address,
@@ -204,8 +204,8 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
 
   #add(host: WatchedHost): void {
     this.#byBlock.set(host.block, host);
-    host.clearRows(this.#host.words);
-    host.takeVolumes(this.#host.words);
+    host.clearRows(this.#context.words);
+    host.takeVolumes(this.#context.words);
     this.#detector.add(host);
   }
 
@@ -214,7 +214,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   }
 
   #schedule(): void {
-    this.#host.timers.reschedule(this.#timer, Math.max(1, this.#settings.get('interval_ms')));
+    this.#context.timers.reschedule(this.#timer, Math.max(1, this.#settings.get('interval_ms')));
   }
 }
 

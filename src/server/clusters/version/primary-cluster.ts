@@ -13,11 +13,11 @@ import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js
 import { CircuitBreakers } from './circuit-breakers.js';
 import type { GrpcLimits } from './grpc-limits.js';
 import { HashGauges } from './hash-gauges.js';
-import { type DiscoveryHost, type HostDiscovery, hostDiscovery } from './host-discovery.js';
-import { Membership, type MembershipHost } from './membership.js';
+import { type DiscoveryContext, type HostDiscovery, hostDiscovery } from './host-discovery.js';
+import { Membership, type MembershipContext } from './membership.js';
 import type { VersionResources } from './version-resources.js';
 
-export interface PrimaryClusterHost extends DiscoveryHost, MembershipHost {
+export interface PrimaryClusterContext extends DiscoveryContext, MembershipContext {
   /** Workers are to be told of it: its hosts have changed. */
   changed(cluster: PrimaryCluster): void;
   /** Its first hosts are known, and checked where it has health checks; or it is known that there are none. */
@@ -54,7 +54,7 @@ export class PrimaryCluster {
     origin: ClusterOrigin,
     specVersion: number,
     resources: VersionResources,
-    host: PrimaryClusterHost,
+    context: PrimaryClusterContext,
   ) {
     this.config = config;
     this.origin = origin;
@@ -63,17 +63,17 @@ export class PrimaryCluster {
     this.#specVersion = specVersion;
     this.#resources = resources;
     const { health, loadBalancer } = this.spec;
-    this.breakers = new CircuitBreakers(this.spec, resources, host.runtime);
-    if (isHashSpec(loadBalancer)) this.#hashGauges = new HashGauges(health, loadBalancer, resources, host.runtime);
+    this.breakers = new CircuitBreakers(this.spec, resources, context.runtime);
+    if (isHashSpec(loadBalancer)) this.#hashGauges = new HashGauges(health, loadBalancer, resources, context.runtime);
     const discovery = discoverySpec(config);
-    this.membership = new Membership(config, this.spec, discovery, resources, host, {
-      changed: () => host.changed(this),
+    this.membership = new Membership(config, this.spec, discovery, resources, context, {
+      changed: () => context.changed(this),
       initialized: () => {
         resources.shared.stats.set(ClusterStats.at.warming_state, 0);
-        host.initialized(this);
+        context.initialized(this);
       },
     });
-    this.discovery = hostDiscovery(discovery, resources.shared, this.membership, host);
+    this.discovery = hostDiscovery(discovery, resources.shared, this.membership, context);
   }
 
   /** Begins to look for hosts. */

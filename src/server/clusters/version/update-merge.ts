@@ -5,7 +5,7 @@ import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { ClusterManagerStats } from '../../../stats/layouts/cluster.js';
 import type { Scope } from '../../../stats/thread-stats.js';
 
-export interface UpdateMergeHost {
+export interface UpdateMergeContext {
   readonly timers: Timers;
   /** Monotonic milliseconds. */
   readonly now: () => number;
@@ -16,20 +16,20 @@ export interface UpdateMergeHost {
 
 export class UpdateMerge {
   readonly #windowMs: number;
-  readonly #host: UpdateMergeHost;
+  readonly #context: UpdateMergeContext;
   #timer: Timer<UpdateMerge> | undefined;
   #lastMs = Number.NEGATIVE_INFINITY;
 
   /** `windowMs` 0: everything is delivered at once. */
-  constructor(windowMs: number, host: UpdateMergeHost) {
+  constructor(windowMs: number, context: UpdateMergeContext) {
     this.#windowMs = windowMs;
-    this.#host = host;
+    this.#context = context;
   }
 
   /** Delivers now; or, if `isMergeable` (no host has come or gone), with others at the end of the window. */
   note(isMergeable: boolean): void {
     const { at } = ClusterManagerStats;
-    const { now, stats, timers } = this.#host;
+    const { now, stats, timers } = this.#context;
     if (this.#windowMs > 0) {
       const isOutOfWindow = now() - this.#lastMs > this.#windowMs;
       if (isMergeable && !isOutOfWindow) {
@@ -45,17 +45,17 @@ export class UpdateMerge {
       this.#lastMs = now();
     }
     stats.increment(at.cluster_updated);
-    this.#host.deliver();
+    this.#context.deliver();
   }
 
   stop(): void {
-    if (this.#timer !== undefined) this.#host.timers.cancel(this.#timer);
+    if (this.#timer !== undefined) this.#context.timers.cancel(this.#timer);
   }
 
   deliverMerged(): void {
-    this.#lastMs = this.#host.now();
-    this.#host.stats.increment(ClusterManagerStats.at.cluster_updated_via_merge);
-    this.#host.deliver();
+    this.#lastMs = this.#context.now();
+    this.#context.stats.increment(ClusterManagerStats.at.cluster_updated_via_merge);
+    this.#context.deliver();
   }
 }
 

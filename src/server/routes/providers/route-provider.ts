@@ -20,7 +20,7 @@ import { hidesNames, type RefusedResource, type Resource, type Update } from '..
 import type { Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
 import { routeProblems } from '../check-routes.js';
 import { ReloadCounts } from '../reload-counts.js';
-import type { RoutesHost } from '../routes-host.js';
+import type { RoutesContext } from '../routes-context.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import { RoutePublication } from './route-publication.js';
 import { VirtualHosts } from './virtual-hosts.js';
@@ -43,7 +43,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   readonly id: number;
   readonly key: string;
   readonly name: string;
-  readonly #host: RoutesHost;
+  readonly #context: RoutesContext;
   readonly #statPrefix: string;
   readonly #counts: ReloadCounts;
   readonly #subscription: Subscription;
@@ -58,22 +58,22 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   #virtualHosts: VirtualHosts | undefined;
 
   /** Subscribes. */
-  constructor(host: RoutesHost, { id, key, source, name, statPrefix }: ProviderOptions) {
+  constructor(context: RoutesContext, { id, key, source, name, statPrefix }: ProviderOptions) {
     this.id = id;
     this.key = key;
     this.name = name;
-    this.#host = host;
+    this.#context = context;
     this.#statPrefix = statPrefix;
     this.#publication = new RoutePublication({
       publish: () => {
-        host.publish({ routes: [this.snapshot] });
+        context.publish({ routes: [this.snapshot] });
         return this.#config?.virtual_hosts?.length ?? 0;
       },
-      settle: (name) => host.onDemand.publish({ routes: id, host: name } satisfies WantedHost),
+      settle: (name) => context.onDemand.publish({ routes: id, host: name } satisfies WantedHost),
     });
     const prefix = `${statPrefix}rds.${name}.`;
-    this.#counts = new ReloadCounts(host.store, prefix, RouteUpdateStats);
-    this.#subscription = host.sources.subscribe<RouteConfiguration>({
+    this.#counts = new ReloadCounts(context.store, prefix, RouteUpdateStats);
+    this.#subscription = context.sources.subscribe<RouteConfiguration>({
       source,
       type: 'route',
       names: new Set([name]),
@@ -198,7 +198,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#virtualHosts?.close();
     this.#virtualHosts =
       source &&
-      new VirtualHosts(this.#host, source, this.name, this.#statPrefix, {
+      new VirtualHosts(this.#context, source, this.name, this.#statPrefix, {
         problemsOf: (host) =>
           this.#problems({ ...this.#resource!.message, virtual_hosts: [host] }, this.#users.filters()),
         own: () => this.#resource!.message.virtual_hosts ?? [],
@@ -217,7 +217,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   #problems(config: RouteConfiguration, filters: Iterable<RouteFilters>): string {
-    return routeProblems(config, filters, (name) => this.#host.clusterProblem(name), false);
+    return routeProblems(config, filters, (name) => this.#context.clusterProblem(name), false);
   }
 
   #settle(): void {

@@ -5,7 +5,7 @@ import type { ConfigSource } from '../../../config/generated/api.js';
 import type { PrimaryPart, RouteFilters } from '../../../extensions/factories.js';
 import { rdsKey } from '../../../http/routing/tables/route-keys.js';
 import type { Dismissals, HostQuestion, WantedHost } from '../../../worker/routes/awaited-hosts.js';
-import type { RoutesHost } from '../routes-host.js';
+import type { RoutesContext } from '../routes-context.js';
 import type { ProviderUser } from './provider-users.js';
 import { RouteProvider } from './route-provider.js';
 
@@ -18,14 +18,14 @@ export interface RouteLease extends PrimaryPart {
 }
 
 export class RouteProviders {
-  readonly #host: RoutesHost;
+  readonly #context: RoutesContext;
   readonly #nextId: () => number;
   readonly #byKey = new Map<string, RouteProvider>();
 
-  constructor(host: RoutesHost, nextId: () => number) {
-    this.#host = host;
+  constructor(context: RoutesContext, nextId: () => number) {
+    this.#context = context;
     this.#nextId = nextId;
-    host.onDemand.onMessage = (worker, message) => {
+    context.onDemand.onMessage = (worker, message) => {
       const said = message as HostQuestion | Dismissals;
       if ('dismissed' in said) this.#provider(said.routes)?.countDismissed(said.dismissed);
       else this.#ask(said, worker);
@@ -58,9 +58,9 @@ export class RouteProviders {
   }
 
   #add(key: string, source: ConfigSource, name: string, statPrefix: string): RouteProvider {
-    const provider = new RouteProvider(this.#host, { id: this.#nextId(), key, source, name, statPrefix });
+    const provider = new RouteProvider(this.#context, { id: this.#nextId(), key, source, name, statPrefix });
     this.#byKey.set(key, provider);
-    this.#host.publish({ routes: [provider.snapshot] });
+    this.#context.publish({ routes: [provider.snapshot] });
     return provider;
   }
 
@@ -68,13 +68,13 @@ export class RouteProviders {
     if (this.#byKey.get(provider.key) !== provider) return;
     this.#byKey.delete(provider.key);
     provider.close();
-    this.#host.publish({ removedRoutes: [provider.id] });
+    this.#context.publish({ removedRoutes: [provider.id] });
   }
 
   #ask({ routes, host, isWanted }: HostQuestion, worker: number): void {
     const provider = this.#provider(routes);
     if (provider !== undefined) return isWanted ? provider.ask(host, worker) : provider.forget(host, worker);
-    if (isWanted) this.#host.onDemand.publish({ routes, host } satisfies WantedHost);
+    if (isWanted) this.#context.onDemand.publish({ routes, host } satisfies WantedHost);
   }
 
   #provider(id: number): RouteProvider | undefined {

@@ -6,7 +6,7 @@ const REST_MS_PER_HOST = 0.01;
 /** Requests wait for what is not told yet. */
 const LONGEST_REST_MS = 1000;
 
-export interface PublicationHost {
+export interface PublicationContext {
   /** Tells the workers of the routes as they are now. Returns how many virtual hosts these have. */
   publish(): number;
   /** Tells them that it is known whether this host exists. */
@@ -14,25 +14,25 @@ export interface PublicationHost {
 }
 
 export class RoutePublication {
-  readonly #host: PublicationHost;
+  readonly #context: PublicationContext;
   /** The workers are busy with what they were told last. */
   #rest: NodeJS.Timeout | undefined;
   #isDue = false;
   /** What is to be told behind the routes that are due. */
   #settled: string[] = [];
 
-  constructor(host: PublicationHost) {
-    this.#host = host;
+  constructor(context: PublicationContext) {
+    this.#context = context;
   }
 
   /** The routes are told at once. */
   now(): void {
     this.#isDue = false;
-    const hosts = this.#host.publish();
+    const hosts = this.#context.publish();
     clearTimeout(this.#rest);
     this.#rest = setTimeout(() => this.#rested(), Math.min(LONGEST_REST_MS, hosts * REST_MS_PER_HOST));
     this.#rest.unref();
-    for (const host of this.#settled.splice(0)) this.#host.settle(host);
+    for (const host of this.#settled.splice(0)) this.#context.settle(host);
   }
 
   /** At once, or together with others that come while the workers rest. */
@@ -49,12 +49,12 @@ export class RoutePublication {
   /** It is known of this host whether it exists: it is told behind the routes. */
   settled(host: string): void {
     if (this.#isDue) this.#settled.push(host);
-    else this.#host.settle(host);
+    else this.#context.settle(host);
   }
 
   close(): void {
     clearTimeout(this.#rest);
-    for (const host of this.#settled.splice(0)) this.#host.settle(host);
+    for (const host of this.#settled.splice(0)) this.#context.settle(host);
   }
 
   #rested(): void {

@@ -7,7 +7,7 @@ import { AwaitedHostStats } from '../../../stats/layouts/xds.js';
 import { namesGone, type Resource, type Update } from '../../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
 import { ReloadCounts } from '../reload-counts.js';
-import type { RoutesHost } from '../routes-host.js';
+import type { RoutesContext } from '../routes-context.js';
 import { domainClashes } from './domain-clashes.js';
 import { PendingHosts } from './pending-hosts.js';
 
@@ -46,14 +46,20 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   readonly #pending: PendingHosts;
 
   /** Subscribes. `statPrefix`: `http.ingress.` */
-  constructor(host: RoutesHost, source: ConfigSource, routes: string, statPrefix: string, user: VirtualHostsUser) {
+  constructor(
+    context: RoutesContext,
+    source: ConfigSource,
+    routes: string,
+    statPrefix: string,
+    user: VirtualHostsUser,
+  ) {
     this.source = source;
     this.#user = user;
     this.#prefix = `${routes}/`;
     const prefix = `${statPrefix}vhds.${routes}.`;
-    this.#counts = new ReloadCounts(host.store, prefix, AwaitedHostStats);
+    this.#counts = new ReloadCounts(context.store, prefix, AwaitedHostStats);
     this.#pending = new PendingHosts(this.#prefix, this.#counts.besides, (name) => this.#answer(name, false));
-    this.#subscription = host.sources.subscribe<VirtualHost>({
+    this.#subscription = context.sources.subscribe<VirtualHost>({
       source,
       type: 'virtual-host',
       names: new Set(this.#names),

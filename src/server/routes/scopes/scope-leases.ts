@@ -5,7 +5,7 @@ import type { RouteFilters } from '../../../extensions/factories.js';
 import type { ProviderUser } from '../providers/provider-users.js';
 import type { RouteLease, RouteProviders } from '../providers/route-providers.js';
 
-export interface ScopeLeasesHost {
+export interface ScopeLeasesContext {
   readonly providers: RouteProviders;
   /** Where the route configurations come from. */
   readonly source: ConfigSource;
@@ -17,13 +17,13 @@ export interface ScopeLeasesHost {
 }
 
 export class ScopeLeases {
-  readonly #host: ScopeLeasesHost;
+  readonly #context: ScopeLeasesContext;
   readonly #leases = new Map<string, RouteLease>();
   /** Names of those that have not come. */
   readonly #awaited = new Set<string>();
 
-  constructor(host: ScopeLeasesHost) {
-    this.#host = host;
+  constructor(context: ScopeLeasesContext) {
+    this.#context = context;
   }
 
   /** None is waited for. */
@@ -35,14 +35,14 @@ export class ScopeLeases {
   take(name: string): number {
     const known = this.#leases.get(name);
     if (known !== undefined) return known.id;
-    const host = this.#host;
+    const context = this.#context;
     this.#awaited.add(name);
     const ready = () => {
-      if (this.#awaited.delete(name)) host.ready();
+      if (this.#awaited.delete(name)) context.ready();
     };
     try {
-      const user = { filters: () => host.filters(), ready };
-      const lease = host.providers.use(host.source, name, host.statPrefix, user);
+      const user = { filters: () => context.filters(), ready };
+      const lease = context.providers.use(context.source, name, context.statPrefix, user);
       this.#leases.set(name, lease);
       return lease.id;
     } catch (error) {

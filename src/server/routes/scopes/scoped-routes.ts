@@ -16,7 +16,7 @@ import { routeProblems } from '../check-routes.js';
 import { type ProviderUser, ProviderUsers } from '../providers/provider-users.js';
 import type { RouteProviders } from '../providers/route-providers.js';
 import { ReloadCounts } from '../reload-counts.js';
-import type { RoutesHost } from '../routes-host.js';
+import type { RoutesContext } from '../routes-context.js';
 import { ScopeLeases } from './scope-leases.js';
 
 const logger = getLogger('router');
@@ -49,7 +49,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   readonly key: string;
   readonly config: ScopedRoutes;
   readonly since = new Date();
-  readonly #host: RoutesHost;
+  readonly #context: RoutesContext;
   readonly #statPrefix: string;
   readonly #nextId: () => number;
   readonly #users = new ProviderUsers();
@@ -64,10 +64,10 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   #subscription: Subscription | undefined;
   #hasAnswer = false;
 
-  constructor(host: RoutesHost, providers: RouteProviders, options: ScopedRoutesOptions) {
+  constructor(context: RoutesContext, providers: RouteProviders, options: ScopedRoutesOptions) {
     this.key = options.key;
     this.config = options.config;
-    this.#host = host;
+    this.#context = context;
     this.#statPrefix = options.statPrefix;
     this.#nextId = options.nextId;
     const { rds_config_source: source } = options.config;
@@ -87,9 +87,9 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     if (srds !== undefined) {
       const statPrefix = `${this.#statPrefix}scoped_rds.${name}.`;
       const source = srds.scoped_rds_config_source!;
-      this.#counts = new ReloadCounts(this.#host.store, statPrefix, ScopedRoutesStats);
+      this.#counts = new ReloadCounts(this.#context.store, statPrefix, ScopedRoutesStats);
       const request = { source, type: 'scoped-route', names: '*', statPrefix, watcher: this } as const;
-      this.#subscription = this.#host.sources.subscribe<ScopedRouteConfiguration>(request);
+      this.#subscription = this.#context.sources.subscribe<ScopedRouteConfiguration>(request);
       return;
     }
     const scopes = (list?.scoped_route_configurations ?? []).map(inlineScope);
@@ -162,7 +162,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
 
   close(): void {
     this.#subscription?.close();
-    this.#host.publish({ removedRouteScopes: [this.key], removedRoutes: [...ownRoutes(this.#scopes).keys()] });
+    this.#context.publish({ removedRouteScopes: [this.key], removedRoutes: [...ownRoutes(this.#scopes).keys()] });
     this.#leases?.close();
     this.#counts?.close();
   }
@@ -198,10 +198,10 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#counts?.besides.set(ScopedRoutesStats.at.active_scopes, next.size);
     const known = ownRoutes(former);
     const routes = this.routeSnapshots.filter(({ id }) => !known.has(id));
-    this.#host.publish({ routes, routeScopes: [this.snapshot] });
+    this.#context.publish({ routes, routeScopes: [this.snapshot] });
     const kept = ownRoutes(next);
     const removedRoutes = [...known.keys()].filter((id) => !kept.has(id));
-    if (removedRoutes.length > 0) this.#host.publish({ removedRoutes });
+    if (removedRoutes.length > 0) this.#context.publish({ removedRoutes });
     this.#leases?.keep(new Set(Array.from(next.values(), ({ routes: id }) => id)));
   }
 
@@ -227,7 +227,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   #problems(config: RouteConfiguration, filters: Iterable<RouteFilters>): string {
-    return routeProblems(config, filters, (name) => this.#host.clusterProblem(name), true);
+    return routeProblems(config, filters, (name) => this.#context.clusterProblem(name), true);
   }
 
   /** Keeps what dumps show: of several failures the first. */

@@ -5,7 +5,7 @@ import type { StatsStore } from '../../stats/store.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 
-export interface RoutesHost {
+export interface RoutesContext {
   readonly sources: ConfigSources;
   readonly store: StatsStore;
   /** Why requests cannot go to the cluster of that name; undefined: they can. */

@@ -6,7 +6,7 @@ import type { StatsStore } from '../../stats/store.js';
 import type { ResourceReader } from '../resource-reader.js';
 
 /** Of GrpcSources (grpc-sources.ts), which is loaded when a subscription asks for `api_config_source` or `ads`. */
-export interface GrpcSourcesHost {
+export interface GrpcSourcesContext {
   readonly store: StatsStore;
   /** For channels to clusters. */
   readonly hosts: ClusterHosts;

@@ -5,7 +5,7 @@ import type { ConfigSources } from '../../xds/subscription.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import type { WorkerScopes } from '../workers/worker-scopes.js';
 
-export interface FilterConfigsHost {
+export interface FilterConfigsContext {
   readonly sources: ConfigSources;
   readonly store: StatsStore;
   readonly scopes: WorkerScopes;

@@ -6,7 +6,7 @@ import type { ClusterHosts } from '../grpc/cluster-hosts.js';
 import type { StatsStore } from '../stats/store.js';
 import type { DynamicOptions } from './reading/settings.js';
 
-export interface SourcesHost {
+export interface SourcesContext {
   /** As it is now, with the node as the command line has changed it. */
   readonly bootstrap: Bootstrap;
   /** As management servers are told of it. */
