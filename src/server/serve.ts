@@ -201,7 +201,7 @@ class ServerInstance {
   #reopenLogs(): void {
     this.#server.primary.threads.reopenLogs();
     this.#admin?.reopenLogs();
-    this.#server.configuration.outlierEvents?.reopen();
+    this.#server.configuration.upstream.reopenLog();
   }
 
   #terminate(): void {

@@ -256,7 +256,7 @@ export class Server {
   }
 
   async #createSinks(): Promise<void> {
-    const { calls, clusters, hosts } = this.configuration;
+    const { calls, clusters, hosts } = this.configuration.upstream;
     const context = {
       calls,
       hosts,

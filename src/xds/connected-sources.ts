@@ -91,11 +91,11 @@ export class ConnectedSources implements ConfigSources {
 
   async #loadGrpc(): Promise<GrpcSources> {
     const { GrpcSources: Sources } = await import('./grpc/grpc-sources.js');
-    const { store, hosts, bootstrap, node, failed } = this.#context;
+    const { store, hosts, node, failed } = this.#context;
     return new Sources({
       store,
       hosts,
-      adsConfig: bootstrap.dynamic_resources?.ads_config,
+      adsConfig: this.#context.bootstrap().dynamic_resources?.ads_config,
       node: () => this.#reading.encode('envoy.config.core.v3.Node', node),
       createReader: () => new CachedReader(this.#reading),
       failed,
@@ -109,6 +109,6 @@ export class ConnectedSources implements ConfigSources {
   }
 
   get #settings(): ReadingSettings {
-    return readingSettings(this.#context.bootstrap, this.#context.dynamic);
+    return readingSettings(this.#context.bootstrap(), this.#context.dynamic);
   }
 }

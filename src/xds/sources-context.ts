@@ -8,7 +8,7 @@ import type { DynamicOptions } from './reading/settings.js';
 
 export interface SourcesContext {
   /** As it is now, with the node as the command line has changed it. */
-  readonly bootstrap: Bootstrap;
+  bootstrap(): Bootstrap;
   /** As management servers are told of it. */
   readonly node: Node;
   readonly store: StatsStore;

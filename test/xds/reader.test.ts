@@ -489,7 +489,7 @@ function newFile(t: Test) {
       callLimits: () => undefined,
       connected: () => {},
     },
-    bootstrap: BOOTSTRAP,
+    bootstrap: () => BOOTSTRAP,
     dynamic: DEFAULTS,
     node: {},
     counted() {},

@@ -9,6 +9,7 @@ import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
+import type { FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import type { OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import type { Resource } from '../../xds/resource.js';
 import type { ConfigSources } from '../../xds/subscription.js';
@@ -198,6 +199,11 @@ export class ClusterSet {
     return cluster.servesTraffic
       ? undefined
       : `cluster '${name}' speaks HTTP/2, which is for gRPC calls of Baton's own`;
+  }
+
+  /** A response to a request has said that the checks of a host fail. */
+  reportFailedCheck({ block, cluster }: FailedCheckReport): void {
+    this.#active.get(cluster)?.membership.failedInTraffic(block);
   }
 
   /** A thread has seen a host fail too often. */

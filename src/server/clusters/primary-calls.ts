@@ -9,42 +9,38 @@ import type { Runtime } from '../../runtime/runtime.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
-import type { FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import { isHashSpec } from '../../upstream/load-balancer/load-balancer.js';
-import type { OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
 import type { Primary } from '../primary.js';
+import type { ClusterSet } from './cluster-set.js';
 import type { PrimaryCluster } from './version/primary-cluster.js';
 
 /** Calls of the primary are few and small. */
 const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytesPerSize: 4 * 1024 * 1024 };
 const BUFFER_LIMIT = 1024 * 1024;
 
+/** The clusters of the server, which come and go, and who is told what calls see of their hosts. */
+export type CalledClusters = Pick<ClusterSet, 'byName' | 'reportFailedCheck' | 'reportOutlier'>;
+
+export interface CallOptions {
+  readonly runtime: Runtime;
+  /** Of the server, or ''. */
+  readonly zone: string;
+  /** Descriptors that are left to others. */
+  readonly reserve: number;
+}
+
 export class PrimaryCalls implements CallingThread {
   readonly #primary: Primary;
-  readonly #clusters: ReadonlyMap<string, PrimaryCluster>;
-  readonly #runtime: Runtime;
-  readonly #zone: string;
-  readonly #reserve: number;
+  readonly #clusters: CalledClusters;
+  readonly #options: CallOptions;
   #running: Running | undefined;
 
-  /**
-   * `clusters` are those of the server, which come and go; `zone` is that of the server, or ''; `reserve`: descriptors that are left to
-   * others.
-   */
-  constructor(
-    primary: Primary,
-    clusters: ReadonlyMap<string, PrimaryCluster>,
-    runtime: Runtime,
-    zone: string,
-    reserve = 0,
-  ) {
+  constructor(primary: Primary, clusters: CalledClusters, options: CallOptions) {
     this.#primary = primary;
     this.#clusters = clusters;
-    this.#runtime = runtime;
-    this.#zone = zone;
-    this.#reserve = reserve;
+    this.#options = options;
   }
 
   begin(): UpstreamThread {
@@ -56,7 +52,7 @@ export class PrimaryCalls implements CallingThread {
   reference(name: string): ClusterReference {
     const { manager } = this.#run();
     const reference = manager.reference(name);
-    const cluster = this.#clusters.get(name);
+    const cluster = this.#clusters.byName.get(name);
     if (reference.current === undefined && cluster !== undefined) manager.apply(snapshotOf(cluster));
     return reference;
   }
@@ -85,15 +81,17 @@ export class PrimaryCalls implements CallingThread {
 
   #start(): Running {
     const { shim, store, words } = this.#primary;
+    const { reserve, runtime, zone } = this.#options;
+    const clusters = this.#clusters;
     const report = (what: string, error: unknown) => this.#primary.internalError(what, error);
     const clock = new Clock();
     const memory = new Memory(MEMORY);
     const timers = new TimerDriver((error) => report('a timer failed', error), clock);
-    const transport = new Transport(shim, memory, clock, bufferLimits(BUFFER_LIMIT), this.#reserve, (error, what) => {
+    const transport = new Transport(shim, memory, clock, bufferLimits(BUFFER_LIMIT), reserve, (error, what) => {
       report(what, error);
     });
     transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);
-    const thread = {
+    const thread: UpstreamThread = {
       transport,
       memory,
       clock,
@@ -101,11 +99,10 @@ export class PrimaryCalls implements CallingThread {
       random: new Random(),
       stats: store.own,
       words: new SharedWords(words.handle(PRIMARY)),
-      runtime: this.#runtime,
-      zone: this.#zone,
-      reportFailedCheck: ({ block, cluster }: FailedCheckReport) =>
-        this.#clusters.get(cluster)?.membership.failedInTraffic(block),
-      reportOutlier: (report: OutlierReport) => this.#clusters.get(report.cluster)?.reportOutlier(report),
+      runtime,
+      zone,
+      reportFailedCheck: (report) => clusters.reportFailedCheck(report),
+      reportOutlier: (report) => clusters.reportOutlier(report),
     };
     return { thread, timers, manager: new ClusterManager(thread) };
   }

@@ -1,27 +1,19 @@
 // The configuration that a server runs with, on the primary. Files, management servers and reloads of the bootstrap change it while
-// traffic flows. Each change goes to the workers in a snapshot; nothing comes back from them.
+// traffic flows. Each change goes to the workers in a snapshot.
 //
 //   sources → clusters, routes, filter configurations, listeners → snapshots
 
 import type { FileLogOptions } from '../../access-log/files/file-log.js';
-import { Random } from '../../common/random.js';
 import type { Bootstrap, Node } from '../../config/generated/api.js';
 import type { PostEndpoint } from '../../extensions/factories.js';
-import { monotonicMs } from '../../io/time/timer-driver.js';
 import { LayeredRuntime } from '../../runtime/layered-runtime.js';
-import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
-import { FAILED_CHECK_PORT, type FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
-import { OUTLIER_PORT, type OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
 import { ClusterDiscovery } from '../clusters/cds.js';
-import { ClusterSet } from '../clusters/cluster-set.js';
-import { PrimaryCheckThread } from '../clusters/health-checks/primary-check-thread.js';
-import { HostWatch } from '../clusters/host-watch.js';
-import { OutlierEventLog } from '../clusters/outlier-event-log.js';
-import { PrimaryCalls } from '../clusters/primary-calls.js';
+import type { ClusterSet } from '../clusters/cluster-set.js';
+import { PrimaryUpstream } from '../clusters/primary-upstream.js';
 import type { DrainDefaults } from '../draining/drain-manager.js';
 import { FilterConfigSet } from '../filter-configs/filter-config-set.js';
 import { ListenerDiscovery } from '../listeners/lds.js';
@@ -49,18 +41,15 @@ export interface ConfigurationOptions {
   readonly serveEndpoint: (endpoint: PostEndpoint) => () => void;
 }
 
-/** There may be many hosts to check: of the descriptors that are left to operators, checks leave half. */
-const CHECKS_RESERVE = 32;
-
 /** The steps of a start that bring up what is configured. */
 export type ConfigurationSteps = Omit<StartSteps, 'startWorkers' | 'entered'>;
 
 export class RunningConfiguration {
   readonly runtime: LayeredRuntime;
   readonly connectionLimits: ConnectionLimits;
+  readonly upstream: PrimaryUpstream;
+  /** Those of `upstream`. */
   readonly clusters: ClusterSet;
-  /** Undefined where none is configured. */
-  readonly outlierEvents: OutlierEventLog | undefined;
   readonly clusterDiscovery: ClusterDiscovery;
   readonly routes: PrimaryRouteSet;
   /** Discovered configurations of HTTP filters. */
@@ -68,13 +57,7 @@ export class RunningConfiguration {
   readonly listeners: ListenerSet;
   /** Undefined without dynamic_resources.lds_config. */
   readonly listenerDiscovery: ListenerDiscovery | undefined;
-  /** The primary's own calls to clusters. */
-  readonly calls: PrimaryCalls;
-  readonly hosts: HostWatch;
   readonly #primary: Primary;
-  readonly #checks: PrimaryCheckThread;
-  /** Connections of health checks. */
-  readonly #checkCalls: PrimaryCalls;
   readonly #sources: ServerConfigSources;
   /** The bootstrap of the start, with what reloads have changed since. */
   #bootstrap: Bootstrap;
@@ -86,47 +69,16 @@ export class RunningConfiguration {
     primary: Primary,
     { bootstrap, draining, dynamic, fileFlush, node, serveEndpoint }: ConfigurationOptions,
   ) {
-    const { extensions, ports, processStats, scopes, store } = primary;
+    const { extensions, ports, scopes, store } = primary;
     this.#primary = primary;
     this.#bootstrap = bootstrap;
+    this.runtime = this.#createRuntime(bootstrap);
+    const { runtime } = this.runtime;
+    this.connectionLimits = new ConnectionLimits(primary, runtime, bootstrap);
+    this.upstream = new PrimaryUpstream(primary, { bootstrap, runtime, fileFlush, sources: () => this.#sources });
+    this.clusters = this.upstream.clusters;
+    this.#sources = this.#createSources(dynamic, node);
     const publish = (parts: SnapshotParts) => this.#publish(parts);
-    this.runtime = new LayeredRuntime({
-      config: bootstrap.layered_runtime,
-      serviceCluster: bootstrap.node?.cluster ?? '',
-      stats: scopes.add('runtime.', RuntimeStats),
-      changed: (snapshot) => {
-        primary.workers.broadcast({ kind: 'runtime', snapshot });
-        this.connectionLimits.update();
-      },
-    });
-    this.connectionLimits = new ConnectionLimits(primary, this.runtime.runtime, bootstrap);
-    this.#checks = this.#createChecks();
-    const { event_log_path: eventLog } = bootstrap.cluster_manager?.outlier_detection ?? {};
-    if (eventLog) this.outlierEvents = new OutlierEventLog(eventLog, fileFlush, store);
-    this.clusters = this.#createClusters();
-    const outliers = ports.port(OUTLIER_PORT);
-    outliers.onMessage = (_worker, report) => this.clusters.reportOutlier(report as OutlierReport);
-    outliers.onWorkerDeath = () => this.clusters.recheckOutliers();
-    const zone = bootstrap.node?.locality?.zone ?? '';
-    this.calls = new PrimaryCalls(primary, this.clusters.byName, this.runtime.runtime, zone);
-    this.#checkCalls = new PrimaryCalls(primary, this.clusters.byName, this.runtime.runtime, zone, CHECKS_RESERVE);
-    this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {
-      this.calls.begin().transport.keepAlive(fd, keepalive);
-    });
-    ports.port(FAILED_CHECK_PORT).onMessage = (_worker, message) => {
-      const { block, cluster } = message as FailedCheckReport;
-      this.clusters.byName.get(cluster)?.membership.failedInTraffic(block);
-    };
-    const running = () => this.#bootstrap;
-    this.#sources = new ServerConfigSources({
-      get bootstrap() {
-        return running();
-      },
-      ...{ dynamic, node, store },
-      hosts: this.hosts,
-      counted: (counts) => processStats.countDynamic(counts),
-      failed: (what, error) => primary.internalError(what, error),
-    });
     this.clusterDiscovery = new ClusterDiscovery(this.clusters);
     this.filterConfigs = new FilterConfigSet({ sources: this.#sources, store, scopes, publish });
     this.routes = new PrimaryRouteSet({
@@ -153,7 +105,7 @@ export class RunningConfiguration {
     const { listenerDiscovery } = this;
     return {
       startPrimaryClusters: (init) => {
-        this.outlierEvents?.open();
+        this.upstream.openLog();
         this.clusters.loadPrimary(clusters, init);
       },
       startRuntimeLayers: (init) => this.#rtds.start(runtime?.layers ?? [], this.runtime, this.#sources, init),
@@ -217,57 +169,32 @@ export class RunningConfiguration {
   }
 
   /** Closes all but the sockets of listeners, which a worker that is still starting may be about to copy. */
-  async close(): Promise<void> {
-    this.#checks.close();
-    this.clusters.stop();
-    this.#checkCalls.close();
-    this.calls.close();
-    await this.outlierEvents?.close();
+  close(): Promise<void> {
+    return this.upstream.close();
   }
 
-  #createChecks(): PrimaryCheckThread {
-    const { store, timers } = this.#primary;
-    return new PrimaryCheckThread({
-      ...{ store, timers },
-      random: new Random(),
-      runtime: this.runtime.runtime,
-      calls: () => this.#checkCalls,
-      failed: (what, error) => this.#primary.internalError(what, error),
+  #createRuntime({ layered_runtime: config, node }: Bootstrap): LayeredRuntime {
+    const { scopes, workers } = this.#primary;
+    return new LayeredRuntime({
+      config,
+      serviceCluster: node?.cluster ?? '',
+      stats: scopes.add('runtime.', RuntimeStats),
+      changed: (snapshot) => {
+        workers.broadcast({ kind: 'runtime', snapshot });
+        this.connectionLimits.update();
+      },
     });
   }
 
-  #createClusters(): ClusterSet {
-    const { concurrency, publication, resolver, scopes, snapshots, store, timers, words } = this.#primary;
-    const { runtime } = this.runtime;
-    const managerStats = scopes.add('cluster_manager.', ClusterManagerStats);
-    const inflated = scopes.add('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats);
-    for (let index = 0; index < concurrency; index++) {
-      scopes.add(`thread_local_cluster_manager.worker_${index}.`, ThreadLocalClusterManagerStats);
-    }
-    return new ClusterSet(
-      {
-        ...{ store, words, resolver, timers, runtime, managerStats, inflated },
-        random: new Random(),
-        now: monotonicMs,
-        checks: this.#checks,
-        outlierEvents: this.outlierEvents,
-        sources: () => this.#sources,
-      },
-      {
-        changed: (cluster) => {
-          this.calls.clusterChanged(cluster);
-          this.hosts.clusterChanged(cluster);
-        },
-        removed: (name) => {
-          this.calls.clusterRemoved(name);
-          this.hosts.clusterRemoved(name);
-        },
-        publish: ({ clusters, removedClusters, retired }) => {
-          for (const what of retired) snapshots.retire(what);
-          publication.publish({ clusters, removedClusters });
-        },
-      },
-    );
+  #createSources(dynamic: DynamicOptions, node: Node): ServerConfigSources {
+    const { processStats, store } = this.#primary;
+    return new ServerConfigSources({
+      bootstrap: () => this.#bootstrap,
+      ...{ dynamic, node, store },
+      hosts: this.upstream.hosts,
+      counted: (counts) => processStats.countDynamic(counts),
+      failed: (what, error) => this.#primary.internalError(what, error),
+    });
   }
 
   /** Publishes the clusters that have changed in this turn first: `parts` may refer to them. */

@@ -45,7 +45,8 @@ const primary = {
   words: new SharedWordsOwner(8192),
   internalError: (_what: string, error: unknown) => faults.push(error),
 } as unknown as Primary;
-const calls = new PrimaryCalls(primary, new Map(), runtime, '');
+const clusters = { byName: new Map(), reportFailedCheck: () => {}, reportOutlier: () => {} };
+const calls = new PrimaryCalls(primary, clusters, { runtime, zone: '', reserve: 0 });
 const thread = new PrimaryCheckThread({
   store,
   timers: { reschedule: () => {}, cancel: () => {} },

@@ -1,0 +1,136 @@
+// The clusters of a server, and what the primary does for them: it calls hosts and checks their health, and takes what the threads
+// report of hosts that fail.
+
+import type { FileLogOptions } from '../../access-log/files/file-log.js';
+import { Random } from '../../common/random.js';
+import type { Bootstrap } from '../../config/generated/api.js';
+import { monotonicMs } from '../../io/time/timer-driver.js';
+import type { Runtime } from '../../runtime/runtime.js';
+import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
+import { FAILED_CHECK_PORT, type FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
+import { OUTLIER_PORT, type OutlierReport } from '../../upstream/outliers/outlier-report.js';
+import type { ConfigSources } from '../../xds/subscription.js';
+import type { Primary } from '../primary.js';
+import type { PrimaryPorts } from '../workers/primary-ports.js';
+import type { PublishedClusters } from './cluster-changes.js';
+import { ClusterSet } from './cluster-set.js';
+import { PrimaryCheckThread } from './health-checks/primary-check-thread.js';
+import { HostWatch } from './host-watch.js';
+import { OutlierEventLog } from './outlier-event-log.js';
+import { PrimaryCalls } from './primary-calls.js';
+
+/** There may be many hosts to check: of the descriptors that are left to operators, checks leave half. */
+const CHECKS_RESERVE = 32;
+
+export interface UpstreamOptions {
+  readonly bootstrap: Bootstrap;
+  readonly runtime: Runtime;
+  /** Of the log of ejections. */
+  readonly fileFlush: FileLogOptions;
+  /** Where endpoint assignments come from; called for the first cluster of type EDS. */
+  readonly sources: () => ConfigSources;
+}
+
+export class PrimaryUpstream {
+  readonly clusters: ClusterSet;
+  /** The primary's own calls to clusters. */
+  readonly calls: PrimaryCalls;
+  /** What gRPC channels are told of hosts. */
+  readonly hosts: HostWatch;
+  readonly #primary: Primary;
+  readonly #checks: PrimaryCheckThread;
+  /** Connections of health checks. */
+  readonly #checkCalls: PrimaryCalls;
+  /** Undefined where none is configured. */
+  readonly #outlierLog: OutlierEventLog | undefined;
+
+  constructor(primary: Primary, options: UpstreamOptions) {
+    const { bootstrap, fileFlush, runtime } = options;
+    this.#primary = primary;
+    this.#checks = this.#createChecks(runtime);
+    const { event_log_path: eventLog } = bootstrap.cluster_manager?.outlier_detection ?? {};
+    if (eventLog) this.#outlierLog = new OutlierEventLog(eventLog, fileFlush, primary.store);
+    this.clusters = this.#createClusters(options);
+    const zone = bootstrap.node?.locality?.zone ?? '';
+    this.calls = new PrimaryCalls(primary, this.clusters, { runtime, zone, reserve: 0 });
+    this.#checkCalls = new PrimaryCalls(primary, this.clusters, { runtime, zone, reserve: CHECKS_RESERVE });
+    this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {
+      this.calls.begin().transport.keepAlive(fd, keepalive);
+    });
+    this.#takeReports(primary.ports);
+  }
+
+  /** Opens the log of ejections, if there is one. Throws BatonError when that fails. */
+  openLog(): void {
+    this.#outlierLog?.open();
+  }
+
+  /** After a rotation. */
+  reopenLog(): void {
+    this.#outlierLog?.reopen();
+  }
+
+  /** Stops all clusters, and closes the primary's connections to their hosts. */
+  async close(): Promise<void> {
+    this.#checks.close();
+    this.clusters.stop();
+    this.#checkCalls.close();
+    this.calls.close();
+    await this.#outlierLog?.close();
+  }
+
+  #createChecks(runtime: Runtime): PrimaryCheckThread {
+    const { store, timers } = this.#primary;
+    return new PrimaryCheckThread({
+      ...{ store, timers, runtime },
+      random: new Random(),
+      calls: () => this.#checkCalls,
+      failed: (what, error) => this.#primary.internalError(what, error),
+    });
+  }
+
+  #createClusters({ runtime, sources }: UpstreamOptions): ClusterSet {
+    const { concurrency, resolver, scopes, store, timers, words } = this.#primary;
+    const managerStats = scopes.add('cluster_manager.', ClusterManagerStats);
+    const inflated = scopes.add('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats);
+    for (let index = 0; index < concurrency; index++) {
+      scopes.add(`thread_local_cluster_manager.worker_${index}.`, ThreadLocalClusterManagerStats);
+    }
+    return new ClusterSet(
+      {
+        ...{ store, words, resolver, timers, runtime, managerStats, inflated, sources },
+        random: new Random(),
+        now: monotonicMs,
+        checks: this.#checks,
+        outlierEvents: this.#outlierLog,
+      },
+      {
+        changed: (cluster) => {
+          this.calls.clusterChanged(cluster);
+          this.hosts.clusterChanged(cluster);
+        },
+        removed: (name) => {
+          this.calls.clusterRemoved(name);
+          this.hosts.clusterRemoved(name);
+        },
+        publish: (changes) => this.#publish(changes),
+      },
+    );
+  }
+
+  /** What workers see of hosts. The primary's own calls report without a port. */
+  #takeReports(ports: PrimaryPorts): void {
+    ports.port(FAILED_CHECK_PORT).onMessage = (_worker, report) => {
+      this.clusters.reportFailedCheck(report as FailedCheckReport);
+    };
+    const outliers = ports.port(OUTLIER_PORT);
+    outliers.onMessage = (_worker, report) => this.clusters.reportOutlier(report as OutlierReport);
+    outliers.onWorkerDeath = () => this.clusters.recheckOutliers();
+  }
+
+  #publish({ clusters, removedClusters, retired }: PublishedClusters): void {
+    const { publication, snapshots } = this.#primary;
+    for (const what of retired) snapshots.retire(what);
+    publication.publish({ clusters, removedClusters });
+  }
+}
