@@ -273,7 +273,7 @@ export class Server {
 
   async #startWorkers(): Promise<void> {
     const { listenerManagerStats, snapshots, workers } = this.primary;
-    snapshots.make({}, false);
+    snapshots.next({});
     compileInTurn();
     await Promise.all([workers.start((index) => this.#startData(index)), this.#options.restart?.load()]);
     this.configuration.listeners.startListening();
@@ -302,7 +302,7 @@ export class Server {
       fileFlush,
       runtime: this.configuration.runtime.snapshot,
       heartbeat: watchdog.heartbeat,
-      snapshot: snapshots.make(this.configuration.snapshots(), true),
+      snapshot: snapshots.complete(this.configuration.snapshots()),
     };
   }
 }

@@ -21,8 +21,7 @@ export class Publication {
 
   /** Sends a new version. Before the workers start it does nothing: they get everything when they do. */
   publish(parts: SnapshotParts): void {
-    if (this.#workers.isStarted)
-      this.#workers.broadcast({ kind: 'snapshot', snapshot: this.#snapshots.make(parts, false) });
+    if (this.#workers.isStarted) this.#workers.broadcast({ kind: 'snapshot', snapshot: this.#snapshots.next(parts) });
   }
 
   /** Calls back when the workers have handled all messages so far. Resolves after that, or earlier when one is too busy. */

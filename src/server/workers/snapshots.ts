@@ -51,31 +51,17 @@ export class Snapshots {
     return this.#store.version !== this.#chunksVersion;
   }
 
-  /** A snapshot with the next number. `isComplete`: all of the current version, for a worker that starts with all stats memory attached. */
-  make(parts: SnapshotParts, isComplete: boolean): Snapshot {
-    const chunks = this.#store.chunksSince(isComplete ? this.#store.version : this.#chunksVersion);
-    if (!isComplete) {
-      this.#version++;
-      this.#chunksVersion = this.#store.version;
-    }
-    return {
-      version: this.#version,
-      isComplete,
-      chunks,
-      statScopes: parts.statScopes ?? {},
-      clusters: parts.clusters ?? [],
-      removedClusters: parts.removedClusters ?? [],
-      filterConfigs: parts.filterConfigs ?? [],
-      removedFilterConfigs: parts.removedFilterConfigs ?? [],
-      routes: parts.routes ?? [],
-      removedRoutes: parts.removedRoutes ?? [],
-      routeScopes: parts.routeScopes ?? [],
-      removedRouteScopes: parts.removedRouteScopes ?? [],
-      listeners: parts.listeners ?? [],
-      inlineRoutes: parts.inlineRoutes ?? [],
-      removedListeners: parts.removedListeners ?? [],
-      removedStatScopes: parts.removedStatScopes ?? [],
-    };
+  /** A snapshot with the next number, for all workers: what has changed, and stats memory that they do not know yet. */
+  next(parts: SnapshotParts): Snapshot {
+    const chunks = this.#store.chunksSince(this.#chunksVersion);
+    this.#chunksVersion = this.#store.version;
+    return { version: ++this.#version, isComplete: false, chunks, ...withAllParts(parts) };
+  }
+
+  /** All of the current version, for a worker that starts with all stats memory attached. */
+  complete(parts: SnapshotParts): Snapshot {
+    const chunks = this.#store.chunksSince(this.#store.version);
+    return { version: this.#version, isComplete: true, chunks, ...withAllParts(parts) };
   }
 
   /** No snapshot from the next one on contains it. It is given back when no worker can write to it any more. */
@@ -170,6 +156,24 @@ export class Snapshots {
     what.free(version);
     return false;
   }
+}
+
+function withAllParts(parts: SnapshotParts): Required<SnapshotParts> {
+  return {
+    statScopes: parts.statScopes ?? {},
+    clusters: parts.clusters ?? [],
+    removedClusters: parts.removedClusters ?? [],
+    filterConfigs: parts.filterConfigs ?? [],
+    removedFilterConfigs: parts.removedFilterConfigs ?? [],
+    routes: parts.routes ?? [],
+    removedRoutes: parts.removedRoutes ?? [],
+    routeScopes: parts.routeScopes ?? [],
+    removedRouteScopes: parts.removedRouteScopes ?? [],
+    listeners: parts.listeners ?? [],
+    inlineRoutes: parts.inlineRoutes ?? [],
+    removedListeners: parts.removedListeners ?? [],
+    removedStatScopes: parts.removedStatScopes ?? [],
+  };
 }
 
 interface Waiting {

@@ -112,7 +112,7 @@ export class Clusters {
 
   /** Everything that waits for workers to have seen a later version. */
   settle(): void {
-    for (let round = 0; round < 2; round++) this.snapshots.applied(0, this.snapshots.make({}, false).version);
+    for (let round = 0; round < 2; round++) this.snapshots.applied(0, this.snapshots.next({}).version);
   }
 
   /** The hosts of a cluster as workers know them: `10.0.0.1:80`, and what else is told of them. */
@@ -124,7 +124,7 @@ export class Clusters {
   #publish(changes: PublishedClusters): void {
     for (const what of changes.retired) this.snapshots.retire(what);
     this.published.push(changes);
-    const { version } = this.snapshots.make(changes, false);
+    const { version } = this.snapshots.next(changes);
     this.snapshots.applied(0, version);
   }
 }

@@ -21,7 +21,7 @@ t.test('a removed host keeps its words and stats until its last request has ende
   stats.increment(HostStats.at.cx_active);
   stats.increment(HostStats.at.rq_active);
   snapshots.retire(new LeavingHost({ store, words: owner }, block, scope, () => {}));
-  const { version } = snapshots.make({}, false);
+  const { version } = snapshots.next({});
   t.equal(snapshots.applied(0, version), false);
   t.equal(snapshots.applied(1, version), true);
   t.not(owner.allocateHost(), block, 'all workers know, but a request is still under way');
@@ -36,7 +36,7 @@ t.test('a removed host keeps its words and stats until its last request has ende
   t.not(owner.allocateHost(), block, 'the turn in which it ended may still go on');
   t.equal(snapshots.needsVersion, true);
 
-  const next = snapshots.make({}, false);
+  const next = snapshots.next({});
   t.equal(snapshots.needsVersion, false);
   snapshots.applied(0, next.version);
   snapshots.applied(1, next.version);
@@ -52,11 +52,11 @@ t.test('a removed host keeps its words and stats until all workers know', (t) =>
   const block = owner.allocateHost();
   const scope = store.addScope('cluster.a.endpoint.127.0.0.1:80.', HostStats);
   snapshots.retire(new LeavingHost({ store, words: owner }, block, scope, () => {}));
-  const { version } = snapshots.make({}, false);
+  const { version } = snapshots.next({});
   snapshots.applied(0, version);
   t.not(owner.allocateHost(), block);
   snapshots.applied(1, version);
-  const next = snapshots.make({}, false);
+  const next = snapshots.next({});
   snapshots.applied(1, next.version);
   t.not(owner.allocateHost(), block);
   snapshots.applied(0, next.version);
@@ -69,14 +69,14 @@ t.test(
   async (t) => {
     const snapshots = new Snapshots(new StatsStore({ workers: 2 }), new SharedWordsOwner(64 * 1024), 2);
     const before = snapshots.version;
-    const { version } = snapshots.make({}, false);
+    const { version } = snapshots.next({});
     const outcome = snapshots.outcome(before);
     snapshots.applied(0, version);
     snapshots.failed({ version: version, isComplete: false, message: 'it cannot be built' });
     await t.rejects(outcome, { message: 'it cannot be built' });
     await t.rejects(snapshots.outcome(before), { message: 'it cannot be built' }, 'though it was told before');
 
-    const { version: next } = snapshots.make({}, false);
+    const { version: next } = snapshots.next({});
     const later = snapshots.outcome(version);
     snapshots.failed({ version: version, isComplete: false, message: 'another worker cannot either' });
     snapshots.applied(0, next);
