@@ -3,7 +3,7 @@
 import type { AdminServices, ClusterView, ListenerView, UnreadyView } from '../../admin/admin-services.js';
 import { inTurns } from '../../common/time/next-turn.js';
 import { HealthFailure } from '../../worker/messages/server-health.js';
-import type { DrainReach } from '../draining/drain-manager.js';
+import type { DrainReach } from '../draining/drain-reach.js';
 import { drainStatus } from '../draining/drain-status.js';
 import type { ConfigurationReload } from '../reload/configuration-reload.js';
 import type { RunningConfiguration } from '../running/running-configuration.js';

@@ -5,11 +5,10 @@ import { Timer, type Timers } from '../../io/time/timing-wheel.js';
 import { type DrainStrategy, type DrainWindow, moreUrgent } from '../../listener/drain-window.js';
 import { getLogger } from '../../log/logger.js';
 import type { ToWorker } from '../../worker/messages/messages.js';
+import { type DrainReach, reaches } from './drain-reach.js';
 
 const logger = getLogger('main');
 
-/** All listeners, or those with traffic_direction INBOUND. */
-export type DrainReach = 'all' | 'inbound';
 export type DrainReason = 'admin' | 'restart' | 'sigterm';
 /** When listeners stop accepting; 'never': not even when the drain time is over. */
 export type StopsAccepting = 'now' | 'at-end' | 'never';
@@ -181,8 +180,4 @@ function covers(one: DrainOptions, other: DrainOptions): boolean {
     one.timeMs === other.timeMs &&
     (one.reach === 'all' || other.reach === 'inbound')
   );
-}
-
-function reaches(reach: DrainReach, listener: Listener): boolean {
-  return reach === 'all' || listener.traffic_direction === 'INBOUND';
 }

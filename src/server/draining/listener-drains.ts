@@ -12,10 +12,10 @@ import {
   type DrainDefaults,
   DrainManager,
   type DrainOptions,
-  type DrainReach,
   type LeavingDrain,
   type StopOptions,
 } from './drain-manager.js';
+import type { DrainReach } from './drain-reach.js';
 
 /** What drains need to know of a server's listeners. */
 export interface DrainedListeners {

@@ -8,7 +8,8 @@ import { ListenerManagerStats, ListenerStats } from '../../stats/layouts/listene
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ListenerSnapshot } from '../../worker/messages/messages.js';
 import { accepted } from '../../xds/dynamic-state.js';
-import type { DrainDefaults, DrainReach } from '../draining/drain-manager.js';
+import type { DrainDefaults } from '../draining/drain-manager.js';
+import type { DrainReach } from '../draining/drain-reach.js';
 import { ListenerDrains } from '../draining/listener-drains.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { Primary } from '../primary.js';
