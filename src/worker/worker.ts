@@ -9,19 +9,20 @@ import { atOnce } from '../common/time/next-turn.js';
 import { atMostMs } from '../common/time/within-ms.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
 import { Memory } from '../io/memory.js';
-import { loadShim } from '../io/shim.js';
-import { Clock } from '../io/time/clock.js';
-import { TimerDriver } from '../io/time/timer-driver.js';
-import { bufferLimits, Transport } from '../io/transport.js';
+import { loadShim, type NativeShim } from '../io/shim.js';
+import type { TimerDriver } from '../io/time/timer-driver.js';
+import type { Transport } from '../io/transport.js';
 import { Level } from '../log/levels.js';
 import { getLogger, initLogging, reopenLog, setLevelRules, watchLoggerFiles } from '../log/logger.js';
 import { Runtime } from '../runtime/runtime.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { ServerStats } from '../stats/layouts/server.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
-import { FAILED_CHECK_PORT, type FailedCheckReport } from '../upstream/health-checks/failed-check-report.js';
-import { OUTLIER_PORT, type OutlierReport } from '../upstream/outliers/outlier-report.js';
+import { FAILED_CHECK_PORT } from '../upstream/health-checks/failed-check-report.js';
+import { OUTLIER_PORT } from '../upstream/outliers/outlier-report.js';
 import { SharedWords } from '../upstream/shared-words.js';
+import { openThreadIo } from '../upstream/thread-io.js';
+import type { UpstreamThread } from '../upstream/upstream-thread.js';
 import { WorkerPorts } from './extensions/worker-ports.js';
 import { HandOver } from './hand-over/hand-over.js';
 import { startHeartbeat } from './messages/heartbeat.js';
@@ -72,19 +73,16 @@ class Worker {
       port.postMessage({ kind: 'extension', name, message } satisfies FromWorker, transfer),
     );
     const shim = loadShim();
-    initLogging({ ...start.logging, threadId: shim.threadId });
-    setLevelRules(start.levelRules);
-    const files = watchLoggerFiles((file) => this.#send({ kind: 'logger-files', files: [file] }));
-    this.#send({ kind: 'logger-files', files });
-    const memory = new Memory();
-    const clock = new Clock();
+    this.#startLogging(start, shim);
     const stats = new ThreadStats(start.stats);
-    this.#timers = new TimerDriver((error) => this.#internalError('a timer failed', error), clock);
-    const limits = bufferLimits(bufferLimitBytes());
-    this.#transport = new Transport(shim, memory, clock, limits, DESCRIPTOR_RESERVE, (error, what) => {
-      this.#internalError(what, error);
+    const { timers, ...io } = openThreadIo(shim, {
+      memory: new Memory(),
+      bufferLimit: bufferLimitBytes(),
+      reserve: DESCRIPTOR_RESERVE,
+      failed: (what, error) => this.#internalError(what, error),
     });
-    this.#transport.onTurn = () => this.#timers.wheel.setTime(clock.monotonicMs);
+    this.#timers = timers;
+    this.#transport = io.transport;
     this.#accessLogFiles = new AccessLogFiles(start.fileFlush);
     this.#scopes = new ThreadScopes(stats);
     this.#scopes.add(start.snapshot.statScopes);
@@ -96,18 +94,16 @@ class Worker {
     );
     const failedChecks = this.#ports.port(FAILED_CHECK_PORT);
     const outliers = this.#ports.port(OUTLIER_PORT);
-    const thread = {
-      transport: this.#transport,
-      memory,
-      clock,
-      wheel: this.#timers.wheel,
+    const thread: UpstreamThread = {
+      ...io,
+      wheel: timers.wheel,
       random: new Random(),
       stats,
       words: new SharedWords(start.words),
       runtime: this.#runtime,
       zone: start.identity.zone,
-      reportFailedCheck: (report: FailedCheckReport) => failedChecks.send(report),
-      reportOutlier: (report: OutlierReport) => outliers.send(report),
+      reportFailedCheck: (report) => failedChecks.send(report),
+      reportOutlier: (report) => outliers.send(report),
     };
     this.#sampler = new BufferedSampler(this.#transport);
     this.#heartbeat = startHeartbeat(start.heartbeat, start.index);
@@ -223,6 +219,14 @@ class Worker {
     this.#transport.destroy();
     this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
     this.#filesystemStats.close();
+  }
+
+  /** As in all threads; the primary is told which files have loggers. */
+  #startLogging({ levelRules, logging }: WorkerStart, { threadId }: NativeShim): void {
+    initLogging({ ...logging, threadId });
+    setLevelRules(levelRules);
+    const files = watchLoggerFiles((file) => this.#send({ kind: 'logger-files', files: [file] }));
+    this.#send({ kind: 'logger-files', files });
   }
 
   #countMemory(): void {

@@ -2,15 +2,14 @@
 
 import { Random } from '../../common/random.js';
 import { Memory } from '../../io/memory.js';
-import { Clock } from '../../io/time/clock.js';
-import { TimerDriver } from '../../io/time/timer-driver.js';
-import { bufferLimits, Transport } from '../../io/transport.js';
+import type { TimerDriver } from '../../io/time/timer-driver.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import { isHashSpec } from '../../upstream/load-balancer/load-balancer.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
+import { openThreadIo } from '../../upstream/thread-io.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
 import type { Primary } from '../primary.js';
 import type { ClusterSet } from './cluster-set.js';
@@ -83,18 +82,14 @@ export class PrimaryCalls implements CallingThread {
     const { shim, store, words } = this.#primary;
     const { reserve, runtime, zone } = this.#options;
     const clusters = this.#clusters;
-    const report = (what: string, error: unknown) => this.#primary.internalError(what, error);
-    const clock = new Clock();
-    const memory = new Memory(MEMORY);
-    const timers = new TimerDriver((error) => report('a timer failed', error), clock);
-    const transport = new Transport(shim, memory, clock, bufferLimits(BUFFER_LIMIT), reserve, (error, what) => {
-      report(what, error);
+    const { timers, ...io } = openThreadIo(shim, {
+      memory: new Memory(MEMORY),
+      bufferLimit: BUFFER_LIMIT,
+      reserve,
+      failed: (what, error) => this.#primary.internalError(what, error),
     });
-    transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);
     const thread: UpstreamThread = {
-      transport,
-      memory,
-      clock,
+      ...io,
       wheel: timers.wheel,
       random: new Random(),
       stats: store.own,

@@ -1,0 +1,36 @@
+// What a thread that talks to hosts does its I/O with: a transport, its memory, and timers that go by the transport's clock.
+
+import type { Memory } from '../io/memory.js';
+import type { NativeShim } from '../io/shim.js';
+import { Clock } from '../io/time/clock.js';
+import { TimerDriver } from '../io/time/timer-driver.js';
+import { bufferLimits, Transport } from '../io/transport.js';
+
+export interface ThreadIo {
+  readonly transport: Transport;
+  readonly memory: Memory;
+  readonly clock: Clock;
+  readonly timers: TimerDriver;
+}
+
+export interface ThreadIoOptions {
+  readonly memory: Memory;
+  /** What a connection may buffer where nothing else is configured, in bytes. */
+  readonly bufferLimit: number;
+  /** Descriptors that connections leave to others. */
+  readonly reserve: number;
+  /** What should not happen, and was caught: `what` is a sentence for the log. Must not throw. */
+  readonly failed: (what: string, error: unknown) => void;
+}
+
+/** Whoever has it closes the timers and destroys the transport. */
+export function openThreadIo(shim: NativeShim, options: ThreadIoOptions): ThreadIo {
+  const { bufferLimit, failed, memory, reserve } = options;
+  const clock = new Clock();
+  const timers = new TimerDriver((error) => failed('a timer failed', error), clock);
+  const transport = new Transport(shim, memory, clock, bufferLimits(bufferLimit), reserve, (error, what) => {
+    failed(what, error);
+  });
+  transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);
+  return { transport, memory, clock, timers };
+}
