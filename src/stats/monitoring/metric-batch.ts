@@ -15,6 +15,22 @@ const HISTOGRAMS = 2 * 1024;
 const REST_AFTER = 2000;
 const HISTOGRAMS_REST_AFTER = 200;
 
+/** What metrics are made with. */
+export interface MetricSource {
+  readonly reader: StatsReader;
+  readonly format: MonitoringFormat;
+  /** For the bytes of a batch. */
+  readonly made: Pieces;
+}
+
+/** The families of one kind. */
+export interface FamilyGroup {
+  readonly families: Families;
+  /** Of the families, in their order. */
+  readonly heads: readonly FamilyHead[];
+  readonly kind: Kind;
+}
+
 export class MetricBatch {
   /** The members that it holds: from `start` to `end`. */
   start = 0;
@@ -29,15 +45,7 @@ export class MetricBatch {
   #from = new Float64Array();
   #to = new Float64Array();
 
-  /** `heads` are those of the families, in their order; `made` is for the batch's bytes. */
-  constructor(
-    reader: StatsReader,
-    families: Families,
-    heads: readonly FamilyHead[],
-    kind: Kind,
-    format: MonitoringFormat,
-    made: Pieces,
-  ) {
+  constructor({ format, made, reader }: MetricSource, { families, heads, kind }: FamilyGroup) {
     this.#reader = reader;
     this.#families = families;
     this.#heads = heads;

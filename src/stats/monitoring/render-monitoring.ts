@@ -8,8 +8,8 @@ import type { StatsReader } from '../read/reader.js';
 import type { StatsQuery } from '../read/selection.js';
 import { Pieces } from '../render/pieces.js';
 import { type Families, groupFamilies, TYPES } from './families.js';
-import type { FamilyType, MonitoringFormat } from './format.js';
-import { MetricBatch } from './metric-batch.js';
+import type { FamilyType } from './format.js';
+import { type FamilyGroup, MetricBatch, type MetricSource } from './metric-batch.js';
 import { ProtobufFormat } from './protobuf-format.js';
 import { TextFormat } from './text-format.js';
 
@@ -28,7 +28,7 @@ export interface MonitoringOptions extends StatsQuery {
 export function* renderMonitoring(reader: StatsReader, options: MonitoringOptions): Generator<Uint8Array, void> {
   const format = options.isProtobuf ? new ProtobufFormat(options) : new TextFormat(options);
   const out = new Pieces();
-  const made = new Pieces();
+  const source = { reader, format, made: new Pieces() };
   const { type = 'all' } = options;
   const kinds = [Kind.Counter, Kind.Gauge, ...(options.textReadouts ? [Kind.Text] : []), Kind.Histogram];
   for (const kind of kinds) {
@@ -36,24 +36,17 @@ export function* renderMonitoring(reader: StatsReader, options: MonitoringOption
     const grouping = groupFamilies(reader, options, kind);
     let step = grouping.next();
     for (; step.done !== true; step = grouping.next()) yield out.take();
-    yield* renderFamilies(reader, step.value, kind, typeOf(kind, options), format, made, out);
+    yield* renderFamilies(source, familyGroup(step.value, kind, options), out);
   }
   const last = out.take();
   if (last.length > 0) yield last;
 }
 
-function* renderFamilies(
-  reader: StatsReader,
-  families: Families,
-  kind: Kind,
-  type: FamilyType,
-  format: MonitoringFormat,
-  made: Pieces,
-  out: Pieces,
-): Generator<Uint8Array, void> {
+function* renderFamilies(source: MetricSource, group: FamilyGroup, out: Pieces): Generator<Uint8Array, void> {
+  const { format } = source;
+  const { families, heads } = group;
   const { all } = families;
-  const heads = all.map(({ name }) => ({ name, bytes: Buffer.from(name), type }));
-  const batch = new MetricBatch(reader, families, heads, kind, format, made);
+  const batch = new MetricBatch(source, group);
   for (let rank = 0; rank < all.length; ) {
     const making = batch.makeNext(rank);
     while (making.next().done !== true) yield out.take();
@@ -65,6 +58,11 @@ function* renderFamilies(
       if (out.isFull) yield out.take();
     }
   }
+}
+
+function familyGroup(families: Families, kind: Kind, options: MonitoringOptions): FamilyGroup {
+  const type = typeOf(kind, options);
+  return { families, kind, heads: families.all.map(({ name }) => ({ name, bytes: Buffer.from(name), type })) };
 }
 
 function typeOf(kind: Kind, { histograms }: MonitoringOptions): FamilyType {
