@@ -18,14 +18,13 @@ import type {
   HttpProtocolOptions,
   LbEndpoint,
   LocalityLbEndpoints,
-  Metadata,
   TcpKeepalive,
 } from '../config/generated/api.js';
 import { DEFAULT_CLIENT_OPTIONS, type H1ClientOptions } from '../http/h1/client-codec.js';
 import { type Address, AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
-import type { EndpointCheck, Locality, ResolvedEndpoint } from './hosts/host.js';
+import type { EndpointCheck, EndpointTraits, ResolvedEndpoint } from './hosts/host.js';
 import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
 import type { LoadBalancerSpec } from './load-balancer/load-balancer.js';
@@ -70,7 +69,8 @@ export interface ClusterSpec {
   readonly outliers: OutlierSpec | undefined;
 }
 
-export interface EndpointSpec {
+/** An endpoint as it is configured. */
+export interface EndpointSpec extends EndpointTraits {
   /** IP address or name; '' for a Unix socket. */
   readonly host: string;
   readonly port: number;
@@ -78,14 +78,6 @@ export interface EndpointSpec {
   readonly path: string;
   /** The endpoint's own `hostname`. */
   readonly hostname: string;
-  readonly weight: number;
-  readonly priority: number;
-  readonly locality: Locality;
-  /** HealthFlag bits. */
-  readonly healthFlags: number;
-  readonly isCanary: boolean;
-  readonly check?: EndpointCheck;
-  readonly metadata?: Metadata;
 }
 
 export interface DnsSettings {

@@ -24,13 +24,8 @@ export interface EndpointCheck {
   readonly isDisabled: boolean;
 }
 
-/** A resolved endpoint. */
-export interface ResolvedEndpoint {
-  readonly address: Address;
-  /** What the host is known by when it is not its address: a logical host moves and stays the same host. */
-  readonly key?: string;
-  /** The name that was resolved, or the endpoint's `hostname`; '' when there is none. */
-  readonly hostname: string;
+/** What an endpoint is configured with besides its address. */
+export interface EndpointTraits {
   /** load_balancing_weight, at least 1. */
   readonly weight: number;
   /** 0 is used first. */
@@ -43,6 +38,15 @@ export interface ResolvedEndpoint {
   readonly check?: EndpointCheck;
   /** For the dump of endpoints; workers do not know it. */
   readonly metadata?: Metadata;
+}
+
+/** A resolved endpoint. */
+export interface ResolvedEndpoint extends EndpointTraits {
+  readonly address: Address;
+  /** What the host is known by when it is not its address: a logical host moves and stays the same host. */
+  readonly key?: string;
+  /** The name that was resolved, or the endpoint's `hostname`; '' when there is none. */
+  readonly hostname: string;
 }
 
 /** What a host of a cluster is known by: its `key`, or its address. */
