@@ -69,48 +69,17 @@ export class HostDirectory {
    * Takes a new list, and what was seen of its hosts. They are told apart by keyOf(), an address that comes twice counts once,
    * and a host that was there keeps its words and stats. Returns how many came and went, and whether anything is different at
    * all; that only the order is, does not count. Throws a RangeError, with nothing changed, when there is no room for a new one.
-   * Most hosts of a long list stay where they are: they are compared, and not looked up.
    */
   update(endpoints: readonly ResolvedEndpoint[], observed?: ObservedHealth): HostChanges {
     const update = ++this.#update;
     const before = this.#hosts;
-    const after: ListedHost[] = [];
-    const moved: { readonly host: ListedHost; readonly endpoint: ResolvedEndpoint; readonly healthFlags: number }[] =
-      [];
-    let added = 0;
-    /** Where the next endpoint would be if nothing had changed. */
-    let place = 0;
-    for (const endpoint of endpoints) {
-      let host: ListedHost | undefined = before[place];
-      if (host === undefined || !isSameHost(host.endpoint, endpoint)) {
-        host = this.#byKey.get(keyOf(endpoint));
-      }
-      if (host?.update === update) continue;
-      if (host === undefined) {
-        try {
-          after.push(this.#add(endpoint, observed, update));
-        } catch (error) {
-          for (const host of after) if (host.place < 0) this.#retire(host);
-          // Nobody keeps room for later where there is none.
-          for (const preparation of this.#preparations) preparation.discard();
-          throw error;
-        }
-        added++;
-        continue;
-      }
-      place = host.place + 1;
-      host.update = update;
-      after.push(host);
-      const healthFlags = healthOf(endpoint, host.key, observed);
-      if (healthFlags !== host.healthFlags || !isSameEndpoint(host.endpoint, endpoint))
-        moved.push({ host, endpoint, healthFlags });
-    }
+    const { added, hosts, moved } = this.#list(endpoints, observed, update);
     for (const { endpoint, healthFlags, host } of moved) host.moveTo(endpoint, healthFlags);
-    const removed = before.length - (after.length - added);
+    const removed = before.length - (hosts.length - added);
     if (moved.length + added + removed === 0) return { added, removed, hasChanged: false };
     if (removed > 0) this.#remove(before, update);
-    this.#hosts = after;
-    this.#data = layOut(after, this.#data);
+    this.#hosts = hosts;
+    this.#data = layOut(hosts, this.#data);
     return { added, removed, hasChanged: true };
   }
 
@@ -132,6 +101,52 @@ export class HostDirectory {
   /** Gives everything back: the cluster is gone. */
   retireAll(): void {
     this.update([]);
+  }
+
+  /** The hosts of a list, those that are new among them. Throws as update() does. */
+  #list(endpoints: readonly ResolvedEndpoint[], observed: ObservedHealth | undefined, update: number): HostList {
+    const hosts: ListedHost[] = [];
+    const moved: Move[] = [];
+    let added = 0;
+    /** Where the next endpoint would be if nothing had changed. */
+    let place = 0;
+    for (const endpoint of endpoints) {
+      const host = this.#find(endpoint, this.#hosts[place]);
+      if (host === undefined) {
+        hosts.push(this.#addTo(hosts, endpoint, observed, update));
+        added++;
+      } else if (host.update !== update) {
+        place = host.place + 1;
+        host.update = update;
+        hosts.push(host);
+        const healthFlags = healthOf(endpoint, host.key, observed);
+        if (healthFlags !== host.healthFlags || !isSameEndpoint(host.endpoint, endpoint))
+          moved.push({ host, endpoint, healthFlags });
+      }
+    }
+    return { hosts, moved, added };
+  }
+
+  /** Most hosts of a long list stay where they are, at `likely`: they are compared, and not looked up. */
+  #find(endpoint: ResolvedEndpoint, likely: ListedHost | undefined): ListedHost | undefined {
+    return likely !== undefined && isSameHost(likely.endpoint, endpoint) ? likely : this.#byKey.get(keyOf(endpoint));
+  }
+
+  /** Makes the next one of `hosts`. Throws, with the other new ones given back, when there is no room. */
+  #addTo(
+    hosts: readonly ListedHost[],
+    endpoint: ResolvedEndpoint,
+    observed: ObservedHealth | undefined,
+    update: number,
+  ): ListedHost {
+    try {
+      return this.#add(endpoint, observed, update);
+    } catch (error) {
+      for (const host of hosts) if (host.place < 0) this.#retire(host);
+      // Nobody keeps room for later where there is none.
+      for (const preparation of this.#preparations) preparation.discard();
+      throw error;
+    }
   }
 
   #add(endpoint: ResolvedEndpoint, observed: ObservedHealth | undefined, update: number): ListedHost {
@@ -167,6 +182,19 @@ export class HostDirectory {
     this.#byKey.delete(host.key);
     this.#source.retire(host);
   }
+}
+
+interface HostList {
+  readonly hosts: ListedHost[];
+  readonly moved: readonly Move[];
+  readonly added: number;
+}
+
+/** What is to be said of a host that was there. */
+interface Move {
+  readonly host: ListedHost;
+  readonly endpoint: ResolvedEndpoint;
+  readonly healthFlags: number;
 }
 
 class ListedHost implements KnownHost {
