@@ -1,8 +1,11 @@
 // The first bytes of a connection can be looked at: all that was not taken away then arrives as if nobody had.
 
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
+import { endsWithTest } from '../e2e/harness/environment.js';
 import { loopback, pattern, Rig, socketPath, unix, until } from './harness/harness.js';
 
 const ECONNRESET = 104;
@@ -191,4 +194,38 @@ t.test('one that breaks amid what it is to say has not ended', async (t) => {
   peer.resetAndDestroy();
   t.equal((await rig.next(Event.Reset, id)).value, ECONNRESET);
   t.same(rig.of(Event.End, id), []);
+});
+
+/** Node sends no urgent data; Python, which builds the addon, does. It stays connected until its input ends. */
+const URGENT = `
+import socket, sys
+peer = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+peer.send(b'head')
+peer.send(b'!', socket.MSG_OOB)
+peer.send(b'body')
+print('sent', flush=True)
+sys.stdin.read()
+`;
+
+t.test('urgent data amid what a peer is to say is not its end', async (t) => {
+  const rig = lookingRig();
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  const command = ['-c', URGENT, String(port)];
+  const peer = endsWithTest(t, spawn('python3', command, { stdio: ['pipe', 'pipe', 'inherit'] }));
+  const { id } = await rig.next(Event.Accept);
+  await once(peer.stdout, 'data');
+  await until(() => shown(rig, id).includes('head'), 'the bytes before the urgent one');
+  // Whoever comes behind it is served: what there was to tell has been told.
+  const other = connect(port, '127.0.0.1').end('x');
+  t.teardown(() => other.destroy());
+  await rig.next(Event.End, (await rig.next(Event.Accept, undefined, 2)).id);
+  t.same(rig.of(Event.End, id), []);
+  rig.seen.length = 0;
+  rig.now(Op.Take, id, 2);
+  await until(() => rig.received(id).toString() === 'adbody', 'what was not taken');
+  peer.stdin.end();
+  await rig.next(Event.End, id);
+  await once(peer, 'exit');
 });

@@ -80,6 +80,7 @@ void Transport::lookAtConnection(Id id, SocketRecord& connection) {
     if (connection.connecting && !finishConnect(id, connection, hints)) return;
     if (hints & (EPOLLIN | kHangupHints)) connection.readable = true;
     if (hints & (kHangupHints | EPOLLPRI)) connection.readOn = true;
+    if (hints & kHangupHints) connection.hungUp = true;
     if (hints & EPOLLERR) connection.errorHint = true;
     if ((hints & EPOLLOUT) && !connection.pending.empty()) writePending(id, connection);
   }

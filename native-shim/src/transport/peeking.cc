@@ -33,7 +33,7 @@ void Transport::peek(Id id, SocketRecord& connection) {
   connection.servedInBatch = batch_.number();
   // The window of this batch was too small: what has come already brings no edge of its own.
   const bool isCut = static_cast<uint32_t>(got) == most && most < connection.peekLimit;
-  if (!isCut && !connection.readOn) return;
+  if (!isCut && !connection.hungUp) return;
   connection.peekedToEnd = !isCut;
   connection.readable = true;
   enqueue(id, connection);

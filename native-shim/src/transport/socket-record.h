@@ -34,6 +34,7 @@ struct SocketRecord : SlotHeader {
   bool bindFailed : 1;       // there is no connecting from where it was asked for
   bool readable : 1;         // unread bytes, FIN or an error may be waiting
   bool readOn : 1;           // epoll hinted at FIN, RST or urgent data: a short read is not the last
+  bool hungUp : 1;           // epoll hinted at FIN or RST
   bool errorHint : 1;        // epoll hinted at an error
   bool readBeforeReset : 1;  // bytes received before the error come first
   bool paused : 1;
@@ -54,9 +55,9 @@ struct SocketRecord : SlotHeader {
 
   SocketRecord()
       : queued(false), inEpoll(false), shared(false), isLocal(false), connecting(false), bindFailed(false),
-        readable(false), readOn(false), errorHint(false), readBeforeReset(false), paused(false), ended(false),
-        dead(false), blocked(false), shutdownAsked(false), frozen(false), tellsLate(false), peekedToEnd(false), contended(false),
-        accepting(false), resting(false), failReported(false), removed(false) {}
+        readable(false), readOn(false), hungUp(false), errorHint(false), readBeforeReset(false), paused(false),
+        ended(false), dead(false), blocked(false), shutdownAsked(false), frozen(false), tellsLate(false),
+        peekedToEnd(false), contended(false), accepting(false), resting(false), failReported(false), removed(false) {}
 };
 
 static_assert(sizeof(SocketRecord) <= 128, "an idle connection must stay small");
