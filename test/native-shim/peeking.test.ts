@@ -229,3 +229,18 @@ t.test('urgent data amid what a peer is to say is not its end', async (t) => {
   await rig.next(Event.End, id);
   await once(peer, 'exit');
 });
+
+t.test('an end is told once, whatever becomes of the other direction', async (t) => {
+  const rig = lookingRig();
+  t.teardown(() => rig.close());
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  rig.sendNow(client, 'head');
+  rig.now(Op.Shutdown, client);
+  await rig.next(Event.End, server);
+  rig.now(Op.Shutdown, server);
+  await rig.next(Event.End, client);
+  const other = await rig.pair(rig.listen(loopback).address);
+  rig.sendNow(other.client, 'x');
+  await rig.next(Event.Data, other.server);
+  t.equal(rig.of(Event.End, server).length, 1);
+});

@@ -15,6 +15,7 @@ void Transport::peek(Id id, SocketRecord& connection) {
   if (connection.servedInBatch == batch_.number()) return enqueue(id, connection);
   connection.readable = false;
   if (connection.peekedToEnd) {
+    connection.ended = true;
     batch_.add(id, Event::End);
     return;
   }
@@ -43,6 +44,7 @@ void Transport::peek(Id id, SocketRecord& connection) {
 void Transport::take(Id id, SocketRecord& connection, uint32_t count) {
   if (connection.peekLimit == 0 || connection.error != 0) return;
   connection.peekLimit = 0;
+  if (connection.peekedToEnd) connection.ended = false;  // it is told again, behind what is left
   connection.peekedToEnd = false;
   uint8_t taken[1024];
   while (count > 0) {
