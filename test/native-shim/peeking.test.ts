@@ -244,3 +244,15 @@ t.test('an end is told once, whatever becomes of the other direction', async (t)
   await rig.next(Event.Data, other.server);
   t.equal(rig.of(Event.End, server).length, 1);
 });
+
+t.test('one that breaks is told also when a send is the first to notice', async (t) => {
+  const rig = lookingRig();
+  t.teardown(() => rig.close());
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  rig.send(client, 'head');
+  rig.submit(Op.Reset, client);
+  rig.send(server, 'too late');
+  rig.flush();
+  await rig.next(Event.Reset, server);
+  t.same(rig.of(Event.End, server), []);
+});

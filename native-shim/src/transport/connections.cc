@@ -84,13 +84,14 @@ void Transport::lookAtConnection(Id id, SocketRecord& connection) {
     if (hints & EPOLLERR) connection.errorHint = true;
     if ((hints & EPOLLOUT) && !connection.pending.empty()) writePending(id, connection);
   }
+  // Bytes that are only looked at do not come before the news that the connection broke.
   const bool receives = !connection.paused && !connection.ended && connection.peekLimit == 0;
   if (connection.error == 0 && connection.errorHint && !receives) {
     connection.errorHint = false;
     const int error = takeSocketError(connection.fd.get());
     if (error != 0) return reportReset(id, connection, error);
   }
-  const bool readFirst = connection.readBeforeReset && !connection.paused && !connection.ended;
+  const bool readFirst = connection.readBeforeReset && receives;
   if (connection.error != 0 && !readFirst) return reportReset(id, connection, connection.error);
   reportPressure(id, connection);
   if (connection.readable && !connection.paused && !connection.ended) receive(id, connection);
