@@ -28,6 +28,33 @@ t.test('submissions for an id that was closed do nothing, also when its slot is 
   rig.close();
 });
 
+t.test('what else a batch tells of a connection that is given up in it is not of one that is made in it', async (t) => {
+  const rig = new Rig({ maxSubmissions: 2048 });
+  t.teardown(() => rig.close());
+  const { address } = rig.listen(unix(socketPath()));
+  const [one, other] = [await rig.pair(address), await rig.pair(address)];
+  // More than rest before a slot is used again.
+  const many: number[] = [];
+  while (many.length < 1100) many.push(...Object.values(await rig.pair(address)));
+  for (const { server } of [one, other]) rig.submit(Op.Pause, server);
+  rig.flush();
+  for (const { client } of [one, other]) rig.sendNow(client, 'x');
+  let made = -1;
+  rig.onEvent = ({ kind, id }) => {
+    if (kind !== Event.Data || made >= 0) return;
+    for (const given of [id === one.server ? other.server : one.server, ...many]) rig.submit(Op.Reset, given);
+    rig.flush();
+    made = rig.connect(address);
+  };
+  for (const { server } of [one, other]) rig.submit(Op.Resume, server);
+  rig.flush();
+  await until(() => made >= 0, 'bytes');
+  await rig.next(Event.Connected, made);
+  const [first, second] = rig.of(Event.Data);
+  t.equal(first?.batch, second?.batch);
+  t.not(made & ID_SLOT_MASK, second!.id & ID_SLOT_MASK);
+});
+
 t.test('a stale id reaches nobody', async (t) => {
   const rig = new Rig();
   const { address } = rig.listen(unix(socketPath()));

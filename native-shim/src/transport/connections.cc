@@ -42,7 +42,7 @@ Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, L
 // Takes the descriptor and gives it an id, and a place in the epoll set when it is a connection to be watched. When either fails, the
 // answer is a negative errno and the descriptor is not taken.
 Id Transport::add(Descriptor& fd, SocketKind kind, Limits limits, bool watched) {
-  const Id id = sockets_.allocate();
+  const Id id = sockets_.allocate(releasedInBatch_);
   if (id < 0) return -ENOBUFS;
   SocketRecord& socket = *sockets_.find(id);
   socket.kind = kind;
@@ -52,7 +52,7 @@ Id Transport::add(Descriptor& fd, SocketKind kind, Limits limits, bool watched) 
   if (kind == SocketKind::Connection) {
     const int error = fd && watched ? epoll_.add(fd.get(), kConnectionInterest, static_cast<uint32_t>(id)) : 0;
     if (error != 0) {
-      sockets_.release(id);
+      releaseSlot(id);
       return -error;
     }
     socket.inEpoll = watched;
@@ -207,13 +207,19 @@ void Transport::reportReset(Id id, SocketRecord& connection, int error) {
   batch_.add(id, Event::Reset, static_cast<uint32_t>(step), static_cast<uint32_t>(error));
 }
 
+// The batch that is being handled may go on to tell of the id, and whoever reads it goes by the slot.
+void Transport::releaseSlot(Id id) {
+  sockets_.release(id);
+  ++releasedInBatch_;
+}
+
 // The id dies. With the descriptor still in the record, the descriptor is closed too.
 void Transport::release(Id id, SocketRecord& socket) {
   const bool hadDescriptor = static_cast<bool>(socket.fd);
   if (socket.shared && hadDescriptor) epoll_.remove(socket.fd.get());
   if (socket.kind == SocketKind::Connection) --connections_;
   if (socket.endToken != 0 && !socket.tellsLate) closing_.news().push_back({Event::Gone, socket.endToken});
-  sockets_.release(id);
+  releaseSlot(id);
   if (hadDescriptor) retryAccept();
 }
 

@@ -45,7 +45,7 @@ Id Transport::addListener(int fd, bool contended) {
   listener.accepting = true;
   const int error = setInEpoll(id, listener, true);
   if (error != 0) {
-    sockets_.release(id);
+    releaseSlot(id);
     return -error;
   }
   listeners_.push_back(id);
@@ -175,7 +175,7 @@ void Transport::dropListener(Id id, SocketRecord& listener) {
   setInEpoll(id, listener, false);
   if (listener.resting && --resting_ == 0) descriptorLimit_.waitNoMore();
   listeners_.erase(std::find(listeners_.begin(), listeners_.end(), id));
-  sockets_.release(id);
+  releaseSlot(id);
 }
 
 }  // namespace baton

@@ -35,10 +35,10 @@ class SlotTable {
     return record.used && record.generation == (id >> kSlotBits) ? &record : nullptr;
   }
 
-  // A fresh record's id, or -1 when the table is full.
-  Id allocate() {
+  // A fresh record's id, or -1 when the table is full. The slots of the last `recent` that were released are left alone.
+  Id allocate(uint32_t recent = 0) {
     uint32_t slot;
-    if (free_ > kQuarantine || (free_ > 0 && slots_ == kMaxSlots)) {
+    if (free_ > recent && (free_ > kQuarantine || slots_ == kMaxSlots)) {
       slot = oldestFree_;
       oldestFree_ = at(slot).nextFree;
       --free_;

@@ -182,6 +182,7 @@ bool Transport::deliver() {
     flushOrReport();  // whoever heard of the exception may have submitted something too
   }
   batch_.reset();
+  releasedInBatch_ = 0;
   if (count > 0) now_ = nowMs(CLOCK_MONOTONIC);
   return open_;
 }

@@ -150,6 +150,7 @@ class Transport {
   void endSending(SocketRecord& connection);
   void fail(Id id, SocketRecord& connection, int error, bool readFirst);
   void reportReset(Id id, SocketRecord& connection, int error);
+  void releaseSlot(Id id);
   void release(Id id, SocketRecord& socket);
 
   // peeking.cc
@@ -187,6 +188,7 @@ class Transport {
   std::vector<Id> listeners_;
   std::array<epoll_event, kEpollEvents> epollEvents_;
   uint32_t connections_ = 0;
+  uint32_t releasedInBatch_ = 0;  // their slots are not used again before the next one
   uint32_t resting_ = 0;  // listeners that wait for resources
   double now_ = 0;        // CLOCK_MONOTONIC in ms, at the beginning of the turn or the last batch
 
