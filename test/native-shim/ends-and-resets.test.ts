@@ -55,6 +55,22 @@ t.test('bytes and RST that arrive together are told in that order', async (t) =>
   rig.close();
 });
 
+t.test('a reset that a send is the first to notice is told behind the bytes that came before it', async (t) => {
+  const rig = new Rig();
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  rig.send(client, 'last words');
+  rig.submit(Op.Reset, client);
+  rig.send(server, 'too late');
+  rig.flush();
+  t.ok([EPIPE, ECONNRESET].includes((await rig.next(Event.Reset, server)).value));
+  t.same(
+    rig.seen.filter(({ id }) => id === server).map(({ kind }) => kind),
+    [Event.Accept, Event.Data, Event.Reset],
+  );
+  t.equal(rig.received(server).toString(), 'last words');
+  rig.close();
+});
+
 t.test('Close ends in order, Reset resets', async (t) => {
   const rig = new Rig();
   const { port } = rig.listen(loopback);
