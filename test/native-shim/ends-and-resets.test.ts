@@ -136,6 +136,23 @@ t.test('half-close by us: the peer still sends', async (t) => {
   server.close();
 });
 
+t.test('half-close while connecting: the peer is told of it once it is there, behind what was sent', async (t) => {
+  const rig = new Rig();
+  const { address } = rig.listen(loopback);
+  for (const [index, sent] of ['', 'question'].entries()) {
+    const client = rig.connect(address);
+    rig.send(client, sent);
+    rig.now(Op.Shutdown, client);
+    const { id } = await rig.next(Event.Accept, undefined, index + 1);
+    await rig.next(Event.End, id);
+    t.equal(rig.received(id).toString(), sent);
+    rig.sendNow(id, 'answer');
+    await rig.next(Event.Data, client);
+    t.equal(rig.received(client).toString(), 'answer');
+  }
+  rig.close();
+});
+
 t.test('half-close by the peer: we still send', async (t) => {
   const rig = new Rig();
   const { port } = rig.listen(loopback);
