@@ -74,6 +74,22 @@ t.test('beyond the hard limit the connection is reset and its bytes are dropped'
   rig.close();
 });
 
+t.test('whoever closes the transport before it has heard of that does not make it look complete', async (t) => {
+  const rig = new Rig({ hardLimit: 1 << 20, scratchBytes: 16 << 20 });
+  const peers = new Rig();
+  t.teardown(() => peers.close());
+  const peer = peers.connect(rig.listen(loopback).address);
+  await peers.next(Event.Connected, peer);
+  peers.now(Op.Pause, peer);
+  const { id } = await rig.next(Event.Accept);
+  rig.sendNow(id, pattern(16 << 20));
+  t.equal(rig.transport.pendingBytes(id), 0);
+  rig.close();
+  peers.now(Op.Resume, peer);
+  await until(() => [Event.End, Event.Reset].includes(peers.seen.at(-1)!.kind), 'the end');
+  t.match(peers.seen.at(-1), { kind: Event.Reset, value: ECONNRESET });
+});
+
 t.test('Watermark changes the marks of a connection', async (t) => {
   const rig = new Rig({ highWatermark: 1 << 30, scratchBytes: 16 << 20 });
   const { port } = rig.listen(loopback);

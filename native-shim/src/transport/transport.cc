@@ -49,7 +49,7 @@ void Transport::close() {
   sockets_.forEach([this](Id, SocketRecord& socket) {
     if (socket.shared && socket.fd) epoll_.remove(socket.fd.get());
     // Bytes are lost, so the end must not look like an orderly one; but a frozen connection may have gone to another process.
-    if (!socket.pending.empty() && !socket.frozen) socket.fd.abort();
+    if ((!socket.pending.empty() || socket.error != 0) && !socket.frozen) socket.fd.abort();
     socket.fd.close();
     socket.pending.clear();
   });
