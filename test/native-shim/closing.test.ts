@@ -92,6 +92,26 @@ t.test('whoever asks for late ends is told of those alone, and what they have wa
   rig.close();
 });
 
+t.test('a late end is told when nothing else happens', async (t) => {
+  const rig = new Rig();
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  const peer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  t.teardown(() => peer.destroy());
+  const { id } = await rig.next(Event.Accept);
+  rig.submit(Op.TellLate, id, 5);
+  rig.now(Op.Close, id, 60_000, 100);
+  t.match(await rig.next(Event.Late), { offset: 5, value: 1 });
+});
+
+t.test('a connect that is given up waits for nobody', async (t) => {
+  const rig = new Rig();
+  t.teardown(() => rig.close());
+  const id = rig.connect(rig.listen(loopback).address);
+  rig.now(Op.Close, id, 60_000, 60_000);
+  t.same(rig.transport.counts(), { connections: 0, listeners: 1, closing: 0 });
+});
+
 t.test('a peer that does not read is reset when its time is over, so that it sees the loss', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { client, server } = await rig.pair(rig.listen(loopback).address);
@@ -215,6 +235,31 @@ t.test('with no time for pending bytes, Close is a reset', async (t) => {
   t.equal((await rig.next(Event.Reset, client)).value, ECONNRESET);
   rig.close();
 });
+
+t.test(
+  'a transport that is closed resets connections with pending bytes, so that nothing looks complete',
+  async (t) => {
+    const rig = new Rig({ scratchBytes: 8 << 20 });
+    const peers = new Rig();
+    t.teardown(() => peers.close());
+    const { address } = rig.listen(loopback);
+    for (const isClosing of [false, true]) {
+      const peer = peers.connect(address);
+      await peers.next(Event.Connected, peer);
+      peers.now(Op.Pause, peer);
+      const { id } = await rig.next(Event.Accept, undefined, isClosing ? 2 : 1);
+      rig.sendNow(id, pattern(8 << 20));
+      t.ok(rig.transport.pendingBytes(id) > 0);
+      if (isClosing) rig.now(Op.Close, id, 60_000, 0);
+    }
+    rig.close();
+    for (const { id } of peers.of(Event.Connected)) {
+      peers.now(Op.Resume, id);
+      await until(() => peers.of(Event.End, id).length + peers.of(Event.Reset, id).length > 0, 'the end');
+      t.equal(peers.of(Event.Reset, id)[0]?.value, ECONNRESET);
+    }
+  },
+);
 
 t.test('Close while connecting sends what was queued', async (t) => {
   const rig = new Rig();
