@@ -117,6 +117,25 @@ t.test('the other transport goes on with pending bytes in order, and reports pre
   there.close();
 });
 
+t.test('pressure that has come while it was frozen is told when it is thawed', async (t) => {
+  const high = 12 << 20;
+  const rig = new Rig({ highWatermark: high, scratchBytes: 12 << 20 });
+  t.teardown(() => rig.close());
+  const { peer, id } = await accepted(rig);
+  t.teardown(() => peer.destroy());
+  peer.pause();
+  // The kernel is full: it has nothing to say of the connection.
+  rig.sendNow(id, pattern(12 << 20));
+  rig.transport.freeze(id);
+  rig.sendNow(id, pattern(12 << 20));
+  t.ok(rig.transport.pendingBytes(id) > high);
+  const { client, server } = await rig.pair(rig.listen(loopback).address);
+  rig.sendNow(client, 'others go on');
+  await rig.next(Event.Data, server);
+  rig.transport.thaw(id);
+  t.ok((await rig.next(Event.Blocked, id)).offset > high);
+});
+
 t.test('half-closed connections go on half-closed, in either direction', async (t) => {
   const here = new Rig({ scratchBytes: 16 << 20 });
   const there = new Rig();
@@ -148,6 +167,36 @@ t.test('half-closed connections go on half-closed, in either direction', async (
   other.peer.destroy();
   here.close();
   there.close();
+});
+
+t.test('an end that is asked for while it is frozen is sent by whoever goes on with it', async (t) => {
+  const here = new Rig();
+  const there = new Rig();
+  t.teardown(() => {
+    here.close();
+    there.close();
+  });
+  for (const goesOn of ['here', 'there', 'there, frozen at first']) {
+    const { peer, id, got } = await accepted(here, true);
+    t.teardown(() => peer.destroy());
+    here.transport.freeze(id);
+    here.now(Op.Shutdown, id);
+    peer.write('still there?');
+    const { client, server } = await here.pair(here.listen(loopback).address);
+    here.now(Op.Shutdown, client);
+    await here.next(Event.End, server);
+    t.notOk(got.ended, goesOn);
+    if (goesOn === 'here') here.transport.thaw(id);
+    else {
+      const { fd, ...progress } = here.transport.copyFrozen(id);
+      const frozen = goesOn !== 'there';
+      const moved = there.transport.adopt(fd, { ...progress, ...LIMITS, paused: false, frozen });
+      here.transport.letGo(id);
+      if (frozen) there.transport.thaw(moved);
+      await there.next(Event.Data, moved);
+    }
+    await until(() => got.ended, 'the end');
+  }
 });
 
 t.test('whatever is done to a frozen connection here, whoever has the copy does not notice', async (t) => {
