@@ -241,6 +241,28 @@ for (const [name, isBusy] of [
   );
 }
 
+t.test('those that a turn has no time for are served in a later one, without an event from the kernel', async (t) => {
+  const rig = new Rig({ highWatermark: 1 << 30 });
+  t.teardown(() => rig.close());
+  const { address } = rig.listen(unix(`@baton-shim-late-${process.pid}`));
+  const pairs = [];
+  for (let i = 0; i < 6; i++) pairs.push(await rig.pair(address));
+  const sent = pattern(150_000);
+  for (const { client, server } of pairs) {
+    rig.now(Op.Pause, server);
+    rig.sendNow(client, sent);
+    t.equal(rig.transport.pendingBytes(client), 0, 'the kernel has all of it');
+  }
+  // Longer than a turn.
+  rig.onEvent = () => {
+    const endMs = performance.now() + 10;
+    while (performance.now() < endMs);
+  };
+  for (const { server } of pairs) rig.submit(Op.Resume, server);
+  rig.flush();
+  for (const { server } of pairs) await until(() => rig.received(server).length === sent.length, 'all bytes');
+});
+
 t.test('an idle transport does not keep the loop turning', async (t) => {
   const rig = new Rig();
   const { client, server } = await rig.pair(rig.listen(loopback).address);
