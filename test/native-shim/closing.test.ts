@@ -92,6 +92,18 @@ t.test('whoever asks for late ends is told of those alone, and what they have wa
   rig.close();
 });
 
+t.test('that a connection is closed is told when nothing else happens', async (t) => {
+  const rig = new Rig();
+  t.teardown(() => rig.close());
+  const { port } = rig.listen(loopback);
+  const peer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  t.teardown(() => peer.destroy());
+  const { id } = await rig.next(Event.Accept);
+  rig.submit(Op.TellGone, id, 5);
+  rig.now(Op.Close, id);
+  t.match(await rig.next(Event.Gone), { offset: 5 });
+});
+
 t.test('a late end is told when nothing else happens', async (t) => {
   const rig = new Rig();
   t.teardown(() => rig.close());
