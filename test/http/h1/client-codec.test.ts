@@ -41,6 +41,12 @@ playClient(
   .. headers 304 content-length=7
   .. end
   .. reusable
+  !! request SEARCH /a host=x
+  << SEARCH /a HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n
+  >> HTTP/1.1 204 No Content\r\n\r\n
+  .. headers 204
+  .. end
+  .. reusable
   `,
 );
 
@@ -54,6 +60,33 @@ playClient(
   << POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx-sum: 5\r\n\r\n
   >> HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n
   .. headers 200 content-length=0
+  .. end
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'a request says in one way only where its body ends, whatever its head had',
+  String.raw`
+  !! open POST /a host=x transfer-encoding=chunked content-length=3
+  !! last abc
+  << POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\nabc
+  >> HTTP/1.1 204 No Content\r\n\r\n
+  .. headers 204
+  .. end
+  .. reusable
+  !! request POST /b host=x transfer-encoding=chunked
+  << POST /b HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n
+  >> HTTP/1.1 204 No Content\r\n\r\n
+  .. headers 204
+  .. end
+  .. reusable
+  !! open POST /c host=x transfer-encoding=Chunked
+  !! last abc
+  << POST /c HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n
+  >> HTTP/1.1 204 No Content\r\n\r\n
+  .. headers 204
   .. end
   .. reusable
   `,
@@ -102,6 +135,26 @@ playClient(
   << HEAD /a HTTP/1.1\r\nhost: x\r\n\r\n
   >> HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n
   .. headers 200 transfer-encoding=chunked
+  .. end
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'the response behind one to HEAD has its body',
+  String.raw`
+  !! request HEAD /a host=x
+  << HEAD /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n
+  .. headers 200 content-length=5
+  .. end
+  .. reusable
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello
+  .. headers 200 content-length=5
+  .. data hello
   .. end
   .. reusable
   `,
@@ -170,6 +223,21 @@ playClient(
   .. end
   !! last cd
   << cd
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
+  'a response to a request that is sent as a whole, but has not been ended: the connection is reusable once it is',
+  String.raw`
+  !! open POST /a host=x content-length=2
+  !! body ab
+  << POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\nab
+  >> HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n
+  .. headers 200 content-length=0
+  .. end
+  !! finish
   .. reusable
   `,
 );
@@ -369,6 +437,31 @@ playClient(
 
 playClient(
   t,
+  'a complete request asks for no other protocol: there is nobody to speak it',
+  String.raw`
+  !! request GET /chat host=x upgrade=websocket
+  << GET /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\n\r\n
+  >> HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n
+  .. reset protocol 502 http1.codec_error
+  .. protocol error http1.codec_error
+  `,
+);
+
+playClient(
+  t,
+  'no body is announced where a tunnel begins',
+  String.raw`
+  !! open GET /chat host=x upgrade=websocket content-length=0 transfer-encoding=chunked
+  << GET /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
+  >> HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n
+  .. headers 101 upgrade=websocket
+  !! body raw
+  << raw
+  `,
+);
+
+playClient(
+  t,
   'CONNECT that is accepted is a tunnel; framing in its response means nothing',
   String.raw`
   !! open CONNECT db:5432 host=db:5432
@@ -376,6 +469,28 @@ playClient(
   >> HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nraw
   .. headers 200 content-length=1
   .. data raw
+  !! last bye
+  << bye
+  .. half-close
+  >> more
+  .. data more
+  !! fin
+  .. end
+  .. used up
+  `,
+);
+
+playClient(
+  t,
+  'CONNECT that is redirected has an answer like others',
+  String.raw`
+  !! open CONNECT db:5432 host=db:5432
+  << CONNECT db:5432 HTTP/1.1\r\nhost: db:5432\r\n\r\n
+  >> HTTP/1.1 302 Found\r\nContent-Length: 2\r\n\r\nno
+  .. headers 302 content-length=2
+  .. data no
+  .. end
+  .. reusable
   `,
 );
 
@@ -426,6 +541,33 @@ t.test('a connection whose end was held with that of the response is not used ag
   peer.turn(() => peer.codec.end());
   peer.turn(() => peer.codec.resumeReading());
   t.same(peer.journal.take().slice(1), ['data abcdef', 'end', 'used up']);
+  t.end();
+});
+
+t.test('what has come before the request went out is no answer to it', (t) => {
+  const peer = new ClientPeer();
+  peer.wire.turn('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', (offset, length) => {
+    peer.request({ start: 'GET /', fields: [] }, undefined, true);
+    peer.codec.receive(offset, length);
+  });
+  t.same(peer.journal.take(), ['reset protocol 502 http1.codec_error', 'protocol error http1.codec_error']);
+  t.end();
+});
+
+t.test('nor is what comes before its head has gone out, whole or in part', (t) => {
+  const begun = () => {
+    const peer = new ClientPeer();
+    peer.turn(() => peer.codec.newStream(peer));
+    return peer;
+  };
+  const whole = begun();
+  whole.receive('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+  t.same(whole.journal.take(), ['reset protocol 502 http1.codec_error', 'protocol error http1.codec_error']);
+  const part = begun();
+  part.receive('HTTP/1.1 200 OK\r\nX: for');
+  part.turn(() => part.codec.reset(ResetReason.LocalReset));
+  t.same(part.journal.take(), ['used up']);
+  t.equal(part.wire.memory.retainedBytes(), 0);
   t.end();
 });
 
