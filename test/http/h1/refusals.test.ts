@@ -112,6 +112,7 @@ const REQUESTS: Refusal[] = [
   ['bare LF as the empty line', 'GET / HTTP/1.1\r\nHost: x\r\n\n', 400, CODEC],
   ['ten names in Connection', request(`Connection: ${'a, '.repeat(9)}close\r\n`), 400, CONNECTION],
   ['ten names in two Connections', request(`${'Connection: a,b,c,d,e\r\n'.repeat(2)}`), 400, CONNECTION],
+  ['ten Connections', request('Connection: keep-alive\r\n'.repeat(10)), 400, CONNECTION],
   ['bare CR as the empty line', 'GET / HTTP/1.1\r\nHost: x\r\n\rGET', 400, CODEC],
 
   // The end of the body
@@ -135,6 +136,7 @@ const REQUESTS: Refusal[] = [
   ],
   ['two lengths', request('Content-Length: 3\r\nContent-Length: 4\r\n'), 400, CODEC],
   ['two equal lengths', request('Content-Length: 3\r\nContent-Length: 3\r\n'), 400, CODEC],
+  ['a length behind one of 0', request('Content-Length: 0\r\nContent-Length: 3\r\n'), 400, CODEC],
   ['a list of lengths', request('Content-Length: 5, 5\r\n'), 400, CODEC],
   ['an empty length', request('Content-Length:\r\n'), 400, CODEC],
   ['a negative length', request('Content-Length: -1\r\n'), 400, CODEC],

@@ -1,6 +1,7 @@
 // Whole conversations of a client with the server codec.
 
 import t from 'tap';
+import { ExchangeEnd } from '../../../src/http/h1/server-codec.js';
 import { ServerPeer } from './peers.js';
 import { playServer } from './playbook.js';
 
@@ -70,6 +71,31 @@ playServer(
 
 playServer(
   t,
+  'requests that share a connection have nothing else in common',
+  String.raw`
+  >> HEAD /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\nPOST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n!GET /c HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers HEAD /a connection=keep-alive
+  .. end
+  !! answer 200 content-length=2 | ok
+  << HTTP/1.0 200 OK\r\ncontent-length: 2\r\nconnection: keep-alive\r\n\r\n
+  .. idle
+  .. headers POST /b host=x content-length=1
+  .. data !
+  .. end
+  !! answer 200 | ok
+  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n
+  .. idle
+  .. headers GET /c host=x
+  .. end
+  !! answer 204
+  << HTTP/1.1 204 No Content\r\n\r\n
+  .. idle
+  `,
+  { acceptHttp10: true },
+);
+
+playServer(
+  t,
   'an invalid request behind a valid one is refused when its turn comes',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost : x\r\n\r\n
@@ -89,6 +115,7 @@ playServer(
   !! auto 200
   !! blocked
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
+  ..
   !! drained
   << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
   .. headers GET /a host=x
@@ -97,6 +124,23 @@ playServer(
   .. headers GET /b host=x
   .. end
   .. idle
+  `,
+);
+
+playServer(
+  t,
+  'a length that is written oddly is that of its own request only',
+  String.raw`
+  !! auto 204
+  >> POST /a HTTP/1.1\r\nHost: x\r\nContent-Length:\t03\r\n\r\nabcGET /b HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers POST /a host=x content-length=3
+  .. data abc
+  .. end
+  .. idle
+  .. headers GET /b host=x
+  .. end
+  .. idle
+  << HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n
   `,
 );
 
@@ -113,6 +157,23 @@ playServer(
   << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
   .. idle
   `,
+);
+
+playServer(
+  t,
+  'trailers go no further, and none are sent, where they are not enabled',
+  String.raw`
+  >> POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 15\r\n\r\n
+  .. headers POST / host=x transfer-encoding=chunked
+  .. data hello
+  .. end
+  !! begin 200
+  !! body hi
+  !! trailers x-sum=1
+  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n
+  .. idle
+  `,
+  { dropsTrailers: true },
 );
 
 playServer(
@@ -227,6 +288,42 @@ playServer(
 
 playServer(
   t,
+  'an answer without body says so, whatever its head had',
+  String.raw`
+  !! auto 200 transfer-encoding=chunked
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  .. idle
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  !! auto 200 content-length=many
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  .. idle
+  << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  `,
+);
+
+playServer(
+  t,
+  'an answer has one head, and behind it there is nothing but its body',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! begin 200 content-length=2
+  !! continue
+  !! inform 103 link=a
+  !! begin 500
+  !! last ok
+  << HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok
+  .. idle
+  `,
+);
+
+playServer(
+  t,
   'Connection: close ends the connection behind the answer',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\nConnection: foo, Close\r\n\r\nGET /never HTTP/1.1\r\nHost: x\r\n\r\n
@@ -235,6 +332,16 @@ playServer(
   !! answer 200
   << HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
   .. close
+  `,
+);
+
+playServer(
+  t,
+  'the names in Connection may have tabs around them, and Host may be empty',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost:\r\nConnection:\tfoo\t,\tClose\t\r\n\r\n
+  .. headers GET / host= connection=foo\t,\tClose close
+  .. end
   `,
 );
 
@@ -277,6 +384,34 @@ playServer(
 
 playServer(
   t,
+  'HTTP/1.0 does not keep the connection when only its end tells where the answer ends',
+  String.raw`
+  >> GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n
+  .. headers GET / connection=keep-alive
+  .. end
+  !! answer 200 | hello
+  << HTTP/1.0 200 OK\r\nconnection: close\r\n\r\nhello
+  .. close
+  `,
+  { acceptHttp10: true },
+);
+
+playServer(
+  t,
+  'HTTP/1.0 hears nothing of chunks in answer to HEAD either',
+  String.raw`
+  >> HEAD / HTTP/1.0\r\n\r\n
+  .. headers HEAD / close
+  .. end
+  !! answer 200 transfer-encoding=chunked
+  << HTTP/1.0 200 OK\r\nconnection: close\r\n\r\n
+  .. close
+  `,
+  { acceptHttp10: true },
+);
+
+playServer(
+  t,
   'HTTP/1.0 keeps the connection when both sides say so and the length is known',
   String.raw`
   >> GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n
@@ -306,7 +441,7 @@ playServer(
   .. headers POST / host=x content-length=5 expect=100-Continue expect
   !! continue
   << HTTP/1.1 100 Continue\r\n\r\n
-  !! inform 103 link=a content-length=3
+  !! inform 103 link=a content-length=3 transfer-encoding=chunked connection=link
   << HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n
   >> hello
   .. data hello
@@ -331,6 +466,21 @@ playServer(
   .. close
   >> 23456789GET / HTTP/1.1\r\nHost: x\r\n\r\n
   !! answer 200
+  `,
+);
+
+playServer(
+  t,
+  'an answer that begins and ends before the end of the request closes the connection: the rest is no request',
+  String.raw`
+  >> POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 39\r\n\r\n01
+  .. headers POST / host=x content-length=39
+  .. data 01
+  !! begin 200 content-length=2
+  !! last ok
+  << HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok
+  .. close
+  >> GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n
   `,
 );
 
@@ -449,6 +599,31 @@ playServer(
 
 playServer(
   t,
+  'a tunnel may be over with its head',
+  String.raw`
+  >> GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n
+  .. headers GET /chat host=x connection=Upgrade upgrade=websocket upgrade
+  !! answer 101 upgrade=websocket
+  << HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'a request that asks for no other protocol gets none',
+  String.raw`
+  >> GET /chat HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET /chat host=x
+  .. end
+  !! begin 101 upgrade=websocket
+  .. reset local
+  .. abort
+  `,
+);
+
+playServer(
+  t,
   'a refused upgrade goes on as HTTP',
   String.raw`
   >> GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
@@ -496,11 +671,44 @@ playServer(
 
 playServer(
   t,
+  'an Upgrade that Connection does not name is not one',
+  String.raw`
+  >> GET /a HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: keep-alive\r\n\r\n
+  .. headers GET /a host=x upgrade=websocket connection=keep-alive
+  .. end
+  `,
+);
+
+playServer(
+  t,
+  'an upgrade in HTTP/1.0 is not one',
+  String.raw`
+  >> GET /a HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n
+  .. headers GET /a connection=Upgrade upgrade=websocket close
+  .. end
+  `,
+  { acceptHttp10: true },
+);
+
+playServer(
+  t,
+  'CONNECT has no body, and asks for no other protocol',
+  String.raw`
+  >> CONNECT db:1 HTTP/1.1\r\nHost: db:1\r\nContent-Length: 0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello
+  .. headers CONNECT db:1 host=db:1 content-length=0 connection=Upgrade upgrade=websocket
+  !! begin 200
+  << HTTP/1.1 200 OK\r\n\r\n
+  .. data hello
+  `,
+);
+
+playServer(
+  t,
   'CONNECT is a tunnel once it is accepted',
   String.raw`
   >> CONNECT db.example:5432 HTTP/1.1\r\nHost: db.example:5432\r\n\r\nhello
   .. headers CONNECT db.example:5432 host=db.example:5432
-  !! begin 200 content-length=5
+  !! begin 200 content-length=5 transfer-encoding=chunked connection=x
   << HTTP/1.1 200 OK\r\n\r\n
   .. data hello
   !! last bye
@@ -517,6 +725,18 @@ playServer(
   .. headers CONNECT db:1 host=db:1
   !! answer 403
   << HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  .. close
+  `,
+);
+
+playServer(
+  t,
+  'CONNECT that is answered with several choices is no tunnel',
+  String.raw`
+  >> CONNECT db:1 HTTP/1.1\r\nHost: db:1\r\n\r\nraw
+  .. headers CONNECT db:1 host=db:1
+  !! answer 300
+  << HTTP/1.1 300 Multiple Choices\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
   .. close
   `,
 );
@@ -570,6 +790,22 @@ playServer(
   .. close
   << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
   << HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n
+  `,
+);
+
+playServer(
+  t,
+  'a request that had to wait is given up when it begins, if its client has ended its side and the answer takes time',
+  String.raw`
+  !! blocked
+  >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
+  !! fin
+  ..
+  !! drained
+  .. headers GET /a host=x
+  .. end
+  .. reset termination
+  .. close
   `,
 );
 
@@ -713,6 +949,58 @@ t.test('the size of each chunk is what it holds, in hexadecimal', async (t) => {
   t.equal(peer.wire.take(), '', 'no bytes are no chunk, which would be the end');
   peer.turn(() => peer.body('', true));
   t.equal(peer.wire.take(), '0\r\n\r\n');
+});
+
+t.test('chunk sizes of 16 digits and 16 KiB of extensions are read, and each message has as many', async (t) => {
+  const peer = new ServerPeer();
+  peer.onRequest = () => peer.answer({ start: '204', fields: [] }, undefined);
+  const post = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+  for (let i = 0; i < 3; i++) {
+    peer.receive(`${post}0000000000000005;${'a'.repeat(16_384)}\r\nhello\r\n0\r\n\r\n`);
+    t.same(peer.journal.take().slice(1), ['data hello', 'end', 'idle']);
+  }
+});
+
+t.test('no request begins while requests are held, and those that came meanwhile begin afterwards', async (t) => {
+  const peer = new ServerPeer();
+  peer.onRequest = () => peer.answer({ start: '204', fields: [] }, undefined);
+  peer.turn(() => peer.codec.holdRequests());
+  peer.receive('GET /a HTTP/1.1\r\nHost: x\r\n\r\n');
+  t.same(peer.journal.take(), []);
+  peer.turn(() => peer.codec.startRequests());
+  t.same(peer.journal.take(), ['headers GET /a host=x', 'end', 'idle']);
+});
+
+t.test('an owner who takes no request hears nothing of it', async (t) => {
+  const peer = new ServerPeer();
+  peer.newStream = () => {
+    peer.codec.destroy();
+    return peer;
+  };
+  peer.receive('GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n');
+  t.same(peer.journal.take(), []);
+  t.equal(peer.wire.memory.retainedBytes(), 0);
+});
+
+t.test('an owner is told whether a client may still send when its connection ends', async (t) => {
+  const close = 'Host: x:1\r\nConnection: close\r\n\r\n';
+  const cases: [what: string, request: string, expected: ExchangeEnd][] = [
+    ['it has said that it does not', `GET / HTTP/1.1\r\n${close}`, ExchangeEnd.Last],
+    ['it has said so, and does', `GET / HTTP/1.1\r\n${close}GET`, ExchangeEnd.Whole],
+    ['what stands behind a CONNECT is for the tunnel', `CONNECT x:1 HTTP/1.1\r\n${close}`, ExchangeEnd.Whole],
+    ['it is about to', `POST / HTTP/1.1\r\nContent-Length: 2\r\n${close}a`, ExchangeEnd.None],
+  ];
+  for (const [what, request, expected] of cases) {
+    const peer = new ServerPeer();
+    const ends: ExchangeEnd[] = [];
+    peer.onClose = (_abort: boolean, exchange?: ExchangeEnd) => {
+      ends.push(exchange!);
+    };
+    peer.receive(request);
+    peer.turn(() => peer.answer({ start: '403', fields: [] }, undefined));
+    t.same(ends, [expected], what);
+    peer.codec.destroy();
+  }
 });
 
 t.test('a codec rests while nothing of its connection is left in it', async (t) => {
