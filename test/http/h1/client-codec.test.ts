@@ -180,6 +180,20 @@ playClient(
 
 playClient(
   t,
+  'responses that can have no body may say that theirs is empty',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 103 Early Hints\r\nContent-Length: 0\r\n\r\nHTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n
+  .. informational 103 content-length=0
+  .. headers 204 content-length=0
+  .. end
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
   'Connection: close and HTTP/1.0 use the connection up; HTTP/1.0 with keep-alive does not',
   String.raw`
   !! request GET /a host=x

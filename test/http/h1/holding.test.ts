@@ -63,6 +63,25 @@ t.test('requests that are answered at once, and pieces of a body, leave others t
   t.end();
 });
 
+t.test('what comes while a connection waits for its turn stays behind what it waits with', (t) => {
+  const wire = new Wire();
+  const peer = new ServerPeer({}, wire);
+  peer.onRequest = () => peer.answer({ start: '204', fields: [] }, undefined);
+  const get = (number: number) => `GET /${number} HTTP/1.1\r\nHost: x\r\n\r\n`;
+  const numbers = Array.from({ length: 100 }, (_, index) => index);
+  for (const half of [numbers.slice(0, 50), numbers.slice(50)]) {
+    wire.turn(half.map(get).join(''), (offset, length) => peer.codec.receive(offset, length));
+  }
+  while (wire.takeWait()) wire.turn('', () => peer.codec.takeTurn());
+  const seen = peer.journal.take().filter((event) => event.startsWith('headers'));
+  t.same(
+    seen,
+    numbers.map((number) => `headers GET /${number} host=x`),
+  );
+  peer.codec.destroy();
+  t.end();
+});
+
 t.test('a whole receive window that arrives while the stream is paused is delivered later, in order', (t) => {
   const peer = new ServerPeer();
   const body = Array.from({ length: 30_000 }, (_, i) => String(i % 10000).padStart(5)).join('');
