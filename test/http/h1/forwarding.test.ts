@@ -122,6 +122,32 @@ t.test('a length is passed on as everybody writes it', (t) => {
   t.end();
 });
 
+t.test('what was written anew in a head that came in pieces is kept with it', (t) => {
+  const heads = {
+    'an http URL': ['GET http://y:1?a HTTP/1.1\r\nHost: x\r\n\r\n', 'GET /?a HTTP/1.1\r\nhost: y:1\r\n\r\n'],
+    'an https URL': ['GET https://y?a HTTP/1.1\r\nHost: x\r\n\r\n', 'GET /?a HTTP/1.1\r\nhost: y\r\n\r\n'],
+    'an odd length': [
+      'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 012\r\n\r\n',
+      'POST /a HTTP/1.1\r\nHost: x\r\ncontent-length: 12\r\n\r\n',
+    ],
+  };
+  for (const [what, [message, expected]] of Object.entries(heads)) {
+    const wire = new Wire();
+    const shared = h1Shared(wire.memory);
+    const reader = new HeadReader(wire.memory, new KnownFields(wire.memory));
+    const head = shared.blocks.take();
+    for (const piece of [message!.slice(0, 9), message!.slice(9)]) {
+      wire.turn(piece, (offset, length) => {
+        reader.read(HeadKind.Request, head, offset, offset + length, LIMITS);
+      });
+    }
+    wire.turn('', () => sendRequestHead(wire, shared, head, 0, 0));
+    t.equal(wire.take(), expected, what);
+    head.drop();
+  }
+  t.end();
+});
+
 t.test('start lines are written anew when they cannot be sent on', (t) => {
   const absolute = 'GET http://y:1/a HTTP/1.1\r\nHost: x\r\nA: b\r\n\r\n';
   t.equal(pass(HeadKind.Request, [absolute], () => {})[0], 'GET /a HTTP/1.1\r\nA: b\r\nhost: y:1\r\n\r\n');

@@ -3,6 +3,7 @@
 
 import t from 'tap';
 import { ClientPeer, ServerPeer } from './peers.js';
+import { newMemory, Wire } from './wire.js';
 
 type Refusal = [what: string, message: string, status: number, detail: string];
 
@@ -49,6 +50,7 @@ const REQUESTS: Refusal[] = [
   ['two empty lines first', `\r\n\r\n${request('')}`, 400, CODEC],
   ['bare LF first', `\n${request('')}`, 400, CODEC],
   ['bare CR first', `\r${request('')}`, 400, CODEC],
+  ['bare CR and another byte first', `\rX${request('')}`, 400, CODEC],
   ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400, CODEC],
   ['bare LF behind the request line', 'GET / HTTP/1.1\nHost: x\r\n\r\n', 400, CODEC],
   ['bare CR behind the request line', 'GET / HTTP/1.1\rHost: x\r\n\r\n', 400, CODEC],
@@ -193,6 +195,46 @@ t.test('https URLs are refused where the connection is not what its client takes
   for (const url of ['https://x/', 'HTTPS://x:443', 'https://x?a'])
     refuses(t, url, target(url), makePeer, 'invalid 403 http1.https_url_on_plaintext_connection');
   refuses(t, 'a bad https URL', target('https://u@x/'), makePeer, `invalid 400 ${URL}`);
+  t.end();
+});
+
+t.test('other targets are served there as everywhere', (t) => {
+  for (const message of [target('http://x/'), target('*', 'OPTIONS'), target('x:1', 'CONNECT')]) {
+    const peer = new ServerPeer({ refusesHttpsTargets: true });
+    peer.receive(message);
+    t.match(peer.journal.take()[0], /^headers /, message);
+    peer.codec.destroy();
+  }
+  t.end();
+});
+
+t.test('where any method is allowed, none is still refused', (t) => {
+  const makePeer = () => new ServerPeer({ allowsCustomMethods: true });
+  refuses(t, 'no method', request('', ' / HTTP/1.1'), makePeer, `invalid 400 ${CODEC}`);
+  refuses(t, 'no token', request('', 'GE(T / HTTP/1.1'), makePeer, `invalid 400 ${CODEC}`);
+  t.end();
+});
+
+t.test('lines that an earlier head had are refused like others', (t) => {
+  const memory = newMemory();
+  const peerWith = (options: object) => new ServerPeer(options, new Wire(memory));
+  const head = (first: string) => `GET / HTTP/1.1\r\n${first}: 5\r\nContent-Length: 3\r\nHost: x\r\n\r\n`;
+  const others = head('x-other-length');
+  for (let i = 0; i < 2; i++) {
+    const peer = peerWith({});
+    peer.receive(others);
+    t.match(peer.journal.take()[0], /^headers /);
+    peer.codec.destroy();
+  }
+  const refusal = (options: object, message: string) => {
+    const peer = peerWith(options);
+    peer.receive(message);
+    const events = peer.journal.take();
+    peer.codec.destroy();
+    return events;
+  };
+  t.same(refusal({}, head('Content-Length')), [`invalid 400 ${CODEC}`], 'a second length');
+  t.same(refusal({ maxHeaders: 2 }, others), ['invalid 431 http1.too_many_headers'], 'one line too many');
   t.end();
 });
 

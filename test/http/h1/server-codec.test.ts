@@ -178,6 +178,20 @@ playServer(
 
 playServer(
   t,
+  'fields that frame a message mean nothing in its trailers',
+  String.raw`
+  >> POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 9\r\nContent-Length: many\r\nHost: y\r\nHost: z\r\n\r\n
+  .. headers POST / host=x transfer-encoding=chunked
+  .. end
+  !! answer 204
+  << HTTP/1.1 204 No Content\r\n\r\n
+  .. idle
+  `,
+  { dropsTrailers: true },
+);
+
+playServer(
+  t,
   'a chunked body without trailers ends with its last chunk',
   String.raw`
   >> POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET /n HTTP/1.1\r\nHost: x\r\n\r\n
