@@ -1,0 +1,78 @@
+// Fields that are for one connection only are taken out, and those that say where a message ends or goes are not.
+
+import t from 'tap';
+import { HeadKind } from '../../../../src/http/h1/head/head-parser.js';
+import { HeadReader } from '../../../../src/http/h1/head/head-reader.js';
+import { KnownFields } from '../../../../src/http/h1/head/known-fields.js';
+import { removeHopByHop } from '../../../../src/http/headers/edge/hop-by-hop.js';
+import { HeaderBlock } from '../../../../src/http/headers/header-block.js';
+import { Memory } from '../../../../src/io/memory.js';
+
+const LIMITS = { maxHeadBytes: 60 * 1024, maxHeaders: 100 };
+
+function request(lines: readonly string[]): HeaderBlock {
+  const memory = new Memory({ receiveBytes: 4096, scratchBytes: 4096, arenaBytesPerSize: 65_536 });
+  const text = `POST / HTTP/1.1\r\n${['Host: x', ...lines].join('\r\n')}\r\n\r\n`;
+  for (let i = 0; i < text.length; i++) memory.bytes[i] = text.charCodeAt(i);
+  const head = new HeaderBlock(memory);
+  const reader = new HeadReader(memory, new KnownFields(memory));
+  const end = reader.read(HeadKind.Request, head, 0, text.length, LIMITS);
+  if (end !== text.length) throw new Error(`not read: ${end}`);
+  return head;
+}
+
+/** What is left of these lines behind Host. */
+function left(lines: readonly string[], keepUpgrade = false): string[] {
+  const head = request(lines);
+  removeHopByHop(head, keepUpgrade);
+  const found = [];
+  for (let i = 0; i < head.size; i++) if (!head.isRemoved(i)) found.push(`${head.name(i)}: ${head.value(i)}`);
+  if (found[0] !== 'host: x') throw new Error('without Host');
+  return found.slice(1);
+}
+
+t.test('each field that is for the connection goes, alone too', async (t) => {
+  const fields = [
+    'Connection: close',
+    'Keep-Alive: timeout=5',
+    'Proxy-Connection: close',
+    'TE: gzip',
+    'Upgrade: other',
+  ];
+  for (const field of fields) t.same(left([field, 'X-A: 1']), ['x-a: 1'], field);
+  t.same(left([...fields, ...fields]), [], 'and so do all of them, twice');
+  t.same(left(['Connection: upgrade', 'Upgrade: other'], true), ['upgrade: other'], 'an upgrade that is passed on');
+  t.same(left(['TE: Trailers']), ['te: Trailers']);
+  t.same(left(['TE: gzip', 'TE: deflate, trailers']), ['te: trailers']);
+});
+
+t.test('fields that Connection names go', async (t) => {
+  t.same(left(['Connection: x-a', 'X-A: 1', 'X-AB: 2', 'x-a: 3']), ['x-ab: 2'], 'wherever they stand');
+  t.same(
+    left(['X-A: 1', 'Connection:\tx-b\t,, X-A ,', 'X-B: 2', 'Cookie: c']),
+    ['cookie: c'],
+    'with spaces around them',
+  );
+  t.same(left(['Connection: x-a', 'X-A: 1', 'X-B: 2', 'Connection: x-b']), [], 'in several fields');
+  t.same(left(['Connection: connection', 'X-B: 2', 'Connection: x-b']), [], 'one of which names itself');
+});
+
+t.test('but not those that frame or route the message, or that other proxies have added', async (t) => {
+  const named = (name: string) => `Connection: ${name}`;
+  for (const line of ['Content-Length: 3', 'Transfer-Encoding: chunked', 'TE: trailers', 'Trailer: x-sum']) {
+    const [name = '', value] = line.split(': ');
+    t.same(left([named(name), line]), [`${name.toLowerCase()}: ${value}`], name);
+  }
+  t.same(left([named('host')]), []);
+  t.same(left([named('upgrade'), 'Upgrade: other'], true), ['upgrade: other']);
+  t.same(left([named('X-Forwarded-For'), 'x-forwarded-for: 192.0.2.1']), ['x-forwarded-for: 192.0.2.1']);
+  t.same(left([named('x-forwarded'), 'X-Forwarded: 1']), []);
+});
+
+t.test('the end of the connection that a message came on is not that of the next', async (t) => {
+  const head = request(['Connection: close, x-a', 'X-A: 1']);
+  t.ok(head.close);
+  removeHopByHop(head, false);
+  t.notOk(head.close);
+  t.notOk(head.nominates);
+});
