@@ -67,6 +67,20 @@ playClient(
 
 playClient(
   t,
+  'nothing that frames or routes a message, or is for its connection, is sent in trailers',
+  String.raw`
+  !! open POST /a host=x
+  !! trailers te=trailers connection=close keep-alive=1 proxy-connection=close transfer-encoding=chunked trailer=x x-sum=0 upgrade=h expect=100-continue host=y
+  << POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx-sum: 0\r\n\r\n
+  >> HTTP/1.1 204 No Content\r\n\r\n
+  .. headers 204
+  .. end
+  .. reusable
+  `,
+);
+
+playClient(
+  t,
   'a request says in one way only where its body ends, whatever its head had',
   String.raw`
   !! open POST /a host=x transfer-encoding=chunked content-length=3
@@ -434,6 +448,22 @@ playClient(
   !! fin
   .. end
   .. used up
+  `,
+);
+
+playClient(
+  t,
+  'a host that refuses an upgrade before it has all of its body gets the rest before another request',
+  String.raw`
+  !! open POST /chat host=x upgrade=websocket content-length=4
+  !! body bo
+  << POST /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\ncontent-length: 4\r\nconnection: upgrade\r\n\r\nbo
+  >> HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n
+  .. headers 403 content-length=0
+  .. end
+  !! last dy
+  << dy
+  .. reusable
   `,
 );
 

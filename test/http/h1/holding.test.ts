@@ -71,6 +71,7 @@ t.test('what comes while a connection waits for its turn stays behind what it wa
   const numbers = Array.from({ length: 100 }, (_, index) => index);
   for (const half of [numbers.slice(0, 50), numbers.slice(50)]) {
     wire.turn(half.map(get).join(''), (offset, length) => peer.codec.receive(offset, length));
+    t.notOk(peer.codec.isAtRest);
   }
   while (wire.takeWait()) wire.turn('', () => peer.codec.takeTurn());
   const seen = peer.journal.take().filter((event) => event.startsWith('headers'));

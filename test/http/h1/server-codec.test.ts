@@ -321,6 +321,19 @@ playServer(
 
 playServer(
   t,
+  'what an answer says for another connection goes no further',
+  String.raw`
+  >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
+  .. headers GET / host=x
+  .. end
+  !! answer 200 proxy-connection=keep-alive keep-alive=timeout:5 connection=keep-alive x=1 content-length=2 | ok
+  << HTTP/1.1 200 OK\r\nx: 1\r\ncontent-length: 2\r\n\r\nok
+  .. idle
+  `,
+);
+
+playServer(
+  t,
   'an answer has one head, and behind it there is nothing but its body',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
@@ -353,8 +366,8 @@ playServer(
   t,
   'the names in Connection may have tabs around them, and Host may be empty',
   String.raw`
-  >> GET / HTTP/1.1\r\nHost:\r\nConnection:\tfoo\t,\tClose\t\r\n\r\n
-  .. headers GET / host= connection=foo\t,\tClose close
+  >> GET / HTTP/1.1\r\nHost:\r\nConnection:\tfoo\t,\tClose\t,\r\n\r\n
+  .. headers GET / host= connection=foo\t,\tClose\t, close
   .. end
   `,
 );
@@ -1013,6 +1026,36 @@ t.test('an owner is told whether a client may still send when its connection end
     peer.receive(request);
     peer.turn(() => peer.answer({ start: '403', fields: [] }, undefined));
     t.same(ends, [expected], what);
+    peer.codec.destroy();
+  }
+});
+
+t.test('what is buffered can be copied, in the order in which it came', async (t) => {
+  const peer = new ServerPeer();
+  peer.receive('GET / HT');
+  peer.turn(() => peer.codec.blocked());
+  peer.receive('TP/1.1\r\n');
+  peer.receive('Host: x\r\n');
+  t.equal(Buffer.from(peer.codec.copyBuffered()).toString('latin1'), 'GET / HTTP/1.1\r\nHost: x\r\n');
+  peer.codec.destroy();
+});
+
+t.test('what is at the edge of being refused is read', async (t) => {
+  const methods =
+    'GET HEAD POST PUT DELETE OPTIONS TRACE PATCH ACL BIND CHECKOUT COPY LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL MOVE MSEARCH ' +
+    'NOTIFY PROPFIND PROPPATCH PURGE REBIND REPORT SEARCH SOURCE SUBSCRIBE UNBIND UNLINK UNLOCK UNSUBSCRIBE';
+  const hosts = ['x:0', 'x:9', 'x:', '[::1]:80', '[fe80::1%25eth0]', "a_b.~!$&'()*+,;=%41-", '127.0.0.1:65535'];
+  const requests = [
+    ...methods.split(' ').map((method) => `${method} / HTTP/1.1\r\nHost: x\r\n\r\n`),
+    ...hosts.map((host) => `GET / HTTP/1.1\r\nHost: ${host}\r\n\r\n`),
+    "GET / HTTP/1.1\r\nHost: x\r\n!#$%&'*+-.^_`|~09azAZ: a\r\n\r\n",
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9007199254740991\r\n\r\n',
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0000000000000001\r\n\r\n',
+  ];
+  for (const request of requests) {
+    const peer = new ServerPeer();
+    peer.receive(request);
+    t.match(peer.journal.take()[0], /^headers /, request);
     peer.codec.destroy();
   }
 });
