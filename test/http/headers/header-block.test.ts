@@ -158,6 +158,26 @@ t.test('a pool gives a block out again in a later step only, and empty', (t) => 
   t.end();
 });
 
+t.test('nothing of the message that a block had is left for the next one', (t) => {
+  const memory = new Memory(LAYOUT);
+  const pool = new HeaderBlockPool(memory);
+  const plain = (block: HeaderBlock) => Object.entries(block).filter(([name]) => name !== 'memory');
+  const empty = plain(new HeaderBlock(memory));
+  t.ok(empty.length > 15, 'what a head tells is in plain properties');
+  const block = pool.take();
+  const other = { number: 7, boolean: true, string: 'https' } as const;
+  for (const [name, value] of empty) Object.assign(block, { [name]: other[typeof value as keyof typeof other] });
+  const names = ['te', 'x-forwarded-client-cert'] as const;
+  for (const name of names) block.add(headerKey(name), 'a');
+  block.drop();
+  memory.step++;
+  const again = pool.take();
+  t.equal(again, block);
+  t.same(plain(again), empty);
+  for (const name of names) t.notOk(again.mayHave(knownHeader(name)), name);
+  t.end();
+});
+
 t.test('a block that is held stays until its holder drops it, each time it is used', (t) => {
   const memory = new Memory(LAYOUT);
   const pool = new HeaderBlockPool(memory);

@@ -28,6 +28,7 @@ const LINE = fc.oneof(
       'X-Number: 1 \r\n',
       'X-Number:  2\r\n',
       'X-Empty:\r\n',
+      'X-Forwarded-Client-Cert: forged\r\n',
       'Cookie: secret=1\r\n',
       `X-Long: ${'x'.repeat(900)}\r\n`,
     ),
