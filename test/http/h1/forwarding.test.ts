@@ -5,10 +5,11 @@ import { headerKey } from '../../../src/common/text/header-names.js';
 import { HeadKind } from '../../../src/http/h1/head/head-parser.js';
 import { HeadReader } from '../../../src/http/h1/head/head-reader.js';
 import { KnownFields } from '../../../src/http/h1/head/known-fields.js';
+import { Tail } from '../../../src/http/h1/lines.js';
 import { sendRequestHead, sendResponseHead } from '../../../src/http/h1/serializer.js';
 import { h1Shared } from '../../../src/http/h1/shared.js';
 import { removeHopByHop } from '../../../src/http/headers/edge/hop-by-hop.js';
-import type { HeaderBlock } from '../../../src/http/headers/header-block.js';
+import { type HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
 import { Wire } from './wire.js';
 
 const LIMITS = { maxHeadBytes: 60 * 1024, maxHeaders: 100, acceptHttp10: true };
@@ -122,6 +123,26 @@ t.test('a length is passed on as everybody writes it', (t) => {
   t.end();
 });
 
+t.test('what the codec says of the connection stands behind the last field that was received', (t) => {
+  const wire = new Wire();
+  const shared = h1Shared(wire.memory);
+  const send = (kind: HeadKind, message: string, minorVersion: number) => {
+    const head = shared.blocks.take();
+    wire.turn(message, (offset, length) => {
+      new HeadReader(wire.memory, shared.known).read(kind, head, offset, offset + length, LIMITS);
+      if (kind === HeadKind.Request) sendRequestHead(wire, shared, head, 0, Tail.Close);
+      else sendResponseHead(wire, shared, head, minorVersion, 0, Tail.Close);
+    });
+    head.drop();
+    return wire.take();
+  };
+  const end = 'connection: close\r\n\r\n';
+  t.equal(send(HeadKind.Request, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n', 1), `GET / HTTP/1.1\r\nHost: x\r\n${end}`);
+  t.equal(send(HeadKind.Response, 'HTTP/1.1 200 Fine\r\nA: b\r\n\r\n', 1), `HTTP/1.1 200 Fine\r\nA: b\r\n${end}`);
+  t.equal(send(HeadKind.Response, 'HTTP/1.1 200 Fine\r\nA: b\r\n\r\n', 0), `HTTP/1.0 200 OK\r\nA: b\r\n${end}`);
+  t.end();
+});
+
 t.test('what was written anew in a head that came in pieces is kept with it', (t) => {
   const heads = {
     'an http URL': ['GET http://y:1?a HTTP/1.1\r\nHost: x\r\n\r\n', 'GET /?a HTTP/1.1\r\nhost: y:1\r\n\r\n'],
@@ -159,6 +180,11 @@ t.test('start lines are written anew when they cannot be sent on', (t) => {
     'HTTP/1.1 404 Not Found\r\n\r\n',
   );
   t.equal(pass(HeadKind.Response, ['HTTP/1.1 200\r\n\r\n'], () => {})[0], 'HTTP/1.1 200 OK\r\n\r\n');
+  const post = 'POST /a HTTP/1.1\r\nHost: x\r\n\r\n';
+  t.equal(
+    pass(HeadKind.Request, [post], (head) => head.setMethod(Method.Get, 'GET'))[0],
+    'GET /a HTTP/1.1\r\nHost: x\r\n\r\n',
+  );
   t.equal(
     pass(HeadKind.Response, ['HTTP/1.1 299 X\r\n\r\n'], (head) => head.setStatus(298))[0],
     'HTTP/1.1 298 Unknown\r\n\r\n',

@@ -1,7 +1,7 @@
 // Header blocks: fields are found, changed and kept beyond the turn without being copied before somebody asks.
 
 import t from 'tap';
-import { headerKey, knownHeader } from '../../../src/common/text/header-names.js';
+import { HeaderSet, headerKey, knownHeader } from '../../../src/common/text/header-names.js';
 import { HeadKind } from '../../../src/http/h1/head/head-parser.js';
 import { HeadReader } from '../../../src/http/h1/head/head-reader.js';
 import { KnownFields } from '../../../src/http/h1/head/known-fields.js';
@@ -194,6 +194,30 @@ t.test('a block that is held stays until its holder drops it, each time it is us
     t.equal(pool.take(), block);
     t.equal(memory.retainedBytes(), 0);
   }
+  t.end();
+});
+
+t.test('whatever is added to a head that is kept, and removed before, the memory beside it stays as it was', (t) => {
+  const memory = new Memory(LAYOUT);
+  const block = parsed(memory, [...HEAD, `X-Large: ${'a'.repeat(3000)}`, 'X-Last: b']);
+  block.remove(headerKey('x-large'));
+  const neighbours = Array.from({ length: 4 }, () => memory.retain(100));
+  block.retain();
+  neighbours.push(...Array.from({ length: 4 }, () => memory.retain(100)));
+  for (const at of neighbours) memory.bytes.fill(0, at, at + memory.blockSize(at));
+  for (let i = 0; i < 3000; i++) block.writeText('x');
+  for (const at of neighbours) t.ok(memory.bytes.subarray(at, at + memory.blockSize(at)).every((byte) => byte === 0));
+  t.equal(block.get(headerKey('x-last')), 'b');
+  t.end();
+});
+
+t.test('a set of names is found whichever numbers they have', (t) => {
+  const block = new HeaderBlock(new Memory(LAYOUT));
+  const [low, high] = [headerKey('te'), headerKey('x-envoy-ip-tags')];
+  t.notOk(block.mayHaveOneOf(new HeaderSet([low, high])));
+  block.add(high, 'a');
+  t.ok(block.mayHaveOneOf(new HeaderSet([low, high])));
+  t.notOk(block.mayHaveOneOf(new HeaderSet([low])));
   t.end();
 });
 

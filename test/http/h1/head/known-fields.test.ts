@@ -8,7 +8,8 @@ import { HeadKind, INCOMPLETE } from '../../../../src/http/h1/head/head-parser.j
 import { HeadReader } from '../../../../src/http/h1/head/head-reader.js';
 import { KnownFields } from '../../../../src/http/h1/head/known-fields.js';
 import { HeaderBlock } from '../../../../src/http/headers/header-block.js';
-import { newMemory } from '../wire.js';
+import { ServerPeer } from '../peers.js';
+import { newMemory, Wire } from '../wire.js';
 
 const LIMITS = { maxHeadBytes: 4096, maxHeaders: 12, acceptHttp10: true };
 const memory = newMemory();
@@ -108,6 +109,22 @@ t.test('whatever came before, a head is read as if it were the first', (t) => {
     { numRuns: 1000 },
   );
   t.ok(lines > 1000, `${lines} lines of heads that are right`);
+  t.end();
+});
+
+t.test('however many lines a head has, those that tell where its body ends are obeyed each time', (t) => {
+  const wire = new Wire(newMemory());
+  for (const count of [29, 30, 31, 40, 98]) {
+    const others = Array.from({ length: count }, (_, index) => `X-${index}: ${index}\r\n`).join('');
+    for (let i = 0; i < 3; i++) {
+      const peer = new ServerPeer({}, wire);
+      peer.receive(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n${others}\r\nabc`);
+      const [headers, ...body] = peer.journal.take();
+      t.match(headers, new RegExp(`^headers POST / host=x content-length=3 x-0=0 .* x-${count - 1}=${count - 1}$`));
+      t.same(body, ['data abc', 'end'], `${count + 2} lines`);
+      peer.codec.destroy();
+    }
+  }
   t.end();
 });
 
