@@ -147,6 +147,10 @@ t.test('what was written anew in a head that came in pieces is kept with it', (t
   const heads = {
     'an http URL': ['GET http://y:1?a HTTP/1.1\r\nHost: x\r\n\r\n', 'GET /?a HTTP/1.1\r\nhost: y:1\r\n\r\n'],
     'an https URL': ['GET https://y?a HTTP/1.1\r\nHost: x\r\n\r\n', 'GET /?a HTTP/1.1\r\nhost: y\r\n\r\n'],
+    'one that OPTIONS asks': [
+      'OPTIONS http://y?a HTTP/1.1\r\nHost: x\r\n\r\n',
+      'OPTIONS /?a HTTP/1.1\r\nhost: y\r\n\r\n',
+    ],
     'an odd length': [
       'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 012\r\n\r\n',
       'POST /a HTTP/1.1\r\nHost: x\r\ncontent-length: 12\r\n\r\n',
