@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { ResetReason } from '../../../src/http/codec.js';
+import { StreamEnd } from '../../../src/http/h1/client-codec.js';
 import { ClientPeer } from './peers.js';
 import { playClient } from './playbook.js';
 
@@ -612,6 +613,37 @@ t.test('nor is what comes before its head has gone out, whole or in part', (t) =
   part.turn(() => part.codec.reset(ResetReason.LocalReset));
   t.same(part.journal.take(), ['used up']);
   t.equal(part.wire.memory.retainedBytes(), 0);
+  t.end();
+});
+
+t.test('an owner is told what a stream lacks when it is given up', (t) => {
+  const chat = { start: 'GET /', fields: [['upgrade', 'websocket']] satisfies [string, string][] };
+  const post = { start: 'POST /', fields: [] };
+  const switched = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n';
+  const cases = [
+    ['its answer', post, '', StreamEnd.GivenUp],
+    ['the answer whether there is a tunnel', chat, '', StreamEnd.GivenUp],
+    ['the end of a tunnel', chat, switched, StreamEnd.CutOff],
+    [
+      'nothing: of the rest of the request there is no use',
+      post,
+      'HTTP/1.1 204 No Content\r\n\r\n',
+      StreamEnd.Complete,
+    ],
+  ] as const;
+  for (const [what, request, answer, expected] of cases) {
+    const peer = new ClientPeer();
+    const ends: StreamEnd[] = [];
+    peer.onStreamComplete = (_reusable: boolean, end?: StreamEnd) => {
+      ends.push(end!);
+    };
+    peer.turn(() => peer.request(request, undefined, false));
+    peer.receive(answer);
+    t.same(ends, []);
+    peer.turn(() => peer.codec.reset(ResetReason.LocalReset));
+    t.same(ends, [expected], what);
+    peer.codec.destroy();
+  }
   t.end();
 });
 
