@@ -374,6 +374,21 @@ playServer(
 
 playServer(
   t,
+  'close outweighs keep-alive, nothing but 100-continue is expected, and trailers that have no place end an answer too',
+  String.raw`
+  >> POST / HTTP/1.1\r\nHost: x\r\nConnection: close, keep-alive\r\nExpect: 200-ok\r\n\r\n
+  .. headers POST / host=x connection=close, keep-alive expect=200-ok close
+  .. end
+  !! begin 200 content-length=2
+  !! body ok
+  !! trailers x-sum=2
+  << HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok
+  .. close
+  `,
+);
+
+playServer(
+  t,
   'an answer may end the connection',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
