@@ -2,6 +2,7 @@
 
 import { Random } from '../../common/random.js';
 import { Memory } from '../../io/memory.js';
+import { openThreadIo } from '../../io/thread-io.js';
 import type { TimerDriver } from '../../io/time/timer-driver.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
@@ -9,7 +10,6 @@ import { ClusterManager, type ClusterReference } from '../../upstream/cluster-ma
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import { isHashSpec } from '../../upstream/load-balancer/load-balancer.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
-import { openThreadIo } from '../../upstream/thread-io.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
 import type { Primary } from '../primary.js';
 import type { ClusterSet } from './cluster-set.js';

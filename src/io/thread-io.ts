@@ -1,10 +1,10 @@
-// What a thread that talks to hosts does its I/O with: a transport, its memory, and timers that go by the transport's clock.
+// What a thread that carries connections does its I/O with: a transport, its memory, and timers that go by the transport's clock.
 
-import type { Memory } from '../io/memory.js';
-import type { NativeShim } from '../io/shim.js';
-import { Clock } from '../io/time/clock.js';
-import { TimerDriver } from '../io/time/timer-driver.js';
-import { bufferLimits, Transport } from '../io/transport.js';
+import type { Memory } from './memory.js';
+import type { NativeShim } from './shim.js';
+import { Clock } from './time/clock.js';
+import { TimerDriver } from './time/timer-driver.js';
+import { bufferLimits, Transport } from './transport.js';
 
 export interface ThreadIo {
   readonly transport: Transport;
