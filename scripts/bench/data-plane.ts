@@ -5,6 +5,7 @@
 
 import { AccessLogFiles } from '../../src/access-log/files/file-log.js';
 import { Random } from '../../src/common/random.js';
+import { bufferLimitBytes } from '../../src/config/fields/buffer-limit.js';
 import { ownRoutes } from '../../src/config/fields/own-routes.js';
 import type { Cluster as ClusterConfig, Listener } from '../../src/config/generated/api.js';
 import type { WorkerContext } from '../../src/extensions/factories.js';
@@ -24,9 +25,7 @@ import {
   SUBMISSION_STRIDE,
   type TransportOptions,
 } from '../../src/io/shim.js';
-import { Clock } from '../../src/io/time/clock.js';
-import { TimerDriver } from '../../src/io/time/timer-driver.js';
-import { Transport } from '../../src/io/transport.js';
+import { openThreadIo } from '../../src/io/thread-io.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { inlineMore } from '../../src/server/start/optimizer.js';
 import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
@@ -322,27 +321,22 @@ function buildWorker(): PlayedTransport {
   directory.update(discoverySpec(cluster).endpoints.map((endpoint) => staticEndpoint(endpoint)!));
   const block = words.allocateCluster();
 
-  const memory = new Memory();
-  const clock = new Clock();
   let transportPlayed!: PlayedTransport;
   const shim: Pick<NativeShim, 'createTransport'> = {
     createTransport: (options) => (transportPlayed = new PlayedTransport(options, clients)),
   };
-  const limits = { highWatermark: 1024 * 1024, hardLimit: 0, receiveLimit: 1024 * 1024 };
-  const fail = (error: unknown) => {
-    throw error;
-  };
-  const timers = new TimerDriver(fail, clock);
-  const transport = new Transport(shim as NativeShim, memory, clock, limits, 0, (error) => {
-    process.stderr.write(`${(error as Error).stack}\n`);
-    process.exit(1);
+  const { timers, ...io } = openThreadIo(shim as NativeShim, {
+    memory: new Memory(),
+    bufferLimit: bufferLimitBytes(),
+    reserve: 0,
+    failed: (_what, error) => {
+      process.stderr.write(`${(error as Error).stack}\n`);
+      process.exit(1);
+    },
   });
-  transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);
   const stats = new ThreadStats(store.attachment(0));
   const thread = {
-    transport,
-    memory,
-    clock,
+    ...io,
     wheel: timers.wheel,
     random: new Random(),
     stats,
@@ -363,7 +357,7 @@ function buildWorker(): PlayedTransport {
     serverHealth: { isFailing: false, isFailedOnPurpose: false },
     accessLogFiles: new AccessLogFiles(),
     extensions,
-    headerBlocks: new HeaderBlockPool(memory),
+    headerBlocks: new HeaderBlockPool(io.memory),
     identity: { ip: '10.0.0.1', cluster: '', node: '', zone: '' },
     port: (name) => ports.port(name),
     scope: (prefix) => stats.scope(scopes.get(prefix)!),
