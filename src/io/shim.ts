@@ -14,9 +14,9 @@
 //   closeDescriptor(); so do openMeetingSocket(), socketPair() and the descriptors of a received message. watchMessages()
 //   takes its descriptor over; sending a descriptor sends a copy. addListener() takes a copy of its own (dup); adopt() takes
 //   the descriptor itself, and copyFrozen() gives a copy away.
-// - An id names a connection or listener until JavaScript submits CLOSE or RESET (or removeListener): only then, and
-//   behind the batch that is being handled, is its slot free for another. An id is slot | generation << ID_SLOT_BITS, a non-negative int32; the shim ignores submissions
-//   whose generation is not the slot's current one.
+// - An id names a connection or listener until JavaScript submits CLOSE or RESET (or removeListener): only then, and behind
+//   the batch that is being handled, is its slot free for another. An id is slot | generation << ID_SLOT_BITS, a
+//   non-negative int32; the shim ignores submissions whose generation is not the slot's current one.
 
 import { createRequire } from 'node:module';
 import { packagePath } from '../common/package/package-root.js';

@@ -54,7 +54,7 @@ const UPDATES_PER_STEP = 512;
 
 export class ClusterSet {
   /** What each cluster gets. */
-  readonly #clusterHost: PrimaryClusterContext;
+  readonly #clusterContext: PrimaryClusterContext;
   readonly #stats: Scope;
   readonly #inflated: Scope;
   readonly #events: ClusterSetEvents;
@@ -81,7 +81,7 @@ export class ClusterSet {
     this.#changes = new ClusterChanges(this.#active, (changes) => events.publish(changes));
     const { store, words } = context;
     this.#resources = new ResourcePool({ store, words, retire: (what) => this.#changes.retire(what) });
-    this.#clusterHost = {
+    this.#clusterContext = {
       ...context,
       subscriptions: new EndpointSubscriptions(context.timers, context.sources),
       changed: (cluster) => this.#noteChange(cluster),
@@ -254,7 +254,7 @@ export class ClusterSet {
     const name = config.name ?? '';
     const resources = this.#resources.acquire(name, config.alt_stat_name || name);
     try {
-      return new PrimaryCluster(config, origin, ++this.#specVersion, resources, this.#clusterHost);
+      return new PrimaryCluster(config, origin, ++this.#specVersion, resources, this.#clusterContext);
     } catch (error) {
       resources.release();
       throw error;
