@@ -1,43 +1,59 @@
 // Bytes of log lines that wait to be written: grows as needed, and is filled without making strings.
 
-/** Up to here a loop copies faster than set(), and it makes no view. */
-const LOOP_BYTES = 48;
+import { copyBytes, SHORT_BYTES } from '../common/copy-bytes.js';
 
 const encoder = new TextEncoder();
 
 export class LogBuffer {
-  bytes: Uint8Array;
   /** Bytes that are filled. Cutting it undoes what was appended. */
   length = 0;
+  #bytes!: Uint8Array;
+  /** The same bytes. */
+  #view!: DataView;
 
   constructor(capacity: number) {
-    this.bytes = new Uint8Array(capacity);
+    this.#use(new Uint8Array(capacity));
+  }
+
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+
+  /** Is empty again, with `bytes` to be filled; the former ones belong to the caller. */
+  renew(bytes: Uint8Array): void {
+    this.#use(bytes);
+    this.length = 0;
   }
 
   /** Makes room for so many bytes more. */
   reserve(count: number): void {
-    if (this.length + count > this.bytes.length) this.#grow(this.length + count);
+    if (this.length + count > this.#bytes.length) this.#grow(this.length + count);
   }
 
   byte(value: number): void {
     this.reserve(1);
-    this.bytes[this.length++] = value;
+    this.#bytes[this.length++] = value;
   }
 
-  /** Copies source[start, end). */
-  range(source: Uint8Array, start: number, end: number): void {
-    this.reserve(end - start);
-    const bytes = this.bytes;
-    let at = this.length;
-    if (end - start > LOOP_BYTES) bytes.set(source.subarray(start, end), at);
-    else for (let from = start; from < end; from++) bytes[at++] = source[from]!;
-    this.length += end - start;
+  /** Appends [start, end) of `source`. */
+  range(source: DataView, start: number, end: number): void {
+    const length = end - start;
+    this.reserve(length);
+    if (length <= SHORT_BYTES) copyBytes(this.#view, this.length, source, start, end);
+    else this.#bytes.set(new Uint8Array(source.buffer, source.byteOffset + start, length), this.length);
+    this.length += length;
+  }
+
+  append(bytes: Uint8Array): void {
+    this.reserve(bytes.length);
+    this.#bytes.set(bytes, this.length);
+    this.length += bytes.length;
   }
 
   /** Text in UTF-8, of which [start, end) is appended. */
   text(text: string, start = 0, end = text.length): void {
     this.reserve(end - start);
-    const bytes = this.bytes;
+    const bytes = this.#bytes;
     let at = this.length;
     for (let i = start; i < end; i++) {
       const code = text.charCodeAt(i);
@@ -65,7 +81,7 @@ export class LogBuffer {
   /** So many last digits of a whole number below 1e9, with zeros in front. */
   digits(value: number, count: number): void {
     this.reserve(count);
-    const bytes = this.bytes;
+    const bytes = this.#bytes;
     for (let at = this.length + count - 1; at >= this.length; at--) {
       const rest = (value / 10) | 0;
       bytes[at] = 48 + value - rest * 10;
@@ -75,17 +91,27 @@ export class LogBuffer {
   }
 
   latin1(): string {
-    return Buffer.from(this.bytes.buffer, 0, this.length).toString('latin1');
+    return Buffer.from(this.#bytes.buffer, 0, this.length).toString('latin1');
   }
 
   #encode(text: string): void {
     this.reserve(text.length * 3);
-    this.length += encoder.encodeInto(text, this.bytes.subarray(this.length)).written;
+    this.length += encoder.encodeInto(text, this.#bytes.subarray(this.length)).written;
   }
 
   #grow(needed: number): void {
-    const larger = new Uint8Array(Math.max(needed, this.bytes.length * 2));
-    larger.set(this.bytes.subarray(0, this.length));
-    this.bytes = larger;
+    const larger = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
+    larger.set(this.#bytes.subarray(0, this.length));
+    this.#use(larger);
   }
+
+  #use(bytes: Uint8Array): void {
+    this.#bytes = bytes;
+    this.#view = viewOf(bytes);
+  }
+}
+
+/** The same bytes, for LogBuffer.range(). */
+export function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

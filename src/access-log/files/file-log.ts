@@ -195,8 +195,7 @@ export class AccessLogFile {
     if (this.#lines === 0) return;
     const { bytes, length } = this.buffer;
     const lines = this.#lines;
-    this.buffer.bytes = this.#spare ?? new Uint8Array(this.#capacity);
-    this.buffer.length = 0;
+    this.buffer.renew(this.#spare ?? new Uint8Array(this.#capacity));
     this.#spare = undefined;
     this.#lines = 0;
     this.#writer.write(bytes, length, lines, isLast);

@@ -45,7 +45,7 @@ function appendEscaped(raw: Uint8Array, out: LogBuffer): void {
     } else if (length === 0 || byte < 32) {
       out.text(`\\u00${byte.toString(16).padStart(2, '0')}`);
     } else {
-      out.range(raw, at, at + length);
+      for (let i = 0; i < length; i++) out.byte(raw[at + i]!);
     }
     at += length || 1;
   }

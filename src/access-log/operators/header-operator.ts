@@ -88,10 +88,10 @@ export class HeaderOperator implements Operator {
   }
 
   #writeRange(view: HeaderView, start: number, end: number, out: LogBuffer): boolean {
-    const bytes = view.memory.bytes;
-    if (this.#withoutQuery) end = pathEnd(bytes, start, end);
+    const { memory } = view;
+    if (this.#withoutQuery) end = pathEnd(memory.bytes, start, end);
     if (end - start > this.#maxBytes) end = start + this.#maxBytes;
-    out.range(bytes, start, end);
+    out.range(memory.view, start, end);
     return true;
   }
 }

@@ -1,6 +1,6 @@
 // What every operator of a format is: something that appends one value of a stream to a log buffer.
 
-import type { LogBuffer } from '../log-buffer.js';
+import { type LogBuffer, viewOf } from '../log-buffer.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 
 export interface Operator {
@@ -20,14 +20,14 @@ export interface HeaderNeeds {
 /** Text that is the same in every line. */
 export class Literal implements Operator {
   readonly isNumber = false;
-  readonly #bytes: Uint8Array;
+  readonly #bytes: DataView;
 
   constructor(text: string) {
-    this.#bytes = new TextEncoder().encode(text);
+    this.#bytes = viewOf(new TextEncoder().encode(text));
   }
 
   write(_info: StreamInfo, out: LogBuffer): boolean {
-    out.range(this.#bytes, 0, this.#bytes.length);
+    out.range(this.#bytes, 0, this.#bytes.byteLength);
     return true;
   }
 }

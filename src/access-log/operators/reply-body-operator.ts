@@ -20,7 +20,7 @@ export class ReplyBodyOperator implements Operator {
   write(_info: unknown, out: LogBuffer): boolean {
     const { text } = this.#body;
     if (typeof text === 'string') out.text(text);
-    else out.range(text, 0, text.length);
+    else out.append(text);
     return true;
   }
 }

@@ -3,7 +3,7 @@
 // The text of a second is made once; within it only the digits of the fraction are written anew.
 
 import { Moment, pad2, type Zone } from '../../log/moment.js';
-import type { LogBuffer } from '../log-buffer.js';
+import { type LogBuffer, viewOf } from '../log-buffer.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 import { operatorError } from './format-error.js';
 import type { Operator } from './operator.js';
@@ -14,7 +14,7 @@ export class IsoTimeOperator implements Operator {
   readonly #moment: Moment;
   readonly #zone: Zone;
   /** The text of this second; the digits of the millisecond stand in the middle. */
-  #text: Uint8Array = new Uint8Array(0);
+  #text: DataView = new DataView(new ArrayBuffer(0));
   #millisecond = -1;
 
   constructor(zone: Zone) {
@@ -27,18 +27,18 @@ export class IsoTimeOperator implements Operator {
     if (moment.at(info.startRealtimeMs)) {
       const date = `${moment.year}-${pad2(moment.month)}-${pad2(moment.day)}`;
       const zone = this.#zone === 'utc' ? 'Z' : moment.offset(':');
-      this.#text = encoder.encode(`${date}T${moment.clock}.000${zone}`);
+      this.#text = viewOf(encoder.encode(`${date}T${moment.clock}.000${zone}`));
       this.#millisecond = 0;
     }
     const text = this.#text;
     const millisecond = (info.startRealtimeMs - moment.epochSecond * 1000) | 0;
     if (millisecond !== this.#millisecond) {
       this.#millisecond = millisecond;
-      text[20] = 48 + ((millisecond / 100) | 0);
-      text[21] = 48 + (((millisecond / 10) | 0) % 10);
-      text[22] = 48 + (millisecond % 10);
+      text.setUint8(20, 48 + ((millisecond / 100) | 0));
+      text.setUint8(21, 48 + (((millisecond / 10) | 0) % 10));
+      text.setUint8(22, 48 + (millisecond % 10));
     }
-    out.range(text, 0, text.length);
+    out.range(text, 0, text.byteLength);
     return true;
   }
 }

@@ -4,7 +4,7 @@ import type { HeaderKey } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
 
 /** The bytes that a head lies in, and room for texts that are compared with them. */
-export type TextMemory = Pick<Memory, 'bytes' | 'text' | 'scratch' | 'withdrawScratch' | 'write'>;
+export type TextMemory = Pick<Memory, 'bytes' | 'view' | 'text' | 'scratch' | 'withdrawScratch' | 'write'>;
 
 export interface HeaderView {
   readonly memory: TextMemory;

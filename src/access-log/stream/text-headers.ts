@@ -61,11 +61,12 @@ export class TextHeaders implements HeaderView {
 
 /** The bytes of one head, with scratch behind them. */
 class TextBytes implements TextMemory {
-  bytes: Buffer;
+  bytes!: Buffer;
+  view!: DataView;
   #end: number;
 
   constructor(bytes: Buffer) {
-    this.bytes = bytes;
+    this.#use(bytes);
     this.#end = bytes.length;
   }
 
@@ -76,7 +77,7 @@ class TextBytes implements TextMemory {
   scratch(length: number): number {
     const start = this.#end;
     this.#end += length;
-    if (this.#end > this.bytes.length) this.bytes = Buffer.concat([this.bytes, Buffer.alloc(length)]);
+    if (this.#end > this.bytes.length) this.#use(Buffer.concat([this.bytes, Buffer.alloc(length)]));
     return start;
   }
 
@@ -86,6 +87,11 @@ class TextBytes implements TextMemory {
 
   write(offset: number, text: string): void {
     this.bytes.write(text, offset, 'latin1');
+  }
+
+  #use(bytes: Buffer): void {
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   }
 }
 
