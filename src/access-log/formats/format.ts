@@ -7,6 +7,7 @@ import { type HeaderNeeds, Literal, type Operator } from '../operators/operator.
 import { createOperator } from '../operators/operators.js';
 import type { ReplyBody } from '../operators/reply-body-operator.js';
 import type { StreamInfo } from '../stream/stream-info.js';
+import { TextTemplate } from './text-template.js';
 
 export interface FormatOptions {
   /** Writes nothing instead of `-` for a value that is missing. */
@@ -28,7 +29,7 @@ export const DEFAULT_FORMAT =
 export function compileFormat(format: string, options: FormatOptions = {}): Format {
   const needs = noNeeds();
   const operators = parseOperators(format, needs, options);
-  return new Format(needs, (info, out) => writeOperators(operators, info, out, options.omitEmptyValues === true));
+  return new Format(needs, new TextTemplate(operators, options.omitEmptyValues === true));
 }
 
 /** What a format string consists of, literal text included. */
@@ -73,37 +74,31 @@ export function parseOperators(format: string, needs: HeaderNeeds, options: Form
   return operators;
 }
 
-export function writeOperators(
-  operators: readonly Operator[],
-  info: StreamInfo,
-  out: LogBuffer,
-  omitEmptyValues: boolean,
-): void {
-  for (let i = 0; i < operators.length; i++) {
-    if (!operators[i]!.write(info, out) && !omitEmptyValues) out.byte(DASH);
-  }
+/** What a format is compiled to. */
+export interface Template {
+  write(info: StreamInfo, out: LogBuffer): void;
 }
 
 /** A compiled format. One thread uses it at a time; writing allocates nothing. */
 export class Format {
   /** Header names that it reads, in lower case. */
   readonly needs: HeaderNeeds;
-  readonly #write: (info: StreamInfo, out: LogBuffer) => void;
+  readonly #template: Template;
 
-  constructor(needs: HeaderNeeds, write: (info: StreamInfo, out: LogBuffer) => void) {
+  constructor(needs: HeaderNeeds, template: Template) {
     this.needs = needs;
-    this.#write = write;
+    this.#template = template;
   }
 
   /** Appends the line or the value. */
   write(info: StreamInfo, out: LogBuffer): void {
-    this.#write(info, out);
+    this.#template.write(info, out);
   }
 
   /** The same as a string of bytes, a character each (Latin-1): for values of headers. */
   text(info: StreamInfo): string {
     scratch.length = 0;
-    this.#write(info, scratch);
+    this.#template.write(info, scratch);
     return scratch.latin1();
   }
 }
@@ -112,7 +107,6 @@ export function noNeeds(): HeaderNeeds {
   return { request: new Set(), response: new Set(), trailers: new Set() };
 }
 
-const DASH = 45;
 const scratch = new LogBuffer(1024);
 
 /** %NAME%, %NAME(parameter)%, %NAME(parameter):length%. */

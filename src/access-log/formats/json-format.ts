@@ -10,8 +10,9 @@ import type { LogBuffer } from '../log-buffer.js';
 import { placed } from '../operators/format-error.js';
 import { type HeaderNeeds, Literal, type Operator } from '../operators/operator.js';
 import type { StreamInfo } from '../stream/stream-info.js';
-import { Format, type FormatOptions, noNeeds, parseOperators, writeOperators } from './format.js';
+import { Format, type FormatOptions, noNeeds, parseOperators } from './format.js';
 import { escapeJson } from './json-escape.js';
+import { TextTemplate } from './text-template.js';
 
 export interface JsonFormatOptions extends FormatOptions {
   /** Every value is a string, and a missing one `-`: the form of logs before values had types. */
@@ -27,9 +28,11 @@ export interface JsonFormatOptions extends FormatOptions {
 export function compileJsonFormat(format: Struct, options: JsonFormatOptions = {}): Format {
   const needs = noNeeds();
   const node = new Compiler(needs, options).object(format, options.where ?? []);
-  return new Format(needs, (info, out) => {
-    node.write(info, out);
-    out.byte(NEWLINE);
+  return new Format(needs, {
+    write(info, out) {
+      node.write(info, out);
+      out.byte(NEWLINE);
+    },
   });
 }
 
@@ -76,7 +79,7 @@ class Compiler {
     const { asStrings = false, omitEmptyValues = false } = this.#options;
     const operators = placed(formatPath(path), () => parseOperators(format, this.#needs, this.#options));
     if (operators.length === 1 && !asStrings) return new ValueNode(operators[0]!, omitEmptyValues);
-    return new TextNode(operators, omitEmptyValues);
+    return new TextNode(new TextTemplate(operators, omitEmptyValues));
   }
 }
 
@@ -139,18 +142,16 @@ class ValueNode implements Node {
 
 /** Text with operators in it. */
 class TextNode implements Node {
-  readonly #operators: readonly Operator[];
-  readonly #omit: boolean;
+  readonly #template: TextTemplate;
 
-  constructor(operators: readonly Operator[], omit: boolean) {
-    this.#operators = operators;
-    this.#omit = omit;
+  constructor(template: TextTemplate) {
+    this.#template = template;
   }
 
   write(info: StreamInfo, out: LogBuffer): boolean {
     out.byte(QUOTE);
     const start = out.length;
-    writeOperators(this.#operators, info, out, this.#omit);
+    this.#template.write(info, out);
     escapeJson(out, start);
     out.byte(QUOTE);
     return true;
