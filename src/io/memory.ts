@@ -6,6 +6,8 @@
 // The buffer is a SharedArrayBuffer because an ArrayBuffer can be detached under the native code that writes into it.
 // Its pages cost memory only once they are touched, so the arena can be far larger than what a thread uses.
 
+import { copyBytes } from '../common/copy-bytes.js';
+
 export interface MemoryLayout {
   /** Bytes the transport receives into in one turn. */
   receiveBytes: number;
@@ -24,6 +26,9 @@ export const DEFAULT_LAYOUT: MemoryLayout = {
 /** Sizes of arena blocks; a longer range does not fit in one block. The last two are for heads beyond what is usual. */
 export const BLOCK_SIZES = [1024, 4096, 16384, 65536, 512 * 1024, 8704 * 1024] as const;
 export const LARGEST_BLOCK = 8704 * 1024;
+
+/** Up to here copyBytes() is faster than copyWithin(). */
+const SHORT_COPY = 96;
 
 /** Traffic needs more at the same time than there is: a message may be the last straw. */
 export class NoRoomError extends RangeError {}
@@ -151,7 +156,7 @@ export class Memory {
   /** A block that holds a copy of [start, end), or NO_BLOCK. */
   retainCopy(start: number, end: number): number {
     const block = this.retain(end - start);
-    if (block !== NO_BLOCK) this.bytes.copyWithin(block, start, end);
+    if (block !== NO_BLOCK) this.copy(block, start, end);
     return block;
   }
 
@@ -167,6 +172,12 @@ export class Memory {
   /** Capacity of a block got from retain(). */
   blockSize(block: number): number {
     return BLOCK_SIZES[this.#regionOf(block)]!;
+  }
+
+  /** Copies [start, end) to `to`, which is no part of it. */
+  copy(to: number, start: number, end: number): void {
+    if (end - start <= SHORT_COPY) copyBytes(this.view, to, this.view, start, end);
+    else this.bytes.copyWithin(to, start, end);
   }
 
   /** The range as Latin-1 text: made only when somebody asks. */

@@ -24,10 +24,10 @@ export function sendRequestHead(sink: ByteSink, shared: H1Shared, head: HeaderBl
   const methodLength = head.methodEnd - head.methodStart;
   const pathLength = head.pathEnd - head.pathStart;
   const start = memory.scratch(methodLength + pathLength + VERSION_BEHIND_PATH.length + 1);
-  bytes.copyWithin(start, head.methodStart, head.methodEnd);
+  memory.copy(start, head.methodStart, head.methodEnd);
   let at = start + methodLength;
   bytes[at++] = 32;
-  bytes.copyWithin(at, head.pathStart, head.pathEnd);
+  memory.copy(at, head.pathStart, head.pathEnd);
   at += pathLength;
   for (let i = 0; i < VERSION_BEHIND_PATH.length; i++) bytes[at++] = VERSION_BEHIND_PATH[i]!;
   sendFields(sink, head, start, at, skip, shared.lines.tails[tail]!, tail);

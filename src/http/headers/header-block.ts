@@ -438,7 +438,7 @@ export class HeaderBlock {
     }
     const block = this.memory.retain(this.#byteLength() + spare);
     if (block === NO_BLOCK) return false;
-    const next = this.#moveFields(this.#moveStartLine(block));
+    const next = this.#moveLines(block);
     if (this.#block !== NO_BLOCK) this.memory.release(this.#block);
     this.#block = block;
     this.#retained = true;
@@ -458,51 +458,50 @@ export class HeaderBlock {
     return sum;
   }
 
-  /** Copies the start line to `to`, or what it is to be made of. Returns the end. */
-  #moveStartLine(to: number): number {
-    const { bytes } = this.memory;
-    if (this.startLineEnd > this.startLineStart) {
-      bytes.copyWithin(to, this.startLineStart, this.startLineEnd);
-      const shift = to - this.startLineStart;
-      this.startLineStart += shift;
-      this.startLineEnd += shift;
-      this.methodStart += shift;
-      this.methodEnd += shift;
-      this.pathStart += shift;
-      this.pathEnd += shift;
-      return this.startLineEnd;
+  /** Moves start line and fields to `to`: what stands one right behind another in one go, as most does. Returns the end. */
+  #moveLines(to: number): number {
+    const { memory } = this;
+    const fields = this.#fields;
+    const count = this.#count * FIELD_WORDS;
+    let start = this.startLineStart;
+    let end = this.startLineEnd;
+    if (end > start) this.#shiftStartLine(to - start);
+    else to = this.#moveTarget(to);
+    for (let at = 0; at < count; at += FIELD_WORDS) {
+      if (fields[at] === REMOVED) continue;
+      const line = fields[at + Field.NameStart]!;
+      if (line !== end) {
+        memory.copy(to, start, end);
+        to += end - start;
+        start = line;
+      }
+      end = fields[at + Field.LineEnd]!;
+      const shift = to - start;
+      for (let word = Field.NameStart; word <= Field.LineEnd; word++) fields[at + word] = fields[at + word]! + shift;
     }
+    memory.copy(to, start, end);
+    return to + end - start;
+  }
+
+  #shiftStartLine(shift: number): void {
+    this.startLineStart += shift;
+    this.startLineEnd += shift;
+    this.methodStart += shift;
+    this.methodEnd += shift;
+    this.pathStart += shift;
+    this.pathEnd += shift;
+  }
+
+  /** Moves what a start line is to be made of. Returns the end. */
+  #moveTarget(to: number): number {
     const path = to + this.methodEnd - this.methodStart;
     const end = path + this.pathEnd - this.pathStart;
-    bytes.copyWithin(to, this.methodStart, this.methodEnd);
-    bytes.copyWithin(path, this.pathStart, this.pathEnd);
+    this.memory.copy(to, this.methodStart, this.methodEnd);
+    this.memory.copy(path, this.pathStart, this.pathEnd);
     this.startLineStart = this.startLineEnd = this.methodStart = to;
     this.methodEnd = this.pathStart = path;
     this.pathEnd = end;
     return end;
-  }
-
-  /** Copies the lines to `to`: those that stand one right behind another in one go, as most do. Returns the end. */
-  #moveFields(to: number): number {
-    const { bytes } = this.memory;
-    const fields = this.#fields;
-    const end = this.#count * FIELD_WORDS;
-    for (let at = 0; at < end; ) {
-      if (fields[at] === REMOVED) {
-        at += FIELD_WORDS;
-        continue;
-      }
-      const start = fields[at + Field.NameStart]!;
-      const shift = to - start;
-      let lineEnd = start;
-      for (; at < end && fields[at] !== REMOVED && fields[at + Field.NameStart] === lineEnd; at += FIELD_WORDS) {
-        lineEnd = fields[at + Field.LineEnd]!;
-        for (let word = Field.NameStart; word <= Field.LineEnd; word++) fields[at + word] = fields[at + word]! + shift;
-      }
-      bytes.copyWithin(to, start, lineEnd);
-      to = lineEnd + shift;
-    }
-    return to;
   }
 
   #grow(): void {

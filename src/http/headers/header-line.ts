@@ -116,12 +116,6 @@ export function endLine(headers: HeaderBlock, key: HeaderKey, valueStart: number
   headers.addField(key.id, nameEnd - key.bytes.length, nameEnd, valueStart, valueEnd, valueEnd + 2);
 }
 
-/** Copies [from, end) to `to`. Short ranges byte by byte: calling copyWithin() costs as much as 60 of them. */
-export function copyBytes(bytes: Uint8Array, to: number, from: number, end: number): void {
-  if (end - from > 64) bytes.copyWithin(to, from, end);
-  else while (from < end) bytes[to++] = bytes[from++]!;
-}
-
 /** Writes Latin-1 text at `at`; returns where it ends. */
 export function writeLatin1(bytes: Uint8Array, at: number, text: string): number {
   for (let i = 0; i < text.length; i++) bytes[at++] = text.charCodeAt(i);

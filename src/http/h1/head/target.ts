@@ -58,10 +58,10 @@ function schemeOf(bytes: Uint8Array, start: number, end: number): Target.Http | 
 
 /** The path is `first` and then bytes[from, to). */
 function setPath(head: HeaderBlock, first: number, from: number, to: number): void {
-  const { bytes } = head.memory;
+  const { memory } = head;
   const start = head.room(1 + to - from);
-  bytes[start] = first;
-  bytes.copyWithin(start + 1, from, to);
+  memory.bytes[start] = first;
+  memory.copy(start + 1, from, to);
   head.pathStart = start;
   head.pathEnd = start + 1 + to - from;
 }

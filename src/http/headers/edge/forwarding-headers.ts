@@ -166,11 +166,13 @@ export class ForwardingRules {
     }
     const formerLength = joinedLength(headers, FORWARDED_FOR);
     const start = beginLine(headers, FORWARDED_FOR, formerLength + 1 + prefix.length + ip.length);
-    const { bytes } = headers.memory;
+    const { memory } = headers;
+    const { bytes } = memory;
     let at = start;
     for (let i = headers.findId(FORWARDED_FOR.id); i >= 0; i = headers.findId(FORWARDED_FOR.id, i + 1)) {
       if (at > start) bytes[at++] = COMMA;
-      for (let from = headers.valueStart(i), to = headers.valueEnd(i); from < to; from++) bytes[at++] = bytes[from]!;
+      memory.copy(at, headers.valueStart(i), headers.valueEnd(i));
+      at += headers.valueEnd(i) - headers.valueStart(i);
     }
     headers.removeId(FORWARDED_FOR.id);
     if (at > start) bytes[at++] = COMMA;

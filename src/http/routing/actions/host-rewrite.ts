@@ -4,7 +4,7 @@ import { headerKey } from '../../../common/text/header-names.js';
 import type { Replacement } from '../../../common/text/regex.js';
 import type { RouteAction } from '../../../config/generated/api.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
-import { beginLine, copyBytes, endLine, HeaderLine } from '../../headers/header-line.js';
+import { beginLine, endLine, HeaderLine } from '../../headers/header-line.js';
 import { type HeaderReader, headerReader } from '../matching/header-reader.js';
 import { pathEndOf } from '../matching/query.js';
 import { replacedText } from '../matching/regex-text.js';
@@ -78,7 +78,7 @@ function noteFormerHost(headers: HeaderBlock, appends: boolean, keepsOriginal: b
     headers.remove(ORIGINAL_HOST);
     const length = headers.valueEnd(index) - headers.valueStart(index);
     const at = beginLine(headers, ORIGINAL_HOST, length);
-    copyBytes(headers.memory.bytes, at, headers.valueStart(index), headers.valueEnd(index));
+    headers.memory.copy(at, headers.valueStart(index), headers.valueEnd(index));
     endLine(headers, ORIGINAL_HOST, at, at + length);
   }
 }

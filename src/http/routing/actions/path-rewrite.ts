@@ -4,7 +4,7 @@ import { headerKey } from '../../../common/text/header-names.js';
 import type { Replacement } from '../../../common/text/regex.js';
 import type { RegexMatchAndSubstitute } from '../../../config/generated/api.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
-import { beginLine, copyBytes, endLine } from '../../headers/header-line.js';
+import { beginLine, endLine } from '../../headers/header-line.js';
 import type { PathRule } from '../matching/path-rule.js';
 import { pathEndOf } from '../matching/query.js';
 import { replacedText } from '../matching/regex-text.js';
@@ -51,9 +51,9 @@ export class PathRewrite {
     const prefix = this.#prefix;
     const keptLength = headers.pathEnd - headers.pathStart - this.#rule.matchedLength(headers);
     const start = headers.room(prefix.length + keptLength);
-    const { bytes } = headers.memory;
-    for (let i = 0; i < prefix.length; i++) bytes[start + i] = prefix[i]!;
-    copyBytes(bytes, start + prefix.length, headers.pathEnd - keptLength, headers.pathEnd);
+    const { memory } = headers;
+    for (let i = 0; i < prefix.length; i++) memory.bytes[start + i] = prefix[i]!;
+    memory.copy(start + prefix.length, headers.pathEnd - keptLength, headers.pathEnd);
     headers.pathStart = start;
     headers.pathEnd = start + prefix.length + keptLength;
     headers.startLineEnd = headers.startLineStart;
@@ -64,6 +64,6 @@ function noteFormerPath(headers: HeaderBlock): void {
   headers.remove(ORIGINAL_PATH);
   const length = headers.pathEnd - headers.pathStart;
   const at = beginLine(headers, ORIGINAL_PATH, length);
-  copyBytes(headers.memory.bytes, at, headers.pathStart, headers.pathEnd);
+  headers.memory.copy(at, headers.pathStart, headers.pathEnd);
   endLine(headers, ORIGINAL_PATH, at, at + length);
 }
