@@ -8,7 +8,6 @@ export class LogBuffer {
   /** Bytes that are filled. Cutting it undoes what was appended. */
   length = 0;
   #bytes!: Uint8Array;
-  /** The same bytes. */
   #view!: DataView;
 
   constructor(capacity: number) {
@@ -17,6 +16,11 @@ export class LogBuffer {
 
   get bytes(): Uint8Array {
     return this.#bytes;
+  }
+
+  /** The same bytes, until more are appended. */
+  get view(): DataView {
+    return this.#view;
   }
 
   /** Is empty again, with `bytes` to be filled; the former ones belong to the caller. */

@@ -8,6 +8,7 @@ import type { Json, Struct } from '../../config/generated/api.js';
 import { formatPath, type Path } from '../../config/text/path.js';
 import type { LogBuffer } from '../log-buffer.js';
 import { placed } from '../operators/format-error.js';
+import { KnownOperator } from '../operators/known-operator.js';
 import { type HeaderNeeds, Literal, type Operator } from '../operators/operator.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 import { Format, type FormatOptions, noNeeds, parseOperators } from './format.js';
@@ -113,11 +114,11 @@ class SequenceNode implements Node {
 
 /** The value of one operator. */
 class ValueNode implements Node {
-  readonly #operator: Operator;
+  readonly #operator: KnownOperator;
   readonly #omit: boolean;
 
   constructor(operator: Operator, omit: boolean) {
-    this.#operator = operator;
+    this.#operator = new KnownOperator(operator);
     this.#omit = omit;
   }
 

@@ -1,20 +1,14 @@
 // Text with operators in it, as a stream's values complete it.
 
 import type { LogBuffer } from '../log-buffer.js';
-import { HeaderOperator } from '../operators/header-operator.js';
-import { Literal, NumberOperator, type Operator, TextOperator } from '../operators/operator.js';
+import { KnownOperator } from '../operators/known-operator.js';
+import { Literal, type Operator } from '../operators/operator.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 
-/**
- * Literal text, and the operator behind it in the field of its class: called at a place of their own, the classes that lines mostly
- * consist of become a part of their caller.
- */
+/** Text that is the same in every line, and the operator behind it. */
 interface Step {
   readonly literal: Literal | undefined;
-  readonly header: HeaderOperator | undefined;
-  readonly number: NumberOperator | undefined;
-  readonly text: TextOperator | undefined;
-  readonly other: Operator | undefined;
+  readonly operator: KnownOperator | undefined;
 }
 
 export class TextTemplate {
@@ -30,14 +24,9 @@ export class TextTemplate {
   write(info: StreamInfo, out: LogBuffer): void {
     const steps = this.#steps;
     for (let i = 0; i < steps.length; i++) {
-      const { literal, header, number, text, other } = steps[i]!;
+      const { literal, operator } = steps[i]!;
       literal?.write(info, out);
-      let hasValue = true;
-      if (header !== undefined) hasValue = header.write(info, out);
-      else if (number !== undefined) hasValue = number.write(info, out);
-      else if (text !== undefined) hasValue = text.write(info, out);
-      else if (other !== undefined) hasValue = other.write(info, out);
-      if (!hasValue && !this.#omitsEmptyValues) out.byte(DASH);
+      if (operator?.write(info, out) === false && !this.#omitsEmptyValues) out.byte(DASH);
     }
   }
 }
@@ -50,18 +39,11 @@ function stepsOf(operators: readonly Operator[]): Step[] {
       literal = operator;
       continue;
     }
-    steps.push(stepOf(literal, operator));
+    steps.push({ literal, operator: new KnownOperator(operator) });
     literal = undefined;
   }
-  if (literal !== undefined) steps.push(stepOf(literal, undefined));
+  if (literal !== undefined) steps.push({ literal, operator: undefined });
   return steps;
-}
-
-function stepOf(literal: Literal | undefined, operator: Operator | undefined): Step {
-  const header = operator instanceof HeaderOperator ? operator : undefined;
-  const number = operator instanceof NumberOperator ? operator : undefined;
-  const text = operator instanceof TextOperator ? operator : undefined;
-  return { literal, header, number, text, other: (header ?? number ?? text) ? undefined : operator };
 }
 
 const DASH = 45;

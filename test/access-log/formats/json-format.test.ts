@@ -92,6 +92,20 @@ t.test('whatever a peer sends, the line is valid JSON in UTF-8 that holds the sa
   }
 });
 
+t.test('one byte among plain ones comes out as itself, whatever it is and wherever it stands', async (t) => {
+  const places = Array.from({ length: 9 }, (_place, at) => at);
+  const format = compileJsonFormat(Object.fromEntries(places.map((at) => [`x${at}`, `%REQ(X${at})%`])));
+  const wrong: string[] = [];
+  for (let byte = 0; byte < 256; byte++) {
+    const values = Object.fromEntries(
+      places.map((at) => [`x${at}`, `${'x'.repeat(at)}${String.fromCharCode(byte)}${'~'.repeat(8 - at)}`]),
+    );
+    const line = JSON.parse(format.text(stream({ requestHeaders: request('/', values) })));
+    for (const name of Object.keys(values)) if (line[name] !== values[name]) wrong.push(`${byte}: ${line[name]}`);
+  }
+  t.same(wrong, []);
+});
+
 t.test('a wrong operator is refused with the key that holds it', async (t) => {
   t.throws(() => compileJsonFormat({ a: { b: ['x', '%NOPE%'] } }), {
     where: 'a.b[1]',

@@ -1,0 +1,30 @@
+// An operator in the field of its class: called at a place of their own, the classes that lines mostly consist of become a part of
+// their caller, whatever other operators a process has.
+
+import type { LogBuffer } from '../log-buffer.js';
+import type { StreamInfo } from '../stream/stream-info.js';
+import { HeaderOperator } from './header-operator.js';
+import { NumberOperator, type Operator, TextOperator } from './operator.js';
+
+export class KnownOperator implements Operator {
+  readonly isNumber: boolean;
+  readonly #header: HeaderOperator | undefined;
+  readonly #number: NumberOperator | undefined;
+  readonly #text: TextOperator | undefined;
+  readonly #operator: Operator;
+
+  constructor(operator: Operator) {
+    this.isNumber = operator.isNumber;
+    this.#header = operator instanceof HeaderOperator ? operator : undefined;
+    this.#number = operator instanceof NumberOperator ? operator : undefined;
+    this.#text = operator instanceof TextOperator ? operator : undefined;
+    this.#operator = operator;
+  }
+
+  write(info: StreamInfo, out: LogBuffer): boolean {
+    if (this.#header !== undefined) return this.#header.write(info, out);
+    if (this.#number !== undefined) return this.#number.write(info, out);
+    if (this.#text !== undefined) return this.#text.write(info, out);
+    return this.#operator.write(info, out);
+  }
+}
