@@ -6,7 +6,8 @@
 
 import { isConnectionHeader, knownHeader, OTHER_HEADER } from '../../../common/text/header-names.js';
 import type { Memory } from '../../../io/memory.js';
-import { FIELD_WORDS, Field, type HeaderBlock } from '../../headers/header-block.js';
+import type { HeaderBlock } from '../../headers/header-block.js';
+import { FIELD_WORDS, Field } from '../../headers/header-fields.js';
 
 const SLOTS_A_KIND = 16;
 const SLOTS = 2 * SLOTS_A_KIND;

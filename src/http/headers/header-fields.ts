@@ -1,0 +1,223 @@
+// The header fields of a message, each a line "name: value CRLF" somewhere in the thread's memory, told by where its parts stand.
+
+import { equalsFolded, type HeaderKey, type HeaderSet, OTHER_HEADER } from '../../common/text/header-names.js';
+import type { Memory } from '../../io/memory.js';
+
+/** Words of a field record. */
+export const FIELD_WORDS = 6;
+export const enum Field {
+  /** Number of the name; REMOVED when the field is gone. */
+  Id = 0,
+  NameStart = 1,
+  NameEnd = 2,
+  ValueStart = 3,
+  ValueEnd = 4,
+  /** Behind the line's CRLF. */
+  LineEnd = 5,
+}
+const REMOVED = -1;
+
+export class HeaderFields {
+  readonly memory: Memory;
+  #fields = new Int32Array(24 * FIELD_WORDS);
+  #count = 0;
+  /** Which known names occur or did occur: a bit each, so that most look-ups need no scan. */
+  #presentLow = 0;
+  #presentHigh = 0;
+
+  constructor(memory: Memory) {
+    this.memory = memory;
+  }
+
+  /** Number of field records, removed ones included: indexes run from 0 to size - 1. */
+  get size(): number {
+    return this.#count;
+  }
+
+  clearFields(): void {
+    this.#count = this.#presentLow = this.#presentHigh = 0;
+  }
+
+  /** Appends the field whose line is [nameStart, lineEnd). Used by codecs and for lines written in advance. */
+  addField(
+    id: number,
+    nameStart: number,
+    nameEnd: number,
+    valueStart: number,
+    valueEnd: number,
+    lineEnd: number,
+  ): void {
+    const at = this.#count * FIELD_WORDS;
+    if (at === this.#fields.length) this.#grow();
+    const fields = this.#fields;
+    fields[at] = id;
+    fields[at + Field.NameStart] = nameStart;
+    fields[at + Field.NameEnd] = nameEnd;
+    fields[at + Field.ValueStart] = valueStart;
+    fields[at + Field.ValueEnd] = valueEnd;
+    fields[at + Field.LineEnd] = lineEnd;
+    this.#count++;
+    if (id < 32) this.#presentLow |= 1 << id;
+    else this.#presentHigh |= 1 << (id - 32);
+  }
+
+  /** Appends the fields of `count` records, the first of which begins at records[from]; their offsets count from `base`. */
+  addFields(records: Int32Array, from: number, count: number, base: number): void {
+    const size = this.#count;
+    while ((size + count) * FIELD_WORDS > this.#fields.length) this.#grow();
+    const fields = this.#fields;
+    const end = (size + count) * FIELD_WORDS;
+    for (let at = size * FIELD_WORDS; at < end; at += FIELD_WORDS, from += FIELD_WORDS) {
+      const id = records[from]!;
+      fields[at] = id;
+      fields[at + Field.NameStart] = records[from + Field.NameStart]! + base;
+      fields[at + Field.NameEnd] = records[from + Field.NameEnd]! + base;
+      fields[at + Field.ValueStart] = records[from + Field.ValueStart]! + base;
+      fields[at + Field.ValueEnd] = records[from + Field.ValueEnd]! + base;
+      fields[at + Field.LineEnd] = records[from + Field.LineEnd]! + base;
+      if (id < 32) this.#presentLow |= 1 << id;
+      else this.#presentHigh |= 1 << (id - 32);
+    }
+    this.#count = size + count;
+  }
+
+  /** Writes the records of the first `count` fields to records[from] and behind, with offsets that count from `base`. */
+  copyFields(records: Int32Array, from: number, count: number, base: number): void {
+    const fields = this.#fields;
+    const end = count * FIELD_WORDS;
+    for (let at = 0; at < end; at++) records[from + at] = fields[at]! - (at % FIELD_WORDS === Field.Id ? 0 : base);
+  }
+
+  id(index: number): number {
+    return this.#fields[index * FIELD_WORDS]!;
+  }
+  isRemoved(index: number): boolean {
+    return this.#fields[index * FIELD_WORDS]! === REMOVED;
+  }
+  nameStart(index: number): number {
+    return this.#fields[index * FIELD_WORDS + Field.NameStart]!;
+  }
+  nameEnd(index: number): number {
+    return this.#fields[index * FIELD_WORDS + Field.NameEnd]!;
+  }
+  valueStart(index: number): number {
+    return this.#fields[index * FIELD_WORDS + Field.ValueStart]!;
+  }
+  valueEnd(index: number): number {
+    return this.#fields[index * FIELD_WORDS + Field.ValueEnd]!;
+  }
+  lineEnd(index: number): number {
+    return this.#fields[index * FIELD_WORDS + Field.LineEnd]!;
+  }
+
+  /** Whether a known name may occur: false is certain. */
+  mayHave(id: number): boolean {
+    return ((id < 32 ? this.#presentLow >>> id : this.#presentHigh >>> (id - 32)) & 1) === 1;
+  }
+
+  /** Whether one of the known names below 32 whose bits are set in `mask` may occur: false is certain. */
+  mayHaveAny(mask: number): boolean {
+    return (this.#presentLow & mask) !== 0;
+  }
+
+  /** Whether one of these names may occur: false is certain. */
+  mayHaveOneOf(names: HeaderSet): boolean {
+    return ((this.#presentLow & names.low) | (this.#presentHigh & names.high)) !== 0;
+  }
+
+  /** Index of the first field at or behind `from` with the known name `id`, or -1. */
+  findId(id: number, from = 0): number {
+    if (!this.mayHave(id)) return -1;
+    const fields = this.#fields;
+    const end = this.#count * FIELD_WORDS;
+    for (let at = from * FIELD_WORDS; at < end; at += FIELD_WORDS) if (fields[at] === id) return at / FIELD_WORDS;
+    return -1;
+  }
+
+  /** Index of the first field at or behind `from` with this name, or -1. */
+  find(key: HeaderKey, from = 0): number {
+    if (key.id !== OTHER_HEADER) return this.findId(key.id, from);
+    if (!this.mayHave(OTHER_HEADER)) return -1;
+    const fields = this.#fields;
+    const bytes = this.memory.bytes;
+    for (let index = from; index < this.#count; index++) {
+      const at = index * FIELD_WORDS;
+      if (
+        fields[at] === OTHER_HEADER &&
+        equalsFolded(bytes, fields[at + Field.NameStart]!, fields[at + Field.NameEnd]!, key.bytes)
+      )
+        return index;
+    }
+    return -1;
+  }
+
+  /** The field's name in lower case. */
+  name(index: number): string {
+    return this.memory.text(this.nameStart(index), this.nameEnd(index)).toLowerCase();
+  }
+  value(index: number): string {
+    return this.memory.text(this.valueStart(index), this.valueEnd(index));
+  }
+  /** The first value of this name, or undefined. */
+  get(key: HeaderKey): string | undefined {
+    const index = this.find(key);
+    return index < 0 ? undefined : this.value(index);
+  }
+
+  removeAt(index: number): void {
+    this.#fields[index * FIELD_WORDS] = REMOVED;
+  }
+  removeId(id: number): void {
+    for (let index = this.findId(id); index >= 0; index = this.findId(id, index + 1)) this.removeAt(index);
+  }
+  /** Removes all fields of this name; tells whether there was one. */
+  remove(key: HeaderKey): boolean {
+    let found = false;
+    for (let index = this.find(key); index >= 0; index = this.find(key, index + 1)) {
+      this.removeAt(index);
+      found = true;
+    }
+    return found;
+  }
+
+  /** Length of all lines in bytes. */
+  protected linesLength(): number {
+    const fields = this.#fields;
+    const end = this.#count * FIELD_WORDS;
+    let sum = 0;
+    for (let at = 0; at < end; at += FIELD_WORDS) {
+      if (fields[at] !== REMOVED) sum += fields[at + Field.LineEnd]! - fields[at + Field.NameStart]!;
+    }
+    return sum;
+  }
+
+  /**
+   * Moves [start, end), where a start line stands, and the lines behind it to `to`: what stands one right behind another in one go, as
+   * most does. Returns the end.
+   */
+  protected moveLines(to: number, start: number, end: number): number {
+    const { memory } = this;
+    const fields = this.#fields;
+    const count = this.#count * FIELD_WORDS;
+    for (let at = 0; at < count; at += FIELD_WORDS) {
+      if (fields[at] === REMOVED) continue;
+      const line = fields[at + Field.NameStart]!;
+      if (line !== end) {
+        memory.copy(to, start, end);
+        to += end - start;
+        start = line;
+      }
+      end = fields[at + Field.LineEnd]!;
+      const shift = to - start;
+      for (let word = Field.NameStart; word <= Field.LineEnd; word++) fields[at + word] = fields[at + word]! + shift;
+    }
+    memory.copy(to, start, end);
+    return to + end - start;
+  }
+
+  #grow(): void {
+    const larger = new Int32Array(this.#fields.length * 2);
+    larger.set(this.#fields);
+    this.#fields = larger;
+  }
+}
