@@ -1,7 +1,7 @@
 // The HTTP connection manager of one filter chain on one worker: it takes accepted connections.
 
 import type { RouteConfiguration } from '../config/generated/api.js';
-import type { Transport } from '../io/transport.js';
+import type { Transport } from '../io/transport/transport.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
 import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Cargo } from '../listener/travel.js';

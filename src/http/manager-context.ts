@@ -6,7 +6,7 @@ import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Memory } from '../io/memory.js';
 import type { Clock } from '../io/time/clock.js';
 import type { TimingWheel } from '../io/time/timing-wheel.js';
-import type { Transport } from '../io/transport.js';
+import type { Transport } from '../io/transport/transport.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { HeadTimeout } from './connections/head-timeouts.js';
 import type { UserAgentStats } from './connections/user-agent-stats.js';

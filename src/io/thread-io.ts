@@ -4,7 +4,8 @@ import type { Memory } from './memory.js';
 import type { NativeShim } from './shim.js';
 import { Clock } from './time/clock.js';
 import { TimerDriver } from './time/timer-driver.js';
-import { bufferLimits, Transport } from './transport.js';
+import { bufferLimits } from './transport/buffer-limits.js';
+import { Transport } from './transport/transport.js';
 
 export interface ThreadIo {
   readonly transport: Transport;

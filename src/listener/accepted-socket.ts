@@ -1,7 +1,7 @@
 // The two ends of a socket that was just accepted, as far as somebody asks for them.
 
 import { type Address, decodeSockaddr } from '../io/addresses/address.js';
-import type { Transport } from '../io/transport.js';
+import type { Transport } from '../io/transport/transport.js';
 
 /** One a listener: valid while the socket is being accepted. */
 export class AcceptedSocket {

@@ -1,6 +1,8 @@
 // A version of a listener on one worker: accepts connections and gives them to the filter chain that matches.
 
-import type { BufferLimits, ConnectionHandler, ListenerHandler, Transport } from '../io/transport.js';
+import type { BufferLimits } from '../io/transport/buffer-limits.js';
+import type { ConnectionHandler, ListenerHandler } from '../io/transport/connection-handler.js';
+import type { Transport } from '../io/transport/transport.js';
 import { ListenerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { AcceptFailures } from './accept-failures.js';

@@ -2,7 +2,8 @@
 
 import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 import { type Address, AddressKind, addressText, decodeSockaddr } from '../io/addresses/address.js';
-import type { ConnectionHandler, Transport } from '../io/transport.js';
+import type { ConnectionHandler } from '../io/transport/connection-handler.js';
+import type { Transport } from '../io/transport/transport.js';
 import { getLogger } from '../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';

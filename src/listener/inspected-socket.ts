@@ -3,7 +3,8 @@
 
 import { type Address, addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { Timer } from '../io/time/timing-wheel.js';
-import type { ConnectionHandler, Transport } from '../io/transport.js';
+import type { ConnectionHandler } from '../io/transport/connection-handler.js';
+import type { Transport } from '../io/transport/transport.js';
 import { type InspectedEnds, type ListenerFilter, Verdict } from './listener-filter.js';
 import type { ConnectionEnds } from './network-filter.js';
 

@@ -1,7 +1,8 @@
 // The sockets of one listener that its listener filters look at: how long that may take, what is counted, and how it ends.
 
 import type { Timers } from '../io/time/timing-wheel.js';
-import type { ConnectionHandler, Transport } from '../io/transport.js';
+import type { ConnectionHandler } from '../io/transport/connection-handler.js';
+import type { Transport } from '../io/transport/transport.js';
 import { ListenerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { ConnectionList } from './connection-list.js';

@@ -5,7 +5,7 @@ import { knownHeader } from '../common/text/header-names.js';
 import type { Word64 } from '../common/xxh64.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import { addressText, decodeSockaddr } from '../io/addresses/address.js';
-import { type BufferLimits, bufferLimits } from '../io/transport.js';
+import { type BufferLimits, bufferLimits } from '../io/transport/buffer-limits.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
 import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
 import type { DynamicCounter, Scope } from '../stats/thread-stats.js';

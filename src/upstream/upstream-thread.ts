@@ -4,7 +4,7 @@ import type { Random } from '../common/random.js';
 import type { Memory } from '../io/memory.js';
 import type { Clock } from '../io/time/clock.js';
 import type { TimingWheel } from '../io/time/timing-wheel.js';
-import type { Transport } from '../io/transport.js';
+import type { Transport } from '../io/transport/transport.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ThreadStats } from '../stats/thread-stats.js';
 import type { FailedCheckReport } from './health-checks/failed-check-report.js';

@@ -12,7 +12,7 @@ import { Memory } from '../io/memory.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { openThreadIo } from '../io/thread-io.js';
 import type { TimerDriver } from '../io/time/timer-driver.js';
-import type { Transport } from '../io/transport.js';
+import type { Transport } from '../io/transport/transport.js';
 import { Level } from '../log/levels.js';
 import { getLogger, initLogging, reopenLog, setLevelRules, watchLoggerFiles } from '../log/logger.js';
 import { Runtime } from '../runtime/runtime.js';

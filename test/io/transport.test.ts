@@ -6,7 +6,8 @@ import { encodeIp } from '../../src/io/addresses/address.js';
 import { Memory } from '../../src/io/memory.js';
 import { loadShim } from '../../src/io/shim.js';
 import { Clock } from '../../src/io/time/clock.js';
-import { bufferLimits, Transport } from '../../src/io/transport.js';
+import { bufferLimits } from '../../src/io/transport/buffer-limits.js';
+import { Transport } from '../../src/io/transport/transport.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
 
 t.test('what was carried out beside a mistake is not carried out again', async (t) => {

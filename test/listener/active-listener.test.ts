@@ -1,7 +1,7 @@
 // Filter chains of a listener on one worker: which take connections, and which only go on.
 
 import t from 'tap';
-import type { Transport } from '../../src/io/transport.js';
+import type { Transport } from '../../src/io/transport/transport.js';
 import {
   ActiveListener,
   type ActiveListenerOptions,

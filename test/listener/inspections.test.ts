@@ -3,7 +3,8 @@
 
 import t from 'tap';
 import { TimingWheel } from '../../src/io/time/timing-wheel.js';
-import type { ConnectionHandler, Transport } from '../../src/io/transport.js';
+import type { ConnectionHandler } from '../../src/io/transport/connection-handler.js';
+import type { Transport } from '../../src/io/transport/transport.js';
 import type { InspectedSocket } from '../../src/listener/inspected-socket.js';
 import { type InspectionSettings, Inspections } from '../../src/listener/inspections.js';
 import { type ListenerFilter, Verdict } from '../../src/listener/listener-filter.js';

@@ -5,7 +5,7 @@ import { addressText, decodeSockaddr } from '../../io/addresses/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { ConnectStep } from '../../io/shim.js';
 import { Timer } from '../../io/time/timing-wheel.js';
-import type { ConnectionHandler } from '../../io/transport.js';
+import type { ConnectionHandler } from '../../io/transport/connection-handler.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Cluster } from '../cluster.js';

@@ -2,7 +2,7 @@
 // primary's checks would otherwise look like traffic, by which intervals are chosen, and an open circuit breaker like a dead host.
 
 import { type Address, encodeAddress } from '../../io/addresses/address.js';
-import { bufferLimits } from '../../io/transport.js';
+import { bufferLimits } from '../../io/transport/buffer-limits.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { ClusterSpec } from '../cluster-config.js';

@@ -3,7 +3,7 @@
 import { messageOf } from '../../common/errors/errors.js';
 import type { ConnectStep } from '../../io/shim.js';
 import { Timer } from '../../io/time/timing-wheel.js';
-import type { ConnectionHandler } from '../../io/transport.js';
+import type { ConnectionHandler } from '../../io/transport/connection-handler.js';
 import type { CallingThread } from '../calling-thread.js';
 import { connectFailureText } from '../pool-failure.js';
 import type { CheckTarget } from './check-target.js';

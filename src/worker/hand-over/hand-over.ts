@@ -2,7 +2,7 @@
 // those of the parent process arrive.
 
 import type { NativeShim } from '../../io/shim.js';
-import type { Transport } from '../../io/transport.js';
+import type { Transport } from '../../io/transport/transport.js';
 import { HandOverStats } from '../../stats/layouts/hand-over.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { WorkerListeners } from '../listeners/worker-listeners.js';

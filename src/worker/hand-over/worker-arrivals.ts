@@ -1,7 +1,7 @@
 // Connections that come to one worker from the parent process.
 
 import type { NativeShim } from '../../io/shim.js';
-import type { Transport } from '../../io/transport.js';
+import type { Transport } from '../../io/transport/transport.js';
 import type { Arrival, Cargo } from '../../listener/travel.js';
 import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';

@@ -1,7 +1,7 @@
 // One worker's connections on their way to the child process: which of them can leave when, and what becomes of them.
 
 import type { FrozenConnection, NativeShim } from '../../io/shim.js';
-import type { Transport } from '../../io/transport.js';
+import type { Transport } from '../../io/transport/transport.js';
 import type { Departure, Departures, TravellingConnection } from '../../listener/travel.js';
 import { getLogger } from '../../log/logger.js';
 import { DepartureChannel } from '../../restart/travel/departure-channel.js';

@@ -3,7 +3,7 @@
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import { CONNECTION_MONITOR } from '../../config/fields/connection-monitor.js';
 import type { WorkerContext } from '../../extensions/factories.js';
-import { bufferLimits } from '../../io/transport.js';
+import { bufferLimits } from '../../io/transport/buffer-limits.js';
 import { AcceptFailures } from '../../listener/accept-failures.js';
 import { ActiveListener, type OpenConnections } from '../../listener/active-listener.js';
 import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../listener/connection-limit.js';

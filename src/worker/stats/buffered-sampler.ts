@@ -1,7 +1,7 @@
 // Keeps the gauges of buffered bytes up to date: asks all connections once a second, a bounded number at a time.
 
 import { BufferedBytes } from '../../io/buffered-bytes.js';
-import type { Transport } from '../../io/transport.js';
+import type { Transport } from '../../io/transport/transport.js';
 
 const ROUND_MS = 1000;
 /** Some hundred microseconds of asking, and the time that others then get. */

@@ -4,7 +4,8 @@ import { Priority } from '../../../src/common/priority.js';
 import { DEFAULT_CLIENT_OPTIONS } from '../../../src/http/h1/client-codec.js';
 import { Memory } from '../../../src/io/memory.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
-import type { ConnectionHandler, Transport } from '../../../src/io/transport.js';
+import type { ConnectionHandler } from '../../../src/io/transport/connection-handler.js';
+import type { Transport } from '../../../src/io/transport/transport.js';
 import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
 import { HttpPool, type PooledCluster, type PoolRequest } from '../../../src/upstream/connections/http-pool.js';
 

@@ -7,7 +7,7 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
-import { Transport } from '../../../../src/io/transport.js';
+import { Transport } from '../../../../src/io/transport/transport.js';
 
 export type Death = 'throw' | 'exit' | 'exhaust-memory';
 

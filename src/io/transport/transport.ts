@@ -3,9 +3,8 @@
 // One batch is one turn: every handler runs to completion, all submissions are flushed, then received bytes and scratch
 // are void. Work outside a batch (timers, messages) is a turn too: its submissions are flushed in a microtask.
 
-import type { BufferedBytes } from './buffered-bytes.js';
-import { type LaterAct, LaterTurns } from './later-turns.js';
-import type { Memory } from './memory.js';
+import type { BufferedBytes } from '../buffered-bytes.js';
+import type { Memory } from '../memory.js';
 import {
   type ConnectStep,
   Control,
@@ -18,34 +17,13 @@ import {
   type NativeTransport,
   Op,
   SUBMISSION_STRIDE,
-} from './shim.js';
-import type { Clock } from './time/clock.js';
-
-/** What happens to one connection. Byte ranges are valid until the call returns. */
-export interface ConnectionHandler {
-  onConnected(): void;
-  onData(offset: number, length: number): void;
-  /** The peer has ended its direction; sending goes on. */
-  onEnd(): void;
-  /** The connection is dead (errno); before onConnected() the connect failed at `step`. The handler still closes the id. */
-  onReset(errno: number, step: ConnectStep): void;
-  /** More than the high watermark waits to be sent; and again less than the low one. */
-  onBlocked(): void;
-  onDrained(): void;
-  /** One of the above threw: the handler ends its connection. Must not throw. */
-  onFault(error: unknown): void;
-  /** Adds the bytes that wait here, in either direction, to the gauges that count them. Asked once in a while. */
-  addBuffered?(sums: BufferedBytes): void;
-}
-
-export interface ListenerHandler {
-  /** A new connection; the peer's sockaddr is memory[offset, offset + length). Returns who handles it, or undefined when it was closed. */
-  onAccept(id: number, offset: number, length: number): ConnectionHandler | undefined;
-  /** A batch has brought all the connections that it has for this listener. */
-  onAccepted(): void;
-  /** accept() failed (errno). When descriptors are exhausted accepting rests and resumes by itself. */
-  onAcceptFailed(errno: number): void;
-}
+} from '../shim.js';
+import type { Clock } from '../time/clock.js';
+import type { BufferLimits } from './buffer-limits.js';
+import { CloseNews, type LateHandler } from './close-news.js';
+import type { ConnectionHandler, ListenerHandler } from './connection-handler.js';
+import { type LaterAct, LaterTurns } from './later-turns.js';
+import { TransportListeners } from './transport-listeners.js';
 
 export interface ConnectingOptions {
   /** Raw sockaddr to connect from. */
@@ -54,36 +32,10 @@ export interface ConnectingOptions {
   readonly keepalive: Keepalive | undefined;
 }
 
-export interface BufferLimits {
-  /** Pending bytes from which on the handler is told onBlocked(). */
-  highWatermark: number;
-  /** Pending bytes at which the connection is given up (ENOBUFS); 0: no limit. */
-  hardLimit: number;
-  /** Most bytes that are received at once: they wait here when nobody takes them. At least 4096. */
-  receiveLimit: number;
-}
-
-/**
- * Limits for a connection that may buffer `bytes` (per_connection_buffer_limit_bytes). What the kernel does not take must be
- * copied, so the source is stopped long before a large limit is reached: 64 KiB keep the socket busy, and a megabyte costs
- * page faults. What is received at once waits too when its reader is slow, so it stays within the limit.
- */
-export function bufferLimits(bytes: number): BufferLimits {
-  return { highWatermark: Math.min(bytes, MOST_PENDING), hardLimit: 0, receiveLimit: Math.min(bytes, MOST_RECEIVED) };
-}
-
-const MOST_PENDING = 64 * 1024;
-/** The shim's largest share. */
-const MOST_RECEIVED = 1024 * 1024;
-
 const MAX_EVENTS = 1024;
 const MAX_SUBMISSIONS = 8192;
-const MOST_TOKENS = 2 ** 31 - 1;
 
 const FAULT = 'a connection was ended after an internal error';
-
-/** Told of an ordered close that was cut short; `isSent`: only the peer's end was missing. */
-type LateHandler = (isSent: boolean) => void;
 
 export class Transport {
   readonly memory: Memory;
@@ -95,11 +47,8 @@ export class Transport {
   readonly #submissions = new Int32Array(MAX_SUBMISSIONS * SUBMISSION_STRIDE);
   readonly #control = new Int32Array(Control.AcceptedBy + MAX_EVENTS);
   readonly #connections: (ConnectionHandler | undefined)[] = [];
-  readonly #listeners = new Map<number, ListenerHandler>();
-  /** Those among them that were removed, and may still accept the rest of their queue. */
-  readonly #leaving = new Set<number>();
-  /** The one that has been given connections of this batch last. */
-  #accepting: ListenerHandler | undefined;
+  readonly #listeners = new TransportListeners();
+  readonly #closeNews = new CloseNews();
   readonly #reportFault: (error: unknown, what: string) => void;
   /** Called when a batch begins, after the clock has been read. */
   onTurn: () => void = () => {};
@@ -107,12 +56,6 @@ export class Transport {
   onLost: (id: number) => void = () => {};
   /** Called when all events of a batch are handled. */
   onTurnEnd: (() => void) | undefined;
-  /** By the token of Op.TellGone. */
-  readonly #gone = new Map<number, () => void>();
-  #goneToken = 0;
-  /** By the token of Op.TellLate. */
-  readonly #late = new Map<number, LateHandler>();
-  #lateToken = 0;
   readonly #laterTurns = new LaterTurns(
     () => this.beginTurn(),
     (act) => this.#actLater(act),
@@ -154,10 +97,11 @@ export class Transport {
 
   /** Copies `fd`, for accept(); `shared`: other threads accept on the same socket. Returns the listener's id. */
   addListener(fd: number, shared: boolean, handler: ListenerHandler): number {
-    this.#forgetLeft();
+    // Between batches nothing of those that have left is under way.
+    if (this.#listeners.hasLeaving && !this.#inBatch) this.#listeners.forgetLeft(this.#native.counts().listeners);
     const id = this.#native.addListener(fd, shared);
     this.#native.setAccepting(id, false);
-    this.#listeners.set(id, handler);
+    this.#listeners.add(id, handler);
     return id;
   }
 
@@ -169,22 +113,7 @@ export class Transport {
   /** Stops accepting and closes this thread's copy; with `acceptRest` what the kernel has queued is still delivered. */
   removeListener(id: number, acceptRest: boolean): void {
     this.#native.removeListener(id, acceptRest);
-    if (acceptRest) this.#leaving.add(id);
-    else {
-      this.#listeners.delete(id);
-      this.#leaving.delete(id);
-    }
-  }
-
-  /**
-   * Lets go of listeners that have accepted the rest: their number is all that the shim tells of it. Between batches nothing of
-   * them is under way.
-   */
-  #forgetLeft(): void {
-    if (this.#leaving.size === 0 || this.#inBatch) return;
-    if (this.#native.counts().listeners > this.#listeners.size - this.#leaving.size) return;
-    for (const id of this.#leaving) this.#listeners.delete(id);
-    this.#leaving.clear();
+    this.#listeners.remove(id, acceptRest);
   }
 
   /** Connects to a raw sockaddr, as `from` says. Returns the id; success and failure come as events. */
@@ -276,22 +205,17 @@ export class Transport {
    */
   close(id: number, flushMs: number, lingerMs: number, gone?: () => void): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
-    if (gone !== undefined) {
-      this.#goneToken = (this.#goneToken % MOST_TOKENS) + 1;
-      this.#gone.set(this.#goneToken, gone);
-      this.#submit(Op.TellGone, id, this.#goneToken, 0);
-    }
+    if (gone !== undefined) this.#submit(Op.TellGone, id, this.#closeNews.awaitGone(gone), 0);
     this.#submit(Op.Close, id, flushMs, lingerMs);
   }
 
   /** `late` is called for each connection whose close is cut short, of those that tellLate() names with the token that this returns. */
   listenToLate(late: LateHandler): number {
-    this.#late.set(++this.#lateToken, late);
-    return this.#lateToken;
+    return this.#closeNews.listenToLate(late);
   }
 
   forgetLate(token: number): void {
-    this.#late.delete(token);
+    this.#closeNews.forgetLate(token);
   }
 
   /** The close that follows tells if it is cut short. */
@@ -377,7 +301,7 @@ export class Transport {
     this.#native.flush();
     this.#native.close();
     this.#laterTurns.clear();
-    this.#gone.clear();
+    this.#closeNews.clear();
     this.#connections.length = 0;
     this.#listeners.clear();
   }
@@ -432,7 +356,7 @@ export class Transport {
           cursor++;
         }
       }
-      this.#endAccepting();
+      this.#listeners.endAccepting();
       this.onTurnEnd?.();
     } finally {
       this.#inBatch = false;
@@ -457,7 +381,7 @@ export class Transport {
       }
       if (kind >= Event.AcceptFailed) {
         if (kind === Event.Gone) this.#tellGone(events[at + 2]!);
-        else if (kind === Event.Late) this.#late.get(events[at + 2]!)?.(events[at + 3]! === 1);
+        else if (kind === Event.Late) this.#closeNews.tellLate(events[at + 2]!, events[at + 3]! === 1);
         else this.#listeners.get(id)?.onAcceptFailed(events[at + 3]!);
         continue;
       }
@@ -497,10 +421,8 @@ export class Transport {
   }
 
   #tellGone(token: number): void {
-    const gone = this.#gone.get(token)!;
-    this.#gone.delete(token);
     try {
-      gone();
+      this.#closeNews.tellGone(token);
     } catch (error) {
       this.#reportFault(error, FAULT);
     }
@@ -512,10 +434,7 @@ export class Transport {
       this.reset(id);
       return;
     }
-    if (handler !== this.#accepting) {
-      this.#endAccepting();
-      this.#accepting = handler;
-    }
+    this.#listeners.beginAccepting(handler);
     // Until the handler is known a failure has nobody to end the connection.
     try {
       this.#connections[id & ID_SLOT_MASK] = handler.onAccept(id, offset, length);
@@ -523,12 +442,6 @@ export class Transport {
       this.#reportFault(error, FAULT);
       this.reset(id);
     }
-  }
-
-  #endAccepting(): void {
-    const handler = this.#accepting;
-    this.#accepting = undefined;
-    handler?.onAccepted();
   }
 
   #fault(id: number, error: unknown): void {
