@@ -1,8 +1,10 @@
 // What is wrong with the head of a request, or mended in it, before anybody looks at what it asks for.
 
+import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import { knownHeader } from '../../common/text/header-names.js';
 import { Http1CodecStats, HttpStats } from '../../stats/layouts/http.js';
 import type { LocalReply } from '../filters/filter.js';
+import { reasonPhrase } from '../h1/lines.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
 import type { ConnectionManagerStats, ManagerContext } from '../manager-context.js';
 import { dropUnderscoredNames, hasUnderscoredNames } from '../normalization/header-underscores.js';
@@ -12,7 +14,13 @@ const SLASH = 47;
 
 /** HTTP/1.0 knows requests without Host; hosts of HTTP/1.1 do not. */
 const MISSING_HOST: LocalReply = { status: 400, body: '', details: 'missing_host_header', flags: 0 };
-const UNDERSCORE: LocalReply = { status: 400, body: '', details: 'http1.unexpected_underscore', flags: 0 };
+/** To a client, an operator and a dashboard it is like a head that cannot be read: Envoy's codec refuses it. */
+const UNDERSCORE: LocalReply = {
+  status: 400,
+  body: reasonPhrase(400),
+  details: 'http1.unexpected_underscore',
+  flags: ResponseFlag.DownstreamProtocolError,
+};
 
 /** The answer that the request gets instead of being served, if any. */
 export function checkHead(headers: HeaderBlock, { options, stats }: ManagerContext): LocalReply | undefined {
@@ -23,6 +31,7 @@ export function checkHead(headers: HeaderBlock, { options, stats }: ManagerConte
   if (options.underscores !== 'ALLOW' && hasUnderscoredNames(headers)) {
     if (options.underscores === 'REJECT_REQUEST') {
       stats.http1.increment(Http1CodecStats.at.requests_rejected_with_underscores_in_headers);
+      stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
       return UNDERSCORE;
     }
     stats.http1.add(Http1CodecStats.at.dropped_headers_with_underscores, dropUnderscoredNames(headers));

@@ -267,7 +267,12 @@ t.test('what cannot be read is logged with what it is answered', async (t) => {
     '%REQ(:METHOD)% %REQ(:PATH)% %REQ(USER-AGENT)% %PROTOCOL% %RESPONSE_CODE% %RESPONSE_FLAGS% %BYTES_SENT%\n';
   const access_log = [withFormat('unreadable', text(format))];
   const { port } = await startProxy(t, {
-    listeners: { main: managerOf([answering({ prefix: '/' }, 'ok')], { access_log }) },
+    listeners: {
+      main: managerOf([answering({ prefix: '/' }, 'ok')], {
+        access_log,
+        common_http_protocol_options: { headers_with_underscores_action: 'REJECT_REQUEST' },
+      }),
+    },
     args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
   });
   const head = (method: string) => `${method} /a?b HTTP/1.1\r\nuser-agent: me\r\n`;
@@ -280,6 +285,7 @@ t.test('what cannot be read is logged with what it is answered', async (t) => {
     [`${head('GET')}\r\n`, 'GET /a?b me HTTP/1.1 400 - 0', ''],
     [`${head('GET')}host: a b\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 - 0', ''],
     [`${head('GET')}x : y\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 DPE 11', 'Bad Request'],
+    [`${head('GET')}host: x\r\nx_y: z\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 DPE 11', 'Bad Request'],
     // RFC 9110 section 9.3.2: whatever the answer, HEAD gets no body.
     [`${head('HEAD')}x : y\r\n\r\n`, 'HEAD /a?b me HTTP/1.1 400 DPE 0', ''],
     [`${head('HEAD')}host: x\r\n\r\n${head('GET')}x : y\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 DPE 11', 'Bad Request'],

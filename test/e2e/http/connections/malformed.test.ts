@@ -163,6 +163,7 @@ t.test('names with underscores pass, are dropped, or are refused', async (t) => 
   const { text } = await rawExchange(proxy.ports['rejecting']!, bytes);
   t.equal(parseMessage(text).status, 400);
   await proxy.baton.waitForStat('http1.requests_rejected_with_underscores_in_headers', 1);
+  await proxy.baton.waitForStat('http.rejecting.downstream_cx_protocol_error', 1);
 });
 
 t.test('an empty line before a request is no fault', async (t) => {
