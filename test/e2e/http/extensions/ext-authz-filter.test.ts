@@ -57,6 +57,8 @@ const proxy = await startProxy(t, {
         },
       },
     ),
+    // As it was written before services could be asked by gRPC.
+    older: filtered({}, { authorization_request: { allowed_headers: { patterns: [{ exact: 'x-user' }] } } }),
     soon: filtered({ status_on_error: { code: 'ServiceUnavailable' } }, {}, '0.2s'),
     lenient: filtered({ failure_mode_allow: true, failure_mode_allow_header_add: true }, {}, '0.2s'),
     torn: filtered(
@@ -124,6 +126,13 @@ t.test('lists say which headers go where', async (t) => {
   t.notOk('x-user' in refused.headers);
 });
 
+t.test('what the service is told may be listed in the deprecated place', async (t) => {
+  await proxy.on('older', '/a', { headers: { 'x-user': 'ann', 'x-secret': 's', authorization: 'me' } });
+  t.match(asked[0]!.headers, { 'x-user': 'ann', authorization: 'me' });
+  t.notOk('x-secret' in asked[0]!.headers);
+  t.match(proxy.baton.stderr, /allowed_headers: field 'allowed_headers' of .*AuthorizationRequest is deprecated/);
+});
+
 t.test('a consent that breaks off is none', async (t) => {
   const answer = await proxy.on('torn', '/torn', { headers: { 'x-user': 'bob' } });
   t.match(
@@ -180,7 +189,7 @@ t.test('each outcome is counted', async () => {
     'http.lenient.ext_authz.failure_mode_allowed': 1,
     'http.off.ext_authz.disabled': 1,
     'cluster.service.upstream_rq_timeout': 2,
-    'cluster.host.ext_authz.ok': 2,
+    'cluster.host.ext_authz.ok': 3,
     'cluster.host.ext_authz.denied': 1,
     'cluster.host.ext_authz.error': 5,
     'cluster.host.ext_authz.failure_mode_allowed': 2,
@@ -208,10 +217,16 @@ t.test('mistakes are refused in their places', async (t) => {
     {
       server_uri: { uri: 'https://service', cluster: 'servise', timeout: '0s' },
       path_prefix: 'check',
-      authorization_request: { headers_to_add: [{ key: 'a b', value: 'c' }] },
+      authorization_request: {
+        headers_to_add: [{ key: 'a b', value: 'c' }],
+        allowed_headers: { patterns: [{ safe_regex: { regex: ')' } }] },
+      },
     },
   );
-  const undecided = filtered({ failure_mode_allow: true, status_on_error: { code: 'ServiceUnavailable' } });
+  const undecided = filtered(
+    { ...rest, failure_mode_allow: true, status_on_error: { code: 'ServiceUnavailable' } },
+    { authorization_request: { allowed_headers: rest.allowed_headers } },
+  );
   const baton = await startBaton(t, {
     config: bootstrap({
       listeners: [httpListener('web', 0, wrong), httpListener('lenient', 0, undecided)],
@@ -224,6 +239,8 @@ t.test('mistakes are refused in their places', async (t) => {
   const at = 'http_filters\\[0\\]\\.typed_config\\.';
   for (const expected of [
     'allowed_headers\\.patterns\\[0\\]\\.safe_regex\\.regex: ',
+    'http_service\\.authorization_request\\.allowed_headers: allowed_headers of the filter is set as well',
+    'http_service\\.authorization_request\\.allowed_headers\\.patterns\\[0\\]\\.safe_regex\\.regex: ',
     'http_service\\.server_uri\\.uri: TLS is not implemented: write it with http://',
     "http_service\\.server_uri\\.cluster: unknown cluster 'servise'; did you mean 'service'\\?",
     'http_service\\.server_uri\\.timeout: must be above 0',

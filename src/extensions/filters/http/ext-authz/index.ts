@@ -41,7 +41,7 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
       disallowed_headers: true,
     },
     'envoy.extensions.filters.http.ext_authz.v3.HttpService': 'all',
-    'envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest': { headers_to_add: true },
+    'envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest': { allowed_headers: true, headers_to_add: true },
     'envoy.extensions.filters.http.ext_authz.v3.AuthorizationResponse': {
       allowed_upstream_headers: true,
       allowed_upstream_headers_to_append: true,
@@ -60,6 +60,14 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
       report('failure_mode_allow_header_add', 'it has no effect without failure_mode_allow');
     if (filter.failure_mode_allow === true && filter.status_on_error !== undefined)
       report('status_on_error', 'it has no effect with failure_mode_allow: requests go on');
+    if (
+      filter.allowed_headers !== undefined &&
+      filter.http_service?.authorization_request?.allowed_headers !== undefined
+    )
+      report(
+        DEPRECATED_LIST,
+        'allowed_headers of the filter is set as well, which has taken its place: leave this out',
+      );
     reportMistakes(report, '', () => compileNameRules(filter.allowed_headers, 'allowed_headers'));
     reportMistakes(report, '', () => compileNameRules(filter.disallowed_headers, 'disallowed_headers'));
   },
@@ -104,6 +112,7 @@ function checkService(service: ExtAuthzHttpService, report: Report): void {
   }
   if (prefix !== undefined && !/^\/[\x21-\x7e]*$/.test(prefix))
     report('http_service.path_prefix', "it must begin with '/' and be plain ASCII");
+  reportMistakes(report, '', () => compileNameRules(request?.allowed_headers, DEPRECATED_LIST));
   request?.headers_to_add?.forEach(({ key = '', value = '' }, index) => {
     const at = `http_service.authorization_request.headers_to_add[${index}]`;
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key)) report(`${at}.key`, `'${key}' is no name of a header`);
@@ -114,6 +123,9 @@ function checkService(service: ExtAuthzHttpService, report: Report): void {
     reportMistakes(report, '', () => compileNameRules(response?.[list], at));
   }
 }
+
+/** Where `allowed_headers` was before other kinds of services could be asked. */
+const DEPRECATED_LIST = 'http_service.authorization_request.allowed_headers';
 
 const RESPONSE_LISTS = [
   'allowed_upstream_headers',
@@ -128,8 +140,8 @@ function rulesOf(config: ExtAuthz): ExtAuthzRules {
   return {
     timeoutMs: durationMs(service.server_uri!.timeout!),
     pathPrefix: service.path_prefix ?? '',
-    sent: compileNameRules(config.allowed_headers, 'allowed_headers'),
-    notSent: compileNameRules(config.disallowed_headers, 'disallowed_headers'),
+    sent: compileNameRules(config.allowed_headers ?? request?.allowed_headers, ''),
+    notSent: compileNameRules(config.disallowed_headers, ''),
     added: (request?.headers_to_add ?? []).map(({ key, value }) => ({
       key: headerKey(key!),
       value: byteText(value ?? ''),
