@@ -2,6 +2,9 @@
 
 import { ALL, accepted, type ImplementedTable, refused } from './table.js';
 
+/** Why neither the bootstrap nor a cluster can name a resolver. */
+export const RESOLVER = 'the name servers in /etc/resolv.conf are asked: leave it out';
+
 export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap': {
     node: true,
@@ -21,10 +24,16 @@ export const BOOTSTRAP: ImplementedTable = {
     layered_runtime: true,
     default_regex_engine: true,
     overload_manager: true,
+    dns_resolution_config: refused(RESOLVER),
+    typed_dns_resolver_config: refused(RESOLVER),
   },
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig': ALL,
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat': ALL,
-  'envoy.config.bootstrap.v3.Bootstrap.StaticResources': { listeners: true, clusters: true },
+  'envoy.config.bootstrap.v3.Bootstrap.StaticResources': {
+    listeners: true,
+    clusters: true,
+    secrets: refused('TLS is not implemented: leave it out'),
+  },
   'envoy.config.bootstrap.v3.ClusterManager': {
     local_cluster_name: refused('zone-aware routing is not implemented'),
     outlier_detection: true,

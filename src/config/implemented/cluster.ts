@@ -1,5 +1,6 @@
 // Implemented fields of clusters, their endpoints and protocol options.
 
+import { RESOLVER } from './bootstrap.js';
 import { ALL, accepted, type ImplementedTable, onlyExtension, refused } from './table.js';
 
 const OTHER_CHECKS = 'use http_health_check or tcp_health_check';
@@ -8,7 +9,6 @@ const BODIES = 'a check by HTTP looks at the status of the answer: use expected_
 const UNBOUNDED =
   'all requests of a hash go to its host, however many there are: give hosts weights, or use LEAST_REQUEST';
 const OF_HTTP = 'set it in HttpProtocolOptions, which typed_extension_protocol_options takes';
-const RESOLVER = 'the name servers in /etc/resolv.conf are asked: leave it out';
 const AS_CLIENTS = 'clients are served with HTTP/1.1, and so are hosts: leave it out';
 
 export const CLUSTER: ImplementedTable = {
@@ -16,6 +16,7 @@ export const CLUSTER: ImplementedTable = {
     name: true,
     alt_stat_name: true,
     type: ['STATIC', 'STRICT_DNS', 'LOGICAL_DNS', 'EDS'],
+    cluster_type: refused('set type to STATIC, STRICT_DNS, LOGICAL_DNS or EDS'),
     eds_cluster_config: true,
     connect_timeout: true,
     per_connection_buffer_limit_bytes: true,
@@ -127,6 +128,7 @@ export const CLUSTER: ImplementedTable = {
     close_connections_on_host_set_change: true,
     ignore_new_hosts_until_first_hc: true,
     consistent_hashing_lb_config: true,
+    zone_aware_lb_config: refused('zone-aware routing is not implemented: leave it out'),
   },
   'envoy.config.cluster.v3.CircuitBreakers': { thresholds: true },
   'envoy.config.cluster.v3.CircuitBreakers.Thresholds': {

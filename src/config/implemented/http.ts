@@ -4,6 +4,7 @@ import { ALL, accepted, type ImplementedTable, refused } from './table.js';
 
 const NO_CERTIFICATES =
   'without TLS clients have no certificates: leave it out; x-forwarded-client-cert is removed from requests';
+const CLOSED_IF_UNREADABLE = 'a request that cannot be read ends its connection: leave it out';
 
 export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager': {
@@ -47,6 +48,10 @@ export const HTTP: ImplementedTable = {
     tracing: refused('no spans are made: leave it out; what requests say of their traces is passed on'),
     forward_client_cert_details: refused(NO_CERTIFICATES),
     set_current_client_cert_details: refused(NO_CERTIFICATES),
+    original_ip_detection_extensions: refused(
+      'use_remote_address and xff_num_trusted_hops say which address of x-forwarded-for is the client',
+    ),
+    stream_error_on_invalid_http_message: refused(CLOSED_IF_UNREADABLE),
     local_reply_config: true,
   },
   'envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': ALL,
@@ -94,12 +99,16 @@ export const HTTP: ImplementedTable = {
     default_host_for_http_10: true,
     enable_trailers: true,
     allow_custom_methods: true,
+    override_stream_error_on_invalid_http_message: refused(CLOSED_IF_UNREADABLE),
     header_key_format: refused('names of headers keep the case in which they came: leave it out'),
   },
   'envoy.extensions.filters.http.router.v3.Router': {
     dynamic_stats: true,
     suppress_envoy_headers: true,
     respect_expected_rq_timeout: true,
+    upstream_log: refused(
+      'tries are not logged one by one: %UPSTREAM_HOST% and %UPSTREAM_REQUEST_ATTEMPT_COUNT% tell access logs of the last',
+    ),
     start_child_span: accepted('tracing is not implemented'),
   },
   'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation': ALL,

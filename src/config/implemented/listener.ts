@@ -26,6 +26,9 @@ export const LISTENER: ImplementedTable = {
     use_original_dst: refused(
       'where a connection was to go before it was redirected here is not looked up: give each destination a listener',
     ),
+    additional_addresses: refused('give each address a listener of its own'),
+    connection_balance_config: refused('the kernel spreads connections over the workers: leave it out'),
+    access_log: refused('what serves a connection logs it: set access_log of the connection manager or the TCP proxy'),
     socket_options: refused('the options that can be set are tcp_backlog_size, freebind and transparent'),
   },
   'envoy.config.listener.v3.ListenerFilter': { name: true, typed_config: true },
@@ -34,6 +37,7 @@ export const LISTENER: ImplementedTable = {
     filters: true,
     metadata: true,
     filter_chain_match: true,
+    use_proxy_proto: refused('use the listener filter envoy.filters.listener.proxy_protocol'),
     transport_socket: onlyExtension('envoy.transport_sockets.raw_buffer', 'terminate TLS in front of Baton'),
   },
   'envoy.config.listener.v3.FilterChainMatch': {

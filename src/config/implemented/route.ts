@@ -2,6 +2,10 @@
 
 import { ALL, accepted, type ImplementedTable, refused } from './table.js';
 
+const COUNTED = 'requests are counted for their cluster and connection manager only: leave it out';
+const ONE_AFTER_ANOTHER = 'a try begins when the one before it has ended: per_try_timeout of retry_policy can end it';
+const SUBSETS = 'subsets of hosts are not implemented: give each subset a cluster of its own';
+
 export const ROUTE: ImplementedTable = {
   'envoy.config.route.v3.RouteConfiguration': {
     name: true,
@@ -47,6 +51,8 @@ export const ROUTE: ImplementedTable = {
     metadata: true,
     cors: true,
     rate_limits: true,
+    virtual_clusters: refused(COUNTED),
+    hedge_policy: refused(ONE_AFTER_ANOTHER),
   },
   'envoy.config.route.v3.Route': {
     name: true,
@@ -62,6 +68,7 @@ export const ROUTE: ImplementedTable = {
     response_headers_to_add: true,
     response_headers_to_remove: true,
     per_request_buffer_limit_bytes: true,
+    stat_prefix: refused(COUNTED),
   },
   'envoy.config.route.v3.Decorator': ALL,
   'envoy.config.route.v3.RouteMatch': {
@@ -103,6 +110,9 @@ export const ROUTE: ImplementedTable = {
     cors: true,
     rate_limits: true,
     include_vh_rate_limits: true,
+    metadata_match: refused(SUBSETS),
+    hedge_policy: refused(ONE_AFTER_ANOTHER),
+    internal_redirect_policy: refused('clients get the redirects of hosts: leave it out if they can follow them'),
   },
   'envoy.config.route.v3.RouteAction.HashPolicy': {
     header: true,
