@@ -1,6 +1,6 @@
 // envoy.config.core.v3.SubstitutionFormatString, compiled: of access logs, and of answers that Baton gives itself.
 
-import { BatonError } from '../../common/errors/errors.js';
+import { BatonError, buildEach } from '../../common/errors/errors.js';
 import { readDataSource } from '../../config/fields/data-source.js';
 import type { SubstitutionFormatString } from '../../config/generated/api.js';
 import { placed } from '../operators/format-error.js';
@@ -10,14 +10,15 @@ import { compileJsonFormat } from './json-format.js';
 
 /**
  * The format of a configuration, or the default one of access logs without. Throws a BatonError that says what is wrong with it and
- * where. `replyBody`: it is the format of an answer, which has this text.
+ * where, Mistakes for several. `replyBody`: it is the format of an answer, which has this text.
  */
 export function compileSubstitutionFormat(config: SubstitutionFormatString | undefined, replyBody?: ReplyBody): Format {
+  if (replyBody !== undefined || !config?.content_type) return compileParts(config, replyBody);
+  return buildEach([() => compileParts(config, replyBody), refuseContentType], (build) => build())[0]!;
+}
+
+function compileParts(config: SubstitutionFormatString | undefined, replyBody: ReplyBody | undefined): Format {
   const options = { omitEmptyValues: config?.omit_empty_values === true, replyBody };
-  if (config?.content_type && replyBody === undefined) {
-    const remedy = 'leave it out: it is for formats of local_reply_config';
-    throw new BatonError('CONFIG_INVALID', 'lines of logs have no content type', { where: 'content_type', remedy });
-  }
   if (config?.json_format !== undefined)
     return compileJsonFormat(config.json_format, { ...options, where: ['json_format'] });
   const { text_format_source: source, text_format: text = DEFAULT_FORMAT } = config ?? {};
@@ -29,3 +30,8 @@ export function compileSubstitutionFormat(config: SubstitutionFormatString | und
 }
 
 const SOURCES = ['inline_string', 'inline_bytes', 'filename', 'environment_variable'] as const;
+
+function refuseContentType(): never {
+  const remedy = 'leave it out: it is for formats of local_reply_config';
+  throw new BatonError('CONFIG_INVALID', 'lines of logs have no content type', { where: 'content_type', remedy });
+}

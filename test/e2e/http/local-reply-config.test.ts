@@ -365,7 +365,7 @@ t.test('what cannot be is refused, with its place', async (t) => {
                       "@type": type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StdoutAccessLog
                       log_format:
                         content_type: text/plain
-                        text_format_source: { inline_string: "a" }
+                        text_format_source: { inline_string: "%NONSENSE%" }
                 http_filters:
                   - name: router
                     typed_config:
@@ -380,6 +380,7 @@ t.test('what cannot be is refused, with its place', async (t) => {
     [22, 'mappers[2].body_format_override.formatters', /no others/],
     [30, 'access_log[0].typed_config.log_format.text_format_source.inline_string', /has a value in body_format/],
     [35, 'access_log[1].typed_config.log_format.content_type', /no content type/],
+    [36, 'access_log[1].typed_config.log_format.text_format_source.inline_string', /NONSENSE/],
   ];
   for (const [line, path, what] of expected) {
     const found = refused.stderr.split('\n').find((each) => each.includes(`${path}: `));
