@@ -118,6 +118,8 @@ function message(name: string): string {
   }
   for (const { field, row } of rows) {
     if (typeof row === 'object' && 'only' in row) parts.push(`With another \`${field}\`: refused; ${row.otherwise}.`);
+    if (typeof row === 'object' && 'onlyFalse' in row)
+      parts.push(`With \`${field}: true\`: refused; ${row.onlyFalse}.`);
     if (typeof row === 'object' && 'refused' in row) parts.push(`Refused: \`${field}\`; ${row.refused}.`);
   }
   const missing = rows.filter(({ row }) => row === undefined).map(({ field }) => `\`${field}\``);
@@ -128,6 +130,7 @@ function message(name: string): string {
 function limits(row: AnyRow): string {
   if (row === true) return '';
   if ('only' in row) return ` (\`${row.only}\`)`;
+  if ('onlyFalse' in row) return ' (`false`)';
   return Array.isArray(row) ? ` (${row.join(', ')})` : '';
 }
 

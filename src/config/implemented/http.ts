@@ -1,6 +1,6 @@
 // Implemented fields of the HTTP connection manager and its HTTP filters.
 
-import { ALL, accepted, type ImplementedTable, refused } from './table.js';
+import { ALL, accepted, type ImplementedTable, onlyFalse, refused } from './table.js';
 
 const NO_CERTIFICATES =
   'without TLS clients have no certificates: leave it out; x-forwarded-client-cert is removed from requests';
@@ -51,7 +51,7 @@ export const HTTP: ImplementedTable = {
     original_ip_detection_extensions: refused(
       'use_remote_address and xff_num_trusted_hops say which address of x-forwarded-for is the client',
     ),
-    stream_error_on_invalid_http_message: refused(CLOSED_IF_UNREADABLE),
+    stream_error_on_invalid_http_message: onlyFalse(CLOSED_IF_UNREADABLE),
     local_reply_config: true,
   },
   'envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': ALL,
@@ -99,7 +99,7 @@ export const HTTP: ImplementedTable = {
     default_host_for_http_10: true,
     enable_trailers: true,
     allow_custom_methods: true,
-    override_stream_error_on_invalid_http_message: refused(CLOSED_IF_UNREADABLE),
+    override_stream_error_on_invalid_http_message: onlyFalse(CLOSED_IF_UNREADABLE),
     header_key_format: refused('names of headers keep the case in which they came: leave it out'),
   },
   'envoy.extensions.filters.http.router.v3.Router': {

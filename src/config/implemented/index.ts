@@ -32,7 +32,7 @@ export function implementedBy(extensions: readonly { readonly implemented?: Impl
 }
 
 /** A row whatever its field. */
-export type AnyRow = FieldRow<string>;
+export type AnyRow = FieldRow<string> | FieldRow<boolean>;
 
 /** The row of a field, or undefined when it is not implemented. */
 export function rowOf(table: ImplementedTable, message: string, field: string): AnyRow | undefined {

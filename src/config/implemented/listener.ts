@@ -1,6 +1,6 @@
 // Implemented fields of listeners, their filter chains, and TcpProxy.
 
-import { ALL, type ImplementedTable, onlyExtension, refused } from './table.js';
+import { ALL, type ImplementedTable, onlyExtension, onlyFalse, refused } from './table.js';
 
 export const LISTENER: ImplementedTable = {
   'envoy.config.listener.v3.Listener': {
@@ -23,7 +23,7 @@ export const LISTENER: ImplementedTable = {
     listener_filters: true,
     listener_filters_timeout: true,
     continue_on_listener_filters_timeout: true,
-    use_original_dst: refused(
+    use_original_dst: onlyFalse(
       'where a connection was to go before it was redirected here is not looked up: give each destination a listener',
     ),
     additional_addresses: refused('give each address a listener of its own'),
@@ -37,7 +37,7 @@ export const LISTENER: ImplementedTable = {
     filters: true,
     metadata: true,
     filter_chain_match: true,
-    use_proxy_proto: refused('use the listener filter envoy.filters.listener.proxy_protocol'),
+    use_proxy_proto: onlyFalse('use the listener filter envoy.filters.listener.proxy_protocol'),
     transport_socket: onlyExtension('envoy.transport_sockets.raw_buffer', 'terminate TLS in front of Baton'),
   },
   'envoy.config.listener.v3.FilterChainMatch': {

@@ -17,6 +17,7 @@ export function refusalOf(row: AnyRow | undefined, value: unknown, catalog: Exte
   if ('only' in row) {
     return extensionIn(value as Message, catalog) === row.only ? undefined : { what: 'field', reason: row.otherwise };
   }
+  if ('onlyFalse' in row) return value === false ? undefined : { what: 'field', reason: row.onlyFalse };
   const wrong = (Array.isArray(value) ? value : [value]).find((element) => !row.includes(element));
   return wrong === undefined ? undefined : { what: 'value', value: wrong, instead: row };
 }

@@ -10,10 +10,17 @@ import type { Messages } from '../generated/api.js';
  * - true: obeys it
  * - a list: obeys these values of the enum
  * - onlyExtension(name, otherwise): obeys that extension; refuses the field with others, saying what to do otherwise
+ * - onlyFalse(otherwise): obeys false, which is the default; refuses true, saying what to do otherwise
  * - refused(reason): refuses it, saying why
  * - accepted(note): takes it, because it cannot change behaviour; the note says why
  */
-export type FieldRow<V> = true | Refused | Accepted | OnlyExtension | ([V] extends [string] ? readonly V[] : never);
+export type FieldRow<V> =
+  | true
+  | Refused
+  | Accepted
+  | OnlyExtension
+  | ([V] extends [boolean] ? OnlyFalse : never)
+  | ([V] extends [string] ? readonly V[] : never);
 
 export interface Refused {
   readonly refused: string;
@@ -27,6 +34,10 @@ export interface OnlyExtension {
   /** Its canonical name. */
   readonly only: string;
   readonly otherwise: string;
+}
+
+export interface OnlyFalse {
+  readonly onlyFalse: string;
 }
 
 /** Every field of a message is implemented. */
@@ -49,4 +60,8 @@ export function accepted(note: string): Accepted {
 /** Of a field whose message has a name and a typed_config. */
 export function onlyExtension(only: string, otherwise: string): OnlyExtension {
   return { only, otherwise };
+}
+
+export function onlyFalse(otherwise: string): OnlyFalse {
+  return { onlyFalse: otherwise };
 }

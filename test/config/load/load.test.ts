@@ -98,6 +98,41 @@ t.test('a mistake is shown where it stands, in the file or in --config-yaml', as
   );
 });
 
+t.test('what Baton does not do may be switched off, as those do who write out defaults', async (t) => {
+  const switched = (value: boolean) => `static_resources:
+  listeners:
+  - name: a
+    address: { socket_address: { address: 127.0.0.1, port_value: 0 } }
+    use_original_dst: ${value}
+    filter_chains:
+    - use_proxy_proto: ${value}
+      filters:
+      - name: m
+        typed_config:
+          "@type": type.googleapis.com/${HCM}
+          stat_prefix: m
+          stream_error_on_invalid_http_message: ${value}
+          http_protocol_options: { override_stream_error_on_invalid_http_message: ${value} }
+          route_config: {}
+          http_filters:
+          - name: r
+            typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router }
+`;
+  t.equal(bootstrapOf(switched(false)).static_resources?.listeners?.[0]?.use_original_dst, false);
+  const problems = problemsOf(switched(true));
+  for (const [line, field] of [
+    [5, 'use_original_dst'],
+    [7, 'use_proxy_proto'],
+    [13, 'stream_error_on_invalid_http_message'],
+    [14, 'override_stream_error_on_invalid_http_message'],
+  ]) {
+    t.match(
+      problems,
+      new RegExp(`^baton.yaml:${line}:\\d+: .*: field '${field}' of .* is not implemented in Baton: `, 'm'),
+    );
+  }
+});
+
 t.test('a single element stands for a list of it, as in Envoy', async (t) => {
   const one =
     'static_resources: { clusters: { name: a, load_assignment: { cluster_name: a, endpoints: { priority: 0 } } } }';
