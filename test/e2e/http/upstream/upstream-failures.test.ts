@@ -27,6 +27,7 @@ const deaf = await startTcpUpstream(t, (socket) => {
 });
 const talkative = await startTcpUpstream(t, (socket) => socket.write('220 mail.test ESMTP\r\n'));
 
+const toRaw = routeTo({ prefix: '/' }, 'raw', { timeout: '0s' });
 const proxy = await startProxy(t, {
   listeners: {
     main: managerOf([
@@ -37,8 +38,9 @@ const proxy = await startProxy(t, {
       routeTo({ prefix: '/cluster/resetting' }, 'resetting'),
       routeTo({ prefix: '/cluster/talkative' }, 'talkative'),
       routeTo({ prefix: '/cluster/refusing' }, 'refusing'),
-      routeTo({ prefix: '/' }, 'raw', { timeout: '0s' }),
+      toRaw,
     ]),
+    old: managerOf([toRaw], { http_protocol_options: { accept_http_10: true } }),
   },
   clusters: [
     staticCluster('none', []),
@@ -118,6 +120,38 @@ t.test('a body without length ends with the connection', async (t) => {
     'GET /ends/without-length HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
   );
   t.match(parseMessage(text).headers, { 'transfer-encoding': 'chunked' }, 'and has an end of its own for the client');
+});
+
+t.test('a body whose end is that of its connection does not look whole when its host breaks off', async (t) => {
+  const reset = (socket: Socket) => void socket.resetAndDestroy();
+  const cases: [path: string, what: string, breakOff: (socket: Socket) => void][] = [
+    ['/half/1.1', 'resets', reset],
+    ['/half/1.0', 'resets', reset],
+    ['/half/1.0-kept', 'resets', reset],
+    ['/half/chunked', 'resets', reset],
+    ['/half/chunked', 'ends between chunks', (socket) => socket.end()],
+    ['/half/chunked', 'ends in a chunk', (socket) => socket.end('9\r\n')],
+    ['/half/chunked', 'ends in the trailers', (socket) => socket.end('0\r\nx-a: b\r\n')],
+    ['/half/chunked', 'sends nonsense', (socket) => void socket.write('xyz\r\n')],
+  ];
+  for (const [path, what, breakOff] of cases) {
+    const client = await connectRaw(t, proxy.port);
+    client.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+    const begun = await client.readUntil('half');
+    breakOff(upstream.requests.at(-1)!.socket);
+    const { rest } = parseMessage(begun + (await client.readToEnd()).text);
+    t.match(dechunk(rest), { body: 'half', isComplete: false }, `${path} ${what}: there is no last chunk`);
+
+    for (const field of ['', 'connection: keep-alive\r\n']) {
+      const older = await connectRaw(t, proxy.ports['old']!);
+      older.write(`GET ${path} HTTP/1.0\r\nhost: a\r\n${field}\r\n`);
+      t.match(parseMessage(await older.readUntil('half')).headers, { connection: 'close' });
+      breakOff(upstream.requests.at(-1)!.socket);
+      t.same(await older.readToEnd(), { text: '', closed: 'reset' }, `${path} ${what}: HTTP/1.0 knows no other sign`);
+    }
+  }
+  const whole = await rawExchange(proxy.ports['old']!, 'GET /ends/without-length HTTP/1.0\r\nhost: a\r\n\r\n');
+  t.match({ ...whole, text: parseMessage(whole.text).rest }, { text: 'until the end', closed: 'end' });
 });
 
 t.test('what is no HTTP response is a 502', async (t) => {
@@ -237,6 +271,10 @@ function answers(): Record<string, string> {
     '/ends/between-chunks': chunked,
     '/ends/in-the-trailers': `${chunked}0\r\nx-a: b\r\n`,
     '/ends/without-length': `${OK}\r\nuntil the end`,
+    '/half/1.1': `${OK}\r\nhalf`,
+    '/half/1.0': 'HTTP/1.0 200 OK\r\n\r\nhalf',
+    '/half/1.0-kept': 'HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n\r\nhalf',
+    '/half/chunked': chunked,
     '/nonsense/bad-chunk': `${chunked}xyz\r\n`,
     '/nonsense/bad-trailer': `${chunked}0\r\nx a: b\r\n\r\n`,
     '/garbage/text': 'hello\r\n\r\n',
