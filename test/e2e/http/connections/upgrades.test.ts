@@ -12,7 +12,7 @@ import {
   waitFor,
   withDeadline,
 } from '../../harness/index.js';
-import { parseMessage } from '../message.js';
+import { dechunk, parseMessage } from '../message.js';
 import { managerOf, routeTo, startProxy } from '../proxy.js';
 import { type RawRequest, response, startRawUpstream } from '../raw-upstream.js';
 
@@ -21,18 +21,39 @@ const SWITCHING =
 
 const NAMING = SWITCHING.replace('Upgrade\r\n', 'Upgrade, x-hop\r\nx-hop: 1\r\nx-end: 2\r\n');
 
+/** Heads that switch and are not as they should be, by the path that gets them. */
+const ODD: Readonly<Record<string, string>> = {
+  '/echo/bare': SWITCHING.replace('upgrade: websocket\r\n', ''),
+  '/echo/other': SWITCHING.replace('websocket', 'other'),
+};
+
+/** Whole answers by hosts that do not switch, by the path that gets them. */
+const DECLINING: Readonly<Record<string, string>> = {
+  '/decline/length': response(200, 'declined'),
+  '/decline/chunked': 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n8\r\ndeclined\r\n0\r\n\r\n',
+  '/decline/until-end': 'HTTP/1.1 200 OK\r\n\r\ndeclined',
+};
+
+const ACTIVE = 'http.main.downstream_cx_upgrades_active';
+const TOTAL = 'http.main.downstream_cx_upgrades_total';
+const SWITCHED = 'cluster.raw.upstream_rq_101';
+
 const tunnels: RawRequest[] = [];
 const upstream = await startRawUpstream(t, (request) => {
   const { path, socket } = request;
   if (path.startsWith('/refuse')) socket.write(response(400, 'no'));
-  else if (path.startsWith('/again') && tries(path) < 3) {
+  else if (path.startsWith('/plain')) socket.write(response(200, 'plain'));
+  else if (path in DECLINING) {
+    socket.write(DECLINING[path]!);
+    if (path === '/decline/until-end') socket.end();
+  } else if (path.startsWith('/again') && tries(path) < 3) {
     if (tries(path) === 2) socket.write(response(503, 'not yet'));
   } else if (path.startsWith('/eager')) socket.write(`${SWITCHING}first words`);
   else if (!path.startsWith('/hang')) {
     // From here on the bytes are the tunnel's.
     socket.removeAllListeners('data').removeAllListeners('end');
     tunnels.push(request);
-    socket.write(path.startsWith('/named') ? NAMING : SWITCHING);
+    socket.write(ODD[path] ?? (path.startsWith('/named') ? NAMING : SWITCHING));
     if (path.startsWith('/echo')) {
       socket.on('data', (chunk: string) => socket.write(chunk, 'latin1')).on('end', () => socket.end());
     }
@@ -276,7 +297,15 @@ t.test('an upgrade that nobody allows is refused with 403', async (t) => {
   const other = await connectRaw(t, proxy.port);
   other.write(handshake('/echo').replace('upgrade: websocket', 'upgrade: other'));
   t.equal(parseMessage((await other.readToEnd()).text).status, 403, 'another protocol');
-  for (const choice of ['websocket, h2c', 'websocket\r\nupgrade: h2c', 'h2c\r\nupgrade: websocket']) {
+  for (const choice of [
+    'websocket, h2c',
+    'h2c, websocket',
+    'h2c, h2c',
+    'websocket\r\nupgrade: h2c',
+    'h2c\r\nupgrade: websocket',
+    'h2c\r\nupgrade: h2c\r\nupgrade: websocket',
+    'websocket\r\nupgrade: websocket',
+  ]) {
     const { length } = upstream.requests;
     const choosing = await connectRaw(t, proxy.port);
     choosing.write(handshake('/echo').replace('upgrade: websocket', `upgrade: ${choice}`));
@@ -284,6 +313,36 @@ t.test('an upgrade that nobody allows is refused with 403', async (t) => {
     t.equal(upstream.requests.length, length, 'a host may not choose');
   }
   t.equal(await proxy.baton.stat('http.without.downstream_rq_ws_on_non_ws_route'), 1);
+});
+
+t.test('h2c is not offered: a request for it, however often it says so, is one like others', async (t) => {
+  for (const fields of ['upgrade: h2c', 'Upgrade:\tH2C', 'upgrade: h2c\r\nupgrade: h2c']) {
+    for (const port of [proxy.port, proxy.ports['without']!]) {
+      const connection = await connectRaw(t, port);
+      const head = `host: a\r\nconnection: Upgrade, HTTP2-Settings\r\n${fields}\r\nhttp2-settings: AAM\r\n`;
+      for (const [path, request] of [
+        ['/plain/get', `GET /plain/get HTTP/1.1\r\n${head}\r\n`],
+        ['/plain/put', `PUT /plain/put HTTP/1.1\r\n${head}transfer-encoding: chunked\r\n\r\n1\r\n!\r\n0\r\n\r\n`],
+        ['/plain/more', `GET /plain/more HTTP/1.1\r\n${head}\r\n`],
+      ] as const) {
+        connection.write(request);
+        const { status, headers } = parseMessage(await connection.readUntil(/\r\n\r\nplain$/));
+        t.match(
+          { status, ...headers },
+          { status: 200, connection: undefined, upgrade: undefined },
+          'and so is its answer',
+        );
+        const asked = upstream.requests.at(-1)!;
+        t.equal(asked.path, path);
+        t.notMatch(asked.head, /\r\n(connection|upgrade|http2-settings):/i, 'the host is asked for nothing else');
+      }
+    }
+  }
+  const total = await proxy.baton.stat(TOTAL);
+  const believing = await connectRaw(t, proxy.port);
+  believing.write(handshake('/eager').replace('websocket', 'h2c'));
+  t.equal(parseMessage(await believing.readUntil('protocol error')).status, 502, 'nor may it switch');
+  t.equal(await proxy.baton.stat(TOTAL), total);
 });
 
 t.test('an upgrade for which there is no route is answered like any other request', async (t) => {
@@ -309,6 +368,59 @@ t.test('a host that refuses the upgrade answers as usual', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write(handshake('/refuse'));
   t.match(parseMessage(await connection.readUntil(/\r\n\r\nno/)), { status: 400 });
+});
+
+t.test(
+  'a host that does not switch has its answer passed on, and nothing behind the request is taken for another',
+  async (t) => {
+    for (const path of Object.keys(DECLINING)) {
+      for (const more of ['', 'GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n']) {
+        const connection = await connectRaw(t, proxy.port);
+        connection.write(handshake(path) + more);
+        const { text, closed } = await connection.readToEnd();
+        const { status, headers, rest } = parseMessage(text);
+        t.match({ status, ...headers }, { status: 200, connection: 'close', upgrade: undefined }, path);
+        const isChunked = headers['transfer-encoding'] === 'chunked';
+        const whole = { body: 'declined', isComplete: true, rest: '' };
+        t.match(isChunked ? dechunk(rest) : { ...whole, body: rest }, whole, path);
+        t.equal(closed, 'end', `${path}: in order`);
+      }
+    }
+    t.equal(tries('/smuggled'), 0);
+    await proxy.baton.waitForStat(ACTIVE, 0);
+  },
+);
+
+t.test('a host that switches without saying to what, or to something else, is taken at its word', async (t) => {
+  const { baton } = proxy;
+  for (const [path, named] of [
+    ['/echo/bare', undefined],
+    ['/echo/other', 'other'],
+  ] as const) {
+    await baton.waitForStat(ACTIVE, 0);
+    const [total, switched] = [await baton.stat(TOTAL), (await baton.stat(SWITCHED)) ?? 0];
+    const connection = await connectRaw(t, proxy.port);
+    connection.write(handshake(path));
+    const { status, headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
+    t.match({ status, ...headers }, { status: 101, 'sec-websocket-accept': 'abc', upgrade: named }, path);
+    t.equal(
+      headers['connection']?.toLowerCase(),
+      named && 'upgrade',
+      'it names what it brings along, and nothing else',
+    );
+    const bytes = 'GET /smuggled HTTP/1.1\r\n\r\n';
+    connection.write(bytes);
+    t.equal(await connection.read(bytes.length), bytes, 'what follows are bytes');
+    await baton.waitForStats({ [TOTAL]: total! + 1, [SWITCHED]: switched + 1, [ACTIVE]: 1 });
+    const { socket } = tunnels.at(-1)!;
+    t.equal((await proxy.get('/plain')).body, 'plain');
+    t.not(upstream.requests.at(-1)!.socket, socket, 'its connection serves no one else');
+    connection.end();
+    t.same(await connection.readToEnd(), { text: '', closed: 'end' });
+    await waitFor(() => socket.destroyed, { what: 'the connection to the host to end' });
+    await baton.waitForStat(ACTIVE, 0);
+  }
+  t.equal(tries('/smuggled'), 0);
 });
 
 t.test('a host that switches protocols unasked is not believed', async (t) => {
