@@ -1,6 +1,7 @@
 // Whole conversations of a client with the server codec.
 
 import t from 'tap';
+import { ResetReason } from '../../../src/http/codec.js';
 import { ExchangeEnd } from '../../../src/http/h1/server-codec.js';
 import { ServerPeer } from './peers.js';
 import { playServer } from './playbook.js';
@@ -1042,6 +1043,38 @@ t.test('an owner is told whether a client may still send when its connection end
     peer.turn(() => peer.answer({ start: '403', fields: [] }, undefined));
     t.same(ends, [expected], what);
     peer.codec.destroy();
+  }
+});
+
+t.test('an owner is told once that an exchange is broken, on whichever side and wherever', async (t) => {
+  const upload = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n';
+  const whole = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+  const begin = (peer: ServerPeer) => peer.begin({ start: '200', fields: [['content-length', '5']] });
+  const none = () => {};
+  const end = (peer: ServerPeer) => peer.codec.end();
+  const nonsense = (peer: ServerPeer) => peer.wire.turn('zz\r\n', (at, length) => peer.codec.receive(at, length));
+  const giveUp = (peer: ServerPeer) => peer.codec.reset(ResetReason.LocalReset);
+  const cases: [what: string, request: string, answer: typeof begin, act: typeof begin, expected: ExchangeEnd][] = [
+    ['the client leaves amid its request', upload, none, end, ExchangeEnd.Broken],
+    ['the client leaves before its answer', whole, none, end, ExchangeEnd.Broken],
+    ['the client leaves amid its answer', whole, begin, end, ExchangeEnd.Broken],
+    ['the client talks nonsense amid its answer', upload, begin, nonsense, ExchangeEnd.Broken],
+    ['nonsense that is answered is not broken', upload, none, nonsense, ExchangeEnd.None],
+    ["an answer that is given up is the owner's doing", whole, begin, giveUp, ExchangeEnd.None],
+  ];
+  for (const [what, request, answer, act, expected] of cases) {
+    const peer = new ServerPeer();
+    const ends: ExchangeEnd[] = [];
+    peer.onClose = (_abort: boolean, exchange?: ExchangeEnd) => {
+      ends.push(exchange!);
+    };
+    peer.receive(request);
+    peer.turn(() => answer(peer));
+    act(peer);
+    peer.turn(end.bind(undefined, peer));
+    peer.turn(giveUp.bind(undefined, peer));
+    peer.codec.destroy();
+    t.same(ends, [expected], what);
   }
 });
 

@@ -1,6 +1,7 @@
 // Requests that end while a filter holds something of them: their filters learn it once, their host is let go, and nothing is left.
 
 import t from 'tap';
+import type { RawConnection } from '../../harness/index.js';
 import { response } from '../raw-upstream.js';
 import type { Script } from './scripted-filter.js';
 import { startScriptedProxy, WATCH } from './scripted-proxy.js';
@@ -58,6 +59,73 @@ for (const [what, { script, event, isAtHost = false, code = 0 }] of Object.entri
       await request.tell('b', 'continueDecoding continueEncoding reply:500');
     });
   }
+}
+
+/** How an exchange breaks amid a body, of which filters hold nothing. */
+const BREAKS: [
+  what: string,
+  act: (client: RawConnection, host: RawConnection) => void,
+  isUpload: boolean,
+  logged: string,
+][] = [
+  ['a client resets amid its request', (client) => client.reset(), true, '0 downstream_remote_disconnect DC 3 0'],
+  ['a client ends amid its request', (client) => client.end(), true, '0 downstream_remote_disconnect DC 3 0'],
+  ['a client resets amid its response', (client) => client.reset(), false, '200 downstream_remote_disconnect DC 0 3'],
+  ['a client ends amid its response', (client) => client.end(), false, '200 downstream_remote_disconnect DC 0 3'],
+  [
+    'a client sends nonsense amid its request',
+    (client) => client.write('nonsense\r\n'),
+    true,
+    '400 http1.codec_error DPE 3 11',
+  ],
+  [
+    'a host resets amid its request',
+    (_, host) => host.reset(),
+    true,
+    '503 upstream_reset_before_response_started{connection_termination} UC 3 95',
+  ],
+  [
+    'a host ends amid its request',
+    (_, host) => host.end(),
+    true,
+    '503 upstream_reset_before_response_started{connection_termination} UC 3 95',
+  ],
+  [
+    'a host resets amid its response',
+    (_, host) => host.reset(),
+    false,
+    '200 upstream_reset_after_response_started{connection_termination} UC 0 3',
+  ],
+  [
+    'a host ends amid its response',
+    (_, host) => host.end(),
+    false,
+    '200 upstream_reset_after_response_started{connection_termination} UC 0 3',
+  ],
+  [
+    'a host sends nonsense amid its response',
+    (_, host) => host.write('nonsense\r\n'),
+    false,
+    '200 upstream_reset_after_response_started{protocol_error} UPE 0 3',
+  ],
+];
+for (const [what, act, isUpload, line] of BREAKS) {
+  t.test(`${what}: filters learn of the end once, and of nothing behind it`, async (t) => {
+    const upload = { method: 'POST', headers: CHUNKED, body: '3\r\none\r\n' };
+    const request = await proxy.send({ a: WATCH, b: WATCH, c: WATCH }, isUpload ? upload : {});
+    const host = await proxy.host(request);
+    if (isUpload) await host.readUntil('one\r\n');
+    else {
+      host.write(`HTTP/1.1 200 OK\r\n${CHUNKED}\r\n3\r\none\r\n`);
+      await request.client.readUntil('one\r\n');
+    }
+    act(request.client, host);
+    t.equal(await proxy.logged(request), line);
+    await proxy.isQuiet();
+    const events = await request.events();
+    t.same(events.slice(-3), ['a onDestroy', 'b onDestroy', 'c onDestroy']);
+    t.equal(events.filter((event) => event.endsWith('onDestroy')).length, 3);
+  });
 }
 
 t.test('requests behind one that is held wait for it', async (t) => {
