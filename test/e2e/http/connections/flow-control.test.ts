@@ -6,8 +6,9 @@ import { type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import t from 'tap';
-import { connectRaw, startUpstream, staticCluster, waitFor } from '../../harness/index.js';
+import { connectRaw, startUpstream, staticCluster, type Teardown, waitFor } from '../../harness/index.js';
 import { type HttpProxy, managerOf, routeTo, startProxy } from '../proxy.js';
+import { startRawUpstream } from '../raw-upstream.js';
 
 const MB = 1 << 20;
 const LARGE = 100 * MB;
@@ -19,6 +20,8 @@ const GROWTH = 45 * MB;
 const block = Buffer.from(Array.from({ length: MB }, (_, index) => (index * 31 + (index >> 8) * 7) & 255));
 /** Bytes that the host has handed to its sockets, by path. */
 const written = new Map<string, number>();
+/** Samples of what waits that were waited for. */
+let samples = 0;
 /** Uploads whose bytes the host does not read yet. */
 const uploads: { incoming: IncomingMessage; answer: () => void }[] = [];
 
@@ -42,16 +45,19 @@ const upstream = await startUpstream(t, (incoming, outgoing) => {
   }
 });
 
+const raw = await startRawUpstream(t, () => {});
+
 const retry = { retry_policy: { retry_on: '5xx', num_retries: 1 } };
 const small = 32 * 1024;
 const proxy = await startProxy(t, {
   listeners: {
     main: managerOf([
       routeTo({ prefix: '/up/held/retry' }, 'host', { timeout: '0s', ...retry }),
+      routeTo({ prefix: '/raw' }, 'raw', { timeout: '0s' }),
       routeTo({ prefix: '/' }, 'host', { timeout: '0s' }),
     ]),
   },
-  clusters: [staticCluster('host', upstream.port)],
+  clusters: [staticCluster('host', upstream.port), staticCluster('raw', raw.port)],
 });
 const frugal = await startProxy(t, {
   listeners: { main: managerOf([routeTo({ prefix: '/' }, 'host', { timeout: '0s' })]) },
@@ -111,10 +117,7 @@ t.test('many slow clients cost no more than the limits of their connections', as
   await settled(() => paths.reduce((sum, path) => sum + written.get(path)!, 0));
   const stat = async (name: string) => (await frugal.baton.stat(name))!;
   await settled(() => stat('cluster.host.upstream_cx_rx_bytes_total'));
-  // What waits is sampled once in a while: a sample that knows this beginning of a head is of now.
-  const marker = await connectRaw(t, frugal.port);
-  marker.write('GET /');
-  await frugal.baton.waitForStat('http.main.downstream_cx_rx_bytes_buffered', 'GET /'.length);
+  await sampled(t, frugal);
   const toClients = await stat('http.main.downstream_cx_tx_bytes_buffered');
   const fromHosts = await stat('cluster.host.upstream_cx_rx_bytes_buffered');
   t.ok(toClients > 0, 'bytes wait for clients');
@@ -125,6 +128,37 @@ t.test('many slow clients cost no more than the limits of their connections', as
   const digests = await Promise.all(answers.map(digestOf));
   t.ok(digests.every((digest) => digest === digestOfBlocks(6)));
   memory.check(t);
+});
+
+t.test('what has come from hosts and waits is counted as long as it waits', async (t) => {
+  const ofRaw = 'cluster.raw.upstream_cx_rx_bytes_buffered';
+  const client = await connectRaw(t, proxy.port);
+  client.write('GET /raw HTTP/1.1\r\nhost: a\r\n\r\n');
+  await waitFor(() => raw.requests.length === 1);
+  const { socket } = raw.requests[0]!;
+  const beginning = 'HTTP/1.1 200 OK\r\nx-slow: ';
+  socket.write(beginning);
+  await t.resolves(proxy.baton.waitForStat(ofRaw, beginning.length), 'the beginning of a head');
+  socket.write('no\r\ncontent-length: 2\r\n\r\nok');
+  await client.readUntil('ok');
+  await t.resolves(proxy.baton.waitForStat(ofRaw, 0), 'a whole response waits for nothing');
+
+  const ofHost = 'cluster.host.upstream_cx_rx_bytes_buffered';
+  const answers: IncomingMessage[] = [];
+  // Whether something has come for a client before its host is no longer read is a matter of chance.
+  await waitFor(
+    async () => {
+      const paths = Array.from({ length: 8 }, (_, index) => `/down/waiting/${answers.length + index}/20`);
+      answers.push(...(await Promise.all(paths.map((path) => open(proxy, path)))));
+      await settled(() => paths.reduce((sum, path) => sum + written.get(path)!, 0));
+      await sampled(t, proxy);
+      return (await proxy.baton.stat(ofHost))! > 0;
+    },
+    { what: 'bytes of a host that wait for a slow client', deadlineMs: 60_000 },
+  );
+  const digests = await Promise.all(answers.map(digestOf));
+  t.ok(digests.every((digest) => digest === digestOfBlocks(20)));
+  await t.resolves(proxy.baton.waitForStat(ofHost, 0), 'nothing waits when they have read');
 });
 
 t.test('a client that leaves in the middle frees what it held', async (t) => {
@@ -224,6 +258,17 @@ function digestOfBlocks(count: number): string {
   const hash = createHash('sha256');
   for (let i = 0; i < count; i++) hash.update(block);
   return hash.digest('hex');
+}
+
+/** Waits until what waits is counted anew, which it is once in a while: a sample that knows a beginning of a head is of now. */
+async function sampled(t: Teardown, { baton, port }: HttpProxy): Promise<void> {
+  const gauge = 'http.main.downstream_cx_rx_bytes_buffered';
+  // Each time another one.
+  const beginning = `GET /${'x'.repeat(++samples)}`;
+  const marker = await connectRaw(t, port);
+  marker.write(beginning);
+  await baton.waitForStat(gauge, beginning.length);
+  marker.destroy();
 }
 
 /** The value when it has not changed for a while. */
