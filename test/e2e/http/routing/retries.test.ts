@@ -18,6 +18,8 @@ import { type RawRequest, response, startRawUpstream } from '../raw-upstream.js'
 
 const QUICKLY = { retry_back_off: { base_interval: '0.001s', max_interval: '0.002s' } };
 
+const EARLY = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
+
 /** Attempts by the request's x-test header. */
 const attempts = new Map<string, RawRequest[]>();
 
@@ -32,6 +34,9 @@ const upstream = await startRawUpstream(t, (request) => {
   else if (step === 'reset') request.socket.resetAndDestroy();
   else if (step === 'half') request.socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
   else if (step === 'stall') request.socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  else if (step === 'bare') request.socket.write(response(503));
+  else if (step === 'early') request.socket.write(`${EARLY}${response(503, 'try 1')}`);
+  else if (step === 'early-close') request.socket.end(EARLY);
   else if (step === 'marked') request.socket.write(response(500, 'marked', { 'x-again': 'yes' }));
   else if (step === 'overloaded') request.socket.write(response(503, 'overloaded', { 'x-envoy-overloaded': 'true' }));
   else if (step !== 'hang') request.socket.write(response(Number(step), `try ${seen.length + 1}`));
@@ -60,6 +65,7 @@ const proxy = await startProxy(t, {
         },
       ]),
       http_protocol_options: { enable_trailers: true },
+      proxy_100_continue: true,
     },
     host: {
       route_config: routeConfig([
@@ -77,6 +83,7 @@ const proxy = await startProxy(t, {
   },
   clusters: [
     staticCluster('raw', upstream.port, { circuit_breakers: { thresholds: [{ track_remaining: true }] } }),
+    staticCluster('kept', upstream.port),
     staticCluster('reader', reader.port, TRAILERS_CLUSTER),
     staticCluster('half', [await freePort(), upstream.port]),
     staticCluster('deaf', [await startBlackHole(t), upstream.port], { connect_timeout: '0.2s' }),
@@ -363,6 +370,44 @@ t.test('a response that has begun is not tried again', async (t) => {
   t.equal(attempts.get('begun')!.length, 1);
 });
 
+t.test('nor is one of which something has come in advance', async (t) => {
+  for (const [script, status] of [
+    ['early,200', 503],
+    ['early-close,200', 503],
+  ] as const) {
+    const connection = await connectRaw(t, proxy.port);
+    connection.write(`GET /5xx/ HTTP/1.1\r\nhost: a\r\nx-script: ${script}\r\nx-test: ${script}\r\n\r\n`);
+    t.equal(parseMessage(await connection.readUntil('\r\n\r\n')).status, 103, script);
+    t.equal(parseMessage(await connection.readUntil('\r\n\r\n')).status, status, `${script}: the end of the same try`);
+    t.equal(attempts.get(script)!.length, 1);
+  }
+});
+
+t.test(
+  'a response that is not wanted leaves its connection to others only when the request is complete too',
+  async (t) => {
+    const { baton } = proxy;
+    const complete = await proxy.get('/kept/', { headers: { 'x-script': 'bare,200', 'x-test': 'kept' } });
+    t.equal(complete.body, 'try 2');
+    const [first, second] = attempts.get('kept')!;
+    t.equal(second!.socket, first!.socket, 'the next try goes out on it');
+    t.equal(await baton.stat('cluster.kept.upstream_cx_total'), 1);
+    t.equal(await baton.stat('cluster.kept.upstream_rq_tx_reset'), 0);
+
+    const connection = await connectRaw(t, proxy.port);
+    const head = 'host: a\r\nx-script: bare,hang\r\nx-test: upload\r\ncontent-length: 8\r\n\r\n';
+    connection.write(`POST /kept/ HTTP/1.1\r\n${head}half`);
+    await waitFor(() => attempts.get('upload')?.length === 2);
+    const [early, late] = attempts.get('upload')!;
+    await waitFor(() => early!.socket.destroyed, { what: 'the connection on which the rest will not come to end' });
+    await baton.waitForStat('cluster.kept.upstream_cx_active', 1);
+    connection.write('rest');
+    late!.socket.write(response(200, 'try 2'));
+    t.match(parseMessage(await connection.readUntil('try 2')), { status: 200 });
+    await baton.waitForStat('cluster.kept.upstream_rq_active', 0);
+  },
+);
+
 t.test('nothing is tried for a client that has left', async (t) => {
   const remaining = 'cluster.raw.circuit_breakers.default.remaining_retries';
   const before = await proxy.baton.stat(remaining);
@@ -384,6 +429,7 @@ function retryRoutes(): Config[] {
   return [
     routeTo({ prefix: '/none/' }, 'raw'),
     policy('5xx', { retry_on: '5xx' }),
+    policy('kept', { retry_on: '5xx' }, {}, 'kept'),
     policy('four', { retry_on: '5xx', num_retries: 4 }),
     policy('gateway-error', { retry_on: 'gateway-error' }),
     policy('reset', { retry_on: 'reset' }),
