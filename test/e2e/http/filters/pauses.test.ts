@@ -1,6 +1,7 @@
 // A filter that pauses a request: its body waits with the client until each filter that has paused it lets it flow again.
 
 import t, { type Test } from 'tap';
+import type { RawConnection } from '../../harness/index.js';
 import { dechunk, parseMessage } from '../message.js';
 import { response } from '../raw-upstream.js';
 import { type RequestLine, type ScriptedRequest, startScriptedProxy } from './scripted-proxy.js';
@@ -83,6 +84,35 @@ for (const [what, line, how] of [
     t.match(await proxy.logged(request), /^0 downstream_remote_disconnect DC /);
   });
 }
+
+t.test('a host is not read for a client that has stopped reading before the request went out', async (t) => {
+  const small = await startScriptedProxy(t, { listener: { per_connection_buffer_limit_bytes: 65_536 } });
+  const paused = 'cluster.host.upstream_flow_control_paused_reading_total';
+  const on = await small.connect();
+  on.socket.pause();
+  let host: RawConnection;
+  // Until the sockets on the way are full: then a request that was held finds its client stopped when it goes on.
+  for (let answers = 1; ; answers++) {
+    // In one piece, so that the second has begun before the first is found to be too much.
+    on.socket.cork();
+    await small.send({ b: { decodeHeaders: 'reply:200:900000' } }, { on });
+    const held = await small.send({ b: { decodeHeaders: 'stop' } }, { on });
+    on.socket.uncork();
+    await held.sees('b decodeHeaders / end');
+    await held.tell('b', 'continueDecoding');
+    host = await small.host(held);
+    if ((await small.baton.stat(paused))! > 0) {
+      t.pass(`after ${answers} answers`);
+      break;
+    }
+    host.write(response(204));
+  }
+  const body = `${'y'.repeat(900_000)}the end`;
+  host.write(response(200, body));
+  on.socket.resume();
+  t.ok((await on.readUntil('the end')).endsWith(`\r\n\r\n${body}`), 'all comes when the client reads on');
+  await small.settle();
+});
 
 /** The host gets the whole request, and the client its answer. */
 async function isForwarded(t: Test, request: ScriptedRequest): Promise<void> {
