@@ -25,7 +25,7 @@ export class PatientTimeout {
   }
 
   #wait(): NodeJS.Timeout {
-    const leftMs = Math.ceil(this.#dueMs - performance.now());
+    const leftMs = Math.max(0, Math.ceil(this.#dueMs - performance.now()));
     if (leftMs <= LONGEST_TIMER_MS) return setTimeout(() => this.#onDue(), leftMs);
     return setTimeout(() => {
       this.#timer = this.#wait();
@@ -33,7 +33,8 @@ export class PatientTimeout {
   }
 
   #onDue(): void {
-    const lateMs = Math.min(performance.now() - this.#dueMs, MOST_CATCHING_UP_MS);
+    // Node's timers may be early by a part of a millisecond, and Node 24 warns the user of a negative time.
+    const lateMs = Math.min(Math.max(0, performance.now() - this.#dueMs), MOST_CATCHING_UP_MS);
     // By then sockets have been looked at once.
     this.#immediate = setImmediate(() => {
       this.#timer = setTimeout(this.#callback, lateMs);

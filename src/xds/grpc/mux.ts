@@ -137,9 +137,10 @@ export class Mux implements StreamEvents {
   /** Resolves when what has come is handled, and what has waited behind it, or after so long. */
   async #allHandled(mostMs: number): Promise<void> {
     const untilMs = performance.now() + mostMs;
-    for (let work: unknown; work !== this.#work && performance.now() < untilMs; ) {
+    let work: unknown;
+    for (let leftMs = mostMs; work !== this.#work && leftMs > 0; leftMs = untilMs - performance.now()) {
       work = this.#work;
-      await atMostMs(this.#work, untilMs - performance.now());
+      await atMostMs(this.#work, leftMs);
       await nextTurn();
     }
   }

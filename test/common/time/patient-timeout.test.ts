@@ -40,3 +40,26 @@ t.test('it does not end early, nor when it is cleared, however far it has come',
   });
   t.ok(performance.now() - beganMs >= 30);
 });
+
+t.test("a timer of Node's that is early ends nothing early, and Node has no warning to give", async (t) => {
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+  process.on('warning', warned);
+  t.teardown(() => process.off('warning', warned));
+  // Timers count whole milliseconds: a loop that does not sleep sees their last one before it is over.
+  let turn: NodeJS.Immediate;
+  const keepTurning = () => {
+    turn = setImmediate(keepTurning);
+  };
+  keepTurning();
+  t.teardown(() => clearImmediate(turn));
+  const early: number[] = [];
+  for (let count = 0; count < 50; count++) {
+    const dueMs = performance.now() + 3;
+    await new Promise<void>((resolve) => new PatientTimeout(resolve, 3));
+    const leftMs = dueMs - performance.now();
+    if (leftMs > 0) early.push(leftMs);
+  }
+  t.same(early, []);
+  t.same(warnings, []);
+});
