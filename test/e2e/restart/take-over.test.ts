@@ -226,6 +226,8 @@ t.test('the file of an admin socket gets the permissions that the next process w
     const withAdmin = { ...config(web('web', 'hi')), admin: { address: { pipe: { path, mode } } } };
     const baton = await line.start(epoch, { config: withAdmin, args: QUICK, wait: 'spawned' });
     await waitForLog(baton, 'admin address: ');
+    // Before that it refuses the next one.
+    await waitFor(async () => (await httpRequest(0, '/ready', { socketPath: path })).status === 200, { what: 'LIVE' });
     return baton;
   };
   const permissions = () => statSync(path).mode & 0o777;
