@@ -1,6 +1,9 @@
 // Bytes of log lines that wait to be written: grows as needed, and is filled without making strings.
 
-import { copyBytes, SHORT_BYTES } from '../common/copy-bytes.js';
+import { copyBytes, viewOf } from '../common/copy-bytes.js';
+
+/** Up to here copyBytes() is faster than set(), which needs a view. */
+const SHORT_BYTES = 160;
 
 const encoder = new TextEncoder();
 
@@ -113,9 +116,4 @@ export class LogBuffer {
     this.#bytes = bytes;
     this.#view = viewOf(bytes);
   }
-}
-
-/** The same bytes, for LogBuffer.range(). */
-export function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

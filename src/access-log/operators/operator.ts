@@ -1,6 +1,7 @@
 // What every operator of a format is: something that appends one value of a stream to a log buffer.
 
-import { type LogBuffer, viewOf } from '../log-buffer.js';
+import { viewOf } from '../../common/copy-bytes.js';
+import type { LogBuffer } from '../log-buffer.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 
 export interface Operator {

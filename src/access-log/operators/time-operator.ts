@@ -2,8 +2,9 @@
 //
 // The text of a second is made once; within it only the digits of the fraction are written anew.
 
+import { viewOf } from '../../common/copy-bytes.js';
 import { Moment, pad2, type Zone } from '../../log/moment.js';
-import { type LogBuffer, viewOf } from '../log-buffer.js';
+import type { LogBuffer } from '../log-buffer.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 import { operatorError } from './format-error.js';
 import type { Operator } from './operator.js';

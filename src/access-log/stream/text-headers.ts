@@ -1,6 +1,7 @@
 // A head whose parts are texts, in the shape of one that has been received: for messages that no codec of Baton's has read.
 
 import type { OutgoingHttpHeaders } from 'node:http';
+import { viewOf } from '../../common/copy-bytes.js';
 import type { HeaderKey } from '../../common/text/header-names.js';
 import type { HeaderView, TextMemory } from './header-view.js';
 
@@ -91,7 +92,7 @@ class TextBytes implements TextMemory {
 
   #use(bytes: Buffer): void {
     this.bytes = bytes;
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.view = viewOf(bytes);
   }
 }
 

@@ -1,9 +1,7 @@
 // Implemented fields of the bootstrap itself.
 
+import { RESOLVER } from './common.js';
 import { ALL, accepted, type ImplementedTable, refused } from './table.js';
-
-/** Why neither the bootstrap nor a cluster can name a resolver. */
-export const RESOLVER = 'the name servers in /etc/resolv.conf are asked: leave it out';
 
 export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap': {

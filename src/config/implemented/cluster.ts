@@ -1,6 +1,6 @@
 // Implemented fields of clusters, their endpoints and protocol options.
 
-import { RESOLVER } from './bootstrap.js';
+import { RESOLVER } from './common.js';
 import { ALL, accepted, type ImplementedTable, onlyExtension, refused } from './table.js';
 
 const OTHER_CHECKS = 'use http_health_check or tcp_health_check';

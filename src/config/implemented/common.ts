@@ -2,6 +2,9 @@
 
 import { ALL, accepted, type ImplementedTable } from './table.js';
 
+/** Why neither the bootstrap nor a cluster can name a resolver. */
+export const RESOLVER = 'the name servers in /etc/resolv.conf are asked: leave it out';
+
 export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.Address': { socket_address: true, pipe: true },
   'envoy.config.core.v3.SocketAddress': {

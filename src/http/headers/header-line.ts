@@ -1,5 +1,6 @@
 // Header lines that are written in advance: "name: value CRLF" as bytes, copied into a head in one go.
 
+import { copyBytes } from '../../common/copy-bytes.js';
 import type { HeaderKey } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import type { HeaderBlock } from './header-block.js';
@@ -48,8 +49,7 @@ export class WrittenText {
     const length = this.#length;
     const { view } = memory;
     if (length < 8 || this.#bits > 127) {
-      const bytes = this.#bytes;
-      for (let at = 0; at < length; at++) view.setUint8(to + at, bytes[at]!);
+      copyBytes(view, to, this.#view, 0, length);
       return;
     }
     const numbers = this.#numbers;
