@@ -17,7 +17,7 @@ import { readingSettings } from '../src/xds/reading/settings.js';
 import type { ReadingResult } from '../src/xds/reading/task.js';
 import { RESOURCE_MESSAGES } from '../src/xds/resource.js';
 
-const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', ...filesOf('docs', '.md')];
+const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...filesOf('docs', '.md')];
 const DYNAMIC_BY_FILES = 'examples/dynamic/files.yaml';
 const DYNAMIC_BY_SERVER = 'examples/dynamic/management-server.yaml';
 
