@@ -2,6 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
+import { fileURLToPath } from 'node:url';
 import { packagePath } from '../src/common/package/package-root.js';
 
 const QUICKSTART = 'examples/quickstart.yaml';
@@ -10,7 +11,7 @@ const UPSTREAM_PORT = 8081;
 
 const given = process.argv.slice(2);
 const upstream = given.length === 0 ? await startUpstream() : undefined;
-const main = new URL('../baton/main.js', import.meta.url).pathname;
+const main = fileURLToPath(new URL('../baton/main.js', import.meta.url));
 // The quick start may run beside others, which have the usual base ID.
 const quickStart = ['-c', packagePath(QUICKSTART), '--use-dynamic-base-id'];
 const baton = spawn(process.execPath, [main, ...(given.length > 0 ? given : quickStart)], {

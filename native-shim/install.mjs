@@ -1,0 +1,107 @@
+#!/usr/bin/env node
+// Compiles the native code that Baton loads, for the Node that runs this: packages, and native-shim. What can be used already is left.
+//
+// Usage: node native-shim/install.mjs [re2] [unix-dgram] [native-shim]. npm runs it when it installs Baton: it shows nothing of what
+// packages compile themselves, which takes minutes, so package.json lets none of them.
+
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { delimiter, dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const NEEDED = `Compiling needs python3, make, a C++ compiler (Debian: apt-get install python3 build-essential) and the headers of
+Node.js, which node-gyp downloads unless they lie beside the program or npm_config_nodedir says where.`;
+
+const here = dirname(fileURLToPath(import.meta.url));
+const require = createRequire(import.meta.url);
+/** The sources of native-shim when it was compiled last, as sourcesHash() gave them. */
+const record = join(here, 'build/sources.sha256');
+
+const PARTS = {
+  re2: { about: 'a minute or more', isUsable: () => loads('re2'), build: () => buildPackage('re2') },
+  'unix-dgram': { about: 'some seconds', isUsable: () => loads('unix-dgram'), build: () => buildPackage('unix-dgram') },
+  'native-shim': { about: 'half a minute', isUsable: isShimUsable, build: buildShim },
+};
+
+const names = process.argv.slice(2);
+for (const name of names.length > 0 ? names : Object.keys(PARTS)) {
+  const part = PARTS[name];
+  if (part === undefined) end(`'${name}' is not one of ${Object.keys(PARTS).join(', ')}`);
+  if (part.isUsable()) continue;
+  console.error(`Compiling ${name} for Node ${process.version}: this takes ${part.about} …`);
+  const began = performance.now();
+  const { status, error, output } = part.build();
+  if (status !== 0)
+    end(`${error === undefined ? output.join('') : error.message}\n${name} was not compiled. ${NEEDED}`);
+  console.error(`Compiled ${name} in ${Math.round((performance.now() - began) / 1000)} s.`);
+}
+
+function loads(name) {
+  try {
+    require(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isShimUsable() {
+  return existsSync(record) && readFileSync(record, 'utf8') === sourcesHash() && loads('./build/Release/shim.node');
+}
+
+/** By its own script, which may know where to get it compiled. */
+function buildPackage(name) {
+  const file = require.resolve(`${name}/package.json`);
+  const { scripts } = JSON.parse(readFileSync(file, 'utf8'));
+  return scripts?.install === undefined
+    ? run(dirname(file), 'node-gyp', ['rebuild'])
+    : run(dirname(file), 'npm', ['run', 'install']);
+}
+
+function buildShim() {
+  const done = run(here, 'node-gyp', ['rebuild']);
+  if (done.status === 0) writeFileSync(record, sourcesHash());
+  return done;
+}
+
+function run(cwd, command, args) {
+  return spawnSync(command, args, {
+    cwd,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    maxBuffer: 1 << 28,
+    encoding: 'utf8',
+    env: { ...process.env, ...headers(), PATH: `${join(here, '../node_modules/.bin')}${delimiter}${process.env.PATH}` },
+  });
+}
+
+/** node-gyp downloads headers even where they came with Node itself. */
+function headers() {
+  const prefix = join(dirname(process.execPath), '..');
+  const version = join(prefix, 'include/node/node_version.h');
+  if (process.env.npm_config_nodedir !== undefined || !existsSync(version)) return {};
+  const [major, minor, patch] = ['MAJOR', 'MINOR', 'PATCH'].map(
+    (part) => new RegExp(`#define NODE_${part}_VERSION (\\d+)`).exec(readFileSync(version, 'utf8'))?.[1],
+  );
+  return process.version === `v${major}.${minor}.${patch}` ? { npm_config_nodedir: prefix } : {};
+}
+
+/** Of the names and contents of what is compiled. */
+function sourcesHash() {
+  const sum = createHash('sha256');
+  const entries = readdirSync(join(here, 'src'), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+  for (const file of [join(here, 'binding.gyp'), ...files.sort()]) {
+    sum
+      .update(`${relative(here, file)}\0`)
+      .update(readFileSync(file))
+      .update('\0');
+  }
+  return sum.digest('hex');
+}
+
+function end(message) {
+  console.error(message);
+  process.exit(1);
+}
