@@ -1,0 +1,164 @@
+// The Baton whose admin interface is measured: started with a large configuration, asked for /ready, read through /proc.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { packagePath } from '../../../src/common/package/package-root.js';
+
+export interface Size {
+  readonly clusters: number;
+  readonly routes: number;
+}
+
+export interface Subject {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly port: number;
+  readonly liveMs: number;
+  /** Resident before the first request. */
+  readonly idleBytes: number;
+  stop(): Promise<void>;
+}
+
+const START_DEADLINE_MS = 120_000;
+
+export async function startSubject(size: Size, options: readonly string[] = []): Promise<Subject> {
+  const directory = mkdtempSync(join(tmpdir(), 'baton-bench-'));
+  const config = join(directory, 'bootstrap.json');
+  const addressPath = join(directory, 'admin');
+  writeFileSync(config, JSON.stringify(bootstrap(size)));
+  const args = ['-c', config, '--disable-hot-restart', '--concurrency', '2', '--admin-address-path', addressPath];
+  const begun = performance.now();
+  const child = spawn(process.execPath, [packagePath('dist/baton/main.js'), ...args, '-l', 'warning', ...options], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  process.once('exit', () => child.kill('SIGKILL'));
+  const stop = async () => {
+    if (child.exitCode === null) {
+      child.kill('SIGTERM');
+      await new Promise((resolve) => child.once('exit', resolve));
+    }
+    rmSync(directory, { recursive: true, force: true });
+  };
+  for (;;) {
+    await sleep(20);
+    if (child.exitCode !== null || performance.now() - begun > START_DEADLINE_MS) {
+      await stop();
+      throw new Error('Baton has not started');
+    }
+    if (!existsSync(addressPath)) continue;
+    const port = Number(readFileSync(addressPath, 'utf8').split(':').at(-1));
+    if ((await get(port, '/ready')).status !== 200) continue;
+    const liveMs = performance.now() - begun;
+    // Two flushes later everything that is made once has been made.
+    await sleep(12_000);
+    return { child, pid: child.pid!, port, liveMs, idleBytes: statusBytes(child.pid!, 'VmRSS'), stop };
+  }
+}
+
+/** Clusters of one host each, and a listener with one route to each of the first clusters. */
+function bootstrap({ clusters, routes }: Size): unknown {
+  const socket = (address: string, port_value: number) => ({ socket_address: { address, port_value } });
+  return {
+    admin: { address: socket('127.0.0.1', 0) },
+    static_resources: {
+      listeners:
+        routes === 0 ? [] : [{ name: 'ingress', address: socket('127.0.0.1', 0), filter_chains: [chain(routes)] }],
+      clusters: Array.from({ length: clusters }, (_, i) => ({
+        name: `service_${i}`,
+        type: 'STATIC',
+        load_assignment: {
+          cluster_name: `service_${i}`,
+          endpoints: [{ lb_endpoints: [{ endpoint: { address: socket(`10.0.${(i >> 8) & 255}.${i & 255}`, 80) } }] }],
+        },
+      })),
+    },
+  };
+}
+
+function chain(routes: number): unknown {
+  const filters = 'type.googleapis.com/envoy.extensions.filters';
+  const manager = {
+    '@type': `${filters}.network.http_connection_manager.v3.HttpConnectionManager`,
+    stat_prefix: 'ingress',
+    route_config: {
+      name: 'local',
+      virtual_hosts: [
+        {
+          name: 'all',
+          domains: ['*'],
+          routes: Array.from({ length: routes }, (_, i) => ({
+            match: { prefix: `/service/${i}/` },
+            route: { cluster: `service_${i}`, prefix_rewrite: '/', timeout: '3s' },
+          })),
+        },
+      ],
+    },
+    http_filters: [
+      { name: 'envoy.filters.http.router', typed_config: { '@type': `${filters}.http.router.v3.Router` } },
+    ],
+  };
+  return { filters: [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }] };
+}
+
+const agent = new Agent({ keepAlive: true });
+
+export function get(port: number, path: string, method = 'GET', body = ''): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const headers = body === '' ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
+    const asked = request({ host: '127.0.0.1', port, path, method, headers, agent }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() }));
+    });
+    asked.on('error', reject);
+    asked.end(body);
+  });
+}
+
+export interface ReadyTimes {
+  /** Milliseconds of each /ready. */
+  readonly ready: number[];
+  /** How long the primary ran, of each of these: what others do on the machine is not in it. */
+  readonly ran: number[];
+}
+
+/** Asks for /ready again and again, at least once, until `isDone`. */
+export async function pollReady({ port, pid }: Subject, times: ReadyTimes, isDone: () => boolean): Promise<void> {
+  do {
+    const ranBefore = primaryRanMs(pid);
+    const begun = performance.now();
+    await get(port, '/ready');
+    times.ready.push(performance.now() - begun);
+    times.ran.push(primaryRanMs(pid) - ranBefore);
+    await sleep(POLL_MS);
+  } while (!isDone());
+}
+
+const POLL_MS = 2;
+
+/** How long the primary thread has run on a core, in milliseconds. */
+function primaryRanMs(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')[0]) / 1e6;
+}
+
+/** VmHWM counts from what is resident now. */
+export function forgetPeak({ pid }: Subject): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+}
+
+/** What the process had resident at its peak, above what it had before the first request. */
+export function peakAboveIdle({ pid, idleBytes }: Subject): number {
+  return statusBytes(pid, 'VmHWM') - idleBytes;
+}
+
+function statusBytes(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  const line = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'latin1'));
+  return Number(line?.[1] ?? 0) * 1024;
+}
+
+export function sleep(ms: number): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(() => resolve(undefined), ms));
+}
