@@ -24,6 +24,8 @@ export interface AdminHandler {
   readonly isUnlisted?: boolean;
   /** Changes something: only POST is let through. */
   readonly mutates: boolean;
+  /** Cheap, and answered at once: other requests, which may be costly and many, are handled one a turn of the loop. */
+  readonly isUrgent?: boolean;
   readonly help: string;
   /** What /help lists; a handler may read others. */
   readonly parameters: readonly AdminParameter[];

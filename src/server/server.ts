@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { FileLogOptions } from '../access-log/files/file-log.js';
 import { messageOf } from '../common/errors/errors.js';
 import { inTurns } from '../common/time/next-turn.js';
+import { SharedRun } from '../common/time/shared-run.js';
 import { monitoredConnections } from '../config/fields/connection-monitor.js';
 import type { Bootstrap, Node } from '../config/generated/api.js';
 import type { EventStream, PostEndpoint } from '../extensions/factories.js';
@@ -66,6 +67,7 @@ export class Server {
   readonly #options: ServerOptions;
   readonly #health = new ServerHealth();
   readonly #lostSamples = new LostSamples();
+  readonly #statsUpdate = new SharedRun(() => this.#updateStats());
   readonly #startUp: StartUp;
   #state = ServerState.PreInitializing;
   #settling: NodeJS.Timeout | undefined;
@@ -168,7 +170,11 @@ export class Server {
   }
 
   /** Updates the gauges that the primary keeps, before stats are read. The event loop goes on meanwhile. */
-  async updateStats(): Promise<void> {
+  updateStats(): Promise<void> {
+    return this.#statsUpdate.run();
+  }
+
+  async #updateStats(): Promise<void> {
     this.primary.workers.broadcast({ kind: 'count-memory' });
     // Whoever has read the counters of a parent process must not see lower ones. A server that is not live yet serves nobody.
     if (this.isLive) await this.#options.restart?.statsCame;

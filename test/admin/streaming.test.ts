@@ -1,4 +1,5 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
+import type { AdminHandler } from '../../src/admin/admin-handler.js';
 import { HandlerTable } from '../../src/admin/handler-table.js';
 import { HANDLERS } from '../../src/admin/handlers/index.js';
 import { answer } from '../../src/admin/http/answer.js';
@@ -30,6 +31,74 @@ t.test('/ready is answered while many stats go out, and all of them arrive', asy
   t.equal(body.split('\n').length - 1, clusters * ClusterStats.entries.length);
   t.ok(body.endsWith('cluster.c999.upstream_rq_per_cx: No recorded values\n'));
   t.equal((await filtered).body, '');
+});
+
+/** Counts the turns of the loop while a test runs. */
+function countTurns(t: Test): () => number {
+  let turn = 0;
+  let isCounting = true;
+  const count = () => {
+    turn++;
+    if (isCounting) setImmediate(count);
+  };
+  setImmediate(count);
+  t.teardown(() => {
+    isCounting = false;
+  });
+  return () => turn;
+}
+
+t.test('of very many large answers, one piece is made in a turn of the loop', async (t) => {
+  const turn = countTurns(t);
+  const clients = 100;
+  const turns: number[] = [];
+  let open = 0;
+  const { port } = await startAdmin(t, {
+    handlers: streaming(function* () {
+      open++;
+      for (let piece = 0; piece < 20; piece++) {
+        turns.push(turn());
+        yield Buffer.alloc(100, 'x');
+      }
+      open--;
+    }),
+  });
+  const connections = await Promise.all(Array.from({ length: clients }, () => connectRaw(t, port)));
+  for (const connection of connections) connection.write(GET('/stream'));
+  await waitFor(() => open > 0);
+  t.equal((await httpRequest(port, '/ready')).status, 200);
+  t.ok(turns.length < clients * 20, '/ready was answered before all of them were made');
+  await Promise.all(connections.map((connection) => connection.readToEnd()));
+  t.equal(turns.length, clients * 20);
+  t.equal(new Set(turns).size, turns.length, 'no turn had two pieces');
+});
+
+t.test('of very many requests, one is handled in a turn of the loop, and /ready waits for none', async (t) => {
+  const turn = countTurns(t);
+  const turns: number[] = [];
+  let isReady = 0;
+  const costly: AdminHandler = {
+    path: '/costly',
+    mutates: false,
+    help: '',
+    parameters: [],
+    handle: () => {
+      turns.push(turn());
+      return { body: 'done' };
+    },
+  };
+  const handlers = HANDLERS.map((handler) =>
+    handler.path !== '/ready' ? handler : { ...handler, handle: () => ({ body: String((isReady = turns.length)) }) },
+  );
+  const { port } = await startAdmin(t, { handlers: [...handlers, costly] });
+  const requests = 100;
+  const connection = await connectRaw(t, port);
+  const keep = GET('/costly').replace('Connection: close\r\n', '');
+  connection.write(keep.repeat(requests) + GET('/ready'));
+  await connection.readToEnd();
+  t.equal(turns.length, requests);
+  t.equal(new Set(turns).size, requests, 'no turn had two');
+  t.ok(isReady < requests / 2, `/ready was handled after ${isReady} requests that came before it`);
 });
 
 t.test('a client that leaves ends all the answers that it has asked for, also those behind others', async (t) => {

@@ -11,6 +11,7 @@ import { EndingError, NoPlaceError } from '../render/body-places.js';
 import type { PathRule } from './allowed-paths.js';
 import { parseForm, parseQuery } from './messages/query-parameters.js';
 import { foreignSite, type HostRule } from './request-guards.js';
+import { REQUEST_TURNS } from './turns.js';
 
 export type RawRequest = Pick<AdminRequest, 'method' | 'headers' | 'body'> & {
   /** Path and query. */
@@ -46,6 +47,7 @@ export async function answer(
     if (!rules.isAllowedPath(target)) throw new Refusal(403, `request to path ${target} not allowed`);
     if (handler === undefined) throw new Refusal(404, `invalid path. ${helpText(handlers.sorted)}`);
     if (handler.mutates) checkMutation(handler, raw);
+    if (handler.isUrgent !== true) await REQUEST_TURNS.next();
     const { method, headers, body } = raw;
     const inUrl = parseQuery(target.slice(path.length + 1));
     const query = inUrl.isEmpty && isForm(raw) ? parseForm(body.toString()) : inUrl;

@@ -5,12 +5,12 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Runs what yields wherever others may have the thread, and resolves with what it returns. */
-export async function inTurns<Result>(steps: Iterator<void, Result>): Promise<Result> {
+/** Runs what yields wherever others may have the thread, and resolves with what it returns. `turn` is awaited between steps. */
+export async function inTurns<Result>(steps: Iterator<void, Result>, turn = nextTurn): Promise<Result> {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;
-    await nextTurn();
+    await turn();
   }
 }
 

@@ -1,20 +1,20 @@
-// Flushes of the stats, one at a time.
+// Work that many callers request at once, done one run at a time.
 
-export class StatsFlush {
-  readonly #flush: () => Promise<void>;
+export class SharedRun {
+  readonly #work: () => Promise<void>;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
-  /** `flush` is one of them. */
-  constructor(flush: () => Promise<void>) {
-    this.#flush = flush;
+  /** `work` is one run. */
+  constructor(work: () => Promise<void>) {
+    this.#work = work;
   }
 
   get isRunning(): boolean {
     return this.#running !== undefined;
   }
 
-  /** Resolves when a flush that began after this call has ended: all who ask while one runs share the next. */
+  /** Resolves when a run that began after this call has ended: all who ask while one runs share the next. */
   run(): Promise<void> {
     if (this.#next !== undefined) return this.#next;
     if (this.#running === undefined) return this.#start();
@@ -27,10 +27,10 @@ export class StatsFlush {
   }
 
   #start(): Promise<void> {
-    const flush = this.#flush().finally(() => {
-      if (this.#running === flush) this.#running = undefined;
+    const run = this.#work().finally(() => {
+      if (this.#running === run) this.#running = undefined;
     });
-    this.#running = flush;
-    return flush;
+    this.#running = run;
+    return run;
   }
 }

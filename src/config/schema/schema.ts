@@ -150,9 +150,23 @@ export function loadSchema(): Schema {
   return shared;
 }
 
-/** A schema that nobody keeps: for a question now and then in a thread that is to stay small. */
-export async function freshSchema(): Promise<Schema> {
-  return new Schema(JSON.parse(await readFile(schemaPath(), 'utf8')));
+/** A schema that lasts as long as it is used: for requests now and then in a thread that is to stay small. */
+export async function passingSchema(): Promise<Schema> {
+  const known = passing?.deref();
+  if (known !== undefined) return known;
+  reading ??= readSchema().finally(() => {
+    reading = undefined;
+  });
+  return reading;
+}
+
+let passing: WeakRef<Schema> | undefined;
+let reading: Promise<Schema> | undefined;
+
+async function readSchema(): Promise<Schema> {
+  const schema = new Schema(JSON.parse(await readFile(schemaPath(), 'utf8')));
+  passing = new WeakRef(schema);
+  return schema;
 }
 
 interface BundleField {

@@ -2,12 +2,12 @@
 
 import { durationMs } from '../../common/time/duration.js';
 import { inTurns } from '../../common/time/next-turn.js';
+import { SharedRun } from '../../common/time/shared-run.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { PrimaryContext } from '../../extensions/factories.js';
 import { monotonicMs } from '../../io/time/timer-driver.js';
 import type { Primary } from '../primary.js';
-import { StatsFlush } from './stats-flush.js';
 import { StatsSinks } from './stats-sinks.js';
 
 export interface FlushContext {
@@ -29,7 +29,7 @@ export class FlushSchedule {
   readonly #primary: Primary;
   readonly #context: FlushContext;
   readonly #config: Pick<Bootstrap, 'stats_flush_interval' | 'stats_flush_on_admin' | 'stats_sinks'>;
-  readonly #flush = new StatsFlush(() => this.#flushOnce());
+  readonly #flush = new SharedRun(() => this.#flushOnce());
   #sinks = new StatsSinks([], 0);
   #timer: NodeJS.Timeout | undefined;
 

@@ -5,6 +5,7 @@ import type { AdminHandler } from '../../admin-handler.js';
 export const hotRestartVersion: AdminHandler = {
   path: '/hot_restart_version',
   mutates: false,
+  isUrgent: true,
   help: 'print the hot restart compatibility version',
   parameters: [],
   handle: (_request, services) => ({ body: services.hotRestartVersion }),

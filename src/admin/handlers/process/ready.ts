@@ -5,6 +5,7 @@ import type { AdminHandler } from '../../admin-handler.js';
 export const ready: AdminHandler = {
   path: '/ready',
   mutates: false,
+  isUrgent: true,
   help: 'print server state, return 200 if LIVE, otherwise return 503',
   parameters: [],
   handle(_request, services) {

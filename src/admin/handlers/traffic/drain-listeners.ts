@@ -5,6 +5,7 @@ import { type AdminHandler, OK, Refusal } from '../../admin-handler.js';
 export const drainListeners: AdminHandler = {
   path: '/drain_listeners',
   mutates: true,
+  isUrgent: true,
   help: 'drain listeners',
   parameters: [
     {

@@ -5,6 +5,7 @@ import { type AdminHandler, OK } from '../../admin-handler.js';
 export const healthcheckFail: AdminHandler = {
   path: '/healthcheck/fail',
   mutates: true,
+  isUrgent: true,
   help: 'cause the server to fail health checks',
   parameters: [],
   handle(_request, services) {

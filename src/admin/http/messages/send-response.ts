@@ -1,7 +1,7 @@
 // Sends an answer: headers first, then the body as fast as the client takes it, with a turn of the loop between two pieces.
 
-import { nextTurn } from '../../../common/time/next-turn.js';
 import type { AdminResponse, Pieces } from '../../admin-handler.js';
+import { PIECE_TURNS } from '../turns.js';
 import { type AdminOutgoing, cut, flushHead, isGone, setHeader, write } from './exchange.js';
 
 /** What every answer has, unless its handler says otherwise. */
@@ -53,13 +53,14 @@ async function pump(
   response: AdminOutgoing,
 ): Promise<number> {
   for (let length = 0; ; ) {
+    // The kernel often takes a piece at once; without turns a fast reader would keep the thread to itself.
+    await PIECE_TURNS.next();
+    if (isGone(response)) return length;
     const { done, value } = await pieces.next();
     if (done === true || isGone(response)) return length;
     length += value.length;
     // An empty piece only says that making the next one takes long.
     if (value.length > 0 && !write(response, value)) await drained(response);
-    // The kernel often takes a piece at once; without this turn a fast reader would keep the thread to itself.
-    await nextTurn();
   }
 }
 
