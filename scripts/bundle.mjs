@@ -1,6 +1,10 @@
 // Puts the compiled program together into dist/baton: some dozens of files instead of hundreds, which every thread of every process
 // loads in half the time, and in which V8 sees the constants of other modules. dist/src stays as it is, for tests and scripts.
 //
+// pino is put in too: every thread has it, and loads it in 6 ms and 0.7 MB that way instead of 18 ms and 6.5 MB, for its own way is
+// some thirty files, with threads that Baton's loggers do not use. Other packages stay in node_modules: some hold native code, and some
+// ask where they lie.
+//
 // The entries are main.js, restarter/main.js and whatever the program names with programFile('…'). Beside each file lies one, .lines,
 // that tells where in the source its lines stand (src/common/package/source-places.ts).
 
@@ -14,12 +18,25 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = join(root, 'dist/src');
 const target = join(root, 'dist/baton');
 
+/** pino and what it is made of. */
+const PUT_IN = [
+  'pino',
+  '@pinojs/redact',
+  'atomic-sleep',
+  'on-exit-leak-free',
+  'pino-std-serializers',
+  'quick-format-unescaped',
+  'safe-stable-stringify',
+  'sonic-boom',
+];
+/** pino's threads. */
+const NO_TRANSPORT = "module.exports = () => { throw new Error('pino has no transports here') }";
+
 rmSync(target, { recursive: true, force: true });
 const entries = ['main', 'restarter/main'];
 const bundle = await rolldown({
   input: Object.fromEntries(entries.map((name) => [name, join(compiled, `${name}.js`)])),
-  // Packages stay in node_modules: some hold native code, and some ask where they lie.
-  external: (name) => !name.startsWith('.') && !name.startsWith('/'),
+  external: (name) => isPackage(name) && !PUT_IN.includes(name),
   platform: 'node',
   plugins: [{ name: 'compiled-program', load, transform: emitEntries }],
   onLog(level, { message }) {
@@ -35,6 +52,7 @@ const { output } = await bundle.write({
   sourcemap: true,
   comments: false,
 });
+writeFileSync(join(target, 'LICENCES'), licences());
 // npm makes them executable once, when it links them: an installed `baton` must outlive the next build.
 for (const name of entries) chmodSync(join(target, `${name}.js`), 0o755);
 for (const chunk of output.filter(({ map }) => map != null)) {
@@ -43,8 +61,20 @@ for (const chunk of output.filter(({ map }) => map != null)) {
   writeFileSync(`${path}.lines`, JSON.stringify(linesOf(chunk)));
 }
 
+function isPackage(name) {
+  return !name.startsWith('.') && !name.startsWith('/');
+}
+
+/** Their licences ask for a copy of each beside what was put in. */
+function licences() {
+  const text = (name) => readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8').trim();
+  return PUT_IN.map((name) => `Licence of ${name}, which is part of these files:\n\n${text(name)}\n`).join('\n\n');
+}
+
 /** With the map that the compiler wrote, so that places are those of the TypeScript source. */
 function load(path) {
+  if (path.endsWith('/node_modules/pino/lib/transport.js')) return NO_TRANSPORT;
+  if (!path.startsWith(compiled)) return undefined;
   return { code: readFileSync(path, 'utf8'), map: readFileSync(`${path}.map`, 'utf8') };
 }
 

@@ -4,12 +4,13 @@ import { type OptionRow, shownDefault } from '../../src/cli/option-row.js';
 import { OPTION_ROWS } from '../../src/cli/options.js';
 import { releaseNumber } from '../../src/common/package/version.js';
 import { COMPONENTS } from '../../src/log/components.js';
+import { JSON_LOG, JSON_LOG_MEMBERS, JSON_LOG_OPTION, OWN_JSON_LOG, OWN_JSON_LOG_FORMAT } from './json-log.js';
 import { LOG_FLAGS } from './log-flags.js';
 import { fullText } from './option-texts.js';
 import { DESCRIPTION, ENVIRONMENT, type Entry, EXAMPLES, EXIT_STATUS, FILES, SIGNALS, SUMMARY } from './reference.js';
 
 /** When the texts changed last. */
-const DATE = '2026-11-25';
+const DATE = '2026-11-29';
 /** Bold marks come on top. */
 const WIDTH = 66;
 
@@ -20,6 +21,7 @@ export function manPage(): string {
     ['DESCRIPTION', DESCRIPTION.map(running).join('\n.PP\n')],
     ['OPTIONS', OPTION_ROWS.map(([name, row]) => option(name, row)).join('\n')],
     ['LOG FORMAT', `The flags of ${running('--log-format')}:\n${LOG_FLAGS.map(logFlag).join('\n')}`],
+    ['LOG IN JSON FORM', jsonLog()],
     ['COMPONENTS', `The loggers of ${running('--component-log-level')}:\n${running(`${COMPONENTS.join(', ')}.`)}`],
     ['SIGNALS', entries(SIGNALS)],
     ['EXIT STATUS', entries(EXIT_STATUS)],
@@ -55,12 +57,27 @@ function logFlag([flags, meaning]: (typeof LOG_FLAGS)[number]): string {
   return `.TP 9\n\\fB${flags.map(plain).join('\\fR, \\fB')}\\fR\n${running(meaning)}`;
 }
 
+function jsonLog(): string {
+  const [about, records] = JSON_LOG;
+  const command = `baton -c front-proxy.yaml \\\n  ${JSON_LOG_OPTION} \\\n  2>&1 | npx pino-pretty`;
+  return [
+    running(about!),
+    `.PP\n${running(records!)}\n${verbatim(command)}\n${entries(JSON_LOG_MEMBERS)}`,
+    OWN_JSON_LOG.map((text) => `.PP\n${running(text)}`).join('\n'),
+    verbatim(OWN_JSON_LOG_FORMAT),
+  ].join('\n');
+}
+
 function entries(list: readonly Entry[]): string {
   return list.map(([name, meaning]) => `.TP\n\\fB${plain(name)}\\fR\n${running(meaning)}`).join('\n');
 }
 
 function example(purpose: string, command: string): string {
-  return `${plain(purpose)}\n.PP\n.in +4n\n.nf\n${command.split('\n').map(plain).join('\n')}\n.fi\n.in`;
+  return `${plain(purpose)}\n${verbatim(command)}`;
+}
+
+function verbatim(text: string): string {
+  return `.PP\n.in +4n\n.nf\n${text.split('\n').map(plain).join('\n')}\n.fi\n.in`;
 }
 
 /** Text whose option names are bold. */

@@ -3,6 +3,14 @@
 import { type OptionRow, shownDefault } from '../../src/cli/option-row.js';
 import { OPTION_ROWS } from '../../src/cli/options.js';
 import { COMPONENTS } from '../../src/log/components.js';
+import {
+  JSON_LOG,
+  JSON_LOG_MEMBERS,
+  JSON_LOG_OPTION,
+  OWN_JSON_LOG,
+  OWN_JSON_LOG_FORMAT,
+  PRETTY_OWN,
+} from './json-log.js';
 import { LOG_FLAGS } from './log-flags.js';
 import { fullText } from './option-texts.js';
 import { DESCRIPTION, ENVIRONMENT, type Entry, EXAMPLES, EXIT_STATUS, SIGNALS } from './reference.js';
@@ -31,6 +39,52 @@ The flags of \`--log-format\`:
 | flag | prints |
 |---|---|
 ${LOG_FLAGS.map(([flags, meaning]) => `| ${flags.map(code).join(', ')} | ${running(meaning)} |`).join('\n')}
+
+## Log in JSON form
+
+${JSON_LOG.map(running).join('\n\n')}
+
+\`\`\`sh
+baton -c front-proxy.yaml ${JSON_LOG_OPTION}
+\`\`\`
+
+\`\`\`json
+{"level":30,"time":1795920399905,"pid":6021,"name":"main","caller":"src/server/server.ts:205","msg":"starting main dispatch loop"}
+{"level":40,"time":1795920400347,"pid":6021,"name":"main","caller":"src/server/serve.ts:187","msg":"caught SIGTERM"}
+\`\`\`
+
+| member | holds |
+|---|---|
+${JSON_LOG_MEMBERS.map(([name, meaning]) => `| ${code(name)} | ${running(meaning)} |`).join('\n')}
+
+[pino-pretty](https://github.com/pinojs/pino-pretty) makes them readable. The log goes to standard error unless \`--log-path\` is given:
+
+\`\`\`sh
+baton -c front-proxy.yaml ${JSON_LOG_OPTION} 2>&1 | npx pino-pretty
+\`\`\`
+
+\`\`\`text
+[02:46:39.905] INFO (main/6021) <src/server/server.ts:205>: starting main dispatch loop
+[02:46:40.347] WARN (main/6021) <src/server/serve.ts:187>: caught SIGTERM
+\`\`\`
+
+${OWN_JSON_LOG.map(running).join('\n\n')}
+
+\`\`\`yaml
+${OWN_JSON_LOG_FORMAT}
+\`\`\`
+
+\`\`\`json
+{"level":"info","time":"2026-11-29T02:41:29.284+00:00","name":"main","msg":"shutting down server instance"}
+\`\`\`
+
+pino-pretty shows such lines too, when it is told the levels that it does not know by name:
+
+\`\`\`sh
+${PRETTY_OWN}
+\`\`\`
+
+In Envoy an empty \`json_format\` gives lines that say \`{}\`, and the order of members is not kept.
 
 ## Components
 

@@ -152,7 +152,7 @@ export const OPTIONS = {
     details: 'warn is the same as warning.',
     completes: LEVEL_NAMES,
     info: 'log_level',
-    render: (value: string) => LEVEL_NAMES[parseLevel(value)!],
+    render: (value: string) => parseLevel(value),
   },
   'component-log-level': {
     kind: 'string',

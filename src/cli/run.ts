@@ -12,7 +12,7 @@ import { loadInThread } from '../config/load/load-in-thread.js';
 import { jsonSchemaPath } from '../config/schema/json-schema-path.js';
 import { formatProblem, formatProblems } from '../config/text/problem.js';
 import { loadShim } from '../io/shim.js';
-import { applicationLogPattern } from '../log/application-log.js';
+import { applicationLogFormat } from '../log/application-log.js';
 import { repeatOnStderr } from '../log/last-words.js';
 import { getLogger, initLogging, setLogFormat } from '../log/logger.js';
 import { writeBaseIdFile } from '../restart/base-id-file.js';
@@ -132,7 +132,7 @@ async function loadAndServe(
     return 0;
   }
   if (server === undefined) return 0;
-  const format = applicationLogPattern(loaded.bootstrap.application_log_config) ?? logging.format;
+  const format = applicationLogFormat(loaded.bootstrap.application_log_config) ?? logging.format;
   setLogFormat(format, logging);
   return server.serve(
     {

@@ -6,7 +6,7 @@ import { fullVersionString, versionString } from '../common/package/version.js';
 import type { ThreadOptions } from '../config/load/load-in-thread.js';
 import type { Component } from '../log/components.js';
 import type { ComponentLevel } from '../log/level-rules.js';
-import { Level, parseLevel } from '../log/levels.js';
+import { parseLevel } from '../log/levels.js';
 import type { LoggingOptions } from '../log/logger.js';
 import type { HotRestartOptions } from '../server/restart/hot-restart.js';
 import type { ServeOptions } from '../server/serve.js';
@@ -25,7 +25,7 @@ export type Logging = LoggingOptions & { readonly format: string };
 
 export function loggingOptions(options: Options): Logging {
   return {
-    level: parseLevel(options.logLevel) ?? Level.Info,
+    level: parseLevel(options.logLevel) ?? 'info',
     componentLevels: componentLevels(options.componentLogLevel),
     path: options.logPath === '' ? undefined : resolve(STARTED_IN, options.logPath),
     format: options.logFormat,

@@ -2,7 +2,6 @@
 
 import { ofExtension } from '../common/errors/defects.js';
 import type { Any } from '../config/generated/api.js';
-import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import type { HttpFilterExtension, PrimaryFilterContext, PrimaryPart } from './factories.js';
 
@@ -27,6 +26,6 @@ export function closePart(part: PrimaryPart, name: string): void {
   try {
     part.close();
   } catch (error) {
-    logger.exception(Level.Error, `close() of what '${name}' has on the primary failed`, error);
+    logger.error({ err: error }, `close() of what '${name}' has on the primary failed`);
   }
 }

@@ -2,33 +2,28 @@
 
 import { BatonError } from '../common/errors/errors.js';
 import type { Bootstrap_ApplicationLogConfig } from '../config/generated/api.js';
+import type { JsonLogFormat } from './json-log-format.js';
 import { FLAG } from './log-format.js';
 
 /**
- * The layout, as --log-format would give it; undefined when the bootstrap asks for none. Throws BatonError, with its place
- * below application_log_config, when a JSON layout would not give JSON.
+ * The layout: a text as --log-format has it, or the members of JSON lines; undefined when the bootstrap asks for none.
+ * @throws BatonError, with its place below application_log_config, when a JSON layout uses a flag that Envoy refuses there
  */
-export function applicationLogPattern(config: Bootstrap_ApplicationLogConfig | undefined): string | undefined {
+export function applicationLogFormat(
+  config: Bootstrap_ApplicationLogConfig | undefined,
+): string | JsonLogFormat | undefined {
   const { text_format: text, json_format: json } = config?.log_format ?? {};
-  return json === undefined ? text : jsonLogPattern(json);
+  if (json !== undefined) checkJsonLogFormat(json);
+  return json ?? text;
 }
 
-/**
- * The layout of json_format: one JSON object a line whose strings hold flags.
- * @throws BatonError when a string uses a flag whose text would break the JSON
- */
-export function jsonLogPattern(format: { readonly [key: string]: unknown }): string {
-  const pattern = JSON.stringify(format);
-  for (const [all, , , cut, padFlag, flag = padFlag] of pattern.matchAll(FLAG)) {
-    if (flag === 'v' || flag === '_') throw unavailable(`%${flag}`, 'its text is not escaped', 'use %j');
-    if (flag === 'j' && cut === '!') throw unavailable(all, 'it may cut an escape in half', 'leave out the !');
+/** @throws BatonError when a string uses a flag that is not for JSON: %v or %_ */
+export function checkJsonLogFormat(format: JsonLogFormat): void {
+  for (const [, , , , padFlag, flag = padFlag] of JSON.stringify(format).matchAll(FLAG)) {
+    if (flag !== 'v' && flag !== '_') continue;
+    throw new BatonError('CONFIG_INVALID', `usage of %${flag} is unavailable for JSON log formats`, {
+      where: 'log_format.json_format',
+      remedy: 'use %j',
+    });
   }
-  return pattern;
-}
-
-function unavailable(flag: string, reason: string, remedy: string): BatonError {
-  return new BatonError('CONFIG_INVALID', `usage of ${flag} is unavailable for JSON log formats: ${reason}`, {
-    where: 'log_format.json_format',
-    remedy,
-  });
 }

@@ -1,24 +1,34 @@
-// Log levels: numbers to compare, names as the command line and the admin interface write them.
+// Log levels, by the names that the command line, the admin interface and log lines have for them.
 
-/** In rising order of importance; a logger at level L prints messages of L and above. */
-export const enum Level {
-  Trace = 0,
-  Debug = 1,
-  Info = 2,
-  Warning = 3,
-  Error = 4,
-  Critical = 5,
-  Off = 6,
-}
-
-/** Names by level, also the order in which users see them listed. */
+/** In rising order of importance, the order in which users see them; a logger prints messages of its level and above. */
 export const LEVEL_NAMES = ['trace', 'debug', 'info', 'warning', 'error', 'critical', 'off'] as const;
 
-/** One letter a level, for %L. */
-export const LEVEL_LETTERS = ['T', 'D', 'I', 'W', 'E', 'C', 'O'] as const;
+/** Level of a logger. */
+export type Level = (typeof LEVEL_NAMES)[number];
+
+/** Level of a message. */
+export type MessageLevel = Exclude<Level, 'off'>;
+
+/** The numbers are those of pino's own levels: what reads its records shows warning as WARN, and critical as FATAL. */
+export const LEVEL_NUMBERS: Readonly<Record<MessageLevel, number>> = {
+  trace: 10,
+  debug: 20,
+  info: 30,
+  warning: 40,
+  error: 50,
+  critical: 60,
+};
 
 /** The level of that name (`warn` is an alias of `warning`), or undefined. */
 export function parseLevel(name: string): Level | undefined {
-  const index = (LEVEL_NAMES as readonly string[]).indexOf(name === 'warn' ? 'warning' : name);
-  return index < 0 ? undefined : (index as Level);
+  return LEVEL_NAMES.find((level) => level === (name === 'warn' ? 'warning' : name));
 }
+
+/** The level that has a number. */
+export function levelOfNumber(number: number): MessageLevel {
+  return NAMES_BY_NUMBER.get(number)!;
+}
+
+const NAMES_BY_NUMBER = new Map(
+  (Object.entries(LEVEL_NUMBERS) as [MessageLevel, number][]).map(([level, number]) => [number, level]),
+);

@@ -1,7 +1,7 @@
-// The layout of process log lines (--log-format): compiled once into small writers, one a flag.
+// The layout of process log lines (--log-format): a formatter over log records, compiled once into small writers, one a flag.
 
 import { basename } from 'node:path';
-import { LEVEL_LETTERS, LEVEL_NAMES, type Level } from './levels.js';
+import type { MessageLevel } from './levels.js';
 import { Moment, pad2 } from './moment.js';
 
 /** Layout without --log-format. */
@@ -19,7 +19,7 @@ export interface SourceLocation {
 export interface LogRecord {
   /** Milliseconds since the epoch, with a fraction if the clock has one. */
   epochMs: number;
-  level: Level;
+  level: MessageLevel;
   logger: string;
   message: string;
   source: SourceLocation;
@@ -41,12 +41,30 @@ export interface LogFormat {
   format(record: LogRecord): string;
 }
 
+/** A text with flags, compiled. */
+export interface FlagText {
+  readonly needsSource: boolean;
+  print(record: LogRecord): string;
+}
+
 type Writer = (record: LogRecord, moment: Moment) => string;
 
 /** Compiles a layout. Every text compiles: a flag that does not exist prints itself. */
 export function compileLogFormat(pattern: string, options: LogFormatOptions = {}): LogFormat {
-  const { escaped = false, threadId = () => process.pid, version = '' } = options;
-  const known: Readonly<Record<string, Writer>> = { ...WRITERS, N: () => version, t: () => `${threadId()}` };
+  const text = compileFlags(pattern, options);
+  return {
+    needsSource: text.needsSource,
+    format: options.escaped === true ? (r) => `${escapeLine(text.print(r))}\n` : (r) => `${text.print(r)}\n`,
+  };
+}
+
+/** Compiles a text that holds flags. `own`: writers of flags that are to differ. */
+export function compileFlags(
+  pattern: string,
+  { threadId = () => process.pid, version = '' }: LogFormatOptions,
+  own: Readonly<Record<string, Writer>> = {},
+): FlagText {
+  const known: Readonly<Record<string, Writer>> = { ...WRITERS, N: () => version, t: () => `${threadId()}`, ...own };
   const moment = new Moment('local');
   const writers: Writer[] = [];
   let needsSource = false;
@@ -66,11 +84,11 @@ export function compileLogFormat(pattern: string, options: LogFormatOptions = {}
   literal(pattern.slice(at));
   return {
     needsSource,
-    format(record) {
+    print(record) {
       moment.at(record.epochMs);
-      let line = '';
-      for (let i = 0; i < writers.length; i++) line += writers[i]!(record, moment);
-      return `${escaped ? escapeLine(line) : line}\n`;
+      let text = '';
+      for (let i = 0; i < writers.length; i++) text += writers[i]!(record, moment);
+      return text;
     },
   };
 }
@@ -85,8 +103,8 @@ const WRITERS: Readonly<Record<string, Writer>> = {
   j: (r) => JSON.stringify(r.message).slice(1, -1),
   P: () => `${process.pid}`,
   n: (r) => r.logger,
-  l: (r) => LEVEL_NAMES[r.level]!,
-  L: (r) => LEVEL_LETTERS[r.level]!,
+  l: (r) => r.level,
+  L: (r) => r.level.charAt(0).toUpperCase(),
   a: (_, m) => m.weekdayName.slice(0, 3),
   A: (_, m) => m.weekdayName,
   b: (_, m) => m.monthName.slice(0, 3),

@@ -1,4 +1,4 @@
-// Where process log lines go: standard error or the file of --log-path, each line written before log() returns.
+// Where process log lines go: a standard stream or the file of --log-path, each line written before its logger returns.
 
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import sonicBoom, { type SonicBoom } from 'sonic-boom';
@@ -17,7 +17,7 @@ const DRAIN_MS = 1000;
  * never mix.
  */
 export class LogSink {
-  /** Undefined: standard error. */
+  /** Undefined: a standard stream. */
   readonly #path: string | undefined;
   #target: string | number;
   #boom: SonicBoom;
@@ -26,10 +26,13 @@ export class LogSink {
   /** It failed because the reader is behind. */
   #isBusy = false;
 
-  /** Throws `Failed to open log-file '<path>': …` when the file cannot be opened. */
-  constructor(path: string | undefined) {
+  /**
+   * `stream`: the descriptor that is written to without a path. It is used as it is, not opened once more: children inherit it,
+   * and with it the place in the file. Throws `Failed to open log-file '<path>': …` when the file cannot be opened.
+   */
+  constructor(path: string | undefined, stream: number = STDERR) {
     this.#path = path === '/dev/stderr' ? undefined : path;
-    this.#target = this.#path === undefined ? STDERR : openTarget(this.#path);
+    this.#target = this.#path === undefined ? stream : openTarget(this.#path);
     this.#boom = this.#begin();
   }
 

@@ -1,22 +1,21 @@
 // Component loggers of one thread: getLogger() anywhere, initLogging() once a thread when the options are known.
 //
-// A disabled message costs one comparison. With fine-grain logging the level belongs to the file that called
-// getLogger(), otherwise to the component.
+// They are children of one pino logger. With fine-grain logging name and level belong to the file that called getLogger(),
+// otherwise to the component.
 
 import { messageOf } from '../common/errors/errors.js';
-import { sourceStack } from '../common/package/source-places.js';
 import { COMPONENTS, type Component } from './components.js';
+import { compileJsonLogFormat, type JsonLogFormat } from './json-log-format.js';
 import { type ComponentLevel, type LevelRules, levelFor } from './level-rules.js';
-import { Level } from './levels.js';
-import {
-  compileLogFormat,
-  DEFAULT_LOG_FORMAT,
-  type LogFormat,
-  type LogFormatOptions,
-  type LogRecord,
-} from './log-format.js';
+import type { Level } from './levels.js';
+import { LogDestination, type LogLayout } from './log-destination.js';
+import { compileLogFormat, DEFAULT_LOG_FORMAT, type LogFormat, type LogFormatOptions } from './log-format.js';
+import type { Logger } from './log-methods.js';
 import { LogSink } from './log-sink.js';
-import { callerOf, UNKNOWN_SOURCE } from './source-location.js';
+import { RootLogger, setLevel } from './root-logger.js';
+import { callerOf } from './source-location.js';
+
+export type { Logger } from './log-methods.js';
 
 export interface LoggingOptions extends LogFormatOptions {
   /** Level of all loggers; info by default. */
@@ -25,8 +24,8 @@ export interface LoggingOptions extends LogFormatOptions {
   componentLevels?: readonly ComponentLevel[];
   /** File to append to; standard error without one. */
   path?: string;
-  /** Layout of lines; DEFAULT_LOG_FORMAT by default. */
-  format?: string;
+  /** Layout of lines: a text with flags, or members of lines in JSON form; DEFAULT_LOG_FORMAT by default. */
+  format?: string | JsonLogFormat;
   /** Loggers by file instead of component (--enable-fine-grain-logging). */
   fineGrain?: boolean;
   /** Stack traces are one entry (--log-stacktrace-single-entry) instead of one a frame. */
@@ -48,60 +47,11 @@ export interface LoggerFile {
 }
 
 /** Writes messages of one component from one file. */
-export class Logger {
-  /** The component. */
-  readonly name: Component;
+interface ComponentLogger extends Logger {
+  name: string;
+  readonly component: Component;
   /** The file that asked for this logger, below the package. */
   readonly file: string;
-  /** Messages below this level are not printed. Set by the functions of this module. */
-  level: Level = Level.Info;
-
-  constructor(name: Component, file: string) {
-    this.name = name;
-    this.file = file;
-  }
-
-  /** For messages that are costly to make. */
-  get isDebug(): boolean {
-    return this.level <= Level.Debug;
-  }
-
-  trace(message: string): void {
-    if (this.level <= Level.Trace) this.#write(Level.Trace, message, this.trace);
-  }
-  debug(message: string): void {
-    if (this.level <= Level.Debug) this.#write(Level.Debug, message, this.debug);
-  }
-  info(message: string): void {
-    if (this.level <= Level.Info) this.#write(Level.Info, message, this.info);
-  }
-  warning(message: string): void {
-    if (this.level <= Level.Warning) this.#write(Level.Warning, message, this.warning);
-  }
-  error(message: string): void {
-    if (this.level <= Level.Error) this.#write(Level.Error, message, this.error);
-  }
-  critical(message: string): void {
-    if (this.level <= Level.Critical) this.#write(Level.Critical, message, this.critical);
-  }
-
-  /** An error or a critical message with the stack of what was thrown, one entry a frame or one in all. */
-  exception(level: Level.Error | Level.Critical, message: string, thrown: unknown): void {
-    if (this.level > level) return;
-    const stack = thrown instanceof Error ? sourceStack(thrown.stack ?? `${thrown}`) : String(thrown);
-    const text = `${message}: ${stack}`;
-    const entries = thread.singleEntryStacks ? [text] : text.split('\n');
-    for (const entry of entries) this.#write(level, entry, this.exception);
-  }
-
-  #write(level: Exclude<Level, Level.Off>, message: string, method: (...args: never[]) => void): void {
-    record.epochMs = now();
-    record.level = level;
-    record.logger = thread.fineGrain ? this.file : this.name;
-    record.message = message;
-    record.source = thread.format.needsSource ? callerOf(method) : UNKNOWN_SOURCE;
-    thread.sink.write(thread.format.format(record));
-  }
 }
 
 /** This thread's logger for a component and the calling file: asked for once, when a module is loaded. */
@@ -110,8 +60,8 @@ export function getLogger(component: Component): Logger {
   const key = `${component} ${file}`;
   let logger = loggers.get(key);
   if (logger === undefined) {
-    logger = new Logger(component, file);
-    logger.level = levelFor(thread.levels, component, file);
+    const name = thread.fineGrain ? file : component;
+    logger = root.child({ name, component, file }, levelFor(thread.levels, component, file));
     loggers.set(key, logger);
     thread.onNewLogger?.({ component, file });
   }
@@ -123,16 +73,16 @@ export function getLogger(component: Component): Logger {
  * `Failed to open log-file …` and leaves everything as it was when the file cannot be opened.
  */
 export function initLogging(options: LoggingOptions): void {
-  thread.sink = new LogSink(options.path);
-  thread.format = compileLogFormat(options.format ?? DEFAULT_LOG_FORMAT, options);
+  destination.sink = new LogSink(options.path);
+  setLogFormat(options.format ?? DEFAULT_LOG_FORMAT, options);
   thread.fineGrain = options.fineGrain === true;
-  thread.singleEntryStacks = options.singleEntryStacks === true;
-  setLevelRules({ level: options.level ?? Level.Info, components: options.componentLevels ?? [], overrides: [] });
+  for (const logger of loggers.values()) logger.name = thread.fineGrain ? logger.file : logger.component;
+  setLevelRules({ level: options.level ?? 'info', components: options.componentLevels ?? [], overrides: [] });
 }
 
 /** Replaces the layout (application_log_config, which is known later than the options). */
-export function setLogFormat(format: string, options: LogFormatOptions): void {
-  thread.format = compileLogFormat(format, options);
+export function setLogFormat(format: string | JsonLogFormat, options: Omit<LoggingOptions, 'format'>): void {
+  destination.layout = layoutOf(format, options);
 }
 
 /** The levels of this thread's loggers. */
@@ -143,13 +93,13 @@ export function levelRules(): LevelRules {
 /** Gives all loggers of this thread, those to come included, their levels. */
 export function setLevelRules(rules: LevelRules): void {
   thread.levels = rules;
-  for (const logger of loggers.values()) logger.level = levelFor(rules, logger.name, logger.file);
+  for (const logger of loggers.values()) setLevel(logger, levelFor(rules, logger.component, logger.file));
 }
 
 /** Files that have a logger in this thread. `onNew` is called with each that gets one later. */
 export function watchLoggerFiles(onNew: (file: LoggerFile) => void): LoggerFile[] {
   thread.onNewLogger = onNew;
-  return [...loggers.values()].map(({ name, file }) => ({ component: name, file }));
+  return [...loggers.values()].map(({ component, file }) => ({ component, file }));
 }
 
 /** Files that have a logger in another thread: loggerFiles() and loggerStates() name them too. */
@@ -159,7 +109,7 @@ export function noteLoggerFiles(files: readonly LoggerFile[]): void {
 
 /** Files that have a logger in this thread or in another one that is known of. */
 export function loggerFiles(): LoggerFile[] {
-  const own = [...loggers.values()].map(({ name, file }) => ({ component: name, file }));
+  const own = [...loggers.values()].map(({ component, file }) => ({ component, file }));
   return [...own, ...otherFiles.values()];
 }
 
@@ -189,7 +139,7 @@ export function reopenLog(): void {
 function tryToReopen(): unknown {
   clearTimeout(thread.reopening);
   try {
-    thread.sink.reopen();
+    destination.sink.reopen();
     return undefined;
   } catch (error) {
     thread.reopening = setTimeout(() => {
@@ -199,32 +149,31 @@ function tryToReopen(): unknown {
   }
 }
 
+function layoutOf(format: string | JsonLogFormat, options: Omit<LoggingOptions, 'format'>): LogLayout {
+  const { singleEntryStacks = false, threadId = () => process.pid } = options;
+  return { format: formatOf(format, options), singleEntryStacks, threadId };
+}
+
+/** Undefined where pino's own records are asked for. */
+function formatOf(format: string | JsonLogFormat, options: LogFormatOptions): LogFormat | undefined {
+  if (typeof format === 'string') return compileLogFormat(format, options);
+  return Object.keys(format).length === 0 ? undefined : compileJsonLogFormat(format, options);
+}
+
+/** Standard error until initLogging() says otherwise. */
+const destination = new LogDestination(new LogSink(undefined), layoutOf(DEFAULT_LOG_FORMAT, {}));
+const root = new RootLogger(destination);
+
 /** All that this thread's loggers share. */
 const thread = {
-  levels: { level: Level.Info, components: [], overrides: [] } as LevelRules,
+  levels: { level: 'info', components: [], overrides: [] } as LevelRules,
   onNewLogger: undefined as ((file: LoggerFile) => void) | undefined,
-  format: compileLogFormat(DEFAULT_LOG_FORMAT) as LogFormat,
-  /** Standard error until initLogging() says otherwise. */
-  sink: new LogSink(undefined),
   fineGrain: false,
-  singleEntryStacks: false,
   /** Set while the file could not be opened anew. */
   reopening: undefined as NodeJS.Timeout | undefined,
 };
-const loggers = new Map<string, Logger>();
+const loggers = new Map<string, ComponentLogger>();
 /** Of other threads. */
 const otherFiles = new Map<string, LoggerFile>();
-/** The message that is being written. */
-const record: LogRecord = { epochMs: 0, level: Level.Info, logger: '', message: '', source: UNKNOWN_SOURCE };
 
-process.once('exit', () => thread.sink.drain());
-
-let clockOffsetMs = performance.timeOrigin;
-
-/** Wall-clock time with microseconds: the monotonic clock, set anew when somebody has changed the wall clock. */
-function now(): number {
-  const monotonicMs = performance.now();
-  const wallMs = Date.now();
-  if (Math.abs(clockOffsetMs + monotonicMs - wallMs) > 2) clockOffsetMs = wallMs - monotonicMs;
-  return clockOffsetMs + monotonicMs;
-}
+process.once('exit', () => destination.sink.drain());

@@ -8,7 +8,6 @@
 import { messageOf } from '../common/errors/errors.js';
 import { PatientTimeout } from '../common/time/patient-timeout.js';
 import { atMostMs } from '../common/time/within-ms.js';
-import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';
 import type { Hello, OfferedSockets, StatsPiece, ToChild, ToParent } from './messages.js';
@@ -209,7 +208,7 @@ export class ParentEnd {
         for await (const stats of this.#host.exportStats()) link.send({ kind: 'stats', stats });
       } catch (error) {
         // Connections of this process matter more: what is not told now is told with the last stats.
-        logger.exception(Level.Error, 'stats do not reach the child process', error);
+        logger.error({ err: error }, 'stats do not reach the child process');
       }
     });
     this.#exporting = exporting;

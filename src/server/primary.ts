@@ -8,7 +8,6 @@ import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { TimerDriver } from '../io/time/timer-driver.js';
-import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { HandOverStats } from '../stats/layouts/hand-over.js';
@@ -109,7 +108,7 @@ export class Primary {
   /** Counts and logs what should not happen, and was caught. */
   internalError(what: string, error: unknown): void {
     this.#serverStats.increment(ServerStats.at.envoy_bug_failures);
-    logger.exception(Level.Error, what, error);
+    logger.error({ err: error }, what);
   }
 
   /** What it had of shared numbers is taken back. */

@@ -6,7 +6,6 @@ import type { LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
 import { loadShim } from '../io/shim.js';
 import { repeatOnStderr } from '../log/last-words.js';
-import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import { hotRestartVersion } from '../restart/version.js';
 import { HealthFailure } from '../worker/messages/server-health.js';
@@ -127,7 +126,7 @@ class ServerInstance {
       this.#server.primary.internalError('a promise was rejected and nobody waits for it', reason);
     });
     process.on('uncaughtExceptionMonitor', (error) => {
-      logger.exception(Level.Critical, 'the server ends after an internal error', error);
+      logger.critical({ err: error }, 'the server ends after an internal error');
     });
   }
 
@@ -222,7 +221,7 @@ class ServerInstance {
     // A defect, perhaps of an extension: the stack tells whose.
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     if (cause instanceof TypeError || cause instanceof ReferenceError)
-      logger.exception(Level.Error, 'the server cannot be started', cause);
+      logger.error({ err: cause }, 'the server cannot be started');
     const remedy = error instanceof BatonError && error.remedy !== undefined ? `; ${error.remedy}` : '';
     tellWhy(this.#options, `error initializing configuration: ${messageOf(error)}${remedy}`);
     this.#end(1);

@@ -8,7 +8,6 @@ import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
 import { HeaderBlockPool } from '../http/headers/header-block.js';
 import { monotonicMs } from '../io/time/timer-driver.js';
-import { Level } from '../log/levels.js';
 import { getLogger } from '../log/logger.js';
 import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
@@ -99,7 +98,7 @@ export class WorkerConfiguration {
       this.#inflated.set(ThreadLocalClusterManagerStats.at.clusters_inflated, this.#clusters.size);
       send({ kind: 'applied', version: snapshot.version });
     } catch (error) {
-      logger.exception(Level.Error, `snapshot ${snapshot.version} cannot be used`, error);
+      logger.error({ err: error }, `snapshot ${snapshot.version} cannot be used`);
       this.#failed(snapshot, messageOf(error));
       if (!this.#makesRoom(snapshot, error)) return;
       setImmediate(() => {
@@ -120,7 +119,7 @@ export class WorkerConfiguration {
       this.listeners.apply(listener);
     } catch (error) {
       if (this.#makesRoom(snapshot, error)) throw error;
-      logger.exception(Level.Error, `listener '${listener.name}' cannot be built`, error);
+      logger.error({ err: error }, `listener '${listener.name}' cannot be built`);
       this.#failed(snapshot, `listener '${listener.name}' cannot be built: ${messageOf(error)}`);
       if (this.#isReplacement && snapshot.isComplete) this.listeners.applyLater(listener);
     }

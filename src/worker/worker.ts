@@ -13,7 +13,6 @@ import { loadShim, type NativeShim } from '../io/shim.js';
 import { openThreadIo } from '../io/thread-io.js';
 import type { TimerDriver } from '../io/time/timer-driver.js';
 import type { Transport } from '../io/transport/transport.js';
-import { Level } from '../log/levels.js';
 import { getLogger, initLogging, reopenLog, setLevelRules, watchLoggerFiles } from '../log/logger.js';
 import { Runtime } from '../runtime/runtime.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
@@ -238,7 +237,7 @@ class Worker {
   /** What should not happen, and was caught. */
   #internalError(what: string, error: unknown): void {
     this.#serverStats.increment(ServerStats.at.envoy_bug_failures);
-    logger.exception(Level.Error, what, error);
+    logger.error({ err: error }, what);
   }
 
   #connections(): WorkerConnections {
@@ -262,7 +261,7 @@ export default function run({ start, port }: { start: WorkerStart; port: Message
   const worker = new Worker(start, port);
   // Lines of requests that were served before a failure are written all the same.
   process.on('uncaughtExceptionMonitor', (error) => {
-    logger.exception(Level.Critical, 'the worker ends after an internal error', error);
+    logger.critical({ err: error }, 'the worker ends after an internal error');
     worker.abandon(error);
   });
   process.on('unhandledRejection', (reason) => worker.rejected(reason));

@@ -7,7 +7,6 @@ import { optionDocuments } from '../../scripts/document-options.js';
 import { LOG_FLAGS } from '../../scripts/options/log-flags.js';
 import { OPTION_ROWS } from '../../src/cli/options.js';
 import { packagePath } from '../../src/common/package/package-root.js';
-import { Level } from '../../src/log/levels.js';
 import { compileLogFormat } from '../../src/log/log-format.js';
 
 for (const [path, text] of optionDocuments()) {
@@ -21,7 +20,7 @@ for (const [path, text] of optionDocuments()) {
 
 t.test('every documented flag of --log-format prints something', async (t) => {
   const source = { file: 'a.js', line: 1, function: 'run' };
-  const record = { epochMs: 0, level: Level.Info, logger: 'main', message: 'text', source };
+  const record = { epochMs: 0, level: 'info' as const, logger: 'main', message: 'text', source };
   for (const flag of LOG_FLAGS.flatMap(([flags]) => flags)) {
     const printed = compileLogFormat(flag, { version: '1' }).format(record);
     if (flag !== '%%') t.not(printed, `${flag}\n`, flag);

@@ -1,13 +1,13 @@
 import t from 'tap';
-import { jsonLogPattern } from '../../src/log/application-log.js';
-import { Level } from '../../src/log/levels.js';
+import { checkJsonLogFormat } from '../../src/log/application-log.js';
+import { compileJsonLogFormat, type JsonLogFormat } from '../../src/log/json-log-format.js';
 import { compileLogFormat, type LogRecord } from '../../src/log/log-format.js';
 
 process.env.TZ = 'UTC';
 
 const record: LogRecord = {
   epochMs: Date.UTC(2018, 2, 27, 15, 5, 6) + 42.125,
-  level: Level.Warning,
+  level: 'warning',
   logger: 'upstream',
   message: 'first "a\\b"\nsecond\t\u00e9',
   source: { file: 'src/upstream/pool.js', line: 123, function: 'take' },
@@ -99,12 +99,43 @@ t.test('a layout says whether it shows where a message was written', async (t) =
   t.notOk(compileLogFormat('[%T][%l][%n] %v %%g').needsSource);
 });
 
-t.test('a JSON layout makes lines that parse, whatever the message', async (t) => {
-  const pattern = jsonLogPattern({ Level: '%l', Message: '%j', Where: { Logger: '%n' } });
-  t.same(JSON.parse(print(pattern)), { Level: 'warning', Message: record.message, Where: { Logger: 'upstream' } });
-  t.throws(() => jsonLogPattern({ Message: '%v' }), /%v is unavailable for JSON/);
-  t.throws(() => jsonLogPattern({ Message: '%_' }), /%_ is unavailable for JSON/);
-  t.throws(() => jsonLogPattern({ Message: '%-80v' }), /%v is unavailable for JSON/);
-  t.throws(() => jsonLogPattern({ Message: '%80!j' }), /may cut an escape/);
-  t.equal(jsonLogPattern({ Message: '%%v' }), '{"Message":"%%v"}');
+t.test(
+  'a JSON layout makes lines that parse, whatever the message, and hold its members and nothing else',
+  async (t) => {
+    const line = (format: JsonLogFormat, changes: Partial<LogRecord> = {}) =>
+      compileJsonLogFormat(format, {}).format({ ...record, ...changes });
+    const parsed = (format: JsonLogFormat, changes: Partial<LogRecord> = {}) => JSON.parse(line(format, changes));
+    t.equal(line({ b: '%l', a: '%n' }), '{"b":"warning","a":"upstream"}\n', 'in their order');
+    t.same(parsed({ Level: '%l', Message: '%j', Where: { Logger: '%n' } }), {
+      Level: 'warning',
+      Message: record.message,
+      Where: { Logger: 'upstream' },
+    });
+    for (const message of ['', '\0\x1f\x7f\u2028', '\ud83d\ude00', '"'.repeat(200), '%s %d %j %v', '\\u0041'])
+      t.equal(parsed({ m: '%j' }, { message }).m, message);
+    const values = { i: 30, f: 1.5, yes: true, none: null, list: ['%l', 2, ['%n']], empty: {}, text: '100%' };
+    t.same(parsed(values), { ...values, list: ['warning', 2, ['upstream']] }, 'what is no text stays as it is');
+    t.same(parsed({ 'the %l of "%n"': '"%L"', __proto__x: 1 }), { 'the warning of "upstream"': '"W"', __proto__x: 1 });
+    t.equal(line(JSON.parse('{"__proto__":"%L","a":{"__proto__":"%L"}}')), '{"__proto__":"W","a":{"__proto__":"W"}}\n');
+    const pinos = {
+      level: '%L',
+      time: 'now',
+      msg: 'a',
+      err: { message: '%j' },
+      method: 'a',
+      headers: 'b',
+      socket: 'c',
+    };
+    t.same(parsed(pinos), { ...pinos, level: 'W', err: { message: record.message } }, 'no key is special');
+    t.same(parsed({ m: '<%9!j>' }), { m: `<${record.message.slice(0, 9)}>` }, 'no escape is cut in half');
+    t.ok(compileJsonLogFormat({ a: { b: ['%g'] } }, {}).needsSource);
+    t.notOk(compileJsonLogFormat({ a: { b: ['%j'] } }, {}).needsSource);
+  },
+);
+
+t.test('flags that Envoy refuses in a JSON layout are refused', async (t) => {
+  t.throws(() => checkJsonLogFormat({ Message: '%v' }), /%v is unavailable for JSON/);
+  t.throws(() => checkJsonLogFormat({ Message: '%_' }), /%_ is unavailable for JSON/);
+  t.throws(() => checkJsonLogFormat({ a: { '%-80v': '' } }), /%v is unavailable for JSON/);
+  checkJsonLogFormat({ Message: '%%v', a: ['%j'] });
 });

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
+import { pino } from 'pino';
 import t from 'tap';
 import type { LevelOverride } from '../../src/log/level-rules.js';
-import { Level } from '../../src/log/levels.js';
+import { LEVEL_NAMES, type MessageLevel } from '../../src/log/levels.js';
 import { getLogger, initLogging, loggerStates, reopenLog, setLevelRules } from '../../src/log/logger.js';
 import { endsWithTest, tempDir } from '../e2e/harness/environment.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
@@ -44,14 +45,14 @@ t.test('a message is printed from its level on, by every logger of the component
   const upstream = getLogger('upstream');
   main.debug('hidden');
   main.info('shown');
-  const components = [{ component: 'upstream', level: Level.Trace }] as const;
-  setLevelRules({ level: Level.Info, components, overrides: [] });
+  const components = [{ component: 'upstream', level: 'trace' }] as const;
+  setLevelRules({ level: 'info', components, overrides: [] });
   upstream.trace('deep');
   main.trace('hidden');
-  setLevelRules({ level: Level.Error, components: [], overrides: [] });
+  setLevelRules({ level: 'error', components: [], overrides: [] });
   upstream.warning('hidden');
   upstream.critical('last');
-  setLevelRules({ level: Level.Off, components: [], overrides: [] });
+  setLevelRules({ level: 'off', components: [], overrides: [] });
   upstream.critical('hidden');
   t.same(log.lines(), ['info main shown', 'trace upstream deep', 'critical upstream last']);
 });
@@ -59,23 +60,24 @@ t.test('a message is printed from its level on, by every logger of the component
 t.test('each level prints what is as grave or graver, off nothing', async (t) => {
   const names = ['trace', 'debug', 'info', 'warning', 'error', 'critical'] as const;
   const main = getLogger('main');
-  for (let level = Level.Trace; level <= Level.Off; level++) {
+  for (const [index, level] of LEVEL_NAMES.entries()) {
     const log = logTo({ level });
     for (const name of names) main[name]('said');
     t.same(
       log.lines(),
-      names.slice(level).map((name) => `${name} main said`),
+      names.slice(index).map((name) => `${name} main said`),
     );
-    t.equal(main.isDebug, level <= Level.Debug);
+    t.equal(main.isDebug, index <= 1);
+    for (const [other, name] of names.entries()) t.equal(main.isLevelEnabled(name), index <= other);
   }
 });
 
 t.test('levels given at the start hold for loggers that come later', async (t) => {
   const log = logTo({
-    level: Level.Warning,
+    level: 'warning',
     componentLevels: [
-      { component: 'rds', level: Level.Debug },
-      { component: 'hc', level: Level.Warning },
+      { component: 'rds', level: 'debug' },
+      { component: 'hc', level: 'warning' },
     ],
   });
   getLogger('rds').debug('shown');
@@ -83,8 +85,8 @@ t.test('levels given at the start hold for loggers that come later', async (t) =
   getLogger('dns').info('hidden');
   t.same(log.lines(), ['debug rds shown']);
   t.same(
-    loggerStates().filter(({ level }) => level !== Level.Warning),
-    [{ name: 'rds', level: Level.Debug }],
+    loggerStates().filter(({ level }) => level !== 'warning'),
+    [{ name: 'rds', level: 'debug' }],
   );
 });
 
@@ -154,33 +156,88 @@ t.test('stack traces are an entry a frame, or one entry when asked', async (t) =
   const thrown = new Error('boom');
   thrown.stack = 'Error: boom\n    at one\n    at two';
   const frames = logTo();
-  getLogger('main').exception(Level.Error, 'a connection ended', thrown);
+  getLogger('main').error({ err: thrown }, 'a connection ended');
   t.same(frames.lines(), [
     'error main a connection ended: Error: boom',
     'error main     at one',
     'error main     at two',
   ]);
   const single = logTo({ singleEntryStacks: true, format: '%l %_' });
-  getLogger('main').exception(Level.Critical, 'a worker died', thrown);
+  getLogger('main').critical({ err: thrown }, 'a worker died');
   t.same(single.lines(), ['critical a worker died: Error: boom\\n    at one\\n    at two']);
+});
+
+t.test('anything that is thrown can be logged', async (t) => {
+  const frozen = Object.freeze(new Error('frozen'));
+  const broken = Object.defineProperty(new Error('broken'), 'stack', { get: () => JSON.parse('{') });
+  const things = [frozen, broken, Object.create(null), Symbol('a'), 1n, undefined, null, () => 1, { a: 1 }, 'text'];
+  for (const format of ['%v', {}, { m: '%j' }]) {
+    const log = logTo({ format, singleEntryStacks: true });
+    for (const err of things) getLogger('main').error({ err }, 'something ended');
+    t.equal(log.lines().filter((line) => line.includes('something ended')).length, things.length);
+  }
+});
+
+t.test('a JSON layout without members gives the records of pino', async (t) => {
+  const log = logTo({ format: {}, threadId: () => 67137 });
+  const before = Date.now();
+  getLogger('main').warning('a "quoted"\ntext with 100 %d');
+  const [line] = log.lines();
+  const record = JSON.parse(line!);
+  t.match(Object.entries(record), [
+    ['level', 40],
+    ['time', Number],
+    ['pid', process.pid],
+    ['name', 'main'],
+    ['thread', 67137],
+    ['caller', /^test\/log\/logger\.test\.js:\d+$/],
+    ['msg', 'a "quoted"\ntext with 100 %d'],
+  ]);
+  t.ok(Number.isInteger(record.time) && record.time >= before - 2 && record.time <= Date.now() + 2);
+  const first = logTo({ format: {}, fineGrain: true });
+  getLogger('main').info('of the first thread');
+  t.notOk('thread' in JSON.parse(first.lines()[0]!), 'whose id is that of the process');
+  t.match(JSON.parse(first.lines()[0]!), { name: 'test/log/logger.test.js' }, 'the file, with fine-grain logging');
+});
+
+t.test('the numbers of levels are those that readers of pino logs know', async (t) => {
+  const log = logTo({ format: {}, level: 'trace' });
+  for (const level of LEVEL_NAMES.slice(0, -1)) getLogger('main')[level as MessageLevel]('said');
+  const numbers = log.lines().map((line) => JSON.parse(line).level);
+  t.same(numbers, Object.values(pino.levels.values));
+});
+
+t.test('a JSON record has an error as pino serializes it, with places of the source', async (t) => {
+  const log = logTo({ format: {} });
+  const cause = new Error('no space');
+  const thrown = Object.assign(new Error('boom', { cause }), { code: 'ENOSPC' });
+  thrown.stack = 'Error: boom\n    at one\n    at file:///nowhere/a.js:1:2';
+  cause.stack = 'Error: no space';
+  getLogger('main').error({ err: thrown }, 'a connection ended');
+  getLogger('main').error({ err: 'a text' }, 'another ended');
+  const [record, other] = log.lines().map((line) => JSON.parse(line));
+  t.equal(record.msg, 'a connection ended');
+  t.same(record.err, {
+    type: 'Error',
+    message: 'boom: no space',
+    stack: 'Error: boom\n    at one\n    at file:///nowhere/a.js:1:2\ncaused by: Error: no space',
+    code: 'ENOSPC',
+  });
+  t.match(other, { msg: 'another ended', err: 'a text' });
 });
 
 t.test('fine-grain logging has a level for each file, by pattern', async (t) => {
   const log = logTo({ fineGrain: true, format: '%n %v' });
   const logger = getLogger('main');
-  t.ok(loggerStates().some(({ name, level }) => name === 'test/log/logger.test.js' && level === Level.Info));
-  const set = (...overrides: LevelOverride[]) => setLevelRules({ level: Level.Info, components: [], overrides });
-  set({ pattern: 'logg?r', level: Level.Debug });
+  t.ok(loggerStates().some(({ name, level }) => name === 'test/log/logger.test.js' && level === 'info'));
+  const set = (...overrides: LevelOverride[]) => setLevelRules({ level: 'info', components: [], overrides });
+  set({ pattern: 'logg?r', level: 'debug' });
   logger.debug('by name');
-  set({ pattern: 'logger.test.js', level: Level.Debug });
+  set({ pattern: 'logger.test.js', level: 'debug' });
   logger.debug('by whole name');
-  set(
-    { pattern: 'other*', level: Level.Off },
-    { pattern: 'test/l*/*', level: Level.Trace },
-    { pattern: '*', level: Level.Off },
-  );
+  set({ pattern: 'other*', level: 'off' }, { pattern: 'test/l*/*', level: 'trace' }, { pattern: '*', level: 'off' });
   logger.trace('by path, the first that matches');
-  set({ component: 'main', level: Level.Off });
+  set({ component: 'main', level: 'off' });
   logger.critical('hidden');
   set();
   logger.debug('hidden again');

@@ -4,7 +4,6 @@ import { Server as NetServer, type Socket } from 'node:net';
 import { Protocol } from '../../access-log/stream/stream-info.js';
 import type { StringMatcher } from '../../config/generated/api.js';
 import { type Address, addressText } from '../../io/addresses/address.js';
-import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import type { AdminHandler, AdminResponse } from '../admin-handler.js';
 import type { AdminServices } from '../admin-services.js';
@@ -224,7 +223,7 @@ export class AdminServer {
       // A body that was cut short must not look complete.
       cut(response);
       if (error instanceof LostPlaceError || error instanceof EndingError) return;
-      logger.exception(Level.Error, `the answer to "${target.slice(0, 200)}" was cut short`, error);
+      logger.error({ err: error }, `the answer to "${target.slice(0, 200)}" was cut short`);
     }
   }
 

@@ -1,7 +1,6 @@
 // Which endpoint answers a request, and what is answered when none does. No I/O.
 
 import { BatonError, messageOf } from '../../common/errors/errors.js';
-import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import { type AdminHandler, type AdminRequest, type AdminResponse, Refusal } from '../admin-handler.js';
 import type { AdminServices } from '../admin-services.js';
@@ -73,7 +72,7 @@ function answerOf(error: unknown, path: string): AdminResponse {
     logger.error(`admin path "${path}" failed: ${error.describe()}`);
     return { status: 500, body: `${path} failed: ${error.describe()}\n` };
   }
-  logger.exception(Level.Error, `admin path "${path}" failed`, error);
+  logger.error({ err: error }, `admin path "${path}" failed`);
   return { status: 500, body: `${path} failed: ${messageOf(error)}\n` };
 }
 

@@ -6,7 +6,6 @@ import { GuardedLogger } from '../../access-log/guarded-logger.js';
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import { type Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
 import { TextHeaders } from '../../access-log/stream/text-headers.js';
-import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 
 /** A request that has ended. */
@@ -46,8 +45,7 @@ export class RequestLog {
   readonly #info = new StreamInfo();
 
   constructor(loggers: readonly AccessLogger[]) {
-    const report = (error: unknown) =>
-      logger.exception(Level.Error, 'an access logger of the admin interface failed', error);
+    const report = (error: unknown) => logger.error({ err: error }, 'an access logger of the admin interface failed');
     this.#loggers = loggers.map((each) => new GuardedLogger(each, report));
   }
 

@@ -7,7 +7,7 @@ import { reportLogFiles } from '../../extensions/log-files.js';
 import { reportLogFilters } from '../../extensions/log-filters.js';
 import { ExtensionRegistry } from '../../extensions/registry.js';
 import { reportMistakes } from '../../extensions/report-mistakes.js';
-import { applicationLogPattern } from '../../log/application-log.js';
+import { applicationLogFormat } from '../../log/application-log.js';
 import { checkStatsConfig } from '../../stats/settings/check-config.js';
 
 /** In the order in which their errors are found; they are reported by place. */
@@ -30,7 +30,7 @@ function checkApplicationLog(
   if (options.logFormat === 'escaped' && config.log_format.json_format) {
     report(`${path}.log_format.json_format`, 'the option --log-format-escaped would escape the quotes of JSON');
   }
-  reportMistakes(report, path, () => applicationLogPattern(config));
+  reportMistakes(report, path, () => applicationLogFormat(config));
 }
 
 /** Access loggers that need a worker cannot log what the primary answers. Their filters compile. */

@@ -6,7 +6,6 @@ import type { ThreadMemory } from '../../common/process/thread-memory.js';
 import type { ProfileSet } from '../../common/profiling/pprof.js';
 import type { ProfileCommand, ProfileReply, ProfilerKind } from '../../common/profiling/profile.js';
 import { atMostMs } from '../../common/time/within-ms.js';
-import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import { PeakHeap } from './peak-heap.js';
 import type { ProfileFile } from './profile-file.js';
@@ -173,7 +172,7 @@ export class Profilers implements ProfilersView {
         if (this.#running.has('heap')) await this.#readHeap();
       });
     } catch (error) {
-      logger.exception(Level.Error, 'the peak of the heaps cannot be looked for', error);
+      logger.error({ err: error }, 'the peak of the heaps cannot be looked for');
     } finally {
       this.#isLooking = false;
     }

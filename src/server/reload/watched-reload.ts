@@ -1,7 +1,6 @@
 // Reloads a configuration whenever its file changes (--watch-config).
 
 import { FileWatch, fileIdentity } from '../../common/files/file-watch.js';
-import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import type { ConfigurationReload } from './configuration-reload.js';
 
@@ -61,7 +60,7 @@ export class WatchedReload {
         this.#nextIn(nextTry === 'soon' ? RETRY_MS : this.#pauseMs);
         if (nextTry === 'later') this.#pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * this.#pauseMs);
       },
-      (error: unknown) => logger.exception(Level.Error, 'a reload of the configuration failed', error),
+      (error: unknown) => logger.error({ err: error }, 'a reload of the configuration failed'),
     );
   }
 

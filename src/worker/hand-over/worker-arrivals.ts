@@ -3,7 +3,6 @@
 import type { NativeShim } from '../../io/shim.js';
 import type { Transport } from '../../io/transport/transport.js';
 import type { Arrival, Cargo } from '../../listener/travel.js';
-import { Level } from '../../log/levels.js';
 import { getLogger } from '../../log/logger.js';
 import { ArrivalChannel } from '../../restart/travel/arrival-channel.js';
 import { HandOverStats } from '../../stats/layouts/hand-over.js';
@@ -56,7 +55,7 @@ export class WorkerArrivals {
       this.#stats.increment(HandOverStats.at.connections_refused);
       return expected;
     } catch (error) {
-      logger.exception(Level.Error, 'a connection cannot be taken over', error);
+      logger.error({ err: error }, 'a connection cannot be taken over');
       return 'an internal error';
     }
   }
@@ -70,7 +69,7 @@ export class WorkerArrivals {
           arrival.begin();
           this.#stats.increment(HandOverStats.at.connections_received);
         } catch (error) {
-          logger.exception(Level.Error, 'a connection that was taken over is lost', error);
+          logger.error({ err: error }, 'a connection that was taken over is lost');
         }
       },
     };

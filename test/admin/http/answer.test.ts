@@ -5,7 +5,6 @@ import { HANDLERS } from '../../../src/admin/handlers/index.js';
 import { allowedPaths } from '../../../src/admin/http/allowed-paths.js';
 import { answer } from '../../../src/admin/http/answer.js';
 import { allowedHosts } from '../../../src/admin/http/request-guards.js';
-import { Level } from '../../../src/log/levels.js';
 import { initLogging } from '../../../src/log/logger.js';
 import { FakeServices } from '../fixture.js';
 
@@ -13,7 +12,7 @@ import { FakeServices } from '../fixture.js';
 const STATUSES = new Set([200, 400, 403, 404, 409, 501, 503]);
 
 t.test('whatever is asked gets an answer, and nothing changes unless POST asks for it', async (t) => {
-  initLogging({ level: Level.Off });
+  initLogging({ level: 'off' });
   t.teardown(() => initLogging({}));
   const services = new FakeServices();
   services.addCluster({ name: 'web' });

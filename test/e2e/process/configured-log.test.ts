@@ -1,8 +1,10 @@
 // What a bootstrap says of the process log, and what its deprecated fields leave there and in the stats.
 
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { packagePath } from '../../../src/common/package/package-root.js';
 import { bootstrap, type Config, fileAccessLog, httpListener, startBaton, tempDir, waitFor } from '../harness/index.js';
 import { runBaton } from './command-line/run.js';
 
@@ -35,6 +37,41 @@ t.test('application_log_config.json_format makes every line of every thread JSON
   const entries = lines.map((line) => JSON.parse(line) as { thread: string; message: string });
   t.ok(entries.some(({ message }) => message === 'starting main dispatch loop'));
   t.ok(new Set(entries.map(({ thread }) => thread)).size > 1, 'lines of a worker too');
+});
+
+t.test('an empty json_format gives records of pino, which pino-pretty shows', async (t) => {
+  const directory = join(tempDir(t), 'logs');
+  mkdirSync(directory);
+  const log = fileAccessLog(join(directory, 'access.log'), '%REQ(:PATH)%\n');
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('web', 0, { route_config: ANSWER, access_log: [log] })],
+      clusters: [],
+    }),
+    // As a user adds it to a configuration.
+    args: ['--config-yaml', '{application_log_config: {log_format: {json_format: {}}}}'],
+    env: { TZ: 'UTC' },
+  });
+  rmSync(directory, { recursive: true });
+  baton.child.kill('SIGUSR1');
+  await waitFor(() => baton.stderr.includes(`${directory}/access.log`), { what: 'the line of a worker' });
+  await baton.stop();
+  const records = baton.stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  for (const record of records) t.equal(record['pid'], baton.pid);
+  t.ok(
+    records.some(({ thread }) => typeof thread === 'number' && thread !== baton.pid),
+    'a worker names its thread',
+  );
+  const pretty = execFileSync(packagePath('node_modules/.bin/pino-pretty'), { encoding: 'utf8', input: baton.stderr });
+  const place = '<src/[\\w/-]+\\.ts:\\d+>';
+  const line = (level: string, text: string) =>
+    new RegExp(`^\\[\\d\\d:\\d\\d:\\d\\d\\.\\d{3}\\] ${level} \\(main/${baton.pid}\\) ${place}: ${text}$`, 'm');
+  t.match(pretty, line('INFO', 'starting main dispatch loop'));
+  t.match(pretty, line('WARN', 'caught SIGTERM'));
+  t.match(pretty, line('INFO', 'exiting'));
 });
 
 t.test('application_log_config.text_format is the layout of --log-format', async (t) => {

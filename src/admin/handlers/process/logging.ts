@@ -44,6 +44,6 @@ function update(query: QueryParameters, services: AdminServices): void {
 }
 
 function loggerList(): string {
-  const lines = loggerStates().map(({ name, level }) => `  ${name}: ${LEVEL_NAMES[level]}\n`);
+  const lines = loggerStates().map(({ name, level }) => `  ${name}: ${level}\n`);
   return `active loggers:\n${lines.join('')}\n`;
 }

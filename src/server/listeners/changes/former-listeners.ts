@@ -2,7 +2,6 @@
 // are closed.
 
 import type { DrainWindow } from '../../../listener/drain-window.js';
-import { Level } from '../../../log/levels.js';
 import { getLogger } from '../../../log/logger.js';
 import type { LeavingDrain } from '../../draining/drain-manager.js';
 import type { ListenerDrains } from '../../draining/listener-drains.js';
@@ -137,7 +136,7 @@ export class FormerListeners {
       }
       if (empty.length > 0) this.#remove(empty);
     } catch (error) {
-      logger.exception(Level.Error, 'listeners that drain cannot be looked at', error);
+      logger.error({ err: error }, 'listeners that drain cannot be looked at');
     }
     this.#look = undefined;
     if (!this.#isClosed && this.#formers.size > KEPT_EMPTY) {
