@@ -7,7 +7,7 @@ import { errorName } from '../common/errors/errno.js';
 import { messageOf } from '../common/errors/errors.js';
 import { AddressKind, encodeAddress } from '../io/addresses/address.js';
 import type { NativeMessageSocket, NativeShim } from '../io/shim.js';
-import { log } from './log.js';
+import { logger } from './log.js';
 
 /** One message: its assignments by name, and the process that the kernel says it is from. */
 export type NotifyListener = (pid: number, words: ReadonlyMap<string, string>) => void;
@@ -51,11 +51,11 @@ export class NotifySocket {
         if (credentials !== undefined) this.#listener(credentials.pid, readWords(bytes));
       },
       onLost(errno, credentials) {
-        log('warning', `what process ${credentials?.pid} said on the notify socket is lost: ${errorName(errno)}`);
+        logger.warning(`what process ${credentials?.pid} said on the notify socket is lost: ${errorName(errno)}`);
       },
       onWritable() {},
       onEnd: (errno) => {
-        log('error', `the notify socket has ended: ${errorName(errno)}; it is opened anew`);
+        logger.error(`the notify socket has ended: ${errorName(errno)}; it is opened anew`);
         this.#reopen();
       },
     });
@@ -66,7 +66,7 @@ export class NotifySocket {
       rmSync(this.path, { force: true });
       this.#socket = this.#open();
     } catch (error) {
-      log('error', `children cannot say that they are live: ${messageOf(error)}; it is tried again`);
+      logger.error(`children cannot say that they are live: ${messageOf(error)}; it is tried again`);
       setTimeout(() => this.#reopen(), REOPEN_MS);
     }
   }

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { messageOf } from '../common/errors/errors.js';
 import type { NativeShim } from '../io/shim.js';
-import { log } from './log.js';
+import { logger } from './log.js';
 
 /**
  * Takes the status of ended children, now and whenever a child ends. `isOwn` tells which belong to libuv: those it waits
@@ -16,7 +16,7 @@ export function reapOrphans(shim: NativeShim, isOwn: (pid: number) => boolean): 
       for (const pid of childrenOfThisProcess()) if (!isOwn(pid)) shim.reap(pid);
     } catch (error) {
       // Without /proc or a free descriptor. Zombies do no harm to those that serve.
-      if (!isTold) log('warning', `the status of ended orphans is not taken: ${messageOf(error)}`);
+      if (!isTold) logger.warning(`the status of ended orphans is not taken: ${messageOf(error)}`);
       isTold = true;
     }
   };

@@ -3,7 +3,7 @@
 import type { SignalName } from '../common/process/signals.js';
 import { BackOff } from './back-off.js';
 import { type Departure, Epoch, type EpochEvents } from './epoch.js';
-import { log } from './log.js';
+import { logger } from './log.js';
 import type { Options } from './options.js';
 import type { ServiceManager } from './service-manager.js';
 
@@ -56,7 +56,7 @@ export class Restarter implements EpochEvents {
   }
 
   receive(signal: SignalName): void {
-    log('info', `received ${signal}`);
+    logger.info(`received ${signal}`);
     if (signal === 'SIGHUP') this.#reload();
     else if (signal === 'SIGUSR1') for (const epoch of this.#running) epoch.reopenLogs();
     else this.#end();
@@ -71,7 +71,7 @@ export class Restarter implements EpochEvents {
   hear(pid: number, words: ReadonlyMap<string, string>): void {
     const epoch = this.#find(pid);
     if (epoch === undefined) {
-      log('warning', `process ${pid}, which is no epoch's, said ${[...words.keys()].join(', ')}: it is not believed`);
+      logger.warning(`process ${pid}, which is no epoch's, said ${[...words.keys()].join(', ')}: it is not believed`);
       return;
     }
     this.#speaks = true;
@@ -90,7 +90,7 @@ export class Restarter implements EpochEvents {
 
   onLeft(epoch: Epoch, { isClean, how }: Departure): void {
     this.#running.delete(epoch);
-    log(isClean ? 'info' : 'warning', `epoch ${epoch.number} (pid ${epoch.pid ?? 'none'}) left: ${how}`);
+    logger[isClean ? 'info' : 'warning'](`epoch ${epoch.number} (pid ${epoch.pid ?? 'none'}) left: ${how}`);
     const wasStarting = epoch === this.#starting;
     if (wasStarting) this.#starting = undefined;
     const wasCurrent = epoch === this.#current;
@@ -112,7 +112,7 @@ export class Restarter implements EpochEvents {
   #reload(): void {
     if (this.#isEnding) return;
     if (this.#starting !== undefined)
-      log('info', `epoch ${this.#starting.number} is starting: the next one waits for it`);
+      logger.info(`epoch ${this.#starting.number} is starting: the next one waits for it`);
     this.#isNextWanted = true;
     this.#proceed();
   }
@@ -145,7 +145,7 @@ export class Restarter implements EpochEvents {
     const epoch = new Epoch(number, [program, ...args], this.#surroundings.env, this);
     this.#running.add(epoch);
     this.#starting = epoch;
-    log('info', `epoch ${number} started (pid ${epoch.pid ?? 'none'}): ${[program, ...args].join(' ')}`);
+    logger.info(`epoch ${number} started (pid ${epoch.pid ?? 'none'}): ${[program, ...args].join(' ')}`);
     if (!this.#speaks) epoch.timers.push(setTimeout(() => this.#isSilent(epoch), silenceMs));
     if (liveTimeoutMs !== Number.POSITIVE_INFINITY) {
       epoch.timers.push(setTimeout(() => this.#isLate(epoch), liveTimeoutMs));
@@ -154,7 +154,7 @@ export class Restarter implements EpochEvents {
 
   #makeRoom(old: Epoch, number: number): void {
     if (old.phase === 'leaving') return;
-    log('warning', `${old.describe()} still has the socket names that epoch ${number} needs: it is told to leave`);
+    logger.warning(`${old.describe()} still has the socket names that epoch ${number} needs: it is told to leave`);
     old.terminate();
     old.timers.push(setTimeout(() => old.kill(), MAKE_ROOM_MS));
   }
@@ -162,7 +162,7 @@ export class Restarter implements EpochEvents {
   #startAgainLater(): void {
     if (this.#startAgain !== undefined) return;
     const delayMs = this.#backOff.next();
-    log('info', `starts again in ${delayMs / 1000} s`);
+    logger.info(`starts again in ${delayMs / 1000} s`);
     this.#startAgain = setTimeout(() => this.#startNext(), delayMs);
   }
 
@@ -173,7 +173,7 @@ export class Restarter implements EpochEvents {
 
   #isLate(epoch: Epoch): void {
     if (!this.#speaks) return this.#isSilent(epoch);
-    log('error', `epoch ${epoch.number} is not live after ${this.#options.liveTimeoutMs / 1000} s: it is killed`);
+    logger.error(`epoch ${epoch.number} is not live after ${this.#options.liveTimeoutMs / 1000} s: it is killed`);
     if (this.#options.isStrict) return this.#killEverything();
     // Not by SIGTERM: with that it would tell its parent, which is the one that serves, to end as well (FACTS §8.3).
     epoch.kill();
@@ -181,7 +181,7 @@ export class Restarter implements EpochEvents {
   }
 
   #becomesLive(epoch: Epoch, how: string): void {
-    log('info', `epoch ${epoch.number} ${how}`);
+    logger.info(`epoch ${epoch.number} ${how}`);
     this.#current?.drain();
     epoch.becomeLive(performance.now());
     this.#current = epoch;
@@ -193,14 +193,14 @@ export class Restarter implements EpochEvents {
   }
 
   #isLost(epoch: Epoch): void {
-    log('error', `epoch ${epoch.number} was the one that served`);
+    logger.error(`epoch ${epoch.number} was the one that served`);
     this.#isBereft = true;
     this.#backOff.died(performance.now() - epoch.liveSinceMs!);
   }
 
   #hasFailed(epoch: Epoch): void {
     const rest = this.#current === undefined ? 'none serves' : `epoch ${this.#current.number} serves on`;
-    log('error', `epoch ${epoch.number} never became live: ${rest}`);
+    logger.error(`epoch ${epoch.number} never became live: ${rest}`);
     this.#failure = `epoch ${epoch.number} failed to start`;
     this.#surroundings.manager.reloaded(this.#describe());
   }
@@ -216,7 +216,7 @@ export class Restarter implements EpochEvents {
     this.#surroundings.manager.stopping(this.#describe());
     const { endTimeoutMs } = this.#options;
     setTimeout(() => {
-      log('error', `not all have left within ${endTimeoutMs / 1000} s: the rest is killed`);
+      logger.error(`not all have left within ${endTimeoutMs / 1000} s: the rest is killed`);
       this.#killEverything();
     }, endTimeoutMs);
     this.#proceed();
@@ -226,13 +226,13 @@ export class Restarter implements EpochEvents {
     this.#isEnding = true;
     clearTimeout(this.#startAgain);
     this.#exitStatus = 1;
-    if (this.#running.size > 0) log('error', `${this.#describe()}: all are killed`);
+    if (this.#running.size > 0) logger.error(`${this.#describe()}: all are killed`);
     for (const epoch of this.#running) epoch.kill();
     this.#proceed();
   }
 
   #exit(): void {
-    log('info', `exits with status ${this.#exitStatus}: no child is left`);
+    logger.info(`exits with status ${this.#exitStatus}: no child is left`);
     this.#surroundings.exit(this.#exitStatus);
   }
 

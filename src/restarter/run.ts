@@ -7,7 +7,7 @@ import { print } from '../common/process/print.js';
 import type { Signals } from '../common/process/signals.js';
 import { watchdogIntervalMs } from '../io/notify/notify-address.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
-import { log } from './log.js';
+import { logger } from './log.js';
 import { type NotifyListener, NotifySocket, notifyDirectory } from './notify-socket.js';
 import { type Options, readCommandLine } from './options.js';
 import { reapOrphans } from './orphans.js';
@@ -41,7 +41,7 @@ function supervise(options: Options, signals: Signals): void {
       if (restarter.isHealthy(intervalMs)) manager.signOfLife();
     }, intervalMs / 2);
   }
-  log('info', `children say that they are live on ${socket.path}`);
+  logger.info(`children say that they are live on ${socket.path}`);
   restarter.start();
   signals.handle((signal) => restarter.receive(signal));
 }
@@ -51,7 +51,7 @@ function openSocket(shim: NativeShim, directory: string, listener: NotifyListene
   try {
     return new NotifySocket(shim, directory, listener);
   } catch (error) {
-    log('error', `no notify socket can be made in ${directory}; RUNTIME_DIRECTORY names another: ${messageOf(error)}`);
+    logger.error(`no notify socket can be made in ${directory}; RUNTIME_DIRECTORY names another: ${messageOf(error)}`);
     process.exitCode = 1;
     return undefined;
   }

@@ -3,7 +3,7 @@
 import { messageOf } from '../common/errors/errors.js';
 import { notifyAddress } from '../io/notify/notify-address.js';
 import { NotifyQueue } from '../io/notify/notify-queue.js';
-import { log } from './log.js';
+import { logger } from './log.js';
 import type { NotifySocket } from './notify-socket.js';
 
 /** Told nothing when NOTIFY_SOCKET is not set. */
@@ -18,7 +18,7 @@ export class ServiceManager {
     if (address === undefined) return;
     this.#queue = new NotifyQueue(
       (message) => socket.send(address, message),
-      (message, error) => log('warning', `the service manager cannot be told '${message}': ${String(error)}`),
+      (message, error) => logger.warning(`the service manager cannot be told '${message}': ${String(error)}`),
     );
   }
 
@@ -64,7 +64,7 @@ function addressIn(env: NodeJS.ProcessEnv): Uint8Array | undefined {
   try {
     return notifyAddress(env);
   } catch (error) {
-    log('warning', `the service manager is told nothing: ${messageOf(error)}`);
+    logger.warning(`the service manager is told nothing: ${messageOf(error)}`);
     return undefined;
   }
 }
