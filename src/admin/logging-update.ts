@@ -1,12 +1,13 @@
 // What a request to /logging says about levels: the rules that it makes, or why it makes none. No I/O.
 
 import { type Component, isComponent } from '../log/components.js';
-import { type LevelOverride, type LevelRules, matchesFile } from '../log/level-rules.js';
+import { isPattern, type LevelOverride, type LevelRules, namesOfFile } from '../log/level-rules.js';
 import { type Level, parseLevel } from '../log/levels.js';
 import type { LoggerFile } from '../log/logger.js';
 
-/** Each is looked at for every logger, on every thread: more of them would hold up traffic. */
-const MOST_PATHS = 1000;
+const MAX_PATHS = 1000;
+/** Of all patterns with wildcards together: each is matched with every logger, on every thread, which holds up traffic. */
+const MAX_PATTERN_CHARACTERS = 2000;
 
 /** The loggers that there are. */
 export interface KnownLoggers {
@@ -39,13 +40,13 @@ function overridesOf(name: string, value: string, known: KnownLoggers): LevelOve
     const [group, level] = pairOf(value, 'empty logger name or empty logger level in group');
     return [{ component: componentOf(group), level }];
   }
-  if (name !== 'paths') return [overrideOf(name, levelOf(value), known)];
+  if (name !== 'paths') return overridesOfPairs([[name, levelOf(value)]], known);
   const items = value.split(',').filter((item) => item.trim() !== '');
-  if (items.length > MOST_PATHS) throw new Error(`more than ${MOST_PATHS} paths`);
-  return items.map((item) => {
-    const [logger, level] = pairOf(item, 'empty logger name or empty logger level');
-    return overrideOf(logger, level, known);
-  });
+  if (items.length > MAX_PATHS) throw new Error(`more than ${MAX_PATHS} paths`);
+  return overridesOfPairs(
+    items.map((item) => pairOf(item, 'empty logger name or empty logger level')),
+    known,
+  );
 }
 
 /** `name:level` */
@@ -57,11 +58,18 @@ function pairOf(item: string, complaint: string): [string, Level] {
   return [name, levelOf(level)];
 }
 
-function overrideOf(name: string, level: Level, { isFineGrain, files }: KnownLoggers): LevelOverride {
-  if (!isFineGrain) return { component: componentOf(name), level };
-  // A name without wildcards is a file that there is; a pattern may wait for files that are loaded later.
-  if (!/[*?]/.test(name) && !files.some(({ file }) => matchesFile(file, name))) throw new Error('unknown logger name');
-  return { pattern: name, level };
+function overridesOfPairs(pairs: readonly [name: string, level: Level][], known: KnownLoggers): LevelOverride[] {
+  if (!known.isFineGrain) return pairs.map(([name, level]) => ({ component: componentOf(name), level }));
+  const names = new Set(known.files.flatMap(({ file }) => namesOfFile(file)));
+  let characters = 0;
+  for (const [name] of pairs) {
+    // A name without wildcards is a file that there is; a pattern may wait for files that are loaded later.
+    if (isPattern(name)) characters += name.length;
+    else if (!names.has(name)) throw new Error('unknown logger name');
+  }
+  if (characters > MAX_PATTERN_CHARACTERS)
+    throw new Error(`patterns with wildcards of more than ${MAX_PATTERN_CHARACTERS} characters together`);
+  return pairs.map(([pattern, level]) => ({ pattern, level }));
 }
 
 function componentOf(name: string): Component {

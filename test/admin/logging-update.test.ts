@@ -84,6 +84,12 @@ t.test('what cannot be obeyed is refused whole', async (t) => {
     [COMPONENTS, [['group', 'nonsense:info']], 'unknown logger name'],
     [FILES, [['nonsense', 'info']], 'unknown logger name'],
     [FILES, [['paths', '*:info,'.repeat(1001)]], 'more than 1000 paths'],
+    [FILES, [[`${'*'.repeat(2000)}s`, 'info']], 'patterns with wildcards of more than 2000 characters together'],
+    [
+      FILES,
+      [['paths', 'src/server/a??????????*.js:info,'.repeat(100)]],
+      'patterns with wildcards of more than 2000 characters together',
+    ],
   ] as [KnownLoggers, [string, string][], string][]) {
     t.throws(() => updatedRules(parameters, START, known), { message }, JSON.stringify(parameters).slice(0, 80));
   }

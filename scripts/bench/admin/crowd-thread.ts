@@ -14,6 +14,8 @@ export interface Ask {
   readonly method?: string;
   readonly path: string;
   readonly body?: string;
+  /** Each request has a connection of its own. */
+  readonly isAlone?: boolean;
 }
 
 export interface CrowdResult {
@@ -31,19 +33,22 @@ const agent = new Agent({ keepAlive: true, maxSockets: clients });
 const result: CrowdResult = { answers: 0, bytes: 0, refused: 0, failed: 0 };
 let isStopped = false;
 
-function once({ method = 'GET', path, body = '' }: Ask): Promise<void> {
+function once({ method = 'GET', path, body = '', isAlone = false }: Ask): Promise<void> {
   return new Promise((resolve) => {
     const headers = body === '' ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
-    const asked = request({ host: '127.0.0.1', port, path, method, headers, agent }, (response: IncomingMessage) => {
-      response.on('data', (chunk: Buffer) => {
-        result.bytes += chunk.length;
-      });
-      response.on('end', () => {
-        result.answers++;
-        if (response.statusCode !== 200) result.refused++;
-      });
-      response.on('close', resolve);
-    });
+    const asked = request(
+      { host: '127.0.0.1', port, path, method, headers, agent: isAlone ? false : agent },
+      (response: IncomingMessage) => {
+        response.on('data', (chunk: Buffer) => {
+          result.bytes += chunk.length;
+        });
+        response.on('end', () => {
+          result.answers++;
+          if (response.statusCode !== 200) result.refused++;
+        });
+        response.on('close', resolve);
+      },
+    );
     asked.on('error', () => {
       if (!isStopped) result.failed++;
       resolve();

@@ -44,6 +44,7 @@ export const CROWDS: Readonly<Record<string, readonly Ask[]>> = {
     '/server_info',
     '/stats/recentlookups',
   ].map((path) => ({ path })),
+  'new connections': [{ path: '/server_info', isAlone: true }],
   changes: [
     { method: 'POST', path: '/logging', body: `paths=${'http:info,'.repeat(900)}http:info` },
     { method: 'POST', path: '/reset_counters' },

@@ -22,6 +22,7 @@ import { readBody } from './messages/request-body.js';
 import { sendResponse, USUAL_FIELDS } from './messages/send-response.js';
 import { allowedHosts, hostFault } from './request-guards.js';
 import type { RequestLog } from './request-log.js';
+import { acceptFirst } from './turns.js';
 
 /** A number of connections that may not be exceeded. */
 export interface SharedLimit {
@@ -98,6 +99,7 @@ export class AdminServer {
       lookMs: options.lookMs,
       admits: (socket) => this.#admits(socket),
       onConnection: (socket) => {
+        acceptFirst();
         this.#connections.add(socket);
         this.#traffic?.connected(socket);
       },

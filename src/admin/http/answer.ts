@@ -1,6 +1,7 @@
 // Which endpoint answers a request, and what is answered when none does. No I/O.
 
 import { BatonError, messageOf } from '../../common/errors/errors.js';
+import { inTurns } from '../../common/time/next-turn.js';
 import { getLogger } from '../../log/logger.js';
 import { type AdminHandler, type AdminRequest, type AdminResponse, Refusal } from '../admin-handler.js';
 import type { AdminServices } from '../admin-services.js';
@@ -10,7 +11,7 @@ import { EndingError, NoPlaceError } from '../render/body-places.js';
 import type { PathRule } from './allowed-paths.js';
 import { parseForm, parseQuery } from './messages/query-parameters.js';
 import { foreignSite, type HostRule } from './request-guards.js';
-import { REQUEST_TURNS } from './turns.js';
+import { nextPieceTurn, nextRequestTurn } from './turns.js';
 
 export type RawRequest = Pick<AdminRequest, 'method' | 'headers' | 'body'> & {
   /** Path and query. */
@@ -46,10 +47,10 @@ export async function answer(
     if (!rules.isAllowedPath(target)) throw new Refusal(403, `request to path ${target} not allowed`);
     if (handler === undefined) throw new Refusal(404, `invalid path. ${helpText(handlers.sorted)}`);
     if (handler.mutates) checkMutation(handler, raw);
-    if (handler.isUrgent !== true) await REQUEST_TURNS.next();
+    if (handler.isUrgent !== true) await nextRequestTurn();
     const { method, headers, body } = raw;
     const inUrl = parseQuery(target.slice(path.length + 1));
-    const query = inUrl.isEmpty && isForm(raw) ? parseForm(body.toString()) : inUrl;
+    const query = inUrl.isEmpty && isForm(raw) ? await inTurns(parseForm(body.toString()), nextPieceTurn) : inUrl;
     answered = await handler.handle({ method, path, query, headers, body, handlers: handlers.sorted }, services);
     // Whoever has the answer finds it done, whichever worker serves him next.
     if (handler.mutates) await services.workersHandled();

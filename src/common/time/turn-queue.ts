@@ -6,7 +6,18 @@
  */
 export class TurnQueue {
   readonly #waiting: (() => void)[] = [];
+  #isPostponed = false;
+  /** Turns in a row in which no step was made. */
+  #passed = 0;
   readonly #run = () => {
+    if (this.#isPostponed && this.#passed < MAX_PASSED) {
+      this.#isPostponed = false;
+      this.#passed++;
+      setImmediate(this.#run);
+      return;
+    }
+    this.#isPostponed = false;
+    this.#passed = 0;
     this.#waiting.shift()!();
     // The step itself runs before the loop goes on, in the promise jobs of this callback.
     if (this.#waiting.length > 0) setImmediate(this.#run);
@@ -19,4 +30,12 @@ export class TurnQueue {
       if (this.#waiting.length === 1) setImmediate(this.#run);
     });
   }
+
+  /** No step is made in this turn of the loop, because something else goes first; unless there was none for too long. */
+  postpone(): void {
+    this.#isPostponed = true;
+  }
 }
+
+/** Steps are postponed at most this often in a row. */
+const MAX_PASSED = 16;

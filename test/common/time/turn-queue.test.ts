@@ -27,3 +27,21 @@ t.test('a turn of the loop has one step, however many tasks wait, and tasks take
   t.same(order, ['a1', 'b1', 'c1', 'a2', 'b2', 'c2', 'a3', 'b3', 'c3']);
   t.equal(new Set(turns).size, turns.length, 'no turn of the loop had two steps');
 });
+
+t.test('steps are postponed while something else goes first, but not for ever', async (t) => {
+  const queue = new TurnQueue();
+  let steps = 0;
+  let turns = 0;
+  const stepped = queue.next().then(() => steps++);
+  // Each turn has something that goes first.
+  const postpone = () => {
+    if (steps > 0) return;
+    turns++;
+    queue.postpone();
+    setImmediate(postpone);
+  };
+  postpone();
+  await stepped;
+  t.ok(turns > 10, `${turns} turns went by`);
+  t.ok(turns < 30);
+});

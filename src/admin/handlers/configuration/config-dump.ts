@@ -4,7 +4,7 @@ import { inTurns } from '../../../common/time/next-turn.js';
 import { passingSchema } from '../../../config/schema/schema.js';
 import type { AdminHandler } from '../../admin-handler.js';
 import { dumpTexts } from '../../config-dump/config-dump-query.js';
-import { PIECE_TURNS } from '../../http/turns.js';
+import { nextPieceTurn } from '../../http/turns.js';
 import { JSON_TYPE } from '../../json.js';
 import { textPieces } from '../../stats/text-pieces.js';
 
@@ -26,7 +26,7 @@ export const configDump: AdminHandler = {
     // Only these need to know the messages; keeping the schema would cost the primary some megabytes for ever.
     const schema = (wanted.resource ?? wanted.mask) ? await passingSchema() : undefined;
     const dumps = [...services.configDumps(query.has('include_eds'))];
-    const texts = await inTurns(dumpTexts(dumps, wanted, schema), () => PIECE_TURNS.next());
+    const texts = await inTurns(dumpTexts(dumps, wanted, schema), nextPieceTurn);
     return { contentType: JSON_TYPE, body: textPieces(texts) };
   },
 };

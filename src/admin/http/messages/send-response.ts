@@ -1,7 +1,7 @@
 // Sends an answer: headers first, then the body as fast as the client takes it, with a turn of the loop between two pieces.
 
 import type { AdminResponse, Pieces } from '../../admin-handler.js';
-import { PIECE_TURNS } from '../turns.js';
+import { nextPieceTurn } from '../turns.js';
 import { type AdminOutgoing, cut, flushHead, isGone, setHeader, write } from './exchange.js';
 
 /** What every answer has, unless its handler says otherwise. */
@@ -54,7 +54,7 @@ async function pump(
 ): Promise<number> {
   for (let length = 0; ; ) {
     // The kernel often takes a piece at once; without turns a fast reader would keep the thread to itself.
-    await PIECE_TURNS.next();
+    await nextPieceTurn();
     if (isGone(response)) return length;
     const { done, value } = await pieces.next();
     if (done === true || isGone(response)) return length;
