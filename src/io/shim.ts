@@ -256,13 +256,13 @@ export interface MessageSocketEvents {
   /** What send() or sendTo() refused may be tried again. */
   onWritable(): void;
   /**
-   * A datagram is lost with its descriptors, and the socket goes on. EMSGSIZE: it was above the limits; EMFILE: it brought
-   * descriptors that this process may not open. One is kept in reserve for it.
+   * A message is lost with its descriptors, and the socket goes on. EMSGSIZE: it was above the limits; EMFILE: it brought
+   * descriptors that this process may not open. Meeting sockets keep one in reserve for it.
    */
   onLost?(errno: number, credentials: Credentials | undefined): void;
   /**
    * The conversation is over, and the socket closed: 0 when the peer has ended it, otherwise an errno (of two connected
-   * sockets those of onLost() too: the peer relies on what it has sent).
+   * sockets those of onLost() too where there is none: the peer relies on what it has sent).
    */
   onEnd(errno: number): void;
 }

@@ -117,23 +117,41 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     }
   }
 
+  /** The listener drains so from now on, whatever was said before; undefined: it does not. Chains that only go on stay as they are. */
+  changeDrain(window: DrainWindow | undefined): void {
+    for (const chain of this.#chains.values()) chain.drain.window = window;
+  }
+
   /**
    * Copies these descriptors, for accept(); `shared`: the other workers accept on the same sockets. Throws, with nothing left, when
    * it may open no more.
    */
   takeSockets(fds: readonly number[], shared: boolean): void {
+    const ids: number[] = [];
     try {
-      for (const fd of fds) this.#ids.push(this.#transport.addListener(fd, shared, this));
+      for (const fd of fds) ids.push(this.#transport.addListener(fd, shared, this));
     } catch (error) {
-      this.stop(false);
+      for (const id of ids) this.#transport.removeListener(id, false);
       throw error;
     }
+    this.#ids.push(...ids);
   }
 
   /** Takes connections from now on. */
   accept(): void {
     this.#isAccepting = true;
     for (const id of this.#ids) this.#transport.accept(id);
+  }
+
+  /** Takes no connections until accept(). */
+  suspend(): void {
+    this.#isAccepting = false;
+    for (const id of this.#ids) this.#transport.suspend(id);
+  }
+
+  /** How many sockets it has that it takes no connections from. */
+  get suspendedSockets(): number {
+    return this.#isAccepting ? 0 : this.#ids.length;
   }
 
   /** Takes no more connections; with `acceptRest` those that the kernel has queued are still served. */
@@ -180,7 +198,11 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#departures = departures;
     for (const chain of this.#allChains()) chain.drain.departures = departures;
     if (departures === undefined) return;
-    for (const connection of [...this.#connections]) departures.add(connection);
+    for (const connection of [...this.#connections]) {
+      // A process that was there before has refused it, or is dead; another one may take it.
+      connection.mustStay = false;
+      departures.add(connection);
+    }
   }
 
   /**

@@ -5,10 +5,11 @@
 //      └── parent ended: fatal    └── parent ended ────────────────^
 
 import { PatientTimeout } from '../common/time/patient-timeout.js';
+import { atMostMs } from '../common/time/within-ms.js';
 import { getLogger } from '../log/logger.js';
 import type { Joined } from './join-parent.js';
 import type { Link, LinkEvents } from './link.js';
-import type { StatsPiece, ToChild, ToParent } from './messages.js';
+import type { FurtherSockets, StatsPiece, ToChild, ToParent } from './messages.js';
 import { type ReceivedSockets, SocketReceiver } from './received-sockets.js';
 
 /** The server that has a parent. */
@@ -33,9 +34,14 @@ export interface ChildDeadlines {
   readonly statsMs: number;
   /** How long the parent may take to end. */
   readonly terminateMs: number;
+  /** How long it may take to close its sockets, or its copies of some. */
+  readonly closeMs: number;
 }
 
-const DEADLINES: ChildDeadlines = { statsMs: 1000, terminateMs: 30_000 };
+const DEADLINES: ChildDeadlines = { statsMs: 1000, terminateMs: 30_000, closeMs: 2000 };
+
+/** Descriptors of one message. */
+const MAX_FDS = 64;
 
 const logger = getLogger('main');
 
@@ -51,6 +57,10 @@ export class ChildEnd implements LinkEvents<ToChild> {
   #isAsked = false;
   /** The parent's, as of its last answer. */
   #connections = Number.POSITIVE_INFINITY;
+  /** Called when the parent has answered `live`, or will not. */
+  #replaced: () => void = () => {};
+  /** The same of each `release`, in the order in which they were sent. */
+  #released: (() => void)[] = [];
 
   constructor(joined: Joined, host: ChildHost, deadlines = DEADLINES) {
     this.#host = host;
@@ -65,15 +75,45 @@ export class ChildEnd implements LinkEvents<ToChild> {
     return this.#state === 'live' || this.#state === 'ending';
   }
 
-  /** This process serves with these sockets of its parent, which is to end in a while. */
-  takeOver(taken: readonly number[], parentShutdownTimeS: number): void {
+  /**
+   * Gives the parent copies of sockets that were bound beside its own, before they listen. Resolves when they are in the kernel's
+   * hands: the parent gets them whatever becomes of this process.
+   */
+  async share(sockets: readonly FurtherSockets[], fds: readonly number[]): Promise<void> {
+    if (this.#state !== 'welcomed') return;
+    let from = 0;
+    for (const { id, count } of sockets) {
+      for (const end = from + count; from < end; ) {
+        const part = fds.slice(from, Math.min(end, from + MAX_FDS));
+        this.#link.send({ kind: 'further', sockets: [{ id, count: part.length }] }, part);
+        from += part.length;
+      }
+    }
+    await atMostMs(this.#link.drained(), this.#deadlines.closeMs);
+  }
+
+  /**
+   * This process serves with these sockets of its parent, which is to end in a while. Resolves when the parent accepts nothing any
+   * more, its admin interface neither; or takes too long, or is gone.
+   */
+  async takeOver(taken: readonly number[], parentShutdownTimeS: number): Promise<void> {
     if (this.#state !== 'welcomed') return;
     this.#state = 'live';
+    const replaced = new Promise<void>((resolve) => (this.#replaced = resolve));
     this.#link.send({ kind: 'live', taken, parentShutdownTimeS, connectionWorkers: this.#host.connectionWorkers });
     this.#setTimer(parentShutdownTimeS * 1000, () => {
       logger.info('shutting down parent after drain');
       this.terminate();
     });
+    await atMostMs(replaced, this.#deadlines.closeMs);
+  }
+
+  /** This process is about to stop accepting at these sockets. Resolves when the parent has no copies of them; as takeOver(). */
+  async release(ids: readonly number[]): Promise<void> {
+    if (this.#state !== 'live' || ids.length === 0) return;
+    const released = new Promise<void>((resolve) => this.#released.push(resolve));
+    this.#link.send({ kind: 'release', ids });
+    await atMostMs(released, this.#deadlines.closeMs);
   }
 
   /** Resolves when the parent's stats have been imported; without them when it is slow. */
@@ -115,9 +155,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
   close(): void {
     this.terminate();
     this.#state = 'over';
-    this.#timer?.clear();
-    this.#sockets.release();
-    this.#answered?.();
+    this.#settle();
     this.#link.close();
   }
 
@@ -129,6 +167,8 @@ export class ChildEnd implements LinkEvents<ToChild> {
     }
     if (message.kind === 'hand-over' && this.hasParent) return this.#host.takeConnections(fds);
     for (const fd of fds) this.#host.closeDescriptor(fd);
+    if (message.kind === 'replaced') return this.#replaced();
+    if (message.kind === 'released') return this.#released.shift()?.();
     if (message.kind === 'empty' && this.#state === 'live') {
       logger.info('the parent process has no connections any more');
       return this.terminate();
@@ -156,12 +196,19 @@ export class ChildEnd implements LinkEvents<ToChild> {
     this.#timer = new PatientTimeout(callback, ms);
   }
 
-  #over(): void {
-    const hadStats = this.hasParent;
-    this.#state = 'over';
+  /** The parent says nothing any more. */
+  #settle(): void {
     this.#timer?.clear();
     this.#sockets.release();
     this.#answered?.();
+    this.#replaced();
+    for (const resolve of this.#released.splice(0)) resolve();
+  }
+
+  #over(): void {
+    const hadStats = this.hasParent;
+    this.#state = 'over';
+    this.#settle();
     if (hadStats) this.#host.parentEnded();
   }
 }

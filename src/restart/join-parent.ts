@@ -115,7 +115,7 @@ class Answer implements LinkEvents<ToChild> {
   #isComplete = false;
   #distrust = '';
   #refusal: string | undefined;
-  #ended: string | undefined;
+  #ended: Parameters<LinkEvents<ToChild>['ended']> | undefined;
   #events: LinkEvents<ToChild> | undefined;
   #changed = () => {};
   /** A parent has answered, whatever it was. */
@@ -155,7 +155,7 @@ class Answer implements LinkEvents<ToChild> {
       this.#changed = () => {
         if (this.#isProven && this.#refusal !== undefined) fail(this.#refusal);
         else if (this.#isProven && this.#isComplete) settle(resolve);
-        else if (this.#ended !== undefined) fail(`the parent process has gone: ${this.#ended}${this.#distrust}`);
+        else if (this.#ended !== undefined) fail(`the parent process has gone: ${this.#ended[0]}${this.#distrust}`);
       };
       if (signal.aborted) abort();
       else this.#changed();
@@ -165,7 +165,7 @@ class Answer implements LinkEvents<ToChild> {
   follow(events: LinkEvents<ToChild>): void {
     this.#events = events;
     for (const [message, fds] of this.#later.splice(0)) events.message(message, fds);
-    if (this.#ended !== undefined) events.ended(this.#ended);
+    if (this.#ended !== undefined) events.ended(...this.#ended);
   }
 
   /** Gives back what has come. */
@@ -190,9 +190,9 @@ class Answer implements LinkEvents<ToChild> {
     this.#changed();
   }
 
-  ended(why: string): void {
-    if (this.#events !== undefined) return this.#events.ended(why);
-    this.#ended = why;
+  ended(why: string, isGone: boolean): void {
+    if (this.#events !== undefined) return this.#events.ended(why, isGone);
+    this.#ended = [why, isGone];
     this.#changed();
   }
 

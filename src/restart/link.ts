@@ -16,8 +16,13 @@ export interface Codec<In, Out> {
 export interface LinkEvents<In> {
   /** Descriptors belong to the receiver. */
   message(message: In, fds: readonly number[]): void;
-  /** It is over: the peer has ended, or what it did makes it unusable. Called once, and not after close(). */
-  ended(why: string): void;
+  /**
+   * It is over: the peer has ended (`isGone`), or what it did makes it unusable, and it may still run. Called once, and not after
+   * close().
+   */
+  ended(why: string, isGone: boolean): void;
+  /** A message is lost, because this process may open no more descriptors for it. Absent: that ends the link. */
+  lost?(): void;
 }
 
 /** One end of it. */
@@ -39,6 +44,8 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   readonly #codec: Codec<In, Out>;
   readonly #events: LinkEvents<In>;
   readonly #socket: NativeMessageSocket;
+  /** Absent where a lost message ends the link. */
+  readonly onLost: MessageSocketEvents['onLost'];
   readonly #waiting: { readonly bytes: Uint8Array; readonly fds: readonly number[] }[] = [];
   #stall: NodeJS.Timeout | undefined;
   #onDrained: (() => void)[] = [];
@@ -49,6 +56,9 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
     this.#shim = shim;
     this.#codec = codec;
     this.#events = events;
+    if (events.lost !== undefined) {
+      this.onLost = (errno) => (errno === constants.errno.EMFILE ? events.lost!() : this.onEnd(errno));
+    }
     this.#socket = shim.watchMessages(fd, this);
   }
 
@@ -105,13 +115,16 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   }
 
   onEnd(errno: number): void {
-    this.#end(errno === 0 ? 'it has ended' : errno === constants.errno.EMFILE ? TOO_FEW : errorName(errno));
+    this.#end(
+      errno === 0 ? 'it has ended' : errno === constants.errno.EMFILE ? TOO_FEW : errorName(errno),
+      errno === 0,
+    );
   }
 
-  #end(why: string): void {
+  #end(why: string, isGone = false): void {
     if (this.#isOver) return;
     this.close();
-    this.#events.ended(why);
+    this.#events.ended(why, isGone);
   }
 }
 

@@ -66,7 +66,11 @@ export type ToChild =
   /** With channels on which established connections come, for all workers. */
   | { readonly kind: 'hand-over' }
   /** The parent has no connections any more, and may end. */
-  | { readonly kind: 'empty' };
+  | { readonly kind: 'empty' }
+  /** The parent accepts no connection any more, and its admin interface none either. Answers `live`. */
+  | { readonly kind: 'replaced' }
+  /** Answers `release`. */
+  | { readonly kind: 'released' };
 
 export type ToParent =
   /** The child serves: `taken` are the sockets that it has taken over. */
@@ -78,7 +82,21 @@ export type ToParent =
       readonly connectionWorkers: number;
     }
   | { readonly kind: 'stats-request' }
-  | { readonly kind: 'terminate' };
+  | { readonly kind: 'terminate' }
+  /**
+   * Sockets that the child has bound beside those that it was given, before they listen: the parent keeps copies, so that what
+   * the kernel queues there outlives the child.
+   */
+  | { readonly kind: 'further'; readonly sockets: readonly FurtherSockets[] }
+  /** The child is about to stop accepting at these sockets: the parent closes its copies, or clients would wait there for nobody. */
+  | { readonly kind: 'release'; readonly ids: readonly number[] };
+
+/** Sockets that belong to those that were offered under this number. */
+export interface FurtherSockets {
+  readonly id: number;
+  /** How many descriptors of the message. */
+  readonly count: number;
+}
 
 /** A peer has sent what is no message. */
 class GarbageError extends Error {
@@ -114,6 +132,10 @@ export function encodeToChild(message: ToChild): Uint8Array {
       return types.toChild.encode({ handOver: {} }).finish();
     case 'empty':
       return types.toChild.encode({ empty: {} }).finish();
+    case 'replaced':
+      return types.toChild.encode({ replaced: {} }).finish();
+    case 'released':
+      return types.toChild.encode({ released: {} }).finish();
   }
 }
 
@@ -128,7 +150,7 @@ export function decodeToChild(bytes: Uint8Array): ToChild {
   if (content === 'refusal') return { kind: 'refusal', reason: refusal };
   if (content === 'welcome') return { kind: 'welcome', welcome };
   if (content === 'handOver') return { kind: 'hand-over' };
-  if (content === 'empty') return { kind: 'empty' };
+  if (content === 'empty' || content === 'replaced' || content === 'released') return { kind: content };
   if (content !== 'stats') throw new GarbageError('a message without content');
   for (const { counters, deltas, flushed, gauges, values } of stats.sections) {
     if (counters.length !== deltas.length || counters.length !== flushed.length || gauges.length !== values.length)
@@ -149,18 +171,33 @@ export function encodeToParent(message: ToParent): Uint8Array {
       return types.toParent.encode({ statsRequest: {} }).finish();
     case 'terminate':
       return types.toParent.encode({ terminate: {} }).finish();
+    case 'further': {
+      const ids = message.sockets.map(({ id }) => id);
+      const counts = message.sockets.map(({ count }) => count);
+      return types.toParent.encode({ further: { ids, counts } }).finish();
+    }
+    case 'release':
+      return types.toParent.encode({ release: { ids: message.ids } }).finish();
   }
 }
 
 /** Throws GarbageError. */
 export function decodeToParent(bytes: Uint8Array): ToParent {
-  const { content, live } = decode(types.toParent, bytes) as {
+  const { content, further, live, release } = decode(types.toParent, bytes) as {
     content?: string;
     live: { taken: number[]; parentShutdownTimeS: number; connectionWorkers: number };
+    further: { ids: number[]; counts: number[] };
+    release: { ids: number[] };
   };
   if (content === 'live') return { kind: 'live', ...live };
   if (content === 'statsRequest') return { kind: 'stats-request' };
   if (content === 'terminate') return { kind: 'terminate' };
+  if (content === 'release') return { kind: 'release', ids: release.ids };
+  if (content === 'further') {
+    const { counts, ids } = further;
+    if (ids.length !== counts.length) throw new GarbageError('sockets without numbers');
+    return { kind: 'further', sockets: ids.map((id, index) => ({ id, count: counts[index]! })) };
+  }
   throw new GarbageError('a message without content');
 }
 

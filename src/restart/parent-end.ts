@@ -1,16 +1,18 @@
 // The parent's end of a hot restart: one child at a time is welcomed, and takes over when it is live.
 //
 //   idle ── hello ──> welcomed ── Live ──> replaced ── Terminate ──> the process ends
-//     ^── child ended ──┘                     └── child ended ──> alone ── hello ──> welcomed …
+//     ^── child ended ──┘                     │ └── the link is broken, and the child may run ──> alone ── hello ──> welcomed …
+//     └───────── child ended: accepts again ──┘
 //
-// A further child that ends before it is live leaves it alone again. Once it has been told to end, the child's own end is no news.
+// Until Terminate this process keeps copies of the listen sockets, so that it can take up accepting where a dead child has left
+// it, and no connection in the kernel's queues is lost. Once it has been told to end, the child's own end is no news.
 
 import { messageOf } from '../common/errors/errors.js';
 import { PatientTimeout } from '../common/time/patient-timeout.js';
 import { atMostMs } from '../common/time/within-ms.js';
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';
-import type { Hello, OfferedSockets, StatsPiece, ToChild, ToParent } from './messages.js';
+import type { FurtherSockets, Hello, OfferedSockets, StatsPiece, ToChild, ToParent } from './messages.js';
 import { HOT_RESTART_VERSION } from './version.js';
 
 /** Sockets to hand over; the descriptors stay this process's own. */
@@ -30,10 +32,16 @@ export interface ParentHost {
   offer(): readonly Offer[];
   /** What listeners have got since the last call of the two. */
   offerMore(): readonly Offer[];
+  /** Further sockets of an offer, which are the host's now: they may listen, and the child may be gone. */
+  addSockets(id: number, fds: readonly number[]): void;
   /** The child that was offered them is gone before it was live. */
   childLost(): void;
-  /** The child serves: nothing is accepted here from now on. */
+  /** The child serves: no connection is accepted here from now on, by the admin interface neither. */
   replaced(taken: ReadonlySet<number>): void;
+  /** The child is about to stop accepting at these: resolves when no copies are open here. */
+  release(ids: ReadonlySet<number>): Promise<void>;
+  /** The child that has replaced this process is dead: this one serves again. */
+  takeBack(): void;
   /**
    * Established connections leave on channels, for so many workers of the child: gives the child's ends, which the caller
    * closes; none when they stay. Throws for want of descriptors.
@@ -79,8 +87,8 @@ export class ParentEnd {
   #state: 'idle' | 'welcomed' | 'replaced' | 'ending' | 'alone' = 'idle';
   #child: Link<ToChild> | undefined;
   #exporting: Promise<void> | undefined;
-  /** A child was live: nothing is accepted here any more, whatever becomes of it and of further ones. */
-  #wasReplaced = false;
+  /** The link to a child that was live is broken, and nobody has taken over since: nothing is accepted here. */
+  #isAlone = false;
 
   constructor(host: ParentHost, deadlines = DEADLINES) {
     this.#host = host;
@@ -91,12 +99,16 @@ export class ParentEnd {
   greet(hello: Hello, openLink: (events: LinkEvents<ToParent>) => Link<ToChild>): void {
     const reason = this.#whyNot(hello);
     const link: Link<ToChild> = openLink({
-      message: (message) => {
-        if (link === this.#child) this.#receive(message, link);
+      message: (message, fds) => {
+        if (link === this.#child) this.#receive(message, fds, link);
+        else this.#drop(fds);
       },
-      ended: (why) => {
-        if (link === this.#child) this.#childEnded(why);
+      ended: (why, isGone) => {
+        if (link === this.#child) this.#childEnded(why, isGone);
       },
+      // Only copies of sockets come with descriptors, and that a child takes over matters more.
+      lost: () =>
+        logger.warning('a socket of the child process cannot be kept here: this one may open too few descriptors'),
     });
     if (reason !== undefined) {
       logger.warning(`a process of epoch ${hello.epoch} is refused: ${reason}`);
@@ -153,20 +165,29 @@ export class ParentEnd {
     });
   }
 
-  #receive(message: ToParent, link: Link<ToChild>): void {
+  #receive(message: ToParent, fds: readonly number[], link: Link<ToChild>): void {
+    if (message.kind === 'further') return this.#addSockets(message.sockets, fds);
+    this.#drop(fds);
     switch (message.kind) {
       case 'live': {
         if (this.#state !== 'welcomed') return;
         this.#state = 'replaced';
-        this.#wasReplaced = true;
+        this.#isAlone = false;
         const waitMs = message.parentShutdownTimeS * 1000 + this.#deadlines.terminateGraceMs;
         this.#setTimer(waitMs, () => this.#endUnasked('the child has not said in time that this process is to end'));
         this.#host.replaced(new Set(message.taken));
+        link.send({ kind: 'replaced' });
         if (message.connectionWorkers > 0) this.#handOver(link, message.connectionWorkers);
         return;
       }
       case 'stats-request':
         if (this.#state === 'replaced' || this.#state === 'ending') void this.#export(link);
+        return;
+      case 'release':
+        if (this.#state !== 'replaced') return;
+        void this.#host.release(new Set(message.ids)).then(() => {
+          if (link === this.#child) link.send({ kind: 'released' });
+        });
         return;
       case 'terminate':
         // Before it is live, a child has nothing to say about this process.
@@ -176,6 +197,20 @@ export class ParentEnd {
         this.#timer?.clear();
         return this.#host.end();
     }
+  }
+
+  #addSockets(sockets: readonly FurtherSockets[], fds: readonly number[]): void {
+    let from = 0;
+    for (const { id, count } of sockets) {
+      const own = fds.slice(from, from + count);
+      from += own.length;
+      if (own.length > 0) this.#host.addSockets(id, own);
+    }
+    this.#drop(fds.slice(from));
+  }
+
+  #drop(fds: readonly number[]): void {
+    for (const fd of fds) this.#host.closeDescriptor(fd);
   }
 
   #handOver(link: Link<ToChild>, childWorkers: number, isFirstTry = true): void {
@@ -221,21 +256,28 @@ export class ParentEnd {
     this.#timer = new PatientTimeout(callback, ms);
   }
 
-  #childEnded(why: string): void {
+  /** `isGone`: its end of the link is closed, which is how a process ends; otherwise it may still run, and accept. */
+  #childEnded(why: string, isGone: boolean): void {
     this.#child = undefined;
     this.#timer?.clear();
     if (this.#state === 'ending') return;
+    if (this.#state === 'replaced' && isGone) {
+      this.#state = 'idle';
+      logger.error(`the child process that took over has gone (${why}); this one serves again`);
+      return this.#host.takeBack();
+    }
     const wasLive = this.#state === 'replaced';
-    const what = wasLive
-      ? 'the child process that took over has gone'
-      : 'the child process has gone before it was live';
     if (!wasLive) this.#host.childLost();
-    if (!this.#wasReplaced) {
+    const what = wasLive
+      ? 'the child process cannot be talked to any more'
+      : 'the child process has gone before it was live';
+    if (!wasLive && !this.#isAlone) {
       this.#state = 'idle';
       logger.warning(`${what} (${why}); this one serves on`);
       return;
     }
     this.#state = 'alone';
+    this.#isAlone = true;
     const seconds = this.#host.parentShutdownTimeS;
     logger.error(`${what} (${why}); this one ends in ${seconds} s`);
     this.#setTimer(seconds * 1000, () => this.#endUnasked('no other process has taken over'));
@@ -243,7 +285,7 @@ export class ParentEnd {
 
   #childLate(): void {
     this.#child?.close();
-    this.#childEnded(`it was not live in ${this.#deadlines.liveMs / 1000} s`);
+    this.#childEnded(`it was not live in ${this.#deadlines.liveMs / 1000} s`, false);
   }
 
   #endUnasked(why: string): void {

@@ -8,13 +8,15 @@ export const SCHEMA = {
     Hello: { fields: { version: { type: 'string', id: 1 }, epoch: { type: 'uint32', id: 2 } } },
     /** Parent to child, all on the link. */
     ToChild: {
-      oneofs: { content: { oneof: ['refusal', 'welcome', 'stats', 'handOver', 'empty'] } },
+      oneofs: { content: { oneof: ['refusal', 'welcome', 'stats', 'handOver', 'empty', 'replaced', 'released'] } },
       fields: {
         refusal: { type: 'string', id: 1 },
         welcome: { type: 'Welcome', id: 2 },
         stats: { type: 'Stats', id: 3 },
         handOver: { type: 'Empty', id: 4 },
         empty: { type: 'Empty', id: 5 },
+        replaced: { type: 'Empty', id: 6 },
+        released: { type: 'Empty', id: 7 },
       },
     },
     /**
@@ -64,11 +66,13 @@ export const SCHEMA = {
     },
     /** Child to parent, all on the link. */
     ToParent: {
-      oneofs: { content: { oneof: ['live', 'statsRequest', 'terminate'] } },
+      oneofs: { content: { oneof: ['live', 'statsRequest', 'terminate', 'further', 'release'] } },
       fields: {
         live: { type: 'Live', id: 1 },
         statsRequest: { type: 'Empty', id: 2 },
         terminate: { type: 'Empty', id: 3 },
+        further: { type: 'Further', id: 4 },
+        release: { type: 'Release', id: 5 },
       },
     },
     Live: {
@@ -78,6 +82,11 @@ export const SCHEMA = {
         connectionWorkers: { type: 'uint32', id: 3 },
       },
     },
+    /** Descriptors of the message: `counts` of them for each of `ids`, in their order. */
+    Further: {
+      fields: { ids: { rule: 'repeated', type: 'uint32', id: 1 }, counts: { rule: 'repeated', type: 'uint32', id: 2 } },
+    },
+    Release: { fields: { ids: { rule: 'repeated', type: 'uint32', id: 1 } } },
     Empty: { fields: {} },
   },
 };

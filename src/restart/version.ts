@@ -3,7 +3,7 @@
 import { SCHEMA } from './schema.js';
 
 /** How the processes speak with each other; a change that the schema does not show raises it. */
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 
 /**
  * What --hot-restart-version prints and GET /hot_restart_version answers: `<protocol>.<size of the schema>` (FACTS §2.10).

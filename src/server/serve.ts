@@ -52,7 +52,7 @@ const logger = getLogger('main');
 
 /** Resolves with the exit status when the server has ended. */
 export async function serve(options: ServeOptions, signals: Signals): Promise<number> {
-  const notifier = Notifier.open(loadShim(), process.env);
+  const notifier = Notifier.open(loadShim(), process.env, options.restart !== undefined && options.epoch > 0);
   try {
     const version = hotRestartVersion(options.restart === undefined);
     logger.info(`initializing epoch ${options.epoch} (base id=${options.baseId}, hot restart version=${version})`);
@@ -74,6 +74,8 @@ class ServerInstance {
   /** Undefined when the bootstrap has none. */
   #admin: AdminInterface | undefined;
   #watch: WatchedReload | undefined;
+  /** Nothing without --watch-config. */
+  #watchFile = () => {};
   #isDraining = false;
   readonly #ending = new AbortController();
   #ended: (status: number) => void = () => {};
@@ -152,8 +154,19 @@ class ServerInstance {
   }
 
   #createSuccession(): Succession {
+    const isDraining = () => this.#isDraining;
     return new Succession(this.#server, this.#admin, {
-      handedOver: () => this.#watch?.close(),
+      get isDraining() {
+        return isDraining();
+      },
+      handedOver: () => {
+        this.#watch?.close();
+        this.#notifier?.replaced();
+      },
+      tookBack: () => {
+        this.#notifier?.live();
+        this.#watchFile();
+      },
       end: (status) => this.#end(status),
     });
   }
@@ -170,15 +183,23 @@ class ServerInstance {
     const reload = watched === undefined ? undefined : await import('./reload/watched-reload.js');
     await this.#server.start();
     if (this.#isEnding) return;
-    if (isAnswered) {
-      await admin?.start();
-      if (this.#isEnding) return;
-      admin?.takeOver();
-    }
-    restart?.live();
-    this.#notifier?.live();
-    if (reload !== undefined && !this.#server.primary.takeOver.isDone)
+    if (isAnswered) await admin?.start();
+    if (this.#isEnding) return;
+    await restart?.live();
+    if (this.#isEnding) return;
+    admin?.takeOver();
+    // Behind the parent, which serves again if this process dies: whoever started both is to hear of that in this order.
+    if (!this.#isReplaced) this.#notifier?.live();
+    if (reload === undefined) return;
+    this.#watchFile = () => {
       this.#watch = new reload.WatchedReload(this.#reload, watched!);
+    };
+    if (!this.#isReplaced) this.#watchFile();
+  }
+
+  /** A child process serves. */
+  get #isReplaced(): boolean {
+    return this.#server.primary.takeOver.isDone;
   }
 
   #obey(signal: SignalName): void {
@@ -212,8 +233,11 @@ class ServerInstance {
     this.#notifier?.stopping('draining');
     server.setHealth(HealthFailure.Ending, true);
     const { drains } = server.configuration.listeners;
-    const parentIsQuiet = async () => restart === undefined || restart.parentIsQuiet();
-    void drainBeforeExit(drains, draining.timeMs, this.#ending.signal, parentIsQuiet).then(() => this.#end(0));
+    const leaving = {
+      isAccepting: !this.#isReplaced,
+      parentIsQuiet: async () => restart === undefined || restart.parentIsQuiet(),
+    };
+    void drainBeforeExit(drains, draining.timeMs, this.#ending.signal, leaving).then(() => this.#end(0));
   }
 
   #failed(error: unknown): void {

@@ -47,7 +47,7 @@ export interface ServerOptions extends PrimaryOptions {
   /** Adds an endpoint that takes a body to the admin interface; what it returns removes it. */
   readonly serveEndpoint: (endpoint: PostEndpoint) => () => void;
   /** Undefined with --disable-hot-restart. */
-  readonly restart: Pick<HotRestart, 'load' | 'refreshStats' | 'statsCame'> | undefined;
+  readonly restart: Pick<HotRestart, 'load' | 'refreshStats' | 'shareSockets' | 'statsCame'> | undefined;
 }
 
 /** When what is needed later is loaded and the start's memory given back: not at once, for the first requests may share a core with this. */
@@ -219,6 +219,7 @@ export class Server {
     clearTimeout(this.#settling);
     watchdog.close();
     listeners.drains.manager.close();
+    listeners.leaveSockets();
     await this.configuration.freeze();
     await workers.end();
     // With what the workers have counted to their end.
@@ -281,7 +282,10 @@ export class Server {
     const { listenerManagerStats, snapshots, workers } = this.primary;
     snapshots.next({});
     compileInTurn();
-    await Promise.all([workers.start((index) => this.#startData(index)), this.#options.restart?.load()]);
+    const { restart } = this.#options;
+    await Promise.all([workers.start((index) => this.#startData(index)), restart?.load()]);
+    await restart?.shareSockets();
+    if (this.isEnding) return;
     this.configuration.listeners.startListening();
     listenerManagerStats.set(ListenerManagerStats.at.workers_started, 1);
   }

@@ -170,10 +170,16 @@ class Worker {
         return void this.#profiled.run(message.command).then((profile) => answer(message.reply, profile));
       case 'accept':
         return listeners.accept(message.id);
+      case 'suspend-listeners':
+        return listeners.suspend(message.ids);
+      case 'add-sockets':
+        return listeners.addSockets(message.sockets);
       case 'stop-listeners':
         return listeners.stop(message.ids, message.acceptRest);
       case 'drain':
         return listeners.drain(message.windows);
+      case 'drain-changed':
+        return listeners.changeDrain(message.windows);
       case 'drain-ended':
         this.#transport.beginTurn();
         return listeners.drainEnded(message.ids);
@@ -241,8 +247,9 @@ class Worker {
   }
 
   #connections(): WorkerConnections {
-    const { closing, listeners } = this.#transport.counts();
-    return { listeners: this.#configuration.listeners.connections(), closing, accepting: listeners };
+    const { closing, listeners: sockets } = this.#transport.counts();
+    const { listeners } = this.#configuration;
+    return { listeners: listeners.connections(), closing, accepting: sockets - listeners.suspendedSockets };
   }
 
   #send(message: FromWorker): void {

@@ -60,10 +60,10 @@ t.test('a parent welcomes one child at a time, and says why it refuses others', 
   ]);
   const second = greet(end);
   t.match(second.link.sent, [{ message: { reason: 'previous baton process is still initializing' } }]);
-  second.events.ended('it has ended');
+  second.events.ended('it has ended', true);
   second.events.message(live([1], 1), []);
   t.notOk(first.link.isClosed, 'what becomes of one that is refused says nothing of the other');
-  first.events.ended('it has ended');
+  first.events.ended('it has ended', true);
   t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }], 'the next one succeeds');
   t.same(host.log, [], 'and nothing has happened to the parent');
   await end.finish();
@@ -195,11 +195,11 @@ t.test('stats that cannot be told once harm neither the parent nor what is told 
 });
 
 t.test('a parent that nobody tells to end does it by itself', async (t) => {
-  for (const what of ['a child that is silent', 'a child that is gone']) {
+  for (const what of ['a child that is silent', 'a child that breaks the link']) {
     const { end, host } = parent();
     const { link, events } = greet(end);
     events.message(live([], 0), []);
-    if (what === 'a child that is gone') events.ended('it has ended');
+    if (what === 'a child that breaks the link') events.ended('it took no message', false);
     await waitFor(() => host.log.includes('end'));
     t.notOk(link.isClosed, `${what} is told what was counted last`);
     await end.finish();
@@ -210,13 +210,102 @@ t.test('it does so as well when a further child has gone before it was live', as
   const { end, host } = parent();
   const { events } = greet(end);
   events.message(live([], 60), []);
-  events.ended('it has ended');
+  events.ended('it sent what is no message', false);
   const further = greet(end);
   t.match(further.link.sent, [{ message: { kind: 'welcome' } }]);
-  further.events.ended('it has ended');
+  further.events.ended('it has ended', true);
   await waitFor(() => host.log.includes('end'));
   t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }], 'till then another one may take over');
   await end.finish();
+});
+
+t.test('a parent whose child is dead serves again, and the next child takes over', async (t) => {
+  const { end, host } = parent();
+  for (const round of [1, 2]) {
+    const { link, events } = greet(end);
+    events.message(live([1], 60), []);
+    t.same(link.sent.at(-1)?.message, { kind: 'replaced' }, 'which answers when nothing is accepted any more');
+    events.ended('it has ended', true);
+    t.same(host.log.splice(0), ['replaced 1', 'takes back'], `round ${round}`);
+  }
+  const { events } = greet(end);
+  events.message(live([], 60), []);
+  events.message({ kind: 'terminate' }, []);
+  events.ended('it has ended', true);
+  t.same(host.log, ['replaced ', 'end'], 'one that was told to end ends');
+  await end.finish();
+});
+
+t.test('sockets that a child has bound are kept for it, and closed when it gives them up', async (t) => {
+  const { end, host } = parent();
+  const { link, events } = greet(end);
+  const sockets = [
+    { id: 2, count: 1 },
+    { id: 0, count: 2 },
+    { id: 9, count: 5 },
+  ];
+  events.message({ kind: 'further', sockets }, [11, 12, 13]);
+  events.message({ kind: 'further', sockets: [] }, [14]);
+  events.message({ kind: 'release', ids: [1] }, []);
+  events.message(live([2, 0], 60), [15]);
+  t.same(host.log, ['sockets 2: 11', 'sockets 0: 12,13', 'closed 14', 'closed 15', 'replaced 2,0']);
+  events.message({ kind: 'release', ids: [0, 2] }, []);
+  await waitFor(() => link.sent.at(-1)?.message.kind === 'released');
+  t.equal(host.log.at(-1), 'released 0,2');
+  const other = greet(end);
+  other.events.message({ kind: 'further', sockets }, [16]);
+  t.equal(host.log.at(-1), 'closed 16', 'those of a process that was refused are not');
+  await end.finish();
+});
+
+t.test('a child shares its sockets, waits for its parent to stop, and for its copies to be closed', async (t) => {
+  const link = new TestLink<ToParent>((message) => decodeToParent(encodeToParent(message)));
+  const deadlines = { statsMs: 10_000, terminateMs: 10_000, closeMs: 10_000 };
+  const child = new ChildEnd(joinedWith(link), NOBODY, deadlines);
+  const fds = Array.from({ length: 71 }, (_, index) => 100 + index);
+  await child.share(
+    [
+      { id: 1, count: 1 },
+      { id: 5, count: 70 },
+    ],
+    fds,
+  );
+  t.ok(link.sent.every(({ fds }) => fds.length <= 64));
+  t.same(
+    link.sent.flatMap(({ message }) => (message.kind === 'further' ? message.sockets : [])),
+    [
+      { id: 1, count: 1 },
+      { id: 5, count: 64 },
+      { id: 5, count: 6 },
+    ],
+  );
+  t.same(
+    link.sent.flatMap(({ fds }) => fds),
+    fds,
+  );
+  await child.release([1]);
+  const settled: string[] = [];
+  const follow = (name: string, what: Promise<void>) => void what.then(() => settled.push(name));
+  follow('live', child.takeOver([1], 60));
+  follow('first', child.release([1]));
+  follow('second', child.release([5]));
+  await nextTurn();
+  t.same(settled, []);
+  child.message({ kind: 'replaced' }, []);
+  child.message({ kind: 'released' }, []);
+  await waitFor(() => settled.length === 2);
+  t.same(settled, ['live', 'first']);
+  t.same(
+    link.sent.slice(3).map(({ message }) => message.kind),
+    ['live', 'release', 'release'],
+    'before it is live it has nothing to give up',
+  );
+  child.ended('it has ended');
+  await waitFor(() => settled.length === 3, { what: 'the end of what a dead parent does not answer' });
+  const late = new ChildEnd(joinedWith(link), NOBODY, { ...deadlines, closeMs: 1 });
+  await late.takeOver([], 60);
+  await late.release([1]);
+  late.close();
 });
 
 t.test('a child believes nobody who does not prove his uid', async (t) => {
@@ -243,12 +332,12 @@ t.test('what keeps a child from its parent: refusal, silence, death, a socket th
   const cases: [act: (door: Door) => void, message: RegExp, isFatalWithSkip: boolean][] = [
     [(door) => door.refuse('because'), /^because$/, true],
     [() => {}, /has not answered in 0\.02 s$/, false],
-    [(door) => door.events.ended('it has ended'), /^the parent process has gone: it has ended/, false],
+    [(door) => door.events.ended('it has ended', true), /^the parent process has gone: it has ended/, false],
     [
       (door) => {
         door.prove();
         door.events.message({ kind: 'welcome', welcome }, [7]);
-        door.events.ended('it has ended');
+        door.events.ended('it has ended', true);
       },
       /^the parent process has gone/,
       true,
@@ -275,7 +364,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
     closeDescriptor: (fd) => void closed.push(fd),
     takeSockets() {},
   };
-  const child = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10_000 });
+  const child = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10_000, closeMs: 10 });
   child.terminate();
   t.same(link.sent, [], 'before it is live it does not end its parent');
   child.takeOver([3], 0.05);
@@ -299,7 +388,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   child.message({ kind: 'hand-over' }, [8]);
   t.same(closed, [7, 8], 'what belongs to nothing is closed');
 
-  const left = new ChildEnd(joinedWith(link), host, { statsMs: 60_000, terminateMs: 60_000 });
+  const left = new ChildEnd(joinedWith(link), host, { statsMs: 60_000, terminateMs: 60_000, closeMs: 10 });
   left.takeOver([], 60);
   const refresh = left.refreshStats();
   left.ended('it has ended');
@@ -307,7 +396,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   const lost = new ChildEnd(joinedWith(link), host);
   lost.ended('gone');
   t.equal(log.at(-1), 'lost gone');
-  const deaf = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10 });
+  const deaf = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10, closeMs: 10 });
   deaf.takeOver([], 60);
   deaf.terminate();
   await waitFor(() => link.isClosed);
@@ -371,7 +460,10 @@ function parent() {
     log,
     offer: () => host.offers,
     offerMore: () => host.offers,
+    addSockets: (id: number, fds: readonly number[]) => void log.push(`sockets ${id}: ${fds.join()}`),
     childLost() {},
+    release: async (ids: ReadonlySet<number>) => void log.push(`released ${[...ids].join()}`),
+    takeBack: () => void log.push('takes back'),
     replaced: (taken: ReadonlySet<number>) => void log.push(`replaced ${[...taken].join()}`),
     async *exportStats() {
       yield PIECE;
@@ -379,7 +471,7 @@ function parent() {
     end: () => void log.push('end'),
     handOverConnections: (): number[] => [],
     empty: () => new Promise<void>(() => {}),
-    closeDescriptor() {},
+    closeDescriptor: (fd: number) => void log.push(`closed ${fd}`),
   };
   return { host, end: new ParentEnd(host, { liveMs: 50, terminateGraceMs: 50, lastStatsMs: 50, handOverRetryMs: 1 }) };
 }

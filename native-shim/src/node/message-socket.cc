@@ -184,14 +184,12 @@ bool MessageSocket::receiveOne() {
   if (isLost) {
     const bool isTooLarge = (message.msg_flags & MSG_TRUNC) != 0 || attachment.fdCount >= kMaxDescriptors;
     const int reason = isTooLarge ? EMSGSIZE : EMFILE;
-    // Anybody may send datagrams: the loss is that of whoever sent it. The peer of a conversation relies on what it has said.
-    if (!meets_) {
-      reportEnd(reason);
-      return false;
-    }
     const napi_value made[] = {makeInt(env_, reason), makeCredentials(env_, attachment)};
-    call("onLost", 2, made);
-    return true;
+    // Anybody may send datagrams: the loss is that of whoever sent it. The peer of a conversation relies on what it has said,
+    // unless the owner of the socket knows better.
+    if (call("onLost", 2, made) || meets_) return true;
+    reportEnd(reason);
+    return false;
   }
   if (length == 0 && attachment.fdCount == 0 && !meets_) {
     reportEnd(0);

@@ -130,6 +130,7 @@ export class AdminServer {
    * Rejects with a BatonError that says which address cannot be had, and why; and when close() has been called by then.
    */
   async listen(target: ListenTarget): Promise<Address> {
+    this.#isReplaced = false;
     this.#address = await listen(this.#protocols.server, target);
     if (this.#closed === undefined) return this.#address;
     // There was nothing to close yet.

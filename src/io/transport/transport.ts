@@ -110,6 +110,11 @@ export class Transport {
     this.#native.setAccepting(id, true);
   }
 
+  /** Takes none any more, until accept(). */
+  suspend(id: number): void {
+    this.#native.setAccepting(id, false);
+  }
+
   /** Stops accepting and closes this thread's copy; with `acceptRest` what the kernel has queued is still delivered. */
   removeListener(id: number, acceptRest: boolean): void {
     this.#native.removeListener(id, acceptRest);

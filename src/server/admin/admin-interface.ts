@@ -7,6 +7,7 @@ import { writeAddressFile } from '../../admin/http/connections/address-file.js';
 import { AdminTraffic } from '../../admin/http/connections/admin-traffic.js';
 import { RequestLog } from '../../admin/http/request-log.js';
 import { RenderPool } from '../../admin/render/render-pool.js';
+import { messageOf } from '../../common/errors/errors.js';
 import { Random } from '../../common/random.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { AccessLog, Admin, Any, Bootstrap } from '../../config/generated/api.js';
@@ -15,7 +16,7 @@ import { createFiltered } from '../../extensions/log-filters.js';
 import { ExtensionRegistry } from '../../extensions/registry.js';
 import type { LogFilterContext } from '../../http/log-filters/log-filter.js';
 import { addressText } from '../../io/addresses/address.js';
-import type { NativeShim } from '../../io/shim.js';
+import { loadShim, type NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
 import type { Runtime } from '../../runtime/runtime.js';
@@ -50,6 +51,8 @@ const FINAL_FLUSH_MS = 1000;
 export class AdminInterface {
   readonly #config: Admin;
   readonly #addressPath: string;
+  /** A process that answers admin requests is about to be replaced by this one. */
+  #isBesideAnother = false;
   readonly #server: AdminServer;
   readonly #profilers: Profilers;
   #socket: AdminSocket | undefined;
@@ -108,11 +111,12 @@ export class AdminInterface {
    * whether it does. Rejects with a ListenError.
    */
   async openSocket(shim: NativeShim, parent: InheritedSockets | undefined): Promise<boolean> {
+    this.#isBesideAnother = parent !== undefined;
     this.#socket = await AdminSocket.open(shim, this.#config, parent);
     return this.#socket.isInherited;
   }
 
-  /** Begins to listen. Rejects with a BatonError when the address cannot be had. */
+  /** Begins to listen. Where a parent process answers, its address is told of in takeOver(). Rejects with a BatonError when the address cannot be had. */
   async start(): Promise<void> {
     const { address: config } = this.#config;
     const target = this.#socket?.target() ?? {
@@ -122,7 +126,7 @@ export class AdminInterface {
     };
     const address = await this.#server.listen(target);
     logger.info(`admin address: ${addressText(address)}`);
-    if (this.#addressPath !== '') writeAddressFile(this.#addressPath, address);
+    if (!this.#isBesideAnother) this.#writeAddressFile();
   }
 
   /** Its socket for a child process; the descriptor stays this one's. Undefined when it listens at none. */
@@ -131,15 +135,32 @@ export class AdminInterface {
     return address && this.#socket?.offer(id, address);
   }
 
-  /** The parent process does not answer any more. */
+  /** The parent process, if there was one, does not answer any more. */
   takeOver(): void {
+    if (!this.#isBesideAnother) return;
+    this.#isBesideAnother = false;
     this.#socket?.ownFile();
+    this.#writeAddressFile();
   }
 
   /** A child process answers from now on, on this socket or (not `isTaken`) elsewhere or not at all; answers in flight go out. */
   handOver(isTaken: boolean): void {
     this.#server.stopListening();
-    this.#socket?.close(isTaken);
+    if (isTaken) this.#socket?.handOver();
+    else this.#socket?.close();
+  }
+
+  /** The process that answered in its place is dead. What does not work is logged. */
+  async takeBack(): Promise<void> {
+    try {
+      if (this.#socket !== undefined && !this.#socket.takeBack()) {
+        this.#socket.close();
+        this.#socket = await AdminSocket.open(loadShim(), this.#config, undefined);
+      }
+      await this.start();
+    } catch (error) {
+      logger.error(`the admin interface does not answer again: ${messageOf(error)}`);
+    }
   }
 
   /** Opens the files of its access log anew. */
@@ -152,10 +173,15 @@ export class AdminInterface {
     return this.#profilers.close();
   }
 
+  #writeAddressFile(): void {
+    const { address } = this.#server;
+    if (this.#addressPath !== '' && address !== undefined) writeAddressFile(this.#addressPath, address);
+  }
+
   /** Lets answers in flight go out, and writes the access log. */
   async close(): Promise<void> {
     await this.#server.close();
-    this.#socket?.close(false);
+    this.#socket?.close();
     if (this.#files === undefined) return;
     await atMostMs(this.#files.flush(), FINAL_FLUSH_MS);
     this.#filesystemStats?.close();

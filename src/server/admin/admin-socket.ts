@@ -26,6 +26,8 @@ export class AdminSocket {
   /** Of the file that goes with it; undefined when there is none, and as long as it is the parent's. */
   #inode: number | undefined;
   #isOpen = true;
+  /** A child process answers at it. */
+  #isHandedOver = false;
 
   private constructor(shim: NativeShim, configured: Address, mode: number, fd: number, inherited: Address | undefined) {
     this.#shim = shim;
@@ -79,11 +81,24 @@ export class AdminSocket {
     };
   }
 
-  /** `isHandedOver`: the file of a Unix socket stays for whoever has the socket now. */
-  close(isHandedOver: boolean): void {
+  /** A child process answers at it, and has its file; it stays open for takeBack(). */
+  handOver(): void {
+    this.#isHandedOver = true;
+  }
+
+  /** That process is dead. Returns whether clients still come to this socket: it is open, and its file is what it was. */
+  takeBack(): boolean {
+    this.#isHandedOver = false;
+    if (!this.#isOpen || !isFile(this.#address)) return this.#isOpen;
+    const isThere = lstatSync(this.#address.path, { throwIfNoEntry: false })?.ino === this.#inode;
+    if (isThere) this.ownFile();
+    return isThere;
+  }
+
+  close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    if (!isHandedOver && this.#inode !== undefined) removeSocketFile(this.#address.path, this.#inode);
+    if (!this.#isHandedOver && this.#inode !== undefined) removeSocketFile(this.#address.path, this.#inode);
     this.#shim.closeDescriptor(this.#fd);
   }
 }

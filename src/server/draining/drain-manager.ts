@@ -31,7 +31,7 @@ export interface DrainOptions {
 /** What a drain uses that sets no time or strategy of its own. */
 export type DrainDefaults = Pick<DrainOptions, 'timeMs' | 'strategy'>;
 
-/** A drain. Once started it stays in force until the process ends, also when its time is over. */
+/** A drain. Once started it stays in force until the process ends, also when its time is over, unless it is undone. */
 export interface Drain {
   readonly options: DrainOptions;
   /** Monotonic. */
@@ -97,6 +97,19 @@ export class DrainManager {
     return drain;
   }
 
+  /** Takes a drain back: these listeners drain only as others say. Its `done` resolves. */
+  undo(drain: Drain, listeners: Iterable<DrainableListener>): void {
+    const undone = this.#drains.find((each) => each === drain);
+    if (undone === undefined) return;
+    this.#drains.splice(this.#drains.indexOf(undone), 1);
+    this.#context.timers.cancel(undone.timer);
+    const windows = new Map<number, DrainWindow | undefined>();
+    for (const { config, id } of listeners) windows.set(id, this.windowOf(config));
+    this.#context.broadcast({ kind: 'drain-changed', windows });
+    this.#context.changed();
+    undone.resolve();
+  }
+
   /** The drain that was begun last. */
   get latest(): Drain | undefined {
     return this.#drains.at(-1);
@@ -142,6 +155,7 @@ export class DrainManager {
     }
     // Behind the stop: no new connection can come in between.
     void drain.stopped.then(() => {
+      if (!this.#drains.includes(drain)) return;
       const ids: number[] = [];
       for (const { config, id } of this.#context.listeners()) if (reaches(reach, config)) ids.push(id);
       this.#context.broadcast({ kind: 'drain-ended', ids });

@@ -18,21 +18,32 @@ const PARENT_POLL_MS = 500;
 /** Time for requests that arrived at the last moment, and for the last bytes of closed connections. */
 const LAST_MS = 1000;
 
+export interface LeavingServer {
+  /** False when another process accepts in its place: then nobody has to learn that it leaves. */
+  readonly isAccepting: boolean;
+  /** A parent process, which ends with this one, has no connections any more, or is gone. */
+  parentIsQuiet(): Promise<boolean>;
+}
+
 /**
- * Resolves when the process may end: the last connection has ended, also of a parent process, which ends with this one; the
- * drain's time is over; or `signal` has been raised. Never rejects. `parentIsQuiet`: it has no connections any more, or is gone.
+ * Resolves when the process may end: the last connection has ended, also of a parent process; the drain's time is over; or
+ * `signal` has been raised. Never rejects.
  */
 export async function drainBeforeExit(
   drains: ListenerDrains,
   timeMs: number,
   signal: AbortSignal,
-  parentIsQuiet: () => Promise<boolean>,
+  { isAccepting, parentIsQuiet }: LeavingServer,
 ): Promise<void> {
   const drain = drains.start({ reach: 'all', reason: 'sigterm', stopsAccepting: 'at-end' });
   const over = new AbortController();
   const ended = AbortSignal.any([over.signal, signal]);
   void drain.done.then(() => over.abort());
-  await pause(Math.min(LEAVING_MS, timeMs * LEAVING_PART), ended);
+  if (isAccepting) {
+    const leavingMs = Math.min(LEAVING_MS, timeMs * LEAVING_PART);
+    logger.info(`new connections are accepted for at least ${leavingMs / 1000} s`);
+    await pause(leavingMs, ended);
+  }
   let hasStopped = false;
   while (!ended.aborted) {
     const open = await drains.openConnections();

@@ -58,6 +58,11 @@ export class ListenerDrains {
     return this.manager.start({ ...this.#defaults, ...options });
   }
 
+  /** Takes back what start() has begun: connections of listeners that are in use are not asked to end any more. */
+  undo(drain: Drain): void {
+    this.manager.undo(drain, this.#listeners.byName.values());
+  }
+
   /** See DrainManager.leave(). */
   leave(id: number, over: () => void): LeavingDrain {
     return this.manager.leave(id, this.#defaults, over);
@@ -77,16 +82,17 @@ export class ListenerDrains {
     const stopped = this.#listeners.markStopped(reach);
     // A drain whose time was over went on as long as they accepted.
     this.count();
-    await this.stopAccepting(stopped, { acceptRest });
+    await this.stopAccepting(stopped, { acceptRest, goesOn: false });
   }
 
-  /** The same for these listeners, and without waiting for a child process. */
+  /** The same for these listeners, and without waiting for a child process. `goesOn`: other versions have their sockets. */
   async stopAccepting(
     listeners: readonly PrimaryListener[],
-    { acceptRest }: Pick<StopOptions, 'acceptRest'>,
+    { acceptRest, goesOn }: Pick<StopOptions, 'acceptRest'> & { readonly goesOn: boolean },
   ): Promise<void> {
     const { publication, workers } = this.#primary;
     for (const listener of listeners) listener.stop();
+    if (!goesOn) await this.#release(listeners);
     const ids = listeners.map((listener) => listener.id);
     const close = () => {
       for (const listener of listeners) listener.close();
@@ -96,6 +102,12 @@ export class ListenerDrains {
     workers.broadcast({ kind: 'stop-listeners', ids, acceptRest });
     // By then a worker that was just starting has made its copies of the sockets.
     await publication.whenHandled(close);
+  }
+
+  /** A parent process that has copies of the sockets closes them: what comes to those would wait for nobody. */
+  async #release(listeners: readonly PrimaryListener[]): Promise<void> {
+    const ids = listeners.flatMap(({ lineage }) => lineage.ofParent?.id ?? []);
+    if (ids.length > 0) await this.#primary.epoch.parentSockets?.onRelease(ids);
   }
 
   /** What the workers have open now. */

@@ -20,6 +20,7 @@ import { ListenerRollout } from './changes/listener-rollout.js';
 import type { ListenerUpdate } from './changes/listener-update.js';
 import { type ListenerChange, prepare } from './changes/prepare-change.js';
 import { latestOf, PresentListeners } from './changes/present-listeners.js';
+import { Replacement } from './changes/replacement.js';
 import { type ListenerEvents, UpdateSteps } from './changes/update-steps.js';
 import { SocketOffers } from './socket-offers.js';
 import type { FilterParts } from './version/filter-parts.js';
@@ -52,6 +53,7 @@ export class ListenerSet implements ListenerEvents {
   readonly #present: PresentListeners;
   readonly #rollout: ListenerRollout;
   readonly #steps: UpdateSteps;
+  readonly #replacement: Replacement;
 
   constructor(primary: Primary, parts: FilterParts, drainDefaults: DrainDefaults, publish: Publish) {
     this.#primary = primary;
@@ -65,6 +67,12 @@ export class ListenerSet implements ListenerEvents {
     this.#present = new PresentListeners(new FormerListeners(primary.takeOver, this.drains, this.#rollout));
     this.#steps = new UpdateSteps(primary, this.#present, this.#rollout, this);
     this.offers = new SocketOffers(this.#present.active);
+    this.#replacement = new Replacement(primary, this.#present, this.#rollout, this.drains, {
+      drop: (name) => this.#steps.drop(name),
+      set: (spec) => this.#setHeld(spec),
+      count: () => this.#steps.count(),
+      onAccept: () => this.onAccept(),
+    });
   }
 
   /** Connections are accepted: until then active listeners only get ready. */
@@ -96,6 +104,7 @@ export class ListenerSet implements ListenerEvents {
   *specs(): Generator<ListenerSpec> {
     for (const { spec } of this.byName.values()) yield spec;
     for (const { spec } of this.warming.values()) yield spec;
+    yield* this.#present.held.values();
   }
 
   /**
@@ -175,6 +184,54 @@ export class ListenerSet implements ListenerEvents {
     this.#steps.childHasSettled();
   }
 
+  /**
+   * Sockets that a child process has bound to the address of the offer with this number, and shares: they are this process's now,
+   * which accepts on them when that one is gone.
+   */
+  addSockets(offer: number, fds: readonly number[]): void {
+    const [listener] = this.offers.withNumbers(new Set([offer]));
+    const sockets = listener?.addSockets(fds);
+    if (sockets !== undefined) this.#primary.workers.broadcast({ kind: 'add-sockets', sockets });
+    else if (listener === undefined) for (const fd of fds) this.#primary.shim.closeDescriptor(fd);
+  }
+
+  /** That child process is dead, and none serves. */
+  acceptOnAll(): void {
+    for (const listener of this.#present.active.values()) {
+      if (!listener.hasReceived || listener.isStopped) continue;
+      listener.resume();
+      this.#rollout.announce(listener);
+    }
+  }
+
+  /** A child process serves, at the sockets with the numbers `taken`. Resolves when nothing is accepted here. */
+  replaced(taken: ReadonlySet<number>): Promise<void> {
+    return this.#replacement.begin(this.offers.withNumbers(taken));
+  }
+
+  /** It gives up those with these numbers. Resolves when no copies are open here. */
+  release(numbers: ReadonlySet<number>): Promise<void> {
+    return this.#replacement.release(this.offers.withNumbers(numbers));
+  }
+
+  /** It is dead: this process accepts again. */
+  takeBack(): void {
+    this.#replacement.end();
+    this.formers.takeBack();
+  }
+
+  /** The process ends: nobody is to wait where a child process accepts, or would if it were alive. */
+  leaveSockets(): void {
+    this.#replacement.close();
+  }
+
+  /** Sockets that were bound beside those of a parent process, by its numbers of those. */
+  *furtherSockets(): Generator<{ readonly id: number; readonly fds: readonly number[] }> {
+    for (const { furtherSockets: fds, lineage } of this.#present.active.values()) {
+      if (lineage.ofParent !== undefined && fds.length > 0) yield { id: lineage.ofParent.id, fds };
+    }
+  }
+
   snapshots(): ListenerSnapshot[] {
     return this.#rollout.snapshots(this.byName.values(), this.warming.values());
   }
@@ -200,8 +257,17 @@ export class ListenerSet implements ListenerEvents {
     this.#present.warming.clear();
   }
 
+  #setHeld(spec: ListenerSpec): void {
+    try {
+      void this.plan({ isStatic: false, set: [spec], removed: [] }).apply();
+    } catch (error) {
+      this.onFailure(spec, error, false);
+    }
+  }
+
   /** plan() of listeners of LDS, of which a failure does not count. */
   #tryPlan(choose: () => readonly ListenerSpec[]): ListenerPlan | undefined {
+    if (this.#present.isReplaced) return undefined;
     try {
       const set = choose();
       return set.length === 0 ? undefined : this.#planOf({ isStatic: false, set, removed: [] });
@@ -212,9 +278,9 @@ export class ListenerSet implements ListenerEvents {
 
   #planOf(change: ListenerChange): ListenerPlan {
     const prepared = prepare(change, this.#present, this.#makers, this.#primary.epoch.parentSockets);
-    const { removed, restored, updates } = prepared;
+    const { held, removed, restored, updates } = prepared;
     return {
-      names: [...removed, ...restored, ...updates.map(({ spec }) => spec.name)],
+      names: [...removed, ...restored, ...held.map(({ name }) => name), ...updates.map(({ spec }) => spec.name)],
       whenReady: async (ended) => {
         await Promise.all(updates.map(({ init }) => init.whenReady(ended)));
       },

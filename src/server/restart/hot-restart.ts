@@ -32,7 +32,10 @@ export interface HotRestartOptions {
 
 /** The server as its parent and its child see it. */
 export interface RestartedServer
-  extends Pick<ParentHost, 'childLost' | 'exportStats' | 'handOverConnections' | 'empty'>,
+  extends Pick<
+      ParentHost,
+      'addSockets' | 'childLost' | 'exportStats' | 'handOverConnections' | 'empty' | 'release' | 'takeBack'
+    >,
     Pick<ChildHost, 'importStats' | 'parentEnded' | 'takeConnections'> {
   /** Its workers. */
   readonly concurrency: number;
@@ -46,6 +49,8 @@ export interface RestartedServer
   socketsCame(): void;
   /** A child process accepts with these sockets, and answers for admin. */
   handOver(taken: ReadonlySet<number>): void;
+  /** Sockets that were bound beside those of the parent, by the parent's numbers. */
+  furtherSockets(): Iterable<{ readonly id: number; readonly fds: readonly number[] }>;
   /** Ends it with this exit status. */
   end(status: number): void;
 }
@@ -62,6 +67,7 @@ export class HotRestart {
   #joined: Joined | undefined;
   #child: ChildEnd | undefined;
   #parent: ParentEnd | undefined;
+  #server: RestartedServer | undefined;
   #statsCame = () => {};
   /** Resolves when stats go on where those of the parent stood, or will not; pending until this process has taken over. */
   readonly statsCame = new Promise<void>((resolve) => {
@@ -169,21 +175,38 @@ export class HotRestart {
         },
         parentEnded: () => server.parentEnded(),
       });
+      const child = this.#child;
+      if (this.#facts.parentSockets !== undefined) this.#facts.parentSockets.onRelease = (ids) => child.release(ids);
     }
+    this.#server = server;
     const parent = new ParentEnd(this.#parentHost(server));
     this.#parent = parent;
     server.onSockets(() => parent.socketsHaveCome());
     this.#meeting.onHello((bytes, fds) => void this.#hear(bytes, fds));
   }
 
-  /** The server accepts, and answers for admin: the parent stops to. */
-  live(): void {
+  /** Gives the parent copies of sockets that the server has bound beside its own. Resolves when they may listen. */
+  async shareSockets(): Promise<void> {
+    if (this.#child === undefined) return;
+    const further = [...this.#server!.furtherSockets()];
+    const sockets = further.map(({ fds, id }) => ({ id, count: fds.length }));
+    await this.#child.share(
+      sockets,
+      further.flatMap(({ fds }) => fds),
+    );
+  }
+
+  /**
+   * The server accepts, and answers for admin: the parent stops to. Resolves when it has, takes too long, or is gone.
+   */
+  async live(): Promise<void> {
     if (this.#stage !== 'initializing') return;
     this.#stage = 'live';
     const { parentSockets } = this.#facts;
     parentSockets?.closeRest();
-    this.#child?.takeOver(parentSockets?.taken ?? [], this.#options.parentShutdownTimeS);
+    const replaced = this.#child?.takeOver(parentSockets?.taken ?? [], this.#options.parentShutdownTimeS);
     void this.refreshStats().then(this.#statsCame);
+    await replaced;
   }
 
   /** Resolves when what the parent has counted is here, or it takes too long. */
@@ -237,7 +260,10 @@ export class HotRestart {
       parentShutdownTimeS: this.#options.parentShutdownTimeS,
       offer: () => server.offer(),
       offerMore: () => server.offerMore(),
+      addSockets: (id, fds) => server.addSockets(id, fds),
       childLost: () => server.childLost(),
+      release: (ids) => server.release(ids),
+      takeBack: () => server.takeBack(),
       replaced: (taken) => {
         logger.warning('shutting down admin due to child startup');
         this.#child?.terminate();

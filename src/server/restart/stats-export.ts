@@ -33,6 +33,17 @@ export class StatsExport {
     return this.#latches.value(section, index);
   }
 
+  /** Calls back for each counter of which anything was told, with what it stood at then. */
+  forEachTold(callback: (name: string, total: number) => void): void {
+    for (const section of this.#store.reader().sections) {
+      const { kinds, length, names } = section.tables[Pass.Values];
+      for (let i = 0; i < length; i++) {
+        const total = kinds[i] === Kind.Counter ? this.#latches.value(section, i) : 0;
+        if (total > 0) callback(section.prefix + names[i]!, total);
+      }
+    }
+  }
+
   /**
    * What was counted since the last call, the first time since the process began (or counters were reset), and importing
    * gauges that are not 0. Others get turns of the loop meanwhile.

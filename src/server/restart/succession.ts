@@ -6,6 +6,7 @@ import { getLogger } from '../../log/logger.js';
 import type { StatsPiece } from '../../restart/messages.js';
 import type { Offer } from '../../restart/parent-end.js';
 import type { AdminInterface } from '../admin/admin-interface.js';
+import type { Drain } from '../draining/drain-manager.js';
 import type { Server } from '../server.js';
 import { isQuiet } from '../workers/open-connections.js';
 import type { RestartedServer } from './hot-restart.js';
@@ -15,6 +16,10 @@ import { dealOut, openTravelChannels } from './travel-channels.js';
 export interface SuccessionEvents {
   /** A child process has taken over: this one only ends its connections. */
   handedOver(): void;
+  /** That one is dead: this one serves again. */
+  tookBack(): void;
+  /** This process was told to end, and drains. */
+  readonly isDraining: boolean;
   /** The process is to end with this exit status. */
   end(status: number): void;
 }
@@ -33,6 +38,8 @@ export class Succession implements RestartedServer {
   readonly #admin: AdminInterface | undefined;
   readonly #events: SuccessionEvents;
   #export: StatsExport | undefined;
+  /** Undefined unless a child process serves. */
+  #drain: Drain | undefined;
 
   constructor(server: Server, admin: AdminInterface | undefined, events: SuccessionEvents) {
     this.concurrency = server.primary.concurrency;
@@ -68,6 +75,13 @@ export class Succession implements RestartedServer {
     const { configuration, primary } = this.#server;
     primary.takeOver.lost();
     configuration.listeners.childHasSettled();
+    configuration.listeners.acceptOnAll();
+  }
+
+  addSockets(id: number, fds: readonly number[]): void {
+    const { configuration, primary } = this.#server;
+    if (!this.#server.isEnding) return configuration.listeners.addSockets(id, fds);
+    for (const fd of fds) primary.shim.closeDescriptor(fd);
   }
 
   /**
@@ -78,19 +92,39 @@ export class Succession implements RestartedServer {
     this.#events.handedOver();
     this.#admin?.handOver(taken.has(ADMIN_ID));
     const { configuration, primary } = this.#server;
-    const { listeners: set } = configuration;
+    const { listeners } = configuration;
     primary.takeOver.done();
-    set.childHasSettled();
     this.#export = this.#exportFrom(this.#export);
-    const kept = set.offers.withNumbers(taken);
-    const listeners = set.markStopped('all');
-    const dropped = listeners.filter((each) => !kept.has(each));
-    const stopped = [set.drains.stopAccepting([...kept], { acceptRest: false })];
-    if (dropped.length > 0) stopped.push(set.drains.stopAccepting(dropped, { acceptRest: true }));
+    const stopped = listeners.replaced(taken);
+    listeners.childHasSettled();
     // A client that is asked to leave must not come back to a worker here that is about to stop.
-    void Promise.all(stopped).then(() => {
-      if (!this.#server.isEnding) set.drains.start({ reach: 'all', reason: 'restart', stopsAccepting: 'now' });
+    void stopped.then(() => {
+      if (this.#server.isEnding || !primary.takeOver.isDone) return;
+      this.#drain = listeners.drains.start({ reach: 'all', reason: 'restart', stopsAccepting: 'never' });
     });
+  }
+
+  furtherSockets(): Iterable<{ readonly id: number; readonly fds: readonly number[] }> {
+    return this.#server.configuration.listeners.furtherSockets();
+  }
+
+  release(ids: ReadonlySet<number>): Promise<void> {
+    return this.#server.configuration.listeners.release(ids);
+  }
+
+  takeBack(): void {
+    const { configuration, isEnding, primary } = this.#server;
+    if (isEnding || this.#events.isDraining) return;
+    const { listeners } = configuration;
+    primary.takeOver.undone();
+    listeners.takeBack();
+    if (this.#drain !== undefined) listeners.drains.undo(this.#drain);
+    this.#drain = undefined;
+    void this.#admin?.takeBack();
+    this.#events.tookBack();
+    // The dead child's sinks were given what it was told.
+    const { sinks } = this.#server.flushes;
+    if (!sinks.isEmpty) this.#export?.forEachTold((name, total) => sinks.creditUpTo(name, total));
   }
 
   async *exportStats(): AsyncGenerator<StatsPiece> {
@@ -127,7 +161,7 @@ export class Succession implements RestartedServer {
 
   async empty(): Promise<void> {
     const { drains } = this.#server.configuration.listeners;
-    while (!this.#server.isEnding) {
+    while (!this.#server.isEnding && this.#server.primary.takeOver.isDone) {
       const open = await drains.openConnections();
       if (isQuiet(open) && open.accepting === 0 && this.#admin?.isAnswering !== true) return;
       await setTimeoutPromise(EMPTY_POLL_MS);

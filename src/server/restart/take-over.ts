@@ -15,7 +15,7 @@ export class TakeOver {
     return this.#settled;
   }
 
-  /** A child process has taken over. */
+  /** A child process has taken over, and lives. */
   get isDone(): boolean {
     return this.#isDone;
   }
@@ -30,6 +30,11 @@ export class TakeOver {
   done(): void {
     this.#isDone = true;
     this.lost();
+  }
+
+  /** The child process that had taken over is dead, and this one serves again. */
+  undone(): void {
+    this.#isDone = false;
   }
 
   /** The child process is gone before it took over. */

@@ -101,6 +101,11 @@ export class StatsSinks {
     if (!this.isEmpty) this.#credits.push({ name, amount });
   }
 
+  /** The counter of that full name has been given to sinks of a child process up to `total`: the next flush leaves that out. */
+  creditUpTo(name: string, total: number): void {
+    if (!this.isEmpty) this.#credits.push({ name, amount: total, isTotal: true });
+  }
+
   async close(): Promise<void> {
     await atMostMs(Promise.all(this.#sinks.map((sink) => closeOne(sink))), CLOSE_MS);
   }

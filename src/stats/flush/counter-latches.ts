@@ -24,6 +24,8 @@ export interface CounterCredit {
   /** Full. */
   readonly name: string;
   readonly amount: number;
+  /** The amount is all that the counter has in no delta, rather than more of that. */
+  readonly isTotal?: boolean;
 }
 
 export class CounterLatches {
@@ -71,10 +73,13 @@ export class CounterLatches {
     return value < before ? value : value - before;
   }
 
-  #credit(reader: StatsReader, { name, amount }: CounterCredit): void {
+  #credit(reader: StatsReader, { amount, isTotal = false, name }: CounterCredit): void {
     const found = reader.find(name);
     const latch = found && this.#latches.get(found.section);
-    if (latch !== undefined) latch.values[found!.index]! += amount;
+    if (latch === undefined) return;
+    const { index } = found!;
+    const before = latch.values[index]!;
+    latch.values[index] = isTotal ? Math.max(before, amount) : before + amount;
   }
 
   *#follow(sections: readonly Section[]): Generator<void, void> {

@@ -135,6 +135,7 @@ export class WorkerDepartures implements Departures {
   }
 
   #stay(connection: TravellingConnection, departure: Departure, why: string): void {
+    // Until there is another child process: see ActiveListener.depart().
     connection.mustStay = true;
     this.#stats.increment(HandOverStats.at.connections_kept);
     if (!this.#told.has(why)) {

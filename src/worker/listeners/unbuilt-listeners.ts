@@ -30,7 +30,7 @@ export class UnbuiltListeners {
   }
 
   /** What workers have been told of a listener since. */
-  change(id: number, change: Partial<Pick<ListenerSnapshot, 'chains' | 'drain' | 'isListening'>>): void {
+  change(id: number, change: Partial<Pick<ListenerSnapshot, 'chains' | 'drain' | 'fds' | 'isListening'>>): void {
     const snapshot = this.#snapshots.get(id);
     if (snapshot !== undefined) this.#snapshots.set(id, { ...snapshot, ...change });
   }

@@ -1,5 +1,6 @@
 // The listeners of one worker: versions built from snapshots, kept by id.
 
+import { messageOf } from '../../common/errors/errors.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import { CONNECTION_MONITOR } from '../../config/fields/connection-monitor.js';
 import type { WorkerContext } from '../../extensions/factories.js';
@@ -19,6 +20,7 @@ import type {
   ListenerSnapshot,
   Snapshot,
   WorkerConnections,
+  WorkerSockets,
   WorkerStart,
 } from '../messages/messages.js';
 import { ChainBuilder, finderOf } from './chain-builder.js';
@@ -27,6 +29,9 @@ import { inspectionOf } from './inspection.js';
 import { UnbuiltListeners } from './unbuilt-listeners.js';
 
 const logger = getLogger('config');
+
+/** How soon it is tried again to have sockets, where descriptors are short. */
+const RETRY_MS = 500;
 
 /** What the worker begins with, as far as it is about listeners. */
 type ListenersStart = Pick<WorkerStart, 'index' | 'listenersBlock' | 'maxConnections' | 'workers'>;
@@ -41,6 +46,8 @@ export class WorkerListeners {
   readonly #listeners = new Map<number, ActiveListener>();
   readonly #builder: ChainBuilder;
   #departures: Departures | undefined;
+  /** Sockets that are to be added when there are descriptors for them. */
+  readonly #lateSockets = new Map<WorkerSockets, NodeJS.Timeout>();
   readonly #unbuilt = new UnbuiltListeners((snapshot) => {
     this.#context.transport.beginTurn();
     this.apply(snapshot);
@@ -118,11 +125,62 @@ export class WorkerListeners {
     this.#unbuilt.change(id, { isListening: true });
   }
 
+  /** No connections are accepted until accept(). */
+  suspend(ids: readonly number[]): void {
+    for (const id of ids) {
+      this.#listeners.get(id)?.suspend();
+      this.#unbuilt.change(id, { isListening: false });
+    }
+  }
+
+  get suspendedSockets(): number {
+    let sum = 0;
+    for (const listener of this.#listeners.values()) sum += listener.suspendedSockets;
+    return sum;
+  }
+
+  /** It has further sockets, for accept(). Where descriptors are short, it gets them as soon as there are some. */
+  addSockets(sockets: WorkerSockets): void {
+    const { fds, from, id, isShared } = sockets;
+    this.#unbuilt.change(id, { fds });
+    const listener = this.#listeners.get(id);
+    if (listener === undefined) return;
+    try {
+      const own = fds.filter((_, index) => index >= from && (isShared || this.#isOwn(index)));
+      listener.takeSockets(own, isShared);
+    } catch (error) {
+      logger.warning(
+        `listener '${listener.name}' waits for descriptors to accept on all of its sockets: ${messageOf(error)}`,
+      );
+      this.#lateSockets.set(
+        sockets,
+        setTimeout(() => this.#addLateSockets(sockets), RETRY_MS),
+      );
+    }
+  }
+
   /** No more connections are accepted; those that there are go on. */
   stop(ids: readonly number[], acceptRest: boolean): void {
     for (const id of ids) {
       this.#listeners.get(id)?.stop(acceptRest);
+      this.#forgetLateSockets(id);
       this.#unbuilt.delete(id);
+    }
+  }
+
+  #addLateSockets(sockets: WorkerSockets): void {
+    this.#lateSockets.delete(sockets);
+    this.addSockets(sockets);
+    const listener = this.#listeners.get(sockets.id);
+    if (listener?.suspendedSockets === 0) listener.accept();
+  }
+
+  /** The primary is about to close them: their numbers may come to name others. */
+  #forgetLateSockets(id: number): void {
+    for (const [sockets, timer] of this.#lateSockets) {
+      if (sockets.id !== id) continue;
+      clearTimeout(timer);
+      this.#lateSockets.delete(sockets);
     }
   }
 
@@ -132,6 +190,14 @@ export class WorkerListeners {
       const listener = this.#listeners.get(id);
       if (listener !== undefined) listener.beginDrain(window);
       else for (const each of this.#listeners.values()) each.beginDrain(window, id);
+      this.#unbuilt.change(id, { drain: window });
+    }
+  }
+
+  /** Listeners drain so, or not at all, whatever was said before. */
+  changeDrain(windows: ReadonlyMap<number, DrainWindow | undefined>): void {
+    for (const [id, window] of windows) {
+      this.#listeners.get(id)?.changeDrain(window);
       this.#unbuilt.change(id, { drain: window });
     }
   }
@@ -155,6 +221,7 @@ export class WorkerListeners {
       if (listener !== undefined) listener.remove();
       else for (const each of this.#listeners.values()) each.removeChain(id);
       this.#listeners.delete(id);
+      this.#forgetLateSockets(id);
       this.#unbuilt.delete(id);
     }
   }
@@ -178,7 +245,12 @@ export class WorkerListeners {
 
   /** Those that this worker accepts on. */
   #socketsOf({ fds, isShared }: ListenerSnapshot): readonly number[] {
-    return isShared ? fds : fds.filter((_, index) => index % this.#workers === this.#workerIndex);
+    return isShared ? fds : fds.filter((_, index) => this.#isOwn(index));
+  }
+
+  /** Whether this worker accepts on the socket with that number, if each worker has some of its own. */
+  #isOwn(index: number): boolean {
+    return index % this.#workers === this.#workerIndex;
   }
 
   #create(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): ActiveListener {

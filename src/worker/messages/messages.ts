@@ -50,6 +50,17 @@ export interface ListenerSnapshot {
   readonly drain: DrainWindow | undefined;
 }
 
+/** Sockets of a version of a listener that workers have; the primary owns the descriptors. */
+export interface WorkerSockets {
+  readonly id: number;
+  /** All of them: which are whose depends on their number. */
+  readonly fds: readonly number[];
+  /** Every worker accepts on all of them; otherwise each has some of its own. */
+  readonly isShared: boolean;
+  /** The first one that workers do not have yet. */
+  readonly from: number;
+}
+
 /** A route configuration that changes while traffic flows. */
 export interface RouteSnapshot {
   /** Never that of another one. */
@@ -178,12 +189,18 @@ export type ToWorker =
   | { readonly kind: 'profile'; readonly command: ProfileCommand; readonly reply: MessagePort }
   /** Accept on the sockets of this listener, which listen now. */
   | { readonly kind: 'accept'; readonly id: number }
+  /** Accept on these listeners no longer, and keep their sockets: 'accept' may follow. */
+  | { readonly kind: 'suspend-listeners'; readonly ids: readonly number[] }
+  /** Further sockets of this listener, for 'accept'. */
+  | { readonly kind: 'add-sockets'; readonly sockets: WorkerSockets }
   /** What the part of an extension on the primary says to those on the workers; undefined: nothing any more. */
   | { readonly kind: 'extension-state'; readonly name: string; readonly state: unknown }
   /** Stop accepting on these listeners; with `acceptRest` what waits at their sockets is accepted first. */
   | { readonly kind: 'stop-listeners'; readonly ids: readonly number[]; readonly acceptRest: boolean }
   /** These listeners, or chains of theirs, ask their connections to end; by id. */
   | { readonly kind: 'drain'; readonly windows: ReadonlyMap<number, DrainWindow> }
+  /** The listeners with these ids drain so, or (undefined) not at all, whatever was said before. */
+  | { readonly kind: 'drain-changed'; readonly windows: ReadonlyMap<number, DrainWindow | undefined> }
   /** Their time to drain is over: connections end that cannot be asked to. */
   | { readonly kind: 'drain-ended'; readonly ids: readonly number[] }
   /** Answer with WorkerConnections. */

@@ -101,6 +101,21 @@ t.test('a response of the parent process in flight is finished too', async (t) =
   t.notMatch(parent.stderr, '[error]', 'a child that ends its parent is no failure');
 });
 
+t.test('a process that another one has replaced leaves as soon as it has no connections', async (t) => {
+  const line = new EpochLine(t);
+  const args = ['--drain-on-sigterm', '--parent-shutdown-time-s', '900', '--drain-time-s', '600'];
+  const parent = await line.start(0, { config, args });
+  const port = await parent.listenerPort('web');
+  const child = await line.start(1, { config, args });
+  await waitForLog(parent, 'draining all listeners');
+  parent.child.kill('SIGTERM');
+  t.same(await parent.exited, { code: 0, signal: null });
+  t.match(parent.stderr, 'the last connection has ended');
+  t.notMatch(parent.stderr, 'new connections are accepted', 'by it, whose clients go elsewhere already');
+  t.equal((await httpRequest(port, '/')).body, 'quick');
+  await child.kill('SIGINT');
+});
+
 t.test('clients that keep asking lose no request, until nobody takes their connections', async (t) => {
   const { baton, port } = await start(t, '--drain-time-s', '2', '--drain-strategy', 'immediate');
   const clients = SteadyClient.start(t, port, 8);

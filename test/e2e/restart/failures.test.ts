@@ -261,10 +261,9 @@ t.test('a child that dies after it took over leaves a parent that another child 
   await waitForLog(parent, 'closing and draining listeners');
   await child.kill();
   await waitForLog(parent, 'the child process that took over has gone');
-  const next = await line.start(1, { config: config(), args: QUICK });
-  t.equal((await httpRequest(await next.listenerPort('web'))).body, 'hi');
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
-  await next.stop();
+  const port = await parent.listenerPort('web');
+  await serves(t, parent, port);
+  await (await restarts(t, line, parent, port)).stop();
 });
 
 t.test('the end of a child is the end of its parent; three processes may overlap, a fourth may not', async (t) => {
@@ -526,23 +525,6 @@ t.test('the end of a wrapper is one SIGTERM, however often the kernel tells it',
   await waitFor(() => !isAlive(pid), { what: 'the end of the server' });
   t.match(baton.stderr, 'the last connection has ended');
   t.equal(baton.stderr.match(/caught SIGTERM/g)?.length, 1);
-});
-
-t.test('NOTIFY_SOCKET is told by each epoch: live, shutting down, and signs of life', async (t) => {
-  for (const name of [join(tempDir(t), 'notify'), `@baton-test-${process.pid}-notify`]) {
-    const manager = new Stranger(name);
-    const count = (start: string) => manager.heard.filter((each) => each.startsWith(start)).length;
-    const env = { NOTIFY_SOCKET: name, WATCHDOG_USEC: '200000' };
-    const line = new EpochLine(t);
-    const parent = await line.start(0, { config: config(), env, args: QUICK });
-    await waitFor(() => count('READY=1') === 1 && count('WATCHDOG=1') > 0, { what: 'READY=1 and WATCHDOG=1' });
-    const child = await line.start(1, { config: config(), env, args: QUICK });
-    await waitFor(() => count('READY=1') === 2, { what: 'READY=1 of the child' });
-    await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
-    await child.stop();
-    await waitFor(() => count('STOPPING=1') === 2, { what: 'STOPPING=1 of both' });
-    manager.close();
-  }
 });
 
 const SHIM = new URL('../../../src/io/shim.js', import.meta.url).href;

@@ -11,6 +11,8 @@ const POLL_MS = 100;
 /** Timers may be early by less than a millisecond. */
 const EARLY_MS = 1;
 
+const parentIsQuiet = () => Promise.resolve(true);
+
 t.test('workers that have not closed their sockets yet are asked again, but not all the time', async (t) => {
   const log = captureLog(t);
   const asked: number[] = [];
@@ -24,7 +26,7 @@ t.test('workers that have not closed their sockets yet are asked again, but not 
       return { listeners: new Map(), closing: 0, accepting: accepting.shift() ?? 0, isComplete: true };
     },
   } as unknown as ListenerDrains;
-  await drainBeforeExit(drains, 40, new AbortController().signal, () => Promise.resolve(true));
+  await drainBeforeExit(drains, 40, new AbortController().signal, { isAccepting: true, parentIsQuiet });
   const waits = asked.slice(2).map((at, index) => at - asked[index + 1]!);
   t.match(log.text(), /the last connection has ended/);
   t.equal(waits.length, 2, 'one look before they stop, one at each of the numbers after it');
@@ -32,4 +34,18 @@ t.test('workers that have not closed their sockets yet are asked again, but not 
     waits.every((ms) => ms >= POLL_MS - EARLY_MS),
     `${waits}`,
   );
+});
+
+t.test('where another process accepts, no time is left for new connections', async (t) => {
+  const log = captureLog(t);
+  const drains = {
+    start: () => ({ done: new Promise(() => undefined) }),
+    stopListeners: () => Promise.resolve(),
+    openConnections: async (): Promise<OpenConnections> => {
+      return { listeners: new Map(), closing: 0, accepting: 0, isComplete: true };
+    },
+  } as unknown as ListenerDrains;
+  await drainBeforeExit(drains, 600_000, new AbortController().signal, { isAccepting: false, parentIsQuiet });
+  t.match(log.text(), /the last connection has ended/);
+  t.notMatch(log.text(), /new connections are accepted/);
 });

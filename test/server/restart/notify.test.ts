@@ -15,7 +15,7 @@ t.test('that a server is live reaches one who has not read for a while', async (
   const fd = shim.openMeetingSocket(address('reader'));
   const other = shim.watchMessages(shim.openMeetingSocket(address('other')), IGNORED);
   while (other.sendTo(address('reader'), Buffer.from('NOISE=1'), []));
-  const notifier = Notifier.open(shim, { NOTIFY_SOCKET: name('reader'), WATCHDOG_USEC: '2000' })!;
+  const notifier = Notifier.open(shim, { NOTIFY_SOCKET: name('reader'), WATCHDOG_USEC: '2000' }, false)!;
   notifier.live();
   const heard: string[] = [];
   const reader = shim.watchMessages(fd, {

@@ -1,6 +1,7 @@
 // Listener versions and filter chains that an update has replaced. They drain; after that workers forget them, and their connections
 // are closed.
 
+import { monotonicMs } from '../../../io/time/timer-driver.js';
 import type { DrainWindow } from '../../../listener/drain-window.js';
 import { getLogger } from '../../../log/logger.js';
 import type { LeavingDrain } from '../../draining/drain-manager.js';
@@ -42,10 +43,18 @@ export class FormerListeners {
     this.#rollout = rollout;
   }
 
-  /** A version, which stops accepting if it has not yet. `acceptRest`: what waits at its sockets is accepted first. */
-  addListener(listener: PrimaryListener, acceptRest: boolean): void {
-    if (!listener.isStopped) void this.#drains.stopAccepting([listener], { acceptRest });
+  /** A version, which stops accepting if it has not yet. `goesOn`: another one has its sockets; else what waits there is accepted first. */
+  addListener(listener: PrimaryListener, goesOn: boolean): void {
+    if (!listener.isStopped) void this.#drains.stopAccepting([listener], { acceptRest: !goesOn, goesOn });
+    // What waits there is the child process's.
+    else if (listener.isSuspended) void this.#drains.stopAccepting([listener], { acceptRest: false, goesOn });
     this.#add(listener, undefined);
+  }
+
+  /** The child process that had taken over is dead: those whose time was over meanwhile go. */
+  takeBack(): void {
+    const now = monotonicMs();
+    this.#remove([...this.#formers].filter(({ window }) => window.startMs + window.timeMs <= now));
   }
 
   /** Chains that take no more connections. */

@@ -50,6 +50,11 @@ export class ListenerRollout {
   /** Lets workers accept on its sockets. Throws ListenError. */
   accept(listener: PrimaryListener): void {
     listener.startListening();
+    this.announce(listener);
+  }
+
+  /** The same for sockets that listen. */
+  announce(listener: PrimaryListener): void {
     if (!listener.hasSockets) return;
     logger.info(`listener '${listener.name}' listens on ${addressText(listener.address)}`);
     this.#primary.workers.broadcast({ kind: 'accept', id: listener.id });

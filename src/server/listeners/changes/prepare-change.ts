@@ -24,6 +24,8 @@ export interface PreparedChange {
   /** Listeners whose configuration is again what is active: their updates are dropped. */
   readonly restored: readonly string[];
   readonly updates: readonly ListenerUpdate[];
+  /** Listeners of LDS that are not looked at before a child process that serves is dead. */
+  readonly held: readonly ListenerSpec[];
   /** Versions in whose places come others, elsewhere: `updates` may have their addresses. */
   readonly leaving: ReadonlySet<PrimaryListener>;
 }
@@ -53,6 +55,7 @@ class Preparation implements PreparedChange {
   readonly removed = new Set<string>();
   readonly updates: ListenerUpdate[] = [];
   readonly restored: string[] = [];
+  readonly held: ListenerSpec[] = [];
   readonly leaving = new Set<PrimaryListener>();
   readonly #isStatic: boolean;
   readonly #now: PresentListeners;
@@ -67,13 +70,14 @@ class Preparation implements PreparedChange {
   }
 
   remove(name: string): void {
-    if (latestOf(this.#now.stagesOf(name))?.isStatic === this.#isStatic) this.removed.add(name);
+    const isHeld = !this.#isStatic && this.#now.held.has(name);
+    if (isHeld || latestOf(this.#now.stagesOf(name))?.isStatic === this.#isStatic) this.removed.add(name);
     else logger.debug(`unknown/locked listener '${name}'. no remove`);
   }
 
   /** To be called for all before add(): the listener's versions may have addresses that others get. */
   noteLeaving({ config, name }: ListenerSpec): void {
-    if (this.#isStopped(config)) return;
+    if (this.#now.isReplaced || this.#isStopped(config)) return;
     for (const version of versionsOf(this.#now.stagesOf(name))) {
       if (version.spec.isStatic === this.#isStatic && leavesAddress(version, config)) this.leaving.add(version);
     }
@@ -81,6 +85,11 @@ class Preparation implements PreparedChange {
 
   add(spec: ListenerSpec): void {
     const { config, name } = spec;
+    if (this.#now.isReplaced) {
+      logger.debug(`listener ${name} is held: another process has taken over from this one`);
+      if (!this.#isStatic) this.held.push(spec);
+      return;
+    }
     if (this.#isStopped(config)) {
       const direction = config.traffic_direction ?? 'UNSPECIFIED';
       logger.debug(

@@ -22,6 +22,10 @@ export class PresentListeners {
   /** Left while a child process began: the kernel goes on to give connections to its copies of their sockets. */
   readonly postponed: PrimaryListener[] = [];
   readonly stopped = new StoppedDirections();
+  /** A child process serves in place of all of them. */
+  isReplaced = false;
+  /** By name: updates of LDS that wait for the end of that. */
+  readonly held = new Map<string, ListenerSpec>();
   /** Connections are accepted: until then active listeners only get ready. */
   isRunning = false;
   /** Of the server, while that waits for what its listeners need. */

@@ -4,7 +4,7 @@
 import type { Listener } from '../../../config/generated/api.js';
 import { type Address, addressText } from '../../../io/addresses/address.js';
 import { getLogger } from '../../../log/logger.js';
-import type { InheritedSockets } from '../version/inherited-sockets.js';
+import type { InheritedSocket, InheritedSockets } from '../version/inherited-sockets.js';
 import {
   type FormerSockets,
   ListenError,
@@ -40,7 +40,11 @@ export function socketSource(
     if (owner.sharesSockets && isAt(owner, name, wanted)) return sourceOf(owner, config);
   }
   const inherited = parent?.takeListener({ name: config.name ?? '', address: wanted, traits: socketTraits(config) });
-  return { former: inherited && { ...inherited, mode: 0, lineage: {} }, address: undefined };
+  return { former: inherited && formerOf(inherited), address: undefined };
+}
+
+function formerOf({ address, fds, id, isReusePort }: InheritedSocket): FormerSockets {
+  return { address, fds, isReusePort, mode: 0, lineage: { ofParent: { id, count: fds.length } } };
 }
 
 function sourceOf(owner: PrimaryListener, config: Listener): SocketSource {

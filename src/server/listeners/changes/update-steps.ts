@@ -42,8 +42,9 @@ export class UpdateSteps {
   }
 
   /** Resolves when all of a change is in use, or is not going to be: with why not. */
-  apply({ leaving, removed, restored, updates }: PreparedChange): Promise<unknown[]> {
+  apply({ held, leaving, removed, restored, updates }: PreparedChange): Promise<unknown[]> {
     for (const name of removed) this.#remove(name);
+    for (const spec of held) this.#present.held.set(spec.name, spec);
     for (const name of restored) {
       this.#stats.increment(at.listener_modified);
       this.drop(name);
@@ -117,6 +118,7 @@ export class UpdateSteps {
     latest: ListenerSpec | undefined,
     leaving: PreparedChange['leaving'],
   ): string | undefined {
+    if (this.#present.isReplaced) return 'another process has taken over from this one';
     if (this.#present.stopped.includes(config)) {
       return `listeners of the traffic direction of '${name}' have been stopped`;
     }
@@ -198,6 +200,7 @@ export class UpdateSteps {
   #remove(name: string): void {
     const listener = this.#present.active.get(name);
     this.#present.active.delete(name);
+    this.#present.held.delete(name);
     this.drop(name, new Error('the listener was removed'));
     this.#stats.increment(at.listener_removed);
     if (listener !== undefined) this.#leave(listener);
@@ -210,7 +213,7 @@ export class UpdateSteps {
     if (this.#primary.takeOver.isBeginning) return void postponed.push(listener);
     // Another version that uses its sockets gets what waits there.
     const goesOn = [...this.#present.versions()].some(({ lineage }) => lineage === listener.lineage);
-    formers.addListener(listener, !goesOn);
+    formers.addListener(listener, goesOn);
   }
 
   #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {

@@ -6,6 +6,8 @@ import type { ReceivedSockets } from '../../../restart/received-sockets.js';
 
 /** Sockets that go on listening where the parent bound them. */
 export interface InheritedSocket {
+  /** The parent's number of them. */
+  readonly id: number;
   /** Where they listen: port 0 has become a port. */
   readonly address: Address;
   readonly fds: readonly number[];
@@ -26,6 +28,8 @@ export class InheritedSockets {
   readonly #shim: NativeShim;
   #left: readonly ReceivedSockets[];
   readonly #taken: number[] = [];
+  /** Lets the parent close its copies of the sockets with these numbers; resolves when it has. */
+  onRelease: (ids: readonly number[]) => Promise<void> = async () => {};
 
   constructor(shim: NativeShim, sockets: readonly ReceivedSockets[]) {
     this.#shim = shim;
@@ -65,7 +69,8 @@ export class InheritedSockets {
     if (sockets === undefined || sockets.fds.length === 0) return undefined;
     this.#left = this.#left.filter((each) => each !== sockets);
     this.#taken.push(sockets.id);
-    return { address: addressOfText(sockets.real), fds: sockets.fds, isReusePort: sockets.isReusePort };
+    const { fds, id, isReusePort, real } = sockets;
+    return { id, address: addressOfText(real), fds, isReusePort };
   }
 }
 

@@ -12,7 +12,10 @@ import {
 } from '../../../io/addresses/address.js';
 import { isSocketBound, removeStaleSocket } from '../../../io/addresses/socket-file.js';
 import type { ListenSocketOptions, NativeShim } from '../../../io/shim.js';
+import { getLogger } from '../../../log/logger.js';
 import type { InheritedSocket } from './inherited-sockets.js';
+
+const logger = getLogger('main');
 
 /** The sockets of one listener. */
 export interface ListenSockets {
@@ -26,14 +29,19 @@ export interface ListenSockets {
   readonly isReusePort: boolean;
   /** Permissions that the file of a Unix socket has got here; 0: those that it was made with. */
   readonly mode: number;
-  /** The same object for versions of a listener that have the same sockets. */
-  readonly lineage: object;
+  readonly lineage: SocketLineage;
+}
+
+/** The same object for versions of a listener that have the same sockets. */
+export interface SocketLineage {
+  /** The first of the sockets came from a parent process, which has copies of all: its number of them, and how many. */
+  readonly ofParent: { readonly id: number; readonly count: number } | undefined;
 }
 
 /** Sockets that are bound already, where a version of the listener before has them, or a parent process. */
-export interface FormerSockets extends InheritedSocket {
+export interface FormerSockets extends Omit<InheritedSocket, 'id'> {
   readonly mode: number;
-  readonly lineage: object;
+  readonly lineage: SocketLineage;
 }
 
 /** The address cannot be had; says which and why. */
@@ -81,7 +89,7 @@ export function openListenSockets(shim: NativeShim, listener: Listener, options:
       fds.push(fd);
       if (fds.length === 1) address = boundAddress(shim, fd, wanted);
     }
-    const { lineage = {}, mode = 0 } = former ?? {};
+    const { lineage = { ofParent: undefined }, mode = 0 } = former ?? {};
     return { address, fds, isShared, isReusePort, mode, lineage };
   } catch (error) {
     for (const fd of fds) shim.closeDescriptor(fd);
@@ -92,7 +100,16 @@ export function openListenSockets(shim: NativeShim, listener: Listener, options:
 /** No sockets (bind_to_port: false). */
 export function noSockets(listener: Listener): ListenSockets {
   const address = listenAddress(listener.address);
-  return { address, fds: [], isShared: false, isReusePort: false, mode: 0, lineage: {} };
+  return { address, fds: [], isShared: false, isReusePort: false, mode: 0, lineage: { ofParent: undefined } };
+}
+
+/** Whether a descriptor of any kind is a socket that is bound where `own` is. */
+export function isBoundLike(shim: NativeShim, fd: number, own: number): boolean {
+  try {
+    return Buffer.compare(shim.boundAddress(fd), shim.boundAddress(own)) === 0;
+  } catch {
+    return false;
+  }
 }
 
 /** What goes on listening is given another version, which has copies of the descriptors. */
@@ -114,10 +131,23 @@ export function startListening(shim: NativeShim, listener: Listener, sockets: Li
     // Before anybody can connect. Without a mode a version after one that had it gets what a new file would have.
     const mode = listener.address?.pipe?.mode ?? 0;
     if (mode !== sockets.mode) chmodSync(sockets.address.path, mode || 0o777 & ~process.umask());
-    for (const fd of sockets.fds) shim.listen(fd, listener.tcp_backlog_size ?? largestBacklog());
+    for (const fd of sockets.fds) shim.listen(fd, backlogOf(listener));
     return { ...sockets, mode };
   } catch (error) {
     throw listenError(sockets.address, error);
+  }
+}
+
+/** Sockets that another process has bound listen, as far as they can. */
+export function listenIfPossible(shim: NativeShim, listener: Listener, fds: readonly number[]): void {
+  for (const fd of fds) {
+    try {
+      shim.listen(fd, backlogOf(listener));
+    } catch (error) {
+      logger.warning(
+        `a socket of listener '${listener.name}' that a child process has bound cannot listen: ${explain(error)}`,
+      );
+    }
   }
 }
 
@@ -178,6 +208,10 @@ function boundAddress(shim: NativeShim, fd: number, wanted: Address): Address {
   if (wanted.kind === AddressKind.Unix) return wanted;
   const raw = shim.boundAddress(fd);
   return { ...wanted, port: decodeSockaddr(raw, 0, raw.length).port };
+}
+
+function backlogOf(listener: Listener): number {
+  return listener.tcp_backlog_size ?? largestBacklog();
 }
 
 /** What the kernel allows. */

@@ -13,7 +13,7 @@ import type { Offer } from '../../../restart/parent-end.js';
 import { ListenerStats, ListenerWorkerStats } from '../../../stats/layouts/listener.js';
 import { scopePrefix } from '../../../stats/scope-prefix.js';
 import type { ScopeRequest } from '../../../stats/store.js';
-import type { InlineRoutesSnapshot, ListenerSnapshot } from '../../../worker/messages/messages.js';
+import type { InlineRoutesSnapshot, ListenerSnapshot, WorkerSockets } from '../../../worker/messages/messages.js';
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { InitManager } from '../../init/init-manager.js';
 import type { HeldScopes } from '../../workers/worker-scopes.js';
@@ -21,10 +21,13 @@ import { type KnownToWorkers, newId } from './known-to-workers.js';
 import {
   copySockets,
   type FormerSockets,
+  isBoundLike,
   type ListenSockets,
   listenAddress,
+  listenIfPossible,
   noSockets,
   openListenSockets,
+  type SocketLineage,
   socketTraits,
   startListening,
 } from './listen-sockets.js';
@@ -58,6 +61,8 @@ type State =
   | 'bound'
   /** Workers accept. */
   | 'listening'
+  /** Workers have them and do not accept: a child process does, at the same sockets. */
+  | 'suspended'
   /** Workers are given them no longer; they are open until those that have them have been told. */
   | 'stopped'
   /** The same for one that has not listened: nobody has connected, and nobody will. */
@@ -76,6 +81,8 @@ export class PrimaryListener implements KnownToWorkers {
   #spec: ListenerSpec;
   #chains: readonly PrimaryChain[] = [];
   #sockets: ListenSockets;
+  /** The last ones of them, which a child process has bound. */
+  #received = 0;
   #state: State;
 
   /**
@@ -144,6 +151,11 @@ export class PrimaryListener implements KnownToWorkers {
     return this.#state !== 'bound' && this.#state !== 'listening';
   }
 
+  /** A child process accepts at its sockets, which stay open here. */
+  get isSuspended(): boolean {
+    return this.#state === 'suspended';
+  }
+
   /** It has its address: they are open. */
   get hasSockets(): boolean {
     return this.#state !== 'closed' && this.#sockets.fds.length > 0;
@@ -159,8 +171,13 @@ export class PrimaryListener implements KnownToWorkers {
   }
 
   /** Equal for versions that accept at the same sockets. */
-  get lineage(): object {
+  get lineage(): SocketLineage {
     return this.#sockets.lineage;
+  }
+
+  /** Those that were bound beside the ones of a parent process. */
+  get furtherSockets(): readonly number[] {
+    return this.#sockets.fds.slice(this.lineage.ofParent?.count);
   }
 
   /** Its sockets, for another version. Throws ListenError. */
@@ -235,7 +252,7 @@ export class PrimaryListener implements KnownToWorkers {
       statToken: this.#statToken,
       block: this.block,
       // Each worker copies its own before any of them listens: want of descriptors is known before somebody can connect.
-      fds: this.isStopped ? [] : fds,
+      fds: this.isStopped && !this.isSuspended ? [] : fds,
       isShared,
       isListening: this.#state === 'listening',
       drain,
@@ -250,10 +267,74 @@ export class PrimaryListener implements KnownToWorkers {
     this.#state = 'listening';
   }
 
+  /** A child process accepts in its place. */
+  suspend(): void {
+    if (this.#state === 'listening') this.#state = 'suspended';
+  }
+
+  /**
+   * No child process accepts at its sockets, nor will one: all of them listen as this process wants them to, those among them that
+   * the child has bound. Throws ListenError.
+   */
+  resume(): void {
+    if (this.#state !== 'suspended' && this.#state !== 'listening') return;
+    const { shim } = this.#makers;
+    const { fds } = this.#sockets;
+    if (this.#state === 'suspended') {
+      const own = { ...this.#sockets, fds: fds.slice(0, fds.length - this.#received) };
+      // The child may have changed the permissions of a Unix socket's file.
+      const mode = this.config.address?.pipe?.mode ? UNKNOWN_MODE : own.mode;
+      this.#sockets = { ...startListening(shim, this.config, { ...own, mode }), fds };
+      this.#state = 'listening';
+    }
+    listenIfPossible(shim, this.config, fds.slice(fds.length - this.#received));
+  }
+
+  /** Binds its sockets once more, which were closed; they do not listen yet. Throws ListenError. */
+  reopen(): void {
+    if (this.#state !== 'closed') return;
+    const { concurrency: workers, shim } = this.#makers;
+    const { address } = this.#sockets;
+    const options = { workers, former: undefined, address, keepsBoundPath: true };
+    this.#sockets = openListenSockets(shim, this.config, options);
+    this.#received = 0;
+    this.#state = 'bound';
+  }
+
+  /**
+   * Sockets that a child process has bound beside those that it was given, and that may not listen: they are this version's now, or
+   * are closed if they are bound elsewhere. Returns what workers are to be told of its sockets; undefined: nothing.
+   */
+  addSockets(fds: readonly number[]): WorkerSockets | undefined {
+    const { shim } = this.#makers;
+    const [first] = this.#sockets.fds;
+    const added: number[] = [];
+    for (const fd of fds) {
+      if (this.hasSockets && this.isReusePort && isBoundLike(shim, fd, first!)) added.push(fd);
+      else shim.closeDescriptor(fd);
+    }
+    if (added.length === 0) return undefined;
+    const from = this.#sockets.fds.length;
+    this.#received += added.length;
+    this.#sockets = { ...this.#sockets, fds: [...this.#sockets.fds, ...added] };
+    return { ...this.sockets, from };
+  }
+
+  /** A child process has bound some of its sockets. */
+  get hasReceived(): boolean {
+    return this.#received > 0;
+  }
+
+  /** All that workers are to have. */
+  get sockets(): WorkerSockets {
+    const { fds, isShared } = this.#sockets;
+    return { id: this.id, fds, isShared, from: 0 };
+  }
+
   /** Its sockets for a child process; undefined when it has none that are open. */
   offer(id: number): Offer | undefined {
     const { address, fds, isReusePort } = this.#sockets;
-    if (this.#state !== 'listening' || fds.length === 0) return undefined;
+    if ((this.#state !== 'listening' && this.#state !== 'suspended') || fds.length === 0) return undefined;
     return {
       id,
       isAdmin: false,
@@ -269,7 +350,7 @@ export class PrimaryListener implements KnownToWorkers {
   /** Workers are given its sockets no longer. Those that have them are told on their own. */
   stop(): void {
     if (this.#state === 'bound') this.#state = 'useless';
-    if (this.#state === 'listening') this.#state = 'stopped';
+    if (this.#state === 'listening' || this.#state === 'suspended') this.#state = 'stopped';
   }
 
   /** Closes the sockets, which no worker is about to copy any more. */
@@ -315,6 +396,9 @@ export class PrimaryListener implements KnownToWorkers {
     return { name: this.name, statToken: this.#statToken, bufferLimit };
   }
 }
+
+/** Other than every mode that a listener may want. */
+const UNKNOWN_MODE = -1;
 
 export function bindsToPort(config: Listener): boolean {
   return config.bind_to_port ?? true;

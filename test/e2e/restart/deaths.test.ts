@@ -1,0 +1,121 @@
+// Processes of a restart that are killed at the worst moments: whichever it is, the other one serves, and only what the killed one
+// held is lost.
+
+import { type AddressInfo, createServer } from 'node:net';
+import t from 'tap';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  EpochLine,
+  freePort,
+  httpListener,
+  staticCluster,
+  type Teardown,
+  tcpListener,
+  withDeadline,
+} from '../harness/index.js';
+import { killHolding, TrackedLoad } from './tracked-load.js';
+
+/** Old processes stay as long as the test needs them. */
+const LONG = ['--drain-time-s', '60', '--parent-shutdown-time-s', '60'];
+
+/** What the parent logs at the moments at which a process is killed. */
+const STARTS = 'a child process of epoch';
+const TAKES_OVER = 'shutting down admin due to child startup';
+const DRAINS = 'draining all listeners for';
+
+const CLIENTS = { fresh: 4, kept: 4, streams: 2 };
+
+for (const args of [[], ['--hand-over-connections']]) {
+  const how = args.length === 0 ? '' : ', connections handed over';
+  t.test(`a child that is killed as it starts, takes over, or serves beside its parent${how}`, async (t) => {
+    const line = await startLine(t, args);
+    let parent = await line.start(0, 2);
+    for (const [epoch, workers] of [3, 1].entries()) {
+      const load = new TrackedLoad(t, line.ports, CLIENTS);
+      for (const moment of [STARTS, TAKES_OVER, DRAINS]) {
+        const comes = logs(parent, moment);
+        const child = await line.start(epoch + 1, workers);
+        await comes;
+        const held = await killHolding(child, Object.values(line.ports));
+        await load.answers(50);
+        t.same(load.takeFailures(held), [], `epoch ${epoch + 1}, killed at: ${moment}`);
+        t.equal((await parent.admin('/ready')).body, 'LIVE\n');
+        t.equal((await parent.admin('/drain_status')).body.includes('DRAINING'), false, 'nobody is asked to leave');
+      }
+      const replaced = logs(parent, DRAINS);
+      const child = await line.start(epoch + 1, workers);
+      await replaced;
+      await load.answers(50);
+      await load.end();
+      t.same(load.takeFailures(), [], 'the next child takes over');
+      await parent.kill();
+      parent = child;
+    }
+    await parent.stop();
+  });
+
+  t.test(`a parent that is killed when its child has taken over${how}`, async (t) => {
+    const line = await startLine(t, args);
+    for (const moment of [TAKES_OVER, DRAINS]) {
+      const parent = await line.start(0, 2);
+      const load = new TrackedLoad(t, line.ports, CLIENTS);
+      await load.answers(20);
+      const comes = logs(parent, moment);
+      const child = await line.start(1, 3);
+      await comes;
+      const held = await killHolding(parent, Object.values(line.ports));
+      await load.answers(50);
+      t.same(load.takeFailures(held), [], moment);
+      await load.end();
+      await child.stop();
+    }
+  });
+}
+
+async function startLine(t: Teardown, args: readonly string[]) {
+  const ports = { http: await freePort(), tcp: await freePort() };
+  const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'here' } } };
+  const routes = { route_config: { virtual_hosts: [{ name: 'a', domains: ['*'], routes: [route] }] } };
+  const config: Config = bootstrap({
+    listeners: [httpListener('http', ports.http, routes), tcpListener('tcp', ports.tcp, { cluster: 'echo' })],
+    clusters: [staticCluster('echo', await startEcho(t))],
+  });
+  const line = new EpochLine(t);
+  const start = (epoch: number, workers: number): Promise<BatonProcess> =>
+    line.start(epoch, {
+      config,
+      args: [...LONG, ...args, '--concurrency', String(workers)],
+      wait: epoch === 0 ? 'live' : 'spawned',
+    });
+  return { ports, start };
+}
+
+/** Resolves as soon as the process writes a line with that text. */
+function logs({ child, exited }: BatonProcess, text: string): Promise<void> {
+  let seen = '';
+  const comes = new Promise<void>((resolve, reject) => {
+    const look = (chunk: string) => {
+      seen += chunk;
+      if (!seen.includes(text)) return;
+      child.stderr!.off('data', look);
+      resolve();
+    };
+    child.stderr!.on('data', look);
+    void exited.then(() => reject(new Error(`it ended without ${text}:\n${seen}`)));
+  });
+  comes.catch(() => {});
+  return withDeadline(comes, text);
+}
+
+async function startEcho(t: Teardown): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.pipe(socket);
+    t.teardown(() => void socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}

@@ -1,0 +1,107 @@
+// What a service manager hears on NOTIFY_SOCKET of epochs that speak to it themselves, as under a wrapper that is not Baton's.
+
+import { join } from 'node:path';
+import t from 'tap';
+import {
+  type BatonOptions,
+  type BatonProcess,
+  bootstrap,
+  connectRaw,
+  EpochLine,
+  httpListener,
+  type Teardown,
+  tempDir,
+  waitFor,
+  waitForLog,
+} from '../harness/index.js';
+import { Manager } from '../restarter/wrapper.js';
+
+const ROUTE = { match: { prefix: '/' }, direct_response: { status: 200 } };
+const CONFIG = bootstrap({
+  listeners: [
+    httpListener('web', 0, { route_config: { virtual_hosts: [{ name: 'a', domains: ['*'], routes: [ROUTE] }] } }),
+  ],
+  clusters: [],
+});
+
+/** Epochs that speak to one manager. */
+function service(t: Teardown, place = join(tempDir(t), 'notify'), more: Record<string, string> = {}) {
+  const manager = new Manager(t, place);
+  const line = new EpochLine(t);
+  const env = { ...manager.env, ...more };
+  const start = (epoch: number, args: string[] = [], wait: BatonOptions['wait'] = 'live') =>
+    line.start(epoch, { config: CONFIG, env, args: ['--drain-time-s', '1', ...args], wait });
+  /** What systemd takes note of, of those messages that this process has sent. */
+  const saidBy = ({ pid }: BatonProcess) =>
+    manager.messages
+      .filter((_, index) => manager.pids[index] === pid)
+      .flat()
+      .filter((each) => !each.startsWith('X_') && each !== 'WATCHDOG=1');
+  return { manager, saidBy, start };
+}
+
+t.test('a replaced epoch says nothing of its end, the new one says that it is the main process', async (t) => {
+  for (const place of [undefined, `@baton-test-${process.pid}-notify`]) {
+    const { manager, saidBy, start } = service(t, place, { WATCHDOG_USEC: '200000' });
+    const parent = await start(0);
+    await manager.hears('READY=1');
+    await manager.hears('WATCHDOG=1');
+    const child = await start(1, ['--parent-shutdown-time-s', '1']);
+    await manager.hears('READY=1', `MAINPID=${child.pid}`, 'STATUS=live');
+    const heard = manager.pids.length;
+    t.same(await parent.exited, { code: 0, signal: null });
+    await manager.hears('WATCHDOG=1');
+    const signs = manager.pids.filter((_, index) => index > heard && manager.messages[index]!.includes('WATCHDOG=1'));
+    t.same([...new Set(signs)], [child.pid], 'signs of life are those of the epoch that serves');
+    t.same(saidBy(parent), ['STATUS=initializing', 'READY=1', 'STATUS=live']);
+    await child.stop();
+    await manager.hears('STOPPING=1', 'STATUS=shutting down');
+    t.same(saidBy(child), ['READY=1', `MAINPID=${child.pid}`, 'STATUS=live', 'STOPPING=1', 'STATUS=shutting down']);
+  }
+});
+
+t.test('a replaced epoch that drains at SIGTERM is silent too', async (t) => {
+  const { manager, saidBy, start } = service(t);
+  const parent = await start(0, ['--drain-on-sigterm']);
+  await connectRaw(t, await parent.listenerPort('web'));
+  await parent.waitForStat('http.web.downstream_cx_active', 1);
+  const child = await start(1);
+  await manager.hears('READY=1', `MAINPID=${child.pid}`);
+  parent.child.kill('SIGTERM');
+  t.same(await parent.exited, { code: 0, signal: null });
+  t.same(saidBy(parent), ['STATUS=initializing', 'READY=1', 'STATUS=live']);
+  await child.stop();
+});
+
+t.test('an epoch that never becomes live says nothing: the service goes on', async (t) => {
+  const { manager, saidBy, start } = service(t);
+  const parent = await start(0);
+  const child = await start(1, ['--concurrency', '24'], 'spawned');
+  await waitForLog(parent, 'a child process of epoch 1 initializes');
+  child.child.kill('SIGTERM');
+  t.same(await child.exited, { code: 0, signal: null });
+  t.ok(manager.pids.includes(child.pid));
+  t.same(saidBy(child), []);
+  await parent.stop();
+});
+
+t.test('an epoch whose successor is dead is the main process again, and the last one says that it stops', async (t) => {
+  const { manager, saidBy, start } = service(t);
+  const parent = await start(0);
+  const child = await start(1);
+  await manager.hears('READY=1', `MAINPID=${child.pid}`);
+  await child.kill();
+  await manager.hears('READY=1', `MAINPID=${parent.pid}`, 'STATUS=live');
+  await parent.stop();
+  await manager.hears('STOPPING=1');
+  t.same(saidBy(parent).slice(-2), ['STOPPING=1', 'STATUS=shutting down']);
+});
+
+t.test('below a wrapper that systemd has started, that stays the main process', async (t) => {
+  const { manager, start } = service(t, undefined, { SYSTEMD_EXEC_PID: `${process.pid}` });
+  const parent = await start(0);
+  const child = await start(1, ['--parent-shutdown-time-s', '1']);
+  await manager.hears('READY=1', `MAINPID=${process.pid}`);
+  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await child.stop();
+});

@@ -1,0 +1,222 @@
+// Clients whose failures can be laid at the door of a process: each failure names its connection, and a process can be killed at a
+// moment at which it is known which connections it holds.
+
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { type BatonProcess, BETWEEN_REQUESTS_MS, type Teardown, waitFor } from '../harness/index.js';
+
+/** Longer than a busy machine needs for an answer. */
+const DEADLINE_MS = 20_000;
+
+export interface Failure {
+  /** The client's own; 0 when it had none yet. */
+  readonly port: number;
+  readonly why: string;
+}
+
+export interface TrackedPorts {
+  readonly http: number;
+  /** Sends back what it gets. */
+  readonly tcp: number;
+}
+
+/** How many clients of each kind. */
+export interface TrackedClients {
+  /** A connection for each request. */
+  readonly fresh: number;
+  /** Connections that end only when a response has announced it. */
+  readonly kept: number;
+  /** Connections that must not end. */
+  readonly streams: number;
+}
+
+export class TrackedLoad {
+  readonly failures: Failure[] = [];
+  answered = 0;
+  readonly #ports: TrackedPorts;
+  readonly #loops: Promise<unknown>;
+  #isOver = false;
+
+  constructor(t: Teardown, ports: TrackedPorts, clients: TrackedClients) {
+    this.#ports = ports;
+    const { fresh, kept, streams } = clients;
+    const loops = [
+      ...Array.from({ length: fresh }, () => this.#fresh()),
+      ...Array.from({ length: kept }, () => this.#kept()),
+      ...Array.from({ length: streams }, () => this.#stream()),
+    ];
+    this.#loops = Promise.all(loops);
+    t.teardown(() => this.end());
+  }
+
+  /** Waits until so many requests more have been answered. */
+  async answers(count: number): Promise<void> {
+    const until = this.answered + count;
+    await waitFor(() => this.answered >= until, { what: `${count} answers`, deadlineMs: DEADLINE_MS });
+  }
+
+  /** Resolves when nothing is under way any more. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await this.#loops;
+  }
+
+  /** Failures since the last call, without those of connections with these ports. */
+  takeFailures(held: ReadonlySet<number> = new Set()): Failure[] {
+    return this.failures.splice(0).filter(({ port }) => !held.has(port));
+  }
+
+  async #fresh(): Promise<void> {
+    await this.#loop(async () => {
+      const client = new Client(this.#ports.http);
+      await client.exchange('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', isWhole);
+      client.socket.destroy();
+      return client;
+    });
+  }
+
+  async #kept(): Promise<void> {
+    let client: Client | undefined;
+    await this.#loop(async () => {
+      client ??= new Client(this.#ports.http);
+      const used = client;
+      const answer = await used.exchange('GET / HTTP/1.1\r\nhost: a\r\n\r\n', isWhole).catch((error) => {
+        client = undefined;
+        throw error;
+      });
+      if (!/^connection: close\r$/im.test(answer)) return;
+      client = undefined;
+      used.socket.destroy();
+    });
+    client?.socket.destroy();
+  }
+
+  async #stream(): Promise<void> {
+    let client: Client | undefined;
+    let sent = 0;
+    await this.#loop(async () => {
+      client ??= new Client(this.#ports.tcp);
+      const word = `word ${sent++}.`;
+      await client
+        .exchange(word, (text) => text.length >= word.length)
+        .then(
+          (text) => {
+            if (text !== word) throw new ClientError(client!.port, `${JSON.stringify(text)} came back for ${word}`);
+          },
+          (error) => {
+            client = undefined;
+            throw error;
+          },
+        );
+    });
+    client?.socket.destroy();
+  }
+
+  async #loop(turn: () => Promise<unknown>): Promise<void> {
+    while (!this.#isOver) {
+      try {
+        await turn();
+        this.answered++;
+      } catch (error) {
+        if (!(error instanceof ClientError)) throw error;
+        this.failures.push({ port: error.port, why: error.message });
+      }
+      await new Promise((resolve) => setTimeout(resolve, BETWEEN_REQUESTS_MS));
+    }
+  }
+}
+
+/** Stops a process where it is, notes the clients of `listeners` that it holds, and kills it. Returns their ports. */
+export async function killHolding(baton: BatonProcess, listeners: readonly number[]): Promise<Set<number>> {
+  const { pid } = baton;
+  process.kill(pid, 'SIGSTOP');
+  await waitFor(() => isStopped(pid), { what: 'all threads to stand still' });
+  const held = heldClients(pid, listeners);
+  await baton.kill('SIGKILL');
+  return held;
+}
+
+class ClientError extends Error {
+  constructor(
+    readonly port: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+class Client {
+  readonly socket: Socket;
+  port = 0;
+  #text = '';
+  #over: string | undefined;
+  #changed = () => {};
+
+  constructor(port: number) {
+    this.socket = connect(port, '127.0.0.1').setEncoding('latin1');
+    this.socket.on('connect', () => (this.port = this.socket.localPort!));
+    this.socket.on('data', (chunk) => {
+      this.#text += String(chunk);
+      this.#changed();
+    });
+    this.socket.on('error', (error) => this.#end(error.message));
+    this.socket.on('end', () => this.#end('the connection has ended'));
+  }
+
+  /** Sends, and gives the answer when it is whole. Throws ClientError. */
+  exchange(request: string, isAnswer: (text: string) => boolean): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.#end('no answer in time'), DEADLINE_MS);
+      this.#changed = () => {
+        const isComplete = isAnswer(this.#text);
+        if (!isComplete && this.#over === undefined) return;
+        clearTimeout(timer);
+        this.#changed = () => {};
+        const text = this.#text;
+        this.#text = '';
+        if (isComplete) resolve(text);
+        else reject(new ClientError(this.port, `${this.#over} after ${JSON.stringify(text)}`));
+      };
+      this.socket.write(request);
+      this.#changed();
+    });
+  }
+
+  #end(why: string): void {
+    this.#over ??= why;
+    this.#changed();
+    if (this.#over !== undefined) this.socket.destroy();
+  }
+}
+
+function isWhole(text: string): boolean {
+  const end = text.indexOf('\r\n\r\n');
+  if (end < 0) return false;
+  const length = /^content-length: (\d+)\r$/im.exec(text.slice(0, end + 2))?.[1];
+  return text.length >= end + 4 + Number(length ?? 0);
+}
+
+function isStopped(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/task`).every((thread) => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'latin1');
+    return stat[stat.lastIndexOf(')') + 2] === 'T';
+  });
+}
+
+/** Ports of the clients whose connections to these ports the process has accepted. */
+function heldClients(pid: number, listeners: readonly number[]): Set<number> {
+  const directory = `/proc/${pid}/fd`;
+  const inodes = new Set(
+    readdirSync(directory).map((fd) => /^socket:\[(\d+)\]$/.exec(readlinkSync(`${directory}/${fd}`))?.[1]),
+  );
+  const held = new Set<number>();
+  for (const line of readFileSync('/proc/net/tcp', 'latin1').split('\n').slice(1)) {
+    const [, local = '', remote = '', , , , , , , inode] = line.trim().split(/\s+/);
+    if (listeners.includes(portOf(local)) && inodes.has(inode)) held.add(portOf(remote));
+  }
+  return held;
+}
+
+function portOf(hex: string): number {
+  return Number.parseInt(hex.split(':')[1] ?? '0', 16);
+}
