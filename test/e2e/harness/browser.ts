@@ -1,11 +1,13 @@
 // A real browser without a window, and a page that notes what must not happen in it.
 
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { Teardown } from './environment.js';
 import { DEFAULT_DEADLINE_MS } from './wait-for.js';
 
 /** Starts Chromium; the test's end closes it. */
 export async function startBrowser(t: Teardown, executablePath: string): Promise<Browser> {
+  // Loaded here, for every end-to-end test imports this file: it takes as long as a start of Baton.
+  const { chromium } = await import('playwright-core');
   const browser = await chromium.launch({
     executablePath,
     // Its sandbox does not work for root, and a container may have little shared memory.
