@@ -6,6 +6,7 @@ import type { ProfilerKind } from '../common/profiling/profile.js';
 import type { Node } from '../config/generated/api.js';
 import type { Address } from '../io/addresses/address.js';
 import type { LevelRules } from '../log/level-rules.js';
+import type { AdminEntries } from '../runtime/admin-layer.js';
 import type { Layer } from '../runtime/layer.js';
 import type { StatsStore } from '../stats/store.js';
 import type { ClusterSpec } from '../upstream/cluster-config.js';
@@ -185,8 +186,13 @@ export interface AdminServices {
   unreadyTargets(): Iterable<UnreadyView>;
   /** The layers of runtime that there are now, lowest first. */
   runtimeLayers(): readonly Layer[];
-  /** Overrides runtime values for all threads; an empty text takes an override back. False, and nothing done, without an admin layer. */
-  modifyRuntime(entries: Iterable<readonly [key: string, text: string]>): boolean;
+  /** The keys of all layers, in order, found in steps. */
+  runtimeKeys(): Generator<void, readonly string[]>;
+  /**
+   * Overrides runtime values for all threads. Resolves when the workers have been sent them, with false, and nothing done, without an
+   * admin layer; rejects with a BatonError RUNTIME_LAYER when that would hold too much.
+   */
+  modifyRuntime(entries: AdminEntries): Promise<boolean>;
   /** Reads the configuration anew, compares it with the one that runs, and applies it if asked to. */
   reloadConfiguration(request: ReloadRequest): Promise<ReloadView>;
   /** Opens log files anew, as SIGUSR1 does. */

@@ -4,7 +4,7 @@ import { runtimeEntries } from '../config/fields/runtime-entries.js';
 import type { Struct } from '../config/generated/api.js';
 import { type RuntimeValue, valueOfJson } from './value.js';
 
-/** Never changes once it is made. */
+/** Never changes once it is made, unless it is an AdminLayer. */
 export interface Layer {
   readonly name: string;
   readonly values: ReadonlyMap<string, RuntimeValue>;

@@ -1,16 +1,17 @@
-// Runtime on the primary: its layers, what changes them, and the snapshots that are made of them.
+// Runtime on the primary: its layers, what changes them, and which values are other ones then.
 
 import { BatonError } from '../common/errors/errors.js';
 import type { LayeredRuntime as LayeredRuntimeConfig, RuntimeLayer, Struct } from '../config/generated/api.js';
 import { getLogger } from '../log/logger.js';
 import { RuntimeStats } from '../stats/layouts/runtime.js';
 import type { Scope } from '../stats/thread-stats.js';
+import { type AdminEntries, AdminLayer } from './admin-layer.js';
 import { DiskReading, type DiskSource } from './disk-reading.js';
 import { type Layer, staticLayer } from './layer.js';
 import { RootWatch, rootIdentity } from './root-watch.js';
 import { Runtime } from './runtime.js';
-import { NO_RUNTIME, type RuntimeSnapshot } from './snapshot.js';
-import { type RuntimeValue, valueOfText } from './value.js';
+import type { RuntimeChange } from './snapshot.js';
+import { isSameValue, type RuntimeValue } from './value.js';
 
 const logger = getLogger('runtime');
 
@@ -21,8 +22,8 @@ export interface LayeredRuntimeOptions {
   readonly serviceCluster: string;
   /** Scope `runtime.` */
   readonly stats: Scope;
-  /** Other values hold from now on. */
-  changed(snapshot: RuntimeSnapshot): void;
+  /** Called when values may be other ones from now on. */
+  changed(change: RuntimeChange): void;
 }
 
 export class LayeredRuntime {
@@ -31,22 +32,22 @@ export class LayeredRuntime {
   readonly #options: LayeredRuntimeOptions;
   #slots: readonly Slot[];
   readonly #disks: readonly DiskSlot[];
-  readonly #admin: AdminSlot | undefined;
+  readonly #admin: AdminLayer | undefined;
   /** Roots of disk layers, as they were before the first reading. */
   readonly #roots: ReadonlyMap<string, string>;
   #watches: RootWatch[] = [];
   #reading: DiskReading | undefined;
-  #snapshot: RuntimeSnapshot = NO_RUNTIME;
   #layers: readonly Layer[] = [];
+  #sortedKeys: readonly string[] | undefined;
 
   /** Loads all layers. One that cannot be loaded is left out and counted; nothing throws. */
   constructor(options: LayeredRuntimeOptions) {
     this.#options = options;
     this.#slots = layersOf(options.config).map((layer) => createSlot(layer, options.serviceCluster));
     this.#disks = this.#slots.filter((slot) => slot instanceof DiskSlot);
-    this.#admin = this.#slots.find((slot) => slot instanceof AdminSlot);
+    this.#admin = this.#slots.find((slot) => slot instanceof AdminSlot)?.layer;
     this.#roots = new Map(this.#disks.map(({ root }) => [root, rootIdentity(root)]));
-    new DiskReading(this.#disks, () => this.#publish()).finish();
+    new DiskReading(this.#disks, () => this.#replaceLayers()).finish();
   }
 
   /** The layers that there are now, lowest first. */
@@ -54,8 +55,13 @@ export class LayeredRuntime {
     return this.#layers;
   }
 
-  get snapshot(): RuntimeSnapshot {
-    return this.#snapshot;
+  /** The keys that a layer has a value for, in order, found in steps. */
+  *keysInSteps(): Generator<void, readonly string[]> {
+    if (this.#sortedKeys !== undefined) return this.#sortedKeys;
+    const { version } = this.runtime;
+    const keys = yield* sortedInSteps([...this.runtime.values.keys()]);
+    if (version === this.runtime.version) this.#sortedKeys = keys;
+    return keys;
   }
 
   /** Changes on disk are noticed, also those since the beginning. Throws a BatonError when they could not be. */
@@ -66,13 +72,15 @@ export class LayeredRuntime {
     }
   }
 
-  /** Sets values of the admin layer; an empty text takes one away. Returns false, with nothing changed, without that layer. */
-  modify(entries: Iterable<readonly [key: string, text: string]>): boolean {
+  /**
+   * Sets values of the admin layer. Returns false, with nothing changed, without that layer; throws a BatonError RUNTIME_LAYER when it
+   * would hold too much.
+   */
+  modify(entries: AdminEntries): boolean {
     if (this.#admin === undefined) return false;
     this.#admin.set(entries);
-    this.#options.stats.set(RuntimeStats.at.admin_overrides_active, this.#admin.layer.values.size > 0 ? 1 : 0);
-    this.#publish();
-    this.#options.changed(this.#snapshot);
+    this.#options.stats.set(RuntimeStats.at.admin_overrides_active, this.#admin.values.size > 0 ? 1 : 0);
+    this.#options.changed(this.#update(entries.map(([key]) => key)));
     return true;
   }
 
@@ -81,8 +89,7 @@ export class LayeredRuntime {
     const slot = this.#slots.find((each) => each instanceof RtdsSlot && each.layer.name === name);
     if (!(slot instanceof RtdsSlot)) throw new BatonError('INTERNAL', `runtime has no rtds_layer '${name}'`);
     slot.layer = staticLayer(name, values);
-    this.#publish();
-    this.#options.changed(this.#snapshot);
+    this.#options.changed(this.#replaceLayers());
   }
 
   /**
@@ -94,8 +101,7 @@ export class LayeredRuntime {
     this.#slots = layers.map((layer) =>
       layer.static_layer === undefined ? kept.next().value! : new StaticSlot(layer.name ?? '', layer.static_layer),
     );
-    this.#publish();
-    this.#options.changed(this.#snapshot);
+    this.#options.changed(this.#replaceLayers());
   }
 
   close(): void {
@@ -107,22 +113,52 @@ export class LayeredRuntime {
   #diskChanged(): void {
     this.#reading ??= new DiskReading(this.#disks, () => {
       this.#reading = undefined;
-      this.#publish();
-      logger.info(`runtime read anew from disk: ${this.#snapshot.values.size} key(s)`);
-      this.#options.changed(this.#snapshot);
+      const change = this.#replaceLayers();
+      logger.info(`runtime read anew from disk: ${this.runtime.values.size} key(s)`);
+      this.#options.changed(change);
     });
     this.#reading.begin();
   }
 
-  #publish(): void {
+  /** Uses the layers that the slots have now. */
+  #replaceLayers(): RuntimeChange {
+    const before = this.#layers;
     this.#layers = this.#slots.flatMap((slot) => slot.layer ?? []);
-    const values = new Map<string, RuntimeValue>();
-    for (const layer of this.#layers) {
-      for (const [key, value] of layer.values) if (value.text !== '' || !values.has(key)) values.set(key, value);
+    const keys = new Set<string>();
+    for (const layers of [before, this.#layers]) {
+      for (const layer of layers) {
+        // Layers that are in both have kept their order.
+        if (before.includes(layer) && this.#layers.includes(layer)) continue;
+        for (const key of layer.values.keys()) keys.add(key);
+      }
     }
-    this.#snapshot = { version: this.#snapshot.version + 1, values };
-    this.runtime.apply(this.#snapshot);
+    return this.#update(keys);
+  }
+
+  /** Works out the values of these keys: a change costs what it changes, however many others there are. */
+  #update(keys: Iterable<string>): RuntimeChange {
+    const { values, version } = this.runtime;
+    const entries: [string, RuntimeValue | undefined][] = [];
+    for (const key of keys) {
+      const value = this.#valueOf(key);
+      if (isSameValue(values.get(key), value)) continue;
+      if (value === undefined || !values.has(key)) this.#sortedKeys = undefined;
+      entries.push([key, value]);
+    }
+    const change = { version: version + 1, entries };
+    this.runtime.change(change);
     this.#count(values.size);
+    return change;
+  }
+
+  /** Of the topmost layer; an empty one hides no value of a layer below. */
+  #valueOf(key: string): RuntimeValue | undefined {
+    let found: RuntimeValue | undefined;
+    for (const { values } of this.#layers) {
+      const value = values.get(key);
+      if (value !== undefined && (found === undefined || value.text !== '')) found = value;
+    }
+    return found;
   }
 
   #count(keys: number): void {
@@ -135,6 +171,19 @@ export class LayeredRuntime {
     const loaded = this.#disks.filter((disk) => disk.layer !== undefined).length;
     stats.increment(loaded > 1 ? at.override_dir_exists : at.override_dir_not_exists);
   }
+}
+
+/** Keys that are sorted in one step: some milliseconds' work. */
+const SORTED_PER_STEP = 5000;
+
+function* sortedInSteps(keys: string[]): Generator<void, string[]> {
+  const sorted: string[] = [];
+  for (let from = 0; from < keys.length; from += SORTED_PER_STEP) {
+    for (const key of keys.slice(from, from + SORTED_PER_STEP).sort()) sorted.push(key);
+    yield;
+  }
+  // The engine's sort merges what is in order already.
+  return sorted.sort();
 }
 
 /** The place of a layer; the layer itself may be missing, and is replaced when its source changes. */
@@ -177,19 +226,10 @@ class RtdsSlot implements Slot {
 }
 
 class AdminSlot implements Slot {
-  layer: Layer;
+  readonly layer: AdminLayer;
 
   constructor(name: string) {
-    this.layer = { name, values: new Map() };
-  }
-
-  set(entries: Iterable<readonly [key: string, text: string]>): void {
-    const values = new Map(this.layer.values);
-    for (const [key, text] of entries) {
-      if (text === '') values.delete(key);
-      else values.set(key, valueOfText(text));
-    }
-    this.layer = { name: this.layer.name, values };
+    this.layer = new AdminLayer(name);
   }
 }
 

@@ -6,32 +6,52 @@
 
 import type { Random } from '../common/random.js';
 import type { FractionalPercent, RuntimeFractionalPercent } from '../config/generated/api.js';
-import { NO_RUNTIME, type RuntimeSnapshot } from './snapshot.js';
+import { NO_RUNTIME, type RuntimeChange, type RuntimeSnapshot } from './snapshot.js';
 import type { RuntimeValue } from './value.js';
 
 export class Runtime {
-  #snapshot: RuntimeSnapshot;
-  #version = 0;
+  #values: Map<string, RuntimeValue>;
+  #version: number;
 
-  constructor(snapshot: RuntimeSnapshot = NO_RUNTIME) {
-    this.#snapshot = snapshot;
-    this.#version = snapshot.version;
+  constructor({ values, version }: RuntimeSnapshot = NO_RUNTIME) {
+    this.#values = new Map(values);
+    this.#version = version;
   }
 
-  /** That of the current snapshot; another number means that values may have changed. */
+  /** That of the last change; another number means that values may be other ones. */
   get version(): number {
     return this.#version;
   }
 
-  /** All handles read these values from now on. */
-  apply(snapshot: RuntimeSnapshot): void {
-    this.#snapshot = snapshot;
-    this.#version = snapshot.version;
+  /** All values, of this version or of later ones. */
+  get values(): ReadonlyMap<string, RuntimeValue> {
+    return this.#values;
   }
 
-  /** A look-up by name, for what is worked out once a snapshot; on the way of requests use a handle. */
+  /** The values of this version: a copy. */
+  get snapshot(): RuntimeSnapshot {
+    return { version: this.#version, values: new Map(this.#values) };
+  }
+
+  /** All handles read these values from now on. */
+  apply({ values, version }: RuntimeSnapshot): void {
+    this.#values = new Map(values);
+    this.#version = version;
+  }
+
+  /** All handles read the values with this change from now on; a change that they have already does nothing. */
+  change({ entries, version }: RuntimeChange): void {
+    if (version <= this.#version) return;
+    for (const [key, value] of entries) {
+      if (value === undefined) this.#values.delete(key);
+      else this.#values.set(key, value);
+    }
+    this.#version = version;
+  }
+
+  /** A look-up by name, for what is worked out once a version; on the way of requests use a handle. */
   get(key: string): RuntimeValue | undefined {
-    return this.#snapshot.values.get(key);
+    return this.#values.get(key);
   }
 
   /** A whole number from 0; `fallback` while no layer has a number under this key. */

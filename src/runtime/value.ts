@@ -45,6 +45,18 @@ export function valueOfJson(json: unknown): RuntimeValue | undefined {
   }
 }
 
+/** Whether two values are the same in every reading. */
+export function isSameValue(one: RuntimeValue | undefined, other: RuntimeValue | undefined): boolean {
+  if (one === other) return true;
+  return (
+    one?.text === other?.text &&
+    one?.double === other?.double &&
+    one?.integer === other?.integer &&
+    one?.fraction?.numerator === other?.fraction?.numerator &&
+    one?.fraction?.denominator === other?.fraction?.denominator
+  );
+}
+
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const MAX_UINT64 = 2 ** 64;
 const MAX_UINT32 = 2 ** 32 - 1;

@@ -310,7 +310,7 @@ export class Server {
       extensionStates: ports.states,
       identity: { ip: localIp, cluster, node, zone: locality?.zone ?? '' },
       fileFlush,
-      runtime: this.configuration.runtime.snapshot,
+      runtime: this.configuration.runtime.runtime.snapshot,
       heartbeat: watchdog.heartbeat,
       snapshot: snapshots.complete(this.configuration.snapshots()),
     };

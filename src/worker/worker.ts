@@ -15,6 +15,7 @@ import type { TimerDriver } from '../io/time/timer-driver.js';
 import type { Transport } from '../io/transport/transport.js';
 import { getLogger, initLogging, reopenLog, setLevelRules, watchLoggerFiles } from '../log/logger.js';
 import { Runtime } from '../runtime/runtime.js';
+import type { RuntimeChange } from '../runtime/snapshot.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { ServerStats } from '../stats/layouts/server.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
@@ -57,6 +58,8 @@ class Worker {
   readonly #heartbeat: NodeJS.Timeout;
   readonly #sampler: BufferedSampler;
   readonly #handOver: HandOver;
+  /** Parts of a change of runtime that is not whole yet. */
+  #runtimeParts: RuntimeChange['entries'][] = [];
   /** A snapshot takes more steps than one. */
   #isApplying = false;
   /** What has come since. */
@@ -152,8 +155,7 @@ class Worker {
       case 'snapshot':
         return this.#take(message.snapshot);
       case 'runtime':
-        this.#runtime.apply(message.snapshot);
-        return listeners.runtimeChanged();
+        return this.#changeRuntime(message.change, message.isWhole);
       case 'reopen-logs':
         reopenLog();
         void this.#accessLogFiles.reopenAll();
@@ -232,6 +234,14 @@ class Worker {
     setLevelRules(levelRules);
     const files = watchLoggerFiles((file) => this.#send({ kind: 'logger-files', files: [file] }));
     this.#send({ kind: 'logger-files', files });
+  }
+
+  #changeRuntime({ entries, version }: RuntimeChange, isWhole: boolean): void {
+    this.#runtimeParts.push(entries);
+    if (!isWhole) return;
+    this.#runtime.change({ version, entries: this.#runtimeParts.flat() });
+    this.#runtimeParts = [];
+    this.#configuration.listeners.runtimeChanged();
   }
 
   #countMemory(): void {

@@ -21,6 +21,7 @@ import type { Cluster, LayeredRuntime as LayeredRuntimeConfig } from '../../src/
 import { parseAddress } from '../../src/io/addresses/address.js';
 import type { LevelRules } from '../../src/log/level-rules.js';
 import { setLevelRules } from '../../src/log/logger.js';
+import type { AdminEntries } from '../../src/runtime/admin-layer.js';
 import { LayeredRuntime } from '../../src/runtime/layered-runtime.js';
 import { HostStats } from '../../src/stats/layouts/cluster.js';
 import { RuntimeStats } from '../../src/stats/layouts/runtime.js';
@@ -90,7 +91,10 @@ export class FakeServices implements AdminServices {
   runtimeLayers() {
     return this.runtime.layers;
   }
-  modifyRuntime(entries: Iterable<readonly [string, string]>) {
+  runtimeKeys() {
+    return this.runtime.keysInSteps();
+  }
+  async modifyRuntime(entries: AdminEntries) {
     return this.runtime.modify(entries);
   }
   reloadView: ReloadView = { outcome: 'busy' };

@@ -10,10 +10,12 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
+import { atOnce } from '../../src/common/time/next-turn.js';
 import type { LayeredRuntime as LayeredRuntimeConfig, RuntimeLayer } from '../../src/config/generated/api.js';
+import { MAX_ADMIN_CHARACTERS, MAX_ADMIN_KEYS, readAdminEntries } from '../../src/runtime/admin-layer.js';
 import { MAX_DEPTH, MAX_FILE_BYTES } from '../../src/runtime/disk-layer.js';
 import { LayeredRuntime } from '../../src/runtime/layered-runtime.js';
-import type { RuntimeSnapshot } from '../../src/runtime/snapshot.js';
+import type { RuntimeChange } from '../../src/runtime/snapshot.js';
 import { RuntimeStats } from '../../src/stats/layouts/runtime.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
@@ -23,19 +25,20 @@ const ADMIN: RuntimeLayer = { name: 'admin', admin_layer: {} };
 function start(t: Test, config: LayeredRuntimeConfig | undefined) {
   const store = new StatsStore({ workers: 1 });
   const ref = store.addScope('runtime.', RuntimeStats);
-  const snapshots: RuntimeSnapshot[] = [];
+  const changes: RuntimeChange[] = [];
   const runtime = new LayeredRuntime({
     config,
     serviceCluster: 'front',
     stats: store.scope(ref),
-    changed: (snapshot) => snapshots.push(snapshot),
+    changed: (change) => changes.push(change),
   });
   t.teardown(() => runtime.close());
   return {
     runtime,
-    snapshots,
+    changes,
+    modify: (texts: Iterable<readonly [string, string]>) => runtime.modify(atOnce(readAdminEntries(texts))),
     names: () => runtime.layers.map((layer) => layer.name),
-    text: (key: string) => runtime.snapshot.values.get(key)?.text,
+    text: (key: string) => runtime.runtime.get(key)?.text,
     stat: (name: keyof typeof RuntimeStats.at) => store.valueOf(ref, RuntimeStats.at[name]),
   };
 }
@@ -73,16 +76,19 @@ t.test('later layers win, and nested keys of static layers get dots', async (t) 
 t.test('the admin layer takes values and gives them back; without it nothing is taken', async (t) => {
   const with_ = start(t, { layers: [{ name: 'base', static_layer: { key: 1 } }, ADMIN] });
   t.ok(
-    with_.runtime.modify([
+    with_.modify([
       ['key', '5'],
       ['other', 'x'],
     ]),
   );
   t.equal(with_.text('key'), '5');
   t.equal(with_.stat('admin_overrides_active'), 1);
-  t.equal(with_.snapshots.at(-1), with_.runtime.snapshot);
+  t.same(Object.fromEntries(with_.changes.at(-1)!.entries.map(([key, value]) => [key, value?.text])), {
+    key: '5',
+    other: 'x',
+  });
   t.ok(
-    with_.runtime.modify([
+    with_.modify([
       ['key', ''],
       ['other', ''],
       ['never', ''],
@@ -93,15 +99,80 @@ t.test('the admin layer takes values and gives them back; without it nothing is 
   t.equal(with_.stat('admin_overrides_active'), 0);
 
   const without = start(t, { layers: [{ name: 'base', static_layer: { key: 1 } }] });
-  t.notOk(without.runtime.modify([['key', '5']]));
+  t.notOk(without.modify([['key', '5']]));
   t.equal(without.text('key'), '1');
   const absent = start(t, undefined);
   t.same(absent.names(), []);
-  t.notOk(absent.runtime.modify([['key', '5']]));
+  t.notOk(absent.modify([['key', '5']]));
   const empty = start(t, {});
   t.same(empty.names(), ['']);
-  t.ok(empty.runtime.modify([['key', '5']]));
+  t.ok(empty.modify([['key', '5']]));
   t.equal(empty.text('key'), '5');
+});
+
+t.test('a change names the keys that it changes, however many others there are', async (t) => {
+  const { changes, modify, runtime, stat, text } = start(t, {
+    layers: [{ name: 'base', static_layer: { k7: 'base', flag: true } }, { name: 'remote', rtds_layer: {} }, ADMIN],
+  });
+  const many = Array.from({ length: 100_000 }, (_, i) => [`k${i}`, '1'] as const);
+  modify(many);
+  t.equal(changes.at(-1)!.entries.length, 100_000);
+  const named = () => changes.at(-1)!.entries.map(([key, value]) => [key, value?.text]);
+  modify([
+    ['k1', '2'],
+    ['k2', '1'],
+    ['k3', ''],
+    ['k7', ''],
+  ]);
+  t.same(named(), [
+    ['k1', '2'],
+    ['k3', undefined],
+    ['k7', 'base'],
+  ]);
+  runtime.setLayer('remote', { k7: 'remote', k1: 'hidden', flag: 'true' });
+  t.same(named(), [['k7', 'remote']]);
+  runtime.setLayer('remote', { more: 1 });
+  t.same(named(), [
+    ['k7', 'base'],
+    ['more', '1'],
+  ]);
+  t.equal(text('k1'), '2');
+  t.equal(stat('num_keys'), 100_001);
+  const keys = atOnce(runtime.keysInSteps());
+  t.same(keys, [...runtime.runtime.values.keys()].sort());
+  t.equal(atOnce(runtime.keysInSteps()), keys, 'sorted once');
+  modify([['k1', '3']]);
+  t.equal(atOnce(runtime.keysInSteps()), keys, 'these are the same keys');
+  modify([['new', '3']]);
+  t.equal(atOnce(runtime.keysInSteps()).length, keys.length + 1);
+});
+
+t.test('what the admin layer may hold is bounded; what would be too much changes nothing', async (t) => {
+  const { changes, modify, stat } = start(t, { layers: [ADMIN] });
+  const range = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, i) => [`k${from + i}`, '1'] as const);
+  modify(range(0, MAX_ADMIN_KEYS));
+  const error = { code: 'RUNTIME_LAYER', message: `the admin layer of runtime holds at most ${MAX_ADMIN_KEYS} keys` };
+  t.throws(() => modify([['k1', '2'], ...range(MAX_ADMIN_KEYS, MAX_ADMIN_KEYS + 1)]), error);
+  t.equal(changes.length, 1);
+  t.equal(stat('num_keys'), MAX_ADMIN_KEYS);
+  t.ok(
+    modify([
+      ['k0', ''],
+      ['other', '1'],
+    ]),
+    'one goes, another one comes',
+  );
+  t.ok(modify(range(0, MAX_ADMIN_KEYS).map(([key]) => [key, ''])));
+  const large = 'x'.repeat(MAX_ADMIN_CHARACTERS / 2);
+  t.ok(modify([['one', large]]));
+  t.throws(() => modify([['two', large]]), { message: /holds at most 16777216 characters of keys and values/ });
+  t.ok(
+    modify([
+      ['one', ''],
+      ['two', large],
+    ]),
+  );
 });
 
 t.test('an empty value is none, and hides no value of a layer below', async (t) => {
@@ -181,9 +252,9 @@ t.test('a swapped link, and what is moved into the root, are noticed; overrides 
   const current = join(directory, 'current');
   write(directory, { 'v1/app/key': '1', 'v2/app/key': '2', 'v3/key': '4' });
   symlinkSync('v1', current);
-  const { runtime, snapshots, stat, text } = start(t, { layers: [disk(current), ADMIN] });
+  const { changes, modify, runtime, stat, text } = start(t, { layers: [disk(current), ADMIN] });
   runtime.watch();
-  runtime.modify([['mine', 'kept']]);
+  modify([['mine', 'kept']]);
   const loads = () => stat('load_success');
 
   writeFileSync(join(directory, 'v1/app/key'), '10');
@@ -191,7 +262,7 @@ t.test('a swapped link, and what is moved into the root, are noticed; overrides 
   renameSync(join(directory, 'new'), current);
   await waitFor(() => text('key') === '2', { what: 'the tree behind the new link' });
   t.notOk(
-    snapshots.some(({ values }) => values.get('key')?.text === '10'),
+    changes.some(({ entries }) => entries.some(([key, value]) => key === 'key' && value?.text === '10')),
     'the edit went unnoticed',
   );
   t.equal(text('mine'), 'kept');
@@ -240,7 +311,7 @@ t.test('a large tree is read without holding up the thread, and as one even if i
   write(join(directory, 'v3'), files('3'));
   const current = join(directory, 'current');
   symlinkSync('v1', current);
-  const { runtime, snapshots } = start(t, { layers: [disk(current)] });
+  const { changes, runtime, text } = start(t, { layers: [disk(current)] });
   runtime.watch();
   for (const version of ['v2', 'v3']) {
     symlinkSync(version, join(directory, 'new'));
@@ -248,8 +319,8 @@ t.test('a large tree is read without holding up the thread, and as one even if i
     await new Promise(setImmediate);
     await new Promise(setImmediate);
   }
-  await waitFor(() => snapshots.at(-1)?.values.get('d1.f1')?.text === '3', { what: 'the last tree' });
-  for (const { values } of snapshots) t.equal(new Set([...values.values()].map((value) => value.text)).size, 1);
+  await waitFor(() => text('d1.f1') === '3', { what: 'the last tree' });
+  for (const { entries } of changes) t.equal(new Set(entries.map(([, value]) => value?.text)).size, 1);
 });
 
 t.test('a root whose surroundings are missing could never be noticed', async (t) => {

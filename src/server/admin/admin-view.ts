@@ -39,7 +39,13 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     clustersVersion: () => server.configuration.clustersVersion,
     flushStats: () => server.flushes.run(),
     runtimeLayers: () => server.configuration.runtime.layers,
-    modifyRuntime: (entries) => server.configuration.runtime.modify(entries),
+    runtimeKeys: () => server.configuration.runtime.keysInSteps(),
+    modifyRuntime: async (entries) => {
+      const { runtime, runtimePublication } = server.configuration;
+      const isModified = runtime.modify(entries);
+      await runtimePublication.sent();
+      return isModified;
+    },
     reloadConfiguration: (request) => reload.run(request),
     resetCounters: () => inTurns(store.resetInSteps()),
     setLevelRules: (rules) => threads.setLevelRules(rules),

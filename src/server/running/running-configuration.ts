@@ -25,6 +25,7 @@ import { DepartingClusters } from '../reload/departing-clusters.js';
 import type { NamedSources } from '../reload/sources-in-use.js';
 import { PrimaryRouteSet } from '../routes/primary-route-set.js';
 import { RtdsLayers } from '../runtime/rtds-layers.js';
+import { RuntimePublication } from '../runtime/runtime-publication.js';
 import type { StartSteps } from '../start/start-up.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { ConnectionLimits } from './connection-limits.js';
@@ -46,6 +47,7 @@ export type ConfigurationSteps = Omit<StartSteps, 'startWorkers' | 'entered'>;
 
 export class RunningConfiguration {
   readonly runtime: LayeredRuntime;
+  readonly runtimePublication: RuntimePublication;
   readonly connectionLimits: ConnectionLimits;
   readonly upstream: PrimaryUpstream;
   /** Those of `upstream`. */
@@ -72,6 +74,7 @@ export class RunningConfiguration {
     const { extensions, ports, scopes, store } = primary;
     this.#primary = primary;
     this.#bootstrap = bootstrap;
+    this.runtimePublication = new RuntimePublication(primary.workers);
     this.runtime = this.#createRuntime(bootstrap);
     const { runtime } = this.runtime;
     this.connectionLimits = new ConnectionLimits(primary, runtime, bootstrap);
@@ -154,6 +157,7 @@ export class RunningConfiguration {
     const { listeners, runtime, clusters } = this;
     const settle = this.#primary.publication.steps();
     await carryOut(changesOf(plan, { runtime, clusters, departing: this.#departing, listeners, ended, settle }));
+    await this.runtimePublication.sent();
     this.#bootstrap = next;
     this.#sources.bootstrapChanged();
     this.listenerDiscovery?.staticsChanged();
@@ -174,13 +178,13 @@ export class RunningConfiguration {
   }
 
   #createRuntime({ layered_runtime: config, node }: Bootstrap): LayeredRuntime {
-    const { scopes, workers } = this.#primary;
+    const { scopes } = this.#primary;
     return new LayeredRuntime({
       config,
       serviceCluster: node?.cluster ?? '',
       stats: scopes.add('runtime.', RuntimeStats),
-      changed: (snapshot) => {
-        workers.broadcast({ kind: 'runtime', snapshot });
+      changed: (change) => {
+        this.runtimePublication.send(change);
         this.connectionLimits.update();
       },
     });

@@ -8,7 +8,7 @@ import type { LocalIdentity } from '../../http/headers/edge/forwarding-headers.j
 import type { DrainWindow } from '../../listener/drain-window.js';
 import type { LevelRules } from '../../log/level-rules.js';
 import type { LoggerFile, LoggingOptions } from '../../log/logger.js';
-import type { RuntimeSnapshot } from '../../runtime/snapshot.js';
+import type { RuntimeChange, RuntimeSnapshot } from '../../runtime/snapshot.js';
 import type { ScopeRef, StatsChunks, WorkerStatsAttachment } from '../../stats/thread-stats.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import type { SharedWordsHandle } from '../../upstream/shared-words.js';
@@ -175,8 +175,8 @@ export interface WorkerConnections {
 
 export type ToWorker =
   | { readonly kind: 'snapshot'; readonly snapshot: Snapshot }
-  /** Values of runtime have changed: they hold from this message on. */
-  | { readonly kind: 'runtime'; readonly snapshot: RuntimeSnapshot }
+  /** Values of runtime have changed: with the part that makes the change whole, all its parts hold. */
+  | { readonly kind: 'runtime'; readonly change: RuntimeChange; readonly isWhole: boolean }
   | { readonly kind: 'reopen-logs' }
   | { readonly kind: 'log-levels'; readonly rules: LevelRules }
   /** Bring the gauges of the thread's memory up to date. */

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { LayeredRuntime } from '../../../src/runtime/layered-runtime.js';
-import type { RuntimeSnapshot } from '../../../src/runtime/snapshot.js';
+import type { RuntimeChange } from '../../../src/runtime/snapshot.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { RtdsLayers } from '../../../src/server/runtime/rtds-layers.js';
 import { RuntimeStats } from '../../../src/stats/layouts/runtime.js';
@@ -19,12 +19,12 @@ const LAYERS = [
 function start() {
   const store = new StatsStore({ workers: 1 });
   const scope = store.addScope('runtime.', RuntimeStats);
-  const snapshots: RuntimeSnapshot[] = [];
+  const changes: RuntimeChange[] = [];
   const runtime = new LayeredRuntime({
     config: { layers: LAYERS },
     serviceCluster: '',
     stats: store.scope(scope),
-    changed: (snapshot) => snapshots.push(snapshot),
+    changed: (change) => changes.push(change),
   });
   const sources = new FakeSources();
   const init = new InitManager('RTDS');
@@ -34,15 +34,15 @@ function start() {
     sources,
     init,
     layers,
-    snapshots,
+    changes,
     names: () => runtime.layers.map(({ name }) => name),
-    texts: () => Object.fromEntries([...runtime.snapshot.values].map(([key, { text }]) => [key, text])),
+    texts: () => Object.fromEntries([...runtime.runtime.values].map(([key, { text }]) => [key, text])),
     layerCount: () => store.valueOf(scope, RuntimeStats.at.num_layers),
   };
 }
 
 t.test('a layer is empty until its resource comes, and is waited for', async (t) => {
-  const { sources, init, names, texts, layerCount, snapshots } = start();
+  const { sources, init, names, texts, layerCount, changes } = start();
   t.strictSame(names(), ['base', 'remote', 'more'], 'in the order of the configuration');
   t.equal(layerCount(), 3);
   t.strictSame(init.unreadyTargets, ['RTDS first', 'RTDS second']);
@@ -57,16 +57,16 @@ t.test('a layer is empty until its resource comes, and is waited for', async (t)
   sources.to('second').deliver({ resources: [{ name: 'second', message: { layer: { a: 2 } } }] });
   t.strictSame(init.unreadyTargets, []);
   t.match(texts(), { a: '2' }, 'later layers win');
-  t.equal(snapshots.length, 2, 'the workers are told each time');
+  t.equal(changes.length, 2, 'the workers are told each time');
 });
 
 t.test('a removal empties the layer; what is not mentioned stays', async (t) => {
-  const { sources, texts, snapshots } = start();
+  const { sources, texts, changes } = start();
   const first = sources.to('first');
   const message = { layer: { a: 'remote' } };
   first.deliver({ resources: [{ name: 'first', message }] });
   first.deliver({ resources: [{ name: 'first', message }] });
-  t.equal(snapshots.length, 1, 'the same resource changes nothing');
+  t.equal(changes.length, 1, 'the same resource changes nothing');
   t.match(first.deliver({ version: '2' }), [{ name: 'first', details: /no RTDS resource 'first'/ }]);
   t.match(texts(), { a: 'remote' });
   t.strictSame(first.deliver({ isComplete: false, removed: ['first'] }), []);

@@ -1,16 +1,26 @@
 // POST /runtime_modify: sets values of the admin layer of runtime, or takes them back (FACTS §2.13).
 
+import { BatonError } from '../../../common/errors/errors.js';
+import { inTurns } from '../../../common/time/next-turn.js';
+import { readAdminEntries } from '../../../runtime/admin-layer.js';
 import { type AdminHandler, OK, Refusal } from '../../admin-handler.js';
+import { nextPieceTurn } from '../../http/turns.js';
 
 export const runtimeModify: AdminHandler = {
   path: '/runtime_modify',
   mutates: true,
   help: 'modify runtime values',
   parameters: [],
-  handle({ query }, services) {
-    const entries = [...query.entries()];
-    if (entries.length === 0) throw new Refusal(400, USAGE);
-    if (!services.modifyRuntime(entries)) throw new Refusal(503, 'No admin layer specified');
+  async handle({ query }, services) {
+    if (query.isEmpty) throw new Refusal(400, USAGE);
+    const entries = await inTurns(readAdminEntries(query.entries()), nextPieceTurn);
+    try {
+      if (!(await services.modifyRuntime(entries))) throw new Refusal(503, 'No admin layer specified');
+    } catch (error) {
+      if (error instanceof BatonError && error.code === 'RUNTIME_LAYER')
+        throw new Refusal(400, `${error.describe()}\n`);
+      throw error;
+    }
     return OK;
   },
 };

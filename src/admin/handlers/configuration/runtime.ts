@@ -1,7 +1,9 @@
 // GET /runtime: the layers of runtime, and of each key the value in each of them (FACTS §2.13).
 
+import { inTurns } from '../../../common/time/next-turn.js';
 import type { Layer } from '../../../runtime/layer.js';
 import type { AdminHandler } from '../../admin-handler.js';
+import { nextPieceTurn } from '../../http/turns.js';
 import { JSON_TYPE, prettyJson } from '../../json.js';
 import { textPieces } from '../../stats/text-pieces.js';
 
@@ -10,13 +12,15 @@ export const runtime: AdminHandler = {
   mutates: false,
   help: 'print runtime values',
   parameters: [],
-  handle: (_request, services) => ({ contentType: JSON_TYPE, body: textPieces(runtimeJson(services.runtimeLayers())) }),
+  async handle(_request, services) {
+    const keys = await inTurns(services.runtimeKeys(), nextPieceTurn);
+    return { contentType: JSON_TYPE, body: textPieces(runtimeJson(services.runtimeLayers(), keys)) };
+  },
 };
 
-function* runtimeJson(layers: readonly Layer[]): Generator<string, void> {
+function* runtimeJson(layers: readonly Layer[], keys: readonly string[]): Generator<string, void> {
   const names = layers.map((layer) => layer.name);
   yield `{\n "layers": ${prettyJson(names, 1)},\n "entries": {`;
-  const keys = [...new Set(layers.flatMap((layer) => [...layer.values.keys()]))].sort();
   for (const [index, key] of keys.entries()) {
     const layerValues = layers.map((layer) => layer.values.get(key)?.text ?? '');
     const entry = { final_value: layerValues.findLast((text) => text !== '') ?? '', layer_values: layerValues };
