@@ -16,7 +16,7 @@ export class RootLogger {
         useOnlyCustomLevels: true,
         base: { pid: process.pid },
         timestamp: () => destination.timestamp(),
-        mixin: (_fields, level, logger) => destination.fields(level, logger as unknown as Logger),
+        mixin: (given, level, logger) => destination.fields(given, level, logger as unknown as Logger),
         serializers: { err: (thrown) => destination.serialize(thrown) },
       },
       destination,

@@ -4,11 +4,13 @@ import { stdSerializers } from 'pino';
 import { sourceStack } from '../common/package/source-places.js';
 
 const UNKNOWN = 'what was thrown cannot be shown';
+/** It may hold anything that a peer has sent. */
+const MAX_LENGTH = 8192;
 
 /** The stack, with places of the source; a text for what has none. */
 export function stackOf(thrown: unknown): string {
   try {
-    return thrown instanceof Error ? sourceStack(thrown.stack ?? `${thrown}`) : String(thrown);
+    return shortened(thrown instanceof Error ? sourceStack(thrown.stack ?? `${thrown}`) : String(thrown));
   } catch {
     return UNKNOWN;
   }
@@ -25,13 +27,19 @@ export function serializeThrown(thrown: unknown): unknown {
   }
 }
 
+function shortened(text: string): string {
+  return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text;
+}
+
 interface Serialized {
+  message: string;
   stack: string;
   readonly aggregateErrors?: readonly Serialized[];
 }
 
 function withSourcePlaces<Error extends Serialized>(error: Error): Error {
-  error.stack = sourceStack(error.stack);
+  error.message = shortened(error.message);
+  error.stack = shortened(sourceStack(error.stack));
   error.aggregateErrors?.forEach(withSourcePlaces);
   return error;
 }

@@ -4,6 +4,7 @@ import { constants } from 'node:os';
 import { errorName } from '../common/errors/errno.js';
 import { messageOf } from '../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
+import { internalError } from '../log/internal-errors.js';
 
 /** What a link does with its messages. */
 export interface Codec<In, Out> {
@@ -92,7 +93,16 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
       return;
     }
     if (this.#isOver) for (const fd of fds) this.#shim.closeDescriptor(fd);
-    else this.#events.message(message, fds);
+    else this.#deliver(message, fds);
+  }
+
+  /** The link outlives what a message does: without it the peer would take this process for dead. */
+  #deliver(message: In, fds: readonly number[]): void {
+    try {
+      this.#events.message(message, fds);
+    } catch (error) {
+      internalError('internal error: a message of the other process of a hot restart was not handled', error);
+    }
   }
 
   onWritable(): void {

@@ -2,6 +2,7 @@
 
 import { BatonError, messageOf } from '../common/errors/errors.js';
 import { atOnce } from '../common/time/next-turn.js';
+import { forEachGuarded } from '../log/internal-errors.js';
 import { readDiskLayer } from './disk-layer.js';
 import type { Layer } from './layer.js';
 
@@ -59,7 +60,9 @@ export class DiskReading {
   }
 
   #tell(results: readonly Result[]): void {
-    for (const [index, { layer, failure }] of results.entries()) this.#sources[index]!.loaded(layer, failure);
+    forEachGuarded(results.entries(), 'internal error: a runtime layer cannot be used', ([index, result]) => {
+      this.#sources[index]!.loaded(result.layer, result.failure);
+    });
     this.#done();
   }
 }

@@ -8,7 +8,7 @@ import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { TimerDriver } from '../io/time/timer-driver.js';
-import { getLogger } from '../log/logger.js';
+import { countInternalErrors, internalError } from '../log/internal-errors.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { HandOverStats } from '../stats/layouts/hand-over.js';
 import { ListenerManagerStats } from '../stats/layouts/listener.js';
@@ -19,6 +19,7 @@ import type { Scope } from '../stats/thread-stats.js';
 import { DnsResolver } from '../upstream/dns/resolver.js';
 import { forgetTokenBucketThread, tokenBucketMemory } from '../upstream/shared-token-buckets.js';
 import { SharedWordsOwner } from '../upstream/shared-words.js';
+import { errorCounts } from '../worker/stats/error-counts.js';
 import type { EpochFacts } from './restart/epoch-facts.js';
 import { TakeOver } from './restart/take-over.js';
 import { ProcessStats } from './stats/server-stats.js';
@@ -44,8 +45,6 @@ export interface PrimaryOptions {
   readonly counts: LoadCounts;
   readonly epoch: EpochFacts;
 }
-
-const logger = getLogger('main');
 
 export class Primary {
   /** Number of workers. */
@@ -81,7 +80,7 @@ export class Primary {
     this.concurrency = concurrency;
     this.epoch = epoch;
     this.shim = loadShim();
-    this.timers = new TimerDriver((error) => this.internalError('a timer failed', error));
+    this.timers = new TimerDriver((error) => internalError('a timer failed', error));
     const settings = statsSettings(bootstrap.stats_config, options.statsTags);
     this.store = new StatsStore({ workers: concurrency, settings });
     const version = bootstrap.stats_server_version_override ?? `0x${options.revision.slice(0, 6)}`;
@@ -91,6 +90,7 @@ export class Primary {
     this.listenerManagerStats = this.scopes.add('listener_manager.', ListenerManagerStats);
     this.scopes.add('filesystem.', FilesystemStats);
     this.#serverStats = this.scopes.add('server.', ServerStats);
+    countInternalErrors(errorCounts(this.#serverStats));
     if (options.handsOverConnections) this.scopes.add('server.hand_over.', HandOverStats);
     this.watchdog = new Watchdog(this.store, concurrency, watchdogsOf(bootstrap));
     this.snapshots = new Snapshots(this.store, this.words, concurrency);
@@ -103,12 +103,6 @@ export class Primary {
     this.threads = new AllThreads(concurrency, options.tracesContention, this.workers);
     this.publication = new Publication(this.snapshots, this.workers);
     this.ports = new PrimaryPorts(concurrency, (message) => this.workers.broadcast(message));
-  }
-
-  /** Counts and logs what should not happen, and was caught. */
-  internalError(what: string, error: unknown): void {
-    this.#serverStats.increment(ServerStats.at.envoy_bug_failures);
-    logger.error({ err: error }, what);
   }
 
   /** What it had of shared numbers is taken back. */

@@ -1,10 +1,12 @@
 // Serves one configuration: the server, its admin interface and the signals that steer them, until it is told to end.
 
 import { BatonError, messageOf } from '../common/errors/errors.js';
+import { lacksMemory } from '../common/errors/shortages.js';
 import type { SignalName, Signals } from '../common/process/signals.js';
 import type { LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
 import { loadShim } from '../io/shim.js';
+import { forEachGuarded, guardThread } from '../log/internal-errors.js';
 import { repeatOnStderr } from '../log/last-words.js';
 import { getLogger } from '../log/logger.js';
 import { hotRestartVersion } from '../restart/version.js';
@@ -112,7 +114,7 @@ class ServerInstance {
     }
     if (!this.#isEnding) this.#options.restart?.begin(this.#createSuccession());
     signals.handle((name) => this.#obey(name));
-    this.#watchForDefects();
+    guardThread((error) => this.#mustEnd(error));
     // A signal that came while the configuration was read has ended everything already.
     if (!this.#isEnding) this.#start().catch((error) => this.#failed(error));
     return ended;
@@ -122,14 +124,19 @@ class ServerInstance {
     return this.#ending.signal.aborted;
   }
 
-  /** What nobody waits for, such as a promise that a stats sink has left behind, ends nothing. */
-  #watchForDefects(): void {
-    process.on('unhandledRejection', (reason) => {
-      this.#server.primary.internalError('a promise was rejected and nobody waits for it', reason);
-    });
-    process.on('uncaughtExceptionMonitor', (error) => {
-      logger.critical({ err: error }, 'the server ends after an internal error');
-    });
+  /**
+   * Whether an exception that nobody has caught, and that comes of no connection or stream, ends the process. A server that is live
+   * goes on: nothing that it throws on the primary touches traffic. One that is not live yet may lack what it needs to become so.
+   */
+  #mustEnd(error: unknown): boolean {
+    if (lacksMemory(error)) {
+      logger.critical({ err: error }, 'the server ends, for it has no memory left');
+      process.exit(1);
+    }
+    if (this.#server.isLive || this.#isEnding) return false;
+    logger.critical({ err: error }, 'internal error: nobody has caught an exception');
+    this.#failed(error);
+    return true;
   }
 
   #createAdmin(): AdminInterface | undefined {
@@ -254,11 +261,20 @@ class ServerInstance {
   #end(status: number): void {
     if (this.#isEnding) return;
     this.#ending.abort();
-    this.#watch?.close();
     logger.info('shutting down server instance');
-    this.#options.restart?.ending();
-    this.#notifier?.stopping('shutting down');
-    void this.#shutDown().then(() => this.#ended(status));
+    const steps = [
+      () => this.#watch?.close(),
+      () => this.#options.restart?.ending(),
+      () => this.#notifier?.stopping('shutting down'),
+    ];
+    forEachGuarded(steps, 'internal error: a part of the server does not end in order', (step) => step());
+    this.#shutDown().then(
+      () => this.#ended(status),
+      (error: unknown) => {
+        logger.critical({ err: error }, 'the server did not end in order');
+        this.#ended(1);
+      },
+    );
   }
 
   async #shutDown(): Promise<void> {

@@ -32,6 +32,8 @@ export interface ConfigurationContext {
   readonly accessLogFiles: AccessLogFiles;
   /** To the primary. */
   readonly send: (message: FromWorker) => void;
+  /** Ends the thread because of `error`; another one takes its place. */
+  readonly end: (error: unknown) => void;
 }
 
 const logger = getLogger('main');
@@ -101,9 +103,7 @@ export class WorkerConfiguration {
       logger.error({ err: error }, `snapshot ${snapshot.version} cannot be used`);
       this.#failed(snapshot, messageOf(error));
       if (!this.#makesRoom(snapshot, error)) return;
-      setImmediate(() => {
-        throw error;
-      });
+      setImmediate(() => this.#context.end(error));
     }
   }
 

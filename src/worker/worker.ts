@@ -2,6 +2,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { AccessLogFiles } from '../access-log/files/file-log.js';
+import { lacksMemory } from '../common/errors/shortages.js';
 import { ownHeapBytes, threadMemory } from '../common/process/thread-memory.js';
 import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
@@ -13,6 +14,7 @@ import { loadShim, type NativeShim } from '../io/shim.js';
 import { openThreadIo } from '../io/thread-io.js';
 import type { TimerDriver } from '../io/time/timer-driver.js';
 import type { Transport } from '../io/transport/transport.js';
+import { countInternalErrors, guardThread, internalError } from '../log/internal-errors.js';
 import { getLogger, initLogging, reopenLog, setLevelRules, watchLoggerFiles } from '../log/logger.js';
 import { Runtime } from '../runtime/runtime.js';
 import type { RuntimeChange } from '../runtime/snapshot.js';
@@ -28,17 +30,23 @@ import { HandOver } from './hand-over/hand-over.js';
 import { startHeartbeat } from './messages/heartbeat.js';
 import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages/messages.js';
 import { BufferedSampler } from './stats/buffered-sampler.js';
+import { errorCounts } from './stats/error-counts.js';
 import { FilesystemStatsUpdate } from './stats/filesystem-stats.js';
 import { ThreadScopes } from './stats/thread-scopes.js';
 import { WorkerConfiguration } from './worker-configuration.js';
 
 const logger = getLogger('main');
 
+/** What the primary tells a worker that serves. */
+type Instruction = Exclude<ToWorker, { readonly kind: 'shut-down' }>;
+
 /**
  * Descriptors that connections leave to operators. A reload, a thread that is replaced, one that renders or reads a configuration
  * takes five to ten, each admin connection, log file, stream to a management server and name lookup one or two.
  */
 const DESCRIPTOR_RESERVE = 64;
+/** After so many turns in a row that have failed as a whole, the thread serves nobody. */
+const MAX_FAILED_TURNS = 100;
 /** How long buffered log lines may take to be written when the worker ends. */
 const FINAL_FLUSH_MS = 1000;
 
@@ -63,8 +71,10 @@ class Worker {
   /** A snapshot takes more steps than one. */
   #isApplying = false;
   /** What has come since. */
-  readonly #waiting: Exclude<ToWorker, { readonly kind: 'shut-down' }>[] = [];
+  readonly #waiting: Instruction[] = [];
   #isEnded = false;
+  /** The thread is ending because of this. */
+  #fatal: { readonly error: unknown } | undefined;
 
   constructor(start: WorkerStart, port: MessagePort) {
     this.#name = `worker_${start.index}`;
@@ -81,7 +91,7 @@ class Worker {
       memory: new Memory(),
       bufferLimit: bufferLimitBytes(),
       reserve: DESCRIPTOR_RESERVE,
-      failed: (what, error) => this.#internalError(what, error),
+      failed: internalError,
     });
     this.#timers = timers;
     this.#transport = io.transport;
@@ -89,6 +99,7 @@ class Worker {
     this.#scopes = new ThreadScopes(stats);
     this.#scopes.add(start.snapshot.statScopes);
     this.#serverStats = this.#scopes.find('server.', ServerStats);
+    countInternalErrors(errorCounts(this.#serverStats));
     this.#countMemory();
     this.#filesystemStats = new FilesystemStatsUpdate(
       this.#accessLogFiles,
@@ -115,6 +126,7 @@ class Worker {
       ports: this.#ports,
       accessLogFiles: this.#accessLogFiles,
       send: (message) => this.#send(message),
+      end: (error) => this.#dieOf(error),
     });
     this.#handOver = new HandOver(shim, this.#transport, this.#scopes, this.#configuration.listeners);
   }
@@ -127,11 +139,11 @@ class Worker {
   /** Whatever else comes while a snapshot takes its steps counts behind it. */
   #take(snapshot: Snapshot): void {
     const steps = this.#configuration.apply(snapshot);
-    if (steps.next().done) return;
+    if (this.#isDone(steps)) return;
     this.#isApplying = true;
     const step = () => {
       if (this.#isEnded) return;
-      if (!steps.next().done) {
+      if (!this.#isDone(steps)) {
         setImmediate(step);
         return;
       }
@@ -139,6 +151,16 @@ class Worker {
       while (!this.#isApplying && this.#waiting.length > 0) this.#obey(this.#waiting.shift()!);
     };
     setImmediate(step);
+  }
+
+  /** Takes the next step of a snapshot. Returns whether that was the last. */
+  #isDone(steps: Iterator<void>): boolean {
+    try {
+      return steps.next().done === true;
+    } catch (error) {
+      internalError('internal error: a snapshot was not applied', error);
+      return true;
+    }
   }
 
   /** Returns false when the worker has ended. */
@@ -149,7 +171,16 @@ class Worker {
     return true;
   }
 
-  #obey(message: Exclude<ToWorker, { readonly kind: 'shut-down' }>): void {
+  /** Carries a message out; whatever becomes of it, connections and later messages go on. */
+  #obey(message: Instruction): void {
+    try {
+      this.#carryOut(message);
+    } catch (error) {
+      internalError(`internal error: the primary's message '${message.kind}' was not carried out`, error);
+    }
+  }
+
+  #carryOut(message: Instruction): void {
     const { listeners } = this.#configuration;
     switch (message.kind) {
       case 'snapshot':
@@ -212,13 +243,29 @@ class Worker {
     this.#filesystemStats.close();
   }
 
-  /** A promise that nobody waits for: a filter's, because what serves requests has none. It harms no other request. */
-  rejected(reason: unknown): void {
-    this.#internalError('a promise was rejected and nobody waits for it', reason);
+  /**
+   * Guards the thread. What nobody has caught belongs to no connection: an event of Node in a filter, or work of the worker's own. The
+   * thread goes on, unless it lacks memory or every turn fails.
+   */
+  guard(): void {
+    guardThread((error) => {
+      if (this.#fatal !== undefined) throw this.#fatal.error;
+      if (!lacksMemory(error) && this.#transport.failedTurns < MAX_FAILED_TURNS) return false;
+      return this.#dieOf(error);
+    });
   }
 
-  /** The thread is about to die of `error`: what can be written without waiting is written. */
-  abandon(error: unknown): void {
+  /** Ends the thread: what can be written without waiting is written. */
+  #dieOf(error: unknown): never {
+    if (this.#fatal === undefined) {
+      this.#fatal = { error };
+      logger.critical({ err: error }, 'the worker ends after an internal error');
+      this.#abandon(error);
+    }
+    throw error;
+  }
+
+  #abandon(error: unknown): void {
     this.#handOver.close();
     this.#transport.beginTurn();
     this.#configuration.listeners.abandon(error);
@@ -250,12 +297,6 @@ class Worker {
     this.#serverStats.set(ServerStats.at.memory_heap_size, reserved);
   }
 
-  /** What should not happen, and was caught. */
-  #internalError(what: string, error: unknown): void {
-    this.#serverStats.increment(ServerStats.at.envoy_bug_failures);
-    logger.error({ err: error }, what);
-  }
-
   #connections(): WorkerConnections {
     const { closing, listeners: sockets } = this.#transport.counts();
     const { listeners } = this.#configuration;
@@ -276,19 +317,15 @@ function answer(reply: MessagePort, value: unknown): void {
 /** The body of the thread: serves until the primary says 'shut-down'. */
 export default function run({ start, port }: { start: WorkerStart; port: MessagePort }): Promise<void> {
   const worker = new Worker(start, port);
-  // Lines of requests that were served before a failure are written all the same.
-  process.on('uncaughtExceptionMonitor', (error) => {
-    logger.critical({ err: error }, 'the worker ends after an internal error');
-    worker.abandon(error);
-  });
-  process.on('unhandledRejection', (reason) => worker.rejected(reason));
+  worker.guard();
   return new Promise((resolve) => {
     const onMessage = (message: ToWorker): void => {
       if (worker.handle(message)) return;
       // A closed port still delivers what stands behind this message, to a worker that has nothing left to do it with.
       port.off('message', onMessage);
       port.close();
-      void worker.end().then(resolve);
+      const failed = (error: unknown) => internalError('internal error: the worker did not end in order', error);
+      void worker.end().catch(failed).then(resolve);
     };
     port.on('message', onMessage);
     worker.apply(start.snapshot);

@@ -109,8 +109,8 @@ export class FileSource {
     this.#isReading = true;
     clearTimeout(this.#retry);
     const { reader, type, path, failed } = this.#options;
-    reader
-      .readFile(type, path)
+    Promise.resolve()
+      .then(() => reader.readFile(type, path))
       .catch((error: unknown) => {
         if (error instanceof ResourceFileError) return error;
         throw error;

@@ -82,7 +82,7 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBo
   #receive(message: RenderMessage): void {
     this.hasBegun = true;
     if (this.#isEnded) return;
-    if (message === 'supply') return this.#post({ supply: this.#supply() });
+    if (message === 'supply') return this.#sendSupply();
     if (!(message instanceof Uint8Array)) {
       return this.#end(message.error === undefined ? undefined : new Error(message.error));
     }
@@ -96,6 +96,14 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBo
     if (++this.#taken < WINDOW / 2) return;
     if (!this.#isEnded) this.#post(this.#taken);
     this.#taken = 0;
+  }
+
+  #sendSupply(): void {
+    try {
+      this.#post({ supply: this.#supply() });
+    } catch (error) {
+      this.#end(error as Error);
+    }
   }
 
   #post(reply: RenderReply): void {

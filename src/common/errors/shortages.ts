@@ -10,6 +10,13 @@ export function lacksDescriptors(error: unknown): boolean {
   return FEW_DESCRIPTORS.test(messageOf(error));
 }
 
+/** Whether there was no memory for a buffer. A heap that is full throws nothing: it ends the thread or the process. */
+export function lacksMemory(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ERR_MEMORY_ALLOCATION_FAILED' || error.message === 'Array buffer allocation failed';
+}
+
 /** What happened, and what to do where descriptors are short. */
 export function withRemedy(error: unknown): string {
   const message = messageOf(error);

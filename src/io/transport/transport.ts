@@ -56,6 +56,8 @@ export class Transport {
   onLost: (id: number) => void = () => {};
   /** Called when all events of a batch are handled. */
   onTurnEnd: (() => void) | undefined;
+  /** Batches in a row that an exception outside handlers has cut short. */
+  failedTurns = 0;
   readonly #laterTurns = new LaterTurns(
     () => this.beginTurn(),
     (act) => this.#actLater(act),
@@ -348,6 +350,7 @@ export class Transport {
     this.#inBatch = true;
     // The shim has taken what was submitted by who heard of an exception in the batch before.
     this.#queued = this.#control[Control.Submissions]!;
+    this.failedTurns++;
     try {
       this.onTurn();
       let cursor = from;
@@ -363,6 +366,7 @@ export class Transport {
       }
       this.#listeners.endAccepting();
       this.onTurnEnd?.();
+      this.failedTurns = 0;
     } finally {
       this.#inBatch = false;
       this.#queued = 0;

@@ -3,6 +3,7 @@
 import { messageOf } from '../../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../io/shim.js';
 import type { Arrival, Cargo } from '../../listener/travel.js';
+import { forEachGuarded, internalError } from '../../log/internal-errors.js';
 import { decodeCargo, decodeMessage, encodeMessage, TravelError, TravelKind } from './travel-wire.js';
 
 export interface ArrivalHost {
@@ -41,9 +42,10 @@ export class ArrivalChannel implements MessageSocketEvents {
   }
 
   onMessage(bytes: Uint8Array, fds: readonly number[]): void {
+    const descriptors = [...fds];
     try {
       const { kind, key, body } = decodeMessage(bytes);
-      if (kind === TravelKind.Offer) return this.#receive(key, body, fds);
+      if (kind === TravelKind.Offer) return this.#receive(key, body, descriptors);
       if (fds.length > 0) throw new TravelError('descriptors that belong to nothing');
       if (kind === TravelKind.Piece) return this.#collect(key, body);
       if (kind !== TravelKind.Commit && kind !== TravelKind.Abort) {
@@ -54,8 +56,8 @@ export class ArrivalChannel implements MessageSocketEvents {
       this.#expected.delete(key);
       if (this.#pieces?.key === key) this.#pieces = undefined;
     } catch (error) {
-      if (!(error instanceof TravelError)) throw error;
-      for (const fd of fds) this.#shim.closeDescriptor(fd);
+      if (!(error instanceof TravelError)) internalError('internal error: a connection that arrives is lost', error);
+      this.#closeAll(descriptors);
       this.#giveUp(messageOf(error));
     }
   }
@@ -79,13 +81,14 @@ export class ArrivalChannel implements MessageSocketEvents {
     this.#host.ended(errno === 0 ? '' : `errno ${errno}`);
   }
 
-  #receive(key: number, json: Uint8Array, fds: readonly number[]): void {
+  /** Takes the descriptors out of `fds` as it closes them. */
+  #receive(key: number, json: Uint8Array, fds: number[]): void {
     const pieces = this.#pieces;
     this.#pieces = undefined;
     const bytes = pieces?.key === key ? Buffer.concat(pieces.parts) : new Uint8Array(0);
     const cargo = decodeCargo(json, bytes, fds);
     const expected = this.#host.expect(cargo);
-    for (const fd of fds) this.#shim.closeDescriptor(fd);
+    this.#closeAll(fds);
     if (typeof expected === 'string') {
       this.#send(encodeMessage(TravelKind.Refuse, key, Buffer.from(expected)));
       return;
@@ -116,13 +119,18 @@ export class ArrivalChannel implements MessageSocketEvents {
     if (this.#waiting.length === 1) this.onWritable();
   }
 
+  #closeAll(fds: number[]): void {
+    for (const fd of fds.splice(0)) this.#shim.closeDescriptor(fd);
+  }
+
   #giveUp(why: string): void {
     this.close();
     this.#host.ended(why);
   }
 
   #forEach(what: (arrival: Arrival) => void): void {
-    for (const arrival of this.#expected.values()) what(arrival);
+    const arrivals = [...this.#expected.values()];
     this.#expected.clear();
+    forEachGuarded(arrivals, 'internal error: a connection that arrives is lost', what);
   }
 }

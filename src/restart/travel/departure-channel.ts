@@ -30,6 +30,7 @@
 import { messageOf } from '../../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../io/shim.js';
 import type { Cargo } from '../../listener/travel.js';
+import { internalError } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import { decodeMessage, encodeCargo, encodeMessage, TravelError, TravelKind } from './travel-wire.js';
 
@@ -218,7 +219,12 @@ export class DepartureChannel implements MessageSocketEvents {
     this.#closeAll(offer.fds);
     this.#descriptors -= offer.descriptors;
     this.#bytes -= offer.bytes;
-    tell(offer.traveller);
+    try {
+      tell(offer.traveller);
+    } catch (error) {
+      // The others are to be told of their own all the same.
+      internalError('internal error: a connection cannot go on after its hand-over', error);
+    }
   }
 
   #closeAll(fds: readonly number[]): void {

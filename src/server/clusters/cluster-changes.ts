@@ -1,5 +1,6 @@
 // Collects what changes of the clusters in one turn, and publishes it at its end.
 
+import { forEachGuarded } from '../../log/internal-errors.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import type { Retired } from '../workers/snapshots.js';
 import type { PrimaryCluster } from './version/primary-cluster.js';
@@ -43,11 +44,11 @@ export class ClusterChanges {
     if (this.#isStopped) return;
     const clusters: ClusterSnapshot[] = [];
     const removedClusters: string[] = [];
-    for (const name of this.#names) {
+    forEachGuarded(this.#names, 'internal error: a change of a cluster does not reach the workers', (name) => {
       const cluster = this.#active.get(name);
       if (cluster?.servesTraffic) clusters.push(cluster.snapshot());
       else removedClusters.push(name);
-    }
+    });
     const retired = this.#retired;
     this.#names = new Set();
     this.#retired = [];

@@ -5,6 +5,7 @@ import { http2Options } from '../../config/fields/http-options.js';
 import type { CallLimits, ClusterHosts, Http2Keepalive, OnHosts } from '../../grpc/cluster-hosts.js';
 import type { Address } from '../../io/addresses/address.js';
 import type { Keepalive } from '../../io/shim.js';
+import { forEachGuarded } from '../../log/internal-errors.js';
 import { UNHEALTHY_FLAGS } from '../../upstream/hosts/health-flags.js';
 import type { PrimaryCluster } from './version/primary-cluster.js';
 
@@ -51,16 +52,18 @@ export class HostWatch implements ClusterHosts {
     if (watchers === undefined || watchers.size === 0) return;
     const addresses = addressesOf(cluster);
     const keepalive = keepaliveOf(cluster);
-    for (const onHosts of watchers) onHosts(addresses, keepalive);
+    forEachGuarded(watchers, NOT_TOLD, (onHosts) => onHosts(addresses, keepalive));
   }
 
   /** The cluster is gone: its channels have nobody to call. */
   clusterRemoved(name: string): void {
-    for (const onHosts of this.#watchers.get(name) ?? []) onHosts([], undefined);
+    forEachGuarded(this.#watchers.get(name) ?? [], NOT_TOLD, (onHosts) => onHosts([], undefined));
   }
 }
 
 const DEFAULT_CONNECT_MS = 5000;
+
+const NOT_TOLD = 'internal error: a gRPC channel cannot take the hosts of its cluster';
 
 /** The healthy hosts; all of them when none is. */
 function addressesOf(cluster: PrimaryCluster): Address[] {

@@ -4,6 +4,7 @@ import { Random } from '../../common/random.js';
 import { Memory } from '../../io/memory.js';
 import { openThreadIo } from '../../io/thread-io.js';
 import type { TimerDriver } from '../../io/time/timer-driver.js';
+import { internalError } from '../../log/internal-errors.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
@@ -86,7 +87,7 @@ export class PrimaryCalls implements CallingThread {
       memory: new Memory(MEMORY),
       bufferLimit: BUFFER_LIMIT,
       reserve,
-      failed: (what, error) => this.#primary.internalError(what, error),
+      failed: internalError,
     });
     const thread: UpstreamThread = {
       ...io,

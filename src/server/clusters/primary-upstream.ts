@@ -5,6 +5,7 @@ import type { FileLogOptions } from '../../access-log/files/file-log.js';
 import { Random } from '../../common/random.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import { monotonicMs } from '../../io/time/timer-driver.js';
+import { internalError } from '../../log/internal-errors.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import { FAILED_CHECK_PORT, type FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
@@ -85,7 +86,7 @@ export class PrimaryUpstream {
       ...{ store, timers, runtime },
       random: new Random(),
       calls: () => this.#checkCalls,
-      failed: (what, error) => this.#primary.internalError(what, error),
+      failed: internalError,
     });
   }
 

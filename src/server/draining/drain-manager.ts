@@ -3,6 +3,7 @@
 import type { Listener } from '../../config/generated/api.js';
 import { Timer, type Timers } from '../../io/time/timing-wheel.js';
 import { type DrainStrategy, type DrainWindow, moreUrgent } from '../../listener/drain-window.js';
+import { internalError } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import type { ToWorker } from '../../worker/messages/messages.js';
 import { type DrainReach, reaches } from './drain-reach.js';
@@ -154,7 +155,9 @@ export class DrainManager {
       drain.stopped = this.#context.stopListeners(reach, { acceptRest: true, endsSoon: reason === 'sigterm' });
     }
     // Behind the stop: no new connection can come in between.
-    void drain.stopped.then(() => {
+    const failed = (error: unknown) =>
+      internalError('internal error: listeners were not stopped at the end of a drain', error);
+    void drain.stopped.catch(failed).then(() => {
       if (!this.#drains.includes(drain)) return;
       const ids: number[] = [];
       for (const { config, id } of this.#context.listeners()) if (reaches(reach, config)) ids.push(id);

@@ -2,6 +2,7 @@
 
 import { messageOf } from '../../common/errors/errors.js';
 import { lacksDescriptors } from '../../common/errors/shortages.js';
+import { forEachGuarded } from '../../log/internal-errors.js';
 import { ListenError } from './version/listen-sockets.js';
 import type { ListenerSpec } from './version/primary-listener.js';
 
@@ -46,12 +47,12 @@ export class UnboundListeners {
 
   tryNow(): void {
     clearTimeout(this.#retry);
-    for (const [name, { spec }] of [...this.#waiting]) {
+    forEachGuarded([...this.#waiting], 'internal error: a listener cannot be taken up', ([name, { spec }]) => {
       const takeUp = this.#plan(spec);
-      if (takeUp === undefined) continue;
+      if (takeUp === undefined) return;
       this.#waiting.delete(name);
       takeUp();
-    }
+    });
     if (this.#waiting.size > 0) this.#tryLater();
   }
 

@@ -1,6 +1,7 @@
 // Reloads a configuration whenever its file changes (--watch-config).
 
 import { FileWatch, fileIdentity } from '../../common/files/file-watch.js';
+import { internalError } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import type { ConfigurationReload } from './configuration-reload.js';
 
@@ -60,7 +61,10 @@ export class WatchedReload {
         this.#nextIn(nextTry === 'soon' ? RETRY_MS : this.#pauseMs);
         if (nextTry === 'later') this.#pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * this.#pauseMs);
       },
-      (error: unknown) => logger.error({ err: error }, 'a reload of the configuration failed'),
+      (error: unknown) => {
+        this.#isWaiting = false;
+        internalError('a reload of the configuration failed', error);
+      },
     );
   }
 

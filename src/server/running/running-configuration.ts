@@ -6,6 +6,7 @@
 import type { FileLogOptions } from '../../access-log/files/file-log.js';
 import type { Bootstrap, Node } from '../../config/generated/api.js';
 import type { PostEndpoint } from '../../extensions/factories.js';
+import { internalError } from '../../log/internal-errors.js';
 import { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
 import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
@@ -197,7 +198,7 @@ export class RunningConfiguration {
       ...{ dynamic, node, store },
       hosts: this.upstream.hosts,
       counted: (counts) => processStats.countDynamic(counts),
-      failed: (what, error) => this.#primary.internalError(what, error),
+      failed: internalError,
     });
   }
 

@@ -7,6 +7,7 @@ import { atMostMs } from '../../common/time/within-ms.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { PrimaryContext } from '../../extensions/factories.js';
 import { monotonicMs } from '../../io/time/timer-driver.js';
+import { internalError } from '../../log/internal-errors.js';
 import type { Primary } from '../primary.js';
 import { StatsSinks } from './stats-sinks.js';
 
@@ -112,6 +113,6 @@ export class FlushSchedule {
   }
 
   #runOrReport(): Promise<void> {
-    return this.run().catch((error) => this.#primary.internalError('a flush of the stats failed', error));
+    return this.run().catch((error) => internalError('a flush of the stats failed', error));
   }
 }

@@ -1,6 +1,7 @@
 // Messages between the parts of an extension on the primary and on the workers: plain data, addressed by the extension's name.
 
 import type { PrimaryPort } from '../../extensions/factories.js';
+import { forEachGuarded } from '../../log/internal-errors.js';
 import type { ToWorker } from '../../worker/messages/messages.js';
 
 export class PrimaryPorts {
@@ -33,7 +34,8 @@ export class PrimaryPorts {
   }
 
   workerDied(worker: number): void {
-    for (const port of this.#ports.values()) port.onWorkerDeath?.(worker);
+    const what = "internal error: an extension does not take note of a worker's death";
+    forEachGuarded(this.#ports.values(), what, (port) => port.onWorkerDeath?.(worker));
   }
 }
 

@@ -1,6 +1,7 @@
 // Numbers the snapshots that workers are sent, and keeps track of which one each worker runs. What a snapshot frees is reused only
 // when all workers run it, and nothing that began with an older one is under way.
 
+import { forEachGuarded, internalError } from '../../log/internal-errors.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { FromWorker, Snapshot } from '../../worker/messages/messages.js';
@@ -13,6 +14,8 @@ export type Publish = (parts: SnapshotParts) => void;
 
 /** How many items are given back in one turn: a few milliseconds' work. */
 const FREED_PER_TURN = 500;
+
+const NOT_TOLD = 'internal error: what waited for the workers cannot go on';
 
 export type SnapshotFailure = Omit<Extract<FromWorker, { kind: 'failed' }>, 'kind'>;
 
@@ -103,7 +106,7 @@ export class Snapshots {
       (each) => each.failed !== undefined && version > each.after && (isComplete || version <= each.version),
     );
     this.#waiting = this.#waiting.filter((each) => !meant.includes(each));
-    for (const { failed } of meant) failed!(message);
+    forEachGuarded(meant, NOT_TOLD, ({ failed }) => failed!(message));
   }
 
   /** A worker runs `version`. Returns whether all workers run the latest one. */
@@ -126,7 +129,7 @@ export class Snapshots {
     this.#words.reclaim(oldest);
     const reached = this.#waiting.filter(({ version }) => version <= oldest);
     this.#waiting = this.#waiting.filter(({ version }) => version > oldest);
-    for (const { callback } of reached) callback();
+    forEachGuarded(reached, NOT_TOLD, ({ callback }) => callback());
   }
 
   get #oldest(): number {
@@ -153,7 +156,12 @@ export class Snapshots {
     // The worker that ended the last request may still be in that turn, and count the end of the request.
     if (item.idleVersion === 0) item.idleVersion = this.#version + 1;
     if (item.idleVersion > oldest) return true;
-    what.free(version);
+    try {
+      what.free(version);
+    } catch (error) {
+      // It is lost: another try would fail each time that something else is to be freed.
+      internalError('internal error: what was retired cannot be freed', error);
+    }
     return false;
   }
 }

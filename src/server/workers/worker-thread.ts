@@ -6,6 +6,7 @@ import { messageOf } from '../../common/errors/errors.js';
 import { leaveRemovedDirectory } from '../../common/files/working-directory.js';
 import { programFile } from '../../common/package/package-root.js';
 import { atMostMs } from '../../common/time/within-ms.js';
+import { internalError } from '../../log/internal-errors.js';
 import { getLogger, type LoggerFile } from '../../log/logger.js';
 import type { FromWorker, ToWorker, WorkerStart } from '../../worker/messages/messages.js';
 import type { SnapshotFailure } from './snapshots.js';
@@ -124,6 +125,14 @@ export class WorkerThread {
   }
 
   #receive(message: FromWorker): void {
+    try {
+      this.#handle(message);
+    } catch (error) {
+      internalError(`internal error: the message '${message.kind}' of worker ${this.index} was not handled`, error);
+    }
+  }
+
+  #handle(message: FromWorker): void {
     switch (message.kind) {
       case 'applied':
         return this.#events.applied(message.version);

@@ -21,6 +21,7 @@ export const ServerStats = defineLayout({
   initialization_time_ms: 'histogram',
   debug_assertion_failures: 'counter',
   envoy_bug_failures: 'counter',
+  uncaught_exceptions: 'counter',
   static_unknown_fields: 'counter',
   dynamic_unknown_fields: 'counter',
   wip_protos: 'counter',

@@ -75,15 +75,22 @@ export class DnsCluster {
 
   async #resolve(target: Target): Promise<void> {
     this.#context.count('update_attempt');
-    const result = await this.#context.resolve(target.endpoint.host, this.#dns.family);
-    if (this.#isStopped) return;
-    if (logger.isDebug) {
-      const answer = result.status === 'found' ? result.addresses.join(', ') : result.status;
-      logger.debug(`${target.endpoint.host}: ${answer}`);
+    let nextMs = this.#dns.refreshMs;
+    try {
+      const result = await this.#context.resolve(target.endpoint.host, this.#dns.family);
+      if (this.#isStopped) return;
+      if (logger.isDebug) {
+        const answer = result.status === 'found' ? result.addresses.join(', ') : result.status;
+        logger.debug(`${target.endpoint.host}: ${answer}`);
+      }
+      nextMs = this.#take(target, result);
+    } finally {
+      // Whatever becomes of this answer, there will be another one.
+      if (!this.#isStopped && nextMs !== Number.POSITIVE_INFINITY) {
+        this.#context.timers.reschedule(target.timer, nextMs);
+      }
+      if (!this.#isStopped) this.#initialized();
     }
-    const nextMs = this.#take(target, result);
-    if (nextMs !== Number.POSITIVE_INFINITY) this.#context.timers.reschedule(target.timer, nextMs);
-    this.#initialized();
   }
 
   /** Takes an answer; returns after how many milliseconds to ask again. */

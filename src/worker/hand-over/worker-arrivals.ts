@@ -3,6 +3,7 @@
 import type { NativeShim } from '../../io/shim.js';
 import type { Transport } from '../../io/transport/transport.js';
 import type { Arrival, Cargo } from '../../listener/travel.js';
+import { internalError } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import { ArrivalChannel } from '../../restart/travel/arrival-channel.js';
 import { HandOverStats } from '../../stats/layouts/hand-over.js';
@@ -55,7 +56,7 @@ export class WorkerArrivals {
       this.#stats.increment(HandOverStats.at.connections_refused);
       return expected;
     } catch (error) {
-      logger.error({ err: error }, 'a connection cannot be taken over');
+      internalError('internal error: a connection cannot be taken over', error);
       return 'an internal error';
     }
   }
@@ -69,7 +70,7 @@ export class WorkerArrivals {
           arrival.begin();
           this.#stats.increment(HandOverStats.at.connections_received);
         } catch (error) {
-          logger.error({ err: error }, 'a connection that was taken over is lost');
+          internalError('internal error: a connection that was taken over is lost', error);
         }
       },
     };

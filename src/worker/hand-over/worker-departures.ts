@@ -3,6 +3,7 @@
 import type { FrozenConnection, NativeShim } from '../../io/shim.js';
 import type { Transport } from '../../io/transport/transport.js';
 import type { Departure, Departures, TravellingConnection } from '../../listener/travel.js';
+import { forEachGuarded, internalError } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import { DepartureChannel } from '../../restart/travel/departure-channel.js';
 import { HandOverStats } from '../../stats/layouts/hand-over.js';
@@ -10,6 +11,8 @@ import type { Scope } from '../../stats/thread-stats.js';
 
 /** How long the child may take to answer for a connection, which rests meanwhile. */
 const ANSWER_MS = 5000;
+
+const LEAVING = 'internal error: a connection cannot be handed over';
 
 const logger = getLogger('main');
 
@@ -83,7 +86,7 @@ export class WorkerDepartures implements Departures {
     try {
       const ready = this.#ready;
       this.#ready = [];
-      for (const connection of ready) this.#depart(connection);
+      forEachGuarded(ready, LEAVING, (connection) => this.#depart(connection));
       if (this.#channels.every(({ isOver }) => isOver)) this.#over();
       for (const connection of this.#waiting) {
         if (this.#pick() === undefined) break;
@@ -92,7 +95,7 @@ export class WorkerDepartures implements Departures {
       }
       this.#countRoom();
     } catch (error) {
-      logger.error(`connections cannot be handed over: ${error}`);
+      internalError(LEAVING, error);
     }
   }
 
@@ -112,14 +115,15 @@ export class WorkerDepartures implements Departures {
       return departure.stay();
     }
     const sockets: FrozenConnection[] = [];
+    let fingerprint: string;
     try {
+      fingerprint = connection.chain.fingerprint();
       for (const id of departure.ids) sockets.push(this.#transport.copyFrozen(id));
     } catch (error) {
       for (const { fd } of sockets) this.#shim.closeDescriptor(fd);
       return this.#stay(connection, departure, String(error));
     }
-    const { chain, direct, listener, localText: local, remote, startMonotonicMs } = connection;
-    const fingerprint = chain.fingerprint();
+    const { direct, listener, localText: local, remote, startMonotonicMs } = connection;
     const { progress, input } = departure;
     const facts = { listener: listener.name, fingerprint, remote, direct, local, startMonotonicMs, progress };
     channel.offer(

@@ -11,6 +11,7 @@ import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../liste
 import type { DrainWindow } from '../../listener/drain-window.js';
 import type { FilterChain, FilterChainFinder } from '../../listener/network-filter.js';
 import type { Arrival, Cargo, Departures } from '../../listener/travel.js';
+import { forEachGuarded } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
 import { ResourceStats, resourcePrefix } from '../../stats/layouts/overload.js';
@@ -161,11 +162,11 @@ export class WorkerListeners {
 
   /** No more connections are accepted; those that there are go on. */
   stop(ids: readonly number[], acceptRest: boolean): void {
-    for (const id of ids) {
-      this.#listeners.get(id)?.stop(acceptRest);
+    forEachGuarded(ids, 'internal error: a listener was not stopped', (id) => {
       this.#forgetLateSockets(id);
       this.#unbuilt.delete(id);
-    }
+      this.#listeners.get(id)?.stop(acceptRest);
+    });
   }
 
   #addLateSockets(sockets: WorkerSockets): void {
@@ -186,12 +187,12 @@ export class WorkerListeners {
 
   /** Listeners and chains ask their connections to end, each in its own time. */
   drain(windows: ReadonlyMap<number, DrainWindow>): void {
-    for (const [id, window] of windows) {
+    forEachGuarded(windows, 'internal error: a listener does not drain', ([id, window]) => {
+      this.#unbuilt.change(id, { drain: window });
       const listener = this.#listeners.get(id);
       if (listener !== undefined) listener.beginDrain(window);
       else for (const each of this.#listeners.values()) each.beginDrain(window, id);
-      this.#unbuilt.change(id, { drain: window });
-    }
+    });
   }
 
   /** Listeners drain so, or not at all, whatever was said before. */
@@ -204,7 +205,8 @@ export class WorkerListeners {
 
   /** Their time is over: connections that no response can end, end. */
   drainEnded(ids: readonly number[]): void {
-    for (const id of ids) this.#listeners.get(id)?.drainEnded();
+    const what = 'internal error: the connections of a listener do not end';
+    forEachGuarded(ids, what, (id) => this.#listeners.get(id)?.drainEnded());
   }
 
   /** What listeners, and chains that drain, have open. */
@@ -216,14 +218,17 @@ export class WorkerListeners {
 
   /** Versions of listeners, or filter chains, are gone, and connections that they still have end. */
   remove(ids: readonly number[]): void {
-    for (const id of ids) {
-      const listener = this.#listeners.get(id);
-      if (listener !== undefined) listener.remove();
-      else for (const each of this.#listeners.values()) each.removeChain(id);
-      this.#listeners.delete(id);
+    forEachGuarded(ids, 'internal error: a listener was not removed', (id) => {
       this.#forgetLateSockets(id);
       this.#unbuilt.delete(id);
-    }
+      const listener = this.#listeners.get(id);
+      try {
+        if (listener !== undefined) listener.remove();
+        else for (const each of this.#listeners.values()) each.removeChain(id);
+      } finally {
+        this.#listeners.delete(id);
+      }
+    });
   }
 
   /** The thread ends, and all connections with it. */
@@ -240,7 +245,8 @@ export class WorkerListeners {
   /** Other values hold from now on. */
   runtimeChanged(): void {
     this.#globalLimit.update();
-    for (const listener of this.#listeners.values()) listener.runtimeChanged();
+    const what = 'internal error: a listener does not follow the runtime';
+    forEachGuarded(this.#listeners.values(), what, (listener) => listener.runtimeChanged());
   }
 
   /** Those that this worker accepts on. */

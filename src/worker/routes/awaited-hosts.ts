@@ -3,6 +3,7 @@
 
 import type { WorkerPort } from '../../extensions/factories.js';
 import type { HostWaiter, OnDemandHosts } from '../../http/routing/tables/on-demand-hosts.js';
+import { forEachGuarded } from '../../log/internal-errors.js';
 
 /** Name of the port between the primary and the workers. */
 export const ON_DEMAND_PORT = 'envoy.filters.http.on_demand';
@@ -30,6 +31,8 @@ export interface Dismissals {
 
 /** Requests that may wait at one time: another one takes the place of the one that has waited longest. */
 const MOST_WAITING = 1024;
+
+const SETTLING = 'internal error: a request that waited for its virtual host cannot go on';
 
 interface Waiting {
   readonly wanted: WantedHost;
@@ -94,10 +97,10 @@ export class AwaitedHosts {
       this.#port.send({ routes, dismissed } satisfies Dismissals);
     }
     this.#dismissals.clear();
-    for (const waiter of this.#dismissed) {
+    forEachGuarded(this.#dismissed, SETTLING, (waiter) => {
       this.#dismissed.delete(waiter);
       waiter.hostSettled();
-    }
+    });
   }
 
   #remove(wanted: WantedHost, waiter: HostWaiter): void {
@@ -120,7 +123,7 @@ export class AwaitedHosts {
     if (waiting === undefined) return;
     this.#hosts.delete(key);
     this.#waiting -= waiting.waiters.size;
-    for (const waiter of waiting.waiters) waiter.hostSettled();
+    forEachGuarded(waiting.waiters, SETTLING, (waiter) => waiter.hostSettled());
   }
 }
 

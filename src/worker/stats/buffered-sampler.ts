@@ -28,8 +28,14 @@ export class BufferedSampler {
   }
 
   readonly #step = (): void => {
-    this.#next = this.#transport.addBuffered(this.#sums, this.#next, CONNECTIONS_PER_STEP);
-    if (this.#next === 0) this.#sums.finishRound();
-    this.#sleep(this.#next === 0 ? ROUND_MS : STEP_MS);
+    const from = this.#next;
+    // Should this round fail, the next one begins at the first connection.
+    this.#next = 0;
+    try {
+      this.#next = this.#transport.addBuffered(this.#sums, from, CONNECTIONS_PER_STEP);
+      if (this.#next === 0) this.#sums.finishRound();
+    } finally {
+      this.#sleep(this.#next === 0 ? ROUND_MS : STEP_MS);
+    }
   };
 }

@@ -8,6 +8,7 @@ import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
 import { endsLine } from '../../config/schema/line-rules.js';
 import { GrpcChannel } from '../../grpc/grpc-channel.js';
+import { type FaultDomain, failDomain, inDomain, outsideDomains } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import { ControlPlaneStats } from '../../stats/layouts/xds.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
@@ -15,10 +16,16 @@ import { BackOff } from './back-off.js';
 import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { TokenBucket } from './token-bucket.js';
 
+/** A message is not what the protocol asks for: the server's mistake, and not this process's. */
+export class UnreadableError extends Error {}
+
 export interface StreamEvents {
   /** There is a new stream: nothing was said on it yet. */
   opened(): void;
-  /** Resolves when the message is handled: the next one waits for it. Rejects when it makes no sense, which ends the stream. */
+  /**
+   * Resolves when the message is handled: the next one waits for it. Rejects with an UnreadableError when it makes no sense. Whatever
+   * it rejects with ends the stream.
+   */
   received(message: Buffer): Promise<void>;
   /** The stream has ended, or cannot be had; it is tried again. */
   lost(): void;
@@ -51,6 +58,8 @@ export class ManagementStream {
   readonly #bucket: TokenBucket | undefined;
   #channel: GrpcChannel | undefined;
   #call: Call | undefined;
+  /** The one that #call belongs to; undefined while there is none. */
+  #attempt: FaultDomain | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
   #drainTimer: NodeJS.Timeout | undefined;
   /** Why there is no stream, as the log has said it. */
@@ -83,24 +92,53 @@ export class ManagementStream {
   /** Opens the stream. */
   open(): void {
     if (this.#isClosed) return;
-    const channel = new GrpcChannel(this.#source.grpc_services![0]!, this.#context.hosts);
-    this.#channel = channel;
-    const call: Call = channel.stream(this.#method);
-    this.#call = call;
-    call.on('data', (message: Buffer) => this.#receive(call, message));
-    call.on('status', ({ code, details }) => this.#lose(call, `${code}, ${details}`));
-    // The status says the same.
-    call.on('error', () => {});
-    channel.ready().then(
-      () => this.#connected(call),
-      (error: unknown) => this.#lose(call, messageOf(error)),
-    );
-    this.#events.opened();
+    const attempt: FaultDomain = {
+      name: this.#name,
+      fail: (error) => {
+        if (attempt === this.#attempt) this.#lose(this.#call, messageOf(error));
+      },
+    };
+    this.#attempt = attempt;
+    inDomain(attempt, () => this.#begin());
+    if (this.#call === undefined) return;
+    this.#guard(() => this.#events.opened());
     this.send();
   }
 
   /** Sends what is due, as fast as the rate limit allows. */
   send(): void {
+    this.#guard(() => this.#sendDue());
+  }
+
+  /** An exception has kept something from being said: the stream is opened again, and all of it said. */
+  fail(error: unknown): void {
+    if (this.#attempt !== undefined) failDomain(this.#attempt, error);
+  }
+
+  #begin(): void {
+    const channel = new GrpcChannel(this.#source.grpc_services![0]!, this.#context.hosts);
+    this.#channel = channel;
+    const call: Call = channel.stream(this.#method);
+    this.#call = call;
+    call.on('data', (message: Buffer) => outsideDomains(() => this.#receive(call, message)));
+    call.on('status', ({ code, details }) => outsideDomains(() => this.#lose(call, `${code}, ${details}`)));
+    // The status says the same.
+    call.on('error', () => {});
+    channel.ready().then(
+      () => this.#connected(call),
+      (error: unknown) => outsideDomains(() => this.#lose(call, messageOf(error))),
+    );
+  }
+
+  #guard(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  #sendDue(): void {
     if (this.#call === undefined || this.#drainTimer !== undefined) return;
     while (this.#events.due > 0) {
       if (this.#bucket?.take(performance.now()) === false) return this.#wait(this.#bucket.waitMs);
@@ -140,24 +178,29 @@ export class ManagementStream {
         this.#backOff.reset();
         if (call === this.#call) call.resume();
       },
-      (error: unknown) => this.#lose(call, messageOf(error)),
+      (error: unknown) => {
+        if (error instanceof UnreadableError) this.#lose(call, error.message);
+        else if (call === this.#call) this.fail(error);
+      },
     );
   }
 
-  #lose(call: Call, reason: string): void {
-    if (call !== this.#call) return;
+  /** `call`: undefined when it could not be begun. */
+  #lose(call: Call | undefined, reason: string): void {
+    if (call !== this.#call || this.#attempt === undefined) return;
     this.#end();
     // Left open it would connect again at once, and as fast as it can where each connection is ended as soon as it is there.
     this.#channel?.close();
     if (reason !== this.#trouble) logger.warning(`${this.#name} closed: ${reason}`);
     this.#trouble = reason;
-    this.#events.lost();
     this.#retryTimer = setTimeout(() => this.open(), Math.min(LONGEST_TIMER_MS, this.#backOff.next()));
+    this.#events.lost();
   }
 
   #end(): void {
     const call = this.#call;
     this.#call = undefined;
+    this.#attempt = undefined;
     call?.cancel();
     clearTimeout(this.#drainTimer);
     this.#drainTimer = undefined;

@@ -5,11 +5,12 @@ import { messageOf } from '../../common/errors/errors.js';
 import { nextTurn } from '../../common/time/next-turn.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
+import { forEachGuarded } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import type { ResourceType } from '../resource.js';
 import type { Subscription, SubscriptionRequest } from '../subscription.js';
 import type { GrpcSourcesContext } from './grpc-sources-context.js';
-import { ManagementStream, type StreamEvents } from './management-stream.js';
+import { ManagementStream, type StreamEvents, UnreadableError } from './management-stream.js';
 import { Delta } from './protocols/delta.js';
 import {
   decodeDeltaResponse,
@@ -106,7 +107,8 @@ export class Mux implements StreamEvents {
 
   lost(): void {
     this.#streams++;
-    for (const channel of this.#channels.values()) channel.connectionFailed();
+    const what = 'internal error: subscriptions do not take note of a lost stream';
+    forEachGuarded(this.#channels.values(), what, (channel) => channel.connectionFailed());
   }
 
   get due(): number {
@@ -162,7 +164,9 @@ export class Mux implements StreamEvents {
     try {
       return this.#isDelta ? decodeDeltaResponse(message) : decodeStateResponse(message);
     } catch (error) {
-      throw new Error(`a response of ${message.length} bytes cannot be read: ${messageOf(error)}`, { cause: error });
+      throw new UnreadableError(`a response of ${message.length} bytes cannot be read: ${messageOf(error)}`, {
+        cause: error,
+      });
     }
   }
 
@@ -212,7 +216,11 @@ export class Mux implements StreamEvents {
     setImmediate(() => {
       this.#isScheduled = false;
       if (this.#isClosed) return;
-      this.#flush();
+      try {
+        this.#flush();
+      } catch (error) {
+        return this.#stream.fail(error);
+      }
       this.#stream.send();
     });
   }

@@ -3,7 +3,7 @@
 
 import { monotonicMs } from '../../../io/time/timer-driver.js';
 import type { DrainWindow } from '../../../listener/drain-window.js';
-import { getLogger } from '../../../log/logger.js';
+import { forEachGuarded, internalError } from '../../../log/internal-errors.js';
 import type { LeavingDrain } from '../../draining/drain-manager.js';
 import type { ListenerDrains } from '../../draining/listener-drains.js';
 import type { TakeOver } from '../../restart/take-over.js';
@@ -25,8 +25,6 @@ export interface Former {
 const KEPT_EMPTY = 16;
 /** How often empty ones are looked for. */
 const LOOK_MS = 2000;
-
-const logger = getLogger('main');
 
 export class FormerListeners {
   readonly #takeOver: Pick<TakeOver, 'isDone'>;
@@ -127,7 +125,7 @@ export class FormerListeners {
     for (const { formers } of this.#waiting) for (const former of removed) formers.delete(former);
     const gone = this.#waiting.filter(({ formers }) => formers.size === 0);
     this.#waiting = this.#waiting.filter(({ formers }) => formers.size > 0);
-    for (const { callback } of gone) callback();
+    forEachGuarded(gone, 'internal error: what waited for listeners to go cannot go on', ({ callback }) => callback());
   }
 
   /** Removes those without connections now and the last time: whatever was pending at a socket has been accepted since. */
@@ -145,7 +143,7 @@ export class FormerListeners {
       }
       if (empty.length > 0) this.#remove(empty);
     } catch (error) {
-      logger.error({ err: error }, 'listeners that drain cannot be looked at');
+      internalError('internal error: listeners that drain cannot be looked at', error);
     }
     this.#look = undefined;
     if (!this.#isClosed && this.#formers.size > KEPT_EMPTY) {

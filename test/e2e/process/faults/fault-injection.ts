@@ -11,12 +11,14 @@ import {
   UNBUNDLED,
   waitFor,
 } from '../../harness/index.js';
-import type { Death } from './faults.js';
+import type { Death, Stray } from './faults.js';
 
 export interface BreakableBaton {
   baton: BatonProcess;
   /** Lets one worker die; resolves with its index when the primary has noticed. */
   killWorker(death: Death): Promise<number>;
+  /** Lets one worker throw where nobody catches it, or where a message of the primary is carried out. */
+  disturbWorker(stray: Stray): void;
 }
 
 export async function startBreakableBaton(t: Teardown, options: BatonOptions): Promise<BreakableBaton> {
@@ -39,5 +41,5 @@ export async function startBreakableBaton(t: Teardown, options: BatonOptions): P
     );
     return indexes[deaths++]!;
   };
-  return { baton, killWorker };
+  return { baton, killWorker, disturbWorker: (stray) => writeFileSync(join(directory, stray), '') };
 }

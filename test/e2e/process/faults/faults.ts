@@ -8,18 +8,32 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import { Transport } from '../../../../src/io/transport/transport.js';
+import { ConnectionLimit } from '../../../../src/listener/connection-limit.js';
 
 export type Death = 'throw' | 'exit' | 'exhaust-memory';
+/** Exceptions that a worker outlives. */
+export type Stray = 'stray-immediate' | 'stray-timer' | 'stray-message' | 'stray-promise';
 
 const MARKER = Buffer.from('BOOM');
 const FUSE = Buffer.from('FUSE');
 const POLL_MS = 10;
 
-const DEATHS: Record<Death, () => void> = {
+const DEATHS: Record<Death | Stray, () => void> = {
   throw: () => {
-    throw new Error('injected exception');
+    // What a worker does not outlive, as it does other exceptions.
+    throw Object.assign(new Error('injected exception'), { code: 'ERR_MEMORY_ALLOCATION_FAILED' });
   },
   exit: () => process.exit(3),
+  'stray-immediate': fail,
+  'stray-timer': () => void setTimeout(fail, 1),
+  'stray-message': () => {
+    const { update } = ConnectionLimit.prototype;
+    ConnectionLimit.prototype.update = () => {
+      ConnectionLimit.prototype.update = update;
+      fail();
+    };
+  },
+  'stray-promise': () => void Promise.reject(new Error('injected exception')),
   'exhaust-memory': () => {
     const kept: string[][] = [];
     for (;;) kept.push(new Array<string>(100_000).fill('x'));
@@ -41,6 +55,10 @@ function obey(): void {
   for (const [name, die] of Object.entries(DEATHS)) {
     if (isTaken(name)) setImmediate(die);
   }
+}
+
+function fail(): never {
+  throw new Error('injected exception');
 }
 
 /** Whoever renames the file has taken the command. */

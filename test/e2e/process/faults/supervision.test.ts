@@ -174,6 +174,35 @@ for (const death of ['exit', 'exhaust-memory'] as const) {
   });
 }
 
+t.test('an exception that nobody catches costs a worker no connection', async (t) => {
+  const runtime = { layered_runtime: { layers: [{ name: 'admin', admin_layer: {} }] } };
+  const { baton, disturbWorker } = await startBreakableBaton(t, { config: { ...config, ...runtime } });
+  const port = await baton.listenerPort('wire');
+  const clients: Stream[] = [];
+  for (let index = 0; index < 8; index++) {
+    clients.push(await openStream(t, port));
+    await peers.next();
+  }
+  const web = await baton.listenerPort('web');
+  let faults = 0;
+  for (const stray of ['stray-immediate', 'stray-timer', 'stray-promise', 'stray-message'] as const) {
+    disturbWorker(stray);
+    faults++;
+    const isCounted = async () => {
+      // A change of the runtime is a message to the worker.
+      await baton.admin(`/runtime_modify?x=${performance.now()}`, { method: 'POST' });
+      return (await baton.stat('server.envoy_bug_failures')) === faults;
+    };
+    await waitFor(isCounted, { what: `${stray} to be counted` });
+    t.equal((await httpRequest(web, '/')).status, 200);
+  }
+  t.equal(await baton.stat('server.uncaught_exceptions'), 3);
+  t.equal(clients.filter((client) => client.closed === 'open').length, 8);
+  t.notMatch(baton.stderr, 'died');
+  t.match(baton.stderr, /\[critical\]\[main\].*the primary's message 'runtime' was not carried out: Error: injected/);
+  await baton.stop();
+});
+
 t.test('every limit is free again when a worker dies that had reached it', async (t) => {
   const upstream = await startUpstream(t, ({ url }, response) => {
     if (url === '/retries') response.writeHead(503).end();
