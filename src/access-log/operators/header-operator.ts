@@ -68,7 +68,7 @@ export class HeaderOperator implements Operator {
   #writeSource({ place, key }: Source, view: HeaderView, info: StreamInfo, out: LogBuffer): boolean {
     switch (place) {
       case Place.Field: {
-        const index = view.find(key);
+        const index = view.findValue(key);
         return index >= 0 && this.#writeRange(view, view.valueStart(index), view.valueEnd(index), out);
       }
       case Place.Method:

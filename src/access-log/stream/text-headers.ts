@@ -2,10 +2,12 @@
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import { viewOf } from '../../common/copy-bytes.js';
-import type { HeaderKey } from '../../common/text/header-names.js';
+import { type HeaderKey, headerKey } from '../../common/text/header-names.js';
+import { HeadKind } from '../../common/text/joined-names.js';
 import type { HeaderView, TextMemory } from './header-view.js';
 
 export class TextHeaders implements HeaderView {
+  readonly kind: HeadKind;
   readonly memory: TextMemory;
   readonly scheme: '' | 'http';
   readonly status: number;
@@ -19,21 +21,24 @@ export class TextHeaders implements HeaderView {
   private constructor(method: string, path: string, scheme: '' | 'http', status: number, headers: OutgoingHttpHeaders) {
     this.scheme = scheme;
     this.status = status;
+    this.kind = status === 0 ? HeadKind.Request : HeadKind.Response;
     const texts = [method, path];
     let end = (this.methodEnd = this.pathStart = method.length);
     this.pathEnd = end += path.length;
     for (const [name, value] of Object.entries(headers)) {
       if (value === undefined) continue;
-      const text = Array.isArray(value) ? value.join(',') : String(value);
-      this.#names.push(name.toLowerCase());
-      texts.push(text);
-      this.#ends.push((end += text.length));
+      const key = headerKey(name);
+      for (const text of valuesOf(key, value, this.kind)) {
+        this.#names.push(key.name);
+        texts.push(text);
+        this.#ends.push((end += text.length));
+      }
     }
     // Header texts of Node are bytes, a character each.
     this.memory = new TextBytes(Buffer.from(texts.join(''), 'latin1'));
   }
 
-  /** Of a request that has come over plain HTTP. Several values of a name are one, joined by commas. */
+  /** Of a request that has come over plain HTTP. An array has the values of several fields of a name. */
   static ofRequest(method: string, path: string, headers: OutgoingHttpHeaders): TextHeaders {
     return new TextHeaders(method, path, 'http', 0, headers);
   }
@@ -44,6 +49,10 @@ export class TextHeaders implements HeaderView {
 
   find(key: HeaderKey, from = 0): number {
     return this.#names.indexOf(key.name, from);
+  }
+
+  findNext(key: HeaderKey, index: number): number {
+    return this.find(key, index + 1);
   }
 
   valueStart(index: number): number {
@@ -58,6 +67,18 @@ export class TextHeaders implements HeaderView {
     const index = this.find(key);
     return index < 0 ? undefined : this.memory.text(this.valueStart(index), this.valueEnd(index));
   }
+
+  /** Fields that are one value were joined at once. */
+  findValue(key: HeaderKey): number {
+    return this.find(key);
+  }
+
+  withdrawValue(): void {}
+}
+
+function valuesOf(key: HeaderKey, value: number | string | readonly string[], kind: HeadKind): readonly string[] {
+  if (typeof value !== 'object') return [String(value)];
+  return (key.joinedIn & kind) === 0 ? value : [value.filter((text) => text !== '').join(',')];
 }
 
 /** The bytes of one head, with scratch behind them. */

@@ -1,6 +1,6 @@
 // One request to the admin interface, on its way to its answer.
 
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { Protocol } from '../../access-log/stream/stream-info.js';
 import type { AdminIncoming, AdminOutgoing } from './messages/exchange.js';
@@ -41,6 +41,12 @@ export class Exchange {
     this.peer = peerOf(socket);
   }
 
+  /** Every field as it came, but for the host: what `headers` has in one text, or leaves out, too. */
+  get fields(): OutgoingHttpHeaders {
+    const { host } = this.headers;
+    return host === undefined ? fieldsOf(this.request) : { ...fieldsOf(this.request), host };
+  }
+
   received(body: Buffer | undefined): void {
     this.receivedMs = performance.now();
     this.bytesReceived = body?.length ?? 0;
@@ -51,6 +57,19 @@ export class Exchange {
 export function peerOf({ remoteAddress, remotePort, remoteFamily }: Socket): string {
   if (remoteAddress === undefined) return '';
   return remoteFamily === 'IPv6' ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
+}
+
+/** The fields of a head by name, each value on its own. Pseudo-headers are none. */
+export function fieldsOf({ rawHeaders }: { readonly rawHeaders: readonly string[] }): OutgoingHttpHeaders {
+  const fields = new Map<string, string[]>();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase();
+    if (name.startsWith(':')) continue;
+    const values = fields.get(name);
+    if (values === undefined) fields.set(name, [rawHeaders[at + 1]!]);
+    else values.push(rawHeaders[at + 1]!);
+  }
+  return Object.fromEntries(fields);
 }
 
 function authorityOf(headers: IncomingHttpHeaders): string | undefined {

@@ -10,7 +10,7 @@ import type { AdminServices } from '../admin-services.js';
 import { HandlerTable } from '../handler-table.js';
 import { HANDLERS } from '../handlers/index.js';
 import { EndingError, LostPlaceError } from '../render/body-places.js';
-import { Exchange, peerOf } from './admin-exchange.js';
+import { Exchange, fieldsOf, peerOf } from './admin-exchange.js';
 import { allowedPaths } from './allowed-paths.js';
 import { type AccessRules, answer } from './answer.js';
 import type { AdminTraffic } from './connections/admin-traffic.js';
@@ -236,7 +236,7 @@ export class AdminServer {
     this.#traffic?.requestEnded(socket, status, endMs - startMs);
     this.#requestLog?.log({
       ...exchange,
-      requestHeaders: exchange.headers,
+      requestHeaders: exchange.fields,
       responseHeaders: exchange.response.getHeaders(),
       localAddress: this.#localAddress,
       endMs,
@@ -255,7 +255,7 @@ export class AdminServer {
       method: request?.method ?? '',
       target: request?.url ?? '',
       protocol: request?.httpVersionMinor === 0 ? Protocol.Http10 : Protocol.Http11,
-      requestHeaders: request?.headers ?? {},
+      requestHeaders: request === undefined ? {} : fieldsOf(request),
       responseHeaders: USUAL_FIELDS,
       status,
       details,

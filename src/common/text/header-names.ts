@@ -3,6 +3,8 @@
 // Parsers find the number by length and bytes; rules, filters and formatters compare numbers and look at bytes only for
 // names that are not known here. Adding a name is one entry in NAMES.
 
+import { kindsThatJoin } from './joined-names.js';
+
 /** Field names with a number: its position plus 1, at most 63, for a head has a bit for each. The order is free behind the names of ConnectionHeader. */
 const NAMES = [
   'host',
@@ -81,6 +83,8 @@ export interface HeaderKey {
   readonly name: string;
   /** The same in bytes. */
   readonly bytes: Uint8Array;
+  /** Bits of HeadKind: where several fields of the name are one value. */
+  readonly joinedIn: number;
 }
 
 const ids = new Map<string, number>(NAMES.map((name, index) => [name, index + 1]));
@@ -121,7 +125,8 @@ export function isFieldName(name: string): boolean {
 /** The key for any name, known or not. */
 export function headerKey(name: string): HeaderKey {
   const lower = name.toLowerCase();
-  return { id: ids.get(lower) ?? OTHER_HEADER, name: lower, bytes: encoder.encode(lower) };
+  const id = ids.get(lower) ?? OTHER_HEADER;
+  return { id, name: lower, bytes: encoder.encode(lower), joinedIn: kindsThatJoin(lower) };
 }
 
 /**

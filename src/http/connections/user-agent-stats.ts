@@ -3,7 +3,7 @@
 // As in Envoy the first request of a connection tells whose it is, and the names come with the first such connection. Words are
 // compared as they stand.
 
-import { knownHeader } from '../../common/text/header-names.js';
+import { headerKey } from '../../common/text/header-names.js';
 import type { DynamicCounter, DynamicHistogram, ThreadStats } from '../../stats/thread-stats.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 
@@ -21,7 +21,7 @@ export class UserAgentStats {
 
   /** The stats of the client that sends these headers; undefined when it is none of those that are counted. */
   of(headers: HeaderBlock): DeviceStats | undefined {
-    const index = headers.findId(USER_AGENT);
+    const index = headers.findValue(USER_AGENT);
     if (index < 0) return undefined;
     if (hasWord(headers, index, IOS)) return (this.#ios ??= this.#newDevice('ios'));
     if (hasWord(headers, index, ANDROID)) return (this.#android ??= this.#newDevice('android'));
@@ -49,7 +49,7 @@ export class DeviceStats {
   }
 }
 
-const USER_AGENT = knownHeader('user-agent');
+const USER_AGENT = headerKey('user-agent');
 const IOS = Buffer.from('iOS');
 const ANDROID = Buffer.from('android');
 

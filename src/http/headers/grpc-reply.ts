@@ -14,8 +14,14 @@ const PLUS = 43;
 
 /** Whether a request, or a response, is one of gRPC: its type is application/grpc, or that with a suffix (application/grpc+proto). */
 export function isGrpcRequest(headers: HeaderBlock): boolean {
-  const index = headers.findId(CONTENT_TYPE.id);
-  if (index < 0) return false;
+  // Most types are another one: they need no look for a second field.
+  const first = headers.findId(CONTENT_TYPE.id);
+  if (first < 0) return false;
+  const isEmpty = headers.valueStart(first) === headers.valueEnd(first);
+  return (isEmpty || isGrpcType(headers, first)) && isGrpcType(headers, headers.findValue(CONTENT_TYPE));
+}
+
+function isGrpcType(headers: HeaderBlock, index: number): boolean {
   const start = headers.valueStart(index);
   const length = headers.valueEnd(index) - start;
   const { bytes } = headers.memory;

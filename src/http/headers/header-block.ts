@@ -5,6 +5,7 @@
 // receive window and in scratch end with the turn: retain() moves the block to the arena when it must live longer.
 
 import { ConnectionHeader, type HeaderKey, isFieldName } from '../../common/text/header-names.js';
+import { HeadKind } from '../../common/text/joined-names.js';
 import { type Memory, NO_BLOCK, NoRoomError } from '../../io/memory.js';
 import { StepPool } from '../step-pool.js';
 import { HeaderFields } from './header-fields.js';
@@ -131,6 +132,11 @@ export class HeaderBlock extends HeaderFields {
   abandon(): void {
     this.#isAbandoned = true;
     this.drop();
+  }
+
+  get kind(): HeadKind {
+    if (this.status !== 0) return HeadKind.Response;
+    return this.methodEnd > this.methodStart ? HeadKind.Request : HeadKind.Trailers;
   }
 
   methodText(): string {

@@ -1,6 +1,7 @@
 // The header fields of a message, each a line "name: value CRLF" somewhere in the thread's memory, told by where its parts stand.
 
 import { equalsFolded, type HeaderKey, type HeaderSet, OTHER_HEADER } from '../../common/text/header-names.js';
+import type { HeadKind } from '../../common/text/joined-names.js';
 import type { Memory } from '../../io/memory.js';
 
 /** Words of a field record. */
@@ -16,14 +17,19 @@ export const enum Field {
   LineEnd = 5,
 }
 const REMOVED = -1;
+const COMMA = 44;
 
-export class HeaderFields {
+export abstract class HeaderFields {
+  abstract readonly kind: HeadKind;
   readonly memory: Memory;
   #fields = new Int32Array(24 * FIELD_WORDS);
   #count = 0;
   /** Which known names occur or did occur: a bit each, so that most look-ups need no scan. */
   #presentLow = 0;
   #presentHigh = 0;
+  /** The same of known names that have come a second time. */
+  #repeatedLow = 0;
+  #repeatedHigh = 0;
 
   constructor(memory: Memory) {
     this.memory = memory;
@@ -35,7 +41,7 @@ export class HeaderFields {
   }
 
   clearFields(): void {
-    this.#count = this.#presentLow = this.#presentHigh = 0;
+    this.#count = this.#presentLow = this.#presentHigh = this.#repeatedLow = this.#repeatedHigh = 0;
   }
 
   /** Appends the field whose line is [nameStart, lineEnd). Used by codecs and for lines written in advance. */
@@ -57,8 +63,14 @@ export class HeaderFields {
     fields[at + Field.ValueEnd] = valueEnd;
     fields[at + Field.LineEnd] = lineEnd;
     this.#count++;
-    if (id < 32) this.#presentLow |= 1 << id;
-    else this.#presentHigh |= 1 << (id - 32);
+    const bit = 1 << id;
+    if (id < 32) {
+      this.#repeatedLow |= this.#presentLow & bit;
+      this.#presentLow |= bit;
+    } else {
+      this.#repeatedHigh |= this.#presentHigh & bit;
+      this.#presentHigh |= bit;
+    }
   }
 
   /** Appends the fields of `count` records, the first of which begins at records[from]; their offsets count from `base`. */
@@ -67,6 +79,10 @@ export class HeaderFields {
     while ((size + count) * FIELD_WORDS > this.#fields.length) this.#grow();
     const fields = this.#fields;
     const end = (size + count) * FIELD_WORDS;
+    let low = this.#presentLow;
+    let high = this.#presentHigh;
+    let repeatedLow = this.#repeatedLow;
+    let repeatedHigh = this.#repeatedHigh;
     for (let at = size * FIELD_WORDS; at < end; at += FIELD_WORDS, from += FIELD_WORDS) {
       const id = records[from]!;
       fields[at] = id;
@@ -75,9 +91,19 @@ export class HeaderFields {
       fields[at + Field.ValueStart] = records[from + Field.ValueStart]! + base;
       fields[at + Field.ValueEnd] = records[from + Field.ValueEnd]! + base;
       fields[at + Field.LineEnd] = records[from + Field.LineEnd]! + base;
-      if (id < 32) this.#presentLow |= 1 << id;
-      else this.#presentHigh |= 1 << (id - 32);
+      const bit = 1 << id;
+      if (id < 32) {
+        repeatedLow |= low & bit;
+        low |= bit;
+      } else {
+        repeatedHigh |= high & bit;
+        high |= bit;
+      }
     }
+    this.#presentLow = low;
+    this.#presentHigh = high;
+    this.#repeatedLow = repeatedLow;
+    this.#repeatedHigh = repeatedHigh;
     this.#count = size + count;
   }
 
@@ -125,6 +151,14 @@ export class HeaderFields {
     return ((this.#presentLow & names.low) | (this.#presentHigh & names.high)) !== 0;
   }
 
+  /** Index of the next field with the name of the field at `index`, or -1. */
+  findNext(key: HeaderKey, index: number): number {
+    const { id } = key;
+    // Known names, which most heads have once, need no scan.
+    if (id !== OTHER_HEADER && ((id < 32 ? this.#repeatedLow : this.#repeatedHigh) & (1 << id)) === 0) return -1;
+    return this.find(key, index + 1);
+  }
+
   /** Index of the first field at or behind `from` with the known name `id`, or -1. */
   findId(id: number, from = 0): number {
     if (!this.mayHave(id)) return -1;
@@ -158,10 +192,49 @@ export class HeaderFields {
   value(index: number): string {
     return this.memory.text(this.valueStart(index), this.valueEnd(index));
   }
-  /** The first value of this name, or undefined. */
+  /** The value of this name, or undefined: that of its first field, or of all its fields joined where they are one value. */
   get(key: HeaderKey): string | undefined {
-    const index = this.find(key);
-    return index < 0 ? undefined : this.value(index);
+    const index = this.findValue(key);
+    if (index < 0) return undefined;
+    const text = this.value(index);
+    this.withdrawValue(index);
+    return text;
+  }
+
+  /** See HeaderView. */
+  findValue(key: HeaderKey): number {
+    const { id } = key;
+    const first = id === OTHER_HEADER ? this.find(key) : this.findId(id);
+    if (first < 0 || (id !== OTHER_HEADER && ((id < 32 ? this.#repeatedLow : this.#repeatedHigh) & (1 << id)) === 0)) {
+      return first;
+    }
+    const isJoined = (key.joinedIn & this.kind) !== 0 && this.findNext(key, first) >= 0;
+    return isJoined ? this.#join(key, first) : first;
+  }
+
+  /** See HeaderView. */
+  withdrawValue(index: number): void {
+    if (index === this.#count) this.memory.withdrawScratch(this.valueStart(index));
+  }
+
+  /** Writes the values of a name, without empty ones as Envoy does, and where they are to the record behind the last field. */
+  #join(key: HeaderKey, first: number): number {
+    const { memory } = this;
+    let length = 0;
+    for (let i = first; i >= 0; i = this.findNext(key, i)) length += this.valueEnd(i) - this.valueStart(i) + 1;
+    const start = memory.scratch(length);
+    let end = start;
+    for (let i = first; i >= 0; i = this.findNext(key, i)) {
+      if (this.valueStart(i) === this.valueEnd(i)) continue;
+      if (end > start) memory.bytes[end++] = COMMA;
+      memory.copy(end, this.valueStart(i), this.valueEnd(i));
+      end += this.valueEnd(i) - this.valueStart(i);
+    }
+    const at = this.#count * FIELD_WORDS;
+    if (at === this.#fields.length) this.#grow();
+    this.#fields[at + Field.ValueStart] = start;
+    this.#fields[at + Field.ValueEnd] = end;
+    return this.#count;
   }
 
   removeAt(index: number): void {

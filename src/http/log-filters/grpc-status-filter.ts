@@ -43,7 +43,7 @@ export class GrpcStatusFilter implements LogFilter {
 
 /** Undefined: it says none. */
 function statusIn(head: HeaderView | undefined): number | undefined {
-  const index = head === undefined ? -1 : head.find(GRPC_STATUS);
+  const index = head === undefined ? -1 : head.findValue(GRPC_STATUS);
   if (index < 0) return undefined;
   const start = head!.valueStart(index);
   const end = head!.valueEnd(index);

@@ -38,7 +38,7 @@ export class SamplingFilter implements LogFilter {
 
 /** The number that begins the id of the request, in hexadecimal as in a UUID; -1: it has no such id. */
 function numberOf({ requestHeaders: head }: StreamInfo): number {
-  const index = head === undefined ? -1 : head.find(REQUEST_ID);
+  const index = head === undefined ? -1 : head.findValue(REQUEST_ID);
   if (index < 0) return -1;
   const start = head!.valueStart(index);
   if (head!.valueEnd(index) - start < ID_DIGITS) return -1;

@@ -186,7 +186,7 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     const { service } = spec;
     if (service === undefined || !verifiesService.isHit(this.thread.random)) return true;
     onVerified();
-    const index = headers.find(HEALTHCHECKED_CLUSTER);
+    const index = headers.findValue(HEALTHCHECKED_CLUSTER);
     if (index < 0) return service.matches(headers.memory, 0, 0);
     return service.matches(headers.memory, headers.valueStart(index), headers.valueEnd(index));
   }

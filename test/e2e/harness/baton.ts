@@ -14,6 +14,8 @@ export interface BatonOptions {
   config?: Config | string;
   /** The program's entry file; the one that was built together with this file when left out. */
   program?: string;
+  /** Another program with the same command line, in place of Baton: the path of a real Envoy. */
+  command?: string | undefined;
   /** Name of the configuration file; its extension decides how it is read. */
   configName?: string;
   /** Further arguments. `--concurrency 1` and `--disable-hot-restart` are given unless these say otherwise. */
@@ -171,11 +173,11 @@ const escaped = (text: string) => text.replace(/[^\w\u0080-\uffff]/g, '\\$&');
 
 /** Starts Baton; the test's end kills it if it still runs. Throws with its stderr when it ends before it serves. */
 export async function startBaton(t: Teardown, options: BatonOptions = {}): Promise<BatonProcess> {
-  const { config, configName = 'config.yaml', args = [], env = {}, nodeArgs = [], wrapper = [] } = options;
+  const { command, config, configName = 'config.yaml', args = [], env = {}, nodeArgs = [], wrapper = [] } = options;
   const { program = MAIN, wait = 'live', deadlineMs = DEFAULT_DEADLINE_MS, plain = false } = options;
   const directory = tempDir(t);
   const configPath = join(directory, configName);
-  const all = [...nodeArgs, program];
+  const all = command === undefined ? [process.execPath, ...nodeArgs, program] : [command];
   if (config !== undefined) {
     // JSON is YAML, so one writer serves both extensions.
     writeFileSync(configPath, typeof config === 'string' ? config : JSON.stringify(config, null, 2));
@@ -186,8 +188,8 @@ export async function startBaton(t: Teardown, options: BatonOptions = {}): Promi
   if (!plain && !args.some((arg) => HOT_RESTART_OPTIONS.includes(arg))) all.push('--disable-hot-restart');
   all.push(...args);
 
-  const [command, ...commandArgs] = [...wrapper, process.execPath, ...all];
-  const child = spawn(command!, commandArgs, {
+  const [executable, ...commandArgs] = [...wrapper, ...all];
+  const child = spawn(executable!, commandArgs, {
     cwd: directory,
     env: { ...cleanEnvironment(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

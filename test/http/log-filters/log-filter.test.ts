@@ -130,13 +130,19 @@ t.test('headers of the request are matched as by routes, and TCP has none', asyn
 });
 
 t.test('heads that are texts are matched alike', async (t) => {
-  const requestHeaders = TextHeaders.ofRequest('GET', '/stats?a', { host: 'admin', Cookie: ['a=1', 'b=2'] });
+  const requestHeaders = TextHeaders.ofRequest('GET', '/stats?a', {
+    host: 'admin',
+    Cookie: ['a=1', 'b=2'],
+    Via: ['a', '', 'b'],
+  });
   const cases: [HeaderMatcher, boolean][] = [
     [{ name: ':path', string_match: { prefix: '/stats' } }, true],
     [{ name: ':method', string_match: { exact: 'POST' } }, false],
     [{ name: ':scheme', string_match: { exact: 'http' } }, true],
     [{ name: ':authority', string_match: { safe_regex: { regex: 'ad.*' } } }, true],
-    [{ name: 'cookie', string_match: { exact: 'a=1,b=2' } }, true],
+    [{ name: 'cookie', string_match: { exact: 'b=2' } }, true],
+    [{ name: 'cookie', string_match: { exact: 'b=2' }, invert_match: true }, false],
+    [{ name: 'via', string_match: { exact: 'a,b' } }, true],
     [{ name: 'x-none', present_match: true }, false],
   ];
   for (const [header, passed] of cases) {

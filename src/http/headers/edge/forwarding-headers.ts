@@ -136,7 +136,7 @@ export class ForwardingRules {
       isSure = forwarded !== '' && this.#trustedHops === 0 && isSingle(headers);
       if (forwarded !== '') client = forwarded;
     }
-    const proto = headers.findId(FORWARDED_PROTO.id);
+    const proto = headers.findValue(FORWARDED_PROTO);
     if (proto < 0) (connection.scheme === 'https' ? HTTPS_LINE : HTTP_LINE).addTo(headers);
     else if (headers.scheme === '') headers.scheme = schemeAt(headers, proto) ?? connection.scheme;
     const isInternal = isSure && this.#internal?.has(client) === true;

@@ -8,7 +8,7 @@ export type Scheme = 'http' | 'https';
 /** That of its URL, or by which its client came to the first proxy; '' until the edge rules have run, which see to x-forwarded-proto. */
 export function requestScheme(headers: HeaderView): Scheme | '' {
   if (headers.scheme !== '') return headers.scheme;
-  const index = headers.find(FORWARDED_PROTO);
+  const index = headers.findValue(FORWARDED_PROTO);
   return index < 0 ? '' : (schemeAt(headers, index) ?? '');
 }
 

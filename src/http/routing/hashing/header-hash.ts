@@ -1,4 +1,5 @@
-// A header in a hash policy: its value, or the values of all fields of the name, in whatever order they come.
+// A header in a hash policy: its value, or the values of all fields of the name, in whatever order they come. Fields that are one value
+// (HeaderKey.joinedIn) are hashed as that.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
@@ -32,10 +33,10 @@ export class HeaderHash {
       else this.#hash(headers, headers.methodStart, headers.methodEnd, hash);
       return true;
     }
-    const index = headers.find(key);
+    const index = headers.findValue(key);
     if (index < 0) return false;
-    const next = headers.find(key, index + 1);
-    if (next < 0) this.#hash(headers, headers.valueStart(index), headers.valueEnd(index), hash);
+    const isWhole = index >= headers.size || headers.findNext(key, index) < 0;
+    if (isWhole) this.#hash(headers, headers.valueStart(index), headers.valueEnd(index), hash);
     else this.#hashAll(headers, key, hash);
     return true;
   }

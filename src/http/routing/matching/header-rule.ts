@@ -27,7 +27,10 @@ const enum Source {
   Scheme = 4,
 }
 
-/** One HeaderMatcher. Several fields of one name are matched as one value, joined by commas. */
+/**
+ * One HeaderMatcher. As in Envoy each of several fields of a name is matched on its own, except where they are one value
+ * (HeaderKey.joinedIn).
+ */
 export class HeaderRule {
   readonly #key: HeaderKey;
   readonly #source: Source;
@@ -97,29 +100,24 @@ export class HeaderRule {
   #matchesField(headers: HeaderView): boolean {
     const first = headers.find(this.#key);
     if (first < 0) return this.#matchesMissing(headers);
-    if (headers.find(this.#key, first + 1) < 0) {
-      return this.#matchesValue(headers, headers.valueStart(first), headers.valueEnd(first));
-    }
-    return this.#matchesJoined(headers, first);
+    const second = headers.findNext(this.#key, first);
+    if (second < 0) return this.#matchesValue(headers, headers.valueStart(first), headers.valueEnd(first));
+    return (this.#key.joinedIn & headers.kind) === 0 ? this.#matchesEach(headers, first) : this.#matchesJoined(headers);
   }
 
-  #matchesJoined(headers: HeaderView, first: number): boolean {
-    const { bytes } = headers.memory;
-    let length = -1;
-    for (let i = first; i >= 0; i = headers.find(this.#key, i + 1)) {
-      length += headers.valueEnd(i) - headers.valueStart(i) + 1;
+  /** Whether one of several values fulfils the condition; inverted: whether none does. */
+  #matchesEach(headers: HeaderView, first: number): boolean {
+    for (let i = first; i >= 0; i = headers.findNext(this.#key, i)) {
+      if (this.#holds(headers, headers.valueStart(i), headers.valueEnd(i))) return !this.#isInverted;
     }
-    if (this.#text?.canHaveLength(length) === false) return this.#isInverted;
-    const start = headers.memory.scratch(length);
-    let at = start;
-    for (let i = first; i >= 0; i = headers.find(this.#key, i + 1)) {
-      if (i !== first) bytes[at++] = COMMA;
-      bytes.copyWithin(at, headers.valueStart(i), headers.valueEnd(i));
-      at += headers.valueEnd(i) - headers.valueStart(i);
-    }
-    const isMatch = this.#matchesValue(headers, start, at);
+    return this.#isInverted;
+  }
+
+  #matchesJoined(headers: HeaderView): boolean {
+    const index = headers.findValue(this.#key);
+    const isMatch = this.#matchesValue(headers, headers.valueStart(index), headers.valueEnd(index));
     // Each of many routes may ask for the same fields.
-    headers.memory.withdrawScratch(start);
+    headers.withdrawValue(index);
     return isMatch;
   }
 
@@ -168,7 +166,6 @@ export function matchesAny(rules: readonly HeaderRule[], headers: HeaderView): b
   return false;
 }
 
-const COMMA = 44;
 /** A sign and the digits of an int64. */
 const LONGEST_INTEGER = 20;
 

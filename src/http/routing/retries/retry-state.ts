@@ -168,7 +168,7 @@ const CONSUMED = [RETRY_ON, RETRY_GRPC_ON, MAX_RETRIES, STATUS_CODES, HEADER_NAM
 const ANY_CONSUMED = new HeaderSet(CONSUMED);
 
 const RATE_LIMITED = knownHeader('x-envoy-ratelimited');
-const GRPC_STATUS = knownHeader('grpc-status');
+const GRPC_STATUS = headerKey('grpc-status');
 const NO_CODES: number[] = [];
 const NO_NAMES: readonly string[] = [];
 
@@ -189,8 +189,8 @@ const GRPC_CONDITIONS: ReadonlyMap<string, RetryOn> = new Map([
 ]);
 
 function grpcCondition(headers: HeaderBlock): number {
-  const index = headers.findId(GRPC_STATUS);
-  return index < 0 ? 0 : (GRPC_CONDITIONS.get(headers.value(index)) ?? 0);
+  const status = headers.get(GRPC_STATUS);
+  return status === undefined ? 0 : (GRPC_CONDITIONS.get(status) ?? 0);
 }
 
 function listOf(text: string | undefined): string[] {

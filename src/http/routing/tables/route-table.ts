@@ -133,17 +133,17 @@ class VirtualHost<C> {
 
   /** x-forwarded-proto is what counts, since it tells how the client came to the first proxy. */
   #mustBecomeHttps(headers: HeaderBlock): boolean {
-    const index = headers.findId(FORWARDED_PROTO);
+    const index = headers.findValue(FORWARDED_PROTO);
     if (index >= 0 && isText(headers, index, 'https')) return false;
     if (this.#requireTls === 'ALL') return true;
-    const internal = headers.findId(ENVOY_INTERNAL);
+    const internal = headers.findValue(ENVOY_INTERNAL);
     return internal < 0 || !isText(headers, internal, 'true');
   }
 }
 
 const HOST = knownHeader('host');
-const FORWARDED_PROTO = knownHeader('x-forwarded-proto');
-const ENVOY_INTERNAL = knownHeader('x-envoy-internal');
+const FORWARDED_PROTO = headerKey('x-forwarded-proto');
+const ENVOY_INTERNAL = headerKey('x-envoy-internal');
 const COLON = 58;
 const BRACKET = 93;
 

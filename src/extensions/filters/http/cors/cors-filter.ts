@@ -45,7 +45,7 @@ export class CorsFilter implements HttpFilter {
   }
 
   decodeHeaders(headers: HeaderBlock): HeadersStatus {
-    const origin = joined(headers, ORIGIN);
+    const origin = headers.get(ORIGIN) ?? '';
     if (origin === '') return HeadersStatus.Continue;
     const { enabled, forwardsNotMatching, origins, shadow } = this.#policy;
     // Drawn once each, so that the shares are exactly those of the policy.
@@ -56,7 +56,7 @@ export class CorsFilter implements HttpFilter {
     if (!isEnabled) return HeadersStatus.Continue;
     if (isAllowed) this.#origin = origin;
     if (headers.method !== Method.Options || (!isAllowed && forwardsNotMatching)) return HeadersStatus.Continue;
-    const method = joined(headers, REQUEST_METHOD);
+    const method = headers.get(REQUEST_METHOD) ?? '';
     if (method === '') return HeadersStatus.Continue;
     this.#answer(headers, method);
     return HeadersStatus.StopIteration;
@@ -86,24 +86,15 @@ export class CorsFilter implements HttpFilter {
         // With credentials browsers take a star for a name: what is asked for says the same to all of them.
         if (allowMethods !== '') headers.add(ALLOW_METHODS, allowMethods === '*' ? method : allowMethods);
         if (allowHeaders !== '') {
-          headers.add(ALLOW_HEADERS, allowHeaders === '*' ? joined(request, REQUEST_HEADERS) : allowHeaders);
+          headers.add(ALLOW_HEADERS, allowHeaders === '*' ? (request.get(REQUEST_HEADERS) ?? '') : allowHeaders);
         }
         if (maxAge !== '') headers.add(MAX_AGE, maxAge);
-        if (allowsPrivateNetwork && joined(request, REQUEST_PRIVATE_NETWORK) === 'true') {
+        if (allowsPrivateNetwork && request.get(REQUEST_PRIVATE_NETWORK) === 'true') {
           headers.add(ALLOW_PRIVATE_NETWORK, 'true');
         }
       },
     });
   }
-}
-
-/** The value of this name, those of several fields joined by commas; '' without one. */
-function joined(headers: HeaderBlock, key: HeaderKey): string {
-  let index = headers.find(key);
-  if (index < 0) return '';
-  let text = headers.value(index);
-  while ((index = headers.find(key, index + 1)) >= 0) text += `,${headers.value(index)}`;
-  return text;
 }
 
 /** Replaces what a host says, and leaves a field where it is that says the same. */

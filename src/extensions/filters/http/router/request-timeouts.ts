@@ -1,6 +1,6 @@
 // How long a request and each of its tries may take: what its route says, or what the request itself asks for.
 
-import { HeaderSet, headerKey } from '../../../../common/text/header-names.js';
+import { type HeaderKey, HeaderSet, headerKey } from '../../../../common/text/header-names.js';
 import { isGrpcRequest } from '../../../../http/headers/grpc-reply.js';
 import { grpcTimeoutMs } from '../../../../http/headers/grpc-timeout.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
@@ -49,7 +49,7 @@ export function setTimeouts(
   if (timeouts.isOfGrpc) timeouts.timeoutMs = grantedMs(grpcTimeout!, grpcTimeoutMs(headers) ?? 0);
   if (headers.mayHaveOneOf(WISHES)) takeWishes(headers, timeouts);
   if (respectsExpected) {
-    const expected = numberOf(headers, EXPECTED_TIMEOUT.id);
+    const expected = numberOf(headers, EXPECTED_TIMEOUT);
     if (expected >= 0) timeouts.timeoutMs = expected;
   }
   // The time of the whole request ends such a try.
@@ -72,26 +72,24 @@ function grantedMs({ maxMs, offsetMs }: GrpcTimeout, asked: number): number {
 }
 
 function takeWishes(headers: HeaderBlock, timeouts: RequestTimeouts): void {
-  const whole = takeNumber(headers, UPSTREAM_TIMEOUT.id);
+  const whole = takeNumber(headers, UPSTREAM_TIMEOUT);
   if (whole >= 0) timeouts.timeoutMs = whole;
-  const perTry = takeNumber(headers, PER_TRY_TIMEOUT.id);
+  const perTry = takeNumber(headers, PER_TRY_TIMEOUT);
   if (perTry >= 0) timeouts.perTryMs = perTry;
-  const stream = takeNumber(headers, STREAM_DURATION.id);
+  const stream = takeNumber(headers, STREAM_DURATION);
   if (stream >= 0) timeouts.streamMs = stream;
   timeouts.isAnsweredEmpty = headers.remove(ALT_RESPONSE);
   for (const key of UNUSED_KEYS) headers.remove(key);
 }
 
-function takeNumber(headers: HeaderBlock, id: number): number {
-  const number = numberOf(headers, id);
-  headers.removeId(id);
+function takeNumber(headers: HeaderBlock, key: HeaderKey): number {
+  const number = numberOf(headers, key);
+  headers.removeId(key.id);
   return number;
 }
 
 /** -1: there is none. */
-function numberOf(headers: HeaderBlock, id: number): number {
-  const index = headers.findId(id);
-  if (index < 0) return -1;
-  const text = headers.value(index);
-  return /^[0-9]{1,9}$/.test(text) ? Number(text) : -1;
+function numberOf(headers: HeaderBlock, key: HeaderKey): number {
+  const text = headers.get(key);
+  return text !== undefined && /^[0-9]{1,9}$/.test(text) ? Number(text) : -1;
 }
