@@ -7,6 +7,7 @@
         "src/node/arguments.cc",
         "src/node/instance.cc",
         "src/node/message-socket.cc",
+        "src/node/output-files.cc",
         "src/transport/closing.cc",
         "src/transport/connections.cc",
         "src/transport/freezing.cc",
@@ -15,6 +16,8 @@
         "src/transport/submissions.cc",
         "src/transport/transport.cc",
         "src/system/descriptor-limit.cc",
+        "src/system/output-file.cc",
+        "src/system/place.cc",
         "src/system/process.cc",
         "src/system/sockets.cc"
       ],

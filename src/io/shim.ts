@@ -276,6 +276,14 @@ export interface NativeMessageSocket {
   close(): void;
 }
 
+/** A file that is open; the end of the thread closes it too. */
+export interface NativeFile {
+  /** For node:fs, but not for its close(). */
+  readonly fd: number;
+  /** Rejects with what the kernel reports, some failed writes among that. What is closed already is left alone. */
+  close(): Promise<void>;
+}
+
 export interface NativeShim {
   createTransport(options: TransportOptions): NativeTransport;
   /** socket() and bind() to a raw sockaddr, non-blocking and close-on-exec, not yet listening. Throws an Error with `code` (EADDRINUSE …). */
@@ -306,6 +314,23 @@ export interface NativeShim {
   allowedProcessors(): number;
   /** Lets the kernel write a core file when the process crashes (PR_SET_DUMPABLE). Throws an Error with `code`. */
   enableCoreDump(): void;
+  /**
+   * Opens a file to write to, non-blocking, or makes one with mode 0644 at most. A link in a directory to which all users may write
+   * is followed only if root or this process's user owns it; a file there that another user has put or linked is refused. Throws an
+   * Error with `code`: EPERM for these, ENXIO for a pipe that nobody reads.
+   */
+  openOutput(path: string, appends: boolean): NativeFile;
+  /** The same on a thread of libuv's. */
+  openOutputLater(path: string, appends: boolean): Promise<NativeFile>;
+  /**
+   * Replaces what a file holds: a regular one is written beside and renamed, or written in place where that is not allowed. Follows,
+   * refuses and throws as openOutput().
+   */
+  replaceFile(path: string, bytes: Uint8Array): void;
+  /** Throws what openOutput() would, as far as that can be seen without opening or making anything. */
+  checkOutput(path: string): void;
+  /** Sets the permissions of the file of a Unix socket; ENOTSOCK for any other. Follows and throws as openOutput(). */
+  setSocketMode(path: string, mode: number): void;
 }
 
 /** Loads the shim; each thread gets an instance of its own. */

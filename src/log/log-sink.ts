@@ -1,9 +1,9 @@
 // Where process log lines go: a standard stream or the file of --log-path, each line written before its logger returns.
 
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
-import sonicBoom, { type SonicBoom } from 'sonic-boom';
+import { fstatSync, writeSync } from 'node:fs';
 import { BatonError, messageOf } from '../common/errors/errors.js';
 import { blockThread } from '../common/time/block-thread.js';
+import { loadShim, type NativeFile } from '../io/shim.js';
 
 /** What is kept while the descriptor takes nothing (full disk, blocked pipe): later lines are dropped. */
 const MAX_KEPT_BYTES = 1024 * 1024;
@@ -19,11 +19,13 @@ const DRAIN_MS = 1000;
 export class LogSink {
   /** Undefined: a standard stream. */
   readonly #path: string | undefined;
-  #target: string | number;
-  #boom: SonicBoom;
-  /** A write failed, and what it left over is tried again later. */
-  #isRetrying = false;
-  /** It failed because the reader is behind. */
+  #target: Target;
+  /** What could not be written yet. */
+  #kept: Uint8Array[] = [];
+  #keptBytes = 0;
+  /** Set while what is kept waits for being tried again. */
+  #retry: NodeJS.Timeout | undefined;
+  /** The last write failed because the reader is behind. */
   #isBusy = false;
 
   /**
@@ -32,13 +34,15 @@ export class LogSink {
    */
   constructor(path: string | undefined, stream: number = STDERR) {
     this.#path = path === '/dev/stderr' ? undefined : path;
-    this.#target = this.#path === undefined ? stream : openTarget(this.#path);
-    this.#boom = this.#begin();
+    this.#target = this.#path === undefined ? standardTarget(stream) : openTarget(this.#path);
   }
 
   /** Writes whole lines. Never throws. */
   write(lines: string): void {
-    this.#boom.write(lines);
+    if (this.#keptBytes > 0) return this.#keep(Buffer.from(lines));
+    const written = this.#tryToWrite(lines);
+    const bytes = Buffer.byteLength(lines);
+    if (written < bytes) this.#keep(Buffer.from(lines).subarray(written));
   }
 
   /** Opens the file anew after a rotation; the old one goes on being used when that fails, which throws. */
@@ -46,89 +50,87 @@ export class LogSink {
     if (this.#path === undefined) return;
     const next = openTarget(this.#path);
     if (next === STDOUT) return;
-    if (typeof next === 'string' && typeof this.#target === 'string') {
-      try {
-        this.#boom.reopen();
-      } catch (error) {
-        // Another thread has had the last descriptor since the trial. What waits for this to work would close the old one twice.
-        this.#boom.removeAllListeners('ready');
-        throw openError(this.#path, error);
-      }
-    } else if (typeof next === 'number' && typeof this.#target === 'number' && isSamePipe(next, this.#target)) {
-      closeSync(next);
-    } else {
-      this.#boom.destroy();
-      this.#target = next;
-      this.#boom = this.#begin();
-    }
+    const former = this.#target;
+    const stays = isSamePipe(next.fd, former.fd);
+    if (!stays) this.#target = next;
+    // Nothing can be done about what the end of a file reports.
+    (stays ? next : former).close().catch(() => {});
   }
 
   /** Tries to write what is left over for a little while: for the end of the thread. */
   drain(): void {
     const deadline = performance.now() + DRAIN_MS;
     while (this.#isBusy && performance.now() < deadline) {
-      // When it fails, #failed() sets this again.
-      this.#isBusy = false;
-      this.#boom.flush();
+      this.#flush();
       if (this.#isBusy) blockThread(5);
     }
   }
 
-  #begin(): SonicBoom {
-    const boom = new sonicBoom.SonicBoom({
-      dest: this.#target,
-      sync: true,
-      append: true,
-      // With 0, flush() would do nothing, and what a failed write left over could not be retried.
-      minLength: 1,
-      maxLength: MAX_KEPT_BYTES,
-      // A descriptor that is not ready is tried again by a timer: the default blocks the thread until it is.
-      retryEAGAIN: () => false,
-    });
-    boom.on('error', (error: NodeJS.ErrnoException) => this.#failed(error));
-    return boom;
+  #keep(bytes: Uint8Array): void {
+    if (this.#keptBytes + bytes.length > MAX_KEPT_BYTES) return;
+    this.#kept.push(bytes);
+    this.#keptBytes += bytes.length;
+    this.#retry ??= setTimeout(() => this.#flush(), this.#isBusy ? BUSY_RETRY_MS : FAILED_RETRY_MS).unref();
   }
 
-  #failed({ code }: NodeJS.ErrnoException): void {
-    this.#isBusy = code === 'EAGAIN';
-    if (this.#isRetrying) return;
-    this.#isRetrying = true;
-    const retry = () => {
-      this.#isRetrying = false;
-      this.#isBusy = false;
-      this.#boom.flush();
-    };
-    setTimeout(retry, this.#isBusy ? BUSY_RETRY_MS : FAILED_RETRY_MS).unref();
+  #flush(): void {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    const bytes = Buffer.concat(this.#kept);
+    this.#kept = [];
+    this.#keptBytes = 0;
+    const written = this.#tryToWrite(bytes);
+    if (written < bytes.length) this.#keep(bytes.subarray(written));
+  }
+
+  /** Writes as much as can be written now; returns the bytes. */
+  #tryToWrite(content: string | Uint8Array): number {
+    const { fd } = this.#target;
+    let written = 0;
+    this.#isBusy = false;
+    try {
+      if (typeof content === 'string') {
+        written = writeSync(fd, content);
+        if (written === Buffer.byteLength(content)) return written;
+        content = Buffer.from(content);
+      }
+      // A pipe takes a part, a disk that gets full too: what stands against the rest is found by trying.
+      while (written < content.length) written += writeSync(fd, content, written);
+    } catch (error) {
+      this.#isBusy = (error as NodeJS.ErrnoException).code === 'EAGAIN';
+    }
+    return written;
   }
 }
 
-const STDOUT = 1;
+/** A file, or a stream of the process, which stays open. */
+type Target = Pick<NativeFile, 'fd' | 'close'>;
+
 const STDERR = 2;
+const STDOUT = standardTarget(1);
+
+function standardTarget(fd: number): Target {
+  return { fd, close: async () => {} };
+}
 
 /**
- * The path or, for a pipe, a descriptor that does not block: opening a pipe waits for a reader otherwise, and writing for one
- * that is behind. STDOUT for a standard output that has no name which could be opened: a socket, as systemd gives one.
+ * The file, which does not block when it is a pipe: its opening waits for no reader, nor its writing for one that is behind. STDOUT for
+ * a standard output that has no name which could be opened: a socket, as systemd gives one.
  */
-function openTarget(path: string): string | number {
+function openTarget(path: string): Target {
   try {
-    const fd = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK);
-    if (fstatSync(fd).isFIFO()) return fd;
-    closeSync(fd);
-    return path;
+    return loadShim().openOutput(path, true);
   } catch (error) {
     if (path === '/dev/stdout' && (error as NodeJS.ErrnoException).code === 'ENXIO') return STDOUT;
-    throw openError(path, error);
+    throw new BatonError('OPTION_INVALID', `Failed to open log-file '${path}': ${messageOf(error)}`, {
+      where: '--log-path',
+      cause: error,
+    });
   }
 }
 
-function openError(path: string, error: unknown): BatonError {
-  return new BatonError('OPTION_INVALID', `Failed to open log-file '${path}': ${messageOf(error)}`, {
-    where: '--log-path',
-    cause: error,
-  });
-}
-
+/** Other descriptions of a pipe take nothing that this one does not take. */
 function isSamePipe(one: number, other: number): boolean {
   const [a, b] = [fstatSync(one), fstatSync(other)];
-  return a.dev === b.dev && a.ino === b.ino;
+  return a.isFIFO() && a.dev === b.dev && a.ino === b.ino;
 }

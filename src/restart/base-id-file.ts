@@ -1,6 +1,7 @@
 // --base-id-path: a file that tells scripts which base ID the process has.
 
-import { writeValueFile } from '../common/files/value-file.js';
+import { messageOf } from '../common/errors/errors.js';
+import { writeValueFile } from '../io/value-file.js';
 import { getLogger } from '../log/logger.js';
 
 const logger = getLogger('main');
@@ -12,7 +13,7 @@ const logger = getLogger('main');
 export function writeBaseIdFile(path: string, baseId: number): void {
   try {
     writeValueFile(path, `${baseId}`);
-  } catch {
-    logger.critical(`cannot open base id output file ${path} for writing.`);
+  } catch (error) {
+    logger.critical(`cannot open base id output file ${path} for writing. ${messageOf(error)}`);
   }
 }

@@ -1,7 +1,7 @@
 // The two sockets at which the processes of a hot restart meet, bound for as long as the process lives.
 
 import { randomInt } from 'node:crypto';
-import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
+import { lstatSync, unlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { errorName } from '../common/errors/errno.js';
 import { BatonError, messageOf } from '../common/errors/errors.js';
@@ -232,7 +232,7 @@ class BoundSocket implements MessageSocketEvents {
     let fd: number | undefined;
     try {
       fd = openSocket(this.#shim, name, isFile);
-      if (isFile) chmodSync(name, this.#options.socketMode);
+      if (isFile) this.#shim.setSocketMode(name, this.#options.socketMode);
       this.#inode = isFile ? lstatSync(name).ino : undefined;
       return this.#shim.watchMessages(fd, this);
     } catch (error) {
@@ -263,7 +263,10 @@ function bindError(error: unknown, name: string, { baseId, epoch }: MeetingOptio
   if (errno === undefined) return new BatonError('OPTION_INVALID', messageOf(error), { where: '--socket-path' });
   const text = `unable to bind domain socket with base_id=${scaledBaseId(baseId)}, id=${epochId(epoch)}, errno=${errno}`;
   if (code === 'EADDRINUSE') return new NameTakenError('OPTION_INVALID', `${text} (see --base-id option)`);
-  return new BatonError('OPTION_INVALID', `${text} (see --socket-path option: cannot create '${name}')`);
+  return new BatonError(
+    'OPTION_INVALID',
+    `${text} (see --socket-path option: cannot create '${name}': ${messageOf(error)})`,
+  );
 }
 
 function unixAddress(path: string): Uint8Array {

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "node/arguments.h"
 #include "node/instance.h"
 #include "node/message-socket.h"
+#include "node/output-files.h"
 #include "system/process.h"
 #include "system/sockets.h"
 
@@ -26,6 +28,14 @@ Transport* openTransport(const Arguments& arguments) {
 // An id, or a thrown Error for a negative errno.
 napi_value answerId(napi_env env, const char* call, Id id) {
   return id < 0 ? throwErrno(env, call, -id) : makeInt(env, id);
+}
+
+// A descriptor that belongs to the caller, or a thrown Error.
+napi_value answerSocket(napi_env env, SocketResult opened) {
+  if (opened.error == 0) return makeInt(env, opened.fd.release());
+  if (opened.reason.empty()) return throwErrno(env, opened.call, opened.error);
+  napi_throw(env, makeError(env, opened.error, opened.reason));
+  return nullptr;
 }
 
 // ---- methods of a transport
@@ -266,7 +276,7 @@ napi_value openListenSocket(napi_env env, napi_callback_info info) {
     return nullptr;
   }
   SocketResult opened = baton::openListenSocket(address, options);
-  return opened.error != 0 ? throwErrno(env, opened.call, opened.error) : makeInt(env, opened.fd.release());
+  return answerSocket(env, std::move(opened));
 }
 
 napi_value listen(napi_env env, napi_callback_info info) {
@@ -375,7 +385,7 @@ napi_value openMeetingSocket(napi_env env, napi_callback_info info) {
   SocketAddress address;
   if (!readAddress(env, arguments[0], "address", address)) return nullptr;
   SocketResult opened = baton::openMeetingSocket(address);
-  return opened.error != 0 ? throwErrno(env, opened.call, opened.error) : makeInt(env, opened.fd.release());
+  return answerSocket(env, std::move(opened));
 }
 
 napi_value socketPair(napi_env env, napi_callback_info) {
@@ -442,7 +452,10 @@ napi_value initialize(napi_env env, napi_value exports) {
       method("enableCoreDump", enableCoreDump),   method("openMeetingSocket", openMeetingSocket),
       method("socketPair", socketPair),           method("watchMessages", watchMessages),
       method("endWithParent", endWithParent),     method("reap", reap),
-      method("trimMemory", trimMemory),           method("collectGarbage", collectGarbage)};
+      method("trimMemory", trimMemory),           method("collectGarbage", collectGarbage),
+      method("openOutput", openOutputFile),       method("openOutputLater", openOutputFileLater),
+      method("replaceFile", replaceFileContent),  method("checkOutput", checkOutputFile),
+      method("setSocketMode", setSocketFileMode)};
   napi_define_properties(env, exports, sizeof functions / sizeof functions[0], functions);
   return exports;
 }

@@ -130,6 +130,18 @@ napi_value throwErrno(napi_env env, const char* call, int error) {
   return nullptr;
 }
 
+napi_value makeError(napi_env env, int error, const std::string& reason) {
+  const std::string code = uv_err_name(-error);
+  const std::string text = code + ": " + (reason.empty() ? uv_strerror(-error) : reason);
+  napi_value codeValue = nullptr;
+  napi_value message = nullptr;
+  napi_value made = nullptr;
+  napi_create_string_utf8(env, code.data(), code.size(), &codeValue);
+  napi_create_string_utf8(env, text.data(), text.size(), &message);
+  napi_create_error(env, codeValue, message, &made);
+  return made;
+}
+
 napi_value throwType(napi_env env, const char* message) {
   napi_throw_type_error(env, nullptr, message);
   return nullptr;

@@ -59,6 +59,8 @@ napi_value makeBytes(napi_env env, const void* bytes, size_t length);
 napi_value makeAddress(napi_env env, const SocketAddress& address);
 // Throws an Error with `code` (EADDRINUSE …); nullptr.
 napi_value throwErrno(napi_env env, const char* call, int error);
+// An Error with `code` and that reason, or the kernel's words where it is empty.
+napi_value makeError(napi_env env, int error, const std::string& reason);
 napi_value throwType(napi_env env, const char* message);
 
 }  // namespace baton

@@ -3,8 +3,15 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "system/place.h"
 
 // Linux has them since 4.15 and 2.6.37; older C libraries do not name them.
 #ifndef IPV6_FREEBIND
@@ -37,7 +44,32 @@ int setListenOptions(int fd, int family, const ListenOptions& options) {
   return error;
 }
 
-SocketResult failed(const char* call, int error) { return {Descriptor(), error, call}; }
+SocketResult failed(const char* call, int error, std::string reason = {}) {
+  return {Descriptor(), error, call, std::move(reason)};
+}
+
+// The path of a Unix socket that has a file; empty for any other address.
+std::string filePath(const SocketAddress& address) {
+  const auto* local = reinterpret_cast<const sockaddr_un*>(address.get());
+  const size_t before = offsetof(sockaddr_un, sun_path);
+  if (address.family() != AF_UNIX || address.length <= before) return {};
+  return {local->sun_path, strnlen(local->sun_path, address.length - before)};
+}
+
+SocketResult bindTo(const SocketAddress& address, Descriptor fd) {
+  const std::string path = filePath(address);
+  Place place;
+  if (!path.empty()) {
+    if (PathError error = place.find(path.c_str())) return failed("bind", error.code, std::move(error.reason));
+  }
+  if (bind(fd.get(), address.get(), address.length) != 0) return failed("bind", errno);
+  if (path.empty()) return {std::move(fd), 0, "", {}};
+  // bind() has gone by the path once more, which may have led elsewhere by then.
+  struct stat stats;
+  const bool isThere = fstatat(place.directory(), place.name(), &stats, AT_SYMLINK_NOFOLLOW) == 0;
+  if (isThere && S_ISSOCK(stats.st_mode)) return {std::move(fd), 0, "", {}};
+  return failed("bind", EPERM, "the directory of '" + path + "' has been replaced meanwhile");
+}
 
 }  // namespace
 
@@ -48,21 +80,20 @@ SocketResult openListenSocket(const SocketAddress& address, const ListenOptions&
     const int error = setListenOptions(fd.get(), address.family(), options);
     if (error != 0) return failed("setsockopt", error);
   }
-  if (bind(fd.get(), address.get(), address.length) != 0) return failed("bind", errno);
-  return {std::move(fd), 0, ""};
+  return bindTo(address, std::move(fd));
 }
 
 SocketResult duplicate(int fd) {
   Descriptor copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!copy) return failed("fcntl", errno);
-  return {std::move(copy), 0, ""};
+  return {std::move(copy), 0, "", {}};
 }
 
 SocketResult openConnectSocket(const SocketAddress& remote) {
   Descriptor fd(socket(remote.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return failed("socket", errno);
   if (remote.isInternet()) setNoDelay(fd.get());
-  return {std::move(fd), 0, ""};
+  return {std::move(fd), 0, "", {}};
 }
 
 int bindConnecting(int fd, const SocketAddress& local) {
@@ -81,8 +112,7 @@ SocketResult openMeetingSocket(const SocketAddress& address) {
   if (!fd) return failed("socket", errno);
   const int error = setOption(fd.get(), SOL_SOCKET, SO_PASSCRED, 1);
   if (error != 0) return failed("setsockopt", error);
-  if (bind(fd.get(), address.get(), address.length) != 0) return failed("bind", errno);
-  return {std::move(fd), 0, ""};
+  return bindTo(address, std::move(fd));
 }
 
 int makeSocketPair(Descriptor ends[2]) {

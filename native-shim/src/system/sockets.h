@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <string>
 
 #include "system/descriptor.h"
 
@@ -39,8 +40,11 @@ struct SocketResult {
   Descriptor fd;
   int error = 0;
   const char* call = "";
+  // In words of our own, where the errno alone would mislead.
+  std::string reason;
 };
 
+// A bound socket. The path of a Unix socket is not reached through a link of a stranger (see place.h).
 SocketResult openListenSocket(const SocketAddress& address, const ListenOptions& options);
 SocketResult duplicate(int fd);
 // A socket for startConnect().
@@ -49,7 +53,7 @@ SocketResult openConnectSocket(const SocketAddress& remote);
 int bindConnecting(int fd, const SocketAddress& local);
 // Begins a connect. 0 while it is under way or done, or errno.
 int startConnect(int fd, const SocketAddress& remote);
-// A bound datagram socket whose messages tell who sent them.
+// A bound datagram socket whose messages tell who sent them; of its path the same is true.
 SocketResult openMeetingSocket(const SocketAddress& address);
 // Two ends of a conversation in sequenced packets; 0 or errno.
 int makeSocketPair(Descriptor ends[2]);

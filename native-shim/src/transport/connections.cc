@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "transport/transport.h"
 #include "transport/wire.h"
@@ -14,7 +15,9 @@ constexpr uint32_t kHangupHints = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 }  // namespace
 
 Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, Limits limits) {
-  auto [fd, error, call] = openConnectSocket(remote);
+  SocketResult opened = openConnectSocket(remote);
+  Descriptor fd = std::move(opened.fd);
+  int error = opened.error;
   if (error == 0 && !descriptorLimit_.leavesReserve(fd.get(), now_)) error = EMFILE;
   bool bindFailed = false;
   if (error == 0 && local != nullptr) {

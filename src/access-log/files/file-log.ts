@@ -4,10 +4,11 @@
 // lines, so that several threads, and several processes, append to one file.
 
 import { resolve } from 'node:path';
+import { standardStream } from '../../common/files/standard-streams.js';
 import { workingDirectory } from '../../common/files/working-directory.js';
 import { getLogger } from '../../log/logger.js';
 import { LogBuffer } from '../log-buffer.js';
-import { type FileCounters, FileWriter, isStandardStream } from './file-writer.js';
+import { type FileCounters, FileWriter } from './file-writer.js';
 
 export interface FileLogOptions {
   /** Bytes after which a buffer is written (--file-flush-min-size-kb). */
@@ -59,7 +60,8 @@ export class AccessLogFiles {
     let file = this.#files.get(path);
     if (file === undefined) {
       const interval = this.#options.flushIntervalMs;
-      const flushIntervalMs = isStandardStream(path) ? Math.min(interval, STANDARD_STREAM_INTERVAL_MS) : interval;
+      const flushIntervalMs =
+        standardStream(path) !== undefined ? Math.min(interval, STANDARD_STREAM_INTERVAL_MS) : interval;
       file = new AccessLogFile(path, { ...this.#options, flushIntervalMs }, this.counters, (unused) =>
         this.#end(unused),
       );

@@ -3,9 +3,11 @@
 // sonic-boom was tried and lost here: its flushSync() never returns on a full disk or a closed pipe, it tries a busy pipe
 // again only after 100 ms, and a reopen() after one that failed closes the old descriptor twice (by then maybe a socket).
 
-import { close, closeSync, constants, fstatSync, open, openSync, readSync, write, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, write, writeSync } from 'node:fs';
 import { BatonError, messageOf } from '../../common/errors/errors.js';
+import { standardStream } from '../../common/files/standard-streams.js';
 import { blockThread } from '../../common/time/block-thread.js';
+import { loadShim, type NativeFile } from '../../io/shim.js';
 
 /** Waits before the next try: a busy pipe empties soon, a full disk does not. */
 const BUSY_RETRY_MS = 5;
@@ -57,7 +59,6 @@ interface Chunk {
 export class FileWriter {
   readonly #options: FileWriterOptions;
   #target: Target;
-  #fd: number;
   /** The first chunk is the one being written. */
   readonly #queue: Chunk[] = [];
   #pendingBytes = 0;
@@ -71,8 +72,8 @@ export class FileWriter {
   /** Lines given up since a chunk was taken last: that they are is told once, and how many when it is over. */
   #dropped = 0;
   #isClosed = false;
-  /** Takes the place of #fd at the next end of a line; -1 for none. */
-  #nextFd = -1;
+  /** Takes the place of the target at the next end of a line. */
+  #nextFile: NativeFile | undefined;
   /** Set while it could not be opened anew. */
   #reopening: NodeJS.Timeout | undefined;
   readonly #waiting: (() => void)[] = [];
@@ -82,7 +83,6 @@ export class FileWriter {
   constructor(options: FileWriterOptions) {
     this.#options = options;
     this.#target = openTarget(options.path);
-    this.#fd = this.#target.fd;
   }
 
   /** Bytes that wait for being written. */
@@ -160,25 +160,27 @@ export class FileWriter {
     clearTimeout(this.#retry);
     clearTimeout(this.#reopening);
     this.#dropAll();
-    if (this.#writing === 0) this.#closeFds();
+    if (this.#writing === 0) this.#closeFiles();
   }
 
   /** Resolves with what stands against it. */
-  #tryToReopen(): Promise<NodeJS.ErrnoException | null> {
-    return new Promise((resolve) => {
-      open(this.#options.path, OPEN_FLAGS, 0o644, (error, fd) => {
-        if (error === null) this.#reopened(fd);
-        else this.#reopenLater();
-        resolve(error);
-      });
-    });
+  async #tryToReopen(): Promise<Error | null> {
+    let file: NativeFile;
+    try {
+      file = await loadShim().openOutputLater(this.#options.path, true);
+    } catch (error) {
+      this.#reopenLater();
+      return error as Error;
+    }
+    this.#reopened(file);
+    return null;
   }
 
-  #reopened(fd: number): void {
-    if (this.#isClosed) return this.#closeFd(fd);
+  #reopened(file: NativeFile): void {
+    if (this.#isClosed) return this.#close(file);
     clearTimeout(this.#reopening);
-    if (this.#nextFd >= 0) this.#closeFd(this.#nextFd);
-    this.#nextFd = fd;
+    if (this.#nextFile !== undefined) this.#close(this.#nextFile);
+    this.#nextFile = file;
     this.#next();
   }
 
@@ -195,7 +197,7 @@ export class FileWriter {
 
   #next(): void {
     if (this.#writing > 0 || this.#isClosed) return;
-    if (this.#nextFd >= 0) this.#switchFd();
+    if (this.#nextFile !== undefined) this.#switchFile(this.#nextFile);
     if (this.#retry !== undefined) return;
     if (this.#target.isBusyPipe) this.#fillPipe();
     const chunk = this.#queue[0];
@@ -204,7 +206,7 @@ export class FileWriter {
     } else if (this.#retry === undefined) {
       if (this.#isFailing) this.#mend(chunk);
       this.#writing = this.#writeLength(chunk);
-      write(this.#fd, chunk.bytes, chunk.start, this.#writing, null, this.#onWritten);
+      write(this.#target.fd, chunk.bytes, chunk.start, this.#writing, null, this.#onWritten);
     }
   }
 
@@ -222,7 +224,7 @@ export class FileWriter {
   #written(error: NodeJS.ErrnoException | null, count: number): void {
     this.#writing = 0;
     if (this.#isClosed) {
-      this.#closeFds();
+      this.#closeFiles();
       return;
     }
     if (error === null) {
@@ -239,7 +241,7 @@ export class FileWriter {
     const chunk = this.#queue[index]!;
     if (this.#isFailing) this.#mend(chunk);
     try {
-      this.#succeeded(index, writeSync(this.#fd, chunk.bytes, chunk.start, this.#writeLength(chunk), null));
+      this.#succeeded(index, writeSync(this.#target.fd, chunk.bytes, chunk.start, this.#writeLength(chunk), null));
       return '';
     } catch (error) {
       this.#tell(error as NodeJS.ErrnoException);
@@ -296,7 +298,7 @@ export class FileWriter {
     if (!this.#target.isFile || chunk.bytes[chunk.end - 1] !== NEWLINE) return;
     const before = chunk.end - chunk.start;
     let line = lineStart(chunk);
-    const isTorn = endsInsideLine(this.#fd) ?? line !== chunk.start;
+    const isTorn = endsInsideLine(this.#target.fd) ?? line !== chunk.start;
     if (isTorn && line === 0) {
       const bytes = new Uint8Array(chunk.end + 1);
       bytes[0] = NEWLINE;
@@ -340,14 +342,13 @@ export class FileWriter {
   }
 
   /** The rest of a line goes to the descriptor that got its beginning, unless that takes nothing any more. */
-  #switchFd(): void {
+  #switchFile(next: NativeFile): void {
     const chunk = this.#queue[0];
     const isInsideLine = chunk !== undefined && chunk.start > 0 && chunk.bytes[chunk.start - 1] !== NEWLINE;
     if (isInsideLine && !this.#isFailing) return;
-    this.#closeFd(this.#fd);
-    this.#target = ownTarget(this.#nextFd);
-    this.#fd = this.#nextFd;
-    this.#nextFd = -1;
+    this.#close(this.#target.file);
+    this.#target = ownTarget(next);
+    this.#nextFile = undefined;
     clearTimeout(this.#retry);
     this.#retry = undefined;
   }
@@ -356,32 +357,18 @@ export class FileWriter {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  #closeFds(): void {
-    if (!this.#target.isInherited) this.#closeFd(this.#fd);
-    if (this.#nextFd >= 0) this.#closeFd(this.#nextFd);
+  #closeFiles(): void {
+    this.#close(this.#target.file);
+    if (this.#nextFile !== undefined) this.#close(this.#nextFile);
     this.#signal();
   }
 
   /** Network file systems tell some failed writes only here. */
-  #closeFd(fd: number): void {
-    close(fd, (error) => {
-      if (error) this.#options.onProblem(`cannot close '${this.#options.path}': ${error.message}`);
+  #close(file: NativeFile | undefined): void {
+    file?.close().catch((error: Error) => {
+      this.#options.onProblem(`cannot close '${this.#options.path}': ${error.message}`);
     });
   }
-}
-
-const STANDARD_STREAMS: ReadonlyMap<string, number> = new Map([
-  ['/dev/stdout', 1],
-  ['/dev/fd/1', 1],
-  ['/proc/self/fd/1', 1],
-  ['/dev/stderr', 2],
-  ['/dev/fd/2', 2],
-  ['/proc/self/fd/2', 2],
-]);
-
-/** Whether the path is the process's standard output or error. */
-export function isStandardStream(path: string): boolean {
-  return STANDARD_STREAMS.has(path);
 }
 
 /**
@@ -410,48 +397,45 @@ function endsInsideLine(fd: number): boolean | undefined {
 
 interface Target {
   fd: number;
+  /** Undefined: the descriptor is the process's own, and not ours to close. */
+  file: NativeFile | undefined;
   /** Standard output or error: never opened anew. */
   isStandard: boolean;
-  /** The process's own descriptor: not ours to close. */
-  isInherited: boolean;
   isPipe: boolean;
   isFile: boolean;
   /** A pipe through a description of our own: a full one says EAGAIN. */
   isBusyPipe: boolean;
 }
 
-/** Not blocking, for named pipes: opening one waits for no reader, and a slow reader holds up no thread. */
-const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
-
 function openTarget(path: string): Target {
-  const standard = STANDARD_STREAMS.get(path);
+  const standard = standardStream(path);
   try {
-    if (standard === undefined) return ownTarget(openSync(path, OPEN_FLAGS, 0o644));
+    if (standard === undefined) return ownTarget(loadShim().openOutput(path, true));
     // A pipe is opened anew to have it not blocking without changing it for others. Files are not: what is appended through
     // another description would be overwritten through the inherited one. Sockets cannot be.
     const stat = fstatSync(standard);
     const isPipe = stat.isFIFO();
     const isFile = stat.isFile();
-    const own = isPipe ? openPipe(path) : -1;
-    if (own >= 0) return { fd: own, isStandard: true, isInherited: false, isPipe, isFile, isBusyPipe: true };
-    return { fd: standard, isStandard: true, isInherited: true, isPipe, isFile, isBusyPipe: false };
+    const file = isPipe ? openPipe(path) : undefined;
+    const fd = file?.fd ?? standard;
+    return { fd, file, isStandard: true, isPipe, isFile, isBusyPipe: file !== undefined };
   } catch (error) {
     throw new BatonError('CONFIG_INVALID', `unable to open file '${path}': ${messageOf(error)}`, { cause: error });
   }
 }
 
 /** What was opened by its path, which may lead to something else each time. */
-function ownTarget(fd: number): Target {
-  const stat = fstatSync(fd);
+function ownTarget(file: NativeFile): Target {
+  const stat = fstatSync(file.fd);
   const isPipe = stat.isFIFO();
-  return { fd, isStandard: false, isInherited: false, isPipe, isFile: stat.isFile(), isBusyPipe: isPipe };
+  return { fd: file.fd, file, isStandard: false, isPipe, isFile: stat.isFile(), isBusyPipe: isPipe };
 }
 
 /** Another user's pipe can be written to but not opened: then the inherited descriptor must do. */
-function openPipe(path: string): number {
+function openPipe(path: string): NativeFile | undefined {
   try {
-    return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    return loadShim().openOutput(path, true);
   } catch {
-    return -1;
+    return undefined;
   }
 }

@@ -1,11 +1,11 @@
 // The socket of an admin interface that can be handed to the process of the next epoch.
 
-import { chmodSync, lstatSync } from 'node:fs';
-import { isAnswered, type ListenTarget } from '../../admin/http/connections/listen.js';
+import { lstatSync } from 'node:fs';
+import { type ListenTarget, openUnixSocket } from '../../admin/http/connections/listen.js';
 import { messageOf } from '../../common/errors/errors.js';
 import type { Address as AddressConfig, Admin } from '../../config/generated/api.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../io/addresses/address.js';
-import { removeSocketFile, removeStaleSocket } from '../../io/addresses/socket-file.js';
+import { removeSocketFile } from '../../io/addresses/socket-file.js';
 import type { NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
@@ -53,7 +53,7 @@ export class AdminSocket {
     if (isFile(this.#address)) this.#inode = lstatSync(path, { throwIfNoEntry: false })?.ino;
     if (this.#inode === undefined || !this.isInherited || this.#mode === 0) return;
     try {
-      chmodSync(path, this.#mode);
+      this.#shim.setSocketMode(path, this.#mode);
     } catch (error) {
       // Of another user's parent. The server has connections by now, which matter more.
       logger.error(`the admin socket keeps the permissions that it had: ${messageOf(error)}`);
@@ -104,24 +104,11 @@ export class AdminSocket {
 }
 
 async function bind(shim: NativeShim, address: Address, config: AddressConfig | undefined): Promise<number> {
-  const raw = encodeAddress(address);
-  const hasFile = isFile(address);
-  const mode = config?.pipe?.mode ?? 0;
-  const v6Only = config?.socket_address?.ipv4_compat !== true;
-  const options = { reusePort: false, freebind: false, transparent: false, v6Only };
-  let fd: number;
   try {
-    try {
-      fd = shim.openListenSocket(raw, options);
-    } catch (error) {
-      if (!hasFile || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isAnswered(address.path)))
-        throw error;
-      // A process that was killed has left its file behind.
-      removeStaleSocket(address.path);
-      fd = shim.openListenSocket(raw, options);
-    }
-    if (hasFile && mode > 0) chmodSync(address.path, mode);
-    return fd;
+    if (address.kind === AddressKind.Unix) return await openUnixSocket(shim, address, config?.pipe?.mode ?? 0);
+    const v6Only = config?.socket_address?.ipv4_compat !== true;
+    const options = { reusePort: false, freebind: false, transparent: false, v6Only };
+    return shim.openListenSocket(encodeAddress(address), options);
   } catch (error) {
     throw listenError(address, error);
   }

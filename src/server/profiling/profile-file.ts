@@ -1,8 +1,12 @@
 // The file that profiles are written to: admin.profile_path.
 
-import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { fstatSync, ftruncate, writeFile } from 'node:fs';
+import { promisify } from 'node:util';
 import { BatonError, messageOf } from '../../common/errors/errors.js';
+import { loadShim, type NativeFile } from '../../io/shim.js';
+
+const truncate = promisify(ftruncate);
+const writeContent = promisify(writeFile);
 
 /** What the API says for a configuration without a path. */
 const DEFAULT_PATH = '/var/log/envoy/envoy.prof';
@@ -20,28 +24,31 @@ export class ProfileFile {
 
   /** Rejects with a BatonError when the file cannot be written. What it holds stays; an empty one is made if there is none. */
   async check(): Promise<void> {
-    await this.#with(0, async () => {});
+    await this.#with(async () => {});
   }
 
   /** Puts a profile in the place of what the file holds. Rejects with a BatonError when that fails. */
   async write(profile: Uint8Array): Promise<void> {
-    await this.#with(constants.O_TRUNC, (file) => file.writeFile(profile));
+    await this.#with(async (fd) => {
+      await truncate(fd, 0);
+      await writeContent(fd, profile);
+    });
   }
 
-  async #with(flags: number, action: (file: FileHandle) => Promise<void>): Promise<void> {
-    let file: FileHandle | undefined;
+  async #with(action: (fd: number) => Promise<void>): Promise<void> {
+    let file: NativeFile | undefined;
     try {
-      // A pipe that nobody reads must not hold anything up.
-      file = await open(this.path, constants.O_WRONLY | constants.O_CREAT | constants.O_NONBLOCK | flags, 0o644);
-      if (!(await file.stat()).isFile()) throw new Error('it is no regular file');
-      await action(file);
+      file = await loadShim().openOutputLater(this.path, false);
+      if (!fstatSync(file.fd).isFile()) throw new Error('it is no regular file');
+      await action(file.fd);
+      await file.close();
     } catch (error) {
       throw new BatonError('PROFILE_UNWRITABLE', `${this.path} cannot be written: ${messageOf(error)}`, {
         remedy: 'admin.profile_path says where profiles are written',
         cause: error,
       });
     } finally {
-      await file?.close();
+      await file?.close().catch(() => {});
     }
   }
 }

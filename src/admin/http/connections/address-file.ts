@@ -1,7 +1,8 @@
 // --admin-address-path: a file that tells scripts where the admin interface listens.
 
-import { writeValueFile } from '../../../common/files/value-file.js';
+import { messageOf } from '../../../common/errors/errors.js';
 import { type Address, addressText } from '../../../io/addresses/address.js';
+import { writeValueFile } from '../../../io/value-file.js';
 import { getLogger } from '../../../log/logger.js';
 
 const logger = getLogger('admin');
@@ -10,7 +11,7 @@ const logger = getLogger('admin');
 export function writeAddressFile(path: string, address: Address): void {
   try {
     writeValueFile(path, addressText(address));
-  } catch {
-    logger.critical(`cannot open admin address output file ${path} for writing.`);
+  } catch (error) {
+    logger.critical(`cannot open admin address output file ${path} for writing. ${messageOf(error)}`);
   }
 }

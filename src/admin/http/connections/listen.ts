@@ -1,12 +1,12 @@
 // Makes a node server listen where the configuration says, or on a socket that was bound before this process.
 
-import { chmodSync, statSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, type ListenOptions, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { BatonError, messageOf } from '../../../common/errors/errors.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../../io/addresses/address.js';
-import { removeStaleSocket } from '../../../io/addresses/socket-file.js';
-import { loadShim } from '../../../io/shim.js';
+import { removeSocketFile, removeStaleSocket } from '../../../io/addresses/socket-file.js';
+import { loadShim, type NativeShim } from '../../../io/shim.js';
 
 export type ListenTarget =
   /**
@@ -19,6 +19,7 @@ export type ListenTarget =
 
 /** As Node's own. */
 const BACKLOG = 511;
+const SOCKET_OPTIONS = { reusePort: false, freebind: false, transparent: false, v6Only: true };
 
 /** Resolves with the real address: port 0 has become a port. Rejects with a BatonError. */
 export async function listen(server: Server, target: ListenTarget): Promise<Address> {
@@ -27,8 +28,7 @@ export async function listen(server: Server, target: ListenTarget): Promise<Addr
     if ('fd' in target) {
       await started(server, { fd: target.fd });
     } else if (address.kind === AddressKind.Unix) {
-      if (address.path.startsWith('@')) await listenOnName(server, address);
-      else await listenOnPath(server, address.path, target.mode ?? 0);
+      await listenOnUnix(server, address, target.mode ?? 0);
     } else {
       await started(server, { host: address.ip, port: address.port, ipv6Only: target.ipv4Compat !== true });
     }
@@ -42,31 +42,46 @@ export async function listen(server: Server, target: ListenTarget): Promise<Addr
   return isAddressInfo(bound) ? { ...address, port: bound.port } : address;
 }
 
-/** The abstract name as it is: Node fills it up with NULs, and other programs would not find it. */
-async function listenOnName(server: Server, address: Address): Promise<void> {
+/**
+ * By a descriptor of the shim: Node fills abstract names up with NULs, so that other programs would not find them, and goes behind links
+ * of strangers. The file of a path goes with the server.
+ */
+async function listenOnUnix(server: Server, address: Address, mode: number): Promise<void> {
   const shim = loadShim();
-  const options = { reusePort: false, freebind: false, transparent: false, v6Only: true };
-  const fd = shim.openListenSocket(encodeAddress(address), options);
+  const { path } = address;
+  const fd = await openUnixSocket(shim, address, mode);
   try {
+    const inode = hasFile(address) ? lstatSync(path).ino : undefined;
     shim.listen(fd, BACKLOG);
     await started(server, { fd });
+    if (inode !== undefined) server.once('close', () => removeSocketFile(path, inode));
   } catch (error) {
     shim.closeDescriptor(fd);
     throw error;
   }
 }
 
-async function listenOnPath(server: Server, path: string, mode: number): Promise<void> {
-  // Where that is missing, Node would speak of permissions.
-  statSync(dirname(path));
+/** A bound socket, whose file has these permissions, where `mode` is above 0. Rejects with an Error. */
+export async function openUnixSocket(shim: NativeShim, address: Address, mode: number): Promise<number> {
+  const raw = encodeAddress(address);
+  // Where that is missing, the error would not name it.
+  if (hasFile(address)) statSync(dirname(address.path));
+  let fd: number;
   try {
-    await started(server, { path });
+    fd = shim.openListenSocket(raw, SOCKET_OPTIONS);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isAnswered(path))) throw error;
-    removeStaleSocket(path);
-    await started(server, { path });
+    if (!hasFile(address) || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isAnswered(address.path)))
+      throw error;
+    // A process that was killed has left its file behind.
+    removeStaleSocket(address.path);
+    fd = shim.openListenSocket(raw, SOCKET_OPTIONS);
   }
-  if (mode > 0) chmodSync(path, mode);
+  if (hasFile(address) && mode > 0) shim.setSocketMode(address.path, mode);
+  return fd;
+}
+
+function hasFile({ path }: Address): boolean {
+  return !path.startsWith('@');
 }
 
 function started(server: Server, options: ListenOptions & { readonly fd?: number }): Promise<void> {
@@ -80,7 +95,7 @@ function started(server: Server, options: ListenOptions & { readonly fd?: number
 }
 
 /** Whether somebody listens at the path of a Unix socket. */
-export function isAnswered(path: string): Promise<boolean> {
+function isAnswered(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
     socket.on('connect', () => {
