@@ -39,7 +39,7 @@ export interface ClusterView {
   readonly isAddedViaApi: boolean;
   /** '' when it has none. */
   readonly edsServiceName: string;
-  /** In the order of discovery. */
+  /** As they are now, in the order of discovery: the same list as long as none comes or goes. */
   readonly hosts: Iterable<KnownHost>;
   /** Undefined: it has no outlier detection. */
   readonly outliers: OutlierView | undefined;

@@ -9,6 +9,19 @@ export interface JsonObject {
   readonly [name: string]: JsonValue;
 }
 
+/** A list of which each element is made when it is printed: a long one takes no memory while an answer waits for its client. */
+export class LazyList {
+  readonly #elements: () => Iterable<JsonValue>;
+
+  constructor(elements: () => Iterable<JsonValue>) {
+    this.#elements = elements;
+  }
+
+  [Symbol.iterator](): Iterator<JsonValue> {
+    return this.#elements()[Symbol.iterator]();
+  }
+}
+
 /** An element of a list as texts; undefined when it was passed over, which may have taken a while. */
 export type Element = Iterable<string> | undefined;
 

@@ -60,7 +60,12 @@ export function rejected(
   return refused(before, { version, details, message: shown(message as object, sensitive) });
 }
 
-/** A message as it may be shown. */
+/** A message as it may be shown: the same object as before for as long as that is in use, however many ask. */
 export function shown(message: object, sensitive: readonly SensitiveValue[]): object {
-  return redact(message, sensitive);
+  if (sensitive.length === 0) return message;
+  let redacted = shownMessages.get(message)?.deref();
+  if (redacted === undefined) shownMessages.set(message, new WeakRef((redacted = redact(message, sensitive))));
+  return redacted;
 }
+
+const shownMessages = new WeakMap<object, WeakRef<object>>();

@@ -7,7 +7,7 @@ import { Origin } from '../../upstream/outliers/outlier-detector.js';
 import { UNKNOWN } from '../../upstream/outliers/success-rates.js';
 import type { ClusterView, OutlierView } from '../admin-services.js';
 import { addressJson, type Element, type JsonObject, prettyJson, prettyList } from '../json.js';
-import { COUNT_NAMES, COUNTERS, type CountedHost, countHosts, GAUGES } from './host-counts.js';
+import { COUNT_NAMES, COUNTERS, type CountedHost, countedHosts, GAUGES } from './host-counts.js';
 
 /** As clustersText(). */
 export function* clustersJson(clusters: Iterable<ClusterView | undefined>, store: StatsStore): Generator<string, void> {
@@ -21,13 +21,13 @@ function* statuses(clusters: Iterable<ClusterView | undefined>, store: StatsStor
       prettyList(
         clusterJson(cluster),
         'host_statuses',
-        hostStatuses(countHosts(cluster.hosts, store), cluster.outliers),
+        hostStatuses(countedHosts(cluster, store), cluster.outliers),
         2,
       );
   }
 }
 
-function* hostStatuses(hosts: readonly CountedHost[], outliers: OutlierView | undefined): Generator<[string], void> {
+function* hostStatuses(hosts: Iterable<CountedHost>, outliers: OutlierView | undefined): Generator<[string], void> {
   for (const host of hosts) yield [prettyJson(hostJson(host, outliers), 4)];
 }
 

@@ -5,7 +5,7 @@ import { healthFlagsText } from '../../upstream/hosts/health-flags.js';
 import { Origin } from '../../upstream/outliers/outlier-detector.js';
 import { UNKNOWN } from '../../upstream/outliers/success-rates.js';
 import type { ClusterView, OutlierView } from '../admin-services.js';
-import { COUNT_NAMES, type CountedHost, countHosts } from './host-counts.js';
+import { COUNT_NAMES, type CountedHost, countedHosts } from './host-counts.js';
 
 /**
  * With an empty text for each cluster that is undefined, so that a walk over many of them can be broken off. `version` is that
@@ -24,7 +24,7 @@ export function* clustersText(
     }
     yield clusterLines(cluster);
     const prefix = `${cluster.spec.name}::`;
-    for (const host of countHosts(cluster.hosts, store)) {
+    for (const host of countedHosts(cluster, store)) {
       yield hostLines(`${prefix}${host.host.address}::`, host, cluster.outliers);
     }
   }

@@ -4,6 +4,7 @@ import { Kind } from '../../stats/layout.js';
 import { HostStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { KnownHost } from '../../upstream/hosts/host-directory.js';
+import type { ClusterView } from '../admin-services.js';
 
 const ENTRIES = [...HostStats.entries].sort((a, b) => (a.name < b.name ? -1 : 1));
 
@@ -19,14 +20,27 @@ export interface CountedHost {
   readonly counts: Float64Array;
 }
 
+/** Hosts that are counted in one go: about a millisecond's work. */
+const BATCH = 500;
+
 /**
- * The hosts as they are now, in the order of priorities. They are read in one go, though a long list is printed piece by
- * piece: the block of a host that leaves in between will soon hold another one's counts. They are read where they lie: a
- * StatsReader would first put all stats of the process in order. POST /reset_counters is for /stats alone: here counters go on.
+ * The hosts as they are now, in the order of priorities. A long list is counted while it is printed, without those that have left
+ * since: the block of such a host soon holds another one's counts. They are read where they lie: a StatsReader would first put
+ * all stats of the process in order. POST /reset_counters is for /stats alone: here counters go on.
  */
-export function countHosts(hosts: Iterable<KnownHost>, store: StatsStore): CountedHost[] {
-  const counted = Array.from(hosts, (host) => ({ host, counts: countsOf(host, store) }));
-  return counted.sort((a, b) => a.host.endpoint.priority - b.host.endpoint.priority);
+export function* countedHosts(cluster: Pick<ClusterView, 'hosts'>, store: StatsStore): Generator<CountedHost, void> {
+  const { hosts } = cluster;
+  const sorted = [...hosts].sort((a, b) => a.endpoint.priority - b.endpoint.priority);
+  for (let from = 0; from < sorted.length; from += BATCH) {
+    const batch = sorted.slice(from, from + BATCH);
+    const present = cluster.hosts === hosts ? batch : stillPresent(batch, cluster.hosts);
+    yield* present.map((host) => ({ host, counts: countsOf(host, store) }));
+  }
+}
+
+function stillPresent(hosts: readonly KnownHost[], all: Iterable<KnownHost>): KnownHost[] {
+  const scopes = new Set(Array.from(all, ({ scope }) => scope));
+  return hosts.filter(({ scope }) => scopes.has(scope));
 }
 
 function countsOf({ scope }: KnownHost, store: StatsStore): Float64Array {

@@ -1,13 +1,15 @@
 // Compact JSON of values of any size, piece by piece: no piece takes long to make.
 
-import type { Element } from '../json.js';
+import { type Element, LazyList } from '../json.js';
 
 /** Values that a piece has at most, about. */
 const PIECE_VALUES = 500;
 
 /** The text of a value that JSON can hold. What is undefined is left out, as JSON.stringify() does. */
 export function* compactJson(value: unknown): Generator<string, void> {
-  if (typeof value !== 'object' || value === null || isSmall(value)) {
+  if (value instanceof LazyList) {
+    yield* compactList(elementsOf(value));
+  } else if (typeof value !== 'object' || value === null || isSmall(value)) {
     yield JSON.stringify(value);
   } else if (Array.isArray(value)) {
     yield* compactList(elementsOf(value));
@@ -49,6 +51,7 @@ function isSmall(value: object): boolean {
 
 /** What is left of `left` when the values in `value` are taken from it; 0 when there are more. */
 function count(value: object, left: number): number {
+  if (value instanceof LazyList) return 0;
   for (const member of Object.values(value)) {
     left--;
     if (typeof member === 'object' && member !== null) left = count(member, left);
@@ -57,6 +60,6 @@ function count(value: object, left: number): number {
   return left;
 }
 
-function* elementsOf(list: readonly unknown[]): Generator<Iterable<string>, void> {
+function* elementsOf(list: Iterable<unknown>): Generator<Iterable<string>, void> {
   for (const element of list) yield compactJson(element ?? null);
 }

@@ -39,7 +39,7 @@ export function* dumpTexts(
   schema: Schema | undefined,
 ): Generator<void, Iterable<string>> {
   const wanted = query.nameRegex === undefined ? dumps : withNames(dumps, nameRegex(query.nameRegex));
-  const mask = query.mask === undefined ? undefined : parseFieldMask(query.mask);
+  const mask = query.mask === undefined ? undefined : fieldMask(query.mask);
   if (schema !== undefined && query.resource !== undefined) {
     return yield* resourceTexts(wanted, query.resource, { mask, maskText: query.mask }, schema);
   }
@@ -47,6 +47,14 @@ export function* dumpTexts(
   const fitting = wanted.filter(({ message }) => maskFits(schema, message, mask));
   if (fitting.length > 0) return answer(dumpElements(fitting, mask));
   throw new Refusal(400, `FieldMask ${query.mask} could not be successfully applied to any configs.`);
+}
+
+/** More than all paths of a message would have. */
+const MAX_MASK = 8192;
+
+function fieldMask(text: string): FieldMask {
+  if (text.length > MAX_MASK) throw new Refusal(400, `The mask is longer than ${MAX_MASK} characters.`);
+  return parseFieldMask(text);
 }
 
 function nameRegex(pattern: string): Regex {

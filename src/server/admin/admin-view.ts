@@ -94,7 +94,9 @@ function* clusterViews({ clusters }: RunningConfiguration): Generator<ClusterVie
       thresholds: cluster.breakers.thresholds,
       isAddedViaApi: cluster.origin.isAddedViaApi,
       edsServiceName: cluster.edsServiceName,
-      hosts: cluster.hosts,
+      get hosts() {
+        return cluster.hosts;
+      },
       outliers: cluster.membership.outliers,
     };
   }

@@ -51,6 +51,10 @@ t.test('a mask keeps the dumps that it fits, and of them the fields that it name
     { '@type': `${DUMP}.BootstrapConfigDump`, bootstrap: { node: { id: 'n' } } },
   ]);
   t.strictSame(dump({ mask: 'version_info' }).configs, [{ '@type': `${DUMP}.ClustersConfigDump`, version_info: '7' }]);
+  t.throws(() => dump({ mask: 'a,'.repeat(5000) }), {
+    status: 400,
+    message: 'The mask is longer than 8192 characters.',
+  });
   for (const mask of ['nonsense', 'static_clusters.cluster', 'bootstrap.static_resources.clusters.name']) {
     t.throws(() => dump({ mask }), {
       status: 400,
@@ -60,7 +64,7 @@ t.test('a mask keeps the dumps that it fits, and of them the fields that it name
 });
 
 t.test('a path that is deeper than any message names no field', async (t) => {
-  const mask = Array.from({ length: 10_000 }, () => 'bootstrap').join('.');
+  const mask = Array.from({ length: 800 }, () => 'bootstrap').join('.');
   t.throws(() => dump({ mask }), { status: 400, message: /^FieldMask .* could not be successfully applied/ });
 });
 

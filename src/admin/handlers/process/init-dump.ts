@@ -2,7 +2,8 @@
 
 import type { AdminHandler } from '../../admin-handler.js';
 import type { UnreadyView } from '../../admin-services.js';
-import { JSON_TYPE, prettyJson } from '../../json.js';
+import { type Element, JSON_TYPE, prettyJson, prettyList } from '../../json.js';
+import { textPieces } from '../../stats/text-pieces.js';
 
 export const initDump: AdminHandler = {
   path: '/init_dump',
@@ -18,14 +19,20 @@ export const initDump: AdminHandler = {
     // Listeners are the only component that a mask can name; other masks choose nothing.
     const mask = query.get('mask')?.split(',');
     const isWanted = ({ isListener }: UnreadyView) => mask === undefined || (isListener && mask.includes('listener'));
-    const dumps = [...services.unreadyTargets()].filter(isWanted);
-    const body = dumps.map(({ name, targets }) => ({
-      name: `init manager ${name}`,
-      target_names: targets.map((target) => `target ${target}`),
-    }));
-    return {
-      contentType: JSON_TYPE,
-      body: `${prettyJson(body.length === 0 ? {} : { unready_targets_dumps: body })}\n`,
-    };
+    return { contentType: JSON_TYPE, body: textPieces(dumpJson(services.unreadyTargets(), isWanted)) };
   },
 };
+
+function* dumpJson(views: Iterable<UnreadyView>, isWanted: (view: UnreadyView) => boolean): Generator<string, void> {
+  yield* prettyList({}, 'unready_targets_dumps', elements(views, isWanted));
+  yield '\n';
+}
+
+function* elements(views: Iterable<UnreadyView>, isWanted: (view: UnreadyView) => boolean): Generator<Element, void> {
+  for (const view of views) yield isWanted(view) ? [elementJson(view)] : undefined;
+}
+
+function elementJson({ name, targets }: UnreadyView): string {
+  const target_names = targets.map((target) => `target ${target}`);
+  return prettyJson({ name: `init manager ${name}`, target_names }, 2);
+}

@@ -2,7 +2,8 @@
 
 import type { AdminHandler } from '../../admin-handler.js';
 import type { DrainingListenerView, DrainStatusView } from '../../admin-services.js';
-import { JSON_TYPE, type JsonObject, prettyJson } from '../../json.js';
+import { JSON_TYPE, type JsonObject, prettyJson, prettyList } from '../../json.js';
+import { textPieces } from '../../stats/text-pieces.js';
 
 export const drainStatus: AdminHandler = {
   path: '/drain_status',
@@ -10,22 +11,24 @@ export const drainStatus: AdminHandler = {
   help: 'print how far draining is, and the connections and requests that are left',
   parameters: [],
   async handle(_request, services) {
-    return { contentType: JSON_TYPE, body: `${prettyJson(statusJson(await services.drainStatus()))}\n` };
+    return { contentType: JSON_TYPE, body: textPieces(statusJson(await services.drainStatus())) };
   },
 };
 
-function statusJson({ drain, listeners }: DrainStatusView): JsonObject {
-  const rows = listeners.map(listenerJson);
-  if (drain === undefined) return { mode: 'none', listeners: rows };
-  const { reach, reason, strategy } = drain;
-  return {
-    mode: strategy,
-    reach,
-    reason,
-    elapsed: durationText(drain.elapsedMs),
-    remaining: durationText(drain.remainingMs),
-    listeners: rows,
-  };
+function* statusJson({ drain, listeners }: DrainStatusView): Generator<string, void> {
+  if (listeners.length === 0) yield prettyJson({ ...drainJson(drain), listeners: [] });
+  else yield* prettyList(drainJson(drain), 'listeners', elements(listeners));
+  yield '\n';
+}
+
+function drainJson(drain: DrainStatusView['drain']): JsonObject {
+  if (drain === undefined) return { mode: 'none' };
+  const { elapsedMs, reach, reason, remainingMs, strategy } = drain;
+  return { mode: strategy, reach, reason, elapsed: durationText(elapsedMs), remaining: durationText(remainingMs) };
+}
+
+function* elements(listeners: readonly DrainingListenerView[]): Generator<[string], void> {
+  for (const listener of listeners) yield [prettyJson(listenerJson(listener), 2)];
 }
 
 function listenerJson({ change, connections, name, requests, state }: DrainingListenerView): JsonObject {

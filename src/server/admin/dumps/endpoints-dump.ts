@@ -1,6 +1,6 @@
 // The endpoints of all clusters as they are now (envoy.admin.v3.EndpointsConfigDump).
 
-import { addressJson, type JsonObject } from '../../../admin/json.js';
+import { addressJson, type JsonObject, LazyList } from '../../../admin/json.js';
 import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../../upstream/hosts/health-flags.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import type { PrimaryCluster } from '../../clusters/version/primary-cluster.js';
@@ -49,16 +49,8 @@ function assignmentOf(cluster: PrimaryCluster): JsonObject {
 }
 
 /** envoy.config.endpoint.v3.LocalityLbEndpoints, in the order of priorities. */
-function localities(hosts: readonly KnownHost[]): JsonObject[] {
-  const groups = new Map<string, KnownHost[]>();
-  for (const host of hosts) {
-    const { priority, locality } = host.endpoint;
-    const key = JSON.stringify([priority, locality.region, locality.zone, locality.subZone]);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [host]);
-    else group.push(host);
-  }
-  const sorted = [...groups.values()].sort((a, b) => a[0]!.endpoint.priority - b[0]!.endpoint.priority);
+function localities(hosts: readonly KnownHost[]): object[] {
+  const sorted = groupsOf(hosts).sort((a, b) => a[0]!.endpoint.priority - b[0]!.endpoint.priority);
   return sorted.map((group) => {
     const { priority, locality } = group[0]!.endpoint;
     return {
@@ -67,10 +59,36 @@ function localities(hosts: readonly KnownHost[]): JsonObject[] {
         zone: locality.zone || undefined,
         sub_zone: locality.subZone || undefined,
       },
-      lb_endpoints: group.map(lbEndpoint),
+      lb_endpoints: new LazyList(() => lbEndpoints(group)),
       priority: priority || undefined,
     };
   });
+}
+
+/** Hosts of the same priority and locality. */
+function groupsOf(hosts: readonly KnownHost[]): KnownHost[][] {
+  const groups = new Map<string, KnownHost[]>();
+  let last: KnownHost[] = [];
+  for (const host of hosts) {
+    if (!isBeside(last[0], host)) {
+      const { priority, locality } = host.endpoint;
+      const key = JSON.stringify([priority, locality.region, locality.zone, locality.subZone]);
+      const known = groups.get(key);
+      last = known ?? [];
+      if (known === undefined) groups.set(key, last);
+    }
+    last.push(host);
+  }
+  return [...groups.values()];
+}
+
+/** Whether a host plainly belongs to the group of another one. */
+function isBeside(first: KnownHost | undefined, { endpoint: { locality, priority } }: KnownHost): boolean {
+  return first !== undefined && first.endpoint.locality === locality && first.endpoint.priority === priority;
+}
+
+function* lbEndpoints(hosts: readonly KnownHost[]): Generator<JsonObject, void> {
+  for (const host of hosts) yield lbEndpoint(host);
 }
 
 function lbEndpoint({ endpoint, healthFlags }: KnownHost): JsonObject {
