@@ -48,6 +48,7 @@ const EXTERNAL_LOSES = knownKeys([
 /** … and at the first proxy they lose what only a proxy may say. */
 const EDGE_LOSES = knownKeys([
   'x-envoy-decorator-operation',
+  'x-envoy-original-host',
   'x-envoy-original-path',
   'x-envoy-downstream-service-cluster',
   'x-envoy-downstream-service-node',

@@ -164,16 +164,14 @@ export class ForwardingRules {
       addAddress(headers, FORWARDED_FOR, prefix, ip);
       return;
     }
-    const formerLength = joinedLength(headers, FORWARDED_FOR);
+    const former = headers.findValue(FORWARDED_FOR);
+    const formerLength = headers.valueEnd(former) - headers.valueStart(former);
     const start = beginLine(headers, FORWARDED_FOR, formerLength + 1 + prefix.length + ip.length);
     const { memory } = headers;
     const { bytes } = memory;
     let at = start;
-    for (let i = headers.findId(FORWARDED_FOR.id); i >= 0; i = headers.findId(FORWARDED_FOR.id, i + 1)) {
-      if (at > start) bytes[at++] = COMMA;
-      memory.copy(at, headers.valueStart(i), headers.valueEnd(i));
-      at += headers.valueEnd(i) - headers.valueStart(i);
-    }
+    memory.copy(at, headers.valueStart(former), headers.valueEnd(former));
+    at += formerLength;
     headers.removeId(FORWARDED_FOR.id);
     if (at > start) bytes[at++] = COMMA;
     at = writeLatin1(bytes, at, prefix);
@@ -224,34 +222,21 @@ function addAddress(headers: HeaderBlock, key: HeaderKey, prefix: string, ip: st
 }
 
 function appendVia(headers: HeaderBlock, via: string): void {
-  const former = joinedText(headers, VIA);
+  const former = headers.get(VIA) ?? '';
   headers.set(VIA, former === '' ? via : `${former}, ${via}`);
 }
 
-/** Bytes of all values of a name, joined by commas. */
-function joinedLength(headers: HeaderBlock, key: HeaderKey): number {
-  let length = 0;
-  for (let i = headers.find(key); i >= 0; i = headers.find(key, i + 1)) {
-    length += headers.valueEnd(i) - headers.valueStart(i) + 1;
-  }
-  return length;
-}
-
-function joinedText(headers: HeaderBlock, key: HeaderKey): string {
-  let text = '';
-  for (let i = headers.find(key); i >= 0; i = headers.find(key, i + 1)) {
-    text = text === '' ? headers.value(i) : `${text},${headers.value(i)}`;
-  }
-  return text;
+function forwardedFor(headers: HeaderBlock): string {
+  return headers.get(FORWARDED_FOR) ?? '';
 }
 
 /** The address that stands in x-forwarded-for behind `skipped` later ones, in canonical form; '' when there is none. */
 function forwardedAddress(headers: HeaderBlock, skipped: number): string {
-  const values = joinedText(headers, FORWARDED_FOR).split(',');
+  const values = forwardedFor(headers).split(',');
   const text = values[values.length - 1 - skipped]?.trim() ?? '';
   return ipAddress(text, 0)?.ip ?? '';
 }
 
 function isSingle(headers: HeaderBlock): boolean {
-  return !joinedText(headers, FORWARDED_FOR).includes(',');
+  return !forwardedFor(headers).includes(',');
 }

@@ -141,6 +141,7 @@ t.test('external requests lose the headers that steer the proxy, internal ones k
   ];
   const edgeOnly = [
     'x-envoy-decorator-operation: x',
+    'x-envoy-original-host: x',
     'x-envoy-original-path: /x',
     'X-Envoy-Downstream-Service-Cluster: x',
     'x-envoy-downstream-service-node: x',
