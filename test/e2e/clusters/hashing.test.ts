@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { ResourceFile } from '../dynamic/resource-file.js';
 import {
+  type BatonProcess,
   bootstrap,
   type Config,
   connectRaw,
@@ -117,6 +118,7 @@ const config = bootstrap({
   clusters,
 });
 const baton = await startBaton(t, { config, args: ['--concurrency', '2', '-l', 'warning'] });
+const knownPorts = new Map<string, Promise<number>>();
 const users = Array.from({ length: 40 }, (_, i) => `user-${i}`);
 
 t.test('a header: each of its values has a host, on all workers, and in the next process', async (t) => {
@@ -283,8 +285,16 @@ t.test('TCP: connections of one client address go to one host', async (t) => {
   t.notSame(await connections('loose wire'), await connections('loose wire'), 'without a policy it is any host');
 });
 
-function ask(listener: string, path = '/', headers: Record<string, string> = {}, of = baton) {
-  return of.listenerPort(listener).then((port) => httpRequest(port, path, { headers }));
+async function ask(listener: string, path = '/', headers: Record<string, string> = {}, of = baton) {
+  return httpRequest(await portOf(listener, of), path, { headers });
+}
+
+/** Listeners stay where they are: thousands of requests need not ask where that is. */
+function portOf(listener: string, of: BatonProcess): Promise<number> {
+  const key = `${of.pid} ${listener}`;
+  const known = knownPorts.get(key) ?? of.listenerPort(listener);
+  knownPorts.set(key, known);
+  return known;
 }
 
 /** Who answers each user. */
