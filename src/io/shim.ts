@@ -308,6 +308,12 @@ export interface NativeShim {
   collectGarbage(): void;
   /** Gives memory that the C library holds and nobody uses back to the kernel. */
   trimMemory(): void;
+  /**
+   * Gives the pages that lie wholly in memory[offset, offset + length) back to the kernel; their bytes are 0 when they are used again.
+   * `memory` is a view of a SharedArrayBuffer. Throws a RangeError for a range outside of it, an Error with `code` when the kernel
+   * refuses.
+   */
+  releasePages(memory: Uint8Array, offset: number, length: number): void;
   /** The kernel's id of the calling thread (gettid), as log lines show it. */
   threadId(): number;
   /** CPUs that the calling thread may run on: its affinity mask, however many CPUs the machine has. Throws an Error with `code`. */

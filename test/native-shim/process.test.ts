@@ -53,6 +53,49 @@ t.test('garbage is collected at once, and its pages go back to the kernel', asyn
   t.equal(run(process.execPath, ['--input-type=module', '-e', code]), 'true true true\n');
 });
 
+t.test('released pages leave the resident memory, and read as zeros; bytes around them stay', async (t) => {
+  const code = `
+    import { readFileSync } from 'node:fs';
+    const { loadShim } = await import('${SHIM}');
+    const resident = () => Number(/^RssAnon:\\s+(\\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))[1]) / 1024;
+    const memory = new Uint8Array(new SharedArrayBuffer(96 * 2 ** 20)).fill(7);
+    const before = resident();
+    loadShim().releasePages(memory, 10, 64 * 2 ** 20);
+    const fell = before - resident();
+    const rest = [memory[9], memory[10], memory[32 * 2 ** 20], memory[64 * 2 ** 20 + 10], memory.at(-1)];
+    console.log(fell > 60 && fell < 68, rest.join());
+  `;
+  // What is no whole page stays.
+  t.equal(run(process.execPath, ['--input-type=module', '-e', code]), 'true 7,7,0,7,7\n');
+});
+
+t.test('pages outside of the memory, or of memory that is not shared, are refused', async (t) => {
+  const shim = loadShim();
+  const memory = new Uint8Array(new SharedArrayBuffer(65_536));
+  for (const [offset, length] of [
+    [0, 65_537],
+    [65_536, 1],
+    [2 ** 31 - 1, 2 ** 31 - 1],
+  ] as const)
+    t.throws(() => shim.releasePages(memory, offset, length), RangeError);
+  for (const [offset, length] of [
+    [-1, 5],
+    [0, -1],
+    [2 ** 31, 1],
+    [0.5, 1],
+  ] as const)
+    t.throws(() => shim.releasePages(memory, offset, length), TypeError);
+  t.throws(() => shim.releasePages(new Uint8Array(65_536), 0, 1), TypeError);
+  shim.releasePages(memory, 0, 0);
+  shim.releasePages(memory, 65_536, 0);
+  memory.fill(7);
+  shim.releasePages(memory, 1, 4095);
+  t.ok(
+    memory.every((byte) => byte === 7),
+    'no whole page',
+  );
+});
+
 function run(command: string, args: readonly string[]): string {
   const { stdout, stderr, status } = spawnSync(command, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(stderr);

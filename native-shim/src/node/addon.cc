@@ -429,6 +429,24 @@ napi_value trimMemory(napi_env, napi_callback_info) {
   return nullptr;
 }
 
+napi_value releasePages(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  void* bytes;
+  size_t size;
+  int32_t offset;
+  int32_t length;
+  if (!readArray(env, arguments[0], "memory", napi_uint8_array, true, bytes, size) ||
+      !readInt(env, arguments[1], "offset", 0, offset) || !readInt(env, arguments[2], "length", 0, length)) {
+    return nullptr;
+  }
+  if (static_cast<size_t>(offset) + static_cast<size_t>(length) > size) {
+    napi_throw_range_error(env, nullptr, "the pages are no part of the memory");
+    return nullptr;
+  }
+  const int error = baton::releasePages(static_cast<uint8_t*>(bytes) + offset, static_cast<size_t>(length));
+  return error == 0 ? nullptr : throwErrno(env, "madvise", error);
+}
+
 napi_value threadId(napi_env env, napi_callback_info) {
   return makeInt(env, static_cast<int32_t>(syscall(SYS_gettid)));
 }
@@ -455,7 +473,8 @@ napi_value initialize(napi_env env, napi_value exports) {
       method("trimMemory", trimMemory),           method("collectGarbage", collectGarbage),
       method("openOutput", openOutputFile),       method("openOutputLater", openOutputFileLater),
       method("replaceFile", replaceFileContent),  method("checkOutput", checkOutputFile),
-      method("setSocketMode", setSocketFileMode)};
+      method("setSocketMode", setSocketFileMode),
+      method("releasePages", releasePages)};
   napi_define_properties(env, exports, sizeof functions / sizeof functions[0], functions);
   return exports;
 }

@@ -2,10 +2,13 @@
 
 #include <malloc.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 
 namespace baton {
 
@@ -63,6 +66,15 @@ void trimMemory() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif
+}
+
+int releasePages(void* start, size_t length) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(start);
+  const uintptr_t first = (begin + page - 1) / page * page;
+  const uintptr_t end = (begin + length) / page * page;
+  if (first >= end) return 0;
+  return madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED) == 0 ? 0 : errno;
 }
 
 }  // namespace baton

@@ -3,6 +3,8 @@
 
 #include <node_api.h>
 
+#include <cstddef>
+
 namespace baton {
 
 // CPUs in the affinity mask of the calling thread, or -errno.
@@ -22,5 +24,8 @@ void collectGarbage(napi_env env);
 
 // Gives memory that the C library holds and nobody uses back to the kernel.
 void trimMemory();
+
+// Gives the pages that lie wholly in [start, start + length) back to the kernel: they read as zeros from then on. 0 or errno.
+int releasePages(void* start, size_t length);
 
 }  // namespace baton
