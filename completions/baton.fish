@@ -31,6 +31,7 @@ complete -c baton -l base-id-path -r -F -d 'File to which the base ID is written
 complete -c baton -l skip-hot-restart-on-no-parent -n '__fish_not_contain_opt skip-hot-restart-on-no-parent' -d 'With --restart-epoch: starts normally if the parent ended before this process was initialized'
 complete -c baton -l skip-hot-restart-parent-stats -n '__fish_not_contain_opt skip-hot-restart-parent-stats' -d 'With --restart-epoch: does not take over the stats of the parent'
 complete -c baton -l concurrency -x -d 'Number of worker threads'
+complete -c baton -l worker-buffer-memory-mb -x -d 'Memory in which a worker holds parts of requests and responses'
 complete -c baton -s l -l log-level -x -a 'trace debug info warning error critical off' -d 'Log level: trace, debug, info, warning, error, critical, off'
 complete -c baton -l component-log-level -x -a '(__baton_component_levels)' -d 'Levels of single components, as http:debug,router:trace'
 complete -c baton -l cpuset-threads -n '__fish_not_contain_opt cpuset-threads' -d 'Has no effect; accepted for older start scripts'

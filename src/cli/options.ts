@@ -14,6 +14,7 @@ import {
   oneOf,
 } from './checks.js';
 import { type Camel, listOf, type OptionRow, type ValueOf } from './option-row.js';
+import { MOST_MEGABYTES } from './worker-memory.js';
 
 const MAX_UINT32 = 2 ** 32 - 1;
 
@@ -141,6 +142,18 @@ export const OPTIONS = {
       "0 runs one worker. The limit of the process's own cgroup (version 1 or 2) is rounded down to at " +
       'least 1; see PROXY_CGROUP_CPU_DETECTION below.',
     info: 'concurrency',
+  },
+  'worker-buffer-memory-mb': {
+    kind: 'integer',
+    value: 'MB',
+    default: 0,
+    min: 16,
+    max: MOST_MEGABYTES,
+    help: `Memory in which a worker holds parts of requests and responses. Default: half of all, shared by the workers.`,
+    details:
+      'All is the memory of the machine, or the limit of the cgroup. The default is at least 64 MB and at most ' +
+      `${MOST_MEGABYTES}. It is used only as far as it is needed, and given back. The stats server.worker_<N>.buffer_memory_* ` +
+      'show how much that is.',
   },
   'log-level': {
     kind: 'string',

@@ -14,6 +14,7 @@ import { workerCount } from './concurrency.js';
 import { listOf } from './option-row.js';
 import type { Options } from './options.js';
 import { commandLineOptions } from './server-info.js';
+import { workerMemory } from './worker-memory.js';
 
 /** Logs are opened anew where they were, also when the process has left a directory that is gone. */
 const STARTED_IN = workingDirectory();
@@ -74,6 +75,10 @@ export function serverSettings(
       flushIntervalMs: options.fileFlushIntervalMsec,
       directory: STARTED_IN,
     },
+    workerMemory: workerMemory(
+      options.given.includes('worker-buffer-memory-mb') ? options.workerBufferMemoryMb : undefined,
+      concurrency,
+    ),
     tracesContention: options.enableMutexTracing,
     draining: {
       timeMs: options.drainTimeS * 1000,

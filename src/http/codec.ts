@@ -40,6 +40,9 @@ export interface CodecError {
   readonly fields?: string;
 }
 
+/** The arena has no room for what has to be kept of a message. */
+export const NO_MEMORY: CodecError = { status: 503, detail: 'overload' };
+
 /** Whether what has come is no HTTP; other requests can be read, and are refused. */
 export function isUnreadable(error: CodecError): boolean {
   return error.detail.startsWith('http1.');

@@ -1,30 +1,52 @@
 // The bytes of one thread's traffic: a single address space in which every byte range is a pair of small integers.
 //
-//   [ receive window | scratch | arena: blocks of 1, 4, 16, 64 and 512 KiB and 8.5 MiB ]
+//   [ receive window | scratch | arena: blocks from 1 KiB to 8.5 MiB ]
 //
 // Received bytes live until the turn ends, scratch until the next turn begins, arena blocks until they are released.
 // The buffer is a SharedArrayBuffer because an ArrayBuffer can be detached under the native code that writes into it.
-// Its pages cost memory only once they are touched, so the arena can be far larger than what a thread uses.
+// Its pages cost memory only once they are touched; those of the arena that are not used any more go back to the kernel.
 
 import { copyBytes } from '../common/copy-bytes.js';
+import { Arena, NO_BLOCK } from './arena/arena.js';
+import { CHUNK_BYTES, CHUNK_SHIFT } from './arena/chunk-pool.js';
+import { PageReturn } from './arena/page-return.js';
+import { Pressure } from './arena/pressure.js';
+
+export { NO_BLOCK } from './arena/arena.js';
 
 export interface MemoryLayout {
   /** Bytes the transport receives into in one turn. */
   receiveBytes: number;
   /** Bytes for what is written during a turn: rewritten head lines, local answers. */
   scratchBytes: number;
-  /** Address space for each of the block sizes; of sizes that do not fit in it there are no blocks. A multiple of 64 KiB. */
-  arenaBytesPerSize: number;
+  /** The limit of all arena blocks together, a multiple of 64 KiB. The whole layout stays below 2 GiB. */
+  arenaBytes: number;
 }
 
 export const DEFAULT_LAYOUT: MemoryLayout = {
   receiveBytes: 1024 * 1024,
   scratchBytes: 512 * 1024,
-  arenaBytesPerSize: 64 * 1024 * 1024,
+  arenaBytes: 256 * 1024 * 1024,
 };
 
-/** Sizes of arena blocks; a longer range does not fit in one block. The last two are for heads beyond what is usual. */
-export const BLOCK_SIZES = [1024, 4096, 16384, 65536, 512 * 1024, 8704 * 1024] as const;
+/** The default layout with another arena. Where so much address space cannot be had, it becomes smaller. */
+export function openMemory(arenaBytes: number): Memory {
+  for (let bytes = arenaBytes; ; bytes /= 2) {
+    try {
+      return new Memory({ ...DEFAULT_LAYOUT, arenaBytes: bytes });
+    } catch (error) {
+      if (!(error instanceof RangeError) || bytes < LEAST_ARENA) throw error;
+    }
+  }
+}
+
+/** What is tried at least. */
+const LEAST_ARENA = 32 * 1024 * 1024;
+
+/** What an arena can be at most: offsets are small integers, and the native code's are 32 bits wide. */
+export const LARGEST_ARENA = 2032 * 1024 * 1024;
+
+/** The longest range that one block holds: the largest head, and what is added to it. */
 export const LARGEST_BLOCK = 8704 * 1024;
 
 /** Up to here copyBytes() is faster than copyWithin(). */
@@ -34,10 +56,21 @@ const SHORT_COPY = 96;
 export class NoRoomError extends RangeError {}
 
 /** What may be in pieces is kept in blocks of at most this size. */
-export const PIECE_BYTES = 65536;
+export const PIECE_BYTES = CHUNK_BYTES;
 
-/** No block could be had: the arena is full, or the wish is larger than LARGEST_BLOCK. Offset 0 is never a block. */
-export const NO_BLOCK = 0;
+/** What has happened in an arena, and how much of it is used; bytes but for the counts. */
+export interface MemoryUse {
+  /** The limit. */
+  readonly limit: number;
+  /** In blocks. */
+  readonly used: number;
+  /** Of the arena's pages, what was touched and not given back: an upper bound. */
+  readonly resident: number;
+  /** Blocks of another size than the one that was wanted. */
+  readonly fallbacks: number;
+  /** Blocks that could not be had. */
+  readonly refusals: number;
+}
 
 export class Memory {
   /** All bytes. Offsets everywhere in the data plane are indexes into it. */
@@ -50,31 +83,31 @@ export class Memory {
   /** The step with which this turn began: what is received in a turn has come before anything that is sent in it could go out. */
   turnStart = 0;
 
+  /** How near the arena is to its limit. */
+  readonly pressure: Pressure;
+  readonly pageReturn: PageReturn;
+
   /** The same bytes with Buffer's methods. */
   readonly #buffer: Latin1Buffer;
   readonly #scratchStart: number;
   #scratchEnd = 0;
   #scratchNext = 0;
-  readonly #arenaStart: number;
-  readonly #arenaBytesPerSize: number;
-  readonly #regions: BlockRegion[];
+  readonly #arena: Arena;
   /** Arena blocks that stood in for a full scratch; they go with the turn. */
   readonly #overflow: number[] = [];
-  /** Blocks were given back in this turn. */
-  #hasResting = false;
+  #fallbacks = 0;
+  #refusals = 0;
 
   constructor(layout: MemoryLayout = DEFAULT_LAYOUT) {
     this.receiveBytes = layout.receiveBytes;
     this.#scratchStart = layout.receiveBytes;
     this.#scratchNext = this.#scratchStart;
     this.#scratchEnd = this.#scratchStart + layout.scratchBytes;
-    this.#arenaStart = this.#scratchEnd;
-    this.#arenaBytesPerSize = layout.arenaBytesPerSize;
-    this.#regions = BLOCK_SIZES.map(
-      (size, index) =>
-        new BlockRegion(this.#arenaStart + index * layout.arenaBytesPerSize, layout.arenaBytesPerSize, size),
-    );
-    const buffer = new SharedArrayBuffer(this.#arenaStart + BLOCK_SIZES.length * layout.arenaBytesPerSize);
+    const chunks = layout.arenaBytes >>> CHUNK_SHIFT;
+    this.#arena = new Arena(this.#scratchEnd, chunks);
+    this.pressure = new Pressure(this.#arena.chunks);
+    this.pageReturn = new PageReturn(this.#arena);
+    const buffer = new SharedArrayBuffer(this.#scratchEnd + (chunks << CHUNK_SHIFT));
     this.bytes = new Uint8Array(buffer);
     this.view = new DataView(buffer);
     this.#buffer = Buffer.from(buffer) as Latin1Buffer;
@@ -121,20 +154,13 @@ export class Memory {
       for (const block of this.#overflow) this.release(block);
       this.#overflow.length = 0;
     }
-    if (!this.#hasResting) return;
-    this.#hasResting = false;
-    for (let index = 0; index < BLOCK_SIZES.length; index++) this.#regions[index]!.endTurn();
+    this.#arena.endTurn();
   }
 
-  /** An arena block of at least `length` bytes, or NO_BLOCK. The caller releases it. */
-  retain(length: number): number {
-    for (let index = 0; index < BLOCK_SIZES.length; index++) {
-      if (length <= BLOCK_SIZES[index]!) {
-        const block = this.#regions[index]!.take();
-        if (block !== NO_BLOCK) return block;
-      }
-    }
-    return NO_BLOCK;
+  /** An arena block of at least `length` bytes, of `wanted` bytes if there is one, or NO_BLOCK. The caller releases it. */
+  retain(length: number, wanted = length): number {
+    const block = wanted > LARGEST_BLOCK ? NO_BLOCK : this.#arena.take(wanted);
+    return block === NO_BLOCK ? this.#retainOther(length, wanted) : block;
   }
 
   /**
@@ -143,14 +169,12 @@ export class Memory {
    */
   retainPiece(length: number): number {
     const wanted = Math.min(length, PIECE_BYTES);
-    const block = this.retain(wanted);
+    const block = this.#arena.take(wanted);
     if (block !== NO_BLOCK) return block;
-    for (let index = BLOCK_SIZES.length - 1; index >= 0; index--) {
-      if (BLOCK_SIZES[index]! >= wanted) continue;
-      const smaller = this.#regions[index]!.take();
-      if (smaller !== NO_BLOCK) return smaller;
-    }
-    return NO_BLOCK;
+    const other = this.#arena.takeLarger(wanted) || this.#arena.takeSmaller(wanted);
+    if (other === NO_BLOCK) this.#refusals++;
+    else this.#fallbacks++;
+    return other;
   }
 
   /** A block that holds a copy of [start, end), or NO_BLOCK. */
@@ -165,13 +189,12 @@ export class Memory {
    * name them.
    */
   release(block: number): void {
-    this.#regions[this.#regionOf(block)]!.give(block);
-    this.#hasResting = true;
+    this.#arena.give(block);
   }
 
   /** Capacity of a block got from retain(). */
   blockSize(block: number): number {
-    return BLOCK_SIZES[this.#regionOf(block)]!;
+    return this.#arena.sizeOf(block);
   }
 
   /** Copies [start, end) to `to`, which is no part of it. */
@@ -192,13 +215,38 @@ export class Memory {
 
   /** Bytes of all blocks that are out: tests find by it what was not given back. */
   retainedBytes(): number {
-    let sum = 0;
-    for (const region of this.#regions) sum += region.bytesOut;
-    return sum;
+    return this.#arena.bytesOut();
   }
 
-  #regionOf(block: number): number {
-    return Math.floor((block - this.#arenaStart) / this.#arenaBytesPerSize);
+  /** Bytes of blocks that were released in this turn. */
+  restingBytes(): number {
+    return this.#arena.bytesResting();
+  }
+
+  /** Makes what was released available to blocks of all sizes. */
+  collect(): void {
+    this.#arena.collect();
+  }
+
+  /** Counts the blocks that are out: for stats, not for each request. */
+  use(): MemoryUse {
+    const { chunks } = this.#arena;
+    return {
+      limit: chunks.count * CHUNK_BYTES,
+      used: this.#arena.bytesOut(),
+      resident: (chunks.inUse + chunks.touched) * CHUNK_BYTES,
+      fallbacks: this.#fallbacks,
+      refusals: this.#refusals,
+    };
+  }
+
+  #retainOther(length: number, wanted: number): number {
+    let block = NO_BLOCK;
+    if (wanted > length) block = this.#arena.take(length);
+    if (block === NO_BLOCK) block = this.#arena.takeLarger(length);
+    if (block === NO_BLOCK) this.#refusals++;
+    else this.#fallbacks++;
+    return block;
   }
 
   #overflowingScratch(length: number): number {
@@ -215,43 +263,3 @@ type Latin1Buffer = Buffer & {
   latin1Slice(start: number, end: number): string;
   latin1Write(text: string, offset: number, length: number): number;
 };
-
-/** Blocks of one size: those given back are taken again last-in first-out, so that warm pages are used first. */
-class BlockRegion {
-  readonly blockSize: number;
-  readonly #start: number;
-  readonly #end: number;
-  #untouched: number;
-  readonly #free: number[] = [];
-  /** Given back in this turn. */
-  readonly #resting: number[] = [];
-
-  constructor(start: number, bytes: number, blockSize: number) {
-    this.blockSize = blockSize;
-    this.#start = start;
-    this.#untouched = start;
-    this.#end = start + bytes;
-  }
-
-  /** Bytes of the blocks that were taken and not given back. */
-  get bytesOut(): number {
-    return this.#untouched - this.#start - (this.#free.length + this.#resting.length) * this.blockSize;
-  }
-
-  take(): number {
-    const free = this.#free.pop();
-    if (free !== undefined) return free;
-    if (this.#untouched + this.blockSize > this.#end) return NO_BLOCK;
-    const block = this.#untouched;
-    this.#untouched += this.blockSize;
-    return block;
-  }
-
-  give(block: number): void {
-    this.#resting.push(block);
-  }
-
-  endTurn(): void {
-    while (this.#resting.length > 0) this.#free.push(this.#resting.pop()!);
-  }
-}

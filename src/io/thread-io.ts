@@ -1,6 +1,7 @@
 // What a thread that carries connections does its I/O with: a transport, its memory, and timers that go by the transport's clock.
 
 import type { Memory } from './memory.js';
+import { MemoryRelief } from './memory-relief.js';
 import type { NativeShim } from './shim.js';
 import { Clock } from './time/clock.js';
 import { TimerDriver } from './time/timer-driver.js';
@@ -12,6 +13,7 @@ export interface ThreadIo {
   readonly memory: Memory;
   readonly clock: Clock;
   readonly timers: TimerDriver;
+  readonly relief: MemoryRelief;
 }
 
 export interface ThreadIoOptions {
@@ -33,5 +35,5 @@ export function openThreadIo(shim: NativeShim, options: ThreadIoOptions): Thread
     failed(what, error);
   });
   transport.onTurn = () => timers.wheel.setTime(clock.monotonicMs);
-  return { transport, memory, clock, timers };
+  return { transport, memory, clock, timers, relief: new MemoryRelief(transport, clock) };
 }

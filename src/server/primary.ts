@@ -9,6 +9,7 @@ import { ExtensionRegistry } from '../extensions/registry.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { TimerDriver } from '../io/time/timer-driver.js';
 import { countInternalErrors, internalError } from '../log/internal-errors.js';
+import { BufferMemoryStats, bufferMemoryPrefix } from '../stats/layouts/buffer-memory.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { HandOverStats } from '../stats/layouts/hand-over.js';
 import { ListenerManagerStats } from '../stats/layouts/listener.js';
@@ -91,6 +92,7 @@ export class Primary {
     this.scopes.add('filesystem.', FilesystemStats);
     this.#serverStats = this.scopes.add('server.', ServerStats);
     countInternalErrors(errorCounts(this.#serverStats));
+    for (let index = 0; index < concurrency; index++) this.scopes.add(bufferMemoryPrefix(index), BufferMemoryStats);
     if (options.handsOverConnections) this.scopes.add('server.hand_over.', HandOverStats);
     this.watchdog = new Watchdog(this.store, concurrency, watchdogsOf(bootstrap));
     this.snapshots = new Snapshots(this.store, this.words, concurrency);

@@ -37,6 +37,8 @@ import type { StartData } from './workers/worker-set.js';
 export interface ServerOptions extends PrimaryOptions {
   readonly logging: Omit<LoggingOptions, 'threadId'>;
   readonly fileFlush: FileLogOptions;
+  /** Bytes that each worker may hold of requests and responses. */
+  readonly workerMemory: number;
   /** --drain-time-s and --drain-strategy. */
   readonly draining: DrainDefaults;
   /** The server's own address, for x-forwarded-for of clients on this machine. */
@@ -292,7 +294,7 @@ export class Server {
 
   /** Everything that a worker begins with, as it is now. */
   #startData(index: number): ReturnType<StartData> {
-    const { bootstrap, fileFlush, localIp, logging } = this.#options;
+    const { bootstrap, fileFlush, localIp, logging, workerMemory } = this.#options;
     const { cluster = '', id: node = '', locality } = bootstrap.node ?? {};
     const { concurrency, listenersBlock, ports, snapshots, store, threads, tokenBuckets, watchdog, words } =
       this.primary;
@@ -302,6 +304,7 @@ export class Server {
       stats: store.attachment(index),
       words: { ...words.handle(index + 1), contention: threads.contentionBuffer(index) },
       tokenBuckets,
+      bufferMemory: workerMemory,
       listenersBlock,
       maxConnections: monitoredConnections(bootstrap),
       logging,

@@ -9,7 +9,7 @@ import { Random } from '../common/random.js';
 import { atOnce } from '../common/time/next-turn.js';
 import { atMostMs } from '../common/time/within-ms.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
-import { Memory } from '../io/memory.js';
+import { openMemory } from '../io/memory.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { openThreadIo } from '../io/thread-io.js';
 import type { TimerDriver } from '../io/time/timer-driver.js';
@@ -18,6 +18,7 @@ import { countInternalErrors, guardThread, internalError } from '../log/internal
 import { getLogger, initLogging, reopenLog, setLevelRules, watchLoggerFiles } from '../log/logger.js';
 import { Runtime } from '../runtime/runtime.js';
 import type { RuntimeChange } from '../runtime/snapshot.js';
+import { BufferMemoryStats, bufferMemoryPrefix } from '../stats/layouts/buffer-memory.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { ServerStats } from '../stats/layouts/server.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
@@ -32,6 +33,7 @@ import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } f
 import { BufferedSampler } from './stats/buffered-sampler.js';
 import { errorCounts } from './stats/error-counts.js';
 import { FilesystemStatsUpdate } from './stats/filesystem-stats.js';
+import { MemoryCare } from './stats/memory-care.js';
 import { ThreadScopes } from './stats/thread-scopes.js';
 import { WorkerConfiguration } from './worker-configuration.js';
 
@@ -65,6 +67,7 @@ class Worker {
   readonly #profiled: ProfiledThread;
   readonly #heartbeat: NodeJS.Timeout;
   readonly #sampler: BufferedSampler;
+  readonly #memoryCare: MemoryCare;
   readonly #handOver: HandOver;
   /** Parts of a change of runtime that is not whole yet. */
   #runtimeParts: RuntimeChange['entries'][] = [];
@@ -87,8 +90,8 @@ class Worker {
     const shim = loadShim();
     this.#startLogging(start, shim);
     const stats = new ThreadStats(start.stats);
-    const { timers, ...io } = openThreadIo(shim, {
-      memory: new Memory(),
+    const { relief, timers, ...io } = openThreadIo(shim, {
+      memory: openMemory(start.bufferMemory),
       bufferLimit: bufferLimitBytes(),
       reserve: DESCRIPTOR_RESERVE,
       failed: internalError,
@@ -119,6 +122,8 @@ class Worker {
       reportOutlier: (report) => outliers.send(report),
     };
     this.#sampler = new BufferedSampler(this.#transport);
+    const memoryScope = this.#scopes.find(bufferMemoryPrefix(start.index), BufferMemoryStats);
+    this.#memoryCare = new MemoryCare(this.#name, { transport: io.transport, relief, shim, scope: memoryScope });
     this.#heartbeat = startHeartbeat(start.heartbeat, start.index);
     this.#configuration = new WorkerConfiguration(start, {
       thread,
@@ -238,6 +243,7 @@ class Worker {
     this.#timers.close();
     clearInterval(this.#heartbeat);
     this.#sampler.close();
+    this.#memoryCare.close();
     await atMostMs(this.#accessLogFiles.flush(), FINAL_FLUSH_MS);
     this.#accessLogFiles.flushSync(0);
     this.#filesystemStats.close();

@@ -5,7 +5,7 @@ import { headerKey } from '../../src/common/text/header-names.js';
 import { HeaderBlock, Method } from '../../src/http/headers/header-block.js';
 import { Memory } from '../../src/io/memory.js';
 
-const memory = new Memory({ receiveBytes: 4096, scratchBytes: 256 * 1024, arenaBytesPerSize: 64 * 1024 });
+const memory = new Memory({ receiveBytes: 4096, scratchBytes: 256 * 1024, arenaBytes: 6 * 64 * 1024 });
 
 export type Fields = Readonly<Record<string, string>>;
 

@@ -1,51 +1,65 @@
 // The bytes of a thread: what lives until the turn ends, what lives until it is released, and what happens when it is full.
 
 import t from 'tap';
-import { BLOCK_SIZES, LARGEST_BLOCK, Memory, NO_BLOCK } from '../../src/io/memory.js';
+import { LARGEST_BLOCK, Memory, NO_BLOCK } from '../../src/io/memory.js';
 
-const LAYOUT = { receiveBytes: 4096, scratchBytes: 4096, arenaBytesPerSize: 2 * 65536 };
+const LAYOUT = { receiveBytes: 4096, scratchBytes: 4096, arenaBytes: 16 * 65536 };
 
 t.test('blocks are as large as asked for and never overlap', (t) => {
   const memory = new Memory(LAYOUT);
   const taken: [number, number][] = [];
-  for (const length of [1, 1024, 1025, 4096, 5000, 16384, 16385, 65536]) {
+  const sizes: number[] = [];
+  for (const length of [1, 1024, 1025, 4096, 5000, 16384, 17 * 1024, 32768, 32769, 65536, 65537]) {
     const block = memory.retain(length);
     const size = memory.blockSize(block);
-    t.ok(size >= length && BLOCK_SIZES.includes(size as 1024), `${length} bytes in a block of ${size}`);
+    sizes.push(size / 1024);
     t.ok(taken.every(([start, end]) => block >= end || block + size <= start));
     taken.push([block, block + size]);
   }
-  t.equal(memory.retainedBytes(), 2 * 1024 + 2 * 4096 + 2 * 16384 + 2 * 65536);
+  t.same(sizes, [1, 1, 2, 4, 8, 16, 32, 32, 64, 64, 128]);
+  t.equal(memory.retainedBytes(), sizes.reduce((sum, size) => sum + size, 0) * 1024);
   for (const [block] of taken) memory.release(block);
   t.equal(memory.retainedBytes(), 0);
   t.end();
 });
 
-t.test('a full size falls back to the next, and a full arena says so', (t) => {
+t.test('any size may use the whole arena, and takes what is left of larger blocks when it is full', (t) => {
   const memory = new Memory(LAYOUT);
   t.equal(memory.retain(LARGEST_BLOCK + 1), NO_BLOCK);
+  t.not(memory.retain(20_000), NO_BLOCK, 'half of a chunk');
   let count = 0;
   while (memory.retain(10) !== NO_BLOCK) count++;
-  t.equal(count, 128 + 32 + 8 + 2);
+  t.equal(count, 15 * 64 + 1);
   t.equal(memory.retainCopy(0, 10), NO_BLOCK);
+  const { fallbacks, limit, refusals, used } = memory.use();
+  t.same({ fallbacks, refusals, used }, { fallbacks: 1, refusals: 3, used: limit });
   t.end();
 });
 
 t.test('bytes that may be in pieces get smaller blocks when the larger ones are out, until there are none', (t) => {
   const memory = new Memory(LAYOUT);
+  for (const size of [1024, 4096, 16384]) memory.retain(size);
   const sizes: number[] = [];
   for (let block = memory.retainPiece(1 << 20); block !== NO_BLOCK; block = memory.retainPiece(1 << 20)) {
     const size = memory.blockSize(block);
     if (size !== sizes.at(-1)) sizes.push(size);
   }
   t.same(sizes, [65536, 16384, 4096, 1024]);
-  t.equal(memory.retainedBytes(), 4 * LAYOUT.arenaBytesPerSize, 'all of it was used');
+  t.equal(memory.retainedBytes(), LAYOUT.arenaBytes, 'all of it was used');
   t.equal(memory.retainPiece(1), NO_BLOCK);
   t.end();
 });
 
+t.test('a block may be larger than needed where there is room', (t) => {
+  const memory = new Memory(LAYOUT);
+  t.equal(memory.blockSize(memory.retain(70_000, 200_000)), 4 * 65536);
+  t.equal(memory.blockSize(memory.retain(70_000, 1_000_000)), 2 * 65536);
+  t.equal(memory.use().fallbacks, 1);
+  t.end();
+});
+
 t.test('a released block keeps its bytes until the turn ends, and is used again afterwards', (t) => {
-  const memory = new Memory({ ...LAYOUT, arenaBytesPerSize: 65536 });
+  const memory = new Memory({ ...LAYOUT, arenaBytes: 65536 });
   memory.bytes.set([1, 2, 3], 0);
   const block = memory.retainCopy(0, 3);
   memory.release(block);

@@ -2,8 +2,10 @@
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
+import type { RoomWaiter } from '../../io/arena/room-queue.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { Timer } from '../../io/time/timing-wheel.js';
+import type { Stall } from '../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../listener/downstream-connection.js';
 import type { Departure } from '../../listener/travel.js';
 import { HttpStats } from '../../stats/layouts/http.js';
@@ -11,6 +13,7 @@ import {
   type ByteSink,
   type CodecError,
   isUnreadable,
+  NO_MEMORY,
   type RequestDecoder,
   ResetReason,
   type ResponseEncoder,
@@ -20,6 +23,7 @@ import { type HeaderBlock, Method } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { StepPool } from '../step-pool.js';
 import type { ServerStream, StreamConnection } from '../streams/server-stream.js';
+import { TOO_SLOW } from '../streams/stream-answers.js';
 import type { FormerRequests } from './former-requests.js';
 import type { DeviceStats } from './user-agent-stats.js';
 
@@ -29,7 +33,7 @@ export interface ServerPools {
   readonly codecs: StepPool<H1ServerCodec>;
 }
 
-export class ServerConnection implements DownstreamHandler, H1ServerEvents, ByteSink, StreamConnection {
+export class ServerConnection implements DownstreamHandler, H1ServerEvents, ByteSink, StreamConnection, RoomWaiter {
   readonly manager: ManagerContext;
   readonly socket: DownstreamConnection;
   readonly #pools: ServerPools;
@@ -171,7 +175,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   onInvalid(error: CodecError, head: HeaderBlock | undefined): void {
     if (isUnreadable(error)) this.manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
-    this.#refuse(error, head);
+    this.#refuse(error, head, error === NO_MEMORY ? ResponseFlag.OverloadManager : ResponseFlag.None);
   }
 
   /** Answers and closes where no request could be read. It counts and is logged as one. */
@@ -257,6 +261,49 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     );
   }
 
+  // ── When memory is short ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A head that has not ended, requests behind answers that are not taken, or a body that is held and not complete. */
+  stalled(): Stall | undefined {
+    const codec = this.#codec;
+    if (codec === undefined) return undefined;
+    const stream = this.#stream;
+    const isBody = stream?.awaitsRequest === true && !codec.awaitsClient;
+    if (stream !== undefined && !isBody && !codec.awaitsClient) return undefined;
+    const bytes = isBody ? stream.heldRequestBytes : codec.retainedBytes;
+    if (bytes === 0) return undefined;
+    const movedMs = this.#activeMs;
+    const sinceMs = codec.awaitsClient || this.#requestStartMs === UNSET ? movedMs : this.#requestStartMs;
+    return { id: this.socket.id, sinceMs, movedMs, bytes, end: () => this.#endStalled() };
+  }
+
+  #endStalled(): void {
+    const stream = this.#stream;
+    if (this.socket.isClosed) return;
+    if (stream?.awaitsRequest === true) return stream.sendLocalReply(TOO_SLOW);
+    if (stream !== undefined) return this.#cut(stream, TOO_SLOW.details);
+    // Behind answers that the client does not take it would not see another one.
+    if (this.#codec?.awaitsClient === true) return this.onClose(true);
+    const { body, details, flags, status } = TOO_SLOW;
+    this.#refuse({ status, detail: details, body: String(body) }, undefined, flags);
+  }
+
+  onNoRoom(bytes: number): boolean {
+    if (!this.manager.thread.memory.pressure.waiting.add(this, bytes)) return false;
+    this.#activeMs = this.manager.thread.clock.monotonicMs;
+    this.#sleep(ROOM_WAIT_MS);
+    return true;
+  }
+
+  onRoom(): void {
+    this.socket.transport.later(this.socket.id, () => {
+      const codec = this.#codec;
+      if (codec?.isAwaitingRoom !== true) return;
+      if (!codec.takeRoom() && !this.onNoRoom(codec.bufferedBytes)) codec.giveUpRoom();
+      this.#restCodec();
+    });
+  }
+
   onFault(): void {
     if (this.#stream !== undefined) this.#cut(this.#stream, 'internal_error');
     else if (!this.socket.isClosed) this.onClose(true);
@@ -321,6 +368,8 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
       codec?.startRequests();
       return undefined;
     }
+    const { pressure } = this.manager.thread.memory;
+    pressure.waiting.remove(this);
     this.manager.thread.wheel.cancel(this.#timer);
     return {
       ids: [this.socket.id],
@@ -362,6 +411,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   #stay(): void {
     this.socket.transport.thaw(this.socket.id);
+    if (this.#codec?.isAwaitingRoom === true) this.onRoom();
     this.#resumeTimeouts();
     this.#codec?.startRequests();
   }
@@ -436,6 +486,15 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   }
 
   #checkBetweenRequests(now: number): number {
+    const codec = this.#codec;
+    if (codec?.isAwaitingRoom !== true) return this.#checkNextRequest(now);
+    const left = ROOM_WAIT_MS - (now - this.#activeMs);
+    if (left > 0) return Math.min(left, this.#checkNextRequest(now));
+    codec.giveUpRoom();
+    return 0;
+  }
+
+  #checkNextRequest(now: number): number {
     const { headTimeout, options, stats } = this.manager;
     const codec = this.#codec;
     const isStopped = codec?.awaitsClient === true;
@@ -493,6 +552,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   #end(): void {
     const { stats, thread } = this.manager;
     thread.wheel.cancel(this.#timer);
+    if (!thread.memory.pressure.waiting.isEmpty) thread.memory.pressure.waiting.remove(this);
     this.#codec?.destroy();
     stats.http.increment(HttpStats.at.downstream_cx_destroy);
     stats.http.decrement(HttpStats.at.downstream_cx_active);
@@ -506,6 +566,9 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 const UNSET = -1;
 
 const NOTHING = new Uint8Array(0);
+
+/** How long a request waits for room in the arena before it is refused. */
+const ROOM_WAIT_MS = 5000;
 
 /** Of a turn's scratch. */
 const MOST_INPUT = 64 * 1024;

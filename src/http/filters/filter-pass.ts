@@ -68,6 +68,13 @@ export abstract class FilterPass {
     return this.#holds[this.#filters.indexOf(filter)]?.body.bytes ?? 0;
   }
 
+  /** Bytes that all filters hold back. */
+  get allHeldBytes(): number {
+    let sum = 0;
+    for (const hold of this.#holds) sum += hold?.body.bytes ?? 0;
+    return sum;
+  }
+
   /** Whether `filter` holds the head back: those behind it have seen nothing. */
   holdsHead(filter: HttpFilter): boolean {
     return this.#holds[this.#filters.indexOf(filter)]?.headers === true;

@@ -126,6 +126,8 @@ export interface HttpFilterFactory {
 
 /** The end of the chain: takes the request and gives the response to the stream. */
 export interface TerminalFilter {
+  /** Bytes of the request's body that it keeps. */
+  readonly heldBytes?: number;
   decodeHeaders(headers: HeaderBlock, endStream: boolean): void;
   decodeData(offset: number, length: number, endStream: boolean): void;
   decodeTrailers(trailers: HeaderBlock): void;

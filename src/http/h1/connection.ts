@@ -74,6 +74,8 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   /** The peer has ended its direction. */
   protected ended = false;
   protected held: HeldInput | undefined;
+  /** What has come of a head for which the arena has no room, in order: nothing is read until it has some. */
+  protected aside: Uint8Array | undefined;
   /** The peer takes nothing more for now. */
   protected isBlocked = false;
   /** Its owner wants to hear nothing more. */
@@ -132,7 +134,8 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     this.#isRunning = false;
     if (at < end && !this.isClosed) {
       if (this.#canRead()) this.#awaitTurn();
-      this.#hold(at, end);
+      if (this.aside === undefined) this.#hold(at, end);
+      else this.aside = Buffer.concat([this.aside, this.memory.bytes.subarray(at, end)]);
     } else if (this.#isSinkPaused) this.#syncSink();
     this.onHandled();
   }
@@ -215,7 +218,12 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   /** Bytes that were received and wait: an unfinished head, or what cannot be handled yet. */
   get bufferedBytes(): number {
-    return (this.#reader?.kept ?? 0) + (this.held?.bytes ?? 0);
+    return (this.#reader?.kept ?? 0) + (this.held?.bytes ?? 0) + (this.aside?.length ?? 0);
+  }
+
+  /** Bytes of the arena that they take. */
+  get retainedBytes(): number {
+    return (this.#reader?.retained ?? 0) + (this.held?.retained ?? 0);
   }
 
   /** All that waits is an empty line behind the last message, with which nothing begins. */
@@ -225,6 +233,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   /** A copy of them, in order. */
   copyBuffered(): Uint8Array {
+    if (this.aside !== undefined) return this.aside;
     const copy = new Uint8Array(this.bufferedBytes);
     const { bytes } = this.memory;
     let at = this.#reader?.kept ?? 0;
@@ -255,6 +264,36 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   /** Whether a new head may be read now. */
   protected canStart(): boolean {
+    return true;
+  }
+
+  /** The arena has no room for bytes[at, end) of a head. Returns whether they were put aside until it has some. */
+  protected awaitsRoom(_at: number, _end: number): boolean {
+    return false;
+  }
+
+  /** Puts aside what has come of a head: the arena keeps nothing of it. */
+  protected putAside(at: number, end: number): void {
+    const kept = this.copyBuffered();
+    // What is held includes these bytes.
+    this.aside = this.held === undefined ? Buffer.concat([kept, this.memory.bytes.subarray(at, end)]) : kept;
+    this.#dropKept();
+    this.dropHead();
+    this.#syncSink();
+  }
+
+  /** Goes on with what was put aside. Returns false when there is still no room. */
+  protected takeFromAside(): boolean {
+    const { aside } = this;
+    if (aside === undefined) return true;
+    const held = new HeldInput(this.memory);
+    if (!held.append(0, aside.length, aside)) {
+      held.clear();
+      return false;
+    }
+    this.aside = undefined;
+    this.held = held;
+    this.goOn();
     return true;
   }
 
@@ -354,6 +393,11 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   /** Releases received bytes that will never be handled. */
   protected dropInput(): void {
+    this.aside = undefined;
+    this.#dropKept();
+  }
+
+  #dropKept(): void {
     this.held?.clear();
     this.held = undefined;
     this.#reader?.reset();
@@ -385,7 +429,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   }
 
   #syncSink(): void {
-    const wanted = this.#isPaused || this.held !== undefined;
+    const wanted = this.#isPaused || this.held !== undefined || this.aside !== undefined;
     if (wanted === this.#isSinkPaused || this.reading === Reading.Closed) return;
     this.#isSinkPaused = wanted;
     if (wanted) this.sink.pause();
@@ -428,8 +472,9 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
       this.#reader = undefined;
       return result;
     }
-    if (result !== INCOMPLETE) this.fail(-result);
-    else if (this.#reader === undefined) {
+    if (result !== INCOMPLETE) {
+      if (result !== -H1Error.NoMemory || !this.awaitsRoom(at, end)) this.fail(-result);
+    } else if (this.#reader === undefined) {
       this.#reader = reader;
       this.shared.reader = new HeadReader(this.memory, this.shared.known);
     }

@@ -1,6 +1,6 @@
 // Everything that can be wrong with an HTTP/1 message: codes for the parsers, and what each means to those above them.
 
-import type { CodecError } from '../codec.js';
+import { type CodecError, NO_MEMORY } from '../codec.js';
 import { reasonPhrase } from './lines.js';
 
 /** Parsers return these negated. */
@@ -73,7 +73,7 @@ const ERRORS: Readonly<Record<H1Error, CodecError>> = {
   [H1Error.ChunkEnd]: unreadable(400, CODEC_ERROR),
   [H1Error.Unrequested]: { status: 502, detail: CODEC_ERROR },
   [H1Error.UpgradeNotRequested]: { status: 502, detail: CODEC_ERROR },
-  [H1Error.NoMemory]: { status: 503, detail: 'overload' },
+  [H1Error.NoMemory]: NO_MEMORY,
 };
 
 /** What cannot be read as HTTP/1 is answered with the words of its status, as in Envoy. */

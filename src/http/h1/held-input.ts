@@ -21,6 +21,13 @@ export class HeldInput {
     return this.#segments.length === 0;
   }
 
+  /** Bytes of the arena that they take. */
+  get retained(): number {
+    let sum = 0;
+    for (const { block } of this.#segments) sum += this.#memory.blockSize(block);
+    return sum;
+  }
+
   get bytes(): number {
     let sum = 0;
     for (const { start, end } of this.#segments) sum += end - start;
@@ -37,13 +44,15 @@ export class HeldInput {
     return this.#segments[0]!;
   }
 
-  /** Copies bytes[start, end). False when the arena has no room. */
-  append(start: number, end: number): boolean {
+  /** Copies source[start, end). False when the arena has no room: a part may have been copied. */
+  append(start: number, end: number, source = this.#memory.bytes): boolean {
+    const { bytes } = this.#memory;
     while (start < end) {
       const block = this.#memory.retainPiece(end - start);
       if (block === NO_BLOCK) return false;
       const part = Math.min(end - start, PIECE_BYTES, this.#memory.blockSize(block));
-      this.#memory.bytes.copyWithin(block, start, start + part);
+      if (source === bytes) bytes.copyWithin(block, start, start + part);
+      else bytes.set(source.subarray(start, start + part), block);
       this.#segments.push({ block, start: block, end: block + part });
       start += part;
     }

@@ -5,6 +5,7 @@ import type { Memory } from '../../io/memory.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { H1Connection, Reading, Writing } from './connection.js';
+import { H1Error } from './errors.js';
 import { contentLengthOf, saysChunked } from './head/framing.js';
 import { HeadKind, type HeadLimits } from './head/head-parser.js';
 import { Tail } from './lines.js';
@@ -38,6 +39,11 @@ export interface H1ServerEvents {
    * of a message (RST). Nothing more is read or sent.
    */
   onClose(abort: boolean, exchange: ExchangeEnd): void;
+  /**
+   * The arena has no room for the head that comes, of which there are so many bytes. Returns true when the owner will call
+   * takeRoom(); otherwise the request is refused.
+   */
+  onNoRoom?(bytes: number): boolean;
 }
 
 export type H1ServerOptions = HeadLimits;
@@ -118,6 +124,21 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     if (!this.#holdsRequests) return;
     this.#holdsRequests = false;
     this.goOn();
+  }
+
+  /** The head of a request waits until the arena has room. */
+  get isAwaitingRoom(): boolean {
+    return this.aside !== undefined;
+  }
+
+  /** Goes on with a head that waits, which may then wait again. Returns false when there is no room for what has come of it. */
+  takeRoom(): boolean {
+    return this.takeFromAside();
+  }
+
+  /** Refuses the request whose head waits. */
+  giveUpRoom(): void {
+    if (this.isAwaitingRoom) this.fail(H1Error.NoMemory);
   }
 
   /** Tells a client that waits with its body (Expect) to send it. */
@@ -223,7 +244,13 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
 
   protected override canStart(): boolean {
     // Answers that the client does not read must not pile up.
-    return !this.isBlocked && !this.#holdsRequests;
+    return !this.isBlocked && !this.#holdsRequests && this.aside === undefined;
+  }
+
+  protected override awaitsRoom(at: number, end: number): boolean {
+    if (this.hasStream || this.events.onNoRoom?.(this.bufferedBytes + end - at) !== true) return false;
+    this.putAside(at, end);
+    return true;
   }
 
   protected override onSurplus(): boolean {

@@ -32,6 +32,10 @@ export class RequestFlow {
     this.#encoder = undefined;
   }
 
+  get isPaused(): boolean {
+    return this.#paused !== 0;
+  }
+
   /** `who` (a bit of its own) cannot take more of it. */
   pause(who: number): void {
     if (this.#paused === 0 && this.#encoder !== undefined) {

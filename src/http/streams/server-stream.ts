@@ -12,7 +12,14 @@ import { NoRoomError } from '../../io/memory.js';
 import { getLogger } from '../../log/logger.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { Scope } from '../../stats/thread-stats.js';
-import { type CodecError, isUnreadable, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec.js';
+import {
+  type CodecError,
+  isUnreadable,
+  NO_MEMORY,
+  type RequestDecoder,
+  ResetReason,
+  type ResponseEncoder,
+} from '../codec.js';
 import type { LocalReply, TerminalFilter } from '../filters/filter.js';
 import { NO_ROOM } from '../filters/no-room.js';
 import type { EdgeConnection } from '../headers/edge/forwarding-headers.js';
@@ -137,6 +144,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     return !this.#isRequestComplete && !this.#hasResponseHead;
   }
 
+  /** Bytes of the request's body that are held until the client sends the rest; 0 when it waits for something else. */
+  get heldRequestBytes(): number {
+    if (this.#flow.isPaused) return 0;
+    return (this.#filters?.decode?.allHeldBytes ?? 0) + (this.#terminal.heldBytes ?? 0);
+  }
+
   get passesInformational(): boolean {
     return this.manager.options.proxies100Continue;
   }
@@ -227,8 +240,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { info, manager } = this;
     let answer: CodecError | undefined;
     if (reason === ResetReason.ProtocolError) {
-      manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
-      info.responseFlags |= ResponseFlag.DownstreamProtocolError;
+      const isProtocol = error !== NO_MEMORY;
+      if (isProtocol) manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
+      info.responseFlags |= isProtocol ? ResponseFlag.DownstreamProtocolError : ResponseFlag.OverloadManager;
       info.responseCodeDetails = error?.detail ?? 'codec_error';
       // The codec answers when nothing was sent yet.
       if (!this.#hasResponseHead && error !== undefined) {

@@ -24,6 +24,14 @@ export const LATE_REQUEST: Readonly<LocalReply> = {
   flags: 0,
 };
 
+/** The rest of the request has not come, what there is of it takes memory, and that is short. */
+export const TOO_SLOW: Readonly<LocalReply> = {
+  status: 408,
+  body: 'request too slow while memory is short',
+  details: 'memory_pressure',
+  flags: ResponseFlag.OverloadManager,
+};
+
 export const REFUSED_UPGRADE: Readonly<LocalReply> = { status: 403, body: '', details: 'upgrade_failed', flags: 0 };
 
 /** Nothing has moved for too long. */

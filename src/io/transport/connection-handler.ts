@@ -3,6 +3,18 @@
 import type { BufferedBytes } from '../buffered-bytes.js';
 import type { ConnectStep } from '../shim.js';
 
+/** A connection that holds memory and can go on only when its own peer does something. */
+export interface Stall {
+  readonly id: number;
+  /** When it began to hold the memory, and when bytes of the peer have come last; of the thread's clock. */
+  readonly sinceMs: number;
+  readonly movedMs: number;
+  /** Bytes of the arena that it holds. */
+  readonly bytes: number;
+  /** Ends the connection. */
+  end(): void;
+}
+
 /** What happens to one connection. Byte ranges are valid until the call returns. */
 export interface ConnectionHandler {
   onConnected(): void;
@@ -18,6 +30,8 @@ export interface ConnectionHandler {
   onFault(error: unknown): void;
   /** Adds the bytes that wait here, in either direction, to the gauges that count them. Asked once in a while. */
   addBuffered?(sums: BufferedBytes): void;
+  /** Called when memory is short: what it holds and waits for its peer with, undefined if that is nothing. */
+  stalled?(): Stall | undefined;
 }
 
 export interface ListenerHandler {

@@ -21,7 +21,7 @@ import {
 import type { Clock } from '../time/clock.js';
 import type { BufferLimits } from './buffer-limits.js';
 import { CloseNews, type LateHandler } from './close-news.js';
-import type { ConnectionHandler, ListenerHandler } from './connection-handler.js';
+import type { ConnectionHandler, ListenerHandler, Stall } from './connection-handler.js';
 import { type LaterAct, LaterTurns } from './later-turns.js';
 import { TransportListeners } from './transport-listeners.js';
 
@@ -58,6 +58,8 @@ export class Transport {
   onTurnEnd: (() => void) | undefined;
   /** Batches in a row that an exception outside handlers has cut short. */
   failedTurns = 0;
+  /** Called at the end of each turn in which memory is short, or somebody waits for some. */
+  onPressure: () => void = () => {};
   readonly #laterTurns = new LaterTurns(
     () => this.beginTurn(),
     (act) => this.#actLater(act),
@@ -277,11 +279,32 @@ export class Transport {
     return end === connections.length ? 0 : end;
   }
 
+  /** Connections that hold memory and wait for their peers. */
+  stalls(): Stall[] {
+    const found: Stall[] = [];
+    for (const connection of this.#connections) {
+      const stall = connection?.stalled?.();
+      if (stall !== undefined) found.push(stall);
+    }
+    return found;
+  }
+
+  /** Ends a connection of stalls(). Called outside of a batch. */
+  endStall(stall: Stall): void {
+    this.#actLater({ id: stall.id, act: () => stall.end() });
+  }
+
   /** Tells the time where neither the transport nor a timer has: nothing else has told it since the last turn. */
   beginTurn(): void {
     if (this.#inBatch) return;
     this.clock.refresh();
     this.onTurn();
+  }
+
+  /** Ends the turn where no submission has: what was released in it can be used again. Called outside of a batch. */
+  settle(): void {
+    if (this.#queued > 0) this.#flush();
+    this.memory.endTurn();
   }
 
   /** Calls `act` for the connection in another turn, behind what has been received by then. What it throws ends the connection. */
@@ -335,6 +358,7 @@ export class Transport {
         this.#flush();
       } finally {
         this.memory.endTurn();
+        if (this.memory.pressure.needsRelief) this.onPressure();
       }
     });
   }
@@ -366,6 +390,7 @@ export class Transport {
       }
       this.#listeners.endAccepting();
       this.onTurnEnd?.();
+      if (this.memory.pressure.needsRelief) this.onPressure();
       this.failedTurns = 0;
     } finally {
       this.#inBatch = false;

@@ -17,7 +17,7 @@ import type { ClusterSet } from './cluster-set.js';
 import type { PrimaryCluster } from './version/primary-cluster.js';
 
 /** Calls of the primary are few and small. */
-const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytesPerSize: 4 * 1024 * 1024 };
+const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytes: 32 * 1024 * 1024 };
 const BUFFER_LIMIT = 1024 * 1024;
 
 /** The clusters of the server, which come and go, and who is told what calls see of their hosts. */

@@ -141,6 +141,8 @@ export interface WorkerStart {
   readonly words: SharedWordsHandle;
   /** See tokenBucketMemory(). */
   readonly tokenBuckets: SharedArrayBuffer;
+  /** Bytes that it may hold of requests and responses. */
+  readonly bufferMemory: number;
   /** The block in the shared words that is of all listeners together. */
   readonly listenersBlock: number;
   /** The most connections of all listeners together, as the overload manager limits them; undefined: runtime does, if anything. */

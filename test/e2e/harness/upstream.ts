@@ -15,9 +15,13 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
-/** An HTTP/1.1 server. Its keep-alive never ends by time, so that only the proxy decides when connections close. */
+/**
+ * An HTTP/1.1 server. Its keep-alive never ends by time, so that only the proxy decides when connections close, and it takes longer
+ * heads than that.
+ */
 export function startUpstream(t: Teardown, handler: RequestListener, port = 0, host?: string): Promise<Upstream> {
-  const server = createHttpServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, handler);
+  const options = { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, maxHeaderSize: 128 * 1024 };
+  const server = createHttpServer(options, handler);
   return listen(t, server, port, host);
 }
 

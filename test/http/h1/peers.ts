@@ -96,6 +96,7 @@ export class ServerPeer implements H1ServerEvents, RequestDecoder {
   readonly journal: Journal;
   /** Called when a request is complete. */
   onRequest: ((peer: ServerPeer) => void) | undefined;
+  onNoRoom: H1ServerEvents['onNoRoom'];
   encoder: ResponseEncoder | undefined;
 
   constructor(options: Partial<H1ServerOptions> = {}, wire = new Wire()) {

@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
+import { LARGEST_BLOCK, type Memory } from '../../../src/io/memory.js';
 import { ClientPeer, ServerPeer } from './peers.js';
 import { pieces } from './wire.js';
 
@@ -65,6 +66,9 @@ const RESPONSE = fc
   .tuple(fc.constantFrom(100, 103, 200, 204, 304, 404, 599), FIELDS, FRAMED)
   .map(([status, fields, framed]) => `HTTP/1.1 ${status} Some Reason\r\n${fields}${framed.fields}\r\n${framed.body}`);
 
+/** A place in a text. Doubles would nearly all be close to 0. */
+const SHARE = fc.nat(1000).map((thousandths) => thousandths / 1000);
+
 /** Valid bytes with a few changes. */
 function mutated(bytes: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const special = fc.constantFrom(
@@ -84,7 +88,7 @@ function mutated(bytes: fc.Arbitrary<string>): fc.Arbitrary<string> {
     '-',
     'A',
   );
-  const change = fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(3), fc.oneof(special, BODY));
+  const change = fc.tuple(SHARE, fc.nat(3), fc.oneof(special, BODY));
   return fc.tuple(bytes, fc.array(change, { minLength: 1, maxLength: 4 })).map(([text, changes]) => {
     for (const [place, removed, inserted] of changes) {
       const at = Math.floor(place * text.length);
@@ -105,22 +109,49 @@ const GARBAGE = fc.oneof(
     )
     .map((parts) => parts.join('')),
 );
-const CUTS = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 });
+const CUTS = fc.array(SHARE, { maxLength: 12 });
+
+type Hindrance = 'none' | 'pauses' | 'shortages';
 
 /** What a server and its peer saw when `parts` arrived and every request was answered at once. */
-function served(parts: string[], pauses: boolean): unknown {
+function served(parts: string[], hindrance: Hindrance): unknown {
   const peer = new ServerPeer({ acceptHttp10: true });
   peer.onRequest = () => peer.answer({ start: '200', fields: [['content-length', '2']] }, 'ok');
+  peer.onNoRoom = () => true;
   for (const part of parts) {
-    if (pauses) peer.turn(() => peer.codec.hasStream && peer.codec.pauseReading());
+    if (hindrance === 'pauses') peer.turn(() => peer.codec.hasStream && peer.codec.pauseReading());
+    const taken = hindrance === 'shortages' ? crowd(peer.wire.memory) : [];
     peer.receive(part);
-    if (pauses) peer.turn(() => peer.codec.resumeReading());
+    for (const block of taken) peer.wire.memory.release(block);
+    if (hindrance === 'pauses') peer.turn(() => peer.codec.resumeReading());
+    if (hindrance === 'shortages') makeRoom(peer);
   }
   peer.turn(() => peer.codec.end());
   const result = { events: peer.journal.take(), sent: peer.wire.take() };
   peer.turn(() => peer.codec.destroy());
   return { ...result, kept: peer.wire.memory.retainedBytes() };
 }
+
+/** Takes so much that heads have to wait, in few blocks. */
+function crowd(memory: Memory): number[] {
+  const taken: number[] = [];
+  for (let length = LARGEST_BLOCK; length > 32_768; length >>= 1) {
+    while (!memory.pressure.isCrowded && length < memory.pressure.room + 2 * 65_536) taken.push(memory.retain(length));
+  }
+  if (!memory.pressure.isCrowded) throw new Error('memory is not crowded');
+  return taken;
+}
+
+function makeRoom(peer: ServerPeer): void {
+  peer.turn(() => {});
+  const isWaiting = peer.codec.isAwaitingRoom;
+  if (isWaiting) waits++;
+  peer.turn(() => isWaiting && peer.codec.takeRoom());
+  if (peer.codec.isAwaitingRoom) throw new Error('it waits although there is room');
+}
+
+/** How often a head has waited. */
+let waits = 0;
 
 /** What the client of one request saw; `pauses`: parts come while it takes nothing, the end of the connection with the last. */
 function fetched(method: string, parts: string[], pauses: boolean): unknown {
@@ -142,24 +173,27 @@ function fetched(method: string, parts: string[], pauses: boolean): unknown {
 /** How an exchange and what stands behind it end. */
 const SURPLUS = new Set(['reusable', 'used up', 'protocol error http1.codec_error', 'ended']);
 const RUNS = { numRuns: 1500 };
+const HINDRANCE = fc.constantFrom<Hindrance>('none', 'pauses', 'shortages');
 
 for (const [name, bytes] of [
   ['valid requests', CONVERSATION],
   ['requests with changes', mutated(CONVERSATION)],
   ['garbage', GARBAGE],
 ] as const) {
-  t.test(`${name}: cuts and pauses change nothing for a server`, (t) => {
+  t.test(`${name}: cuts, pauses and shortages of memory change nothing for a server`, (t) => {
+    waits = 0;
     fc.assert(
-      fc.property(bytes, CUTS, fc.boolean(), (text, cuts, pauses) => {
-        const whole = served([text], false) as { kept: number };
+      fc.property(bytes, CUTS, HINDRANCE, (text, cuts, hindrance) => {
+        const whole = served([text], 'none') as { kept: number };
         if (whole.kept !== 0) throw new Error('bytes are kept');
-        const cut = served(pieces(text, cuts), pauses);
+        const cut = served(pieces(text, cuts), hindrance);
         if (JSON.stringify(cut) !== JSON.stringify(whole)) {
           throw new Error(`${JSON.stringify(cut)} is not ${JSON.stringify(whole)}`);
         }
       }),
       RUNS,
     );
+    t.ok(waits > 50, `heads have waited ${waits} times`);
     t.end();
   });
 }

@@ -79,7 +79,7 @@ export function newMemory(): Memory {
   return new Memory({
     receiveBytes: RECEIVE_BYTES,
     scratchBytes: SCRATCH_BYTES,
-    arenaBytesPerSize: 8 * 1024 * 1024,
+    arenaBytes: 40 * 1024 * 1024,
   });
 }
 

@@ -9,7 +9,7 @@ import { HeaderBlock, HeaderBlockPool, Method } from '../../../src/http/headers/
 import { Memory } from '../../../src/io/memory.js';
 
 const LIMITS = { maxHeadBytes: 60 * 1024, maxHeaders: 100 };
-const LAYOUT = { receiveBytes: 65536, scratchBytes: 65536, arenaBytesPerSize: 1024 * 1024 };
+const LAYOUT = { receiveBytes: 65536, scratchBytes: 65536, arenaBytes: 4 * 1024 * 1024 };
 
 const HEAD = [
   'GET /a?b HTTP/1.1',
@@ -133,7 +133,7 @@ for (const [name, change] of [
 }
 
 t.test('without room in the arena retain() says so and changes nothing', (t) => {
-  const memory = new Memory({ ...LAYOUT, arenaBytesPerSize: 65536 });
+  const memory = new Memory({ ...LAYOUT, arenaBytes: 65536 });
   const block = parsed(memory);
   while (memory.retain(1) !== 0);
   t.equal(block.retain(), false);

@@ -5,7 +5,7 @@ import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
 import { Memory } from '../../../src/io/memory.js';
 
 /** Small, because a test may make thousands of heads. */
-const LAYOUT = { receiveBytes: 0, scratchBytes: 128 * 1024, arenaBytesPerSize: 16 * 1024 };
+const LAYOUT = { receiveBytes: 0, scratchBytes: 128 * 1024, arenaBytes: 64 * 1024 };
 
 const METHODS: Readonly<Record<string, Method>> = {
   GET: Method.Get,

@@ -1,11 +1,11 @@
 // Reads one head that may come in pieces: in place when it is there at once, otherwise collected in an arena block that
-// the finished HeaderBlock takes over.
+// the finished HeaderBlock takes over. The block is as large as what has come: a client that stops holds no more than that.
 
-import { LARGEST_BLOCK, type Memory, NO_BLOCK } from '../../../io/memory.js';
+import { LARGEST_BLOCK, type Memory, NO_BLOCK, PIECE_BYTES } from '../../../io/memory.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { H1Error } from '../errors.js';
 import { Char } from './characters.js';
-import { type HeadKind, type HeadLimits, HeadParser, INCOMPLETE } from './head-parser.js';
+import { HeadKind, type HeadLimits, HeadParser, INCOMPLETE } from './head-parser.js';
 import type { KnownFields } from './known-fields.js';
 
 export class HeadReader {
@@ -29,6 +29,11 @@ export class HeadReader {
     return this.#block;
   }
 
+  /** Bytes of the arena that they take. */
+  get retained(): number {
+    return this.#block === NO_BLOCK ? 0 : this.#memory.blockSize(this.#block);
+  }
+
   /** They are no more than the empty line, or half of it, that may come before a request. */
   get keepsEmptyLine(): boolean {
     return this.#used > 0 && this.#used <= 2 && this.#memory.bytes[this.#block] === Char.Cr;
@@ -36,7 +41,7 @@ export class HeadReader {
 
   /**
    * Reads bytes[at, end). Returns the offset behind the head; INCOMPLETE when more is needed (all bytes were kept), and
-   * the same reader and `head` must be given what comes next; or a negated H1Error.
+   * the same reader and `head` must be given what comes next; or a negated H1Error. With NoMemory nothing was taken of the bytes.
    */
   read(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: HeadLimits): number {
     if (this.#block !== NO_BLOCK) return this.#readOn(kind, head, at, end, limits);
@@ -57,8 +62,9 @@ export class HeadReader {
   }
 
   #keep(kind: HeadKind, head: HeaderBlock, at: number, end: number): number {
-    const block = this.#memory.retainCopy(at, end);
+    const block = this.#take(kind, end - at, end - at);
     if (block === NO_BLOCK) return -H1Error.NoMemory;
+    this.#memory.copy(block, at, end);
     this.#block = block;
     this.#used = end - at;
     this.#startAgain(kind, head);
@@ -82,13 +88,24 @@ export class HeadReader {
     if (result < 0) return result;
     if (result === INCOMPLETE) return total >= limit ? -H1Error.HeadTooLarge : INCOMPLETE;
     const behind = at + (result - this.#block - before);
-    if (!this.#handOver(head, result)) return -H1Error.NoMemory;
+    if (!this.#handOver(head, result)) {
+      this.#used = before;
+      return -H1Error.NoMemory;
+    }
     return behind;
+  }
+
+  /** A request may wait until there is room; what a host or a body is at the end of may not. */
+  #take(kind: HeadKind, length: number, wanted: number): number {
+    const mustWait = kind === HeadKind.Request && this.#memory.pressure.isCrowded;
+    return mustWait ? NO_BLOCK : this.#memory.retain(length, wanted);
   }
 
   /** Moves what was kept into a block of at least `length` bytes. */
   #grow(kind: HeadKind, head: HeaderBlock, length: number): boolean {
-    const larger = this.#memory.retain(length);
+    // Each move reads the head again from its beginning: a long one has few.
+    const wanted = length > PIECE_BYTES ? Math.max(length, Math.min(2 * this.retained, LARGEST_BLOCK)) : length;
+    const larger = this.#take(kind, length, wanted);
     if (larger === NO_BLOCK) return false;
     this.#memory.bytes.copyWithin(larger, this.#block, this.#block + this.#used);
     this.#memory.release(this.#block);

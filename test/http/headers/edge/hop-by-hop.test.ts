@@ -11,7 +11,7 @@ import { Memory } from '../../../../src/io/memory.js';
 const LIMITS = { maxHeadBytes: 60 * 1024, maxHeaders: 100 };
 
 function request(lines: readonly string[]): HeaderBlock {
-  const memory = new Memory({ receiveBytes: 4096, scratchBytes: 4096, arenaBytesPerSize: 65_536 });
+  const memory = new Memory({ receiveBytes: 4096, scratchBytes: 4096, arenaBytes: 4 * 65_536 });
   const text = `POST / HTTP/1.1\r\n${['Host: x', ...lines].join('\r\n')}\r\n\r\n`;
   for (let i = 0; i < text.length; i++) memory.bytes[i] = text.charCodeAt(i);
   const head = new HeaderBlock(memory);

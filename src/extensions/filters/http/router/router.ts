@@ -168,6 +168,10 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     if (isRunning) encoder!.trailers(trailers);
   }
 
+  get heldBytes(): number {
+    return this.#body.bytes;
+  }
+
   get #retryBufferLimit(): number {
     const { retryBufferLimit } = this.#options;
     return Math.min(this.#route.requestBufferLimit ?? retryBufferLimit, retryBufferLimit);

@@ -1,0 +1,79 @@
+// What is done when a thread's memory is short: connections that hold some of it, and wait for nobody but their own peers, are ended,
+// the one that has held it longest first; and connections that wait for room get it when there is some.
+//
+// It is done at the end of a turn. So nothing of a connection is on the stack when it is ended, and what it held can be used in the next.
+
+import type { Memory } from './memory.js';
+import type { Clock } from './time/clock.js';
+import type { Stall } from './transport/connection-handler.js';
+import type { Transport } from './transport/transport.js';
+
+/** While memory is short, but not scarce, those that have moved since are spared. */
+const STANDSTILL_MS = 1000;
+/** How long nobody is looked for when nobody was found, unless memory becomes scarce meanwhile. */
+const PAUSE_MS = 100;
+/** How often it looks after connections that wait, when no turn comes. */
+const WAITING_MS = 20;
+
+export class MemoryRelief {
+  /** How many connections it has ended. */
+  ended = 0;
+  readonly #transport: Transport;
+  readonly #memory: Memory;
+  readonly #clock: Clock;
+  #nextLookMs = 0;
+  #wasScarce = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(transport: Transport, clock: Clock) {
+    this.#transport = transport;
+    this.#memory = transport.memory;
+    this.#clock = clock;
+    transport.onPressure = () => this.#relieve();
+  }
+
+  #relieve(): void {
+    const { pressure } = this.#memory;
+    this.#transport.beginTurn();
+    this.#memory.collect();
+    if (pressure.isShort && this.#mayLook) this.#endStalled();
+    if (pressure.waiting.isEmpty) return;
+    pressure.waiting.serve(pressure.room);
+    if (!pressure.waiting.isEmpty) this.#timer ??= setTimeout(this.#lookAgain, WAITING_MS).unref();
+  }
+
+  readonly #lookAgain = (): void => {
+    this.#timer = undefined;
+    // What was released in the last turn is free only now.
+    this.#transport.settle();
+    this.#relieve();
+  };
+
+  get #mayLook(): boolean {
+    const isWorse = this.#memory.pressure.isScarce && !this.#wasScarce;
+    return isWorse || this.#clock.monotonicMs >= this.#nextLookMs;
+  }
+
+  #endStalled(): void {
+    const { pressure } = this.#memory;
+    const now = this.#clock.monotonicMs;
+    let excess = pressure.excess - this.#memory.restingBytes();
+    if (excess <= 0) return;
+    const stalls = this.#transport.stalls().sort(byAge);
+    let ended = 0;
+    this.#wasScarce = pressure.isScarce;
+    for (const stall of stalls) {
+      if (excess <= 0) break;
+      if (!pressure.isScarce && now - stall.movedMs < STANDSTILL_MS) continue;
+      this.#transport.endStall(stall);
+      excess -= stall.bytes;
+      ended++;
+    }
+    this.ended += ended;
+    this.#nextLookMs = ended === 0 ? now + PAUSE_MS : now;
+  }
+}
+
+function byAge(one: Stall, other: Stall): number {
+  return one.sinceMs - other.sinceMs;
+}
