@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { workingDirectory } from '../common/files/working-directory.js';
 import { fullVersionString, versionString } from '../common/package/version.js';
+import { isSupervised } from '../common/process/supervisor.js';
 import type { ThreadOptions } from '../config/load/load-in-thread.js';
 import type { Component } from '../log/components.js';
 import type { ComponentLevel } from '../log/level-rules.js';
@@ -56,6 +57,7 @@ export function hotRestartOptions(options: Options): HotRestartOptions {
     baseId: options.useDynamicBaseId ? undefined : options.baseId,
     epoch: options.restartEpoch,
     isParentOptional: options.skipHotRestartOnNoParent,
+    isSupervised: isSupervised(process.env),
     takesParentStats: !options.skipHotRestartParentStats,
     parentShutdownTimeS: options.parentShutdownTimeS,
     handsOverConnections: options.handOverConnections,

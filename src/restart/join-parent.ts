@@ -37,6 +37,8 @@ export interface JoinOptions {
   readonly epoch: number;
   /** --skip-hot-restart-on-no-parent: nobody to answer means to start normally. */
   readonly isParentOptional: boolean;
+  /** A supervisor has started this process while its parent lived: when that does not listen, or is gone, it is dead. */
+  readonly isSupervised: boolean;
   readonly signal: AbortSignal;
   readonly deadlines?: JoinDeadlines;
 }
@@ -69,7 +71,8 @@ export async function joinParent(door: ParentDoor, options: JoinOptions): Promis
     link.close();
     answer.release();
     options.signal.throwIfAborted();
-    if (!options.isParentOptional || answer.hasCome) throw error;
+    const mayStart = answer.isParentGone ? options.isSupervised : false;
+    if (!mayStart && (!options.isParentOptional || answer.hasCome)) throw error;
     logger.warning(`${messageOf(error)}; falling back to regular restart`);
     return undefined;
   }
@@ -78,7 +81,8 @@ export async function joinParent(door: ParentDoor, options: JoinOptions): Promis
 
 /** False when nobody is there and nobody needs to be. */
 async function sayHello(door: ParentDoor, options: JoinOptions, retryMs: number): Promise<boolean> {
-  const { epoch, isParentOptional, signal } = options;
+  const { epoch, isSupervised, signal } = options;
+  const isParentOptional = options.isParentOptional || isSupervised;
   for (let tries = 0; ; tries++) {
     let why: string;
     try {
@@ -130,6 +134,11 @@ class Answer implements LinkEvents<ToChild> {
       else this.#distrust = ` (${distrust})`;
       this.#changed();
     });
+  }
+
+  /** The link has ended. */
+  get isParentGone(): boolean {
+    return this.#ended?.[1] === true && this.#refusal === undefined;
   }
 
   takeWelcome(): Pick<Joined, 'firstStartedMs' | 'generation' | 'sockets'> {

@@ -49,6 +49,7 @@ export class Meeting {
   #onHello: OnHello | undefined;
   #onProof: ((credentials: Credentials | undefined) => void) | undefined;
   #droppedAt = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
 
   /** Binds both names. Throws BatonError: NameTakenError when another process has one of them. */
   constructor(shim: NativeShim, options: MeetingOptions, distrust: Distrust) {
@@ -127,6 +128,8 @@ export class Meeting {
 
   /** Frees both names. */
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#asParent.close();
     this.#asChild.close();
     for (const [, fds] of this.#waiting.splice(0)) this.#close(fds);

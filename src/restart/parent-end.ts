@@ -116,11 +116,12 @@ export class ParentEnd {
       link.close();
       return;
     }
-    logger.info(`a child process of epoch ${hello.epoch} initializes; this one serves on`);
     this.#child = link;
     this.#state = 'welcomed';
     this.#setTimer(this.#deadlines.liveMs, () => this.#childLate());
+    // First: from then on no connection in their queues is lost, whichever process dies.
     this.#sendSockets(link, this.#host.offer());
+    logger.info(`a child process of epoch ${hello.epoch} initializes; this one serves on`);
   }
 
   /** There are sockets that were not there when the child was welcomed: it cannot bind to their addresses itself. */

@@ -3,8 +3,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
- * starting → live → draining (a newer one is live); from each of them → leaving, when this wrapper has told it to go. A child
- * may leave in any of them.
+ * starting → live → draining (a newer one is live) → live again (that one is dead); from each of them → leaving, when this wrapper has
+ * told it to go. A child may leave in any of them.
  */
 export type Phase = 'starting' | 'live' | 'draining' | 'leaving';
 
@@ -23,8 +23,14 @@ export interface EpochEvents {
 export class Epoch {
   readonly number: number;
   phase: Phase = 'starting';
-  /** It has said STOPPING=1. */
+  /** It has said that the next one serves. */
+  isReplaced = false;
+  /** The one before has said that this one serves. */
+  hasServed = false;
+  /** It has said that it ends. */
   isStopping = false;
+  /** The same, and another process may have its socket names. */
+  hasFreedNames = false;
   /** performance.now(); undefined before it is live. */
   liveSinceMs: number | undefined;
   /** When it said WATCHDOG=1 last; undefined when it never did. */
@@ -67,6 +73,12 @@ export class Epoch {
     this.#enter('live');
     this.liveSinceMs = nowMs;
     if (this.#owesUsr1) this.#child?.kill('SIGUSR1');
+  }
+
+  /** The one that has replaced it is dead. */
+  serveAgain(): void {
+    this.isReplaced = false;
+    this.#enter('live');
   }
 
   drain(): void {

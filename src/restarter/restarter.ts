@@ -5,10 +5,9 @@ import { BackOff } from './back-off.js';
 import { type Departure, Epoch, type EpochEvents } from './epoch.js';
 import { logger } from './log.js';
 import type { Options } from './options.js';
+import { RunningEpochs } from './running-epochs.js';
 import type { ServiceManager } from './service-manager.js';
 
-/** Processes of an epoch and of the third one after it have the same socket names (FACTS §8.1). */
-const MOST_OVERLAPPING = 3;
 /** How long a child may take to make room for one that needs its socket names. */
 const MAKE_ROOM_MS = 5000;
 
@@ -24,9 +23,8 @@ export class Restarter implements EpochEvents {
   readonly #options: Options;
   readonly #surroundings: Surroundings;
   readonly #backOff = new BackOff();
-  /** Every child that has not left, in the order of their starts. */
-  readonly #running = new Set<Epoch>();
-  /** The newest that is live. */
+  readonly #running = new RunningEpochs();
+  /** The newest that is live; or the one that is about to be again, because the newest is dead. */
   #current: Epoch | undefined;
   /** Not live yet, or killed because it never was, and not gone. */
   #starting: Epoch | undefined;
@@ -42,7 +40,7 @@ export class Restarter implements EpochEvents {
   /** The last attempt to start an epoch, when it has failed. */
   #failure: string | undefined;
   #isEnding = false;
-  /** Of this process, when the last child has left. */
+  /** Of this process, when it was told to end and the last child has left. */
   #exitStatus = 0;
 
   constructor(options: Options, surroundings: Surroundings) {
@@ -64,26 +62,30 @@ export class Restarter implements EpochEvents {
 
   /** Whether `pid` is a child that this wrapper has started and waits for. */
   owns(pid: number): boolean {
-    return this.#find(pid) !== undefined;
+    return this.#running.find(pid) !== undefined;
   }
 
   /** Takes what a process says on the notify socket. */
   hear(pid: number, words: ReadonlyMap<string, string>): void {
-    const epoch = this.#find(pid);
+    const epoch = this.#running.find(pid);
     if (epoch === undefined) {
       logger.warning(`process ${pid}, which is no epoch's, said ${[...words.keys()].join(', ')}: it is not believed`);
       return;
     }
     this.#speaks = true;
     if (words.get('WATCHDOG') === '1') epoch.lastSignOfLifeMs = performance.now();
-    if (words.get('STOPPING') === '1') epoch.isStopping = true;
+    const state = words.get('X_BATON_EPOCH');
+    epoch.hasFreedNames ||= state === 'leaving';
+    epoch.isStopping ||= words.get('STOPPING') === '1' || state === 'leaving';
+    if (state === 'replaced') this.#replaced(epoch);
     if (words.get('READY') === '1' && epoch.phase === 'starting') this.#becomesLive(epoch, 'is live');
+    else if (words.get('READY') === '1' && (epoch.phase === 'draining' || epoch.isReplaced)) this.#servesAgain(epoch);
     this.#report();
   }
 
   /** Whether the newest live child lives: if it has ever given signs of life, the last one is not older than `maxAgeMs`. */
   isHealthy(maxAgeMs: number): boolean {
-    if (this.#current === undefined) return false;
+    if (this.#current?.phase !== 'live') return false;
     const last = this.#current.lastSignOfLifeMs;
     return last === undefined || performance.now() - last <= maxAgeMs;
   }
@@ -96,10 +98,10 @@ export class Restarter implements EpochEvents {
     const wasCurrent = epoch === this.#current;
     if (wasCurrent) this.#current = undefined;
     if (!this.#isEnding) {
-      this.#exitStatus = isClean ? 0 : 1;
       if (!isClean && epoch.phase !== 'leaving' && this.#isUnforgiving()) return this.#killEverything();
-      if (wasCurrent && !isClean && epoch.phase !== 'leaving') this.#isLost(epoch);
-      if (wasStarting) this.#hasFailed(epoch);
+      if (wasCurrent && epoch.phase !== 'leaving') this.#isLost(epoch);
+      if (wasStarting && epoch.hasServed) this.#diedAsItTookOver(epoch);
+      else if (wasStarting) this.#hasFailed(epoch);
     }
     this.#proceed();
   }
@@ -120,11 +122,12 @@ export class Restarter implements EpochEvents {
   /** Does what is due, whenever something has changed. */
   #proceed(): void {
     if (this.#isEnding) {
-      if (this.#running.size === 0) return this.#exit();
+      if (this.#running.isEmpty) return this.#exit(this.#exitStatus);
     } else if (this.#starting === undefined) {
       if (this.#isNextWanted || this.#waitsForRoom) this.#startNext();
       else if (this.#isBereft) this.#startAgainLater();
-      else if (this.#running.size === 0) return this.#exit();
+      // The first one of all. What was live is started again for ever: this wrapper ends with 0 only when it is told to.
+      else if (this.#running.isEmpty) return this.#exit(1);
     }
     this.#report();
   }
@@ -136,7 +139,7 @@ export class Restarter implements EpochEvents {
     // Without one that is live there is no parent to take over from. The number of an epoch that failed is used again: a
     // child looks for its parent one below.
     const number = this.#current === undefined ? 0 : this.#current.number + 1;
-    const inTheWay = [...this.#running].find((epoch) => (number - epoch.number) % MOST_OVERLAPPING === 0);
+    const inTheWay = this.#running.inTheWayOf(number);
     // Goes on when that one has left.
     this.#waitsForRoom = inTheWay !== undefined;
     if (inTheWay !== undefined) return this.#makeRoom(inTheWay, number);
@@ -182,7 +185,9 @@ export class Restarter implements EpochEvents {
 
   #becomesLive(epoch: Epoch, how: string): void {
     logger.info(`epoch ${epoch.number} ${how}`);
-    this.#current?.drain();
+    // One that is not its parent has taken up serving again since the parent died, and nobody else tells it to end.
+    if (this.#current?.number === epoch.number - 1) this.#current.drain();
+    else this.#current?.terminate();
     epoch.becomeLive(performance.now());
     this.#current = epoch;
     this.#starting = undefined;
@@ -192,15 +197,67 @@ export class Restarter implements EpochEvents {
     this.#proceed();
   }
 
+  /** The epoch says that the next one serves: it says so before that one does, which may die in between. */
+  #replaced(epoch: Epoch): void {
+    epoch.isReplaced = true;
+    if (epoch === this.#current && this.#starting !== undefined) this.#starting.hasServed = true;
+    // It is dead already, and has been taken for one that never became live.
+    if (epoch === this.#current && this.#starting === undefined) this.#bereave(0);
+  }
+
+  /** An epoch that was replaced says that it is live: it has seen the end of the one that replaced it. */
+  #servesAgain(epoch: Epoch): void {
+    const dead = this.#current;
+    // A third one has become live meanwhile.
+    if (dead !== undefined && dead !== epoch && dead.number !== epoch.number + 1) return epoch.terminate();
+    logger.warning(`epoch ${epoch.number} serves again`);
+    epoch.serveAgain();
+    this.#current = epoch;
+    if (dead !== undefined && dead !== epoch) {
+      this.#bereave(this.#liveMs(dead));
+      // Its end has not been seen here yet.
+      dead.kill();
+    }
+    // The parent of one that starts beside it is dead: the one to start takes over from the epoch that serves.
+    if (this.#starting !== undefined && this.#starting.number !== epoch.number + 1) this.#starting.kill();
+    this.#surroundings.manager.ready(this.#describe());
+    this.#proceed();
+  }
+
+  /** The serving epoch has ended, and not because it was told to: in order or not, the next one has to come. */
   #isLost(epoch: Epoch): void {
     logger.error(`epoch ${epoch.number} was the one that served`);
+    this.#bereave(this.#liveMs(epoch));
+    // A program that says nothing does not know that it would have to serve again.
+    if (this.#speaks) this.#current = this.#running.heirOf(epoch);
+  }
+
+  /** Its parent, which has said that it served, serves again, or will. */
+  #diedAsItTookOver(epoch: Epoch): void {
+    logger.error(`epoch ${epoch.number} died as it took over`);
+    if (this.#current?.isReplaced) this.#current.drain();
+    this.#bereave(0);
+  }
+
+  #bereave(liveMs: number): void {
     this.#isBereft = true;
-    this.#backOff.died(performance.now() - epoch.liveSinceMs!);
+    this.#backOff.died(liveMs);
+  }
+
+  #liveMs({ liveSinceMs }: Epoch): number {
+    return liveSinceMs === undefined ? 0 : performance.now() - liveSinceMs;
   }
 
   #hasFailed(epoch: Epoch): void {
-    const rest = this.#current === undefined ? 'none serves' : `epoch ${this.#current.number} serves on`;
+    const heir = this.#current?.phase === 'draining' ? this.#current : undefined;
+    const serving = heir === undefined ? this.#current : undefined;
+    const rest = serving === undefined ? 'none serves' : `epoch ${serving.number} serves on`;
     logger.error(`epoch ${epoch.number} never became live: ${rest}`);
+    if (heir !== undefined) {
+      logger.error(`epoch ${heir.number} does not serve again: it is killed`);
+      heir.kill();
+      this.#current = undefined;
+    }
     this.#failure = `epoch ${epoch.number} failed to start`;
     this.#surroundings.manager.reloaded(this.#describe());
   }
@@ -226,30 +283,23 @@ export class Restarter implements EpochEvents {
     this.#isEnding = true;
     clearTimeout(this.#startAgain);
     this.#exitStatus = 1;
-    if (this.#running.size > 0) logger.error(`${this.#describe()}: all are killed`);
+    if (!this.#running.isEmpty) logger.error(`${this.#describe()}: all are killed`);
     for (const epoch of this.#running) epoch.kill();
     this.#proceed();
   }
 
-  #exit(): void {
-    logger.info(`exits with status ${this.#exitStatus}: no child is left`);
-    this.#surroundings.exit(this.#exitStatus);
-  }
-
-  #find(pid: number): Epoch | undefined {
-    for (const epoch of this.#running) if (epoch.pid === pid) return epoch;
-    return undefined;
+  #exit(status: number): void {
+    logger.info(`exits with status ${status}: no child is left`);
+    this.#surroundings.exit(status);
   }
 
   #report(): void {
     this.#surroundings.manager.status(this.#describe());
   }
 
-  /** Newest first: 'epoch 2 live, epoch 1 draining'; with what failed last. */
+  /** The epochs, newest first, with what failed last. */
   #describe(): string {
-    const states = [...this.#running].reverse().map((epoch) => epoch.describe());
-    if (states.length === 0) states.push('no epoch runs');
-    if (this.#failure !== undefined) states.push(this.#failure);
-    return states.join(', ');
+    const states = this.#running.describe();
+    return [...states, ...(this.#failure === undefined ? [] : [this.#failure])].join(', ');
   }
 }

@@ -5,6 +5,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { messageOf } from '../common/errors/errors.js';
 import { print } from '../common/process/print.js';
 import type { Signals } from '../common/process/signals.js';
+import { SUPERVISOR } from '../common/process/supervisor.js';
 import { watchdogIntervalMs } from '../io/notify/notify-address.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { logger } from './log.js';
@@ -64,7 +65,8 @@ function childEnvironment(
   intervalMs: number | undefined,
 ): NodeJS.ProcessEnv {
   const { WATCHDOG_PID: _, WATCHDOG_USEC: usec, ...rest } = env;
-  return { ...rest, NOTIFY_SOCKET: socketPath, ...(intervalMs === undefined ? {} : { WATCHDOG_USEC: usec }) };
+  const own = { NOTIFY_SOCKET: socketPath, [SUPERVISOR]: String(process.pid) };
+  return { ...rest, ...own, ...(intervalMs === undefined ? {} : { WATCHDOG_USEC: usec }) };
 }
 
 /** A name is looked for in PATH, then in the working directory, where hot-restarter.py looks. */

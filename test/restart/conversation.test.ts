@@ -351,6 +351,32 @@ t.test('what keeps a child from its parent: refusal, silence, death, a socket th
   }
 });
 
+t.test('below the wrapper a parent that is dead is no reason to wait, or to end', async (t) => {
+  const welcome = { firstStartedMs: 1, generation: 1, sockets: [], isLast: false };
+  const gone = (door: Door) => {
+    door.prove();
+    door.events.message({ kind: 'welcome', welcome }, [7]);
+    door.events.ended('it has ended', true);
+  };
+  let tries = 0;
+  const silent = (door: Door) => {
+    tries++;
+    door.isAbsent = true;
+  };
+  t.equal(await join(silent, false, true), undefined);
+  t.equal(tries, 1, 'the wrapper has started this process beside a parent that lived');
+  t.equal(await join(gone, false, true), undefined);
+  await t.rejects(
+    join(() => {}, false, true),
+    { message: /has not answered/ },
+    'one that hangs may serve again',
+  );
+  await t.rejects(
+    join((door) => door.refuse('because'), false, true),
+    { message: 'because' },
+  );
+});
+
 t.test('a child gathers stats, is not held up by a slow parent, and ends it when its time is over', async (t) => {
   const link = new TestLink<ToParent>((message) => decodeToParent(encodeToParent(message)));
   const log: string[] = [];
@@ -494,6 +520,7 @@ function greet(end: ParentEnd, version = HOT_RESTART_VERSION, epoch = 4) {
 class Door implements ParentDoor {
   events!: LinkEvents<ToChild>;
   isFull = false;
+  isAbsent = false;
   readonly closed: number[] = [];
   readonly link = new TestLink<ToParent>((message) => message);
   #proof: Parameters<ParentDoor['onProof']>[0] = () => {};
@@ -503,6 +530,7 @@ class Door implements ParentDoor {
 
   sayHello(): boolean {
     this.act(this);
+    if (this.isAbsent) throw Object.assign(new Error('nobody'), { code: 'ECONNREFUSED' });
     return !this.isFull;
   }
   openLink(events: LinkEvents<ToChild>): Link<ToParent> {
@@ -528,9 +556,10 @@ class Door implements ParentDoor {
   }
 }
 
-function join(act: (door: Door) => void, isParentOptional = false): Promise<Joined | undefined> {
+function join(act: (door: Door) => void, isParentOptional = false, isSupervised = false): Promise<Joined | undefined> {
   const deadlines = { retryMs: 1, welcomeMs: 20 };
-  return joinParent(new Door(act), { epoch: 3, isParentOptional, signal: new AbortController().signal, deadlines });
+  const { signal } = new AbortController();
+  return joinParent(new Door(act), { epoch: 3, isParentOptional, isSupervised, signal, deadlines });
 }
 
 function joinedWith(link: Link<ToParent>): Joined {

@@ -23,6 +23,8 @@ export interface HotRestartOptions {
   readonly epoch: number;
   /** --skip-hot-restart-on-no-parent */
   readonly isParentOptional: boolean;
+  /** baton-restarter has started this process: see isSupervised(). */
+  readonly isSupervised: boolean;
   /** Not with --skip-hot-restart-parent-stats. */
   readonly takesParentStats: boolean;
   readonly parentShutdownTimeS: number;
@@ -112,7 +114,7 @@ export class HotRestart {
    * `signal` says that nobody wants it any more.
    */
   async join(signal: AbortSignal): Promise<EpochFacts> {
-    const { epoch, isParentOptional } = this.#options;
+    const { epoch, isParentOptional, isSupervised } = this.#options;
     const messages = await import('../../restart/messages.js');
     const [own, theirs] = this.#shim.socketPair();
     let isClosed = false;
@@ -135,7 +137,7 @@ export class HotRestart {
           distrust: (credentials) => distrust(credentials, this.#trust),
           closeDescriptor: (fd) => this.#shim.closeDescriptor(fd),
         },
-        { epoch: epoch - 1, isParentOptional, signal },
+        { epoch: epoch - 1, isParentOptional, isSupervised, signal },
       );
     } finally {
       closeTheirs();
@@ -158,6 +160,11 @@ export class HotRestart {
     if (this.#joined !== undefined) {
       this.#child = new ChildEnd(this.#joined, {
         parentLost: (why) => {
+          // Clients wait at the sockets that it has handed over: sooner than by this process nobody serves them.
+          if (this.#options.isSupervised) {
+            logger.warning(`the parent process has gone before this one was live (${why}); this one goes on`);
+            return server.parentEnded();
+          }
           logger.critical(`the parent process has gone before this one was live (${why})`);
           server.end(1);
         },
@@ -219,14 +226,15 @@ export class HotRestart {
     return this.#child === undefined || this.#child.parentIsQuiet();
   }
 
-  /** The server begins to end, and its parent with it. */
+  /** The server begins to end, and its parent with it. The names are free: no process can take over from this one any more. */
   ending(): void {
     this.#stage = 'ending';
+    this.#meeting.close();
     this.#child?.close();
     this.#statsCame();
   }
 
-  /** The server has ended: its child is told what was counted last, and the names are free. */
+  /** The server has ended: its child is told what was counted last. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

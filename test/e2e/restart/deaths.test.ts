@@ -1,21 +1,9 @@
 // Processes of a restart that are killed at the worst moments: whichever it is, the other one serves, and only what the killed one
 // held is lost.
 
-import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
-import {
-  type BatonProcess,
-  bootstrap,
-  type Config,
-  EpochLine,
-  freePort,
-  httpListener,
-  staticCluster,
-  type Teardown,
-  tcpListener,
-  withDeadline,
-} from '../harness/index.js';
-import { killHolding, TrackedLoad } from './tracked-load.js';
+import { type BatonProcess, EpochLine, freePort, type Teardown } from '../harness/index.js';
+import { killHolding, startEcho, TrackedLoad, textComes, trackedConfig } from './tracked-load.js';
 
 /** Old processes stay as long as the test needs them. */
 const LONG = ['--drain-time-s', '60', '--parent-shutdown-time-s', '60'];
@@ -35,16 +23,16 @@ for (const args of [[], ['--hand-over-connections']]) {
     for (const [epoch, workers] of [3, 1].entries()) {
       const load = new TrackedLoad(t, line.ports, CLIENTS);
       for (const moment of [STARTS, TAKES_OVER, DRAINS]) {
-        const comes = logs(parent, moment);
+        const comes = textComes(parent.child.stderr!, moment);
         const child = await line.start(epoch + 1, workers);
         await comes;
-        const held = await killHolding(child, Object.values(line.ports));
+        const held = await killHolding(child.pid, line.ports);
         await load.answers(50);
         t.same(load.takeFailures(held), [], `epoch ${epoch + 1}, killed at: ${moment}`);
         t.equal((await parent.admin('/ready')).body, 'LIVE\n');
         t.equal((await parent.admin('/drain_status')).body.includes('DRAINING'), false, 'nobody is asked to leave');
       }
-      const replaced = logs(parent, DRAINS);
+      const replaced = textComes(parent.child.stderr!, DRAINS);
       const child = await line.start(epoch + 1, workers);
       await replaced;
       await load.answers(50);
@@ -62,10 +50,10 @@ for (const args of [[], ['--hand-over-connections']]) {
       const parent = await line.start(0, 2);
       const load = new TrackedLoad(t, line.ports, CLIENTS);
       await load.answers(20);
-      const comes = logs(parent, moment);
+      const comes = textComes(parent.child.stderr!, moment);
       const child = await line.start(1, 3);
       await comes;
-      const held = await killHolding(parent, Object.values(line.ports));
+      const held = await killHolding(parent.pid, line.ports);
       await load.answers(50);
       t.same(load.takeFailures(held), [], moment);
       await load.end();
@@ -76,12 +64,7 @@ for (const args of [[], ['--hand-over-connections']]) {
 
 async function startLine(t: Teardown, args: readonly string[]) {
   const ports = { http: await freePort(), tcp: await freePort() };
-  const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'here' } } };
-  const routes = { route_config: { virtual_hosts: [{ name: 'a', domains: ['*'], routes: [route] }] } };
-  const config: Config = bootstrap({
-    listeners: [httpListener('http', ports.http, routes), tcpListener('tcp', ports.tcp, { cluster: 'echo' })],
-    clusters: [staticCluster('echo', await startEcho(t))],
-  });
+  const config = trackedConfig(ports, await startEcho(t));
   const line = new EpochLine(t);
   const start = (epoch: number, workers: number): Promise<BatonProcess> =>
     line.start(epoch, {
@@ -90,32 +73,4 @@ async function startLine(t: Teardown, args: readonly string[]) {
       wait: epoch === 0 ? 'live' : 'spawned',
     });
   return { ports, start };
-}
-
-/** Resolves as soon as the process writes a line with that text. */
-function logs({ child, exited }: BatonProcess, text: string): Promise<void> {
-  let seen = '';
-  const comes = new Promise<void>((resolve, reject) => {
-    const look = (chunk: string) => {
-      seen += chunk;
-      if (!seen.includes(text)) return;
-      child.stderr!.off('data', look);
-      resolve();
-    };
-    child.stderr!.on('data', look);
-    void exited.then(() => reject(new Error(`it ended without ${text}:\n${seen}`)));
-  });
-  comes.catch(() => {});
-  return withDeadline(comes, text);
-}
-
-async function startEcho(t: Teardown): Promise<number> {
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
-    socket.pipe(socket);
-    t.teardown(() => void socket.destroy());
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => void server.close());
-  return (server.address() as AddressInfo).port;
 }

@@ -2,8 +2,19 @@
 // moment at which it is known which connections it holds.
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
-import { type BatonProcess, BETWEEN_REQUESTS_MS, type Teardown, waitFor } from '../harness/index.js';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import {
+  BETWEEN_REQUESTS_MS,
+  bootstrap,
+  type Config,
+  httpListener,
+  staticCluster,
+  type Teardown,
+  tcpListener,
+  waitFor,
+  withDeadline,
+} from '../harness/index.js';
 
 /** Longer than a busy machine needs for an answer. */
 const DEADLINE_MS = 20_000;
@@ -126,14 +137,52 @@ export class TrackedLoad {
   }
 }
 
-/** Stops a process where it is, notes the clients of `listeners` that it holds, and kills it. Returns their ports. */
-export async function killHolding(baton: BatonProcess, listeners: readonly number[]): Promise<Set<number>> {
-  const { pid } = baton;
+/** Stops a process where it is, notes the clients of these listeners that it holds, and kills it. Returns their ports. */
+export async function killHolding(pid: number, ports: TrackedPorts): Promise<Set<number>> {
   process.kill(pid, 'SIGSTOP');
   await waitFor(() => isStopped(pid), { what: 'all threads to stand still' });
-  const held = heldClients(pid, listeners);
-  await baton.kill('SIGKILL');
+  const held = heldClients(pid, Object.values(ports));
+  process.kill(pid, 'SIGKILL');
   return held;
+}
+
+/** Starts what answers the TCP streams. Returns its port. */
+export async function startEcho(t: Teardown): Promise<number> {
+  const server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.pipe(socket);
+    t.teardown(() => void socket.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+/** Listeners for the clients, the one for streams in front of that port. */
+export function trackedConfig(ports: TrackedPorts, echo: number): Config {
+  const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'here' } } };
+  const routes = { route_config: { virtual_hosts: [{ name: 'a', domains: ['*'], routes: [route] }] } };
+  return bootstrap({
+    listeners: [httpListener('http', ports.http, routes), tcpListener('tcp', ports.tcp, { cluster: 'echo' })],
+    clusters: [staticCluster('echo', echo)],
+  });
+}
+
+/** Resolves as soon as a text comes, from now on. */
+export function textComes(output: Readable, text: string): Promise<void> {
+  let seen = '';
+  const comes = new Promise<void>((resolve, reject) => {
+    const look = (chunk: string) => {
+      seen += chunk;
+      if (!seen.includes(text)) return;
+      output.off('data', look);
+      resolve();
+    };
+    output.on('data', look);
+    output.once('end', () => reject(new Error(`it ended without ${text}:\n${seen}`)));
+  });
+  comes.catch(() => {});
+  return withDeadline(comes, text);
 }
 
 class ClientError extends Error {

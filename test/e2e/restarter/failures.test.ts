@@ -68,32 +68,160 @@ t.test('the first child of all: when it does not become live, the status is 1', 
   await child.tell('say STATUS=starting');
   await child.exit(3);
   t.equal(await dead.status(), 1);
+  for (const says of [true, false]) {
+    const wrapper = await startWrapper(t);
+    const child = await wrapper.child(0);
+    if (says) await child.tell('say STATUS=starting');
+    await child.exit(0);
+    t.equal(await wrapper.status(), 1, 'in order too');
+  }
 });
 
 t.test('a live child that dies is started again, without a parent, at once and then after a while', async (t) => {
-  const { wrapper } = await startLive(t);
+  const { wrapper, first } = await startLive(t);
+  process.kill(first.pid, 'SIGKILL');
+  const second = await wrapper.child(1);
+  t.equal(second.hello.epoch, 0);
+  await wrapper.logs('starts again in 0 s');
+  await second.ready();
+  await wrapper.logs('epoch 0 is live', 2);
+  await second.exit(7);
+  const third = await wrapper.child(2);
+  t.equal(third.hello.epoch, 0);
+  await wrapper.logs('starts again in 1 s');
+  await third.exit(1);
+  await wrapper.logs('starts again in 2 s');
+  wrapper.kill('SIGHUP');
+  const fourth = await wrapper.child(3);
+  await fourth.ready();
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('a live child that ends in order, and was not told to, is started again', async (t) => {
+  const { wrapper, first } = await startLive(t);
+  await first.exit(0);
+  await wrapper.logs('epoch 0 was the one that served');
+  const second = await wrapper.child(1);
+  await second.ready();
+  wrapper.kill('SIGHUP');
+  const third = await wrapper.child(2);
+  t.equal(third.hello.epoch, 1);
+  await third.ready();
+  await wrapper.logs('epoch 1 is live');
+  // As a Baton that gets SIGTERM: it ends its parent too.
+  await second.tell('say X_BATON_EPOCH=leaving');
+  await third.exit(0);
+  const fourth = await wrapper.child(3);
+  t.equal(fourth.hello.epoch, 0);
+  t.notOk(second.isGone, 'it has given up the names that the new one needs');
+  t.notOk(second.received.includes('SIGTERM'));
+  await fourth.ready();
+  await second.exit(0);
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('when the live child dies, the one that it has replaced serves again, and is followed by another', async (t) => {
+  for (const order of ['the wrapper sees the death first', 'the old epoch does']) {
+    const { wrapper, first } = await startLive(t);
+    wrapper.kill('SIGHUP');
+    const second = await wrapper.child(1);
+    await second.ready();
+    await wrapper.logs('epoch 1 is live');
+    if (order !== 'the old epoch does') process.kill(second.pid, 'SIGKILL');
+    else {
+      await second.tell('ignore-sigterm');
+      await first.ready();
+      await second.leaves();
+    }
+    const third = await wrapper.child(2);
+    t.equal(third.hello.epoch, 1, order);
+    if (order !== 'the old epoch does') await first.ready();
+    await wrapper.logs('epoch 0 serves again');
+    await third.exit(1);
+    await wrapper.logs('epoch 1 never became live: epoch 0 serves on');
+    const fourth = await wrapper.child(3);
+    t.equal(fourth.hello.epoch, 1, 'until one is live');
+    await fourth.ready();
+    await wrapper.logs('epoch 1 is live', 2);
+    t.notOk(first.received.includes('SIGTERM'));
+    t.notOk(first.isGone);
+    t.equal(await wrapper.end(), 0);
+  }
+});
+
+t.test('an old epoch that does not serve again is killed when the next one cannot take over from it', async (t) => {
+  const { wrapper, first } = await startLive(t);
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
   await second.ready();
   await wrapper.logs('epoch 1 is live');
+  process.kill(first.pid, 'SIGSTOP');
   process.kill(second.pid, 'SIGKILL');
-  // Epoch 0 still drains; it has the names that a new epoch 0 needs.
-  await wrapper.children[0]!.hears('SIGTERM');
   const third = await wrapper.child(2);
-  t.equal(third.hello.epoch, 0);
-  t.equal(wrapper.stdout.split('starts again in').length, 2, 'to make room is no failure, for which it would pause');
-  await wrapper.logs('starts again in 0 s');
-  await third.ready();
-  await wrapper.logs('epoch 0 is live', 2);
-  await third.exit(7);
+  t.equal(third.hello.epoch, 1);
+  await third.exit(1);
+  await wrapper.logs('epoch 0 does not serve again: it is killed');
+  await first.leaves();
   const fourth = await wrapper.child(3);
   t.equal(fourth.hello.epoch, 0);
-  await wrapper.logs('starts again in 1 s');
-  await fourth.exit(1);
-  await wrapper.logs('starts again in 2 s');
+  await fourth.ready();
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('an epoch whose parent says that it serves, and that dies, is started again', async (t) => {
+  const { wrapper, first } = await startLive(t);
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  await first.tell('say X_BATON_EPOCH=replaced');
+  process.kill(second.pid, 'SIGKILL');
+  await wrapper.logs('epoch 1 died as it took over');
+  await first.ready();
+  await wrapper.logs('epoch 0 serves again');
+  const third = await wrapper.child(2);
+  t.equal(third.hello.epoch, 1);
+  // Its death is seen before the word of its parent.
+  await third.exit(1);
+  await wrapper.logs('epoch 1 never became live');
+  const fourth = await wrapper.child(3);
+  await fourth.ready();
+  await wrapper.logs('epoch 1 is live');
   wrapper.kill('SIGHUP');
   const fifth = await wrapper.child(4);
-  await fifth.ready();
+  t.equal(fifth.hello.epoch, 2);
+  process.kill(fifth.pid, 'SIGKILL');
+  await wrapper.logs('epoch 2 never became live: epoch 1 serves on');
+  await fourth.tell('say X_BATON_EPOCH=replaced');
+  await fourth.ready();
+  await wrapper.logs('epoch 1 serves again');
+  t.equal((await wrapper.child(5)).hello.epoch, 2, 'nobody had to ask for it');
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('of two epochs that serve because the one between them is dead, the older one leaves', async (t) => {
+  const { wrapper, first } = await startLive(t);
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  await second.ready();
+  await wrapper.logs('epoch 1 is live');
+  wrapper.kill('SIGHUP');
+  const third = await wrapper.child(2);
+  process.kill(second.pid, 'SIGKILL');
+  await wrapper.logs('epoch 1 was the one that served');
+  await third.ready();
+  await wrapper.logs('epoch 2 is live');
+  await first.leaves();
+  t.ok(first.received.includes('SIGTERM'));
+  wrapper.kill('SIGHUP');
+  const fourth = await wrapper.child(3);
+  await fourth.ready();
+  await wrapper.logs('epoch 3 is live');
+  wrapper.kill('SIGHUP');
+  const fifth = await wrapper.child(4);
+  process.kill(fourth.pid, 'SIGKILL');
+  await third.ready();
+  await wrapper.logs('epoch 2 serves again');
+  await fifth.leaves();
+  t.equal((await wrapper.child(5)).hello.epoch, 3, 'one that is not live yet takes over from the epoch that serves');
   t.equal(await wrapper.end(), 0);
 });
 
@@ -147,7 +275,7 @@ t.test('--strict: any status but 0 and any signal kill everything, and the statu
   }
 });
 
-t.test('--strict: a child that leaves with 0 is fine', async (t) => {
+t.test('--strict: a child that leaves with 0 is fine, and is started again if it served', async (t) => {
   const { wrapper, first } = await startLive(t, { args: ['--strict'] });
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
@@ -155,7 +283,8 @@ t.test('--strict: a child that leaves with 0 is fine', async (t) => {
   await first.exit(0);
   await wrapper.logs(`(pid ${first.pid}) left: status 0`);
   await second.exit(0);
-  t.equal(await wrapper.status(), 0);
+  await (await wrapper.child(2)).ready();
+  t.equal(await wrapper.end(), 0);
 });
 
 t.test('a program that never says anything counts as live, and is treated as by hot-restarter.py', async (t) => {

@@ -116,27 +116,13 @@ t.test('SIGUSR1 while the wrapper loads does not open the debugger', async (t) =
   t.equal(wrapper.stderr.replace(/^Debugger.*\n|^For help.*\n/gm, ''), '');
 });
 
-t.test('the wrapper leaves with status 0 when its last child has left with 0', async (t) => {
-  const wrapper = await startWrapper(t);
-  const first = await wrapper.child(0);
-  await first.ready();
-  wrapper.kill('SIGHUP');
-  const second = await wrapper.child(1);
-  await second.ready();
-  await first.exit(0);
-  await wrapper.logs('epoch 0 (pid');
-  t.equal(wrapper.process.exitCode, null, 'one is left');
-  await second.exit(0);
-  t.equal(await wrapper.status(), 0);
-});
-
 t.test('a script of the working directory is found, as hot-restarter.py finds it', async (t) => {
   const wrapper = await startWrapper(t, { command: ['./hello.sh'] });
   t.equal(await wrapper.status(), 1, 'what is not there cannot be started');
   t.match(wrapper.stdout, /epoch 0 .* left: spawn .*hello.sh ENOENT/);
   const write = 'printf "#!/bin/sh\\necho epoch \\$RESTART_EPOCH\\n" >hello.sh; chmod +x hello.sh; exec "$@"';
   const second = await startWrapper(t, { wrapper: ['sh', '-c', write, 'sh'], command: ['hello.sh'] });
-  t.equal(await second.status(), 0);
+  t.equal(await second.status(), 1, 'it has not been live, and nobody has told the wrapper to end');
   t.match(second.stdout, 'epoch 0\n');
 });
 

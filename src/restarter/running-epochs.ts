@@ -1,0 +1,49 @@
+// The children that have not left, oldest first.
+
+import type { Epoch } from './epoch.js';
+
+/** Processes of an epoch and of the third one after it have the same socket names (FACTS §8.1). */
+const OVERLAPPING = 3;
+
+export class RunningEpochs {
+  readonly #epochs = new Set<Epoch>();
+
+  get isEmpty(): boolean {
+    return this.#epochs.size === 0;
+  }
+
+  [Symbol.iterator](): Iterator<Epoch> {
+    return this.#epochs[Symbol.iterator]();
+  }
+
+  add(epoch: Epoch): void {
+    this.#epochs.add(epoch);
+  }
+
+  delete(epoch: Epoch): void {
+    this.#epochs.delete(epoch);
+  }
+
+  find(pid: number): Epoch | undefined {
+    for (const epoch of this.#epochs) if (epoch.pid === pid) return epoch;
+    return undefined;
+  }
+
+  /** One that has the socket names that an epoch of this number needs. */
+  inTheWayOf(number: number): Epoch | undefined {
+    return [...this.#epochs].find((epoch) => (number - epoch.number) % OVERLAPPING === 0 && !epoch.hasFreedNames);
+  }
+
+  /** The one that serves again when this one is dead, which has replaced it. */
+  heirOf({ number }: Epoch): Epoch | undefined {
+    return [...this.#epochs].find(
+      (epoch) => epoch.number === number - 1 && epoch.phase === 'draining' && !epoch.isStopping,
+    );
+  }
+
+  /** Newest first: 'epoch 2 live, epoch 1 draining'. */
+  describe(): string[] {
+    const states = [...this.#epochs].reverse().map((epoch) => epoch.describe());
+    return states.length === 0 ? ['no epoch runs'] : states;
+  }
+}
