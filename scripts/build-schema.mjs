@@ -6,20 +6,22 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ApiError, loadApi } from './schema/api.mjs';
 import { bundleOf } from './schema/bundle.mjs';
-import { loadProtos, ProtoError } from './schema/protos.mjs';
+import { loadExtensions } from './schema/extensions.mjs';
 import { typesOf } from './schema/types.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
-const bundle = bundleOf(protosOf(root));
+const { types, bundle } = read(root);
 put('dist/schema.json', JSON.stringify(bundle));
-put('src/config/generated/api.ts', typesOf(bundle));
+put('src/config/generated/api.ts', typesOf(types));
 
-function protosOf(checkout) {
+function read(checkout) {
   try {
-    return loadProtos(checkout);
+    const types = loadApi(checkout);
+    return { types, bundle: bundleOf(types, loadExtensions(checkout, types)) };
   } catch (error) {
-    if (!(error instanceof ProtoError)) throw error;
+    if (!(error instanceof ApiError)) throw error;
     console.error(error.message);
     process.exit(1);
   }

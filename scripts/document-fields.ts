@@ -13,11 +13,12 @@ import { BOOTSTRAP } from '../src/config/implemented/bootstrap.js';
 import { CLUSTER } from '../src/config/implemented/cluster.js';
 import { COMMON } from '../src/config/implemented/common.js';
 import { HTTP } from '../src/config/implemented/http.js';
-import { type AnyRow, implementedBy, rowOf } from '../src/config/implemented/index.js';
+import { type AnyRow, implementedBy, isOpen, rowOf } from '../src/config/implemented/index.js';
 import { LISTENER } from '../src/config/implemented/listener.js';
+import { obeyedValues } from '../src/config/implemented/refusal.js';
 import { ROUTE } from '../src/config/implemented/route.js';
 import { STATS_SINKS } from '../src/config/implemented/stats-sinks.js';
-import { ALL, type ImplementedTable } from '../src/config/implemented/table.js';
+import type { ImplementedTable } from '../src/config/implemented/table.js';
 import { messageNameOf } from '../src/config/schema/message-name.js';
 import { loadSchema } from '../src/config/schema/schema.js';
 import { EXTENSIONS } from '../src/extensions/index.js';
@@ -46,8 +47,8 @@ full name of a message, such as \`envoy.config.route.v3.RouteAction\`. To check 
 - **Refused** and **Not implemented**: a configuration that sets the field is [refused](configuration.md#what-is-accepted-is-obeyed), with
   the field's name and line.
 
-Baton knows Envoy's API as it was in 2024, without the contrib extensions and the OpenTelemetry access logger. What it does not know is not
-listed: such fields are refused as unknown, such extensions as not implemented.
+Baton knows the API of Envoy 1.40, without the contrib extensions. What that API does not have is not listed: such fields are
+[unknown](configuration.md#what-is-accepted-is-obeyed).
 Fields that the API hides or marks as not implemented are listed too. The page is generated from the table that the loader uses
 (\`npm run build && node dist/scripts/document-fields.js\`).
 `;
@@ -105,10 +106,8 @@ function message(name: string): string {
   const fields = [...schema.message(name)!.fields.keys()];
   const rows = fields.map((field) => ({ field, row: rowOf(table, name, field) }));
   const parts = [`### ${name}`];
-  const isWhole = (table as { readonly [name: string]: unknown })[name] === ALL;
-  const implemented = rows.filter(
-    ({ row }) => row === true || (typeof row === 'object' && !('refused' in row) && !('accepted' in row)),
-  );
+  const isWhole = rows.every(({ row }) => row === true || (isOpen(row) && limits(row) === '' && !('accepted' in row)));
+  const implemented = rows.filter(({ row }) => isOpen(row) && !(typeof row === 'object' && 'accepted' in row));
   if (isWhole) parts.push('Every field.');
   else if (implemented.length > 0)
     parts.push(`Implemented: ${implemented.map(({ field, row }) => `\`${field}\`${limits(row!)}`).join(', ')}.`);
@@ -120,9 +119,9 @@ function message(name: string): string {
     if (typeof row === 'object' && 'only' in row) parts.push(`With another \`${field}\`: refused; ${row.otherwise}.`);
     if (typeof row === 'object' && 'onlyFalse' in row)
       parts.push(`With \`${field}: true\`: refused; ${row.onlyFalse}.`);
-    if (typeof row === 'object' && 'refused' in row) parts.push(`Refused: \`${field}\`; ${row.refused}.`);
+    if (reasonOf(row)) parts.push(`Refused: \`${field}\`; ${reasonOf(row)}.`);
   }
-  const missing = rows.filter(({ row }) => row === undefined).map(({ field }) => `\`${field}\``);
+  const missing = rows.filter(({ row }) => !isOpen(row) && !reasonOf(row)).map(({ field }) => `\`${field}\``);
   if (missing.length > 0) parts.push(`Not implemented: ${missing.join(', ')}.`);
   return `${parts.join('\n\n')}\n`;
 }
@@ -131,7 +130,14 @@ function limits(row: AnyRow): string {
   if (row === true) return '';
   if ('only' in row) return ` (\`${row.only}\`)`;
   if ('onlyFalse' in row) return ' (`false`)';
-  return Array.isArray(row) ? ` (${row.join(', ')})` : '';
+  if (!('byValue' in row)) return '';
+  const values = obeyedValues(row);
+  return values.length === Object.keys(row.byValue).length ? '' : ` (${values.join(', ')})`;
+}
+
+/** Why a field is refused; empty where there is nothing to say but that it is not implemented. */
+function reasonOf(row: AnyRow | undefined): string {
+  return typeof row === 'object' && 'refused' in row ? row.refused : '';
 }
 
 function extensions(): string {

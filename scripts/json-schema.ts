@@ -7,7 +7,8 @@ import { writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { type Extension, ExtensionCatalog } from '../src/config/catalog/extension.js';
-import { type AnyRow, implementedBy, rowOf } from '../src/config/implemented/index.js';
+import { type AnyRow, implementedBy, isOpen, rowOf } from '../src/config/implemented/index.js';
+import { obeyedValues } from '../src/config/implemented/refusal.js';
 import type { ImplementedTable } from '../src/config/implemented/table.js';
 import { jsonSchemaPath } from '../src/config/schema/json-schema-path.js';
 import { FILTER_CONFIG, messageNameOf, typeUrlOf } from '../src/config/schema/message-name.js';
@@ -73,7 +74,7 @@ class Writer {
     const properties: Record<string, SchemaNode> = {};
     for (const field of type.fields.values()) {
       const row = rowOf(this.#table, type.name, field.name);
-      if (row === undefined || (typeof row === 'object' && 'refused' in row)) continue;
+      if (!isOpen(row)) continue;
       // Policies that Baton lacks are for other proxies, and may be anything.
       const node = type.name === LB_POLICY ? ANY_MAP : this.#field(field, row, category);
       const described = describe(node, noteOf(field, row));
@@ -105,7 +106,7 @@ class Writer {
       case 'scalar':
         return scalar(type.scalar, rules);
       case 'enum':
-        return enumeration(this.#schema.enum(type.name), Array.isArray(row) ? (row as readonly string[]) : undefined);
+        return enumeration(this.#schema.enum(type.name), valuesIn(row));
       case 'message':
         return this.#message(type.name, category);
       case 'special':
@@ -266,6 +267,11 @@ function bounds(rules: { readonly [rule: string]: unknown } | undefined, from: s
     ...(min !== undefined && { [`min${to}`]: Number(min) }),
     ...(max !== undefined && { [`max${to}`]: Number(max) }),
   };
+}
+
+/** The values of an enum that a row lets through; undefined: all. */
+function valuesIn(row: AnyRow): readonly string[] | undefined {
+  return typeof row === 'object' && 'byValue' in row ? obeyedValues(row) : undefined;
 }
 
 /** By name in any case, as editors offer them in their own; or by number. */

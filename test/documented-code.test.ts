@@ -7,8 +7,7 @@ import t from 'tap';
 import { packagePath } from '../src/common/package/package-root.js';
 import { tempDir } from './e2e/harness/index.js';
 
-const { loadProtos } = await import(packagePath('scripts/schema/protos.mjs'));
-const { bundleOf } = await import(packagePath('scripts/schema/bundle.mjs'));
+const { loadApi } = await import(packagePath('scripts/schema/api.mjs'));
 const { typesOf } = await import(packagePath('scripts/schema/types.mjs'));
 
 /** A path in backquotes, which a block of code follows. */
@@ -28,7 +27,7 @@ t.test('docs/extending.md', async (t) => {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), code);
   }
-  writeFileSync(join(root, 'src/config/generated/api.ts'), typesOf(bundleOf(loadProtos(root))));
+  writeFileSync(join(root, 'src/config/generated/api.ts'), typesOf(loadApi(root)));
   const project = {
     extends: packagePath('tsconfig.json'),
     compilerOptions: { rootDir: '.', noEmit: true },

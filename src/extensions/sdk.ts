@@ -6,7 +6,16 @@
 // ── What an extension is, and what it is given ───────────────────────────────────────────────────────────────────────
 
 export type { Report } from '../config/catalog/extension.js';
-export { accepted, type ImplementedTable, refused } from '../config/implemented/table.js';
+export {
+  accepted,
+  byValue,
+  everyValue,
+  type ImplementedTable,
+  notImplemented,
+  obeyed,
+  onlyFalse,
+  refused,
+} from '../config/implemented/table.js';
 export type {
   AccessLoggerExtension,
   ChainIdentity,

@@ -32,6 +32,8 @@ const NOT_READ: { readonly [field: string]: string } = {
     'the only one that can be named is what there is anyway',
   'envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type':
     'the value that is accepted means what is done in any case',
+  'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.upstream_connect_mode':
+    'the value that is accepted means what is done in any case',
   'envoy.config.core.v3.Node.dynamic_parameters': 'management servers are told the node as it is',
   'xds.core.v3.ContextParams.params': 'management servers are told the node as it is',
 };

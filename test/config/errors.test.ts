@@ -1019,6 +1019,18 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:6:7: ${CLUSTER}.typed_extension_protocol_options["envoy.upstreams.http"]: no extension of this build has protocol options of the name 'envoy.upstreams.http'; those that there are have the name '${HTTP_OPTIONS}'`,
   ],
   [
+    'routes that nobody is asked for',
+    withFilter(`{ name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ],
+        rds: { route_config_name: a } } }`),
+    `baton.yaml:8:14: ${LISTENER}.filter_chains[0].filters[0].typed_config.rds: it needs config_source: where the routes come from`,
+  ],
+  [
+    'routes of an authority',
+    withFilter(`{ name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ],
+        rds: { route_config_name: "xdstp://a/envoy.config.route.v3.RouteConfiguration/b" } } }`),
+    `baton.yaml:8:35: ${LISTENER}.filter_chains[0].filters[0].typed_config.rds.route_config_name: xdstp names are not implemented`,
+  ],
+  [
     'options of a load balancer that is another, or that none can obey',
     `static_resources:
   clusters:

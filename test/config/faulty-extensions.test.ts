@@ -6,6 +6,7 @@ import { EXTENSIONS } from '../../src/extensions/index.js';
 import { TEST_EXTENSIONS } from './catalog.js';
 import { GOOD } from './good.js';
 import { problemsOf } from './load-text.js';
+import { partialTable } from './partial-table.js';
 
 const BUFFER = 'envoy.extensions.filters.http.buffer.v3.Buffer';
 
@@ -39,7 +40,7 @@ t.test('a message that no extension has', async (t) => {
 t.test('a check that throws', async (t) => {
   const catalog = catalogWith({
     typeUrls: ['type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua'],
-    implemented: { 'envoy.extensions.filters.http.lua.v3.Lua': { stat_prefix: true } },
+    implemented: partialTable({ 'envoy.extensions.filters.http.lua.v3.Lua': { stat_prefix: true } }),
     validate() {
       throw new TypeError('x is undefined');
     },

@@ -3,9 +3,9 @@
 import t from 'tap';
 import { type Extension, ExtensionCatalog } from '../../src/config/catalog/extension.js';
 import { BOOTSTRAP } from '../../src/config/implemented/bootstrap.js';
-import { ALL } from '../../src/config/implemented/table.js';
 import { TEST_EXTENSIONS } from './catalog.js';
 import { loadText, problemsOf } from './load-text.js';
+import { partialTable } from './partial-table.js';
 
 const TRACE = 'envoy.config.trace.v3';
 
@@ -18,19 +18,19 @@ const SHOWN: Extension = {
     `${TRACE}.ZipkinConfig`,
     'envoy.extensions.common.async_files.v3.AsyncFileManagerConfig',
   ],
-  implemented: {
-    'envoy.config.trace.v3.DynamicOtConfig': ALL,
-    'envoy.config.trace.v3.ZipkinConfig': ALL,
-    'envoy.extensions.common.async_files.v3.AsyncFileManagerConfig': ALL,
-    'envoy.extensions.common.async_files.v3.AsyncFileManagerConfig.ThreadPool': ALL,
+  implemented: partialTable({
+    'envoy.config.trace.v3.DynamicOtConfig': 'all',
+    'envoy.config.trace.v3.ZipkinConfig': 'all',
+    'envoy.extensions.common.async_files.v3.AsyncFileManagerConfig': 'all',
+    'envoy.extensions.common.async_files.v3.AsyncFileManagerConfig.ThreadPool': 'all',
     // Layers are read for their answers.
     'envoy.config.bootstrap.v3.Bootstrap': {
       ...(BOOTSTRAP['envoy.config.bootstrap.v3.Bootstrap'] as object),
       layered_runtime: true,
     },
-    'envoy.config.bootstrap.v3.LayeredRuntime': ALL,
-    'envoy.config.bootstrap.v3.RuntimeLayer': ALL,
-  },
+    'envoy.config.bootstrap.v3.LayeredRuntime': 'all',
+    'envoy.config.bootstrap.v3.RuntimeLayer': 'all',
+  }),
 };
 const catalog = new ExtensionCatalog([...TEST_EXTENSIONS, SHOWN]);
 

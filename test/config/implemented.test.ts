@@ -1,12 +1,21 @@
-// The table of implemented fields leads everywhere it says, and to nothing else.
+// The table of implemented fields leads everywhere it says, decides everything that can be set there, and speaks of nothing else.
 
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
-import { IMPLEMENTED, rowOf } from '../../src/config/implemented/index.js';
-import { ALL, type ImplementedTable } from '../../src/config/implemented/table.js';
-import { loadSchema } from '../../src/config/schema/schema.js';
-import { TEST_EXTENSIONS } from './catalog.js';
+import { packagePath } from '../../src/common/package/package-root.js';
+import { implementedBy, isOpen, rowOf } from '../../src/config/implemented/index.js';
+import type { ImplementedTable } from '../../src/config/implemented/table.js';
+import { messageNameOf } from '../../src/config/schema/message-name.js';
+import { loadSchema, Schema } from '../../src/config/schema/schema.js';
+import { EXTENSIONS } from '../../src/extensions/index.js';
+import { type Teardown, tempDir } from '../e2e/harness/index.js';
+
+const { loadApi } = await import(packagePath('scripts/schema/api.mjs'));
+const { bundleOf } = await import(packagePath('scripts/schema/bundle.mjs'));
 
 const schema = loadSchema();
+const TABLE = implementedBy(EXTENSIONS);
 
 /** What files of dynamic configuration hold. */
 const OF_FILES = [
@@ -16,38 +25,105 @@ const OF_FILES = [
   'envoy.config.core.v3.TypedExtensionConfig',
 ];
 
-/** What an Any can hold that is no message of an extension's. */
-const IN_ANY = ['envoy.config.route.v3.FilterConfig'];
+/** What an Any can hold that is no message of an extension's, and what the admin interface takes. */
+const OTHERS = ['envoy.config.route.v3.FilterConfig', 'envoy.admin.v3.TapRequest'];
 
 /** Messages that a configuration can hold: from the bootstrap and the extensions, through implemented fields. */
-function reachable(table: ImplementedTable): ReadonlySet<string> {
+function reachable(api: Schema): ReadonlySet<string> {
   const found = new Set<string>();
-  const extensions = TEST_EXTENSIONS.flatMap((extension) => extension.typeUrls);
-  const open = ['envoy.config.bootstrap.v3.Bootstrap', ...extensions, ...OF_FILES, ...IN_ANY];
+  const extensions = EXTENSIONS.flatMap(({ typeUrls }) => typeUrls.map(messageNameOf));
+  const open = ['envoy.config.bootstrap.v3.Bootstrap', ...extensions, ...OF_FILES, ...OTHERS];
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     if (found.has(name)) continue;
     found.add(name);
-    for (const field of schema.message(name)!.fields.values()) {
-      const row = rowOf(table, name, field.name);
-      const isOpen = row !== undefined && !(typeof row === 'object' && 'refused' in row);
-      if (isOpen && field.value.kind === 'message') open.push(field.value.name);
+    for (const field of api.message(name)!.fields.values()) {
+      if (isOpen(rowOf(TABLE, name, field.name)) && field.value.kind === 'message') open.push(field.value.name);
     }
   }
   return found;
 }
 
-t.test('every message that an implemented field holds has rows of its own, unless it has no fields', async (t) => {
-  for (const name of reachable(IMPLEMENTED)) {
-    const isEmpty = schema.message(name)!.fields.size === 0;
-    t.ok(isEmpty || name in IMPLEMENTED, name);
+/** What can be set and of which the table does not say whether Baton obeys it, refuses it or takes it without effect. */
+function undecided(api: Schema): string[] {
+  return [...reachable(api)].flatMap((name) => {
+    const { fields } = api.message(name)!;
+    if (fields.size > 0 && !Object.hasOwn(TABLE, name)) return [name];
+    return [...fields.values()].flatMap(({ name: field, value }) => {
+      const row = rowOf(TABLE, name, field);
+      if (row === undefined) return [`${name}.${field}`];
+      if (value.kind !== 'enum' || !isOpen(row) || (row !== true && !('byValue' in row))) return [];
+      const known = row === true ? {} : row.byValue;
+      const missing = [...api.enum(value.name).values.keys()].filter((wanted) => !Object.hasOwn(known, wanted));
+      return missing.map((wanted) => `${name}.${field}: ${wanted}`);
+    });
+  });
+}
+
+t.test('of each field and each value that a configuration can set the table says what becomes of it', async (t) => {
+  t.same(undecided(schema), []);
+});
+
+for (const [what, file, line, added, missing] of [
+  [
+    'a field',
+    'envoy.config.route',
+    'message RouteMatch was envoy.api.v2.route.RouteMatch',
+    '  string of_tomorrow = 99',
+    'envoy.config.route.v3.RouteMatch.of_tomorrow',
+  ],
+  [
+    'a field of a message of which all are obeyed',
+    'envoy.config.core',
+    'message Pipe was envoy.api.v2.core.Pipe',
+    '  string of_tomorrow = 99',
+    'envoy.config.core.v3.Pipe.of_tomorrow',
+  ],
+  [
+    'a member of a oneof',
+    'envoy.type',
+    '    string exact = 1',
+    '    string of_tomorrow = 99',
+    'envoy.type.matcher.v3.StringMatcher.of_tomorrow',
+  ],
+  [
+    'a field of the message of an extension',
+    'envoy.extensions.filters.http',
+    'message Buffer was envoy.config.filter.http.buffer.v2.Buffer',
+    '  bool of_tomorrow = 99',
+    'envoy.extensions.filters.http.buffer.v3.Buffer.of_tomorrow',
+  ],
+  [
+    'a value of an enum',
+    'envoy.config.core',
+    'enum RoutingPriority\n  DEFAULT = 0',
+    '  OF_TOMORROW = 99',
+    'envoy.config.route.v3.RouteAction.priority: OF_TOMORROW',
+  ],
+] as const) {
+  t.test(`${what} that the API gets has to be decided`, async (t) => {
+    const found = undecided(schemaWith(t, `${file}.txt`, line, added));
+    t.ok(found.includes(missing), found.join(', '));
+  });
+}
+
+t.test('every row is about a field of the API that a configuration can hold', async (t) => {
+  const held = reachable(schema);
+  for (const [name, rows] of Object.entries<ImplementedTable[keyof ImplementedTable]>(TABLE)) {
+    t.ok(held.has(name), `${name} can be reached`);
+    const type = schema.message(name);
+    if (typeof rows === 'object')
+      for (const field of Object.keys(rows)) t.ok(type?.fields.has(field), `${name}.${field}`);
   }
 });
 
-t.test('every row is about a field of the API that a configuration can hold', async (t) => {
-  const held = reachable(IMPLEMENTED);
-  for (const [name, rows] of Object.entries(IMPLEMENTED)) {
-    t.ok(held.has(name), `${name} can be reached`);
-    const type = schema.message(name);
-    if (rows !== ALL) for (const field of Object.keys(rows)) t.ok(type?.fields.has(field), `${name}.${field}`);
-  }
-});
+/** The schema of an API in which `added` follows `line` in a file that describes it. */
+function schemaWith(t: Teardown, file: string, line: string, added: string): Schema {
+  const root = tempDir(t);
+  cpSync(packagePath('src/config/api'), join(root, 'src/config/api'), { recursive: true });
+  symlinkSync(packagePath('node_modules'), join(root, 'node_modules'));
+  const path = join(root, 'src/config/api', file);
+  const text = readFileSync(path, 'utf8');
+  if (!text.includes(`${line}\n`)) throw new Error(`no line '${line}' in ${file}`);
+  writeFileSync(path, text.replace(`${line}\n`, `${line}\n${added}\n`));
+  return new Schema(bundleOf(loadApi(root)));
+}

@@ -4,6 +4,7 @@ import t from 'tap';
 import { type Extension, ExtensionCatalog } from '../../src/config/catalog/extension.js';
 import { TEST_EXTENSIONS } from './catalog.js';
 import { loadText } from './load-text.js';
+import { partialTable } from './partial-table.js';
 
 const PACKAGE = 'envoy.extensions.filters.http.cors.v3';
 const CORS: Extension = {
@@ -11,7 +12,7 @@ const CORS: Extension = {
   name: 'envoy.filters.http.cors',
   typeUrls: [`${PACKAGE}.Cors`, `${PACKAGE}.CorsPolicy`],
   routeField: 'cors',
-  implemented: { [`${PACKAGE}.CorsPolicy`]: 'all' },
+  implemented: partialTable({ [`${PACKAGE}.CorsPolicy`]: 'all' }),
 };
 const FILTER = `{ name: c, typed_config: { "@type": ${PACKAGE}.Cors } }`;
 const TYPED = `typed_per_filter_config: { c: { "@type": ${PACKAGE}.CorsPolicy } }`;

@@ -7,6 +7,8 @@ import { newName } from '../text/hints.js';
 import type { Extension, ExtensionCatalog } from './extension.js';
 import { packageOf, substituteFor } from './substitutes.js';
 
+/** Packages whose messages configure extensions of Envoy's. */
+const OF_ENVOY = /^(envoy|xds|udpa|google)\./;
 /** Of a message that was added with an extension. */
 const UNCLAIMED = ': no extension in src/extensions/index.ts has this message in its typeUrls';
 
@@ -43,19 +45,21 @@ export class ExtensionHints {
     const name = messageNameOf(url);
     const successor = this.#schema.successorOf(name);
     if (successor !== undefined) return `: it is of an older API; use '${typeUrlOf(successor)}'`;
-    if (this.#schema.message(name)) return name.startsWith('envoy.') ? notHere(name) : UNCLAIMED;
+    if (this.#schema.message(name)) return OF_ENVOY.test(name) ? notHere(name) : UNCLAIMED;
     const meant = meantBy(
       url,
       this.#catalog.list().flatMap((extension) => extension.typeUrls.map(typeUrlOf)),
     );
-    return meant === '' && name.startsWith('envoy.') ? notHere(name) : meant;
+    return meant === '' && OF_ENVOY.test(name) ? notHere(name) : meant;
   }
 
   #hintFor(name: string, category: string | undefined): string {
     const successor = newName(name);
     if (successor !== undefined) return `: the name is of an older API; it is '${successor}' now`;
     const known = this.#catalog.list();
-    if (this.#isOfApi(name) && !known.some((extension) => extension.name === name)) return notHere(name);
+    const ofApi = this.#schema.extensionsOf(category ?? '');
+    const isOfApi = ofApi.has(name) || this.#hasPackage(name);
+    if (isOfApi && !known.some((extension) => extension.name === name)) return notHere(ofApi.get(name) ?? name);
     return meantBy(
       name,
       known.flatMap((extension) => (extension.category === category ? extension.name : [])),
@@ -63,7 +67,7 @@ export class ExtensionHints {
   }
 
   /** Whether the API has a package for an extension of that name: `envoy.extensions.a.b.v3` for `envoy.a.b`. */
-  #isOfApi(name: string): boolean {
+  #hasPackage(name: string): boolean {
     const start = `${packageOf(name)}.v`;
     return this.#schema.messageNames().some((message) => message.startsWith(start));
   }

@@ -1,6 +1,7 @@
 // Implemented fields of access loggers and their formats.
 
-import { ALL, accepted, type ImplementedTable, refused } from './table.js';
+import { NO_FORMATTERS } from './common.js';
+import { accepted, byValue, type ImplementedTable, obeyed, refused } from './table.js';
 
 export const ACCESS_LOG: ImplementedTable = {
   'envoy.config.accesslog.v3.AccessLog': {
@@ -25,16 +26,59 @@ export const ACCESS_LOG: ImplementedTable = {
       'there is no such extension; and_filter and or_filter combine the filters that there are',
     ),
   },
-  'envoy.config.accesslog.v3.StatusCodeFilter': ALL,
-  'envoy.config.accesslog.v3.DurationFilter': ALL,
-  'envoy.config.accesslog.v3.ComparisonFilter': ALL,
-  'envoy.config.accesslog.v3.RuntimeFilter': ALL,
-  'envoy.config.accesslog.v3.AndFilter': ALL,
-  'envoy.config.accesslog.v3.OrFilter': ALL,
-  'envoy.config.accesslog.v3.HeaderFilter': ALL,
-  'envoy.config.accesslog.v3.ResponseFlagFilter': ALL,
-  'envoy.config.accesslog.v3.GrpcStatusFilter': ALL,
-  'envoy.config.accesslog.v3.LogTypeFilter': ALL,
+  'envoy.config.accesslog.v3.StatusCodeFilter': obeyed('comparison'),
+  'envoy.config.accesslog.v3.DurationFilter': obeyed('comparison'),
+  'envoy.config.accesslog.v3.ComparisonFilter': {
+    value: true,
+    op: byValue({ EQ: true, GE: true, LE: true, NE: false }),
+  },
+  'envoy.config.accesslog.v3.RuntimeFilter': obeyed('runtime_key', 'percent_sampled', 'use_independent_randomness'),
+  'envoy.config.accesslog.v3.AndFilter': obeyed('filters'),
+  'envoy.config.accesslog.v3.OrFilter': obeyed('filters'),
+  'envoy.config.accesslog.v3.HeaderFilter': obeyed('header'),
+  'envoy.config.accesslog.v3.ResponseFlagFilter': obeyed('flags'),
+  'envoy.config.accesslog.v3.GrpcStatusFilter': {
+    exclude: true,
+    statuses: byValue({
+      OK: true,
+      CANCELED: true,
+      UNKNOWN: true,
+      INVALID_ARGUMENT: true,
+      DEADLINE_EXCEEDED: true,
+      NOT_FOUND: true,
+      ALREADY_EXISTS: true,
+      PERMISSION_DENIED: true,
+      RESOURCE_EXHAUSTED: true,
+      FAILED_PRECONDITION: true,
+      ABORTED: true,
+      OUT_OF_RANGE: true,
+      UNIMPLEMENTED: true,
+      INTERNAL: true,
+      UNAVAILABLE: true,
+      DATA_LOSS: true,
+      UNAUTHENTICATED: true,
+    }),
+  },
+  'envoy.config.accesslog.v3.LogTypeFilter': {
+    exclude: true,
+    types: byValue({
+      NotSet: true,
+      TcpUpstreamConnected: true,
+      TcpPeriodic: true,
+      TcpConnectionStart: true,
+      TcpConnectionEnd: true,
+      DownstreamStart: true,
+      DownstreamPeriodic: true,
+      DownstreamEnd: true,
+      UpstreamPoolReady: true,
+      UpstreamPeriodic: true,
+      UpstreamEnd: true,
+      DownstreamTunnelSuccessfullyEstablished: true,
+      UdpTunnelUpstreamConnected: true,
+      UdpPeriodic: true,
+      UdpSessionEnd: true,
+    }),
+  },
   'envoy.extensions.access_loggers.file.v3.FileAccessLog': {
     path: true,
     format: true,
@@ -51,7 +95,7 @@ export const ACCESS_LOG: ImplementedTable = {
     omit_empty_values: true,
     content_type: true,
     json_format_options: accepted('its only field makes no difference'),
-    formatters: refused('Baton has the operators of formats that it lists, and no others'),
+    formatters: refused(NO_FORMATTERS),
   },
   'envoy.config.core.v3.JsonFormatOptions': { sort_properties: accepted('properties are sorted in any case') },
 };

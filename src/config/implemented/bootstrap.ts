@@ -1,7 +1,7 @@
 // Implemented fields of the bootstrap itself.
 
 import { RESOLVER } from './common.js';
-import { ALL, accepted, type ImplementedTable, refused } from './table.js';
+import { accepted, type ImplementedTable, notImplemented, obeyed, onlyFalse, refused } from './table.js';
 
 export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap': {
@@ -24,9 +24,33 @@ export const BOOTSTRAP: ImplementedTable = {
     overload_manager: true,
     dns_resolution_config: refused(RESOLVER),
     typed_dns_resolver_config: refused(RESOLVER),
+    ...notImplemented(
+      'node_context_params',
+      'hds_config',
+      'deferred_stat_options',
+      'tracing',
+      'enable_dispatcher_stats',
+      'header_prefix',
+      'use_tcp_for_dns_lookups',
+      'bootstrap_extensions',
+      'fatal_actions',
+      'config_sources',
+      'default_config_source',
+      'default_socket_interface',
+      'certificate_provider_instances',
+      'inline_headers',
+      'perf_tracing_file_path',
+      'xds_delegate_extension',
+      'xds_config_tracker_extension',
+      'listener_manager',
+      'grpc_async_client_manager_config',
+      'memory_allocator_manager',
+    ),
+    stats_eviction_interval: refused('stats stay as long as what they are of: leave it out'),
+    enable_worker_cpu_affinity: onlyFalse('the kernel spreads the workers over the processors: leave it out'),
   },
-  'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig': ALL,
-  'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat': ALL,
+  'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig': obeyed('log_format'),
+  'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat': obeyed('json_format', 'text_format'),
   'envoy.config.bootstrap.v3.Bootstrap.StaticResources': {
     listeners: true,
     clusters: true,
@@ -36,6 +60,7 @@ export const BOOTSTRAP: ImplementedTable = {
     local_cluster_name: refused('zone-aware routing is not implemented'),
     outlier_detection: true,
     load_stats_config: refused('load reporting is not implemented'),
+    ...notImplemented('upstream_bind_config', 'enable_deferred_cluster_creation'),
   },
   'envoy.config.bootstrap.v3.ClusterManager.OutlierDetection': {
     event_log_path: true,
@@ -46,11 +71,18 @@ export const BOOTSTRAP: ImplementedTable = {
     refresh_interval: accepted('the monitor that there is counts each connection as it comes'),
     actions: refused('the limit of connections acts by itself, and there are no others: leave it out'),
     buffer_factory_config: refused('buffers have limits of their own: per_connection_buffer_limit_bytes'),
+    ...notImplemented('loadshed_points'),
   },
-  'envoy.config.overload.v3.ResourceMonitor': ALL,
-  'envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig': ALL,
-  'envoy.config.bootstrap.v3.Watchdogs': ALL,
-  'envoy.config.bootstrap.v3.Watchdog': { miss_timeout: true, megamiss_timeout: true },
+  'envoy.config.overload.v3.ResourceMonitor': obeyed('name', 'typed_config'),
+  'envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig': obeyed(
+    'max_active_downstream_connections',
+  ),
+  'envoy.config.bootstrap.v3.Watchdogs': obeyed('main_thread_watchdog', 'worker_watchdog'),
+  'envoy.config.bootstrap.v3.Watchdog': {
+    miss_timeout: true,
+    megamiss_timeout: true,
+    ...notImplemented('actions', 'kill_timeout', 'max_kill_timeout_jitter', 'multikill_timeout', 'multikill_threshold'),
+  },
   'envoy.config.bootstrap.v3.Admin': {
     address: true,
     allow_paths: true,
@@ -60,7 +92,7 @@ export const BOOTSTRAP: ImplementedTable = {
     ignore_global_conn_limit: true,
     socket_options: refused('socket options of the admin interface are not implemented'),
   },
-  'envoy.config.bootstrap.v3.LayeredRuntime': ALL,
+  'envoy.config.bootstrap.v3.LayeredRuntime': obeyed('layers'),
   'envoy.config.bootstrap.v3.RuntimeLayer': {
     name: true,
     static_layer: true,
@@ -68,16 +100,24 @@ export const BOOTSTRAP: ImplementedTable = {
     admin_layer: true,
     rtds_layer: true,
   },
-  'envoy.config.bootstrap.v3.RuntimeLayer.DiskLayer': ALL,
-  'envoy.config.bootstrap.v3.RuntimeLayer.AdminLayer': ALL,
-  'envoy.config.bootstrap.v3.RuntimeLayer.RtdsLayer': ALL,
-  'envoy.service.runtime.v3.Runtime': ALL,
+  'envoy.config.bootstrap.v3.RuntimeLayer.DiskLayer': obeyed('symlink_root', 'subdirectory', 'append_service_cluster'),
+  'envoy.config.bootstrap.v3.RuntimeLayer.AdminLayer': {},
+  'envoy.config.bootstrap.v3.RuntimeLayer.RtdsLayer': obeyed('name', 'rtds_config'),
+  'envoy.service.runtime.v3.Runtime': obeyed('name', 'layer'),
   'envoy.config.core.v3.Node': {
     id: true,
     cluster: true,
     metadata: true,
     locality: true,
     dynamic_parameters: true,
+    ...notImplemented(
+      'user_agent_name',
+      'user_agent_version',
+      'user_agent_build_version',
+      'extensions',
+      'client_features',
+      'listening_addresses',
+    ),
   },
-  'xds.core.v3.ContextParams': ALL,
+  'xds.core.v3.ContextParams': obeyed('params'),
 };

@@ -1,55 +1,107 @@
 // Implemented fields of the small messages that many others hold.
 
-import { ALL, accepted, type ImplementedTable } from './table.js';
+import { accepted, byValue, everyValue, type ImplementedTable, notImplemented, obeyed, refused } from './table.js';
 
 /** Why neither the bootstrap nor a cluster can name a resolver. */
 export const RESOLVER = 'the name servers in /etc/resolv.conf are asked: leave it out';
 
+/** Why nothing but the built-in operators stand in a format. */
+export const NO_FORMATTERS = 'Baton has the operators of formats that it lists, and no others';
+const NO_CREDENTIALS = 'calls go without TLS and without credentials: leave it out';
+
 export const COMMON: ImplementedTable = {
-  'envoy.config.core.v3.Address': { socket_address: true, pipe: true },
+  'envoy.config.core.v3.Address': { socket_address: true, pipe: true, ...notImplemented('envoy_internal_address') },
   'envoy.config.core.v3.SocketAddress': {
-    protocol: ['TCP', 'UDP'],
+    protocol: byValue({ TCP: true, UDP: true }),
     address: true,
     port_value: true,
     ipv4_compat: true,
+    ...notImplemented('named_port', 'resolver_name'),
+    network_namespace_filepath: refused('sockets are of the network namespace in which the process was started'),
   },
-  'envoy.config.core.v3.Pipe': ALL,
-  'envoy.config.core.v3.Locality': ALL,
+  'envoy.config.core.v3.Pipe': obeyed('path', 'mode'),
+  'envoy.config.core.v3.Locality': obeyed('region', 'zone', 'sub_zone'),
   'envoy.config.core.v3.Metadata': {
     filter_metadata: accepted(
       'of an endpoint, `canary` in `envoy.lb` is obeyed; no filter or load balancer of this build reads the rest',
     ),
+    ...notImplemented('typed_filter_metadata'),
   },
   'envoy.config.core.v3.DataSource': {
     filename: true,
     inline_bytes: true,
     inline_string: true,
     environment_variable: true,
+    ...notImplemented('watched_directory'),
   },
   'envoy.config.core.v3.TransportSocket': { name: true, typed_config: true },
   'envoy.config.core.v3.HeaderValue': { key: true, value: true, raw_value: true },
-  'envoy.config.core.v3.HeaderValueOption': ALL,
-  'envoy.config.core.v3.RuntimeFractionalPercent': ALL,
-  'envoy.config.core.v3.RuntimeDouble': ALL,
-  'envoy.config.core.v3.RuntimeUInt32': ALL,
-  'envoy.type.v3.FractionalPercent': ALL,
-  'envoy.config.core.v3.HttpService': ALL,
-  'envoy.config.core.v3.HttpUri': ALL,
-  'envoy.config.core.v3.GrpcService': { envoy_grpc: true, google_grpc: true, timeout: true, initial_metadata: true },
+  'envoy.config.core.v3.HeaderValueOption': {
+    header: true,
+    append: true,
+    keep_empty_value: true,
+    append_action: byValue({
+      APPEND_IF_EXISTS_OR_ADD: true,
+      ADD_IF_ABSENT: true,
+      OVERWRITE_IF_EXISTS_OR_ADD: true,
+      OVERWRITE_IF_EXISTS: true,
+    }),
+  },
+  'envoy.config.core.v3.RuntimeFractionalPercent': obeyed('default_value', 'runtime_key'),
+  'envoy.config.core.v3.RuntimeDouble': obeyed('default_value', 'runtime_key'),
+  'envoy.config.core.v3.RuntimeUInt32': obeyed('default_value', 'runtime_key'),
+  'envoy.type.v3.FractionalPercent': {
+    numerator: true,
+    denominator: byValue({ HUNDRED: true, TEN_THOUSAND: true, MILLION: true }),
+  },
+  'envoy.config.core.v3.HttpService': {
+    http_uri: true,
+    request_headers_to_add: true,
+    formatters: refused(NO_FORMATTERS),
+  },
+  'envoy.config.core.v3.HttpUri': obeyed('uri', 'cluster', 'timeout'),
+  'envoy.config.core.v3.GrpcService': {
+    envoy_grpc: true,
+    google_grpc: true,
+    timeout: true,
+    initial_metadata: true,
+    ...notImplemented('retry_policy'),
+  },
   'envoy.config.core.v3.GrpcService.EnvoyGrpc': {
     cluster_name: true,
     authority: true,
     max_receive_message_length: true,
     retry_policy: true,
+    ...notImplemented('skip_envoy_headers'),
   },
-  'envoy.config.core.v3.RetryPolicy': { retry_back_off: true },
-  'envoy.config.core.v3.BackoffStrategy': ALL,
+  'envoy.config.core.v3.RetryPolicy': {
+    retry_back_off: true,
+    ...notImplemented(
+      'num_retries',
+      'retry_on',
+      'retry_priority',
+      'retry_host_predicate',
+      'host_selection_retry_max_attempts',
+    ),
+  },
+  'envoy.config.core.v3.BackoffStrategy': obeyed('base_interval', 'max_interval'),
   'envoy.config.core.v3.GrpcService.GoogleGrpc': {
     target_uri: true,
     stat_prefix: accepted('calls to gRPC services have no stats of their own'),
+    ...notImplemented(
+      'channel_credentials',
+      'call_credentials',
+      'credentials_factory_name',
+      'config',
+      'per_stream_buffer_limit_bytes',
+      'channel_args',
+    ),
+    channel_credentials_plugin: refused(NO_CREDENTIALS),
+    call_credentials_plugin: refused(NO_CREDENTIALS),
   },
-  'envoy.type.v3.Percent': ALL,
-  'envoy.type.v3.Int64Range': ALL,
+  'envoy.type.v3.HttpStatus': { code: everyValue('a status is the number that it is sent as') },
+  'envoy.type.v3.Percent': obeyed('value'),
+  'envoy.type.v3.Int64Range': obeyed('start', 'end'),
   'envoy.type.matcher.v3.StringMatcher': {
     exact: true,
     prefix: true,
@@ -57,10 +109,11 @@ export const COMMON: ImplementedTable = {
     safe_regex: true,
     contains: true,
     ignore_case: true,
+    ...notImplemented('custom'),
   },
   'envoy.type.matcher.v3.RegexMatcher': { regex: true, google_re2: accepted('RE2 is the only engine') },
   'envoy.type.matcher.v3.RegexMatcher.GoogleRE2': {
     max_program_size: accepted('RE2 has a limit of its own'),
   },
-  'envoy.type.matcher.v3.RegexMatchAndSubstitute': ALL,
+  'envoy.type.matcher.v3.RegexMatchAndSubstitute': obeyed('pattern', 'substitution'),
 };

@@ -1,6 +1,6 @@
 // Implemented fields of what says where dynamic configuration comes from, and of what it travels in.
 
-import { ALL, accepted, type ImplementedTable, refused } from './table.js';
+import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, onlyFalse, refused } from './table.js';
 
 const ONLY_REST = refused('it is for REST, which is not implemented');
 
@@ -19,22 +19,37 @@ export const CONFIG_SOURCE: ImplementedTable = {
     ads: true,
     self: refused("name the source itself, such as 'ads: {}'"),
     initial_fetch_timeout: true,
-    resource_api_version: ['V3'],
+    resource_api_version: byValue({ AUTO: false, V2: false, V3: true }),
     authorities: refused('xdstp names are not implemented'),
   },
-  'envoy.config.core.v3.PathConfigSource': ALL,
-  'envoy.config.core.v3.WatchedDirectory': ALL,
+  'envoy.config.core.v3.PathConfigSource': {
+    path: true,
+    watched_directory: true,
+    poll_interval: refused('changes are noticed as they come: leave it out'),
+  },
+  'envoy.config.core.v3.WatchedDirectory': {
+    path: true,
+    watch_modify: onlyFalse('changes are noticed as they come: leave it out'),
+  },
   'envoy.config.core.v3.ApiConfigSource': {
-    api_type: ['GRPC', 'DELTA_GRPC'],
-    transport_api_version: ['V3'],
+    api_type: byValue({
+      DEPRECATED_AND_UNAVAILABLE_DO_NOT_USE: false,
+      REST: false,
+      GRPC: true,
+      DELTA_GRPC: true,
+      AGGREGATED_GRPC: false,
+      AGGREGATED_DELTA_GRPC: false,
+    }),
+    transport_api_version: byValue({ AUTO: false, V2: false, V3: true }),
     grpc_services: true,
     set_node_on_first_message_only: true,
     rate_limit_settings: true,
     cluster_names: ONLY_REST,
     refresh_delay: ONLY_REST,
     request_timeout: ONLY_REST,
+    ...notImplemented('config_validators'),
   },
-  'envoy.config.core.v3.RateLimitSettings': ALL,
+  'envoy.config.core.v3.RateLimitSettings': obeyed('max_tokens', 'fill_rate'),
   'envoy.service.discovery.v3.DiscoveryResponse': {
     version_info: true,
     resources: true,
@@ -42,8 +57,9 @@ export const CONFIG_SOURCE: ImplementedTable = {
     nonce: accepted('it distinguishes responses of a stream'),
     canary: accepted('it is information for people'),
     control_plane: accepted('it is information for people'),
+    resource_errors: refused('a file has the resources that there are, and says nothing of others'),
   },
-  'envoy.config.core.v3.ControlPlane': ALL,
+  'envoy.config.core.v3.ControlPlane': obeyed('identifier'),
   'envoy.service.discovery.v3.Resource': {
     name: true,
     aliases: true,
@@ -52,6 +68,7 @@ export const CONFIG_SOURCE: ImplementedTable = {
     ttl: true,
     cache_control: accepted('it is for caches between Baton and the server'),
     metadata: accepted('it is for caches between Baton and the server'),
+    ...notImplemented('resource_name'),
   },
   'envoy.service.discovery.v3.Resource.CacheControl': {
     do_not_cache: accepted('it is for caches between Baton and the server'),

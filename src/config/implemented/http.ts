@@ -1,14 +1,17 @@
 // Implemented fields of the HTTP connection manager and its HTTP filters.
 
-import { ALL, accepted, type ImplementedTable, onlyFalse, refused } from './table.js';
+import { NO_FORMATTERS } from './common.js';
+import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, onlyFalse, refused } from './table.js';
 
 const NO_CERTIFICATES =
   'without TLS clients have no certificates: leave it out; x-forwarded-client-cert is removed from requests';
 const CLOSED_IF_UNREADABLE = 'a request that cannot be read ends its connection: leave it out';
 
+const NO_TRAILERS = 'trailers are passed on as they are: leave it out';
+
 export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager': {
-    codec_type: ['AUTO', 'HTTP1'],
+    codec_type: byValue({ AUTO: true, HTTP1: true, HTTP2: false, HTTP3: false }),
     stat_prefix: true,
     route_config: true,
     rds: true,
@@ -18,7 +21,7 @@ export const HTTP: ImplementedTable = {
     common_http_protocol_options: true,
     http_protocol_options: true,
     server_name: true,
-    server_header_transformation: true,
+    server_header_transformation: byValue({ OVERWRITE: true, APPEND_IF_ABSENT: true, PASS_THROUGH: true }),
     max_request_headers_kb: true,
     stream_idle_timeout: true,
     request_timeout: true,
@@ -40,7 +43,13 @@ export const HTTP: ImplementedTable = {
     upgrade_configs: true,
     normalize_path: true,
     merge_slashes: true,
-    path_with_escaped_slashes_action: true,
+    path_with_escaped_slashes_action: byValue({
+      IMPLEMENTATION_SPECIFIC_DEFAULT: true,
+      KEEP_UNCHANGED: true,
+      REJECT_REQUEST: true,
+      UNESCAPE_AND_REDIRECT: true,
+      UNESCAPE_AND_FORWARD: true,
+    }),
     strip_any_host_port: true,
     strip_matching_host_port: true,
     strip_trailing_host_dot: true,
@@ -53,23 +62,60 @@ export const HTTP: ImplementedTable = {
     ),
     stream_error_on_invalid_http_message: onlyFalse(CLOSED_IF_UNREADABLE),
     local_reply_config: true,
+    ...notImplemented(
+      'http3_protocol_options',
+      'scheme_header_transformation',
+      'access_log_flush_interval',
+      'flush_access_log_on_new_request',
+      'access_log_options',
+      'early_header_mutation_extensions',
+      'path_normalization_options',
+      'proxy_status_config',
+      'typed_header_validation_config',
+      'append_x_forwarded_port',
+      'append_local_overload',
+      'add_proxy_protocol_connection_state',
+    ),
+    http1_safe_max_connection_duration: onlyFalse(
+      'drain_timeout says how long a client may go on after max_connection_duration: make that longer',
+    ),
+    stream_flush_timeout: refused('stream_idle_timeout ends a stream whose end a client does not read: use that'),
+    drain_timeout_jitter: refused('connections drain for the same time: leave it out'),
+    forward_client_cert_matcher: refused(NO_CERTIFICATES),
+    forward_proto_config: refused('without TLS x-forwarded-proto is http, or what a trusted proxy says: leave it out'),
+    record_route_resolution_stats: onlyFalse('how long a route is looked for is not measured: leave it out'),
   },
-  'envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': ALL,
-  'envoy.extensions.filters.network.http_connection_manager.v3.ResponseMapper': ALL,
+  'envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': obeyed('mappers', 'body_format'),
+  'envoy.extensions.filters.network.http_connection_manager.v3.ResponseMapper': obeyed(
+    'filter',
+    'status_code',
+    'body',
+    'body_format_override',
+    'headers_to_add',
+  ),
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.UpgradeConfig': {
     upgrade_type: true,
     enabled: true,
+    ...notImplemented('filters'),
   },
-  'envoy.extensions.filters.network.http_connection_manager.v3.RequestIDExtension': ALL,
-  'envoy.extensions.filters.network.http_connection_manager.v3.Rds': ALL,
-  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes': ALL,
-  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder': ALL,
-  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder': ALL,
+  'envoy.extensions.filters.network.http_connection_manager.v3.RequestIDExtension': obeyed('typed_config'),
+  'envoy.extensions.filters.network.http_connection_manager.v3.Rds': obeyed('config_source', 'route_config_name'),
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes': obeyed(
+    'name',
+    'scope_key_builder',
+    'rds_config_source',
+    'scoped_route_configurations_list',
+    'scoped_rds',
+  ),
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder': obeyed('fragments'),
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder':
+    obeyed('header_value_extractor'),
   'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor':
-    ALL,
+    obeyed('name', 'element_separator', 'index', 'element'),
   'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes.ScopeKeyBuilder.FragmentBuilder.HeaderValueExtractor.KvElement':
-    ALL,
-  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRouteConfigurationsList': ALL,
+    obeyed('separator', 'key'),
+  'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRouteConfigurationsList':
+    obeyed('scoped_route_configurations'),
   'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds': {
     scoped_rds_config_source: true,
     srds_resources_locator: refused('xdstp names are not implemented'),
@@ -81,17 +127,27 @@ export const HTTP: ImplementedTable = {
     disabled: true,
     config_discovery: true,
   },
-  'envoy.config.core.v3.ExtensionConfigSource': ALL,
-  'envoy.config.core.v3.TypedExtensionConfig': ALL,
-  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig': ALL,
-  'envoy.config.core.v3.CidrRange': ALL,
+  'envoy.config.core.v3.ExtensionConfigSource': obeyed(
+    'config_source',
+    'default_config',
+    'apply_default_config_without_warming',
+    'type_urls',
+  ),
+  'envoy.config.core.v3.TypedExtensionConfig': obeyed('name', 'typed_config'),
+  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.InternalAddressConfig': obeyed(
+    'unix_sockets',
+    'cidr_ranges',
+  ),
+  'envoy.config.core.v3.CidrRange': obeyed('address_prefix', 'prefix_len'),
   'envoy.config.core.v3.HttpProtocolOptions': {
     idle_timeout: true,
     max_connection_duration: true,
     max_headers_count: true,
-    headers_with_underscores_action: true,
+    headers_with_underscores_action: byValue({ ALLOW: true, REJECT_REQUEST: true, DROP_HEADER: true }),
     max_requests_per_connection: true,
     max_stream_duration: true,
+    max_connection_duration_jitter: refused('connections live for the same time: leave it out'),
+    max_response_headers_kb: refused('heads of responses have a limit of their own: leave it out'),
   },
   'envoy.config.core.v3.Http1ProtocolOptions': {
     allow_absolute_url: true,
@@ -101,6 +157,8 @@ export const HTTP: ImplementedTable = {
     allow_custom_methods: true,
     override_stream_error_on_invalid_http_message: onlyFalse(CLOSED_IF_UNREADABLE),
     header_key_format: refused('names of headers keep the case in which they came: leave it out'),
+    ...notImplemented('allow_chunked_length', 'send_fully_qualified_url', 'use_balsa_parser'),
+    ignore_http_11_upgrade: refused('upgrade_configs says which upgrades there are: leave it out'),
   },
   'envoy.extensions.filters.http.router.v3.Router': {
     dynamic_stats: true,
@@ -110,11 +168,34 @@ export const HTTP: ImplementedTable = {
       'tries are not logged one by one: %UPSTREAM_HOST% and %UPSTREAM_REQUEST_ATTEMPT_COUNT% tell access logs of the last',
     ),
     start_child_span: accepted('tracing is not implemented'),
+    ...notImplemented(
+      'upstream_log_options',
+      'strict_check_headers',
+      'suppress_grpc_request_failure_code_stats',
+      'upstream_http_filters',
+    ),
+    reject_connect_request_early_data: onlyFalse('CONNECT requests are refused in any case: leave it out'),
   },
-  'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation': ALL,
-  'envoy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute': ALL,
-  'envoy.extensions.filters.http.header_mutation.v3.Mutations': ALL,
-  'envoy.config.common.mutation_rules.v3.HeaderMutation': ALL,
-  'envoy.extensions.filters.http.buffer.v3.Buffer': ALL,
-  'envoy.extensions.filters.http.buffer.v3.BufferPerRoute': ALL,
+  'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation': obeyed(
+    'mutations',
+    'most_specific_header_mutations_wins',
+  ),
+  'envoy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute': obeyed('mutations'),
+  'envoy.extensions.filters.http.header_mutation.v3.Mutations': {
+    request_mutations: true,
+    response_mutations: true,
+    query_parameter_mutations: refused(
+      'regex_rewrite of a route changes the path without its query; a filter of your own can change the query',
+    ),
+    response_trailers_mutations: refused(NO_TRAILERS),
+    request_trailers_mutations: refused(NO_TRAILERS),
+    formatters: refused(NO_FORMATTERS),
+  },
+  'envoy.config.common.mutation_rules.v3.HeaderMutation': {
+    remove: true,
+    append: true,
+    remove_on_match: refused('name each header in remove'),
+  },
+  'envoy.extensions.filters.http.buffer.v3.Buffer': obeyed('max_request_bytes'),
+  'envoy.extensions.filters.http.buffer.v3.BufferPerRoute': obeyed('disabled', 'buffer'),
 };

@@ -10,7 +10,16 @@ import { LISTENER } from './listener.js';
 import { ROUTE } from './route.js';
 import { STATS } from './stats.js';
 import { STATS_SINKS } from './stats-sinks.js';
-import { ALL, type FieldRow, type ImplementedTable, type MessageRows } from './table.js';
+import {
+  type Accepted,
+  ALL,
+  type ByValue,
+  type EveryValue,
+  type ImplementedTable,
+  type OnlyExtension,
+  type OnlyFalse,
+  type Refused,
+} from './table.js';
 
 /** Everything that the rooms of this build implement; extensions add their own rows in the catalog. */
 export const IMPLEMENTED: ImplementedTable = {
@@ -32,11 +41,18 @@ export function implementedBy(extensions: readonly { readonly implemented?: Impl
 }
 
 /** A row whatever its field. */
-export type AnyRow = FieldRow<string> | FieldRow<boolean>;
+export type AnyRow = true | Refused | Accepted | OnlyExtension | OnlyFalse | ByValue<string> | EveryValue;
 
-/** The row of a field, or undefined when it is not implemented. */
+/** The row of a field, or undefined when an extension does not name it among those of its own message that it implements. */
 export function rowOf(table: ImplementedTable, message: string, field: string): AnyRow | undefined {
-  const rows = (table as { readonly [message: string]: MessageRows<Record<string, string>> | undefined })[message];
+  const rows = (table as { readonly [message: string]: typeof ALL | { readonly [field: string]: AnyRow } | undefined })[
+    message
+  ];
   if (rows === undefined) return undefined;
   return rows === ALL ? true : rows[field];
+}
+
+/** Whether a configuration may set the field, in some way at least. */
+export function isOpen(row: AnyRow | undefined): row is Exclude<AnyRow, Refused> {
+  return row !== undefined && !(typeof row === 'object' && 'refused' in row);
 }

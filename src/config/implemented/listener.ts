@@ -1,6 +1,9 @@
 // Implemented fields of listeners, their filter chains, and TcpProxy.
 
-import { ALL, type ImplementedTable, onlyExtension, onlyFalse, refused } from './table.js';
+import { byValue, type ImplementedTable, notImplemented, onlyExtension, onlyFalse, refused } from './table.js';
+
+const NO_TLV = 'hosts are told nothing by the PROXY protocol: leave it out';
+const FULL_BUFFERS = 'what waits in full buffers is ended by idle timeouts alone: leave it out';
 
 export const LISTENER: ImplementedTable = {
   'envoy.config.listener.v3.Listener': {
@@ -10,14 +13,14 @@ export const LISTENER: ImplementedTable = {
     filter_chains: true,
     default_filter_chain: true,
     per_connection_buffer_limit_bytes: true,
-    traffic_direction: true,
+    traffic_direction: byValue({ UNSPECIFIED: true, INBOUND: true, OUTBOUND: true }),
     enable_reuse_port: true,
     reuse_port: true,
     tcp_backlog_size: true,
     freebind: true,
     transparent: true,
     bind_to_port: true,
-    drain_type: true,
+    drain_type: byValue({ DEFAULT: true, MODIFY_ONLY: true }),
     ignore_global_conn_limit: true,
     metadata: true,
     listener_filters: true,
@@ -30,8 +33,29 @@ export const LISTENER: ImplementedTable = {
     connection_balance_config: refused('the kernel spreads connections over the workers: leave it out'),
     access_log: refused('what serves a connection logs it: set access_log of the connection manager or the TCP proxy'),
     socket_options: refused('the options that can be set are tcp_backlog_size, freebind and transparent'),
+    ...notImplemented(
+      'filter_chain_matcher',
+      'deprecated_v1',
+      'tcp_fast_open_queue_length',
+      'udp_listener_config',
+      'api_listener',
+      'max_connections_to_accept_per_socket_event',
+      'internal_listener',
+      'enable_mptcp',
+      'bypass_overload_manager',
+    ),
+    stats_matcher: refused('stats_config of the bootstrap says which stats there are'),
+    fcds_config: refused('filter chains come with their listener: put them in filter_chains'),
+    per_connection_buffer_high_watermark_timeout: refused(FULL_BUFFERS),
+    tcp_keepalive: refused(
+      'connections of clients are not probed: idle_timeout of the connection manager or the TCP proxy ends silent ones',
+    ),
   },
-  'envoy.config.listener.v3.ListenerFilter': { name: true, typed_config: true },
+  'envoy.config.listener.v3.ListenerFilter': {
+    name: true,
+    typed_config: true,
+    ...notImplemented('config_discovery', 'filter_disabled'),
+  },
   'envoy.config.listener.v3.FilterChain': {
     name: true,
     filters: true,
@@ -39,19 +63,21 @@ export const LISTENER: ImplementedTable = {
     filter_chain_match: true,
     use_proxy_proto: onlyFalse('use the listener filter envoy.filters.listener.proxy_protocol'),
     transport_socket: onlyExtension('envoy.transport_sockets.raw_buffer', 'terminate TLS in front of Baton'),
+    ...notImplemented('transport_socket_connect_timeout'),
   },
   'envoy.config.listener.v3.FilterChainMatch': {
     destination_port: true,
     prefix_ranges: true,
     direct_source_prefix_ranges: true,
-    source_type: true,
+    source_type: byValue({ ANY: true, SAME_IP_OR_LOOPBACK: true, EXTERNAL: true }),
     source_prefix_ranges: true,
     source_ports: true,
     transport_protocol: true,
     server_names: refused('it needs the TLS inspector, which is not implemented'),
     application_protocols: refused('it needs the TLS inspector, which is not implemented'),
+    ...notImplemented('address_suffix', 'suffix_len'),
   },
-  'envoy.config.listener.v3.Filter': { name: true, typed_config: true },
+  'envoy.config.listener.v3.Filter': { name: true, typed_config: true, ...notImplemented('config_discovery') },
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy': {
     stat_prefix: true,
     cluster: true,
@@ -61,15 +87,35 @@ export const LISTENER: ImplementedTable = {
     max_connect_attempts: true,
     max_downstream_connection_duration: true,
     hash_policy: true,
+    ...notImplemented(
+      'on_demand',
+      'metadata_match',
+      'downstream_idle_timeout',
+      'upstream_idle_timeout',
+      'tunneling_config',
+      'access_log_flush_interval',
+      'flush_access_log_on_connected',
+      'access_log_options',
+    ),
+    backoff_options: refused('a connection is tried again at once, as often as max_connect_attempts says'),
+    max_downstream_connection_duration_jitter_percentage: refused('connections live for the same time: leave it out'),
+    proxy_protocol_tlvs: refused(NO_TLV),
+    proxy_protocol_tlv_merge_policy: refused(NO_TLV),
+    upstream_connect_mode: byValue({ IMMEDIATE: true, ON_DOWNSTREAM_DATA: false, ON_DOWNSTREAM_TLS_HANDSHAKE: false }),
+    max_early_data_bytes: refused(
+      'a host is connected to at once, and what a client sends meanwhile waits: leave it out',
+    ),
+    check_drain_close: onlyFalse('connections go on while their listener drains: leave it out'),
   },
   'envoy.type.v3.HashPolicy': {
     source_ip: true,
     filter_state: refused('filters here leave no state: use source_ip'),
   },
-  'envoy.type.v3.HashPolicy.SourceIp': ALL,
+  'envoy.type.v3.HashPolicy.SourceIp': {},
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster': { clusters: true },
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight': {
     name: true,
     weight: true,
+    ...notImplemented('metadata_match'),
   },
 };

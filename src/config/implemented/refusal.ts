@@ -4,6 +4,7 @@ import type { ExtensionCatalog } from '../catalog/extension.js';
 import type { Any } from '../generated/api.js';
 import type { Message } from '../schema/decode.js';
 import type { AnyRow } from './index.js';
+import type { ByValue } from './table.js';
 
 export type Refusal =
   | { readonly what: 'field'; readonly reason: string }
@@ -12,14 +13,19 @@ export type Refusal =
 /** Why a field with this row of the table cannot have this value; undefined: it can. */
 export function refusalOf(row: AnyRow | undefined, value: unknown, catalog: ExtensionCatalog): Refusal | undefined {
   if (row === undefined) return { what: 'field', reason: '' };
-  if (row === true || 'accepted' in row) return undefined;
+  if (row === true || 'accepted' in row || 'everyValue' in row) return undefined;
   if ('refused' in row) return { what: 'field', reason: row.refused };
   if ('only' in row) {
     return extensionIn(value as Message, catalog) === row.only ? undefined : { what: 'field', reason: row.otherwise };
   }
   if ('onlyFalse' in row) return value === false ? undefined : { what: 'field', reason: row.onlyFalse };
-  const wrong = (Array.isArray(value) ? value : [value]).find((element) => !row.includes(element));
-  return wrong === undefined ? undefined : { what: 'value', value: wrong, instead: row };
+  const wrong = (Array.isArray(value) ? value : [value]).find((element) => row.byValue[element as string] !== true);
+  return wrong === undefined ? undefined : { what: 'value', value: String(wrong), instead: obeyedValues(row) };
+}
+
+/** The values of an enum that Baton obeys. */
+export function obeyedValues({ byValue }: ByValue<string>): readonly string[] {
+  return Object.keys(byValue).filter((value) => byValue[value]);
 }
 
 /** The name of the extension that a message with name and typed_config means. */

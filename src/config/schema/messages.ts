@@ -1,38 +1,59 @@
 // Messages of Envoy's API in protobuf's binary form, for services that Baton calls: only the types that are wanted, and
 // what they hold, are made of the bundle.
 
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Root, Type } from 'protobufjs';
+import type { ReflectionObject, Root, Type } from 'protobufjs';
 import type * as ProtoJson from 'protobufjs/ext/protojson.js';
 import type protobufjs from 'protobufjs/light.js';
-import { schemaPath } from './schema.js';
+import { type BundleNode, findNode, isType, oneofMembers, outermostType, readBundle, readField } from './bundle.js';
 
-/** A node of the bundle (schema.ts). */
-interface Node {
-  nested?: { [name: string]: Node };
-  readonly fields?: {
-    readonly [name: string]: { readonly type: string; readonly options?: { readonly proto3_optional?: boolean } };
-  };
-  readonly oneofs?: { readonly [name: string]: object };
+/** A node as protobufjs reads it. */
+interface ProtoNode {
+  nested?: { [name: string]: ProtoNode };
+  fields?: { [name: string]: object };
+  oneofs?: { [name: string]: object };
+  values?: { readonly [name: string]: number };
 }
 
 /** The messages of these full names. protobufjs is loaded by the first call. */
 export function loadMessages<N extends string>(...names: readonly N[]): { readonly [name in N]: Type } {
   const require = createRequire(import.meta.url);
   const protobuf = require('protobufjs/light.js') as typeof protobufjs;
-  const bundle = JSON.parse(readFileSync(schemaPath(), 'utf8')) as Node;
-  const root = protobuf.Root.fromJSON(subset(bundle, names) as Parameters<typeof Root.fromJSON>[0]);
+  const root = protobuf.Root.fromJSON(subset(readBundle(), names) as Parameters<typeof Root.fromJSON>[0]);
   return Object.fromEntries(names.map((name) => [name, root.lookupType(name)])) as { [name in N]: Type };
 }
 
-/** Every message of the API, for whoever does not know which ones are to come. Takes 0.2 s and some 40 MB. */
+/** Every message of the API, each made when it is looked up first: most are never named. */
 export function loadAllMessages(): Root {
   const require = createRequire(import.meta.url);
   const protobuf = require('protobufjs/light.js') as typeof protobufjs;
-  const bundle = JSON.parse(readFileSync(schemaPath(), 'utf8')) as Node;
-  return protobuf.Root.fromJSON(complete(bundle) as Parameters<typeof Root.fromJSON>[0]);
+  const bundle = readBundle();
+  const made = new Set<string>();
+  class AllMessages extends protobuf.Root {
+    override lookup(path: string | readonly string[], ...rest: readonly unknown[]): ReflectionObject | null {
+      this.#make(typeof path === 'string' ? path.replace(/^\./, '') : path.join('.'));
+      return (super.lookup as Lookup).call(this, path, ...rest);
+    }
+
+    #make(name: string): void {
+      const before = made.size;
+      const open = [name];
+      for (let next = open.pop(); next !== undefined; next = open.pop()) {
+        const type = outermostType(bundle, next);
+        if (type === undefined || made.has(type.name)) continue;
+        made.add(type.name);
+        const { home, node } = type;
+        this.define(home.split('.'), { [type.name.slice(home.length + 1)]: complete(node, type.name, home) });
+        open.push(...heldTypes(node, home));
+      }
+      // What the messages hold is there by now.
+      if (made.size > before) this.resolveAll();
+    }
+  }
+  return new AllMessages();
 }
+
+type Lookup = (this: Root, path: string | readonly string[], ...rest: readonly unknown[]) => ReflectionObject | null;
 
 /** The binary form of a message that a configuration holds. `json` is in the API's JSON form. */
 export function encodeJson(type: Type, json: object): Uint8Array {
@@ -40,47 +61,70 @@ export function encodeJson(type: Type, json: object): Uint8Array {
   return type.encode(fromJson(type, json)).finish();
 }
 
-function subset(bundle: Node, names: readonly string[]): Node {
-  const wanted: Node = {};
+function subset(bundle: BundleNode, names: readonly string[]): ProtoNode {
+  const wanted: ProtoNode = {};
   const open = [...names];
   const seen = new Set<string>();
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     if (seen.has(name)) continue;
     seen.add(name);
-    const node = find(bundle, name);
-    if (node === undefined) continue;
-    place(wanted, name, node);
-    for (const { type } of Object.values(node.fields ?? {})) if (type.startsWith('.')) open.push(type.slice(1));
+    const found = findNode(bundle, name);
+    if (found === undefined) continue;
+    place(wanted, name, protoNode(found.node, found.home));
+    open.push(...fieldTypes(found.node, found.home));
   }
   return wanted;
 }
 
-function find(bundle: Node, name: string): Node | undefined {
-  return name.split('.').reduce<Node | undefined>((node, part) => node?.nested?.[part], bundle);
+/** Full names of the types of a message's fields. */
+function fieldTypes({ fields }: BundleNode, home: string): string[] {
+  return Object.values(fields ?? {}).flatMap((field) => readField(field, home).typeName ?? []);
 }
 
-/** Puts a type where its name says, without the types that are nested in it. */
-function place(root: Node, name: string, { nested: _, ...type }: Node): void {
+/** The same of the types that are nested in it, too. */
+function heldTypes(node: BundleNode, home: string): string[] {
+  const nested = Object.values(node.nested ?? {}).flatMap((inner) => heldTypes(inner, home));
+  return [...fieldTypes(node, home), ...nested];
+}
+
+/** Puts a type where its name says. */
+function place(root: ProtoNode, name: string, type: ProtoNode): void {
   let at = root;
   for (const part of name.split('.')) {
     at.nested ??= {};
     at.nested[part] ??= {};
     at = at.nested[part]!;
   }
-  Object.assign(at, withOptional(type));
+  Object.assign(at, type);
 }
 
-/** protobufjs knows optional fields of proto3 by the oneof that protoc makes of each: without it zeros are left out. */
-function withOptional(type: Node): Node {
-  const optional = Object.keys(type.fields ?? {}).filter((field) => type.fields![field]!.options?.proto3_optional);
-  if (optional.length === 0) return type;
-  const oneofs = optional.map((field) => [`_${field}`, { oneof: [field] }]);
-  return { ...type, oneofs: { ...type.oneofs, ...Object.fromEntries(oneofs) } };
+/** `home`: the package of `node` where that is a type. */
+function complete(node: BundleNode, name: string, home: string): ProtoNode {
+  const type = isType(node) ? protoNode(node, home) : {};
+  if (node.nested === undefined) return type;
+  const nested = Object.entries(node.nested).map(([part, inner]) => {
+    return [part, complete(inner, name === '' ? part : `${name}.${part}`, isType(node) ? home : name)];
+  });
+  return { ...type, nested: Object.fromEntries(nested) };
 }
 
-function complete(node: Node): Node {
-  const type = withOptional(node);
-  const { nested } = type;
-  if (nested === undefined) return type;
-  return { ...type, nested: Object.fromEntries(Object.entries(nested).map(([name, held]) => [name, complete(held)])) };
+/** A type without those that are nested in it. */
+function protoNode(node: BundleNode, home: string): ProtoNode {
+  const { fields, values } = node;
+  if (values !== undefined) return { values };
+  const oneofs = oneofMembers(node).map(([name, members]) => [name, { oneof: members }]);
+  const type: Required<Pick<ProtoNode, 'fields' | 'oneofs'>> = { fields: {}, oneofs: Object.fromEntries(oneofs) };
+  for (const [name, written] of Object.entries(fields!)) {
+    const { typeName, scalar, id, isList, mapKey, options } = readField(written, home);
+    type.fields[name] = {
+      type: typeName === undefined ? scalar : `.${typeName}`,
+      id,
+      ...(isList && { rule: 'repeated' }),
+      ...(mapKey !== undefined && { keyType: mapKey }),
+      ...(options.optional === true && { options: { proto3_optional: true } }),
+    };
+    // protobufjs knows optional fields of proto3 by the oneof that protoc makes of each: without it zeros are left out.
+    if (options.optional === true) type.oneofs[`_${name}`] = { oneof: [name] };
+  }
+  return type;
 }

@@ -192,13 +192,12 @@ function numericChoices(rules: Rules): Rules {
 }
 
 function brokenDurationRule(rules: Rules, value: string): string | undefined {
-  return brokenBounds(rules, Number(value.slice(0, -1)), secondsOf, value);
+  return brokenBounds(rules, secondsOf(value), secondsOf, value);
 }
 
-/** A duration as a rule writes it. */
+/** Of a duration such as '0.5s'. */
 function secondsOf(limit: unknown): number {
-  const { seconds = 0, nanos = 0 } = (limit ?? {}) as { seconds?: number; nanos?: number };
-  return Number(seconds) + Number(nanos) / 1e9;
+  return Number(String(limit).slice(0, -1));
 }
 
 function brokenBounds(rules: Rules, value: number, of: (limit: unknown) => number, text: string): string | undefined {

@@ -1,12 +1,23 @@
 // Envoy's API as plain data: the types of the bundle, looked up by full name and made when first asked for.
 //
-// The bundle (dist/schema.json, made by scripts/build-schema.mjs) is in protobufjs's JSON form. Reading it as data costs
-// JSON.parse (9 ms); protobufjs needs twenty times that, so it is loaded only for binary and text protos.
+// Reading the bundle (bundle.ts) as data costs JSON.parse (3 ms); protobufjs needs twenty times that and more, so it is loaded only for
+// binary and text protos.
 
-import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { BatonError, messageOf } from '../../common/errors/errors.js';
-import { packagePath } from '../../common/package/package-root.js';
+import {
+  type Bundle,
+  type BundleField,
+  type BundleNode,
+  type FieldRules,
+  findNode,
+  oneofMembers,
+  readBundle,
+  readBundleLater,
+  readField,
+  schemaPath,
+} from './bundle.js';
+
+export type { FieldRules } from './bundle.js';
 
 export type ScalarKind = 'string' | 'bytes' | 'bool' | 'int32' | 'uint32' | 'int64' | 'uint64' | 'double' | 'float';
 
@@ -19,9 +30,6 @@ export type ValueType =
   | { readonly kind: 'enum'; readonly name: string }
   | { readonly kind: 'message'; readonly name: string }
   | { readonly kind: 'special'; readonly special: SpecialKind };
-
-/** (validate.rules) of a field, as protoc-gen-validate names them. */
-export type FieldRules = { readonly [kind: string]: { readonly [rule: string]: unknown } };
 
 export interface FieldType {
   readonly name: string;
@@ -71,20 +79,21 @@ export interface EnumType {
 
 /** The types of Envoy's API. */
 export class Schema {
-  readonly #root: BundleNode;
+  readonly #root: Bundle;
   readonly #messages = new Map<string, MessageType | undefined>();
   readonly #enums = new Map<string, EnumType>();
   #previous: Map<string, string> | undefined;
 
   constructor(bundle: unknown) {
-    this.#root = bundle as BundleNode;
+    this.#root = bundle as Bundle;
   }
 
   /** The message of that full name, or undefined when the bundle has none. */
   message(name: string): MessageType | undefined {
     if (!this.#messages.has(name)) {
-      const node = this.#find(name);
-      this.#messages.set(name, node?.fields ? messageType(name, node, (inner) => this.#find(inner)) : undefined);
+      const found = findNode(this.#root, name);
+      const isMessage = found?.node.fields !== undefined;
+      this.#messages.set(name, isMessage ? messageType(name, found.node, found.home, this.#root) : undefined);
     }
     return this.#messages.get(name);
   }
@@ -102,10 +111,21 @@ export class Schema {
   enum(name: string): EnumType {
     let found = this.#enums.get(name);
     if (!found) {
-      found = enumType(name, this.#find(name)!);
+      found = enumType(name, findNode(this.#root, name)!.node);
       this.#enums.set(name, found);
     }
     return found;
+  }
+
+  /** The extensions that Envoy has in a category: by name, the package of their messages where it is another one than the name says. */
+  extensionsOf(category: string): ReadonlyMap<string, string | undefined> {
+    const names = this.#root.extensions?.[category]?.split(' ') ?? [];
+    return new Map(names.map((text) => text.split('=', 2) as [string, string | undefined]));
+  }
+
+  /** Categories of Envoy's extensions. */
+  extensionCategories(): readonly string[] {
+    return Object.keys(this.#root.extensions ?? {});
   }
 
   /** The v3 name of a message that a v2 configuration names. */
@@ -113,23 +133,9 @@ export class Schema {
     this.#previous ??= previousNames(this.#root);
     return this.#previous.get(previous);
   }
-
-  #find(name: string): BundleNode | undefined {
-    let node: BundleNode | undefined = this.#root;
-    for (const part of name.split('.')) {
-      const nested: BundleNode['nested'] = node?.nested;
-      node = nested && Object.hasOwn(nested, part) ? nested[part] : undefined;
-    }
-    return node;
-  }
 }
 
 let shared: Schema | undefined;
-
-/** Where the bundle lies. */
-export function schemaPath(): string {
-  return packagePath('dist', 'schema.json');
-}
 
 /**
  * The bundle of this installation, read once.
@@ -138,7 +144,7 @@ export function schemaPath(): string {
 export function loadSchema(): Schema {
   if (!shared) {
     try {
-      shared = new Schema(JSON.parse(readFileSync(schemaPath(), 'utf8')));
+      shared = new Schema(readBundle());
     } catch (cause) {
       throw new BatonError('INSTALLATION_BROKEN', `the schema cannot be read: ${messageOf(cause)}`, {
         where: schemaPath(),
@@ -164,35 +170,9 @@ let passing: WeakRef<Schema> | undefined;
 let reading: Promise<Schema> | undefined;
 
 async function readSchema(): Promise<Schema> {
-  const schema = new Schema(JSON.parse(await readFile(schemaPath(), 'utf8')));
+  const schema = new Schema(await readBundleLater());
   passing = new WeakRef(schema);
   return schema;
-}
-
-interface BundleField {
-  readonly type: string;
-  readonly rule?: 'repeated';
-  readonly keyType?: string;
-  readonly options?: {
-    readonly rules?: FieldRules;
-    readonly deprecated?: boolean;
-    readonly disallowed?: boolean;
-    readonly unfinished?: boolean;
-    readonly sensitive?: boolean;
-    readonly category?: string;
-    readonly proto3_optional?: boolean;
-  };
-}
-
-interface BundleNode {
-  readonly nested?: { readonly [name: string]: BundleNode };
-  readonly fields?: { readonly [name: string]: BundleField };
-  readonly oneofs?: {
-    readonly [name: string]: { readonly oneof: readonly string[]; readonly options?: { readonly required?: boolean } };
-  };
-  readonly values?: { readonly [name: string]: number };
-  readonly valuesOptions?: { readonly [name: string]: { readonly disallowed?: boolean } };
-  readonly options?: { readonly previous?: string; readonly unfinished?: boolean };
 }
 
 const WRAPPERS: { readonly [name: string]: ScalarKind } = {
@@ -235,60 +215,61 @@ const SCALARS: { readonly [type: string]: ScalarKind } = {
   fixed64: 'uint64',
 };
 
-const WELL_KNOWN = '.google.protobuf.';
+const WELL_KNOWN = 'google.protobuf.';
 
-function messageType(name: string, node: BundleNode, find: (name: string) => BundleNode | undefined): MessageType {
-  const oneofs = Object.entries(node.oneofs ?? {}).map(([oneof, json]) => ({
+function messageType(name: string, node: BundleNode, home: string, root: BundleNode): MessageType {
+  const oneofs = oneofMembers(node).map(([oneof, members]) => ({
     name: oneof,
-    fields: json.oneof,
-    isRequired: json.options?.required === true,
+    fields: members,
+    isRequired: node.oneofs![oneof]![2] === true,
   }));
   const fields = new Map<string, FieldType>();
   const byJsonName = new Map<string, FieldType>();
-  for (const [fieldName, json] of Object.entries(node.fields!)) {
+  for (const [fieldName, written] of Object.entries(node.fields!)) {
     const oneof = oneofs.find((candidate) => candidate.fields.includes(fieldName))?.name;
-    const field = fieldType(fieldName, json, oneof, find);
+    const field = fieldType(fieldName, written, home, oneof, root);
     fields.set(fieldName, field);
     byJsonName.set(field.jsonName, field);
   }
-  return { name, fields, byJsonName, oneofs, isUnfinished: node.options?.unfinished === true };
+  return { name, fields, byJsonName, oneofs, isUnfinished: node.unfinished === true };
 }
 
 function fieldType(
   name: string,
-  json: BundleField,
+  written: BundleField,
+  home: string,
   oneof: string | undefined,
-  find: (name: string) => BundleNode | undefined,
+  root: BundleNode,
 ): FieldType {
-  const shape = json.keyType ? 'map' : json.rule === 'repeated' ? 'list' : 'single';
-  const isMessage = json.type.startsWith('.') && find(json.type.slice(1))?.values === undefined;
+  const { typeName, scalar, isList, mapKey, options } = readField(written, home);
+  const shape = mapKey ? 'map' : isList ? 'list' : 'single';
+  const isMessage = typeName !== undefined && findNode(root, typeName)?.node.values === undefined;
   return {
     name,
     jsonName: name.replace(/_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase()),
     shape,
-    mapKey: json.keyType ? SCALARS[json.keyType] : undefined,
-    value: valueType(json.type, isMessage),
-    hasPresence: shape === 'single' && (isMessage || oneof !== undefined || json.options?.proto3_optional === true),
+    mapKey: mapKey ? SCALARS[mapKey] : undefined,
+    value: typeName === undefined ? { kind: 'scalar', scalar: SCALARS[scalar]! } : typeOfName(typeName, isMessage),
+    hasPresence: shape === 'single' && (isMessage || oneof !== undefined || options.optional === true),
     oneof,
-    rules: json.options?.rules,
-    isDeprecated: json.options?.deprecated === true,
-    isDisallowed: json.options?.disallowed === true,
-    isUnfinished: json.options?.unfinished === true,
-    isSensitive: json.options?.sensitive === true,
-    category: json.options?.category,
+    rules: options.rules,
+    isDeprecated: options.deprecated === true,
+    isDisallowed: options.disallowed === true,
+    isUnfinished: options.unfinished === true,
+    isSensitive: options.sensitive === true,
+    category: options.category,
   };
 }
 
-function valueType(type: string, isMessage: boolean): ValueType {
-  if (!type.startsWith('.')) return { kind: 'scalar', scalar: SCALARS[type]! };
-  if (type.startsWith(WELL_KNOWN)) {
-    const known = type.slice(WELL_KNOWN.length);
+function typeOfName(name: string, isMessage: boolean): ValueType {
+  if (name.startsWith(WELL_KNOWN)) {
+    const known = name.slice(WELL_KNOWN.length);
     const scalar = WRAPPERS[known];
     if (scalar) return { kind: 'scalar', scalar };
     const special = SPECIAL[known];
     if (special) return { kind: 'special', special };
   }
-  return isMessage ? { kind: 'message', name: type.slice(1) } : { kind: 'enum', name: type.slice(1) };
+  return isMessage ? { kind: 'message', name } : { kind: 'enum', name };
 }
 
 function enumType(name: string, node: BundleNode): EnumType {
@@ -308,7 +289,7 @@ function enumType(name: string, node: BundleNode): EnumType {
 function previousNames(root: BundleNode): Map<string, string> {
   const found = new Map<string, string>();
   walk(root, (name, node) => {
-    if (node.options?.previous) found.set(node.options.previous, name);
+    if (node.was) found.set(node.was, name);
   });
   return found;
 }

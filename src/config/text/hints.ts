@@ -38,7 +38,6 @@ export const OLD_FIELDS: { readonly [message: string]: { readonly [field: string
   'envoy.config.trace.v3.Tracing.Http': { config: 'use typed_config' },
   'envoy.config.route.v3.RouteMatch': { regex: 'use safe_regex' },
   'envoy.config.route.v3.RouteAction': {
-    host_rewrite: 'use host_rewrite_literal',
     auto_host_rewrite_header: 'use host_rewrite_header',
     request_mirror_policy: 'use request_mirror_policies',
     use_websocket: 'use upgrade_configs',

@@ -6,7 +6,7 @@ import { nearest } from '../../common/text/suggest.js';
 import type { Range } from './excerpt.js';
 
 /**
- * Fields of the API that are sensitive. Of those with a name that others have as well (`keys`, `typed_config`) it is the field
+ * Fields of the API that are sensitive. Of those with a name that others have as well (`keys`, `secrets`, `typed_config`) it is the field
  * that holds them.
  */
 export const SENSITIVE_NAMES: readonly string[] = [
@@ -14,17 +14,23 @@ export const SENSITIVE_NAMES: readonly string[] = [
   'auth_username',
   'backend_token',
   'context_extensions',
+  'credentials',
+  'credentials_data_source',
   'downstream_auth_password',
   'downstream_auth_passwords',
   'downstream_auth_username',
+  'generic_secret',
   'password',
   'pkcs12',
   'private_key',
   'private_key_provider',
   'secret',
+  'secret_access_key',
   'secret_data',
   'session_ticket_keys',
+  'session_token',
   'users',
+  'web_identity_token_data_source',
 ];
 
 /** What says where a secret is, and not what it is. */

@@ -16,6 +16,7 @@ export class BucketBounds {
   bounds(section: Section, table: StatTable, index: number): readonly number[] {
     if (this.#settings.length === 0) return DEFAULT_BOUNDS;
     const name = section.prefix + table.names[index]!;
-    return this.#settings.find(({ matcher }) => matcher.matches(name))?.bounds ?? DEFAULT_BOUNDS;
+    const bounds = this.#settings.find(({ matcher }) => matcher.matches(name))?.bounds ?? [];
+    return bounds.length === 0 ? DEFAULT_BOUNDS : bounds;
   }
 }

@@ -1,12 +1,11 @@
 // Loading: what comes out of a good configuration, in every form it can be written in.
 
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type protobufjs from 'protobufjs';
 import t from 'tap';
 import { loadInThread } from '../../../src/config/load/load-in-thread.js';
 import { unpack } from '../../../src/config/schema/any.js';
-import { schemaPath } from '../../../src/config/schema/schema.js';
+import { loadAllMessages } from '../../../src/config/schema/messages.js';
 import { testCatalog } from '../catalog.js';
 import { GOOD } from '../good.js';
 import { bootstrapOf, loadText, problemsOf, withFile } from '../load-text.js';
@@ -295,15 +294,13 @@ function camelCased(json: string): string {
 /** What protoc would make of it. */
 function protoForms(bootstrap: object): { readonly binary: Uint8Array; readonly text: string } {
   const require = createRequire(import.meta.url);
-  const protobuf = require('protobufjs/light.js') as typeof protobufjs;
   const protojson = require('protobufjs/ext/protojson.js') as {
     fromJson(type: protobufjs.Type, json: object): protobufjs.Message;
   };
   const textformat = require('protobufjs/ext/textformat.js') as {
     toText(type: protobufjs.Type, message: object): string;
   };
-  const root = protobuf.Root.fromJSON(JSON.parse(readFileSync(schemaPath(), 'utf8')));
-  const type = root.lookupType('envoy.config.bootstrap.v3.Bootstrap');
+  const type = loadAllMessages().lookupType('envoy.config.bootstrap.v3.Bootstrap');
   const message = protojson.fromJson(type, bootstrap);
   return { binary: type.encode(message).finish(), text: textformat.toText(type, message) };
 }

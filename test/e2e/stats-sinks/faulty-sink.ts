@@ -4,6 +4,7 @@
 import type { Wasm } from '../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../src/extensions/index.js';
 import { getLogger, HttpCall, headerKey, Method, type StatsSinkExtension } from '../../../src/extensions/sdk.js';
+import { partialTable } from '../../config/partial-table.js';
 
 const TYPE = 'envoy.extensions.stat_sinks.wasm.v3.Wasm';
 
@@ -31,7 +32,7 @@ const faulty: StatsSinkExtension<Wasm> = {
   category: 'envoy.stats_sinks',
   name: 'acme.faulty',
   typeUrls: [`type.googleapis.com/${TYPE}`],
-  implemented: { [TYPE]: { config: true }, 'envoy.extensions.wasm.v3.PluginConfig': { name: true } },
+  implemented: partialTable({ [TYPE]: { config: true }, 'envoy.extensions.wasm.v3.PluginConfig': { name: true } }),
   async createOnPrimary({ config }, { calls }) {
     if (config!.name === 'creation') await new Promise(() => {});
     const host = calls.reference('host');

@@ -57,6 +57,8 @@ t.test('the first histogram_bucket_settings that match give the bounds, in ascen
       histogram_bucket_settings: [
         { match: { suffix: '.time_ms' }, buckets: [10, 1, 5] },
         { match: { prefix: 's.' }, buckets: [7] },
+        { match: { prefix: 'u.' }, bins: 10 },
+        { match: { prefix: 'u.' }, buckets: [8] },
       ],
     },
     [],
@@ -64,6 +66,7 @@ t.test('the first histogram_bucket_settings that match give the bounds, in ascen
   const store = new StatsStore({ workers: 1, settings });
   store.addScope('s.', defineLayout({ time_ms: 'histogram', size: 'histogram_bytes' }));
   store.addScope('t.', defineLayout({ size: 'histogram_bytes' }));
+  store.addScope('u.', defineLayout({ size: 'histogram_bytes' }));
   const reader = store.reader();
   const bounds = (name: string) => {
     const { section, table, index } = reader.find(name)!;
@@ -72,6 +75,7 @@ t.test('the first histogram_bucket_settings that match give the bounds, in ascen
   t.same(bounds('s.time_ms'), [1, 5, 10]);
   t.same(bounds('s.size'), [7]);
   t.equal(bounds('t.size').length, 19, 'the defaults');
+  t.equal(bounds('u.size').length, 19, 'those too where the setting names no bounds');
 });
 
 t.test('mistakes that only the stats know are told with their places', async (t) => {

@@ -3,11 +3,13 @@
 import type {
   HttpConnectionManager,
   HttpFilter,
+  Rds,
   RouteConfiguration,
   ScopedRouteConfiguration,
   ScopedRoutes,
 } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
+import type { Problems } from '../../text/problems.js';
 import { checkUnique } from '../names/unique-names.js';
 import { checkRoutes } from '../routes.js';
 import type { Surroundings } from '../surroundings.js';
@@ -16,10 +18,19 @@ import { checkRouteFilters } from './http-filters.js';
 export function checkManagerRoutes(manager: HttpConnectionManager, path: Path, around: Surroundings): void {
   const { http_filters: chain = [], rds, route_config: inline, scoped_routes: scoped } = manager;
   if (inline) checkInline(inline, [...path, 'route_config'], around, chain);
-  if (rds && !rds.route_config_name && !around.problems.has([...path, 'rds', 'route_config_name'])) {
-    around.problems.error([...path, 'rds'], 'it needs route_config_name: the routes that the source is asked for');
-  }
+  if (rds) checkDelivered(rds, [...path, 'rds'], around.problems);
   if (scoped) checkScoped(scoped, [...path, 'scoped_routes'], around, chain);
+}
+
+function checkDelivered(rds: Rds, path: Path, problems: Problems): void {
+  if (!rds.route_config_name && !problems.has([...path, 'route_config_name'])) {
+    problems.error(path, 'it needs route_config_name: the routes that the source is asked for');
+  }
+  if (rds.config_source || problems.has([...path, 'config_source'])) return;
+  // The name of an authority would say where the routes come from.
+  const isOfAuthority = rds.route_config_name?.startsWith('xdstp:');
+  if (isOfAuthority) problems.error([...path, 'route_config_name'], 'xdstp names are not implemented');
+  else problems.error(path, 'it needs config_source: where the routes come from');
 }
 
 /** A scope by itself. `chain`: the filters of its connection manager; undefined where they are not known. */

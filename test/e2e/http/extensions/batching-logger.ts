@@ -12,6 +12,7 @@ import {
   getLogger,
   Timer,
 } from '../../../../src/extensions/sdk.js';
+import { partialTable } from '../../../config/partial-table.js';
 
 const TYPE = 'envoy.extensions.access_loggers.fluentd.v3.FluentdAccessLogConfig';
 const logger = getLogger('testing');
@@ -20,7 +21,9 @@ const batching: AccessLoggerExtension<FluentdAccessLogConfig> = {
   category: 'envoy.access_loggers',
   name: 'envoy.access_loggers.fluentd',
   typeUrls: [`type.googleapis.com/${TYPE}`],
-  implemented: { [TYPE]: { cluster: true, tag: true, stat_prefix: true, buffer_flush_interval: true, record: true } },
+  implemented: partialTable({
+    [TYPE]: { cluster: true, tag: true, stat_prefix: true, buffer_flush_interval: true, record: true },
+  }),
   clusters: ({ cluster }) => [['cluster', cluster]],
   createOnWorker(config, { calls, timers }): AccessLogger {
     if (config.tag === 'async') return Promise.resolve() as unknown as AccessLogger;

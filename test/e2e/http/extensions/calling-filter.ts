@@ -10,6 +10,7 @@ import {
   headerKey,
   Method,
 } from '../../../../src/extensions/sdk.js';
+import { partialTable } from '../../../config/partial-table.js';
 
 const TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
 const MISTAKE = headerKey('x-mistake');
@@ -19,7 +20,7 @@ const calling: HttpFilterExtension<LuaLua> = {
   category: 'envoy.filters.http',
   name: 'acme.calling',
   typeUrls: [`type.googleapis.com/${TYPE}`],
-  implemented: { [TYPE]: { stat_prefix: true } },
+  implemented: partialTable({ [TYPE]: { stat_prefix: true } }),
   createOnWorker(_config, { calls }) {
     const service = calls.reference('service');
     return {

@@ -4,6 +4,7 @@
 import type { LuaLua } from '../../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';
 import { defineLayout, HeadersStatus, type HttpFilterExtension } from '../../../../src/extensions/sdk.js';
+import { partialTable } from '../../../config/partial-table.js';
 
 const TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
 const Seen = defineLayout({ seen: 'counter', seen_bytes: 'histogram_bytes' });
@@ -14,7 +15,7 @@ const sharing: HttpFilterExtension<LuaLua> = {
   category: 'envoy.filters.http',
   name: 'acme.sharing',
   typeUrls: [`type.googleapis.com/${TYPE}`],
-  implemented: { [TYPE]: { stat_prefix: true } },
+  implemented: partialTable({ [TYPE]: { stat_prefix: true } }),
   scopes: (_config, { statPrefix: prefix }) => [
     { prefix, layout: Seen },
     { prefix, layout: Passed },

@@ -1,17 +1,16 @@
 // A client of POST /tap, and traces read as the messages of the API that they are.
 
-import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { createRequire } from 'node:module';
 import type protobufjs from 'protobufjs';
 import type * as ProtoJson from 'protobufjs/ext/protojson.js';
-import { schemaPath } from '../../../../src/config/schema/schema.js';
+import { loadAllMessages } from '../../../../src/config/schema/messages.js';
 import { type Config, type Teardown, withDeadline } from '../../harness/index.js';
 
 const require = createRequire(import.meta.url);
 const protobuf = require('protobufjs/light.js') as typeof protobufjs;
 const protojson = require('protobufjs/ext/protojson.js') as typeof ProtoJson;
-const root = protobuf.Root.fromJSON(JSON.parse(readFileSync(schemaPath(), 'utf8')));
+const root = loadAllMessages();
 const TRACE = root.lookupType('envoy.data.tap.v3.TraceWrapper');
 
 /** envoy.data.tap.v3.TraceWrapper in proto JSON, as far as tests look at it. */

@@ -4,6 +4,7 @@
 import type { LuaLua } from '../../../../src/config/generated/api.js';
 import type { AnyExtension, HttpFilterExtension } from '../../../../src/extensions/factories.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';
+import { partialTable } from '../../../config/partial-table.js';
 
 export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
 export const ROUTE_TYPE = 'envoy.extensions.filters.http.lua.v3.LuaPerRoute';
@@ -12,7 +13,7 @@ const faulty: HttpFilterExtension<LuaLua> = {
   category: 'envoy.filters.http',
   name: 'acme.faulty',
   typeUrls: [`type.googleapis.com/${FILTER_TYPE}`, `type.googleapis.com/${ROUTE_TYPE}`],
-  implemented: { [FILTER_TYPE]: { stat_prefix: true }, [ROUTE_TYPE]: { name: true } },
+  implemented: partialTable({ [FILTER_TYPE]: { stat_prefix: true }, [ROUTE_TYPE]: { name: true } }),
   clusters(config) {
     if (failsIn(config) === 'clusters') throw new TypeError('a mistake');
     return [];

@@ -25,6 +25,7 @@ import {
 import { type HeaderBlock, Method } from '../../../../src/http/headers/header-block.js';
 import { Timer } from '../../../../src/io/time/timing-wheel.js';
 import { getLogger } from '../../../../src/log/logger.js';
+import { partialTable } from '../../../config/partial-table.js';
 
 export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
 
@@ -251,7 +252,7 @@ const scripted: HttpFilterExtension<LuaLua> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.lua',
   typeUrls: [`type.googleapis.com/${FILTER_TYPE}`],
-  implemented: { [FILTER_TYPE]: { stat_prefix: true } },
+  implemented: partialTable({ [FILTER_TYPE]: { stat_prefix: true } }),
   createOnWorker({ stat_prefix: name = '' }, context) {
     return {
       create(stream) {

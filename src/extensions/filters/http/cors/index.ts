@@ -1,7 +1,7 @@
 // envoy.filters.http.cors: which pages of other origins may read responses (https://fetch.spec.whatwg.org/#http-cors-protocol).
 
 import type { Cors, CorsCorsPolicy } from '../../../../config/generated/api.js';
-import { type HttpChain, type HttpFilterExtension, RouteKind } from '../../../sdk.js';
+import { type HttpChain, type HttpFilterExtension, obeyed, RouteKind } from '../../../sdk.js';
 import { CorsFilter } from './cors-filter.js';
 import { type CorsPolicy, compilePolicy } from './policy.js';
 import { CorsStats } from './stats.js';
@@ -14,7 +14,21 @@ export const cors: HttpFilterExtension<Cors> = {
   name: 'envoy.filters.http.cors',
   typeUrls: [`type.googleapis.com/${FILTER}`, `type.googleapis.com/${POLICY}`],
   routeField: 'cors',
-  implemented: { [FILTER]: 'all', [POLICY]: 'all' },
+  implemented: {
+    [FILTER]: {},
+    [POLICY]: obeyed(
+      'allow_origin_string_match',
+      'allow_methods',
+      'allow_headers',
+      'expose_headers',
+      'max_age',
+      'allow_credentials',
+      'filter_enabled',
+      'shadow_enabled',
+      'allow_private_network_access',
+      'forward_not_matching_preflights',
+    ),
+  },
   scopes: (_config, chain) => [{ prefix: statsPrefix(chain), layout: CorsStats }],
   createOnWorker(_config, context, chain) {
     const { random } = context;

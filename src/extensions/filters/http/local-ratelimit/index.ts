@@ -1,11 +1,21 @@
 // envoy.filters.http.local_ratelimit: lets so many requests through as there are tokens in a bucket, which all workers share.
 
 import type { Any, LocalRateLimit, TokenBucket } from '../../../../config/generated/api.js';
-import { durationMs, type HttpFilterExtension, type Report, refused, reportMistakes } from '../../../sdk.js';
+import {
+  byValue,
+  durationMs,
+  type HttpFilterExtension,
+  obeyed,
+  onlyFalse,
+  type Report,
+  refused,
+  reportMistakes,
+} from '../../../sdk.js';
 import { descriptorText } from './descriptors.js';
 import { LocalRateLimitFilter } from './local-ratelimit-filter.js';
 import { compileHeaders, LimitRules } from './rules.js';
 
+const NO_WILDCARDS = 'an entry of a descriptor stands for one value';
 const MIN_FILL_INTERVAL_MS = 50;
 
 export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
@@ -23,18 +33,26 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
       request_headers_to_add_when_not_enforced: true,
       response_headers_to_add: true,
       local_rate_limit_per_downstream_connection: true,
-      enable_x_ratelimit_headers: true,
+      enable_x_ratelimit_headers: byValue({ OFF: true, DRAFT_VERSION_03: true }),
       rate_limited_as_resource_exhausted: true,
       descriptors: true,
       stage: true,
-      vh_rate_limits: true,
+      vh_rate_limits: byValue({ OVERRIDE: true, INCLUDE: true, IGNORE: true }),
       always_consume_default_token_bucket: true,
       local_cluster_rate_limit: refused('the limit is of this process: divide it by the number of processes'),
+      rate_limits: refused('set rate_limits of the routes, or of their virtual host'),
+      max_dynamic_descriptors: refused(NO_WILDCARDS),
+      enable_retry_after_header: onlyFalse('response_headers_to_add can add retry-after with a value of your own'),
     },
-    'envoy.type.v3.HttpStatus': 'all',
-    'envoy.extensions.common.ratelimit.v3.LocalRateLimitDescriptor': 'all',
-    'envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry': 'all',
-    'envoy.type.v3.TokenBucket': 'all',
+    'envoy.extensions.common.ratelimit.v3.LocalRateLimitDescriptor': {
+      entries: true,
+      token_bucket: true,
+      shadow_mode: onlyFalse(
+        'the limits of descriptors are enforced: filter_enforced says for which share of requests',
+      ),
+    },
+    'envoy.extensions.common.ratelimit.v3.RateLimitDescriptor.Entry': obeyed('key', 'value'),
+    'envoy.type.v3.TokenBucket': obeyed('max_tokens', 'tokens_per_fill', 'fill_interval'),
   },
   validate(config, report, isOfRoute) {
     const limit = config as LocalRateLimit;
@@ -43,6 +61,9 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
     checkInterval(limit.token_bucket, '', report);
     const seen = new Set<string>();
     limit.descriptors?.forEach((descriptor, index) => {
+      descriptor.entries?.forEach(({ value }, at) => {
+        if (!value) report(`descriptors[${index}].entries[${at}].value`, `it must be set: ${NO_WILDCARDS}`);
+      });
       const text = descriptorText(descriptor);
       if (seen.has(text)) report(`descriptors[${index}]`, 'another one has the same entries');
       seen.add(text);

@@ -18,7 +18,7 @@ export class Limit {
     const fillIntervalMs = durationMs(config.fill_interval!);
     const tokensPerFill = config.tokens_per_fill ?? 1;
     this.tokensPerSecond = (1000 * tokensPerFill) / fillIntervalMs;
-    this.#rate = new TokenRate({ maxTokens: config.max_tokens!, tokensPerFill, fillIntervalMs });
+    this.#rate = new TokenRate({ maxTokens: config.max_tokens ?? 0, tokensPerFill, fillIntervalMs });
     this.#name = JSON.stringify([place, config]);
     this.#ofConnections = isPerConnection ? new WeakMap() : undefined;
   }

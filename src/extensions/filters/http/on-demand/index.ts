@@ -8,6 +8,7 @@ import {
   type HttpFilterExtension,
   type HttpFilterFactory,
   type MissingHost,
+  notImplemented,
   type StreamControl,
 } from '../../../sdk.js';
 
@@ -17,7 +18,11 @@ export const onDemand: HttpFilterExtension<OnDemand> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.on_demand',
   typeUrls: [`type.googleapis.com/${TYPE}`],
-  implemented: { [TYPE]: {} },
+  implemented: {
+    [TYPE]: {
+      ...notImplemented('odcds'),
+    },
+  },
   createOnWorker(): HttpFilterFactory {
     // Its place in the chain counts: those before it may answer without that anybody is asked.
     return { create: (stream) => (stream.missingHost() === undefined ? undefined : new OnDemandFilter(stream)) };

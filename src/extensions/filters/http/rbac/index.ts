@@ -2,12 +2,15 @@
 
 import type { Any, RBACPerRoute, RbacRBAC } from '../../../../config/generated/api.js';
 import {
+  byValue,
   defineLayout,
   type HeaderBlock,
   HeadersStatus,
   type HttpChain,
   type HttpFilter,
   type HttpFilterExtension,
+  notImplemented,
+  obeyed,
   ResponseFlag,
   refused,
   reportMistakes,
@@ -21,6 +24,7 @@ const FILTER = 'envoy.extensions.filters.http.rbac.v3.RBAC';
 const PER_ROUTE = 'envoy.extensions.filters.http.rbac.v3.RBACPerRoute';
 const NO_TLS = refused('connections have no TLS of which anything could be asked');
 const NO_METADATA = refused('requests have no dynamic metadata and no filter state');
+const NO_EXPRESSIONS = 'expressions are not implemented: use permissions and principals';
 const NO_MATCHER = refused('use rules, with policies');
 
 const RulesStats = defineLayout({ allowed: 'counter', denied: 'counter' });
@@ -42,13 +46,19 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
         'policies are not counted one by one: %RESPONSE_CODE_DETAILS% names the one that denies',
       ),
     },
-    [PER_ROUTE]: 'all',
+    [PER_ROUTE]: obeyed('rbac'),
     'envoy.config.rbac.v3.RBAC': {
       // LOG does nothing but set dynamic metadata.
-      action: ['ALLOW', 'DENY'],
+      action: byValue({ ALLOW: true, DENY: true, LOG: false }),
       policies: true,
+      ...notImplemented('audit_logging_options'),
     },
-    'envoy.config.rbac.v3.Policy': { permissions: true, principals: true },
+    'envoy.config.rbac.v3.Policy': {
+      permissions: true,
+      principals: true,
+      ...notImplemented('condition', 'checked_condition'),
+      cel_config: refused(NO_EXPRESSIONS),
+    },
     'envoy.config.rbac.v3.Permission': {
       and_rules: true,
       or_rules: true,
@@ -61,8 +71,10 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
       not_rule: true,
       metadata: NO_METADATA,
       requested_server_name: NO_TLS,
+      ...notImplemented('matcher', 'uri_template'),
+      sourced_metadata: NO_METADATA,
     },
-    'envoy.config.rbac.v3.Permission.Set': 'all',
+    'envoy.config.rbac.v3.Permission.Set': obeyed('rules'),
     'envoy.config.rbac.v3.Principal': {
       and_ids: true,
       or_ids: true,
@@ -76,10 +88,12 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
       authenticated: NO_TLS,
       metadata: NO_METADATA,
       filter_state: NO_METADATA,
+      sourced_metadata: NO_METADATA,
+      custom: refused('there is no such extension: use the principals that there are'),
     },
-    'envoy.config.rbac.v3.Principal.Set': 'all',
-    'envoy.type.matcher.v3.PathMatcher': 'all',
-    'envoy.type.v3.Int32Range': 'all',
+    'envoy.config.rbac.v3.Principal.Set': obeyed('ids'),
+    'envoy.type.matcher.v3.PathMatcher': obeyed('path'),
+    'envoy.type.v3.Int32Range': obeyed('start', 'end'),
   },
   validate(config, report) {
     const ofRoute = unpack(config as Any, PER_ROUTE);

@@ -2,6 +2,7 @@
 
 import type { ProxyProtocol, ProxyProtocolConfig_Version } from '../../../../config/generated/api.js';
 import {
+  byValue,
   defineLayout,
   type InspectedEnds,
   type ListenerFilter,
@@ -34,10 +35,11 @@ export const proxyProtocol: ListenerFilterExtension<ProxyProtocol> = {
   implemented: {
     'envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol': {
       allow_requests_without_proxy_protocol: true,
-      disallowed_versions: true,
+      disallowed_versions: byValue({ V1: true, V2: true }),
       stat_prefix: true,
       rules: refused(NO_TLV),
       pass_through_tlvs: refused(NO_TLV),
+      tlv_location: refused(NO_TLV),
     },
   },
   scopes: (config) => [{ prefix: prefixOf(config), layout: ProxyProtocolStats }],

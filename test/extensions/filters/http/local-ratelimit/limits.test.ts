@@ -139,6 +139,14 @@ t.test('the most specific place that has a limit decides, with a bucket of its o
   t.equal(counts['host.http_local_rate_limit.enabled'], undefined);
 });
 
+t.test('where there may be no token, nothing passes', async (t) => {
+  const { ask } = filtering(limit({ ...told, token_bucket: { fill_interval: '1s' } }));
+  t.equal(ask(), '429 limit: 0 remaining: 0 reset: 1');
+  const { ask: described } = filtering(limit({ descriptors: [ofUser('a', { fill_interval: '1s' })] }));
+  t.equal(described('x-user: a'), '429');
+  t.equal(described('x-user: b'), '');
+});
+
 t.test('an interval may be 50 ms, and no less', async (t) => {
   const mistakes = (fill_interval: string) => {
     const found: string[] = [];
