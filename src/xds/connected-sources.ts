@@ -1,6 +1,8 @@
 // Sources of configuration that somebody has subscribed to: files that are read and watched, and what speaks to management
 // servers, which is loaded when the first subscription asks for one.
 
+import type { FileWatchOptions } from '../common/files/file-watch.js';
+import { durationMs } from '../common/time/duration.js';
 import { fileOfSource } from '../config/fields/file-of-source.js';
 import type { PathConfigSource } from '../config/generated/api.js';
 import { FileSource } from './file-source.js';
@@ -59,13 +61,13 @@ export class ConnectedSources implements ConfigSources {
   #subscribeToFile(file: PathConfigSource, request: SubscriptionRequest): Subscription {
     const { type } = request;
     const path = file.path!;
-    const watchedDirectory = file.watched_directory?.path;
-    const key = JSON.stringify([type, path, watchedDirectory]);
+    const watch = watchOf(file);
+    const key = JSON.stringify([type, path, watch]);
     let source = this.#files.get(key);
     if (source === undefined) {
       const reader = new CachedReader(this.#reading);
       const { store, failed } = this.#context;
-      source = new FileSource({ path, watchedDirectory, type, reader, store, failed });
+      source = new FileSource({ path, watch, type, reader, store, failed });
       this.#files.set(key, source);
     }
     const shared = source;
@@ -111,4 +113,11 @@ export class ConnectedSources implements ConfigSources {
   get #settings(): ReadingSettings {
     return readingSettings(this.#context.bootstrap(), this.#context.dynamic);
   }
+}
+
+function watchOf({ poll_interval: interval, watched_directory: directory }: PathConfigSource): FileWatchOptions {
+  return {
+    within: directory && { path: directory.path!, seesContent: directory.watch_modify ?? false },
+    pollMs: interval === undefined ? undefined : durationMs(interval),
+  };
 }

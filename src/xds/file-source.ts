@@ -1,7 +1,7 @@
 // A file of resources, which any number of subscriptions share: it is read when it is another one, and each is told.
 
 import { messageOf } from '../common/errors/errors.js';
-import { FileWatch, fileIdentity } from '../common/files/file-watch.js';
+import { FileWatch, type FileWatchOptions, fileIdentity } from '../common/files/file-watch.js';
 import { getLogger } from '../log/logger.js';
 import type { StatsStore } from '../stats/store.js';
 import type { RefusedResource, ResourceType } from './resource.js';
@@ -21,8 +21,8 @@ const logger = getLogger('config');
 
 export interface FileSourceOptions {
   readonly path: string;
-  /** Looked at when something is moved in this directory; undefined: when the file itself is another one, or changed. */
-  readonly watchedDirectory: string | undefined;
+  /** When the file is looked at, beyond when it is another one, or changed. */
+  readonly watch: FileWatchOptions;
   readonly type: ResourceType;
   readonly reader: ResourceReader;
   readonly store: StatsStore;
@@ -61,7 +61,7 @@ export class FileSource {
 
   constructor(options: FileSourceOptions) {
     this.#options = options;
-    const { path, watchedDirectory } = options;
+    const { path, watch } = options;
     this.#watch = new FileWatch(
       path,
       fileIdentity(path),
@@ -69,7 +69,7 @@ export class FileSource {
         changed: () => this.#read(),
         failed: (message) => logger.error(`changes of ${path} may be noticed late: ${message}`),
       },
-      watchedDirectory,
+      watch,
     );
     setImmediate(() => this.#read());
   }

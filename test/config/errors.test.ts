@@ -1031,6 +1031,18 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:8:35: ${LISTENER}.filter_chains[0].filters[0].typed_config.rds.route_config_name: xdstp names are not implemented`,
   ],
   [
+    'a file that is watched in two ways',
+    `dynamic_resources:
+  cds_config:
+    resource_api_version: V3
+    path_config_source:
+      path: /tmp/a.yaml
+      watched_directory: { path: /tmp }
+      poll_interval: 1s
+`,
+    'baton.yaml:7:7: dynamic_resources.cds_config.path_config_source.poll_interval: it excludes watched_directory, which is set',
+  ],
+  [
     'options of a load balancer that is another, or that none can obey',
     `static_resources:
   clusters:

@@ -22,7 +22,7 @@ t.test('who comes while a bad version is read gets the one before it', async (t)
   const failed = (...what: unknown[]) => failures.push(what);
   const source = new FileSource({
     path: file.path,
-    watchedDirectory: undefined,
+    watch: {},
     type: 'cluster',
     reader,
     store,

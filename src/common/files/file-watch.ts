@@ -11,12 +11,24 @@ export interface FileWatchEvents {
   failed(message: string): void;
 }
 
+export interface FileWatchOptions {
+  /**
+   * The file is looked at only when this directory is another one, or names in it come, go or are moved; if `seesContent`, also when what is
+   * in it is written to.
+   */
+  readonly within?: { readonly path: string; readonly seesContent: boolean } | undefined;
+  /** The file is looked at so often, whatever is noticed: a file system may tell of no change. */
+  readonly pollMs?: number | undefined;
+}
+
 /** Who writes a file in place does so in pieces: it is read when none has come for so long. */
 const QUIET_MS = 200;
 /** A file that is never left alone is read all the same. */
 const LONGEST_WAIT_MS = 2000;
 /** What cannot be watched, for want of descriptors or of the kernel's watches, is looked at again and again until it can. */
 const RETRY_MS = 2000;
+/** Node takes no longer one. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** As many as the kernel follows. */
 const MAX_LINKS = 40;
 
@@ -35,7 +47,7 @@ export function fileIdentity(path: string): string {
 
 export class FileWatch {
   readonly #path: string;
-  readonly #within: string | undefined;
+  readonly #within: FileWatchOptions['within'];
   readonly #events: FileWatchEvents;
   /** Directories in which a name stands that leads to the file. */
   readonly #watchers = new Map<string, Watched>();
@@ -45,21 +57,21 @@ export class FileWatch {
   #firstEvent = 0;
   #timer: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
+  #poll: NodeJS.Timeout | undefined;
 
-  /**
-   * `identity`: of the file that is known already; if it is another one by now, that is told. With `within` the file is looked at
-   * only when that directory is another one, or names in it come, go or are moved.
-   */
-  constructor(path: string, identity: string, events: FileWatchEvents, within?: string) {
+  /** `identity`: of the file that is known already; if it is another one by now, that is told. */
+  constructor(path: string, identity: string, events: FileWatchEvents, { within, pollMs }: FileWatchOptions = {}) {
     this.#path = resolve(path);
-    this.#within = within === undefined ? undefined : resolve(within);
+    this.#within = within && { path: resolve(within.path), seesContent: within.seesContent };
     this.#identity = identity;
     this.#events = events;
+    if (pollMs !== undefined) this.#poll = setInterval(() => this.#check(), Math.min(pollMs, LONGEST_TIMER_MS)).unref();
     this.#watch();
     if (fileIdentity(this.#path) !== identity) this.#touched();
   }
 
   close(): void {
+    clearInterval(this.#poll);
     clearTimeout(this.#timer);
     clearTimeout(this.#retry);
     for (const { watcher } of this.#watchers.values()) watcher.close();
@@ -76,6 +88,7 @@ export class FileWatch {
   }
 
   #check(): void {
+    clearTimeout(this.#timer);
     this.#timer = undefined;
     // What happened before these watches began is seen below.
     this.#watch();
@@ -105,7 +118,10 @@ export class FileWatch {
       const watcher = watch(directory, { persistent: false });
       const watched: Watched = { watcher, names, inode: inodeOf(directory) };
       watcher.on('change', (event, name) => {
-        const isOurs = watched.names === 'all' ? event === 'rename' : watched.names.has(String(name));
+        const isOurs =
+          typeof watched.names === 'string'
+            ? watched.names === 'any' || event === 'rename'
+            : watched.names.has(String(name));
         // A directory that goes is told by its own name.
         if (name === null || isOurs || name === basename(directory)) this.#touched();
       });
@@ -131,8 +147,8 @@ export class FileWatch {
   }
 }
 
-/** Names in a directory; 'all': each that comes, goes or is moved. */
-type Names = ReadonlySet<string> | 'all';
+/** Names in a directory; 'moved': each that comes, goes or is moved; 'any': each that is written to, too. */
+type Names = ReadonlySet<string> | 'moved' | 'any';
 
 interface Watched {
   readonly watcher: FSWatcher;
@@ -142,10 +158,10 @@ interface Watched {
 }
 
 /** What leads to a directory, and everything in it. */
-function namesWithin(directory: string): Map<string, Names> {
+function namesWithin({ path: directory, seesContent }: NonNullable<FileWatchOptions['within']>): Map<string, Names> {
   const found: Map<string, Names> = namesOnTheWay(directory);
   try {
-    found.set(realpathSync(directory), 'all');
+    found.set(realpathSync(directory), seesContent ? 'any' : 'moved');
   } catch {
     // Then what is missing of the way is watched.
   }

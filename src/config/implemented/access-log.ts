@@ -30,7 +30,7 @@ export const ACCESS_LOG: ImplementedTable = {
   'envoy.config.accesslog.v3.DurationFilter': obeyed('comparison'),
   'envoy.config.accesslog.v3.ComparisonFilter': {
     value: true,
-    op: byValue({ EQ: true, GE: true, LE: true, NE: false }),
+    op: byValue({ EQ: true, GE: true, LE: true, NE: true }),
   },
   'envoy.config.accesslog.v3.RuntimeFilter': obeyed('runtime_key', 'percent_sampled', 'use_independent_randomness'),
   'envoy.config.accesslog.v3.AndFilter': obeyed('filters'),

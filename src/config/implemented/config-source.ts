@@ -1,6 +1,6 @@
 // Implemented fields of what says where dynamic configuration comes from, and of what it travels in.
 
-import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, onlyFalse, refused } from './table.js';
+import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, refused } from './table.js';
 
 const ONLY_REST = refused('it is for REST, which is not implemented');
 
@@ -25,11 +25,11 @@ export const CONFIG_SOURCE: ImplementedTable = {
   'envoy.config.core.v3.PathConfigSource': {
     path: true,
     watched_directory: true,
-    poll_interval: refused('changes are noticed as they come: leave it out'),
+    poll_interval: true,
   },
   'envoy.config.core.v3.WatchedDirectory': {
     path: true,
-    watch_modify: onlyFalse('changes are noticed as they come: leave it out'),
+    watch_modify: true,
   },
   'envoy.config.core.v3.ApiConfigSource': {
     api_type: byValue({

@@ -69,7 +69,7 @@ export const ROUTE: ImplementedTable = {
       'include_is_timeout_retry_header',
       'request_mirror_policies',
     ),
-    request_body_buffer_limit: refused('set per_request_buffer_limit_bytes'),
+    request_body_buffer_limit: true,
     route_specifiers: refused(NO_SPECIFIERS),
   },
   'envoy.config.route.v3.Route': {
@@ -88,7 +88,7 @@ export const ROUTE: ImplementedTable = {
     per_request_buffer_limit_bytes: true,
     stat_prefix: refused(COUNTED),
     ...notImplemented('filter_action', 'non_forwarding_action', 'tracing'),
-    request_body_buffer_limit: refused('set per_request_buffer_limit_bytes'),
+    request_body_buffer_limit: true,
     route_specifiers: refused(NO_SPECIFIERS),
   },
   'envoy.config.route.v3.Decorator': obeyed('operation', 'propagate'),

@@ -19,8 +19,16 @@ abstract class NumberFilter implements LogFilter {
 
   protected holds(value: number): boolean {
     const bound = this.#bound.value;
-    if (this.#op === 'EQ') return value === bound;
-    return this.#op === 'GE' ? value >= bound : value <= bound;
+    switch (this.#op) {
+      case 'EQ':
+        return value === bound;
+      case 'NE':
+        return value !== bound;
+      case 'GE':
+        return value >= bound;
+      case 'LE':
+        return value <= bound;
+    }
   }
 }
 

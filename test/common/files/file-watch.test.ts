@@ -1,15 +1,15 @@
 import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
-import { FileWatch, fileIdentity } from '../../../src/common/files/file-watch.js';
+import { FileWatch, type FileWatchOptions, fileIdentity } from '../../../src/common/files/file-watch.js';
 import { tempDir, waitFor } from '../../e2e/harness/index.js';
 import { cannotFailCalls, failCalls } from '../../e2e/harness/system-calls.js';
 
 /** Watches a file, and counts. */
-function watched(t: Test, path: string, identity = fileIdentity(path), within?: string) {
+function watched(t: Test, path: string, identity = fileIdentity(path), options: FileWatchOptions = {}) {
   const seen = { changes: 0, failures: [] as string[] };
   const events = { changed: () => void seen.changes++, failed: (message: string) => void seen.failures.push(message) };
-  const watch = new FileWatch(path, identity, events, within);
+  const watch = new FileWatch(path, identity, events, options);
   t.teardown(() => watch.close());
   // The watch alone does not keep the process running.
   const keepAlive = setInterval(() => {}, 1000);
@@ -103,13 +103,41 @@ t.test('with a directory that is watched, a file is looked at when something is 
   const path = join(directory, 'config.yaml');
   const moved = join(directory, 'moved');
   writeFileSync(path, 'one');
-  const seen = watched(t, path, fileIdentity(path), moved);
+  const seen = watched(t, path, fileIdentity(path), { within: { path: moved, seesContent: false } });
   mkdirSync(moved);
   writeFileSync(path, 'changed');
   writeFileSync(join(directory, 'marker'), '');
   renameSync(join(directory, 'marker'), join(moved, 'marker'));
   await waitFor(() => seen.changes === 1);
   t.strictSame(seen.failures, []);
+});
+
+t.test('it can be looked at when something is written there, too', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'config.yaml');
+  const other = join(directory, 'other');
+  mkdirSync(other);
+  writeFileSync(join(other, 'marker'), '');
+  writeFileSync(path, 'one');
+  const seen = watched(t, path, fileIdentity(path), { within: { path: other, seesContent: true } });
+  writeFileSync(path, 'changed');
+  appendFileSync(join(other, 'marker'), 'x');
+  await waitFor(() => seen.changes === 1);
+  t.strictSame(seen.failures, []);
+});
+
+t.test('a file can be polled, whatever is noticed', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'config.yaml');
+  const quiet = join(directory, 'quiet');
+  mkdirSync(quiet);
+  writeFileSync(path, 'one');
+  // Of what is in another directory nothing is told.
+  const seen = watched(t, path, fileIdentity(path), { within: { path: quiet, seesContent: false }, pollMs: 10 });
+  appendFileSync(path, ' two');
+  await waitFor(() => seen.changes === 1);
+  appendFileSync(path, ' three');
+  await waitFor(() => seen.changes === 2);
 });
 
 t.test(

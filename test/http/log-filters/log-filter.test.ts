@@ -6,7 +6,7 @@ import type { StreamInfo } from '../../../src/access-log/stream/stream-info.js';
 import { TextHeaders } from '../../../src/access-log/stream/text-headers.js';
 import type { BatonError } from '../../../src/common/errors/errors.js';
 import { Random } from '../../../src/common/random.js';
-import type { AccessLogFilter, HeaderMatcher } from '../../../src/config/generated/api.js';
+import type { AccessLogFilter, ComparisonFilter_Op, HeaderMatcher } from '../../../src/config/generated/api.js';
 import { compileLogFilter } from '../../../src/http/log-filters/compile-log-filter.js';
 import { FilteredLogger } from '../../../src/http/log-filters/filtered-logger.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
@@ -23,16 +23,17 @@ const compile = (config: AccessLogFilter) =>
   compileLogFilter(config, 'filter', { runtime, random: new Random(7), recordType: 'DownstreamEnd' });
 const passes = (config: AccessLogFilter, info: StreamInfo) => compile(config).matches(info);
 
-const bound = (op: 'EQ' | 'GE' | 'LE', default_value: number) => ({
+const bound = (op: ComparisonFilter_Op, default_value: number) => ({
   comparison: { op, value: { default_value, runtime_key: 'bound' } },
 });
 
 t.test('a status is compared, and without an answer it is 0', async (t) => {
-  const cases: [op: 'EQ' | 'GE' | 'LE', value: number, passed: number[]][] = [
+  const cases: [op: ComparisonFilter_Op, value: number, passed: number[]][] = [
     ['EQ', 404, [404]],
     ['GE', 404, [404, 500]],
     ['LE', 404, [0, 200, 404]],
     ['EQ', 0, [0]],
+    ['NE', 404, [0, 200, 500]],
   ];
   for (const [op, value, passed] of cases) {
     const filter = compile({ status_code_filter: bound(op, value) });

@@ -46,6 +46,7 @@ export function checkConfigSources(
     if (source.ads !== undefined && !reach.hasAds && !problems.has([...path, 'ads'])) {
       problems.error([...path, 'ads'], 'it needs dynamic_resources.ads_config, which is not set');
     }
+    checkWatch(source, path, problems);
     if (path.at(-2) === 'vhds') checkVirtualHostSource(source, path, reach, problems);
     if (source.api_config_source) checkApi(source.api_config_source, [...path, 'api_config_source'], reach, problems);
   });
@@ -85,6 +86,12 @@ const NAME_FIELDS: readonly (readonly [source: Path, name: Path])[] = [
   ],
   [['config_discovery', 'config_source'], ['name']],
 ];
+
+function checkWatch({ path_config_source: file }: ConfigSource, path: Path, problems: Problems): void {
+  if (file?.poll_interval === undefined || file.watched_directory === undefined) return;
+  const at = [...path, 'path_config_source', 'poll_interval'];
+  if (!problems.has(at)) problems.error(at, 'it excludes watched_directory, which is set', 'key');
+}
 
 /** Virtual hosts are asked for one by one, which only delta can. */
 function checkVirtualHostSource(source: ConfigSource, path: Path, reach: Reach, problems: Problems): void {

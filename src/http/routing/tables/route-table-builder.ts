@@ -278,7 +278,7 @@ class VirtualHostBuilder<C> {
       appendsForwardedHost: false,
       includesRequestAttemptCount: host.include_request_attempt_count ?? false,
       includesAttemptCountInResponse: host.include_attempt_count_in_response ?? false,
-      requestBufferLimit: route.per_request_buffer_limit_bytes ?? host.per_request_buffer_limit_bytes,
+      requestBufferLimit: requestBufferLimit(route, host),
       rateLimits: undefined,
       pathRewrite: undefined,
       hostRewrite: undefined,
@@ -316,6 +316,13 @@ const NOT_FOUND_STATUS: Readonly<Record<string, number>> = {
   NOT_FOUND: 404,
   INTERNAL_SERVER_ERROR: 500,
 };
+
+/** How much of a body is kept, if a route or its virtual host says so. The newer fields go before the deprecated ones, wherever these stand. */
+function requestBufferLimit(route: RouteConfig, host: VirtualHost): number | undefined {
+  const limit = route.request_body_buffer_limit ?? host.request_body_buffer_limit;
+  if (limit !== undefined) return Number(limit);
+  return route.per_request_buffer_limit_bytes ?? host.per_request_buffer_limit_bytes;
+}
 
 function pathRewriteOf(action: RouteAction, path: PathRule, where: string): PathRewrite | undefined {
   const { prefix_rewrite: prefix, regex_rewrite: regex } = action;

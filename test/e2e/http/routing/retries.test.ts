@@ -336,11 +336,12 @@ t.test('a body beyond the buffer limit is not kept: the request gets its one try
   t.equal(await proxy.baton.stat(abandoned), 1);
 });
 
-t.test('a body is kept up to the limit of its listener, and no route raises that', async (t) => {
+t.test('a body is kept up to the limit of its listener, unless its route has another', async (t) => {
   const retry_policy = { retry_on: '5xx', num_retries: 2, ...QUICKLY };
-  const large = { per_request_buffer_limit_bytes: 10_000_000 };
+  const [large, small] = [{ request_body_buffer_limit: '10000000' }, { request_body_buffer_limit: '30000' }];
   const routes = [
     routeTo({ prefix: '/large' }, 'reader', { retry_policy }, large),
+    routeTo({ prefix: '/small' }, 'reader', { retry_policy }, small),
     routeTo({ prefix: '/' }, 'reader', { retry_policy }),
   ];
   const virtualHost = { name: 'all', domains: ['*'], include_request_attempt_count: true, routes };
@@ -351,15 +352,22 @@ t.test('a body is kept up to the limit of its listener, and no route raises that
       listenerOptions: { per_connection_buffer_limit_bytes: limit },
     });
   const narrow = await startWith(32_768);
-  t.equal((await narrow.get('/large', { method: 'POST', body: Buffer.alloc(200_000, 'x') })).status, 503);
+  t.equal((await narrow.get('/', { method: 'POST', body: Buffer.alloc(200_000, 'x') })).status, 503);
   t.equal(bodies.splice(0).length, 1);
-  t.equal((await narrow.get('/large', { method: 'POST', body: Buffer.alloc(20_000, 'x') })).status, 200);
-  bodies.splice(0);
+  for (const [path, bytes] of [
+    ['/', 20_000],
+    ['/large', 200_000],
+  ] as const) {
+    t.equal((await narrow.get(path, { method: 'POST', body: Buffer.alloc(bytes, 'x') })).status, 200, path);
+    t.equal(bodies.splice(0).length, 3);
+  }
   const wide = await startWith(4_000_000);
   for (const path of ['/', '/large']) {
     t.equal((await wide.get(path, { method: 'POST', body: Buffer.alloc(2_000_000, 'x') })).status, 200, path);
     t.equal(bodies.splice(0).length, 3);
   }
+  t.equal((await wide.get('/small', { method: 'POST', body: Buffer.alloc(40_000, 'x') })).status, 503);
+  t.equal(bodies.splice(0).length, 1);
 });
 
 t.test('a response that has begun is not tried again', async (t) => {

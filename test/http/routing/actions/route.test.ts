@@ -8,6 +8,7 @@ import type {
   Any,
   RedirectAction,
   RouteAction,
+  Route as RouteConfig,
   RouteConfiguration,
   RouteMatch,
   VirtualHost,
@@ -79,6 +80,17 @@ t.test('timeouts and other settings have the defaults of Envoy', async (t) => {
   t.equal(set.includesRequestAttemptCount, true);
   t.equal(set.includesAttemptCountInResponse, true);
   t.equal(set.requestBufferLimit, 7);
+});
+
+t.test('the limit of kept bodies is the newer field of route or virtual host, else the older one', async (t) => {
+  const limitWith = (route: RouteConfig, host: VirtualHost) =>
+    routeOf(requestHead('GET /'), [{ match: { prefix: '/' }, route: { cluster: 'a' }, ...route }], host)
+      .requestBufferLimit;
+  const [older, newer] = ['per_request_buffer_limit_bytes', 'request_body_buffer_limit'] as const;
+  t.equal(limitWith({}, {}), undefined);
+  t.equal(limitWith({ [older]: 1, [newer]: '2' }, { [older]: 3, [newer]: '4' }), 2);
+  t.equal(limitWith({ [older]: 1 }, { [older]: 3, [newer]: '4' }), 4);
+  t.equal(limitWith({ [newer]: '0' }, { [older]: 3 }), 0);
 });
 
 t.test('the retry policy is the own one, else that of the virtual host', async (t) => {

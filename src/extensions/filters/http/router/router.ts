@@ -173,8 +173,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   }
 
   get #retryBufferLimit(): number {
-    const { retryBufferLimit } = this.#options;
-    return Math.min(this.#route.requestBufferLimit ?? retryBufferLimit, retryBufferLimit);
+    return this.#route.requestBufferLimit ?? this.#options.retryBufferLimit;
   }
 
   /** The body has become too large to be kept: the request gets the one try that it has, or, between two, the one that follows. */
