@@ -197,10 +197,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       info.inferredRemoteAddress = client.includes(':') ? `[${client}]:0` : `${client}:0`;
     }
     this.isInternal = headers.findId(INTERNAL) >= 0;
+    const asksForUpgrade = headers.upgrade;
+    // As in Envoy no rule of routes and filters sees what is not passed on, except of an upgrade, which rules may tell by it.
+    if (!asksForUpgrade) removeHopByHop(headers, false);
     this.#findRoute(routes, headers);
-    if (headers.upgrade && !this.#acceptUpgrade()) return;
-    // What it asks for is kept for the route that it may still get.
-    removeHopByHop(headers, this.isUpgrade || (headers.upgrade && this.route === undefined));
+    if (asksForUpgrade) {
+      if (!this.#acceptUpgrade()) return;
+      // Also without a route: it may still get one.
+      removeHopByHop(headers, true);
+    }
     if (options.keepsRequestHeaders && !headers.retain()) return this.sendLocalReply(NO_ROOM);
     this.#filters?.begin();
     const decode = this.#filters?.decode;

@@ -1,9 +1,9 @@
 // Fields that Connection names go no further, but clients cannot take out what the proxy says of them.
 
 import t from 'tap';
-import { type EchoedRequest, rawExchange, startEchoUpstream, staticCluster } from '../../harness/index.js';
+import { besideEnvoy, type EchoedRequest, rawExchange, startEchoUpstream, staticCluster } from '../../harness/index.js';
 import { parseMessage } from '../message.js';
-import { managerOf, routeTo, startProxy } from '../proxy.js';
+import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';
 
 t.test('a client that names forwarding fields in Connection is still told of', async (t) => {
@@ -75,4 +75,32 @@ t.test('a host that names more fields in Connection than anybody needs does not 
   t.equal(few.status, 200);
   t.match(few.headers, { 'x-a': undefined, 'x-b': '2' });
   t.equal((await proxy.get('/100')).status, 502);
+});
+
+besideEnvoy('routes see of a connection what hosts see, and that an upgrade is asked for', async (t, program) => {
+  const names = ['connection', 'keep-alive', 'proxy-connection', 'te', 'upgrade', 'x-named'];
+  const routes = names.map((name) =>
+    answering({ prefix: `/${name}/`, headers: [{ name, present_match: true }] }, 'seen'),
+  );
+  const { port } = await startProxy(t, {
+    ...program,
+    listeners: { http: managerOf(routes, { upgrade_configs: [{ upgrade_type: 'websocket' }] }) },
+  });
+  const upgrade = ['connection: upgrade', 'upgrade: websocket'];
+  const cases: [name: string, lines: string[], isSeen: boolean][] = [
+    ['connection', ['connection: keep-alive'], false],
+    ['keep-alive', ['keep-alive: timeout=5'], false],
+    ['proxy-connection', ['proxy-connection: close'], false],
+    ['te', ['te: gzip'], false],
+    ['te', ['te: trailers'], true],
+    ['upgrade', ['upgrade: websocket'], false],
+    ['upgrade', upgrade, true],
+    ['connection', upgrade, true],
+    ['x-named', ['connection: x-named', 'x-named: 1'], false],
+  ];
+  for (const [name, lines, isSeen] of cases) {
+    const head = [`GET /${name}/ HTTP/1.1`, 'host: a', ...lines, '', ''].join('\r\n');
+    const { text } = await rawExchange(port, head, { until: /\r\n\r\n/ });
+    t.equal(parseMessage(text).status === 404, !isSeen, `${name}: ${lines.join(', ')}`);
+  }
 });
