@@ -89,10 +89,10 @@ t.test('a retry after a connect timeout reaches another host', async (t) => {
   t.ok((await baton.stat('cluster.hole-and-upstream.upstream_cx_connect_timeout'))! > 0);
 });
 
-t.test('a host that refuses is told to the client with its reason', async (t) => {
+t.test('why a host cannot be connected to is not told to clients', async (t) => {
   const { status, body } = await httpRequest(await baton.listenerPort('closed'), '/');
   t.equal(status, 503);
-  t.equal(body, `${FAILED}, transport failure reason: delayed connect error: Connection refused`);
+  t.equal(body, FAILED);
   t.equal(await baton.stat('cluster.closed.upstream_cx_connect_fail'), 1);
   t.equal(await baton.stat('cluster.closed.upstream_cx_connect_timeout'), 0);
 });
@@ -100,7 +100,7 @@ t.test('a host that refuses is told to the client with its reason', async (t) =>
 t.test('a connect that cannot even begin is told apart', async (t) => {
   const { status, body } = await httpRequest(await baton.listenerPort('absent'), '/');
   t.equal(status, 503);
-  t.equal(body, `${FAILED}, transport failure reason: immediate connect error: No such file or directory`);
+  t.equal(body, FAILED);
   t.equal(await baton.stat('cluster.absent.upstream_cx_connect_fail'), 1);
   for (const name of ['tcp-closed', 'tcp-absent']) {
     await (await connectRaw(t, await baton.listenerPort(name))).readToEnd();
@@ -124,10 +124,7 @@ t.test('source_address is where connections come from', async (t) => {
 t.test('a source_address that the machine does not have fails the connect, not the server', async (t) => {
   const { status, body } = await httpRequest(await baton.listenerPort('from-nowhere'), '/');
   t.equal(status, 503);
-  t.match(
-    body,
-    /reset reason: local connection failure, transport failure reason: failed to bind to 203\.0\.113\.9:0: /,
-  );
+  t.match(body, /reset reason: local connection failure$/);
   const client = await connectRaw(t, await baton.listenerPort('tcp-from-nowhere'));
   t.not((await client.readToEnd()).closed, 'open');
   t.notMatch(baton.stderr, /internal error|\[critical\]/);

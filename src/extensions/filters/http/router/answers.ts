@@ -46,15 +46,14 @@ export function lastedTooLong(details: string, isRequestComplete: boolean): Answ
   return { status: isRequestComplete ? 504 : 408, body: 'upstream max stream duration reached', details, flags };
 }
 
-/** The last try ended without a response. */
+/** The last try ended without a response. As in Envoy only the details, which logs have, say what the transport says of it. */
 export function noResponse(failure: Failure, wasRetried: boolean): Answer {
   const { reason, transport, status, flag } = failure;
   const how = wasRetried ? 'retried and the latest reset reason' : 'reset reason';
-  const because = transport === '' ? '' : `, transport failure reason: ${transport}`;
   const detail = transport === '' ? '' : `|${transport}`;
   return {
     status,
-    body: `upstream connect error or disconnect/reset before headers. ${how}: ${reason}${because}`,
+    body: `upstream connect error or disconnect/reset before headers. ${how}: ${reason}`,
     details: `upstream_reset_before_response_started{${reason}${detail}}`.replaceAll(' ', '_'),
     flags: flag,
   };
