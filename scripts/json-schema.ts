@@ -124,7 +124,8 @@ class Writer {
   /** The same with further messages to choose from. */
   #choice(category: string | undefined, more: readonly Choice[]): SchemaNode {
     const fitting = this.#extensions.filter((extension) => category === undefined || extension.category === category);
-    const names = fitting.flatMap((extension) => extension.typeUrls.map(messageNameOf));
+    // Some are extensions of several categories, with one message.
+    const names = [...new Set(fitting.flatMap((extension) => extension.typeUrls.map(messageNameOf)))];
     const choices = [...names.map((name) => ({ name, node: this.#extension(name) })), ...more, ...TYPED_STRUCTS];
     return {
       type: ['object', 'null'],
