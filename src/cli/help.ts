@@ -1,5 +1,7 @@
 // The text of --help, made from the option table.
 
+import { existsSync } from 'node:fs';
+import { packagePath } from '../common/package/package-root.js';
 import { type OptionRow, shownDefault } from './option-row.js';
 import { OPTION_ROWS } from './options.js';
 
@@ -14,6 +16,17 @@ export function helpText(): string {
 
 /** The line that follows an error about an option. */
 export const USAGE_HINT = "Try 'baton --help' for all options.";
+
+/** What to type, for users who have given no configuration. */
+export function firstSteps(): string {
+  const example = packagePath('examples/quickstart.yaml');
+  const file = /[^\w./-]/.test(example) ? `'${example.replaceAll("'", "'\\''")}'` : example;
+  return [
+    'Give a configuration:  baton -c FILE',
+    ...(existsSync(example) ? [`An example:            baton -c ${file}`] : []),
+    'All options:           baton --help\n',
+  ].join('\n');
+}
 
 function optionText(name: string, row: OptionRow): string {
   const short = row.alias ? `-${row.alias}, ` : '    ';

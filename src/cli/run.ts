@@ -18,7 +18,7 @@ import { getLogger, initLogging, setLogFormat } from '../log/logger.js';
 import { writeBaseIdFile } from '../restart/base-id-file.js';
 import { hotRestartVersion } from '../restart/version.js';
 import type { HotRestart } from '../server/restart/hot-restart.js';
-import { helpText, USAGE_HINT } from './help.js';
+import { firstSteps, helpText, USAGE_HINT } from './help.js';
 import { overrideNode } from './node.js';
 import type { Options } from './options.js';
 import { parseArguments } from './parse.js';
@@ -125,6 +125,7 @@ async function loadAndServe(
     const why = formatProblems(loaded.errors);
     // As Envoy says it, in one line, unless lines of the configuration are shown.
     tellWhy(options, `error initializing ${what} '${nameOf(options)}':${why.includes('\n') ? '\n' : ' '}${why}`);
+    if (nameOf(options) === '') print(process.stderr, firstSteps());
     return 1;
   }
   if (options.mode === 'validate') {

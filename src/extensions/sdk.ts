@@ -135,6 +135,7 @@ export { HttpService } from '../upstream/http-calls/http-service.js';
 // ── The thread: its log, memory, clock and timers ────────────────────────────────────────────────────────────────────────────
 
 export { errorName } from '../common/errors/errno.js';
+export { loadNative } from '../common/package/native-code.js';
 export { ProtobufWriter } from '../common/protobuf-writer.js';
 export type { Random } from '../common/random.js';
 export { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';

@@ -18,7 +18,7 @@
 //   the batch that is being handled, is its slot free for another. An id is slot | generation << ID_SLOT_BITS, a
 //   non-negative int32; the shim ignores submissions whose generation is not the slot's current one.
 
-import { createRequire } from 'node:module';
+import { loadNative } from '../common/package/native-code.js';
 import { packagePath } from '../common/package/package-root.js';
 
 /** Low bits of an id that are the slot: at most 2^20 connections and listeners in a transport. */
@@ -339,8 +339,11 @@ export interface NativeShim {
   setSocketMode(path: string, mode: number): void;
 }
 
-/** Loads the shim; each thread gets an instance of its own. */
+/**
+ * Loads the shim; each thread gets an instance of its own.
+ * @throws BatonError INSTALLATION_BROKEN
+ */
 export function loadShim(): NativeShim {
   const directory = process.env['BATON_SHIM_BUILD'] ?? 'native-shim/build/Release';
-  return createRequire(import.meta.url)(packagePath(directory, 'shim.node')) as NativeShim;
+  return loadNative('native-shim', packagePath(directory, 'shim.node')) as NativeShim;
 }

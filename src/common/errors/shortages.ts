@@ -1,7 +1,7 @@
 // Errors of a process that may open too few files, or start too few threads.
 
 import { print } from '../process/print.js';
-import { lacksThreads, messageOf } from './errors.js';
+import { BatonError, lacksThreads, messageOf } from './errors.js';
 
 /** As the kernel, Node's file functions, its threads and the loader of native modules tell it. */
 const FEW_DESCRIPTORS = /EMFILE|ENFILE|too many open files/i;
@@ -25,13 +25,15 @@ export function withRemedy(error: unknown): string {
 }
 
 /**
- * For a process that lacks these even for its own start: says so, instead of dying with a stack, and ends it with status 1.
- * Throws `error` when the reason was another one.
+ * For a process that lacks these even for its own start, or parts of its installation: says so, instead of dying with a stack, and
+ * ends it with status 1. Throws `error` when the reason was another one.
  */
-export function endIfShort(error: unknown): never {
+export function endWithReason(error: unknown): never {
   const message = messageOf(error);
   if (lacksThreads(error)) print(process.stderr, `error: ${message}\n`);
   else if (lacksDescriptors(error)) print(process.stderr, `error: ${withRemedy(error)}\n`);
+  else if (error instanceof BatonError && error.code === 'INSTALLATION_BROKEN')
+    print(process.stderr, `error: ${error.describe()}\n`);
   else throw error;
   process.exit(1);
 }

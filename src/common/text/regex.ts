@@ -1,8 +1,8 @@
 // Regular expressions that users write: always RE2, whose time is linear in its input.
 
-import { createRequire } from 'node:module';
 import type RE2Class from 're2';
 import { BatonError, messageOf } from '../errors/errors.js';
+import { loadNative } from '../package/native-code.js';
 
 /** A compiled expression; it behaves as a RegExp. */
 export type Regex = RegExp;
@@ -102,7 +102,7 @@ let loaded: typeof RE2Class | undefined;
 
 /** The addon is loaded at the first expression: configurations without one never pay for it. */
 function loadRe2(): typeof RE2Class {
-  loaded ??= createRequire(import.meta.url)('re2') as typeof RE2Class;
+  loaded ??= loadNative('re2') as typeof RE2Class;
   return loaded;
 }
 

@@ -1,8 +1,7 @@
-// Datagrams to a Unix socket, by the unix-dgram package, which is loaded when the first one is wanted. It works on the
+// Datagrams to a Unix socket, by the unix-dgram package, which is loaded for the first sink that needs it. It works on the
 // primary thread only.
 
-import { createRequire } from 'node:module';
-import { errorName } from '../../sdk.js';
+import { errorName, loadNative } from '../../sdk.js';
 import type { Condition } from '../condition.js';
 import { Backlog } from './backlog.js';
 import type { DatagramSocket } from './datagram-writer.js';
@@ -30,6 +29,7 @@ const CONGESTION = 1;
 let packageOnce: UnixDatagrams | undefined;
 
 export class UnixSocket implements DatagramSocket {
+  readonly #datagrams: UnixDatagrams;
   readonly #path: string;
   readonly #condition: Condition;
   /** The receiver's queue takes ten datagrams at a time, unless net.unix.max_dgram_qlen says otherwise: the others wait here. */
@@ -37,7 +37,10 @@ export class UnixSocket implements DatagramSocket {
   readonly #backlog = new Backlog();
   #socket: UnixDatagramSocket | undefined;
 
+  /** Throws a BatonError when the package cannot be loaded. */
   constructor(path: string, condition: Condition) {
+    packageOnce ??= loadNative('unix-dgram') as UnixDatagrams;
+    this.#datagrams = packageOnce;
     this.#path = path;
     this.#condition = condition;
   }
@@ -46,8 +49,7 @@ export class UnixSocket implements DatagramSocket {
     this.#condition.begin();
     this.#backlog.begin();
     if (this.#socket !== undefined) return;
-    packageOnce ??= createRequire(import.meta.url)('unix-dgram') as UnixDatagrams;
-    const socket = packageOnce.createSocket('unix_dgram');
+    const socket = this.#datagrams.createSocket('unix_dgram');
     this.#socket = socket;
     socket.on('error', (error) => this.#failed(error, 0));
     socket.on('writable', () => this.#pump());

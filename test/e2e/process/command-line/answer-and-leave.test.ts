@@ -1,6 +1,6 @@
 // Command lines that Baton answers and leaves, and configurations that it cannot use: streams and exit statuses.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { loopback, startBaton, tempDir } from '../../harness/index.js';
@@ -77,6 +77,9 @@ for (const mode of ['serve', 'validate']) {
     t.equal(code, 1);
     const what = mode === 'serve' ? 'config' : 'configuration';
     t.match(stderr, `error initializing ${what} '': At least one of --config-path or --config-yaml`, 'in one line');
+    const steps =
+      /\nGive a configuration: +baton -c FILE\nAn example: +baton -c '?(.+?)'?\nAll options: +baton --help\n$/;
+    t.ok(existsSync(steps.exec(stderr)?.[1] ?? ''), 'what to type, and the example is there');
     t.equal(stdout, '');
   });
 
