@@ -14,5 +14,5 @@ for (const port of [8081, 8082, 8083, 8084]) {
       response.writeHead(isFailing ? 503 : 200, { 'content-type': 'text/plain', 'x-powered-by': 'node' });
       response.end(`${port} has received:\n\n${request.method} ${request.url}\n${head.join('\n')}\n`);
     });
-  }).listen(port, () => process.stdout.write(`an upstream listens on ${port}\n`));
+  }).listen(port, '127.0.0.1', () => process.stdout.write(`an upstream listens on ${port}\n`));
 }
