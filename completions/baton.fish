@@ -24,6 +24,7 @@ complete -c baton -l watch-config -n '__fish_not_contain_opt watch-config' -d 'A
 complete -c baton -l mode -x -a 'serve validate' -d 'serve checks the configuration and serves it; validate only checks it and exits with 0 or 1'
 complete -c baton -l admin-address-path -r -F -d 'File to which the address and port of the admin interface are written'
 complete -c baton -l admin-allowed-hosts -x -d 'Host headers that the admin interface accepts, as <host>,… Default: all'
+complete -c baton -l admin-max-connections -x -d 'Connections that the admin interface may have at a time'
 complete -c baton -l local-address-ip-version -x -a 'v4 v6' -d 'IP version of the server\'s local address, which X-Forwarded-For may contain'
 complete -c baton -l base-id -x -d 'Base ID for hot restart'
 complete -c baton -l use-dynamic-base-id -n '__fish_not_contain_opt use-dynamic-base-id' -d 'Picks an unused base ID'

@@ -82,7 +82,8 @@ async function measureForms(clusters: number, rounds: number): Promise<void> {
 }
 
 async function measureCrowd(routes: number, crowds: readonly string[]): Promise<void> {
-  const baton = await startSubject({ clusters: routes, routes });
+  // Each client has a connection, and those that poll /ready have theirs.
+  const baton = await startSubject({ clusters: routes, routes }, ['--admin-max-connections', '512']);
   try {
     await describe(baton, `200 clients, ${routes} clusters and routes`);
     process.stdout.write(`${await measureCrowds(baton, crowds)}\n`);

@@ -79,6 +79,17 @@ export const OPTIONS = {
       'A host is a name or an address; without a port it matches any port: localhost,127.0.0.1:9901,::1. Requests with another ' +
       'Host header get 403. This protects against web pages that point their own name at the admin address (DNS rebinding).',
   },
+  'admin-max-connections': {
+    kind: 'integer',
+    value: 'n',
+    default: 128,
+    min: 1,
+    max: 65_535,
+    help: 'Connections that the admin interface may have at a time.',
+    details:
+      'A further one takes the place of the one that has been idle longest: without a complete request to answer. When none is ' +
+      'idle, or takes nothing of its answer for 5 seconds, it is closed.',
+  },
   'local-address-ip-version': {
     kind: 'string',
     value: 'v4|v6',

@@ -97,6 +97,7 @@ export function serverSettings(
     },
     statsTags: options.statsTag,
     adminAllowedHosts: listOf(options.adminAllowedHosts),
+    adminMaxConnections: options.adminMaxConnections,
     adminAddressPath: options.adminAddressPath,
     commandLineOptions: commandLineOptions(options, concurrency),
     baseId: options.baseId,

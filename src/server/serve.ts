@@ -42,6 +42,8 @@ export interface ServeOptions
   readonly adminAddressPath: string;
   /** --admin-allowed-hosts; empty: all. */
   readonly adminAllowedHosts: readonly string[];
+  /** --admin-max-connections */
+  readonly adminMaxConnections: number;
   /** As /server_info shows them. */
   readonly commandLineOptions: Readonly<Record<string, unknown>>;
   readonly baseId: number;
@@ -141,6 +143,7 @@ class ServerInstance {
 
   #createAdmin(): AdminInterface | undefined {
     const { bootstrap, adminAddressPath: addressPath, adminAllowedHosts: allowedHosts } = this.#options;
+    const { adminMaxConnections: maxConnections } = this.#options;
     const { admin } = bootstrap;
     if (admin?.address === undefined) {
       logger.info('the configuration has no admin address: there is no admin interface');
@@ -149,7 +152,7 @@ class ServerInstance {
     return new AdminInterface(
       {
         ...this.#options,
-        ...{ addressPath, allowedHosts },
+        ...{ addressPath, allowedHosts, maxConnections },
         bootstrap: { ...bootstrap, admin },
         hotRestartVersion: hotRestartVersion(this.#options.restart === undefined),
         reload: this.#reload,

@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { Protocol } from '../../access-log/stream/stream-info.js';
-import type { AdminIncoming, AdminOutgoing } from './messages/exchange.js';
+import { type AdminIncoming, type AdminOutgoing, isGone } from './messages/exchange.js';
 import { parseTarget } from './messages/request-target.js';
 
 export class Exchange {
@@ -45,6 +45,16 @@ export class Exchange {
   get fields(): OutgoingHttpHeaders {
     const { host } = this.headers;
     return host === undefined ? fieldsOf(this.request) : { ...fieldsOf(this.request), host };
+  }
+
+  /** The client left before the end of the answer. */
+  get isCut(): boolean {
+    return this.status === 0 || (isGone(this.response) && !this.response.writableEnded);
+  }
+
+  /** The client has reset it, or was cut off, while its connection goes on. */
+  get wasReset(): boolean {
+    return this.protocol === Protocol.Http2 && this.isCut && !this.socket.destroyed;
   }
 
   received(body: Buffer | undefined): void {

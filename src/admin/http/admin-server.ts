@@ -2,8 +2,10 @@
 
 import { Server as NetServer, type Socket } from 'node:net';
 import { Protocol } from '../../access-log/stream/stream-info.js';
+import { lacksDescriptors } from '../../common/errors/shortages.js';
 import type { StringMatcher } from '../../config/generated/api.js';
 import { type Address, addressText } from '../../io/addresses/address.js';
+import { failDomain, forEachGuarded, outsideDomains } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import type { AdminHandler, AdminResponse } from '../admin-handler.js';
 import type { AdminServices } from '../admin-services.js';
@@ -13,12 +15,13 @@ import { EndingError, LostPlaceError } from '../render/body-places.js';
 import { Exchange, fieldsOf, peerOf } from './admin-exchange.js';
 import { allowedPaths } from './allowed-paths.js';
 import { type AccessRules, answer } from './answer.js';
+import type { AdminConnection } from './connections/admin-connection.js';
 import type { AdminTraffic } from './connections/admin-traffic.js';
 import { Connections } from './connections/connections.js';
 import { type ListenTarget, listen } from './connections/listen.js';
 import { Protocols, type Refusal } from './connections/protocols.js';
 import { type AdminIncoming, type AdminOutgoing, cut, cutWhenStalled, isGone, setHeader } from './messages/exchange.js';
-import { readBody } from './messages/request-body.js';
+import { ByteBudget, ReceivedBody } from './messages/request-body.js';
 import { sendResponse, USUAL_FIELDS } from './messages/send-response.js';
 import { allowedHosts, hostFault } from './request-guards.js';
 import type { RequestLog } from './request-log.js';
@@ -36,6 +39,8 @@ export interface AdminServerOptions {
   readonly allowPaths?: readonly StringMatcher[];
   /** --admin-allowed-hosts; absent or empty: every host is allowed. */
   readonly allowedHosts?: readonly string[];
+  /** --admin-max-connections; 128 when left out. */
+  readonly maxConnections?: number;
   /** A limit that its connections count for, which others share. */
   readonly connectionLimit?: SharedLimit;
   /** Counts connections and requests. */
@@ -44,6 +49,8 @@ export interface AdminServerOptions {
   readonly requestLog?: RequestLog;
   /** The endpoints; HANDLERS when left out. */
   readonly handlers?: readonly AdminHandler[];
+  /** How long a connection may be idle. */
+  readonly idleMs?: number;
   /** How long a client may take none of the bytes that wait for it. */
   readonly stallTimeoutMs?: number;
   /** How often is looked whether an HTTP/2 connection has stopped because of what came. */
@@ -55,14 +62,17 @@ const logger = getLogger('admin');
 /** As Envoy's HTTP layer: 60 KiB of headers, the request line among them. */
 const MAX_HEADER_BYTES = 60 * 1024;
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Time for a whole request to arrive. */
+/** Time for the head of a request to arrive, and for all of it. */
+const HEAD_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 /** More than the usual scrape intervals, so that scrapers keep their connection. */
 const KEEP_ALIVE_MS = 75_000;
 const STALL_TIMEOUT_MS = 60_000;
 const CLOSE_GRACE_MS = 1000;
-/** Requests of a connection that wait for their answers: more than a browser has, by HTTP/2 too. */
-const MOST_WAITING = 200;
+/** As --admin-max-connections. */
+const MAX_CONNECTIONS = 128;
+/** Bodies of requests that are there at a time, all together. */
+const MAX_BODIES_BYTES = 16 * 1024 * 1024;
 
 export class AdminServer {
   /** The endpoints that it answers for; those that only some configurations have come and go. */
@@ -74,7 +84,8 @@ export class AdminServer {
   readonly #traffic: AdminTraffic | undefined;
   readonly #requestLog: RequestLog | undefined;
   readonly #protocols: Protocols;
-  readonly #connections = new Connections();
+  readonly #connections: Connections;
+  readonly #bodies = new ByteBudget(MAX_BODIES_BYTES);
   readonly #unanswered = new Set<Exchange>();
   #address: Address | undefined;
   #closed: Promise<void> | undefined;
@@ -92,26 +103,39 @@ export class AdminServer {
     this.#connectionLimit = options.connectionLimit;
     this.#traffic = options.traffic;
     this.#requestLog = options.requestLog;
+    const idleMs = options.idleMs ?? KEEP_ALIVE_MS;
+    this.#connections = new Connections({
+      max: options.maxConnections ?? MAX_CONNECTIONS,
+      idleMs,
+      onEvicted: () => this.#traffic?.evicted(),
+      onRefused: () => this.#traffic?.refused(),
+      onIdleTimeout: () => this.#traffic?.idleTimedOut(),
+    });
     this.#protocols = new Protocols({
       maxHeaderBytes: MAX_HEADER_BYTES,
+      headTimeoutMs: HEAD_TIMEOUT_MS,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
-      keepAliveMs: KEEP_ALIVE_MS,
+      keepAliveMs: idleMs,
       lookMs: options.lookMs,
-      admits: (socket) => this.#admits(socket),
-      onConnection: (socket) => {
-        acceptFirst();
-        this.#connections.add(socket);
-        this.#traffic?.connected(socket);
-      },
+      onConnection: (socket) => this.#accept(socket),
       onProtocol: (socket, isHttp2) => this.#traffic?.speaks(socket, isHttp2),
-      onRequest: (request, response, socket) => void this.#serve(request, response, socket),
+      onSession: (socket, session) => {
+        const connection = this.#connections.find(socket);
+        if (connection !== undefined) connection.session = session;
+      },
+      // What a request begins may outlive its connection.
+      onRequest: (request, response, socket) => outsideDomains(() => this.#begin(request, response, socket)),
+      onReset: (socket) => this.#wasReset(this.#connections.find(socket)),
       onProtocolError: () => this.#traffic?.brokeProtocol(),
       onRefused: (socket, refusal) => this.#refused(socket, refusal),
     });
     const { server } = this.#protocols;
     server.on('error', (error) => {
       // Before it listens, listen() rejects. Afterwards a connection could not be accepted: others will be.
-      if (server.listening) logger.error(`cannot accept an admin connection: ${error.message}`);
+      if (!server.listening) return;
+      const hasMadeRoom = lacksDescriptors(error) && this.#connections.evict();
+      const remedy = hasMadeRoom ? '; an idle one was closed to make room' : '';
+      logger.error(`cannot accept an admin connection: ${error.message}${remedy}`);
     });
   }
 
@@ -162,61 +186,106 @@ export class AdminServer {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     this.#protocols.closeWhenIdle();
     this.#connections.closeWhenIdle();
-    const timer = setTimeout(() => this.#protocols.destroyAll(), graceMs);
+    const timer = setTimeout(() => this.#connections.endAll(), graceMs);
     await closed;
     clearTimeout(timer);
     await this.#services.renders.close();
   }
 
-  #admits(socket: Socket): boolean {
-    const limit = this.#connectionLimit;
-    if (limit === undefined) return true;
-    if (!limit.tryAcquire()) {
-      this.#traffic?.overflowed();
-      return false;
+  /** Takes a connection. Returns undefined, with the connection closed, when there is no room for it. */
+  #accept(socket: Socket): AdminConnection | undefined {
+    acceptFirst();
+    const connection = this.#connections.add(socket);
+    if (connection === undefined) return undefined;
+    let isCounted = false;
+    socket.on('close', (hadError) => {
+      const byPeer = hadError || socket.readableEnded;
+      const steps = [
+        () => this.#connections.closed(connection, byPeer),
+        () => this.#traffic?.closed(socket, byPeer),
+        () => isCounted && this.#connectionLimit!.release(),
+      ];
+      forEachGuarded(steps, 'internal error: the end of an admin connection is not noted', (step) => step());
+    });
+    if (this.#connectionLimit !== undefined) {
+      isCounted = this.#connectionLimit.tryAcquire();
+      if (!isCounted) {
+        this.#traffic?.overflowed();
+        connection.end();
+        return undefined;
+      }
     }
-    socket.on('close', () => limit.release());
-    return true;
+    this.#traffic?.connected(socket);
+    return connection;
   }
 
-  async #serve(request: AdminIncoming, response: AdminOutgoing, socket: Socket): Promise<void> {
-    // node:http reads on, and makes an object of each: a client that takes no answers would fill the memory with a few bytes.
-    if (this.#connections.waiting(socket) >= MOST_WAITING) return void socket.destroy();
+  /** A request has come: its head, and perhaps not all of its body. */
+  #begin(request: AdminIncoming, response: AdminOutgoing, socket: Socket): void {
+    // The client has left; sendResponse() learns it from 'close'.
+    response.on('error', () => {});
+    const connection = this.#connections.find(socket);
+    // It has been closed to make room, or has too many requests.
+    if (connection === undefined || !connection.wait(request, response)) return;
     const exchange = new Exchange(request, response, socket);
-    this.#connections.wait(socket, response);
     this.#traffic?.requestBegan(socket);
     this.#unanswered.add(exchange);
     cutWhenStalled(response, this.#stallTimeoutMs);
-    // The client has left; sendResponse() learns it from 'close'.
-    response.on('error', () => {});
+    this.#serve(exchange, connection).catch((error: unknown) => failDomain(connection, error));
+  }
+
+  async #serve(exchange: Exchange, connection: AdminConnection): Promise<void> {
     try {
-      await this.#answer(exchange);
+      await connection.turn();
+      try {
+        await this.#receive(exchange, connection);
+      } finally {
+        connection.turnOver();
+      }
     } finally {
       this.#unanswered.delete(exchange);
       this.#ended(exchange);
     }
+    if (exchange.wasReset) this.#wasReset(connection);
   }
 
-  async #answer(exchange: Exchange): Promise<void> {
-    const { request, response, method, target, headers, peer } = exchange;
-    let body: Buffer | undefined;
+  #wasReset(connection: AdminConnection | undefined): void {
+    if (connection?.wasReset() === false) this.#traffic?.resetTooOften();
+  }
+
+  /** Answers a request when all of it is there. */
+  async #receive(exchange: Exchange, connection: AdminConnection): Promise<void> {
+    const { request, response } = exchange;
+    // The client may have left, or reset the request, before it was its turn: nothing more is heard of it then.
+    if (isGone(response)) return;
+    const body = new ReceivedBody(this.#bodies, MAX_BODY_BYTES);
     try {
-      body = await readBody(request, MAX_BODY_BYTES);
-    } catch {
-      // The client has left; there is nobody to tell.
-      return;
+      if (!(await body.read(request))) return;
+      exchange.received(body.bytes);
+      connection.completed();
+      try {
+        await this.#answer(exchange, body);
+      } finally {
+        connection.answered();
+      }
+    } finally {
+      body.release();
     }
-    exchange.received(body);
-    const fault = hostFault(request);
-    let answered: AdminResponse;
-    if (body === undefined) {
-      answered = { status: 413, body: `The body is larger than ${MAX_BODY_BYTES} bytes.\n` };
+  }
+
+  async #answer(exchange: Exchange, { bytes, refusal }: ReceivedBody): Promise<void> {
+    const { response, method, target, headers, peer } = exchange;
+    const fault = hostFault(exchange.request);
+    let answered: AdminResponse | undefined;
+    if (bytes === undefined) {
+      answered = refusal;
     } else if (fault !== undefined) {
       exchange.details = fault.details;
       answered = { status: 400, headers: { connection: 'close' }, body: fault.text };
     } else {
-      answered = await answer({ method, target, headers, body, peer }, this.handlers, this.#rules, this.#services);
+      const raw = { method, target, headers, body: bytes, peer, isGone: () => isGone(response) };
+      answered = await answer(raw, this.handlers, this.#rules, this.#services);
     }
+    if (answered === undefined) return;
     if (this.#closed !== undefined || this.#isReplaced) setHeader(response, 'connection', 'close');
     if (answered.isEndless) this.#unanswered.delete(exchange);
     exchange.status = answered.status ?? 200;
@@ -240,14 +309,15 @@ export class AdminServer {
       responseHeaders: exchange.response.getHeaders(),
       localAddress: this.#localAddress,
       endMs,
-      isCut: status === 0 || (isGone(exchange.response) && !exchange.response.writableEnded),
+      isCut: exchange.isCut,
     });
   }
 
   /** A request has been answered without this server, which counts and logs it all the same. */
   #refused(socket: Socket, { status, details, request }: Refusal): void {
     // It is the end of a request that is logged when it is over.
-    if (this.#connections.waiting(socket) > 0) return;
+    if (this.#connections.find(socket)?.isUnused === false) return;
+    if (status === 408) this.#traffic?.headTimedOut();
     this.#traffic?.requestBegan(socket);
     this.#traffic?.requestEnded(socket, status, 0);
     const nowMs = performance.now();

@@ -18,6 +18,8 @@ export type RawRequest = Pick<AdminRequest, 'method' | 'headers' | 'body'> & {
   readonly target: string;
   /** Address of who asks; '' for a Unix socket. */
   readonly peer: string;
+  /** Whether the client has left, or has reset the request. */
+  readonly isGone: () => boolean;
 };
 
 /** What may be asked for at all. */
@@ -30,13 +32,16 @@ const logger = getLogger('admin');
 /** A target is no longer than this in messages. */
 const SHOWN_LENGTH = 200;
 
-/** Answers every request; never throws. What changes something is logged. */
+/**
+ * Answers every request; never rejects. What changes something is logged. Resolves with undefined, with nothing done, when the client
+ * is gone before it is the request's turn.
+ */
 export async function answer(
   raw: RawRequest,
   handlers: HandlerTable,
   rules: AccessRules,
   services: AdminServices,
-): Promise<AdminResponse> {
+): Promise<AdminResponse | undefined> {
   const { target } = raw;
   const question = target.indexOf('?');
   const path = question < 0 ? target : target.slice(0, question);
@@ -47,7 +52,10 @@ export async function answer(
     if (!rules.isAllowedPath(target)) throw new Refusal(403, `request to path ${target} not allowed`);
     if (handler === undefined) throw new Refusal(404, `invalid path. ${helpText(handlers.sorted)}`);
     if (handler.mutates) checkMutation(handler, raw);
-    if (handler.isUrgent !== true) await nextRequestTurn();
+    if (handler.isUrgent !== true) {
+      await nextRequestTurn();
+      if (raw.isGone()) return undefined;
+    }
     const { method, headers, body } = raw;
     const inUrl = parseQuery(target.slice(path.length + 1));
     const query = inUrl.isEmpty && isForm(raw) ? await inTurns(parseForm(body.toString()), nextPieceTurn) : inUrl;

@@ -38,6 +38,8 @@ export interface AdminInterfaceOptions
   readonly reload: ConfigurationReload;
   /** --admin-allowed-hosts */
   readonly allowedHosts: readonly string[];
+  /** --admin-max-connections */
+  readonly maxConnections: number;
   /** File that the address is written to; '': none. */
   readonly addressPath: string;
   readonly fileFlush: FileLogOptions;
@@ -61,7 +63,7 @@ export class AdminInterface {
 
   /** Throws BatonError when a file of its access log cannot be opened. */
   constructor(options: AdminInterfaceOptions, server: Server) {
-    const { bootstrap, allowedHosts, addressPath, fileFlush, reload } = options;
+    const { bootstrap, allowedHosts, addressPath, fileFlush, maxConnections, reload } = options;
     const { configuration, primary } = server;
     const { store, threads } = primary;
     this.#config = bootstrap.admin;
@@ -89,6 +91,7 @@ export class AdminInterface {
       {
         allowPaths: this.#config.allow_paths,
         allowedHosts,
+        maxConnections,
         connectionLimit: this.#config.ignore_global_conn_limit ? undefined : configuration.connectionLimits.ofPrimary,
         traffic: new AdminTraffic(store),
         requestLog: this.#files && new RequestLog(createLoggers(loggers, this.#files, configuration.runtime.runtime)),

@@ -28,6 +28,11 @@ export const ListenerWorkerStats = defineLayout({
   downstream_cx_active: 'gauge',
 });
 
+/** Scope `listener.admin.`, beside ListenerStats. */
+export const AdminListenerStats = defineLayout({
+  downstream_cx_evicted: 'counter',
+});
+
 /** Scope `listener_manager.` */
 export const ListenerManagerStats = defineLayout({
   listener_added: 'counter',

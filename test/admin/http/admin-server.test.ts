@@ -296,7 +296,7 @@ t.test('a connection that is one too many is closed and counted, and one that en
 });
 
 t.test('hundreds of kept connections are served, each many times', async (t) => {
-  const { port } = await startAdmin(t);
+  const { port } = await startAdmin(t, { maxConnections: 300 });
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 300 });
   t.teardown(() => agent.destroy());
   const ports = new Set<number>();

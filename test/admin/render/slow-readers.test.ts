@@ -34,9 +34,9 @@ t.test('connections that take nothing, or a little now and then', async (t) => {
 t.test('streams of HTTP/2 whose window is closed', async (t) => {
   const log = captureLog(t);
   const { services, socketPath } = await startLarge(t);
-  const sessions = [1, 2].map(() => closedWindows(t, socketPath));
+  const sessions = Array.from({ length: SLOW / 7 }, () => closedWindows(t, socketPath));
   for (const session of sessions) {
-    for (let i = 0; i < SLOW / 2; i++) session.request({ ':path': '/stats' }).on('error', () => {});
+    for (let i = 0; i < 7; i++) session.request({ ':path': '/stats' }).on('error', () => {});
   }
   await waitFor(() => services.renders.bodies >= 128, { what: 'the bodies of the slow' });
   t.equal((await httpRequest(0, '/stats', { socketPath })).status, 200);
@@ -47,7 +47,7 @@ t.test('streams of HTTP/2 whose window is closed', async (t) => {
 async function startLarge(t: Test) {
   const services = new FakeServices();
   for (let i = 0; i < 400; i++) services.stats.addScope(`cluster.c${i}.`, ClusterStats);
-  const server = new AdminServer(services);
+  const server = new AdminServer(services, { maxConnections: 2 * SLOW });
   t.teardown(() => server.close(0));
   const socketPath = join(tempDir(t), 'admin.sock');
   await server.listen({ address: parseAddress(socketPath)! });

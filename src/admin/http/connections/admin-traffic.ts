@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import { HttpStats, ListenerHttpStats } from '../../../stats/layouts/http.js';
-import { ListenerStats, ListenerWorkerStats } from '../../../stats/layouts/listener.js';
+import { AdminListenerStats, ListenerStats, ListenerWorkerStats } from '../../../stats/layouts/listener.js';
 import type { StatsStore } from '../../../stats/store.js';
 import type { Scope } from '../../../stats/thread-stats.js';
 
@@ -24,6 +24,7 @@ export class AdminTraffic {
   readonly #listener: Scope;
   readonly #listenerHttp: Scope;
   readonly #thread: Scope;
+  readonly #own: Scope;
   readonly #open = new Map<Socket, OpenConnection>();
 
   /** Makes the scopes: their stats exist at 0 before the first request. */
@@ -31,10 +32,11 @@ export class AdminTraffic {
     this.#http = store.scope(store.addScope('http.admin.', HttpStats));
     this.#listener = store.scope(store.addScope('listener.admin.', ListenerStats));
     this.#listenerHttp = store.scope(store.addScope('listener.admin.http.admin.', ListenerHttpStats));
+    this.#own = store.scope(store.addScope('listener.admin.', AdminListenerStats));
     this.#thread = store.scope(store.addScope('listener.admin.main_thread.', ListenerWorkerStats));
   }
 
-  /** A connection, until it closes. */
+  /** A connection, until closed(). */
   connected(socket: Socket): void {
     this.#open.set(socket, {
       startedMs: performance.now(),
@@ -49,12 +51,36 @@ export class AdminTraffic {
     this.#listener.add(LISTENER.downstream_cx_active, 1);
     this.#thread.increment(ListenerWorkerStats.at.downstream_cx_total);
     this.#thread.add(ListenerWorkerStats.at.downstream_cx_active, 1);
-    socket.on('close', (hadError) => this.#closed(socket, hadError || socket.readableEnded));
   }
 
   /** A connection was not taken, because there are too many in the process. */
   overflowed(): void {
     this.#listener.increment(LISTENER.downstream_global_cx_overflow);
+  }
+
+  /** A connection was not taken, because all that the admin interface may have are busy. */
+  refused(): void {
+    this.#listener.increment(LISTENER.downstream_cx_overflow);
+  }
+
+  /** An idle connection was closed to make room for another one. */
+  evicted(): void {
+    this.#own.increment(AdminListenerStats.at.downstream_cx_evicted);
+  }
+
+  /** A connection was closed, because it was idle for too long. */
+  idleTimedOut(): void {
+    this.#http.increment(HTTP.downstream_cx_idle_timeout);
+  }
+
+  /** The head of a request has not arrived in time. */
+  headTimedOut(): void {
+    this.#http.increment(HTTP.downstream_rq_header_timeout);
+  }
+
+  /** A connection was closed, because its client has reset too many requests. */
+  resetTooOften(): void {
+    this.#http.increment(HTTP.downstream_rq_too_many_premature_resets);
   }
 
   /** It is known which protocol the connection speaks. */
@@ -102,7 +128,8 @@ export class AdminTraffic {
     if (status === 413) this.#http.increment(HTTP.downstream_rq_too_large);
   }
 
-  #closed(socket: Socket, byPeer: boolean): void {
+  /** `byPeer`: its client has left. */
+  closed(socket: Socket, byPeer: boolean): void {
     const connection = this.#open.get(socket);
     if (connection === undefined) return;
     this.#open.delete(socket);

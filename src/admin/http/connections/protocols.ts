@@ -2,27 +2,32 @@
 // §3.3), every other one HTTP/1.
 
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { Http2Server, Http2Session } from 'node:http2';
+import type { Http2Server, Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { endWhenStopped } from '../../../io/stopped-sessions.js';
+import { inDomain } from '../../../log/internal-errors.js';
 import type { AdminIncoming, AdminOutgoing } from '../messages/exchange.js';
 import { USUAL_FIELDS } from '../messages/send-response.js';
+import type { AdminConnection } from './admin-connection.js';
 
 export interface ProtocolOptions {
   /** Of a request, its first line included. */
   readonly maxHeaderBytes: number;
-  /** Time for a whole request to arrive. */
+  /** Time for the head of a request to arrive, and for all of it. */
+  readonly headTimeoutMs: number;
   readonly requestTimeoutMs: number;
-  /** How long a connection without requests is kept. */
+  /** How long a connection without requests is kept, as clients are told. */
   readonly keepAliveMs: number;
   /** How often is looked whether an HTTP/2 connection has stopped because of what came. */
   readonly lookMs?: number | undefined;
-  /** Whether a connection may stay; one that may not is closed. */
-  admits(socket: Socket): boolean;
-  onConnection(socket: Socket): void;
+  /** Takes a connection. Returns undefined for one that may not stay, which has been closed. */
+  onConnection(socket: Socket): AdminConnection | undefined;
   /** It is known which protocol the connection speaks. */
   onProtocol(socket: Socket, isHttp2: boolean): void;
+  onSession(socket: Socket, session: Http2Session): void;
   onRequest(request: AdminIncoming, response: AdminOutgoing, socket: Socket): void;
+  /** A request was reset before it was one for onRequest. */
+  onReset(socket: Socket): void;
   /** What a client sent is no HTTP. */
   onProtocolError(): void;
   /** A request got an answer here, before it was one for onRequest. */
@@ -39,7 +44,16 @@ export interface Refusal {
 }
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+/** Of a connection at a time. */
 const MAX_STREAMS = 100;
+/** What a connection may make Node keep of heads and frames, in MB. */
+const MAX_SESSION_MB = 4;
+/** Frames of a connection that break the protocol. */
+const MAX_INVALID_FRAMES = 20;
+/** How often is looked whether a head or a request takes too long to arrive. */
+const LOOK_FOR_LATE_MS = 2000;
+/** How often is looked for HTTP/2 connections that have stopped: they hold their descriptors, also when their clients have gone. */
+const LOOK_FOR_STOPPED_MS = 250;
 
 export class Protocols {
   /** What listens; it knows HTTP/1 itself. */
@@ -49,17 +63,17 @@ export class Protocols {
   /** Made for the first client that speaks it: loading it takes 10 ms and 2 MB. */
   #http2: Http2Server | undefined;
   readonly #sessions = new Map<Http2Session, Socket>();
-  /** Connections that have not sent enough to tell. */
-  readonly #undecided = new Set<Socket>();
   /** Whose session begins right now. */
   #beginning: Socket | undefined;
 
   constructor(options: ProtocolOptions) {
-    const { maxHeaderBytes, requestTimeoutMs, keepAliveMs } = options;
+    const { maxHeaderBytes, headTimeoutMs, requestTimeoutMs, keepAliveMs } = options;
     this.#options = options;
     this.server = createServer({
       maxHeaderSize: maxHeaderBytes,
+      headersTimeout: headTimeoutMs,
       requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: LOOK_FOR_LATE_MS,
       keepAliveTimeout: keepAliveMs,
       // node:http would answer by itself, and nobody would hear of it.
       requireHostHeader: false,
@@ -67,7 +81,13 @@ export class Protocols {
     // The server begins to read HTTP/1 at each connection: from now on only at those that are.
     this.#http1 = this.server.listeners('connection')[0] as (socket: Socket) => void;
     this.server.removeAllListeners('connection');
-    this.server.on('connection', (socket: Socket) => this.#accept(socket));
+    this.server.on('connection', (socket: Socket) => {
+      // Until it is taken nobody else could end it.
+      inDomain({ name: 'admin connection', fail: () => void socket.destroy() }, () => {
+        const connection = options.onConnection(socket);
+        if (connection !== undefined) this.#detect(connection);
+      });
+    });
     this.server.on('request', (request, response) => options.onRequest(request, response, request.socket));
     // Expectations other than 100-continue need not be met (RFC 9110 §10.1.1).
     this.server.on('checkExpectation', (request, response) => options.onRequest(request, response, request.socket));
@@ -87,20 +107,9 @@ export class Protocols {
     for (const session of this.#sessions.keys()) session.close();
   }
 
-  /** Cuts everything. */
-  destroyAll(): void {
-    for (const session of this.#sessions.keys()) session.destroy();
-    this.server.closeAllConnections();
-    for (const socket of this.#undecided) socket.destroy();
-  }
-
-  #accept(socket: Socket): void {
-    if (!this.#options.admits(socket)) {
-      socket.destroy();
-      return;
-    }
-    this.#options.onConnection(socket);
-    this.#undecided.add(socket);
+  /** Waits for the first bytes of a connection, and goes on as they say. */
+  #detect(connection: AdminConnection): void {
+    const { socket } = connection;
     let head: Buffer = Buffer.alloc(0);
     const cut = () => void socket.destroy();
     const onReadable = () => {
@@ -111,19 +120,15 @@ export class Protocols {
       const compared = Math.min(head.length, PREFACE.length);
       const isPreface = head.compare(PREFACE, 0, compared, 0, compared) === 0;
       if (isPreface && compared < PREFACE.length) return;
-      decided();
-      socket.unshift(head);
-      this.#begin(socket, isPreface);
-    };
-    const decided = () => {
-      this.#undecided.delete(socket);
-      socket.setTimeout(0);
       socket.off('readable', onReadable);
-      for (const event of ['end', 'error', 'timeout']) socket.off(event, cut);
+      for (const event of ['end', 'error']) socket.off(event, cut);
+      // Everything that Node does for the connection from here on comes of this call.
+      inDomain(connection, () => {
+        socket.unshift(head);
+        this.#begin(socket, isPreface);
+      });
     };
-    for (const event of ['end', 'error', 'timeout']) socket.on(event, cut);
-    socket.on('close', () => this.#undecided.delete(socket));
-    socket.setTimeout(this.#options.requestTimeoutMs);
+    for (const event of ['end', 'error']) socket.on(event, cut);
     socket.on('readable', onReadable);
   }
 
@@ -157,26 +162,41 @@ export class Protocols {
     const { maxHeaderBytes } = this.#options;
     const server = process.getBuiltinModule('node:http2').createServer({
       maxHeaderListPairs: 256,
+      maxSessionMemory: MAX_SESSION_MB,
+      maxSessionInvalidFrames: MAX_INVALID_FRAMES,
       settings: { maxHeaderListSize: maxHeaderBytes, maxConcurrentStreams: MAX_STREAMS },
     });
     server.on('session', (session) => this.#follow(session));
-    server.on('request', (request, response) => {
+    const serve = (request: Http2ServerRequest, response: Http2ServerResponse) => {
       const { session } = request.stream;
       const socket = session === undefined ? undefined : this.#sessions.get(session);
       if (socket !== undefined) this.#options.onRequest(request, response, socket);
+    };
+    server.on('request', serve);
+    // Left to itself Node answers this even when the client has reset the stream by now, which throws.
+    server.on('checkContinue', (request, response) => {
+      if (request.stream.destroyed || request.stream.closed) return;
+      response.writeContinue();
+      serve(request, response);
     });
+    server.on('checkExpectation', serve);
     return server;
   }
 
   #follow(session: Http2Session): void {
-    this.#sessions.set(session, this.#beginning!);
+    const socket = this.#beginning!;
+    this.#sessions.set(session, socket);
+    this.#options.onSession(socket, session);
+    session.on('stream', (stream) => {
+      // The segment that brought the request has reset it too.
+      if (stream.destroyed) this.#options.onReset(socket);
+    });
     session.on('close', () => this.#sessions.delete(session));
     // A client that breaks the protocol, or leaves: its session is over, nothing else.
     session.on('error', (error) => {
       if (isProtocolError(error)) this.#options.onProtocolError();
     });
-    session.setTimeout(this.#options.keepAliveMs, () => session.close());
-    endWhenStopped(session, this.#options.lookMs);
+    endWhenStopped(session, this.#options.lookMs ?? LOOK_FOR_STOPPED_MS);
     if (!this.server.listening) session.close();
   }
 }

@@ -58,6 +58,11 @@ export function cutWhenStalled(response: AdminOutgoing, timeoutMs: number): void
   }
 }
 
+/** Bytes of the answer that the client has not taken yet, as far as Node knows them. */
+export function pendingBytes(response: AdminOutgoing): number {
+  return isHttp2(response) ? response.stream.writableLength : response.writableLength;
+}
+
 function isHttp2(response: AdminOutgoing): response is Http2ServerResponse {
   return 'stream' in response;
 }

@@ -8,6 +8,7 @@ import { renameSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
+import { AdminTraffic } from '../../../../src/admin/http/connections/admin-traffic.js';
 import { PrimaryCluster } from '../../../../src/server/clusters/version/primary-cluster.js';
 import { Snapshots } from '../../../../src/server/workers/snapshots.js';
 import { StatsStore } from '../../../../src/stats/store.js';
@@ -48,6 +49,11 @@ export const PLACES = {
   'file of resources': () => failOnce(CachedReader, 'readFile'),
   'request to a management server': () => failOnce(TypeChannel, 'request'),
   'subscription at a management server': () => failOnce(TypeChannel, 'flush'),
+  'request to the admin interface': () => failOnce(AdminTraffic, 'requestBegan'),
+  'end of a request to the admin interface': () => failOnce(AdminTraffic, 'requestEnded'),
+  'connection to the admin interface': () => failOnce(AdminTraffic, 'connected'),
+  'protocol of an admin connection': () => failOnce(AdminTraffic, 'speaks'),
+  'end of an admin connection': () => failOnce(AdminTraffic, 'closed'),
 } as const satisfies Record<string, () => void>;
 
 if (isMainThread && process.env.BATON_TEST_FAULTS !== undefined) setInterval(obey, POLL_MS).unref();

@@ -1,0 +1,107 @@
+// Clients of the admin port that break HTTP/2: their connections fail, and nothing else.
+
+import { readdirSync } from 'node:fs';
+import t from 'tap';
+import { startControlPlane } from '../../harness/control-plane.js';
+import { FrameFlag, FrameType, frame, opening, requestFields, reset, uint32 } from '../../harness/http2-frames.js';
+import { type BatonProcess, bootstrap, connectRaw, httpRequest, startBaton, waitFor } from '../../harness/index.js';
+
+const { Headers, Data, Settings, Ping, WindowUpdate, Continuation, GoAway, Priority, PushPromise } = FrameType;
+const { EndHeaders, EndStream, Padded } = FrameFlag;
+
+const expecting = { ':method': 'POST', expect: '100-continue' };
+const head = (stream: number, flags: number, more?: Record<string, string>) =>
+  frame(Headers, flags, stream, requestFields('/ready', more));
+
+/** Each is sent in one segment. */
+const ATTACKS: Record<string, readonly Buffer[]> = {
+  'an expectation that is reset at once': [head(1, EndHeaders, expecting), reset(1)],
+  'an expectation without a body that is reset at once': [head(1, EndHeaders | EndStream, expecting), reset(1)],
+  'another expectation that is reset at once': [head(1, EndHeaders, { expect: 'miracles' }), reset(1)],
+  'an expectation on a connection that goes away': [
+    head(1, EndHeaders, expecting),
+    frame(GoAway, 0, 0, Buffer.alloc(8)),
+  ],
+  'an expectation before garbage': [head(1, EndHeaders, expecting), Buffer.from('garbage garbage garbage')],
+  'a CONNECT that is reset at once': [head(1, EndHeaders, { ':method': 'CONNECT' }), reset(1)],
+  'an extended CONNECT': [head(1, EndHeaders, { ':method': 'CONNECT', ':protocol': 'websocket' }), reset(1)],
+  'an upgrade': [head(1, EndHeaders | EndStream, { connection: 'upgrade', upgrade: 'h2c' })],
+  'a request that is reset amid its body': [head(1, EndHeaders), frame(Data, 0, 1, Buffer.alloc(100)), reset(1)],
+  'data for no stream': [frame(Data, EndStream, 5, Buffer.alloc(10))],
+  'data of stream 0': [frame(Data, 0, 0, Buffer.alloc(10))],
+  'fields that are not compressed as they are to be': [
+    frame(Headers, EndHeaders | EndStream, 1, Buffer.alloc(50, 0xff)),
+  ],
+  'a head that is interrupted': [frame(Headers, 0, 1, requestFields('/ready')), frame(Ping, 0, 0, Buffer.alloc(8))],
+  'a continuation of nothing': [frame(Continuation, EndHeaders, 1, requestFields('/ready'))],
+  'an even stream': [head(2, EndHeaders | EndStream)],
+  'a stream that goes back': [head(7, EndHeaders | EndStream), head(3, EndHeaders | EndStream)],
+  'a padding that is longer than its frame': [frame(Headers, EndHeaders | Padded, 1, Buffer.from([200, 1, 2]))],
+  'a promise of a client': [frame(PushPromise, EndHeaders, 1, Buffer.concat([uint32(2), requestFields('/ready')]))],
+  'a window that overflows': [
+    frame(WindowUpdate, 0, 0, uint32(0x7fffffff)),
+    frame(WindowUpdate, 0, 0, uint32(0x7fffffff)),
+  ],
+  'a window of nothing': [frame(WindowUpdate, 0, 0, uint32(0))],
+  'settings of the wrong size': [frame(Settings, 0, 0, Buffer.alloc(5))],
+  'settings of a stream': [frame(Settings, 0, 1, Buffer.alloc(6))],
+  'a stream that depends on itself': [frame(Priority, 0, 1, Buffer.concat([uint32(1), Buffer.from([1])])), reset(1)],
+  'a frame that is too long': [frame(Data, 0, 1, Buffer.alloc(20_000))],
+};
+
+t.test('none of these ends the process, or leaves a descriptor behind', async (t) => {
+  const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [] }) });
+  await attackWithAll(baton);
+  const before = descriptors(baton);
+  // Once more, for whatever is made for the first of its kind.
+  await attackWithAll(baton);
+  await waitFor(() => descriptors(baton) <= before, { what: 'all descriptors to be free', deadlineMs: 10_000 });
+  t.equal((await baton.admin('/ready')).status, 200);
+  t.equal(await baton.stat('server.envoy_bug_failures'), 0, 'nothing had to be caught');
+  await baton.stop();
+});
+
+t.test('a server that is not live yet survives them too', async (t) => {
+  const plane = await startControlPlane(t);
+  const baton = await startBaton(t, {
+    config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads() }),
+    wait: 'admin',
+  });
+  await attackWithAll(baton);
+  t.match(await baton.admin('/ready'), { status: 503, body: 'INITIALIZING\n' });
+  plane.set('cluster', []);
+  plane.set('listener', []);
+  await waitFor(async () => (await baton.admin('/ready')).status === 200);
+  await baton.stop();
+});
+
+t.test(
+  'connections that have broken the protocol give their descriptors back at once, their clients or not',
+  async (t) => {
+    const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [] }) });
+    t.equal((await baton.admin('/ready')).status, 200);
+    const before = descriptors(baton);
+    const connections = await Promise.all(Array.from({ length: 100 }, () => connectRaw(t, baton.adminPort)));
+    // Node 20 stops reading then, and does not even see that the client leaves.
+    for (const connection of connections)
+      connection.write(Buffer.concat([opening(), frame(Data, 0, 0, Buffer.alloc(10))]));
+    for (const connection of connections.slice(50)) connection.end();
+    await waitFor(() => descriptors(baton) <= before, { what: 'all descriptors to be free', deadlineMs: 10_000 });
+    t.equal((await baton.stats('http.admin.')).downstream_cx_protocol_error, 100);
+    await baton.stop();
+  },
+);
+
+async function attackWithAll(baton: BatonProcess): Promise<void> {
+  for (const frames of Object.values(ATTACKS)) {
+    const connection = await connectRaw(t, baton.adminPort);
+    connection.write(Buffer.concat([opening(), ...frames]));
+    // Whatever has come before this is handled by now.
+    await httpRequest(baton.adminPort, '/ready');
+    connection.destroy();
+  }
+}
+
+function descriptors({ pid }: BatonProcess): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
