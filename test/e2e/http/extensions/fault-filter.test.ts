@@ -33,6 +33,7 @@ const proxy = await startProxy(t, {
   listeners: {
     abort: faulty({ abort: { http_status: 418, percentage: ALL } }, toHost),
     grpc: faulty({ abort: { grpc_status: 5, percentage: ALL } }, toHost),
+    texts: faulty({ abort: { grpc_status: 5, percentage: ALL, response_body: 'out of\nservice' } }, toHost),
     asked: faulty(BY_HEADER, toHost, {
       access_log: [fileAccessLog(logFile, '%REQ(:PATH)% %RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%\n')],
     }),
@@ -91,6 +92,12 @@ t.test('gRPC clients get a status of gRPC, and others 200', async (t) => {
   const plain = await proxy.on('grpc', '/');
   t.match(plain, { status: 200, body: 'fault filter abort' });
   t.notOk('grpc-status' in plain.headers);
+});
+
+t.test('an abort can have a text of its own', async (t) => {
+  t.match(await proxy.on('texts', '/'), { status: 200, body: 'out of\nservice' });
+  const answer = await proxy.on('texts', '/', { headers: { 'content-type': 'application/grpc' } });
+  t.match(answer, { body: '', headers: { 'grpc-status': '5', 'grpc-message': 'out of%0Aservice' } });
 });
 
 t.test('a request that is delayed goes on whole, or is aborted then', async (t) => {

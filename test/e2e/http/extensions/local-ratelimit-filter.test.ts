@@ -81,13 +81,17 @@ const statuses = async (listener: string, count: number, path = '/', headers = {
 const stats = (prefix: string) => proxy.baton.stats(`${prefix}.http_local_rate_limit.`);
 
 t.test('workers together let through what the bucket holds', async (t) => {
-  t.same(await stats('plain'), { enabled: 0, enforced: 0, ok: 0, rate_limited: 0 }, 'stats exist before traffic');
+  t.same(
+    await stats('plain'),
+    { enabled: 0, enforced: 0, ok: 0, rate_limited: 0, shadow_mode: 0 },
+    'stats exist before traffic',
+  );
   const answers = await new KeepAliveClient(t, proxy.ports['plain']!, 12).repeat(60, '/');
   t.same(tally(answers.map(({ status }) => String(status))), { 200: 20, 429: 40 });
   const refused = answers.find(({ status }) => status === 429)!;
   t.match(refused, { body: 'local_rate_limited', headers: { 'content-type': 'text/plain' } });
   t.notOk('x-ratelimit-limit' in refused.headers);
-  t.same(await stats('plain'), { enabled: 60, enforced: 40, ok: 20, rate_limited: 40 });
+  t.same(await stats('plain'), { enabled: 60, enforced: 40, ok: 20, rate_limited: 40, shadow_mode: 0 });
   const lines = await waitFor(
     () => {
       const text = existsSync(logFile) ? readFileSync(logFile, 'utf8') : '';
@@ -138,16 +142,16 @@ t.test('a limit that is not enforced marks requests, and runtime enforces it', a
   const over = async () => JSON.parse((await proxy.on('observed', '/')).body).headers['x-over'];
   t.equal(await over(), undefined);
   t.equal(await over(), 'limit');
-  t.same(await stats('observed'), { enabled: 2, enforced: 0, ok: 1, rate_limited: 1 });
+  t.same(await stats('observed'), { enabled: 2, enforced: 0, ok: 1, rate_limited: 1, shadow_mode: 0 });
   await proxy.baton.admin('/runtime_modify?limit.enforced=100', { method: 'POST' });
   await waitFor(async () => (await proxy.on('observed', '/')).status === 429, { what: 'the limit to be enforced' });
 });
 
 t.test('without filter_enabled nothing is counted, and without a bucket nothing is refused', async (t) => {
   t.same(await statuses('idle', 3), [200, 200, 200]);
-  t.same(await stats('idle'), { enabled: 0, enforced: 0, ok: 0, rate_limited: 0 });
+  t.same(await stats('idle'), { enabled: 0, enforced: 0, ok: 0, rate_limited: 0, shadow_mode: 0 });
   t.same(await statuses('open', 3), [200, 200, 200]);
-  t.same(await stats('open'), { enabled: 3, enforced: 0, ok: 3, rate_limited: 0 });
+  t.same(await stats('open'), { enabled: 3, enforced: 0, ok: 3, rate_limited: 0, shadow_mode: 0 });
 });
 
 t.test('each connection may have a bucket for itself', async (t) => {
@@ -165,8 +169,8 @@ t.test('a route has its own bucket, and its own numbers', async (t) => {
   t.same(await statuses('routes', 2, '/same'), [200, 429]);
   t.same(await statuses('routes', 3, '/off'), [200, 200, 200]);
   t.same(await statuses('routes', 3, '/free'), [200, 200, 200]);
-  t.same(await stats('own_route'), { enabled: 4, enforced: 2, ok: 2, rate_limited: 2 });
-  t.same(await stats('routes'), { enabled: 2, enforced: 1, ok: 1, rate_limited: 1 });
+  t.same(await stats('own_route'), { enabled: 4, enforced: 2, ok: 2, rate_limited: 2, shadow_mode: 0 });
+  t.same(await stats('routes'), { enabled: 2, enforced: 1, ok: 1, rate_limited: 1, shadow_mode: 0 });
 });
 
 t.test('filters and routes with one stat_prefix count together', async (t) => {

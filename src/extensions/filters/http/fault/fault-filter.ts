@@ -86,10 +86,10 @@ export class FaultFilter implements HttpFilter {
     return true;
   }
 
-  #answer({ grpcStatus, status }: Abort): void {
+  #answer({ body, grpcStatus, status }: Abort): void {
     this.#stream.sendLocalReply({
       status,
-      body: 'fault filter abort',
+      body,
       details: 'fault_filter_abort',
       flags: ResponseFlag.FaultInjected,
       grpcStatus,

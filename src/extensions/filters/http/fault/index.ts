@@ -40,12 +40,13 @@ export const fault: HttpFilterExtension<HTTPFault> = {
       response_rate_limit_percent_runtime: NO_RATE_LIMIT,
       filter_metadata: refused('requests have no dynamic metadata'),
     },
-    'envoy.extensions.filters.http.fault.v3.FaultAbort': {
-      ...obeyed('http_status', 'grpc_status', 'header_abort', 'percentage'),
-      response_body: refused(
-        'the body of the answer is always fault filter abort: local_reply_config can write another',
-      ),
-    },
+    'envoy.extensions.filters.http.fault.v3.FaultAbort': obeyed(
+      'http_status',
+      'grpc_status',
+      'header_abort',
+      'percentage',
+      'response_body',
+    ),
     'envoy.extensions.filters.http.fault.v3.FaultAbort.HeaderAbort': {},
     'envoy.extensions.filters.common.fault.v3.FaultDelay': { fixed_delay: true, header_delay: true, percentage: true },
     'envoy.extensions.filters.common.fault.v3.FaultDelay.HeaderDelay': {},

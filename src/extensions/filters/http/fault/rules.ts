@@ -29,6 +29,7 @@ export interface Abort {
   readonly status: number;
   /** Undefined: what the status means. */
   readonly grpcStatus: number | undefined;
+  readonly body: string;
 }
 
 export class FaultRules {
@@ -118,14 +119,17 @@ class AbortRule {
   readonly #status: number | undefined;
   readonly #grpcStatus: number | undefined;
   readonly #isByHeader: boolean;
+  readonly #body: string;
 
-  constructor({ grpc_status, header_abort, http_status, percentage }: FaultAbort, keys: HTTPFault, runtime: Runtime) {
+  constructor(config: FaultAbort, keys: HTTPFault, runtime: Runtime) {
+    const { grpc_status, header_abort, http_status, percentage, response_body } = config;
     this.#share = new FaultShare(runtime, keys.abort_percent_runtime, 'abort.abort_percent', percentage);
     this.#runtimeStatus = new FaultNumber(runtime, keys.abort_http_status_runtime, 'abort.http_status');
     this.#runtimeGrpcStatus = new FaultNumber(runtime, keys.abort_grpc_status_runtime, 'abort.grpc_status');
     this.#status = http_status;
     this.#grpcStatus = grpc_status;
     this.#isByHeader = header_abort !== undefined;
+    this.#body = response_body || 'fault filter abort';
   }
 
   of(headers: HeaderBlock, cluster: string, random: Random): Abort | undefined {
@@ -136,11 +140,11 @@ class AbortRule {
     if (status !== undefined && isStatus(status)) {
       const other = this.#runtimeStatus.valueFor(cluster, status);
       // No response can have another one that runtime may say.
-      return { status: isStatus(other) ? other : status, grpcStatus: undefined };
+      return { status: isStatus(other) ? other : status, grpcStatus: undefined, body: this.#body };
     }
     const grpcStatus = isByHeader ? numberIn(headers, ABORT_GRPC) : this.#grpcStatus;
     if (grpcStatus === undefined || (isByHeader && grpcStatus > LAST_GRPC_STATUS)) return undefined;
-    return { status: 200, grpcStatus: this.#runtimeGrpcStatus.valueFor(cluster, grpcStatus) };
+    return { status: 200, grpcStatus: this.#runtimeGrpcStatus.valueFor(cluster, grpcStatus), body: this.#body };
   }
 }
 

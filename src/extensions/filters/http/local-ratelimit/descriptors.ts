@@ -28,7 +28,7 @@ export class DescriptorLimits {
     this.#limits = new Map(
       config.descriptors!.map((descriptor) => {
         const text = descriptorText(descriptor);
-        return [text, new Limit(descriptor.token_bucket!, [place, text], isPerConnection)];
+        return [text, new Limit(descriptor.token_bucket!, [place, text], isPerConnection, descriptor.shadow_mode)];
       }),
     );
   }

@@ -13,8 +13,12 @@ export class Limit {
   readonly #ofConnections: WeakMap<object, TokenBucket> | undefined;
   #shared: TokenBucket | undefined;
 
+  /** A request that gets no token is counted, and goes on. */
+  readonly isShadow: boolean;
+
   /** `place`: what the limit is for, in the process. With another rate it is another limit. */
-  constructor(config: TokenBucketConfig, place: unknown, isPerConnection: boolean) {
+  constructor(config: TokenBucketConfig, place: unknown, isPerConnection: boolean, isShadow = false) {
+    this.isShadow = isShadow;
     const fillIntervalMs = durationMs(config.fill_interval!);
     const tokensPerFill = config.tokens_per_fill ?? 1;
     this.tokensPerSecond = (1000 * tokensPerFill) / fillIntervalMs;

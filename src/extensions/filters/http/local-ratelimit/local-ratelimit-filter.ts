@@ -16,6 +16,14 @@ import type { LimitRules } from './rules.js';
 const LIMIT = headerKey('x-ratelimit-limit');
 const REMAINING = headerKey('x-ratelimit-remaining');
 const RESET = headerKey('x-ratelimit-reset');
+const RETRY_AFTER = headerKey('retry-after');
+
+const enum Outcome {
+  Passes,
+  /** It lacks tokens of limits in shadow mode alone. */
+  Shadowed,
+  Limited,
+}
 
 export class LocalRateLimitFilter implements HttpFilter {
   readonly #stream: StreamControl;
@@ -23,6 +31,8 @@ export class LocalRateLimitFilter implements HttpFilter {
   readonly #context: WorkerContext;
   /** What the response tells of. */
   #told: TokenBucket | undefined;
+  /** That had no token. */
+  #empty: TokenBucket | undefined;
 
   constructor(stream: StreamControl, rules: LimitRules, context: WorkerContext) {
     this.#stream = stream;
@@ -36,11 +46,16 @@ export class LocalRateLimitFilter implements HttpFilter {
     if (!rules.enabled.isHit(random)) return HeadersStatus.Continue;
     const counters = rules.countersFor(this.#context);
     counters.enabled.increment();
-    if (this.#take(headers)) {
+    const outcome = this.#take(headers);
+    if (outcome === Outcome.Passes) {
       counters.ok.increment();
       return HeadersStatus.Continue;
     }
     counters.rateLimited.increment();
+    if (outcome === Outcome.Shadowed) {
+      counters.shadow.increment();
+      return HeadersStatus.Continue;
+    }
     if (!rules.enforced.isHit(random)) {
       rules.headers.request?.apply(headers, this.#stream.info);
       return HeadersStatus.Continue;
@@ -55,24 +70,33 @@ export class LocalRateLimitFilter implements HttpFilter {
     const nowMs = this.#context.clock.monotonicMs;
     headers.add(LIMIT, String(this.#told.maxTokens));
     headers.add(REMAINING, String(this.#told.tokens(nowMs)));
-    headers.add(RESET, String(Math.ceil(this.#told.msToToken(nowMs) / 1000)));
+    headers.add(RESET, secondsToToken(this.#told, nowMs));
     return HeadersStatus.Continue;
   }
 
-  /** Whether there is a token wherever the request needs one. */
-  #take(headers: HeaderBlock): boolean {
+  /** Takes a token wherever the request needs one. */
+  #take(headers: HeaderBlock): Outcome {
     const { alwaysTakesOwn, descriptors, limit } = this.#rules;
     const limits = descriptors?.limitsFor(headers, this.#stream);
-    if (limits === undefined || limits.length === 0) return limit === undefined || this.#takeFrom(limit);
-    for (const each of limits) if (!this.#takeFrom(each)) return false;
-    const isTaken = limit === undefined || !alwaysTakesOwn || this.#takeFrom(limit);
+    if (limits === undefined || limits.length === 0)
+      return limit === undefined || this.#takeFrom(limit) ? Outcome.Passes : Outcome.Limited;
+    let outcome = Outcome.Passes;
+    for (const each of limits) {
+      if (this.#takeFrom(each)) continue;
+      if (!each.isShadow) return Outcome.Limited;
+      outcome = Outcome.Shadowed;
+    }
+    if (limit !== undefined && alwaysTakesOwn && !this.#takeFrom(limit)) outcome = Outcome.Limited;
     // As in Envoy the response tells of the lowest of those that are for the request's descriptors.
     this.#tellOf(limits[0]!);
-    return isTaken;
+    return outcome;
   }
 
   #takeFrom(limit: Limit): boolean {
-    return this.#tellOf(limit).take(this.#context.clock.monotonicMs);
+    const bucket = this.#tellOf(limit);
+    if (bucket.take(this.#context.clock.monotonicMs)) return true;
+    this.#empty = bucket;
+    return false;
   }
 
   #tellOf(limit: Limit): TokenBucket {
@@ -82,15 +106,23 @@ export class LocalRateLimitFilter implements HttpFilter {
   }
 
   #refuse(): void {
-    const { grpcStatus, headers: own, status } = this.#rules;
+    const { grpcStatus, hasRetryAfter, headers: own, status } = this.#rules;
     const { info } = this.#stream;
+    const retryAfter = hasRetryAfter ? secondsToToken(this.#empty!, this.#context.clock.monotonicMs) : undefined;
     this.#stream.sendLocalReply({
       status,
       body: 'local_rate_limited',
       details: 'local_rate_limited',
       flags: ResponseFlag.RateLimited,
       grpcStatus,
-      editHeaders: (headers) => own.response?.applyToResponse(headers, info),
+      editHeaders: (headers) => {
+        if (retryAfter !== undefined) headers.add(RETRY_AFTER, retryAfter);
+        own.response?.applyToResponse(headers, info);
+      },
     });
   }
+}
+
+function secondsToToken(bucket: TokenBucket, nowMs: number): string {
+  return String(Math.ceil(bucket.msToToken(nowMs) / 1000));
 }

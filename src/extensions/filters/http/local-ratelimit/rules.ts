@@ -23,6 +23,8 @@ export class LimitRules {
   readonly enabled: RuntimeFraction;
   readonly enforced: RuntimeFraction;
   readonly hasHeaders: boolean;
+  /** Refused requests are told when to come again. */
+  readonly hasRetryAfter: boolean;
   /** What requests that go on, and answers, get. */
   readonly headers: CompiledHeaders;
   /** For all requests; undefined: there is none. */
@@ -42,6 +44,7 @@ export class LimitRules {
     this.enabled = runtime.fractionOf(config.filter_enabled, { numerator: 0 });
     this.enforced = runtime.fractionOf(config.filter_enforced, { numerator: 0 });
     this.hasHeaders = config.enable_x_ratelimit_headers === 'DRAFT_VERSION_03';
+    this.hasRetryAfter = config.enable_retry_after_header ?? false;
     this.headers = compileHeaders(config, where);
     this.limit = bucket && new Limit(bucket, place, config.local_rate_limit_per_downstream_connection ?? false);
     this.descriptors = DescriptorLimits.of(config, place);

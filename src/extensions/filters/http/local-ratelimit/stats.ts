@@ -8,6 +8,8 @@ export interface OutcomeCounters {
   readonly enabled: DynamicCounter;
   readonly ok: DynamicCounter;
   readonly rateLimited: DynamicCounter;
+  /** Of those that are rate limited the ones that lacked only tokens of limits in shadow mode. */
+  readonly shadow: DynamicCounter;
   /** Of those that are rate limited the ones that were refused. */
   readonly enforced: DynamicCounter;
 }
@@ -20,6 +22,7 @@ export function outcomeCounters({ stats }: WorkerContext, statPrefix: string): O
     enabled: counter('enabled'),
     ok: counter('ok'),
     rateLimited: counter('rate_limited'),
+    shadow: counter('shadow_mode'),
     enforced: counter('enforced'),
   };
 }

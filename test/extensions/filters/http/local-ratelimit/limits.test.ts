@@ -7,6 +7,7 @@ import { localRateLimit } from '../../../../../src/extensions/filters/http/local
 import {
   HeadersStatus,
   type HttpFilter,
+  type LocalReply,
   type StreamControl,
   type WorkerContext,
 } from '../../../../../src/extensions/sdk.js';
@@ -60,15 +61,18 @@ function filtering(config: LocalRateLimit, routes: readonly LocalRateLimit[] = [
   const info = stream();
   const ask = (...lines: string[]): string => {
     let status = '';
+    const response = responseHead(200);
     const control = {
       info,
       route: () => ({ clusterName: 'api', rateLimits }),
-      sendLocalReply: (reply: { status: number }) => void (status = String(reply.status)),
+      sendLocalReply(reply: LocalReply) {
+        status = String(reply.status);
+        reply.editHeaders?.(response);
+      },
     } as unknown as StreamControl;
     const filter = factory.create(control, ofRoute) as HttpFilter;
     const passes = filter.decodeHeaders!(requestHead('GET /', ...lines), true) === HeadersStatus.Continue;
     if (passes !== (status === '')) throw new Error('it is answered, or goes on');
-    const response = responseHead(200);
     filter.encodeHeaders?.(response, true);
     return [status, ...linesOf(response).map((line) => line.replace('x-ratelimit-', ''))].join(' ').trim();
   };
@@ -109,6 +113,7 @@ t.test('what nobody has asked to enforce is counted only', async (t) => {
     'a_b.http_local_rate_limit.enabled': 3,
     'a_b.http_local_rate_limit.ok': 2,
     'a_b.http_local_rate_limit.rate_limited': 1,
+    'a_b.http_local_rate_limit.shadow_mode': 0,
     'a_b.http_local_rate_limit.enforced': 0,
   });
 });
@@ -137,6 +142,30 @@ t.test('the most specific place that has a limit decides, with a bucket of its o
   t.equal(counts['route.http_local_rate_limit.enabled'], 3);
   t.equal(counts['limit.http_local_rate_limit.enabled'], 0);
   t.equal(counts['host.http_local_rate_limit.enabled'], undefined);
+});
+
+t.test('who is refused is told when to come again, if that is wanted', async (t) => {
+  const { ask, clock } = filtering(limit({ enable_retry_after_header: true, token_bucket: bucket(1) }));
+  t.equal(ask(), '');
+  t.equal(ask(), '429 retry-after: 3600');
+  clock.monotonicMs += 3_590_000;
+  t.equal(ask(), '429 retry-after: 10');
+});
+
+t.test('limits in shadow mode refuse nothing, and are counted', async (t) => {
+  const shadow = { ...ofUser('a', bucket(1)), shadow_mode: true };
+  const { ask, counts } = filtering(limit({ token_bucket: bucket(5), descriptors: [shadow, ofUser('b', bucket(1))] }));
+  t.same(
+    [1, 2, 3].map(() => ask('x-user: a')),
+    ['', '', ''],
+  );
+  const of = (outcome: string) => counts[`limit.http_local_rate_limit.${outcome}`];
+  t.same(['ok', 'rate_limited', 'shadow_mode', 'enforced'].map(of), [1, 2, 2, 0]);
+  t.equal(ask('x-user: a', 'x-other: b'), '', 'the other one has a token');
+  t.equal(ask('x-user: a', 'x-other: b'), '429', 'and is enforced');
+  t.equal(ask('x-user: a'), '', 'the last token that there is for all');
+  t.equal(ask('x-user: a'), '429');
+  t.same(['ok', 'rate_limited', 'shadow_mode', 'enforced'].map(of), [1, 6, 4, 2]);
 });
 
 t.test('where there may be no token, nothing passes', async (t) => {
