@@ -24,6 +24,7 @@ const FILES = [
   'home/gauges.js',
   'home/home.js',
   'home/listeners.js',
+  'home/outcomes.js',
   'home/runtime-form.js',
   'home/sparkline.js',
   'stats/active.js',

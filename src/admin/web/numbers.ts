@@ -19,6 +19,11 @@ export function rateText(rate: number | undefined): string {
   return rate === undefined ? '–' : `${figureText(rate)}/s`;
 }
 
+/** `99.3 %`, never rounded up to all; a dash when it is not known. */
+export function percentText(share: number | undefined): string {
+  return share === undefined ? '–' : `${figureText(Math.floor(share * 1000) / 10)} %`;
+}
+
 /** `65.4 MiB` */
 export function bytesText(bytes: number): string {
   let unit = 0;

@@ -1,10 +1,11 @@
 // The clusters of the home page: health of their hosts, requests, errors; unfolded, each host.
 
 import { type Child, el, setText } from '../dom.js';
-import { countText, figureText, rateText } from '../numbers.js';
+import { countText, figureText, percentText, rateText } from '../numbers.js';
 import { Rates } from '../series.js';
 import { getJson } from '../server.js';
 import { DataTable } from '../table.js';
+import { type Outcome, RecentOutcomes } from './outcomes.js';
 
 interface HostStatus {
   readonly address: {
@@ -27,7 +28,9 @@ interface HostRow {
   readonly address: string;
   /** 'healthy', or what is wrong. */
   readonly health: string;
-  readonly isHealthy: boolean;
+  /** It may be used, and not all that was asked of it lately has failed. */
+  readonly isWell: boolean;
+  readonly outcome: Outcome;
   readonly weight: number;
   readonly zone: string;
   readonly counts: ReadonlyMap<string, number>;
@@ -38,12 +41,19 @@ interface HostRow {
 interface ClusterRow {
   readonly name: string;
   readonly hosts: readonly HostRow[];
-  readonly healthy: number;
+  readonly well: number;
+  readonly failing: number;
+  /** Of the requests of the last half minute, those that succeeded; undefined when there were none. */
+  readonly successRate: number | undefined;
   readonly requestRate: number | undefined;
   readonly errorRate: number | undefined;
   readonly activeRequests: number;
   readonly connections: number;
 }
+
+/** Shares of successful requests below which a cluster stands out. */
+const BAD_SUCCESS = 0.5;
+const GOOD_SUCCESS = 0.99;
 
 const HOST_TITLES = [
   'Host',
@@ -59,6 +69,7 @@ const HOST_TITLES = [
 
 export class Clusters {
   readonly #rates = new Rates();
+  readonly #outcomes = new RecentOutcomes();
   readonly #table = new DataTable<ClusterRow>({
     what: 'clusters',
     key: ({ name }) => name,
@@ -67,6 +78,7 @@ export class Clusters {
       { title: 'Healthy hosts', isNumber: true, value: unhealthiness, show: showHealth },
       { title: 'Requests', isNumber: true, value: ({ requestRate }) => requestRate, show: showRate('requestRate') },
       { title: 'Errors', isNumber: true, value: ({ errorRate }) => errorRate, show: showRate('errorRate') },
+      { title: 'Success', isNumber: true, value: ({ successRate }) => successRate, show: showSuccess },
       { title: 'Active requests', isNumber: true, value: ({ activeRequests }) => activeRequests },
       { title: 'Connections', isNumber: true, value: ({ connections }) => connections },
     ],
@@ -81,6 +93,7 @@ export class Clusters {
   async load(): Promise<void> {
     const { cluster_statuses: statuses = [] } = await getJson<Answer>('clusters?format=json');
     this.#rates.begin(performance.now());
+    this.#outcomes.begin();
     this.#table.set(statuses.map(({ name, host_statuses: hosts = [] }) => this.#clusterRow(name, hosts)));
   }
 
@@ -88,10 +101,14 @@ export class Clusters {
     const hosts = statuses.map((status) => this.#hostRow(name, status));
     const sum = (count: (host: HostRow) => number | undefined) =>
       hosts.reduce<number | undefined>((total, host) => add(total, count(host)), hosts.length === 0 ? undefined : 0);
+    const successes = sum(({ outcome }) => outcome.successes) ?? 0;
+    const requests = successes + (sum(({ outcome }) => outcome.errors) ?? 0);
     return {
       name,
       hosts,
-      healthy: hosts.filter(({ isHealthy }) => isHealthy).length,
+      well: hosts.filter(({ isWell }) => isWell).length,
+      failing: hosts.filter(({ outcome }) => outcome.isFailing).length,
+      successRate: requests === 0 ? undefined : successes / requests,
       requestRate: sum(({ requestRate }) => requestRate),
       errorRate: sum(({ errorRate }) => errorRate),
       activeRequests: sum(({ counts }) => counts.get('rq_active')) ?? 0,
@@ -103,11 +120,13 @@ export class Clusters {
     const counts = new Map(status.stats?.map(({ name, value = '0' }) => [name, Number(value)]));
     const address = hostText(status);
     const rate = (name: string) => this.#rates.read(`${cluster} ${address} ${name}`, counts.get(name) ?? 0);
-    const problems = problemsOf(status.health_status ?? {});
+    const outcome = this.#outcomes.read(`${cluster} ${address}`, counts);
+    const problems = [...problemsOf(status.health_status ?? {}), ...(outcome.isFailing ? ['failing'] : [])];
     return {
       address,
       health: problems.length === 0 ? 'healthy' : problems.join(', '),
-      isHealthy: problems.length === 0,
+      isWell: problems.length === 0,
+      outcome,
       weight: status.weight ?? 1,
       zone: status.locality?.zone ?? '',
       counts,
@@ -138,15 +157,21 @@ function hostText({ address: { socket_address: socket, pipe }, hostname }: HostS
 }
 
 /** The most broken cluster has the largest: the share of its hosts that cannot be used. */
-function unhealthiness({ hosts, healthy }: ClusterRow): number {
-  return hosts.length === 0 ? 1 : 1 - healthy / hosts.length;
+function unhealthiness({ hosts, well }: ClusterRow): number {
+  return hosts.length === 0 ? 1 : 1 - well / hosts.length;
 }
 
-function showHealth({ hosts, healthy }: ClusterRow, cell: HTMLTableCellElement): void {
-  const text = `${countText(healthy)} of ${countText(hosts.length)}`;
-  cell.classList.toggle('bad', healthy === 0);
-  cell.classList.toggle('warn', healthy > 0 && healthy < hosts.length);
-  setText(cell, text);
+function showHealth({ hosts, well, failing }: ClusterRow, cell: HTMLTableCellElement): void {
+  const text = `${countText(well)} of ${countText(hosts.length)}`;
+  cell.classList.toggle('bad', well === 0);
+  cell.classList.toggle('warn', well > 0 && well < hosts.length);
+  setText(cell, failing === 0 ? text : `${text}, ${countText(failing)} failing`);
+}
+
+function showSuccess({ successRate }: ClusterRow, cell: HTMLTableCellElement): void {
+  cell.classList.toggle('bad', successRate !== undefined && successRate < BAD_SUCCESS);
+  cell.classList.toggle('warn', successRate !== undefined && successRate >= BAD_SUCCESS && successRate < GOOD_SUCCESS);
+  setText(cell, percentText(successRate));
 }
 
 function showRate(name: 'requestRate' | 'errorRate') {
@@ -161,7 +186,7 @@ function hostTable(hosts: readonly HostRow[]): Node {
   const rows = hosts.map((host) => {
     const count = (name: string) => figureText(host.counts.get(name) ?? 0);
     const cells: Child[] = [
-      el('td', { class: host.isHealthy ? 'good' : 'bad' }, host.health),
+      el('td', { class: host.isWell ? 'good' : 'bad' }, host.health),
       el('td', { class: 'number' }, figureText(host.weight)),
       el('td', {}, host.zone),
       ...[
