@@ -1,5 +1,6 @@
 // Tests whose expected answers are those of a real Envoy: they run with Baton, and with Envoy too where the environment variable ENVOY
-// has the path of its binary (1.40), which shows that the answers are still Envoy's.
+// has the path of its binary (1.40), which shows that the answers are still Envoy's. It is no part of index.ts, which scripts import too:
+// tap would end them after half a minute.
 
 import t, { type Test } from 'tap';
 

@@ -5,7 +5,6 @@ export * from './black-hole.js';
 export * from './bootstrap.js';
 export * from './browser.js';
 export * from './environment.js';
-export * from './envoy.js';
 export * from './epochs.js';
 export * from './http-client.js';
 export * from './keepalive.js';

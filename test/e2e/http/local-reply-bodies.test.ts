@@ -1,8 +1,8 @@
 // What clients are told when there is no response: as little as Envoy tells them. What went wrong is in the access log.
 
 import { join } from 'node:path';
+import { besideEnvoy } from '../harness/envoy.js';
 import {
-  besideEnvoy,
   type Config,
   clusterHttpOptions,
   connectRaw,

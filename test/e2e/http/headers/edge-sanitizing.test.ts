@@ -1,7 +1,8 @@
 // What reaches a host of a request from outside, and a client of a response: the headers that only proxies may say are gone, as in Envoy.
 
 import type { Test } from 'tap';
-import { besideEnvoy, type Config, connectRaw, type ProxyProgram, staticCluster } from '../../harness/index.js';
+import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
+import { type Config, connectRaw, staticCluster } from '../../harness/index.js';
 import { headerOption, managerOf, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';
 

@@ -1,7 +1,8 @@
 // Fields that Connection names go no further, but clients cannot take out what the proxy says of them.
 
 import t from 'tap';
-import { besideEnvoy, type EchoedRequest, rawExchange, startEchoUpstream, staticCluster } from '../../harness/index.js';
+import { besideEnvoy } from '../../harness/envoy.js';
+import { type EchoedRequest, rawExchange, startEchoUpstream, staticCluster } from '../../harness/index.js';
 import { parseMessage } from '../message.js';
 import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';

@@ -2,8 +2,8 @@
 // past a rule. All answers are Envoy's.
 
 import { join } from 'node:path';
+import { besideEnvoy } from '../../harness/envoy.js';
 import {
-  besideEnvoy,
   type Config,
   connectRaw,
   fileAccessLog,

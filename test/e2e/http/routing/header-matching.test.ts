@@ -1,7 +1,8 @@
 // Routes and RBAC policies match repeated fields as Envoy does: a second line is no way past a rule.
 
 import { CONDITIONS, type MatchedCondition, VALUES, variants } from '../../../http/routing/matching/header-answers.js';
-import { besideEnvoy, type Config, connectRaw, type RawConnection, ROUTER_FILTER } from '../../harness/index.js';
+import { besideEnvoy } from '../../harness/envoy.js';
+import { type Config, connectRaw, type RawConnection, ROUTER_FILTER } from '../../harness/index.js';
 import { startProxy } from '../proxy.js';
 
 const RBAC = 'type.googleapis.com/envoy.extensions.filters.http.rbac.v3';
