@@ -6,10 +6,11 @@ import { compileRegex } from '../common/text/regex.js';
 import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js';
 import { ExtensionHints } from './catalog/extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
-import type { Any, FilterConfig, LoadBalancingPolicy, TypedExtensionConfig } from './generated/api.js';
+import type { Any, FilterConfig, LoadBalancingPolicy, RegexMatcher, TypedExtensionConfig } from './generated/api.js';
 import { rowOf } from './implemented/index.js';
 import { alternatives, refusalOf } from './implemented/refusal.js';
 import type { ImplementedTable } from './implemented/table.js';
+import { DEFAULT_REGEX_LIMITS, type RegexLimits, sizeComplaint } from './regex-limits.js';
 import { unpack } from './schema/any.js';
 import type { Message } from './schema/decode.js';
 import { brokenLineRule } from './schema/line-rules.js';
@@ -27,6 +28,7 @@ export class Checker {
   readonly #table: ImplementedTable;
   readonly #problems: Problems;
   readonly #features: FeatureUse;
+  readonly #regexLimits: RegexLimits;
   readonly #path: PathPart[] = [];
   /** Categories that the fields on the way down name: a TypedExtensionConfig gets its holder's. */
   readonly #categories: (string | undefined)[] = [];
@@ -37,7 +39,9 @@ export class Checker {
     table: ImplementedTable,
     problems: Problems,
     features: FeatureUse,
+    regexLimits: RegexLimits = DEFAULT_REGEX_LIMITS,
   ) {
+    this.#regexLimits = regexLimits;
     this.#features = features;
     this.#schema = schema;
     this.#catalog = catalog;
@@ -81,7 +85,11 @@ export class Checker {
     } catch (error) {
       if (!(error instanceof BatonError)) throw error;
       this.#problems.error([...this.#path, 'regex'], error.message);
+      return;
     }
+    const complaint = sizeComplaint(message as RegexMatcher, this.#regexLimits);
+    if (complaint?.isError === true) this.#problems.error([...this.#path, 'regex'], complaint.message);
+    else if (complaint !== undefined) this.#problems.warn([...this.#path, 'regex'], complaint.message);
   }
 
   #field(type: MessageType, field: FieldType, value: unknown, owner: Message): void {

@@ -292,6 +292,23 @@ t.test('/clusters?filter= picks clusters by a part of their name, in both forms'
   t.same(await names('filter=^w&format=json'), new Set(['web']));
   t.same(await names('filter='), new Set(['web', 'empty']));
   t.match(await httpRequest(port, '/clusters?filter=['), { status: 400, body: /^Invalid re2 regex$/ });
+  t.match(await httpRequest(port, `/clusters?filter=${'a'.repeat(5000)}`), {
+    status: 400,
+    body: 'Invalid re2 regex: a regular expression of 5000 characters is too long: at most 4096',
+  });
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const large = `filter=${'x'.repeat(1_000_000)}`;
+  for (const path of ['/clusters', '/stats', '/stats?format=prometheus', '/stats/prometheus']) {
+    const { body, status } = await httpRequest(port, path.replace(/\?.*/, ''), {
+      method: 'POST',
+      headers: form,
+      body: large,
+    });
+    t.same(
+      [status, body],
+      [400, 'Invalid re2 regex: a regular expression of 1000000 characters is too long: at most 4096'],
+    );
+  }
 });
 
 t.test('/stats in text, with its selections', async (t) => {
@@ -330,7 +347,11 @@ t.test('/stats as JSON, with the same selections', async (t) => {
 t.test('/stats refuses values that mean nothing', async (t) => {
   const { port } = await startAdmin(t);
   const refusals = {
-    'filter=(': 'Invalid re2 regex',
+    'filter=(': 'Invalid re2 regex: missing ): (',
+    [`filter=${'('.repeat(9000)}${')'.repeat(9000)}`]:
+      'Invalid re2 regex: a regular expression of 18000 characters is too long: at most 4096',
+    [`filter=${'.*'.repeat(1000)}x`]:
+      'Invalid re2 regex: a regular expression that makes about 13002 instructions is too costly: at most 4096',
     'type=Counter': 'invalid &type= param',
     'format=yaml': 'usage: /stats?format=(html|active-html|json|prometheus|text)\n\n',
     'histogram_buckets=all': 'usage: /stats?histogram_buckets=(cumulative|disjoint|detailed|summary)\n',

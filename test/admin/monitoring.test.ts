@@ -57,7 +57,7 @@ t.test('what cannot be had is refused', async (t) => {
     'histogram_buckets=prometheusnative': native,
     'histogram_buckets=all': 'usage: /stats?histogram_buckets=(cumulative|disjoint|detailed|summary)\n',
     'native_histogram_max_buckets=0': 'native_histogram_max_buckets must be a whole number from 1 to 999999999\n',
-    'filter=(': 'Invalid re2 regex',
+    'filter=(': 'Invalid re2 regex: missing ): (',
     'type=Counter': 'invalid &type= param',
   };
   for (const [query, body] of Object.entries(refusals)) {

@@ -1,9 +1,10 @@
-import t, { type Test } from 'tap';
+import t from 'tap';
 import type { AdminHandler } from '../../src/admin/admin-handler.js';
 import { HandlerTable } from '../../src/admin/handler-table.js';
 import { HANDLERS } from '../../src/admin/handlers/index.js';
 import { answer } from '../../src/admin/http/answer.js';
 import { ClusterStats } from '../../src/stats/layouts/cluster.js';
+import { countTurns } from '../common/time/count-turns.js';
 import { httpRequest } from '../e2e/harness/http-client.js';
 import { connectRaw, rawExchange } from '../e2e/harness/raw-connection.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
@@ -32,21 +33,6 @@ t.test('/ready is answered while many stats go out, and all of them arrive', asy
   t.ok(body.endsWith('cluster.c999.upstream_rq_per_cx: No recorded values\n'));
   t.equal((await filtered).body, '');
 });
-
-/** Counts the turns of the loop while a test runs. */
-function countTurns(t: Test): () => number {
-  let turn = 0;
-  let isCounting = true;
-  const count = () => {
-    turn++;
-    if (isCounting) setImmediate(count);
-  };
-  setImmediate(count);
-  t.teardown(() => {
-    isCounting = false;
-  });
-  return () => turn;
-}
 
 t.test('of very many large answers, one piece is made in a turn of the loop', async (t) => {
   const turn = countTurns(t);

@@ -305,6 +305,17 @@ t.test('with another bootstrap what is known is checked again, and is the same o
   );
 });
 
+t.test('an expression with a large program is refused, unless a static layer of the bootstrap allows it', async (t) => {
+  const { reader, thread } = newReader(t);
+  const route = { match: { safe_regex: { regex: 'a{1000}' } }, redirect: {} };
+  const routes = encoded(ROUTES, { name: 'r', virtual_hosts: [{ name: 'v', domains: ['*'], routes: [route] }] });
+  const { refused } = await reader.read('route', 'v1', [routes]);
+  t.match(refused, [{ details: /match\.safe_regex\.regex: the RE2 program .* has a size of 1000 or more/ }]);
+  const layers = [{ name: 'static', static_layer: { 're2.max_program_size.error_level': 1000 } }];
+  thread.renew(readingSettings({ ...BOOTSTRAP, layered_runtime: { layers } }, DEFAULTS));
+  t.match((await reader.read('route', 'v2', [routes])).resources, [{ name: 'r' }]);
+});
+
 t.test('what is being read when the bootstrap changes is checked against the new one', async (t) => {
   const { reader, thread } = newReader(t);
   const reading = reader.read('cluster', 'v1', [withUnknownField(encoded(CLUSTER, { name: 'a' }))]);

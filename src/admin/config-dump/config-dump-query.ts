@@ -1,7 +1,6 @@
 // What a request to /config_dump chooses of the dumps, by resource, mask and name_regex, and what it is answered.
 
-import { messageOf } from '../../common/errors/errors.js';
-import { compileFullMatch, type Regex } from '../../common/text/regex.js';
+import { compileRequestedFullMatch, type Regex, RegexError } from '../../common/text/regex.js';
 import { type FieldMask, maskFits, maskFitsResource, parseFieldMask, trim } from '../../config/schema/field-mask.js';
 import type { Schema } from '../../config/schema/schema.js';
 import { Refusal } from '../admin-handler.js';
@@ -25,8 +24,9 @@ interface ChosenDump extends Omit<ConfigDump, 'lists'> {
   readonly lists: readonly { readonly field: string; readonly resources: Chosen }[];
 }
 
-/** Resources that are looked at in one step. */
+/** Resources that are looked at in one step, if that does not take long. */
 const PER_STEP = 500;
+const MAX_STEP_MS = 2;
 
 /**
  * The answer (envoy.admin.v3.ConfigDump) as texts, found in steps; a text is empty where a resource was passed over. `schema`
@@ -57,11 +57,16 @@ function fieldMask(text: string): FieldMask {
   return parseFieldMask(text);
 }
 
+/** Characters of a pattern that a refusal repeats. */
+const SHOWN_PATTERN = 4096;
+
 function nameRegex(pattern: string): Regex {
   try {
-    return compileFullMatch(pattern);
+    return compileRequestedFullMatch(pattern);
   } catch (error) {
-    throw new Refusal(400, `Error while parsing name_regex from ${pattern}: ${messageOf(error)}`);
+    if (!(error instanceof RegexError)) throw error;
+    const asked = pattern.slice(0, SHOWN_PATTERN);
+    throw new Refusal(400, `INVALID_ARGUMENT: Error while parsing name_regex from ${asked}: ${error.reason}`);
   }
 }
 
@@ -158,9 +163,13 @@ function* resourceTexts(
 
 function* areFitting(resources: Chosen, fits: (resource: JsonObject) => boolean): Generator<void, boolean> {
   let count = 0;
+  let begunMs = performance.now();
   for (const resource of resources) {
     if (resource !== undefined && !fits(resource.message)) return false;
-    if (++count % PER_STEP === 0) yield;
+    if (++count < PER_STEP && performance.now() - begunMs < MAX_STEP_MS) continue;
+    yield;
+    count = 0;
+    begunMs = performance.now();
   }
   return true;
 }

@@ -1,19 +1,22 @@
 // The `filter` parameter: a regular expression that may match anywhere in a name.
 
-import { BatonError } from '../../common/errors/errors.js';
-import { compileRegex } from '../../common/text/regex.js';
+import { RegexError } from '../../common/text/regex.js';
+import { namePattern } from '../../stats/read/name-pattern.js';
 import { Refusal } from '../admin-handler.js';
 import type { QueryParameters } from '../http/messages/query-parameters.js';
 
-/** Whether a name is wanted; undefined without a filter. Throws a Refusal for an expression that is none. */
-export function nameFilter(query: QueryParameters): ((name: string) => boolean) | undefined {
+/**
+ * Whether a name is wanted; undefined without a filter. Throws a Refusal, in Envoy's words, for an expression that does not compile,
+ * which says why if `givesReason`, or costs too much.
+ */
+export function nameFilter(query: QueryParameters, givesReason: boolean): ((name: string) => boolean) | undefined {
   const pattern = query.get('filter');
   if (pattern === undefined) return undefined;
   try {
-    const regex = compileRegex(pattern);
-    return (name) => regex.test(name);
+    return namePattern(pattern);
   } catch (error) {
-    if (error instanceof BatonError && error.code === 'REGEX_INVALID') throw new Refusal(400, 'Invalid re2 regex');
-    throw error;
+    if (!(error instanceof RegexError)) throw error;
+    const reason = givesReason || error.isTooLarge ? `: ${error.reason}` : '';
+    throw new Refusal(400, `Invalid re2 regex${reason}`);
   }
 }

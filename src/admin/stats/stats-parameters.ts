@@ -38,7 +38,7 @@ export const HISTOGRAM_BUCKETS: AdminParameter = {
 
 /** Which stats are wanted. Throws a Refusal for values that mean nothing. */
 export function statsQuery(query: QueryParameters): PlainQuery {
-  const isFiltered = nameFilter(query) !== undefined;
+  const isFiltered = nameFilter(query, true) !== undefined;
   const invertFilter = query.has('invert_filter');
   if (invertFilter && !isFiltered) throw new Refusal(400, 'invert_filter needs a filter\n');
   return {

@@ -3,35 +3,92 @@
 import type RE2Class from 're2';
 import { BatonError, messageOf } from '../errors/errors.js';
 import { loadNative } from '../package/native-code.js';
+import { regexSize } from './regex-size.js';
 
 /** A compiled expression; it behaves as a RegExp. */
 export type Regex = RegExp;
 
-/**
- * Compiles an expression that may match anywhere in its input.
- * @throws BatonError REGEX_INVALID
- */
-export function compileRegex(pattern: string, flags = ''): Regex {
-  const RE2 = loadRe2();
-  if (pattern.length > MAX_PATTERN) {
-    throw new BatonError('REGEX_INVALID', `a regular expression of ${pattern.length} characters is too long`, {
-      remedy: `at most ${MAX_PATTERN}`,
-    });
-  }
-  try {
-    return new RE2(pattern, flags);
-  } catch (error) {
-    throw new BatonError('REGEX_INVALID', `invalid regular expression '${shorten(pattern)}': ${messageOf(error)}`);
+/** What an expression may be: its length in characters, and its cost as regexSize() has it. */
+interface Bounds {
+  readonly length: number;
+  readonly cost: number;
+}
+
+/** Of a configuration: what is within them compiles in less than a tenth of a second. */
+const CONFIGURED: Bounds = { length: 32 * 1024, cost: 64 * 1024 };
+/** Of a request, which tries it on up to a million names: none of these takes longer than some milliseconds. */
+const REQUESTED: Bounds = { length: 4096, cost: 4096 };
+
+/** An expression that does not compile, or would cost too much. */
+export class RegexError extends BatonError {
+  /** What is wrong with it, in RE2's words if these are known. */
+  readonly reason: string;
+  readonly isTooLarge: boolean;
+
+  constructor(message: string, reason = message) {
+    super('REGEX_INVALID', message);
+    this.reason = reason;
+    // RE2 has not seen it.
+    this.isTooLarge = message === reason;
   }
 }
 
 /**
+ * Compiles an expression that may match anywhere in its input.
+ * @throws RegexError
+ */
+export function compileRegex(pattern: string, flags = ''): Regex {
+  return compile(pattern, flags, CONFIGURED);
+}
+
+/**
+ * Compiles an expression of a request, as compileRegex().
+ * @throws RegexError also for what a configuration might have
+ */
+export function compileRequestedRegex(pattern: string): Regex {
+  return compile(pattern, '', REQUESTED);
+}
+
+function compile(pattern: string, flags: string, bounds: Bounds): Regex {
+  const RE2 = loadRe2();
+  check(pattern, bounds);
+  try {
+    return new RE2(pattern, flags);
+  } catch (error) {
+    const reason = messageOf(error);
+    throw new RegexError(`invalid regular expression '${shorten(pattern)}': ${reason}`, reason);
+  }
+}
+
+/** Before RE2 has a look at it: its own limit is several megabytes of a program, which take it half a second. */
+function check(pattern: string, { cost: maxCost, length: maxLength }: Bounds): void {
+  if (pattern.length > maxLength) {
+    throw new RegexError(`a regular expression of ${pattern.length} characters is too long: at most ${maxLength}`);
+  }
+  const { cost } = regexSize(pattern);
+  if (cost <= maxCost) return;
+  throw new RegexError(`a regular expression that makes about ${cost} instructions is too costly: at most ${maxCost}`);
+}
+
+/**
  * Compiles an expression that must match its whole input, as Envoy's RegexMatcher does.
- * @throws BatonError REGEX_INVALID
+ * @throws RegexError
  */
 export function compileFullMatch(pattern: string): Regex {
-  compileRegex(pattern);
-  return compileRegex(`^(?:${pattern})$`);
+  return compileFull(pattern, CONFIGURED);
+}
+
+/**
+ * Compiles an expression of a request, as compileFullMatch().
+ * @throws RegexError also for what a configuration might have
+ */
+export function compileRequestedFullMatch(pattern: string): Regex {
+  return compileFull(pattern, REQUESTED);
+}
+
+function compileFull(pattern: string, bounds: Bounds): Regex {
+  compile(pattern, '', bounds);
+  return new (loadRe2())(`^(?:${pattern})$`);
 }
 
 /**
@@ -95,8 +152,6 @@ function groupCount(pattern: string): number {
   // The alternative in front matches anything, and a match has a place for each group.
   return new RE2(`|${pattern}`).exec('')!.length - 1;
 }
-
-const MAX_PATTERN = 32 * 1024;
 
 let loaded: typeof RE2Class | undefined;
 

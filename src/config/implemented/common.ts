@@ -111,9 +111,7 @@ export const COMMON: ImplementedTable = {
     ignore_case: true,
     ...notImplemented('custom'),
   },
-  'envoy.type.matcher.v3.RegexMatcher': { regex: true, google_re2: accepted('RE2 is the only engine') },
-  'envoy.type.matcher.v3.RegexMatcher.GoogleRE2': {
-    max_program_size: accepted('RE2 has a limit of its own'),
-  },
+  'envoy.type.matcher.v3.RegexMatcher': obeyed('google_re2', 'regex'),
+  'envoy.type.matcher.v3.RegexMatcher.GoogleRE2': obeyed('max_program_size'),
   'envoy.type.matcher.v3.RegexMatchAndSubstitute': obeyed('pattern', 'substitution'),
 };

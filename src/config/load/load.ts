@@ -8,6 +8,7 @@ import { FeatureUse, featureKeys } from '../feature-use.js';
 import { type FileSourceResult, readFileSource } from '../forms/file-source.js';
 import type { Bootstrap } from '../generated/api.js';
 import { implementedBy } from '../implemented/index.js';
+import { regexLimits } from '../regex-limits.js';
 import { Decoder, type Message, type UnknownFields } from '../schema/decode.js';
 import { loadSchema, type Schema } from '../schema/schema.js';
 import { type SensitiveValue, sensitiveValues } from '../schema/sensitive.js';
@@ -77,7 +78,8 @@ export function loadConfiguration(
   problems.within(sources);
   const notes = options.skipDeprecatedLogs === true ? 'unfinished' : 'all';
   const features = new FeatureUse(problems, featureKeys(bootstrap as Bootstrap), notes);
-  new Checker(schema, catalog, implementedBy(catalog.list()), problems, features).check(BOOTSTRAP, bootstrap);
+  const limits = regexLimits(bootstrap as Bootstrap);
+  new Checker(schema, catalog, implementedBy(catalog.list()), problems, features, limits).check(BOOTSTRAP, bootstrap);
   checkBootstrap(bootstrap as Bootstrap, schema, catalog, problems);
   checkCatalog(catalog, schema, problems);
   for (const check of checks) ask(problems, [], (report) => check(bootstrap as Bootstrap, report, options));

@@ -1,6 +1,6 @@
 // The `filter` of an answer about stats: an expression that may match anywhere in a name, tried on each of very many.
 
-import { compileRegex } from '../../common/text/regex.js';
+import { compileRequestedRegex } from '../../common/text/regex.js';
 
 /**
  * Whether a name matches. Throws BatonError REGEX_INVALID.
@@ -9,7 +9,7 @@ import { compileRegex } from '../../common/text/regex.js';
  * anchors therefore try first whether the name has the longest word of the expression.
  */
 export function namePattern(pattern: string): (name: string) => boolean {
-  const regex = compileRegex(pattern);
+  const regex = compileRequestedRegex(pattern);
   const word = longestWord(pattern);
   if (word === '') return (name) => regex.test(name);
   return (name) => name.includes(word) && regex.test(name);

@@ -18,8 +18,10 @@ export interface StatsQuery {
   readonly hidden?: 'exclude' | 'include' | 'only';
 }
 
-/** How many stats in a row may be passed over before the walk rests: some 3 ms of a costly filter. */
+/** How many stats in a row may be passed over before the walk rests. */
 const REST_AFTER = 1000;
+/** How long a filter may take before it does. */
+const REST_AFTER_MS = 2;
 
 /** The selected stats of one pass, in the order of their names. */
 export class Selection {
@@ -27,13 +29,15 @@ export class Selection {
   section!: Section;
   table!: StatTable;
   index = -1;
-  /** After next() said true: it stands nowhere, because many stats were passed over and others may want the thread. */
+  /** After next() said true: it stands nowhere, because it has taken a while and others may want the thread. */
   isResting = false;
   readonly #reader: StatsReader;
   readonly #query: StatsQuery;
   readonly #walk: SortedWalk;
   readonly #kind: Kind | undefined;
   readonly #isEmpty: boolean;
+  /** What the filter has taken since the last rest. */
+  #filterMs = 0;
 
   constructor(reader: StatsReader, query: StatsQuery, pass: Pass) {
     this.#reader = reader;
@@ -53,16 +57,21 @@ export class Selection {
   next(): boolean {
     this.isResting = false;
     if (this.#isEmpty) return false;
+    if (this.#filterMs > REST_AFTER_MS) return this.#rest();
     for (let passed = 0; this.#walk.next(); ) {
       this.section = this.#walk.section;
       this.table = this.#walk.table;
       this.index = this.#walk.index;
       if (this.#isWanted()) return true;
-      if (++passed < REST_AFTER) continue;
-      this.isResting = true;
-      return true;
+      if (++passed >= REST_AFTER || this.#filterMs > REST_AFTER_MS) return this.#rest();
     }
     return false;
+  }
+
+  #rest(): true {
+    this.#filterMs = 0;
+    this.isResting = true;
+    return true;
   }
 
   #isWanted(): boolean {
@@ -72,7 +81,11 @@ export class Selection {
     if (section.hidden ? hidden !== 'include' && hidden !== 'only' : hidden === 'only') return false;
     if (!this.#reader.isLive(section)) return false;
     if (usedOnly === true && !this.#reader.isUsed(section, table, index)) return false;
-    return filter === undefined || filter(this.name) !== (invertFilter === true);
+    if (filter === undefined) return true;
+    const begunMs = performance.now();
+    const isMatch = filter(this.name);
+    this.#filterMs += performance.now() - begunMs;
+    return isMatch !== (invertFilter === true);
   }
 }
 

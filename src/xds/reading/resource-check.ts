@@ -106,7 +106,8 @@ export class ResourceCheck {
     const message = decoder.decode(name, raw);
     decoder.noteUnknown(unknownBelow(source, path));
     const features = new FeatureUse(problems, this.#settings.featureKeys, this.#settings.features);
-    new Checker(this.#schema, this.#catalog, this.#table, problems, features).check(name, message);
+    const { regexLimits } = this.#settings;
+    new Checker(this.#schema, this.#catalog, this.#table, problems, features, regexLimits).check(name, message);
     if (this.#settings.unknownFields === 'warn') this.#unknownFields += decoder.unknownCount;
     this.#deprecatedUses += features.deprecated;
     this.#unfinishedUses += features.unfinished;

@@ -4,6 +4,7 @@ import { reachOf } from '../../config/checks/services/config-sources.js';
 import { featureKeys } from '../../config/feature-use.js';
 import { speaksHttp2 } from '../../config/fields/http-options.js';
 import type { Bootstrap } from '../../config/generated/api.js';
+import { regexLimits } from '../../config/regex-limits.js';
 import type { ReadingSettings } from './task.js';
 
 /** What the command line says of dynamic configuration. */
@@ -26,6 +27,7 @@ export function readingSettings(bootstrap: Bootstrap, options: DynamicOptions): 
     unknownFields: rejectsUnknown ? 'refuse' : ignores ? 'ignore' : 'warn',
     features: ignores ? 'none' : skipsDeprecatedLogs ? 'unfinished' : 'all',
     featureKeys: featureKeys(bootstrap),
+    regexLimits: regexLimits(bootstrap),
     disabledExtensions,
     reach: reachOf(bootstrap, new Set(http2.map((cluster) => cluster.name ?? ''))),
   };

@@ -3,6 +3,7 @@
 import type { Reach } from '../../config/checks/services/config-sources.js';
 import type { FeatureKeys, FeatureNotes } from '../../config/feature-use.js';
 import type { LoadCounts } from '../../config/load/load.js';
+import type { RegexLimits } from '../../config/regex-limits.js';
 import type { UnknownFields } from '../../config/schema/decode.js';
 import type { SensitiveValue } from '../../config/schema/sensitive.js';
 import type { Problem } from '../../config/text/problem.js';
@@ -16,6 +17,7 @@ export interface ReadingSettings {
   /** What is said of deprecated and unfinished fields. */
   readonly features: FeatureNotes;
   readonly featureKeys: FeatureKeys;
+  readonly regexLimits: RegexLimits;
   /** `<category>/<name>` of extensions that may not be used. */
   readonly disabledExtensions: readonly string[];
   /** What sources that resources name can be reached by. */

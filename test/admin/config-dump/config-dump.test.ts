@@ -95,7 +95,11 @@ t.test('names match as a whole, in every list', async (t) => {
     dynamic_active_clusters: [{ cluster: { name: 'xds' } }],
   });
   t.strictSame((dump({ nameRegex: 'we' }).configs[1] as { static_clusters?: unknown }).static_clusters, undefined);
-  t.throws(() => dump({ nameRegex: '(' }), { status: 400, message: /Error while parsing name_regex from \(: / });
+  t.throws(() => dump({ nameRegex: '(' }), {
+    status: 400,
+    message: 'INVALID_ARGUMENT: Error while parsing name_regex from (: missing ): (',
+  });
+  t.throws(() => dump({ nameRegex: '.*'.repeat(1000) }), { status: 400, message: /is too costly: at most 4096$/ });
 });
 
 t.test('large values become many small texts that say the same', async (t) => {

@@ -1,7 +1,13 @@
 // Users' regular expressions: RE2's, whole or part, with Envoy's way to write a substitution.
 
 import t from 'tap';
-import { compileFullMatch, compileRegex, Replacement } from '../../../src/common/text/regex.js';
+import {
+  compileFullMatch,
+  compileRegex,
+  compileRequestedFullMatch,
+  compileRequestedRegex,
+  Replacement,
+} from '../../../src/common/text/regex.js';
 
 t.test('an expression may match anywhere, or must match all', async (t) => {
   t.ok(compileRegex('b+').test('abbc'));
@@ -21,7 +27,23 @@ t.test('an expression that RE2 does not know is refused, with its text', async (
       message: `invalid regular expression '${pattern}'`,
     });
   }
-  t.throws(() => compileRegex('a'.repeat(100_000)), { code: 'REGEX_INVALID' });
+});
+
+t.test('an expression that is too long or too costly is refused before RE2 compiles it', async (t) => {
+  const refused = (pattern: string, message: RegExp, isRequested = false) => {
+    const compile = isRequested ? compileRequestedRegex : compileRegex;
+    t.throws(() => compile(pattern), { code: 'REGEX_INVALID', message, isTooLarge: true });
+    t.throws(() => (isRequested ? compileRequestedFullMatch : compileFullMatch)(pattern), { message });
+  };
+  refused('a'.repeat(100_000), /^a regular expression of 100000 characters is too long: at most 32768$/);
+  refused('.*'.repeat(16_000), /^a regular expression that makes about \d+ instructions is too costly: at most 65536$/);
+  refused('[\\pL\\pN]{300}', /too costly/);
+  refused('((a{100}){100}){100}', /too costly/);
+  compileRegex('('.repeat(9000) + ')'.repeat(9000));
+  refused('('.repeat(9000) + ')'.repeat(9000), /18000 characters is too long: at most 4096/, true);
+  refused('('.repeat(2000) + ')'.repeat(2000), /too costly: at most 4096/, true);
+  refused('.*'.repeat(1000), /too costly/, true);
+  t.ok(compileRequestedRegex(Array.from({ length: 500 }, (_, i) => `s${i}`).join('|')).test('s499'));
 });
 
 t.test("Envoy's substitutions name groups by backslash, and a dollar is a dollar", async (t) => {

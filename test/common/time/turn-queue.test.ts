@@ -1,29 +1,23 @@
 import t from 'tap';
 import { inTurns } from '../../../src/common/time/next-turn.js';
 import { TurnQueue } from '../../../src/common/time/turn-queue.js';
+import { countTurns } from './count-turns.js';
 
 t.test('a turn of the loop has one step, however many tasks wait, and tasks take turns', async (t) => {
   const queue = new TurnQueue();
-  let turn = 0;
-  let isCounting = true;
-  const count = () => {
-    turn++;
-    if (isCounting) setImmediate(count);
-  };
-  setImmediate(count);
+  const turn = countTurns(t);
   const order: string[] = [];
   const turns: number[] = [];
   function* steps(name: string): Generator<void, string> {
     for (let step = 1; step <= 3; step++) {
       yield;
       order.push(`${name}${step}`);
-      turns.push(turn);
+      turns.push(turn());
     }
     return name;
   }
   const next = () => queue.next();
   t.same(await Promise.all(['a', 'b', 'c'].map((name) => inTurns(steps(name), next))), ['a', 'b', 'c']);
-  isCounting = false;
   t.same(order, ['a1', 'b1', 'c1', 'a2', 'b2', 'c2', 'a3', 'b3', 'c3']);
   t.equal(new Set(turns).size, turns.length, 'no turn of the loop had two steps');
 });

@@ -4,6 +4,7 @@ import type { RuntimeChange } from '../../../src/runtime/snapshot.js';
 import { valueOfText } from '../../../src/runtime/value.js';
 import { RuntimePublication } from '../../../src/server/runtime/runtime-publication.js';
 import type { ToWorker } from '../../../src/worker/messages/messages.js';
+import { countTurns } from '../../common/time/count-turns.js';
 
 function change(version: number, count: number): RuntimeChange {
   return {
@@ -14,16 +15,10 @@ function change(version: number, count: number): RuntimeChange {
 
 t.test('a large change goes out in parts, a turn of the loop each, and later ones behind it', async (t) => {
   const sent: { turn: number; change: RuntimeChange; isWhole: boolean }[] = [];
-  let turn = 0;
-  let isCounting = true;
-  const count = () => {
-    turn++;
-    if (isCounting) setImmediate(count);
-  };
-  count();
+  const turn = countTurns(t);
   const broadcast = (message: ToWorker) => {
     if (message.kind !== 'runtime') throw new Error(message.kind);
-    sent.push({ turn, change: message.change, isWhole: message.isWhole });
+    sent.push({ turn: turn(), change: message.change, isWhole: message.isWhole });
   };
   const workers = { isStarted: false, broadcast };
   const publication = new RuntimePublication(workers);
@@ -37,7 +32,6 @@ t.test('a large change goes out in parts, a turn of the loop each, and later one
   publication.send(change(4, 1));
   publication.send(change(5, 0));
   await publication.sent();
-  isCounting = false;
   const parts = sent.slice(1);
   t.same(
     parts.map((part) => part.change.version),

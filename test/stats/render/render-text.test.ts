@@ -157,3 +157,18 @@ t.test('a long way between two selected stats is broken off, so that it does not
   t.equal(Buffer.concat(pieces).toString(), 'cluster.c999.rq_open: 0\n');
   t.ok(pieces.length > 2, 'others had the thread between the pieces');
 });
+
+t.test('the walk rests behind each name that takes a filter long, whether it is wanted or not', async (t) => {
+  const store = new StatsStore({ workers: 1 });
+  for (let i = 0; i < 20; i++) store.addScope(`cluster.c${i}.`, Breakers);
+  const costly = (isMatch: boolean) => () => {
+    const end = performance.now() + 3;
+    while (performance.now() < end);
+    return isMatch;
+  };
+  for (const isMatch of [true, false]) {
+    const pieces = [...renderText(store.reader(), { filter: costly(isMatch) })];
+    t.ok(pieces.length >= 40, `${pieces.length} pieces for 40 names`);
+    t.equal(Buffer.concat(pieces).toString().split('\n').length - 1, isMatch ? 40 : 0);
+  }
+});

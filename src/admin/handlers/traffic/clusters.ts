@@ -17,7 +17,7 @@ export const clusters: AdminHandler = {
     { name: 'format', help: 'File format to use', choices: ['text', 'json'] },
   ],
   handle({ query }, services) {
-    const wanted = selected(services.clusters(), nameFilter(query));
+    const wanted = selected(services.clusters(), nameFilter(query, false));
     const { stats } = services;
     // A format that it does not know is text: so have scripts always been answered.
     if (query.get('format') !== 'json')

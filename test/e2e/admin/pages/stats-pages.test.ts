@@ -133,7 +133,7 @@ t.test('a change in the form takes effect at once, and the address can be kept',
   t.same(await row.allTextContents(), ['server.live1']);
   await page.fill('[name=filter]', '(');
   await page.keyboard.press('Tab');
-  await page.getByText('stats: 400 Invalid re2 regex').waitFor();
+  await page.getByText('stats: 400 Invalid re2 regex: missing ): (').waitFor();
   await page.fill('[name=filter]', '');
   await page.selectOption('[name=format]', 'json');
   await page.waitForURL('**format=json**');
