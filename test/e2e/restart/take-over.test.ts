@@ -1,6 +1,6 @@
 // A new process takes over from the old one: sockets, admin interface, and nothing that was accepted is lost.
 
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, statSync, watch } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
@@ -35,6 +35,10 @@ function web(name: string, body: string, more: Config = {}): Config {
 
 function config(...listeners: Config[]): Config {
   return bootstrap({ listeners, clusters: [] });
+}
+
+interface ServerInfo {
+  readonly command_line_options: { readonly restart_epoch: number };
 }
 
 async function hasEnded(parent: BatonProcess): Promise<void> {
@@ -278,6 +282,34 @@ t.test('a file that a listener of the next process has made in place of the admi
   await hasEnded(old);
   t.equal((await httpRequest(0, '/', { socketPath: first })).body, 'hi');
   await next.stop();
+});
+
+t.test('clients that see the address file of the new process reach that one', async (t) => {
+  const line = new EpochLine(t);
+  let old = await line.start(0, { config: config(web('web', 'hi')), args: QUICK });
+  const { adminPort } = old;
+  const ask = async () => {
+    const info = JSON.parse((await httpRequest(adminPort, '/server_info')).body) as ServerInfo;
+    return info.command_line_options.restart_epoch;
+  };
+  for (const epoch of [1, 2, 3]) {
+    const next = await line.start(epoch, { config: config(web('web', 'hi')), args: QUICK, wait: 'spawned' });
+    const epochs: Promise<number>[] = [];
+    const watcher = watch(next.directory, () => {
+      for (let count = 0; count < 8; count++) epochs.push(ask());
+    });
+    t.teardown(() => watcher.close());
+    await waitFor(() => epochs.length > 0, { what: 'the address file' });
+    const answers = await Promise.all(epochs);
+    t.ok(
+      answers.every((answer) => answer === epoch),
+      `epoch ${epoch}: ${answers}`,
+    );
+    watcher.close();
+    await hasEnded(old);
+    old = next;
+  }
+  await old.stop();
 });
 
 t.test('what was asked on a kept connection of the old admin interface is answered, and closes it', async (t) => {

@@ -6,6 +6,7 @@ import { drainBeforeExit } from '../../../src/server/draining/exit-drain.js';
 import type { ListenerDrains } from '../../../src/server/draining/listener-drains.js';
 import type { OpenConnections } from '../../../src/server/workers/open-connections.js';
 import { captureLog } from '../../admin/capture-log.js';
+import { waitFor } from '../../e2e/harness/wait-for.js';
 
 const POLL_MS = 100;
 /** Timers may be early by less than a millisecond. */
@@ -38,14 +39,19 @@ t.test('workers that have not closed their sockets yet are asked again, but not 
 
 t.test('where another process accepts, no time is left for new connections', async (t) => {
   const log = captureLog(t);
+  let asked = 0;
   const drains = {
     start: () => ({ done: new Promise(() => undefined) }),
     stopListeners: () => Promise.resolve(),
     openConnections: async (): Promise<OpenConnections> => {
+      asked++;
       return { listeners: new Map(), closing: 0, accepting: 0, isComplete: true };
     },
   } as unknown as ListenerDrains;
-  await drainBeforeExit(drains, 600_000, new AbortController().signal, { isAccepting: false, parentIsQuiet });
+  const leaves = drainBeforeExit(drains, 600_000, new AbortController().signal, { isAccepting: false, parentIsQuiet });
+  // Long before the time that is left for load balancers is over.
+  await waitFor(() => asked > 0, { what: 'a look at its connections', deadlineMs: 3000 });
+  await leaves;
   t.match(log.text(), /the last connection has ended/);
   t.notMatch(log.text(), /new connections are accepted/);
 });
