@@ -8,8 +8,9 @@ import type { Clock } from './time/clock.js';
 import type { Stall } from './transport/connection-handler.js';
 import type { Transport } from './transport/transport.js';
 
-/** While memory is short, but not scarce, those that have moved since are spared. */
-const STANDSTILL_MS = 1000;
+/** While memory is short, but not scarce, those that have moved since are spared: have sent something, or taken some of what is unsent. */
+const SENDING_STANDSTILL_MS = 1000;
+const READING_STANDSTILL_MS = 5000;
 /** How long nobody is looked for when nobody was found, unless memory becomes scarce meanwhile. */
 const PAUSE_MS = 100;
 /** How often it looks after connections that wait, when no turn comes. */
@@ -24,6 +25,8 @@ export class MemoryRelief {
   #nextLookMs = 0;
   #wasScarce = false;
   #timer: NodeJS.Timeout | undefined;
+  /** What was unsent to slow readers at the last look, by id. */
+  #readers = new Map<number, Reader>();
 
   constructor(transport: Transport, clock: Clock) {
     this.#transport = transport;
@@ -60,11 +63,12 @@ export class MemoryRelief {
     let excess = pressure.excess - this.#memory.restingBytes();
     if (excess <= 0) return;
     const stalls = this.#transport.stalls().sort(byAge);
+    this.#observeReaders(stalls, now);
     let ended = 0;
     this.#wasScarce = pressure.isScarce;
     for (const stall of stalls) {
       if (excess <= 0) break;
-      if (!pressure.isScarce && now - stall.movedMs < STANDSTILL_MS) continue;
+      if (!pressure.isScarce && !this.#standsStill(stall, now)) continue;
       this.#transport.endStall(stall);
       excess -= stall.bytes;
       ended++;
@@ -72,6 +76,27 @@ export class MemoryRelief {
     this.ended += ended;
     this.#nextLookMs = ended === 0 ? now + PAUSE_MS : now;
   }
+
+  #observeReaders(stalls: readonly Stall[], now: number): void {
+    const before = this.#readers;
+    this.#readers = new Map();
+    for (const { id, unsent } of stalls) {
+      if (unsent === 0) continue;
+      const known = before.get(id);
+      this.#readers.set(id, known?.unsent === unsent ? known : { unsent, sinceMs: now });
+    }
+  }
+
+  #standsStill({ id, movedMs, unsent }: Stall, now: number): boolean {
+    if (unsent === 0) return now - movedMs >= SENDING_STANDSTILL_MS;
+    return now - this.#readers.get(id)!.sinceMs >= READING_STANDSTILL_MS;
+  }
+}
+
+/** Nothing tells when a peer takes some of many bytes but that they become fewer. */
+interface Reader {
+  readonly unsent: number;
+  readonly sinceMs: number;
 }
 
 function byAge(one: Stall, other: Stall): number {

@@ -64,6 +64,8 @@ export interface MemoryUse {
   readonly limit: number;
   /** In blocks. */
   readonly used: number;
+  /** What the shim holds for peers that do not take it. */
+  readonly unsent: number;
   /** Of the arena's pages, what was touched and not given back: an upper bound. */
   readonly resident: number;
   /** Blocks of another size than the one that was wanted. */
@@ -234,6 +236,7 @@ export class Memory {
     return {
       limit: chunks.count * CHUNK_BYTES,
       used: this.#arena.bytesOut(),
+      unsent: this.pressure.unsent * CHUNK_BYTES,
       resident: (chunks.inUse + chunks.touched) * CHUNK_BYTES,
       fallbacks: this.#fallbacks,
       refusals: this.#refusals,

@@ -103,6 +103,8 @@ export const enum Control {
   Cursor = 0,
   /** JavaScript writes how many submissions are queued; the shim resets it to 0 when it has taken them. */
   Submissions = 1,
+  /** The shim writes before each batch and in flush() how much memory bytes take that the kernel has not taken, of all connections of the thread: in units of 64 KiB. */
+  Pending = 2,
   /** The first of `maxEvents` words: listener id of the Accept event with the same index. */
   AcceptedBy = 8,
 }

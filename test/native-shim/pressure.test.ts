@@ -2,7 +2,7 @@
 
 import { connect } from 'node:net';
 import t from 'tap';
-import { Event, Op } from '../../src/io/shim.js';
+import { Control, Event, Op } from '../../src/io/shim.js';
 import { loopback, pattern, Rig, until } from './harness/harness.js';
 
 const ENOBUFS = 105;
@@ -58,6 +58,36 @@ t.test('a sender that obeys Blocked and Drained keeps pending bytes within the w
     'they alternate',
   );
   peer.destroy();
+  rig.close();
+});
+
+t.test('what pending bytes take of all connections is told, and nothing when they are gone', async (t) => {
+  const rig = new Rig({ scratchBytes: 16 << 20 });
+  const { address } = rig.listen(loopback);
+  const pairs = [await rig.pair(address), await rig.pair(address), await rig.pair(address)];
+  const told = () => rig.control[Control.Pending]! * 65_536;
+  rig.flush();
+  t.equal(told(), 0);
+  for (const { client, server } of pairs) {
+    rig.submit(Op.Pause, client);
+    rig.send(server, pattern(12 << 20));
+    rig.flush();
+  }
+  const pending = () => pairs.reduce((sum, { server }) => sum + rig.transport.pendingBytes(server), 0);
+  t.ok(pending() > 3 << 20);
+  t.ok(told() > pending() - 65_536 && told() < 2 * pending(), `${told()} bytes for ${pending()}`);
+  rig.now(Op.Reset, pairs[0]!.server, 0, 0);
+  t.ok(told() < 2 * pending());
+  // One whose peer goes, and one that is closed in order and takes its bytes along.
+  rig.now(Op.Reset, pairs[1]!.client, 0, 0);
+  await rig.next(Event.Reset, pairs[1]!.server);
+  t.ok(told() > pending() - 65_536 && told() < 2 * pending() + 65_536);
+  rig.now(Op.Close, pairs[2]!.server, 60_000, 0);
+  t.ok(told() > 1 << 20, 'the closing one counts');
+  rig.now(Op.Resume, pairs[2]!.client, 0, 0);
+  await rig.next(Event.End, pairs[2]!.client);
+  rig.flush();
+  t.equal(told(), 0);
   rig.close();
 });
 

@@ -33,6 +33,7 @@ constexpr uint32_t kEventStride = 4;
 constexpr uint32_t kSubmissionStride = 4;
 constexpr uint32_t kControlCursor = 0;
 constexpr uint32_t kControlSubmissions = 1;
+constexpr uint32_t kControlPending = 2;
 constexpr uint32_t kControlAcceptedBy = 8;
 
 // JavaScript's arrays.

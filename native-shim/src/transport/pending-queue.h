@@ -11,6 +11,9 @@
 
 namespace baton {
 
+// What all queues of the calling thread take, in bytes.
+inline thread_local uint64_t pendingCapacity = 0;
+
 class PendingQueue {
  public:
   // More than this is refused whatever the limits say; sizes are 32 bits wide.
@@ -59,6 +62,7 @@ class PendingQueue {
   }
 
   void clear() {
+    pendingCapacity -= capacity_;
     free(block_);
     block_ = nullptr;
     head_ = tail_ = capacity_ = 0;
@@ -81,6 +85,7 @@ class PendingQueue {
       if (block == nullptr) return false;
       if (live > 0) memcpy(block, block_ + head_, live);
       free(block_);
+      pendingCapacity += capacity - capacity_;
       block_ = block;
       capacity_ = capacity;
     }

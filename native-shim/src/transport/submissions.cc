@@ -40,6 +40,7 @@ const char* Transport::flush() {
     if (mistake == nullptr) mistake = refused;
   }
   if (open_) wakeToTell();
+  writePendingSize();
   return mistake;
 }
 

@@ -168,7 +168,10 @@ void Transport::wakeToTell() {
 // Hands the batch over and carries out what comes back. False when the transport is closed afterwards.
 bool Transport::deliver() {
   const uint32_t count = batch_.count();
-  if (count > 0) batch_.writeClock();
+  if (count > 0) {
+    batch_.writeClock();
+    writePendingSize();
+  }
   for (uint32_t from = 0; open_ && from < count;) {
     int32_t& cursor = arrays_.control[kControlCursor];
     cursor = static_cast<int32_t>(from);
@@ -185,6 +188,10 @@ bool Transport::deliver() {
   releasedInBatch_ = 0;
   if (count > 0) now_ = nowMs(CLOCK_MONOTONIC);
   return open_;
+}
+
+void Transport::writePendingSize() {
+  arrays_.control[kControlPending] = static_cast<int32_t>(pendingCapacity >> kPendingShift);
 }
 
 void Transport::flushOrReport() {

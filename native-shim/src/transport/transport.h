@@ -123,6 +123,7 @@ class Transport {
   static constexpr uint64_t kRetryAcceptMs = 100;
   static constexpr uint64_t kCloseTickMs = 20;
   static constexpr int kGatherRanges = 64;
+  static constexpr int kPendingShift = 16;  // its control word counts in 64 KiB
 
   // transport.cc: the loop
   void serve();
@@ -130,6 +131,7 @@ class Transport {
   void serveEpoll(int count, double deadline);
   bool deliver();
   void flushOrReport();
+  void writePendingSize();
   void tellNews();
   void wakeToTell();
   bool makeRoom() { return batch_.hasRoom() || deliver(); }

@@ -263,27 +263,32 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   // ── When memory is short ─────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A head that has not ended, requests behind answers that are not taken, or a body that is held and not complete. */
+  /** Answers that are not taken and requests behind them, a head that has not ended, or a body that is held and not complete. */
   stalled(): Stall | undefined {
-    const codec = this.#codec;
-    if (codec === undefined) return undefined;
-    const stream = this.#stream;
-    const isBody = stream?.awaitsRequest === true && !codec.awaitsClient;
-    if (stream !== undefined && !isBody && !codec.awaitsClient) return undefined;
-    const bytes = isBody ? stream.heldRequestBytes : codec.retainedBytes;
+    const unsent = this.socket.pendingBytes;
+    const bytes = unsent + this.#heldForClient(unsent > 0);
     if (bytes === 0) return undefined;
     const movedMs = this.#activeMs;
-    const sinceMs = codec.awaitsClient || this.#requestStartMs === UNSET ? movedMs : this.#requestStartMs;
-    return { id: this.socket.id, sinceMs, movedMs, bytes, end: () => this.#endStalled() };
+    const sinceMs = unsent > 0 || this.#requestStartMs === UNSET ? movedMs : this.#requestStartMs;
+    return { id: this.socket.id, sinceMs, movedMs, bytes, unsent, end: () => this.#endStalled() };
+  }
+
+  #heldForClient(isBehindAnswers: boolean): number {
+    const stream = this.#stream;
+    if (isBehindAnswers || stream === undefined) return this.#codec?.retainedBytes ?? 0;
+    return stream.awaitsRequest ? stream.heldRequestBytes : 0;
   }
 
   #endStalled(): void {
-    const stream = this.#stream;
     if (this.socket.isClosed) return;
-    if (stream?.awaitsRequest === true) return stream.sendLocalReply(TOO_SLOW);
-    if (stream !== undefined) return this.#cut(stream, TOO_SLOW.details);
+    const stream = this.#stream;
     // Behind answers that the client does not take it would not see another one.
-    if (this.#codec?.awaitsClient === true) return this.onClose(true);
+    if (this.socket.pendingBytes > 0) {
+      if (stream === undefined) return this.onClose(true);
+      stream.info.responseFlags |= TOO_SLOW.flags;
+      return this.#cut(stream, TOO_SLOW.details);
+    }
+    if (stream !== undefined) return stream.sendLocalReply(TOO_SLOW);
     const { body, details, flags, status } = TOO_SLOW;
     this.#refuse({ status, detail: details, body: String(body) }, undefined, flags);
   }

@@ -1,4 +1,4 @@
-// How near an arena is to its limit. From each mark on less is granted, so that what can be finished is finished:
+// How near a thread is to the limit of its memory: the chunks of its arena, and what the shim holds for peers that do not take it. From each mark on less is granted, so that what can be finished is finished:
 //
 //   short     1/4 is left: connections that hold memory, wait for their clients and have stood still are ended
 //   scarce    1/8: so are those that move
@@ -17,6 +17,8 @@ const CROWDED_LEAST = 16;
 export class Pressure {
   /** Connections whose heads wait for room. */
   readonly waiting: RoomQueue;
+  /** What the shim holds of bytes that the kernel has not taken, in units of a chunk. The transport writes it. */
+  unsent = 0;
   readonly #chunks: ChunkPool;
   readonly #shortAt: number;
   readonly #scarceAt: number;
@@ -31,30 +33,34 @@ export class Pressure {
   }
 
   get isShort(): boolean {
-    return this.#chunks.inUse > this.#shortAt;
+    return this.#inUse > this.#shortAt;
   }
 
   get isScarce(): boolean {
-    return this.#chunks.inUse > this.#scarceAt;
+    return this.#inUse > this.#scarceAt;
   }
 
   get isCrowded(): boolean {
-    return this.#chunks.inUse > this.#crowdedAt;
+    return this.#inUse > this.#crowdedAt;
   }
 
   /** Whether something is to be done about it when the turn is over. */
   get needsRelief(): boolean {
-    return this.#chunks.inUse > this.#shortAt || !this.waiting.isEmpty;
+    return this.#inUse > this.#shortAt || !this.waiting.isEmpty;
   }
 
   /** Bytes that may be used until the arena is crowded. */
   get room(): number {
-    return (this.#crowdedAt - this.#chunks.inUse) * CHUNK_BYTES;
+    return (this.#crowdedAt - this.#inUse) * CHUNK_BYTES;
   }
 
   /** Bytes above the first mark, and a sixteenth more, so that it is not reached again at once. */
   get excess(): number {
-    return (this.#chunks.inUse - this.#shortAt + this.#chunks.count / 16) * CHUNK_BYTES;
+    return (this.#inUse - this.#shortAt + this.#chunks.count / 16) * CHUNK_BYTES;
+  }
+
+  get #inUse(): number {
+    return this.#chunks.inUse + this.unsent;
   }
 }
 

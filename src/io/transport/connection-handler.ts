@@ -9,8 +9,9 @@ export interface Stall {
   /** When it began to hold the memory, and when bytes of the peer have come last; of the thread's clock. */
   readonly sinceMs: number;
   readonly movedMs: number;
-  /** Bytes of the arena that it holds. */
+  /** Bytes that it holds, and how many of them the peer does not take. */
   readonly bytes: number;
+  readonly unsent: number;
   /** Ends the connection. */
   end(): void;
 }

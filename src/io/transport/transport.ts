@@ -303,7 +303,8 @@ export class Transport {
 
   /** Ends the turn where no submission has: what was released in it can be used again. Called outside of a batch. */
   settle(): void {
-    if (this.#queued > 0) this.#flush();
+    this.#flush();
+    this.memory.pressure.unsent = this.#control[Control.Pending]!;
     this.memory.endTurn();
   }
 
@@ -371,6 +372,7 @@ export class Transport {
 
   #onBatch(from: number, count: number): void {
     this.memory.endTurn();
+    this.memory.pressure.unsent = this.#control[Control.Pending]!;
     this.#inBatch = true;
     // The shim has taken what was submitted by who heard of an exception in the batch before.
     this.#queued = this.#control[Control.Submissions]!;

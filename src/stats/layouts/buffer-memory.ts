@@ -6,6 +6,7 @@ import { defineLayout } from '../layout.js';
 export const BufferMemoryStats = defineLayout({
   buffer_memory_limit: 'gauge',
   buffer_memory_used: 'gauge',
+  buffer_memory_unsent: 'gauge',
   buffer_memory_resident: 'gauge',
   buffer_memory_fallbacks: 'counter',
   buffer_memory_waits: 'counter',

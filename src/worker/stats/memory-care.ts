@@ -16,11 +16,13 @@ const STEP_MS = 1000;
 const PART_MS = 10;
 /** Steps between two warnings. */
 const QUIET_STEPS = 60;
+/** What the shim has freed stays with the C library, which is asked for it where it is at least so much. */
+const TRIM_BYTES = 32 * 1024 * 1024;
 
 export interface CaredFor {
   readonly transport: Transport;
   readonly relief: MemoryRelief;
-  readonly shim: Pick<NativeShim, 'releasePages'>;
+  readonly shim: Pick<NativeShim, 'releasePages' | 'trimMemory'>;
   readonly scope: Scope;
 }
 
@@ -33,6 +35,8 @@ export class MemoryCare {
   #ended = 0;
   #refusals = 0;
   #quietSteps = 0;
+  /** Most that was unsent since the C library was asked. */
+  #mostUnsent = 0;
 
   /** `name` is the worker's, as logs have it. */
   constructor(name: string, of: CaredFor) {
@@ -52,7 +56,9 @@ export class MemoryCare {
     // What the last turn has released may be all that there is.
     transport.settle();
     const hasMore = memory.pageReturn.step(this.#release);
-    this.#count(memory.use());
+    const use = memory.use();
+    this.#count(use);
+    this.#trim(use.unsent);
     this.#sleep(hasMore);
   };
 
@@ -69,6 +75,13 @@ export class MemoryCare {
     shim.releasePages(transport.memory.bytes, start, bytes);
   };
 
+  #trim(unsent: number): void {
+    this.#mostUnsent = Math.max(this.#mostUnsent, unsent);
+    if (this.#mostUnsent - unsent < TRIM_BYTES) return;
+    this.#mostUnsent = unsent;
+    this.#of.shim.trimMemory();
+  }
+
   #count(use: MemoryUse): void {
     const { relief, scope, transport } = this.#of;
     const { at } = BufferMemoryStats;
@@ -77,6 +90,7 @@ export class MemoryCare {
     const hurt = ended - this.#ended + use.refusals - this.#refusals;
     scope.set(at.buffer_memory_limit, use.limit);
     scope.set(at.buffer_memory_used, use.used);
+    scope.set(at.buffer_memory_unsent, use.unsent);
     scope.set(at.buffer_memory_resident, use.resident);
     scope.add(at.buffer_memory_fallbacks, use.fallbacks - this.#fallbacks);
     scope.add(at.buffer_memory_waits, waits - this.#waits);

@@ -9,6 +9,7 @@ import { Word64, xxh64Text } from '../../../../common/xxh64.js';
 import { ipOfAddress } from '../../../../io/addresses/address.js';
 import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
+import type { Stall } from '../../../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
 import type { Departure } from '../../../../listener/travel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
@@ -159,6 +160,21 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const { at } = TcpStats;
     const { pendingBytes } = this.downstream;
     sums.add(this.proxy.stats, at.downstream_cx_rx_bytes_buffered, 0, at.downstream_cx_tx_bytes_buffered, pendingBytes);
+  }
+
+  /** Bytes of the host that the client does not take. */
+  stalled(): Stall | undefined {
+    const { id, pendingBytes: unsent } = this.downstream;
+    if (unsent === 0 || this.#isTravelling) return undefined;
+    const movedMs = this.#activeMs;
+    return { id, sinceMs: movedMs, movedMs, bytes: unsent, unsent, end: () => this.#endStalled() };
+  }
+
+  #endStalled(): void {
+    if (this.#isOver) return;
+    this.info.responseFlags |= ResponseFlag.OverloadManager;
+    this.info.connectionTerminationDetails = 'memory_pressure';
+    this.#break();
   }
 
   onFault(): void {
