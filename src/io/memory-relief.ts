@@ -11,24 +11,29 @@ import type { Transport } from './transport/transport.js';
 /** While memory is short, but not scarce, those that have moved since are spared: have sent something, or taken some of what is unsent. */
 const SENDING_STANDSTILL_MS = 1000;
 const READING_STANDSTILL_MS = 5000;
-/** How long nobody is looked for when nobody was found, unless memory becomes scarce meanwhile. */
+/** Nor is a connection worth ending then that holds less than this. */
+const LEAST_BYTES = 4096;
+/** How long none is looked for when those that were found were not enough, unless memory becomes scarce meanwhile. */
 const PAUSE_MS = 100;
 /** How often it looks after connections that wait, when no turn comes. */
 const WAITING_MS = 20;
 
+/** The transport whose memory it is. */
+export type Relieved = Pick<Transport, 'memory' | 'onPressure' | 'stalls' | 'endStall' | 'beginTurn' | 'settle'>;
+
 export class MemoryRelief {
   /** How many connections it has ended. */
   ended = 0;
-  readonly #transport: Transport;
+  readonly #transport: Relieved;
   readonly #memory: Memory;
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
   #nextLookMs = 0;
   #wasScarce = false;
   #timer: NodeJS.Timeout | undefined;
   /** What was unsent to slow readers at the last look, by id. */
   #readers = new Map<number, Reader>();
 
-  constructor(transport: Transport, clock: Clock) {
+  constructor(transport: Relieved, clock: Pick<Clock, 'monotonicMs'>) {
     this.#transport = transport;
     this.#memory = transport.memory;
     this.#clock = clock;
@@ -64,17 +69,15 @@ export class MemoryRelief {
     if (excess <= 0) return;
     const stalls = this.#transport.stalls().sort(byAge);
     this.#observeReaders(stalls, now);
-    let ended = 0;
     this.#wasScarce = pressure.isScarce;
     for (const stall of stalls) {
       if (excess <= 0) break;
-      if (!pressure.isScarce && !this.#standsStill(stall, now)) continue;
+      if (!pressure.isScarce && (stall.bytes < LEAST_BYTES || !this.#standsStill(stall, now))) continue;
       this.#transport.endStall(stall);
       excess -= stall.bytes;
-      ended++;
+      this.ended++;
     }
-    this.ended += ended;
-    this.#nextLookMs = ended === 0 ? now + PAUSE_MS : now;
+    this.#nextLookMs = excess > 0 ? now + PAUSE_MS : now;
   }
 
   #observeReaders(stalls: readonly Stall[], now: number): void {

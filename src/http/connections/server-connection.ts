@@ -263,7 +263,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   // ── When memory is short ─────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Answers that are not taken and requests behind them, a head that has not ended, or a body that is held and not complete. */
+  /** Answers that are not taken and requests behind them, a head that has not ended, or what is held of a request that is not complete. */
   stalled(): Stall | undefined {
     const unsent = this.socket.pendingBytes;
     const bytes = unsent + this.#heldForClient(unsent > 0);
@@ -275,8 +275,9 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
 
   #heldForClient(isBehindAnswers: boolean): number {
     const stream = this.#stream;
-    if (isBehindAnswers || stream === undefined) return this.#codec?.retainedBytes ?? 0;
-    return stream.awaitsRequest ? stream.heldRequestBytes : 0;
+    const received = this.#codec?.retainedBytes ?? 0;
+    if (isBehindAnswers || stream === undefined) return received;
+    return stream.awaitsClient ? received + stream.heldRequestBytes : 0;
   }
 
   #endStalled(): void {

@@ -139,6 +139,11 @@ export class HeaderBlock extends HeaderFields {
     return this.methodEnd > this.methodStart ? HeadKind.Request : HeadKind.Trailers;
   }
 
+  /** Bytes of the arena that it takes. */
+  get retainedBytes(): number {
+    return this.#block === NO_BLOCK ? 0 : this.memory.blockSize(this.#block);
+  }
+
   methodText(): string {
     return this.memory.text(this.methodStart, this.methodEnd);
   }

@@ -144,10 +144,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     return !this.#isRequestComplete && !this.#hasResponseHead;
   }
 
-  /** Bytes of the request's body that are held until the client sends the rest; 0 when it waits for something else. */
+  /** The rest of the request is all that it waits for, and nothing keeps that from being read. */
+  get awaitsClient(): boolean {
+    return this.awaitsRequest && !this.#flow.isPaused;
+  }
+
+  /** Bytes of the request that are held. */
   get heldRequestBytes(): number {
-    if (this.#flow.isPaused) return 0;
-    return (this.#filters?.decode?.allHeldBytes ?? 0) + (this.#terminal.heldBytes ?? 0);
+    const body = (this.#filters?.decode?.allHeldBytes ?? 0) + (this.#terminal.heldBytes ?? 0);
+    return this.requestHeaders.retainedBytes + body;
   }
 
   get passesInformational(): boolean {
