@@ -51,12 +51,12 @@ export class Word64 {
   }
 }
 
-/** Hashes bytes[start, end) into `hash`. `seed` has 32 bits. */
-export function xxh64(bytes: Uint8Array, start: number, end: number, hash: Word64, seed = 0): void {
+/** Hashes bytes[start, end) into `hash`. The halves of the seed have 32 bits each. */
+export function xxh64(bytes: Uint8Array, start: number, end: number, hash: Word64, seed = 0, seedHi = 0): void {
   let at = start;
-  if (end - start >= 32) at = mixStripes(bytes, start, end, hash, seed);
+  if (end - start >= 32) at = mixStripes(bytes, start, end, hash, seed, seedHi);
   else {
-    hash.set(0, seed);
+    hash.set(seedHi, seed);
     hash.add(P5_HI, P5_LO);
   }
   hash.add(0, end - start);
@@ -92,11 +92,11 @@ export function xxh64(bytes: Uint8Array, start: number, end: number, hash: Word6
 }
 
 /** The same of text in which one character is one byte. */
-export function xxh64Text(text: string, hash: Word64, seed = 0): void {
+export function xxh64Text(text: string, hash: Word64, seed = 0, seedHi = 0): void {
   const { length } = text;
   if (length > textBytes.length) textBytes = new Uint8Array(2 * length);
   for (let at = 0; at < length; at++) textBytes[at] = text.charCodeAt(at);
-  xxh64(textBytes, 0, length, hash, seed);
+  xxh64(textBytes, 0, length, hash, seed, seedHi);
 }
 
 const P1_HI = 0x9e3779b1 | 0;
@@ -115,8 +115,8 @@ const stripe = [new Word64(), new Word64(), new Word64(), new Word64()] as const
 let textBytes = new Uint8Array(256);
 
 /** Mixes as many stripes of 32 bytes as there are; returns where the rest begins. */
-function mixStripes(bytes: Uint8Array, start: number, end: number, hash: Word64, seed: number): number {
-  for (const accumulator of stripe) accumulator.set(0, seed);
+function mixStripes(bytes: Uint8Array, start: number, end: number, hash: Word64, seed: number, seedHi: number): number {
+  for (const accumulator of stripe) accumulator.set(seedHi, seed);
   const [first, second, third, fourth] = stripe;
   first.add(P1_HI, P1_LO);
   first.add(P2_HI, P2_LO);

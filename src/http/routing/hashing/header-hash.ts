@@ -56,7 +56,9 @@ export class HeaderHash {
         this.#rewrite === undefined ? memory.text(start, end) : replacedText(memory, start, end, this.#rewrite),
       );
     }
-    xxh64Text(values.sort().join(''), hash);
+    // As in Envoy each hash is the seed of the next.
+    hash.set(0, 0);
+    for (const value of values.sort()) xxh64Text(value, hash, hash.lo, hash.hi);
   }
 }
 

@@ -29,9 +29,10 @@ function hashOf(configs: RouteAction_HashPolicy[], start?: string, ...lines: str
   return evaluate(configs, start, ...lines).hash;
 }
 
-function xxh(text: string): bigint {
+/** Of several texts, in their order. */
+function xxh(...texts: string[]): bigint {
   const hash = new Word64();
-  xxh64Text(text, hash);
+  for (const text of texts) xxh64Text(text, hash, hash.lo, hash.hi);
   return numberOf(hash);
 }
 
@@ -45,8 +46,11 @@ t.test('a header: its value, or those of all fields whatever their order', async
   t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user: joe'), xxh('joe'));
   t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user:'), xxh(''), 'an empty value is one');
   t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-other: joe'), undefined);
-  t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user: foo', 'X-USER: bar'), xxh('barfoo'));
-  t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user: bar', 'x-user: foo'), xxh('barfoo'));
+  t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user: foo', 'X-USER: bar'), xxh('bar', 'foo'));
+  t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user: bar', 'x-user: foo'), xxh('bar', 'foo'));
+  t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user:', 'x-user: foo'), xxh('', 'foo'));
+  const agent = [{ header: { header_name: 'user-agent' } }];
+  t.equal(hashOf(agent, 'GET / HTTP/1.1', 'user-agent: foo', 'user-agent:', 'user-agent: bar'), xxh('foo,bar'));
   t.equal(hashOf([{ header: { header_name: ':path' } }], 'GET /a?b HTTP/1.1'), xxh('/a?b'));
   t.equal(hashOf([{ header: { header_name: ':method' } }]), xxh('GET'));
   t.equal(hashOf([{ header: { header_name: ':authority' } }], 'GET / HTTP/1.1', 'host: h'), xxh('h'));
