@@ -88,6 +88,11 @@ export class BatonProcess {
     return this.#exit;
   }
 
+  /** The program has written down where its admin interface listens. */
+  get hasAdminAddress(): boolean {
+    return existsSync(join(this.directory, ADMIN_ADDRESS_FILE));
+  }
+
   /** Where the admin interface listens, as the program itself wrote it down. */
   get adminPort(): number {
     const address = readFileSync(join(this.directory, ADMIN_ADDRESS_FILE), 'utf8').trim();
@@ -213,8 +218,7 @@ async function waitUntilReady(baton: BatonProcess, wait: 'live' | 'admin', deadl
     const { status } = await baton.admin('/ready');
     return wait === 'admin' || status === 200;
   };
-  const addressPath = join(baton.directory, ADMIN_ADDRESS_FILE);
-  await waitFor(() => baton.exit !== undefined || (existsSync(addressPath) && isReady()), {
+  await waitFor(() => baton.exit !== undefined || (baton.hasAdminAddress && isReady()), {
     deadlineMs,
     what: 'Baton to be ready',
   }).catch((error: unknown) => {

@@ -50,6 +50,12 @@ export class RawConnection {
     this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   }
 
+  /** Reads all that comes from now on, and keeps nothing of it. */
+  discard(): void {
+    this.socket.removeAllListeners('data');
+    this.socket.resume();
+  }
+
   /** Closes this side for writing; the other side can still be read. */
   end(): void {
     this.socket.end();

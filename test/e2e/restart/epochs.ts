@@ -44,7 +44,8 @@ export class Epochs {
     const baton = await this.#line.start(this.all.length, { config, args: all, wait, deadlineMs });
     this.all.push(baton);
     if (old !== undefined) {
-      const isOver = () => old.stderr.includes(TAKEN_OVER) || baton.exit !== undefined || old.exit !== undefined;
+      const hasTakenOver = () => old.stderr.includes(TAKEN_OVER) && baton.hasAdminAddress;
+      const isOver = () => hasTakenOver() || baton.exit !== undefined || old.exit !== undefined;
       await waitFor(isOver, { what: `epoch ${this.all.length - 1} to take over`, deadlineMs });
       if (!old.stderr.includes(TAKEN_OVER)) throw new Error(`it has not taken over:\n${baton.stderr}\n${old.stderr}`);
     }
