@@ -16,7 +16,7 @@ t.test('when no worker can begin, the server ends with status 1', async (t) => {
     const Original = SharedArrayBuffer;
     if (!isMainThread) globalThis.SharedArrayBuffer = class extends Original {
       constructor(length) {
-        if (length > 1e8) throw new RangeError('Array buffer allocation failed');
+        if (length > 1e7) throw new RangeError('Array buffer allocation failed');
         super(length);
       }
     };`,
