@@ -104,14 +104,14 @@ t.test('100,000 keys are set by one request, and single ones beside them cost no
   await allAre(t, '200 new', '/split');
   const keys = (await baton.stat('runtime.num_keys'))!;
   t.ok(keys > 100_000);
-  await Promise.all(Array.from({ length: 300 }, (_, i) => modify({ [`single${i}`]: '1' })));
-  t.equal(await baton.stat('runtime.num_keys'), keys + 300);
+  await Promise.all(Array.from({ length: 100 }, (_, i) => modify({ [`single${i}`]: '1' })));
+  t.equal(await baton.stat('runtime.num_keys'), keys + 100);
   const refused = { status: 400, body: /^the admin layer of runtime holds at most 200000 keys/ };
   t.match(await set(others('1', 'm')), refused);
-  t.equal(await baton.stat('runtime.num_keys'), keys + 300);
+  t.equal(await baton.stat('runtime.num_keys'), keys + 100);
   t.match(await set(`routing.split=&${others('')}`), { status: 200, body: 'OK\n' });
   await allAre(t, '200 old', '/split');
-  await modify(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`single${i}`, ''])));
+  await modify(Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`single${i}`, ''])));
 });
 
 t.test('a share of requests changes while they are served', async (t) => {
