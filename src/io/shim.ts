@@ -138,7 +138,7 @@ export interface TransportOptions {
   /** Most bytes that an accepted connection receives at once, until Op.ReceiveLimit changes it; below 4096 it counts as 4096. */
   receiveLimit: number;
   /**
-   * Descriptors that are left to whatever else this process opens, of a small RLIMIT_NOFILE at most a quarter: with fewer of them
+   * Descriptors that are left to whatever else this process opens, of a small RLIMIT_NOFILE at most an eighth: with fewer of them
    * free connect() and adopt() fail as if there were none (EMFILE), and with fewer than twice as many accepting rests.
    */
   reserve: number;

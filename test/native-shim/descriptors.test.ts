@@ -70,12 +70,12 @@ for (const inherited of [0, 7]) {
   );
 }
 
-t.test('of a small limit a quarter is the reserve', async (t) => {
+t.test('of a small limit an eighth is the reserve', async (t) => {
   const limit = 80;
   const { of, open } = await startServer(t, limit, { reserve: 64 });
   connectAll(t, of('listening')[0]!.ports[0], limit);
   await until(() => of('failed').length > 0, 'the rest');
-  t.equal(open(), limit - 2 * (limit / 4));
+  t.equal(open(), limit - 2 * (limit / 8));
 });
 
 t.test('listeners that wait for descriptors get them in turn', async (t) => {

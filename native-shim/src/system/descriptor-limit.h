@@ -29,7 +29,7 @@ class DescriptorLimit {
   void waitNoMore();
 
  private:
-  static constexpr uint32_t kLeastShare = 4;
+  static constexpr uint32_t kLeastShare = 8;
   // It may be changed from outside (prlimit) at any time.
   static constexpr double kReadAgainMs = 1000;
   static constexpr double kPatienceMs = 200;
