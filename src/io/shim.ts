@@ -296,8 +296,11 @@ export interface NativeShim {
   boundAddress(fd: number): Uint8Array;
   duplicate(fd: number): number;
   closeDescriptor(fd: number): void;
-  /** Binds a datagram socket of a Unix address, to meet others at. Throws an Error with `code` (EADDRINUSE …). */
-  openMeetingSocket(address: Uint8Array): number;
+  /**
+   * Binds a datagram socket of a Unix address, to meet others at. `mode`: the permissions that its file, if it has one, is made with,
+   * whatever the umask; 0600 when left out. Throws an Error with `code` (EADDRINUSE …).
+   */
+  openMeetingSocket(address: Uint8Array, mode?: number): number;
   /** Two connected sockets for messages in order (SOCK_SEQPACKET): one is given away, its end is noticed by the other. */
   socketPair(): [number, number];
   /** Takes over `fd` (of the two calls above, or received) and listens to it on this thread's loop. */

@@ -230,33 +230,28 @@ class BoundSocket implements MessageSocketEvents {
   #bind(): NativeMessageSocket {
     const name = this.#name;
     const isFile = !name.startsWith('@');
-    // Nobody else may write to it, not even before its permissions are set.
-    const umask = isFile ? process.umask(0o777) : 0;
     let fd: number | undefined;
     try {
-      fd = openSocket(this.#shim, name, isFile);
-      if (isFile) this.#shim.setSocketMode(name, this.#options.socketMode);
+      fd = openSocket(this.#shim, name, this.#options.socketMode);
       this.#inode = isFile ? lstatSync(name).ino : undefined;
       return this.#shim.watchMessages(fd, this);
     } catch (error) {
       if (fd !== undefined) this.#shim.closeDescriptor(fd);
       throw bindError(error, name, this.#options);
-    } finally {
-      if (isFile) process.umask(umask);
     }
   }
 }
 
-function openSocket(shim: NativeShim, name: string, isFile: boolean): number {
+function openSocket(shim: NativeShim, name: string, mode: number): number {
   const address = unixAddress(name);
   try {
-    return shim.openMeetingSocket(address);
+    return shim.openMeetingSocket(address, mode);
   } catch (error) {
-    if (!isFile || codeOf(error) !== 'EADDRINUSE' || isSocketBound(shim, address)) throw error;
+    if (name.startsWith('@') || codeOf(error) !== 'EADDRINUSE' || isSocketBound(shim, address)) throw error;
     // A process that was killed has left its file behind.
     if (!lstatSync(name).isSocket()) throw error;
     unlinkSync(name);
-    return shim.openMeetingSocket(address);
+    return shim.openMeetingSocket(address, mode);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, fstatSync, openSync, readFileSync, readSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { join } from 'node:path';
@@ -179,6 +179,52 @@ t.test('a meeting socket tells who sent a message', async (t) => {
   t.equal(link.ended, 0, 'the death of the process is noticed');
   await exited;
   meeting.socket.close();
+});
+
+t.test('the file of a meeting socket has its mode from the beginning, whatever the umask', async (t) => {
+  const directory = tempDir(t);
+  const at = (path: string) => encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
+  const umask = process.umask(0o077);
+  t.teardown(() => process.umask(umask));
+  for (const [mode, expected] of [
+    [0o666, 0o666],
+    [0, 0],
+    [undefined, 0o600],
+  ] as const) {
+    const path = join(directory, `${mode}`);
+    shim.closeDescriptor(shim.openMeetingSocket(at(path), mode));
+    t.equal(statSync(path).mode & 0o777, expected);
+  }
+  process.umask(0);
+  // A thread that looks at a file as soon as it is there.
+  const path = join(directory, 'seen');
+  const source = `
+    const { lstatSync } = require('node:fs');
+    const { parentPort } = require('node:worker_threads');
+    const modes = new Set();
+    parentPort.once('message', () => parentPort.postMessage([...modes]));
+    const look = () => {
+      for (let count = 0; count < 2000; count++) {
+        const stats = lstatSync(${JSON.stringify(path)}, { throwIfNoEntry: false });
+        if (stats !== undefined) modes.add(stats.mode & 0o777);
+      }
+      setImmediate(look);
+    };
+    look();
+    parentPort.postMessage('looks');`;
+  const watcher = new Worker(source, { eval: true });
+  t.teardown(() => watcher.terminate());
+  await once(watcher, 'message');
+  for (let count = 0; count < 2000; count++) {
+    shim.closeDescriptor(shim.openMeetingSocket(at(path), 0o640));
+    rmSync(path);
+  }
+  watcher.postMessage('enough');
+  const [seen] = (await once(watcher, 'message')) as [number[]];
+  t.ok(
+    seen.every((mode) => mode === 0o640),
+    `it has seen ${seen.map((mode) => mode.toString(8))}`,
+  );
 });
 
 t.test('a datagram that is too large is lost, and the socket goes on', async (t) => {

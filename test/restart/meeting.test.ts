@@ -1,11 +1,14 @@
 // Where processes of a hot restart meet: strangers cost nothing, and a name that is lost is bound again.
 
+import { once } from 'node:events';
 import { closeSync } from 'node:fs';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { AddressKind, encodeAddress } from '../../src/io/addresses/address.js';
 import { loadShim, type MessageSocketEvents, type NativeMessageSocket, type NativeShim } from '../../src/io/shim.js';
 import { Meeting } from '../../src/restart/meeting.js';
-import type { Teardown } from '../e2e/harness/environment.js';
+import { type Teardown, tempDir } from '../e2e/harness/environment.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
 import { copies, original } from './copies.js';
 
@@ -66,6 +69,35 @@ t.test('a few hellos that come while a process begins are kept, with what they b
   await waitFor(() => heard.at(-1) === 'later', { what: 'the next one' });
   close();
   t.equal(copies(), before);
+});
+
+t.test('what other threads make while sockets are bound has its usual permissions', async (t) => {
+  const directory = tempDir(t);
+  const umask = process.umask(0o022);
+  t.teardown(() => process.umask(umask));
+  const source = `
+    const { mkdirSync, rmdirSync, statSync } = require('node:fs');
+    const { parentPort } = require('node:worker_threads');
+    const modes = new Set();
+    parentPort.once('message', () => parentPort.postMessage([...modes]));
+    const make = () => {
+      for (let count = 0; count < 200; count++) {
+        const path = ${JSON.stringify(join(directory, 'made'))};
+        mkdirSync(path);
+        modes.add(statSync(path).mode & 0o777);
+        rmdirSync(path);
+      }
+      setImmediate(make);
+    };
+    make();
+    parentPort.postMessage('makes');`;
+  const maker = new Worker(source, { eval: true });
+  t.teardown(() => maker.terminate());
+  await once(maker, 'message');
+  const options = { socketPath: join(directory, 'restart'), socketMode: 0o600, baseId: 0, epoch: 0 };
+  for (let count = 0; count < 1000; count++) new Meeting(shim, options, () => undefined).close();
+  maker.postMessage('enough');
+  t.same(await once(maker, 'message'), [[0o755]]);
 });
 
 t.test('a socket that ends is bound anew', async (t) => {

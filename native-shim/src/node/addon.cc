@@ -383,8 +383,12 @@ napi_value watchMessages(napi_env env, napi_callback_info info) {
 napi_value openMeetingSocket(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   SocketAddress address;
+  int32_t mode = 0600;
   if (!readAddress(env, arguments[0], "address", address)) return nullptr;
-  SocketResult opened = baton::openMeetingSocket(address);
+  napi_valuetype type = napi_undefined;
+  napi_typeof(env, arguments[1], &type);
+  if (type != napi_undefined && !readInt(env, arguments[1], "mode", 0, mode)) return nullptr;
+  SocketResult opened = baton::openMeetingSocket(address, static_cast<mode_t>(mode & 0777));
   return answerSocket(env, std::move(opened));
 }
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "system/output-file.h"
 #include "system/place.h"
 
 // Linux has them since 4.15 and 2.6.37; older C libraries do not name them.
@@ -107,12 +108,20 @@ int startConnect(int fd, const SocketAddress& remote) {
   return connect(fd, remote.get(), remote.length) == 0 || errno == EINPROGRESS ? 0 : errno;
 }
 
-SocketResult openMeetingSocket(const SocketAddress& address) {
+SocketResult openMeetingSocket(const SocketAddress& address, mode_t mode) {
   Descriptor fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return failed("socket", errno);
   const int error = setOption(fd.get(), SOL_SOCKET, SO_PASSCRED, 1);
   if (error != 0) return failed("setsockopt", error);
-  return bindTo(address, std::move(fd));
+  const std::string path = filePath(address);
+  // bind() gives the file the mode of the socket's own inode, less the umask: nobody else can send before the mode is set. The umask
+  // itself is no means to that, for all threads share it.
+  if (!path.empty() && fchmod(fd.get(), mode) != 0) return failed("fchmod", errno);
+  SocketResult bound = bindTo(address, std::move(fd));
+  if (path.empty() || !bound.fd) return bound;
+  // What the umask has taken away.
+  if (PathError error = setSocketMode(path.c_str(), mode)) return failed("chmod", error.code, std::move(error.reason));
+  return bound;
 }
 
 int makeSocketPair(Descriptor ends[2]) {

@@ -53,8 +53,8 @@ SocketResult openConnectSocket(const SocketAddress& remote);
 int bindConnecting(int fd, const SocketAddress& local);
 // Begins a connect. 0 while it is under way or done, or errno.
 int startConnect(int fd, const SocketAddress& remote);
-// A bound datagram socket whose messages tell who sent them; of its path the same is true.
-SocketResult openMeetingSocket(const SocketAddress& address);
+// A bound datagram socket whose messages tell who sent them; of its path the same is true. Its file has this mode from the beginning.
+SocketResult openMeetingSocket(const SocketAddress& address, mode_t mode);
 // Two ends of a conversation in sequenced packets; 0 or errno.
 int makeSocketPair(Descriptor ends[2]);
 // 0 or errno: makes an inherited descriptor fit for a transport, if it is a stream socket.

@@ -1,6 +1,7 @@
 // Listen sockets, which the primary makes and owns: workers accept on copies, so that a worker that dies takes none along.
 
 import { readFileSync } from 'node:fs';
+import { currentUmask } from '../../../common/process/umask.js';
 import type { Address as AddressConfig, Listener } from '../../../config/generated/api.js';
 import {
   type Address,
@@ -130,7 +131,7 @@ export function startListening(shim: NativeShim, listener: Listener, sockets: Li
   try {
     // Before anybody can connect. Without a mode a version after one that had it gets what a new file would have.
     const mode = listener.address?.pipe?.mode ?? 0;
-    if (mode !== sockets.mode) shim.setSocketMode(sockets.address.path, mode || 0o777 & ~process.umask());
+    if (mode !== sockets.mode) shim.setSocketMode(sockets.address.path, mode || 0o777 & ~currentUmask());
     for (const fd of sockets.fds) shim.listen(fd, backlogOf(listener));
     return { ...sockets, mode };
   } catch (error) {
