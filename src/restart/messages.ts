@@ -67,7 +67,7 @@ export type ToChild =
   | { readonly kind: 'hand-over' }
   /** The parent has no connections any more, and may end. */
   | { readonly kind: 'empty' }
-  /** The parent accepts no connection any more, and its admin interface none either. Answers `live`. */
+  /** The parent accepts no connection any more, and its admin interface answers nothing. Answers `live`. */
   | { readonly kind: 'replaced' }
   /** Answers `release`. */
   | { readonly kind: 'released' };

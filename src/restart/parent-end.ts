@@ -36,8 +36,11 @@ export interface ParentHost {
   addSockets(id: number, fds: readonly number[]): void;
   /** The child that was offered them is gone before it was live. */
   childLost(): void;
-  /** The child serves: no connection is accepted here from now on, by the admin interface neither. */
-  replaced(taken: ReadonlySet<number>): void;
+  /**
+   * The child serves: no connection is accepted here from now on, by the admin interface neither. Resolves when that answers nothing
+   * any more; never rejects.
+   */
+  replaced(taken: ReadonlySet<number>): Promise<void>;
   /** The child is about to stop accepting at these: resolves when no copies are open here. */
   release(ids: ReadonlySet<number>): Promise<void>;
   /** The child that has replaced this process is dead: this one serves again. */
@@ -176,8 +179,9 @@ export class ParentEnd {
         this.#isAlone = false;
         const waitMs = message.parentShutdownTimeS * 1000 + this.#deadlines.terminateGraceMs;
         this.#setTimer(waitMs, () => this.#endUnasked('the child has not said in time that this process is to end'));
-        this.#host.replaced(new Set(message.taken));
-        link.send({ kind: 'replaced' });
+        void this.#host.replaced(new Set(message.taken)).then(() => {
+          if (link === this.#child) link.send({ kind: 'replaced' });
+        });
         if (message.connectionWorkers > 0) this.#handOver(link, message.connectionWorkers);
         return;
       }

@@ -224,6 +224,8 @@ t.test('a parent whose child is dead serves again, and the next child takes over
   for (const round of [1, 2]) {
     const { link, events } = greet(end);
     events.message(live([1], 60), []);
+    t.not(link.sent.at(-1)?.message.kind, 'replaced');
+    await waitFor(() => link.sent.at(-1)?.message.kind === 'replaced', { what: 'the answer to it' });
     t.same(link.sent.at(-1)?.message, { kind: 'replaced' }, 'which answers when nothing is accepted any more');
     events.ended('it has ended', true);
     t.same(host.log.splice(0), ['replaced 1', 'takes back'], `round ${round}`);
@@ -490,7 +492,7 @@ function parent() {
     childLost() {},
     release: async (ids: ReadonlySet<number>) => void log.push(`released ${[...ids].join()}`),
     takeBack: () => void log.push('takes back'),
-    replaced: (taken: ReadonlySet<number>) => void log.push(`replaced ${[...taken].join()}`),
+    replaced: async (taken: ReadonlySet<number>) => void log.push(`replaced ${[...taken].join()}`),
     async *exportStats() {
       yield PIECE;
     },

@@ -1,8 +1,10 @@
 // The admin interface's HTTP server: connections in, answers out, nothing about what is answered.
 
 import { Server as NetServer, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { Protocol } from '../../access-log/stream/stream-info.js';
 import { lacksDescriptors } from '../../common/errors/shortages.js';
+import { atMostMs } from '../../common/time/within-ms.js';
 import type { StringMatcher } from '../../config/generated/api.js';
 import { type Address, addressText } from '../../io/addresses/address.js';
 import { failDomain, forEachGuarded, outsideDomains } from '../../log/internal-errors.js';
@@ -87,6 +89,7 @@ export class AdminServer {
   readonly #connections: Connections;
   readonly #bodies = new ByteBudget(MAX_BODIES_BYTES);
   readonly #unanswered = new Set<Exchange>();
+  #allAnswered = () => {};
   #address: Address | undefined;
   #closed: Promise<void> | undefined;
   #isReplaced = false;
@@ -155,6 +158,7 @@ export class AdminServer {
    */
   async listen(target: ListenTarget): Promise<Address> {
     this.#isReplaced = false;
+    this.#connections.keepIdle();
     this.#address = await listen(this.#protocols.server, target);
     if (this.#closed === undefined) return this.#address;
     // There was nothing to close yet.
@@ -163,15 +167,20 @@ export class AdminServer {
   }
 
   /**
-   * Accepts no more, for another process does. Connections that there are get one more answer each: one that is closed while
-   * its client asks would fail that request.
+   * Accepts no more, for another process does, and closes connections that wait for no answer: what is asked from now on is for that
+   * one. Resolves when all answers are out, or after `graceMs`; they go on then.
    */
-  stopListening(): void {
+  async stopListening(graceMs = CLOSE_GRACE_MS): Promise<void> {
     this.#isReplaced = true;
     const { server } = this.#protocols;
     // node:http's own close() also closes connections that wait for a request.
     if (server.listening) NetServer.prototype.close.call(server);
     this.#protocols.closeWhenIdle();
+    // Requests that the kernel has received by now get their answers: the loop reads all of them before the second turn ends.
+    for (let turns = 0; turns < 2; turns++) await setImmediate();
+    if (!this.#isReplaced) return;
+    this.#connections.closeWhenIdle();
+    if (this.isAnswering) await atMostMs(new Promise<void>((resolve) => (this.#allAnswered = resolve)), graceMs);
   }
 
   /** Stops listening, lets answers in flight go out for `graceMs`, then cuts what is left. May be called again. */
@@ -242,7 +251,7 @@ export class AdminServer {
         connection.turnOver();
       }
     } finally {
-      this.#unanswered.delete(exchange);
+      this.#isAnswered(exchange);
       this.#ended(exchange);
     }
     if (exchange.wasReset) this.#wasReset(connection);
@@ -287,7 +296,7 @@ export class AdminServer {
     }
     if (answered === undefined) return;
     if (this.#closed !== undefined || this.#isReplaced) setHeader(response, 'connection', 'close');
-    if (answered.isEndless) this.#unanswered.delete(exchange);
+    if (answered.isEndless) this.#isAnswered(exchange);
     exchange.status = answered.status ?? 200;
     try {
       exchange.bytesSent = await sendResponse(response, answered, method === 'HEAD');
@@ -297,6 +306,12 @@ export class AdminServer {
       if (error instanceof LostPlaceError || error instanceof EndingError) return;
       logger.error({ err: error }, `the answer to "${target.slice(0, 200)}" was cut short`);
     }
+  }
+
+  /** Its answer is out, or has no end that could be waited for. */
+  #isAnswered(exchange: Exchange): void {
+    this.#unanswered.delete(exchange);
+    if (!this.isAnswering) this.#allAnswered();
   }
 
   #ended(exchange: Exchange): void {

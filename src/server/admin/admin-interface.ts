@@ -146,11 +146,15 @@ export class AdminInterface {
     this.#writeAddressFile();
   }
 
-  /** A child process answers from now on, on this socket or (not `isTaken`) elsewhere or not at all; answers in flight go out. */
-  handOver(isTaken: boolean): void {
-    this.#server.stopListening();
+  /**
+   * A child process answers from now on, on this socket or (not `isTaken`) elsewhere or not at all. Resolves when answers in flight are
+   * out, as far as they take no longer than a moment.
+   */
+  handOver(isTaken: boolean): Promise<void> {
+    const stopped = this.#server.stopListening();
     if (isTaken) this.#socket?.handOver();
     else this.#socket?.close();
+    return stopped;
   }
 
   /** The process that answered in its place is dead. What does not work is logged. */

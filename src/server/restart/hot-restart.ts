@@ -49,8 +49,8 @@ export interface RestartedServer
   onSockets(listener: () => void): void;
   /** Sockets have come that the parent has got since this process began. */
   socketsCame(): void;
-  /** A child process accepts with these sockets, and answers for admin. */
-  handOver(taken: ReadonlySet<number>): void;
+  /** A child process accepts with these sockets, and answers for admin. Resolves when the admin interface here does not any more. */
+  handOver(taken: ReadonlySet<number>): Promise<void>;
   /** Sockets that were bound beside those of the parent, by the parent's numbers. */
   furtherSockets(): Iterable<{ readonly id: number; readonly fds: readonly number[] }>;
   /** Ends it with this exit status. */
@@ -276,7 +276,7 @@ export class HotRestart {
         logger.warning('shutting down admin due to child startup');
         this.#child?.terminate();
         logger.info('closing and draining listeners');
-        server.handOver(taken);
+        return server.handOver(taken);
       },
       handOverConnections: (workers) => (this.#options.handsOverConnections ? server.handOverConnections(workers) : []),
       empty: () => server.empty(),

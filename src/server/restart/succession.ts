@@ -86,11 +86,11 @@ export class Succession implements RestartedServer {
 
   /**
    * Nothing is accepted here any more, but what the kernel has queued at sockets that are not `taken` is. Stats are given to
-   * sinks no longer: the child's are given them.
+   * sinks no longer: the child's are given them. Resolves when the admin interface answers nothing any more.
    */
-  handOver(taken: ReadonlySet<number>): void {
+  handOver(taken: ReadonlySet<number>): Promise<void> {
     this.#events.handedOver();
-    this.#admin?.handOver(taken.has(ADMIN_ID));
+    const admin = this.#admin?.handOver(taken.has(ADMIN_ID));
     const { configuration, primary } = this.#server;
     const { listeners } = configuration;
     primary.takeOver.done();
@@ -102,6 +102,7 @@ export class Succession implements RestartedServer {
       if (this.#server.isEnding || !primary.takeOver.isDone) return;
       this.#drain = listeners.drains.start({ reach: 'all', reason: 'restart', stopsAccepting: 'never' });
     });
+    return admin ?? Promise.resolve();
   }
 
   furtherSockets(): Iterable<{ readonly id: number; readonly fds: readonly number[] }> {

@@ -1,13 +1,13 @@
 // A new process takes over from the old one: sockets, admin interface, and nothing that was accepted is lost.
 
 import { existsSync, statSync, watch } from 'node:fs';
-import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import {
   type BatonProcess,
   bootstrap,
   type Config,
+  connectRaw,
   EpochLine,
   type HttpAnswer,
   httpListener,
@@ -17,13 +17,13 @@ import {
   loopback,
   startUpstream,
   staticCluster,
-  type Teardown,
   tcpListener,
   tempDir,
   waitFor,
   waitForLog,
 } from '../harness/index.js';
 
+const READY = 'GET /ready HTTP/1.1\r\nhost: admin\r\n\r\n';
 const QUICK = ['--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
 
 /** A listener that answers by itself, with the name of the one who configured it. */
@@ -295,7 +295,11 @@ t.test('clients that see the address file of the new process reach that one', as
   for (const epoch of [1, 2, 3]) {
     const next = await line.start(epoch, { config: config(web('web', 'hi')), args: QUICK, wait: 'spawned' });
     const epochs: Promise<number>[] = [];
+    const kept = await connectRaw(t, adminPort);
+    kept.write(READY);
+    await kept.readUntil('LIVE\n\r\n0\r\n\r\n');
     const watcher = watch(next.directory, () => {
+      kept.write(READY);
       for (let count = 0; count < 8; count++) epochs.push(ask());
     });
     t.teardown(() => watcher.close());
@@ -305,6 +309,7 @@ t.test('clients that see the address file of the new process reach that one', as
       answers.every((answer) => answer === epoch),
       `epoch ${epoch}: ${answers}`,
     );
+    t.match(await kept.readToEnd(), { text: '' }, 'not on a connection from before either');
     watcher.close();
     await hasEnded(old);
     old = next;
@@ -312,14 +317,20 @@ t.test('clients that see the address file of the new process reach that one', as
   await old.stop();
 });
 
-t.test('what was asked on a kept connection of the old admin interface is answered, and closes it', async (t) => {
+t.test('a kept connection to the old admin interface ends at the take-over, behind an answer under way', async (t) => {
   const line = new EpochLine(t);
-  const old = await line.start(0, { config: config(), args: QUICK });
-  const kept = await keptConnection(t, old.adminPort);
-  t.match(await kept.ask(), /^HTTP\/1\.1 200 OK\r\n(?!.*connection: close)/is);
-  const next = await line.start(1, { config: config(), args: ['--parent-shutdown-time-s', '60'] });
-  await waitFor(() => old.stderr.includes('closing and draining listeners'), { what: 'the end of the old admin' });
-  t.match(await kept.ask(), /^HTTP\/1\.1 200 OK\r\n.*connection: close/is);
+  const old = await line.start(0, { config: config(web('web', 'hi')), args: QUICK });
+  const silent = await connectRaw(t, old.adminPort);
+  const asked = await connectRaw(t, old.adminPort);
+  asked.write(READY);
+  t.match(await asked.readUntil('LIVE\n\r\n0\r\n\r\n'), /^HTTP\/1\.1 200 OK\r\n(?!.*connection: close)/is);
+  const asking = await connectRaw(t, old.adminPort);
+  asking.write('POST /healthcheck/ok HTTP/1.1\r\nhost: admin\r\ncontent-length: 2\r\n\r\nh');
+  await old.waitForStat('http.admin.downstream_rq_active', 2);
+  const next = await line.start(1, { config: config(web('web', 'hi')), args: ['--parent-shutdown-time-s', '60'] });
+  for (const connection of [silent, asked]) t.same(await connection.readToEnd(), { text: '', closed: 'end' });
+  asking.write('i');
+  t.match(await asking.readToEnd(), { text: /^HTTP\/1\.1 200 OK\r\n.*connection: close/is, closed: 'end' });
   await next.stop();
   await hasEnded(old);
 });
@@ -327,23 +338,4 @@ t.test('what was asked on a kept connection of the old admin interface is answer
 async function expect(body: string, asked: Promise<HttpAnswer>): Promise<void> {
   const answer = await asked;
   if (answer.body !== body) throw new Error(`answered ${answer.status} ${JSON.stringify(answer.body)}`);
-}
-
-/** A connection on which one can ask /ready again and again. */
-async function keptConnection(t: Teardown, port: number) {
-  const socket = createConnection(port, '127.0.0.1').setEncoding('latin1');
-  t.teardown(() => void socket.destroy());
-  return {
-    async ask(): Promise<string> {
-      let text = '';
-      const read = (chunk: string) => {
-        text += chunk;
-      };
-      socket.on('data', read);
-      socket.write('GET /ready HTTP/1.1\r\nhost: admin\r\n\r\n');
-      await waitFor(() => text.includes('LIVE\n'), { what: 'an answer' });
-      socket.off('data', read);
-      return text;
-    },
-  };
 }

@@ -88,6 +88,11 @@ export class Connections implements ConnectionEvents {
     forEachGuarded(this.#open.values(), NOT_ENDED, (connection) => connection.endWhenIdle());
   }
 
+  /** Undoes closeWhenIdle() for connections to come. */
+  keepIdle(): void {
+    this.#isClosing = false;
+  }
+
   /** Ends all of them. */
   endAll(): void {
     forEachGuarded(this.#open.values(), NOT_ENDED, (connection) => connection.end());
