@@ -60,6 +60,25 @@ t.test('a replaced epoch says nothing of its end, the new one says that it is th
   }
 });
 
+t.test('of five epochs a manager hears one start, four changes of the main process, and one end', async (t) => {
+  const { manager, start } = service(t);
+  let parent = await start(0);
+  const expected = ['STATUS=initializing', 'READY=1', 'STATUS=live'];
+  for (let epoch = 1; epoch < 5; epoch++) {
+    const child = await start(epoch, ['--parent-shutdown-time-s', '1']);
+    t.same(await parent.exited, { code: 0, signal: null });
+    expected.push('READY=1', `MAINPID=${child.pid}`, 'STATUS=live');
+    parent = child;
+  }
+  await parent.stop();
+  expected.push('STOPPING=1', 'STATUS=shutting down');
+  await manager.hears('STOPPING=1');
+  t.same(
+    manager.messages.flat().filter((each) => !each.startsWith('X_')),
+    expected,
+  );
+});
+
 t.test('a replaced epoch that drains at SIGTERM is silent too', async (t) => {
   const { manager, saidBy, start } = service(t);
   const parent = await start(0, ['--drain-on-sigterm']);

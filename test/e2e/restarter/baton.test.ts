@@ -27,13 +27,13 @@ interface Wrapped {
   readonly configPath: string;
 }
 
-t.test('SIGHUP again and again: no request fails', async (t) => {
+t.test('SIGHUP again and again: no request fails, and the manager hears of no end before the last one', async (t) => {
   const { wrapper, manager, port } = await serve(t);
   const clients = new Load(t, 2, async () => {
     const { status } = await httpRequest(port, '/');
     if (status !== 204) throw new Error(`status ${status}`);
   });
-  for (let epoch = 1; epoch <= 3; epoch++) {
+  for (let epoch = 1; epoch <= 4; epoch++) {
     const before = clients.answered;
     wrapper.kill('SIGHUP');
     await manager.hears('RELOADING=1');
@@ -44,7 +44,12 @@ t.test('SIGHUP again and again: no request fails', async (t) => {
   await clients.end();
   t.same(clients.failures, []);
   t.equal(await wrapper.end(), 0);
-  t.equal(wrapper.stdout.split('left: status 0').length - 1, 4, 'every epoch left in order');
+  t.equal(wrapper.stdout.split('left: status 0').length - 1, 5, 'every epoch left in order');
+  t.same([...new Set(manager.pids)], [wrapper.process.pid]);
+  const heard = manager.messages.flat();
+  const states = heard.filter((line) => /^(READY|RELOADING|STOPPING)=/.test(line));
+  t.same(states, ['READY=1', ...Array.from({ length: 4 }, () => ['RELOADING=1', 'READY=1']).flat(), 'STOPPING=1']);
+  t.same([...new Set(heard.filter((line) => line.startsWith('MAINPID=')))], [`MAINPID=${wrapper.process.pid}`]);
   t.notMatch(wrapper.stderr, /\[(error|critical)\]/);
 });
 
