@@ -50,6 +50,8 @@ const MAX_STREAMS = 100;
 const MAX_SESSION_MB = 4;
 /** Frames of a connection that break the protocol. */
 const MAX_INVALID_FRAMES = 20;
+/** How long a client that was refused may take to end its side. */
+const LINGER_MS = 1000;
 /** How often is looked whether a head or a request takes too long to arrive. */
 const LOOK_FOR_LATE_MS = 2000;
 /** How often is looked for HTTP/2 connections that have stopped: they hold their descriptors, also when their clients have gone. */
@@ -156,6 +158,7 @@ export class Protocols {
     const fields = Object.entries({ ...USUAL_FIELDS, date, connection: 'close', 'content-length': 0 });
     const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
     socket.end(`HTTP/1.1 ${refusal.status} ${refusal.reason}\r\n${lines}\r\n`);
+    linger(socket);
   }
 
   #createHttp2(): Http2Server {
@@ -199,6 +202,16 @@ export class Protocols {
     endWhenStopped(session, this.#options.lookMs ?? LOOK_FOR_STOPPED_MS);
     if (!this.server.listening) session.close();
   }
+}
+
+/**
+ * Discards what a client still sends behind its last answer until it ends its side, for a bounded time (RFC 9112 §9.6). Left unread,
+ * that would hide the client's end, and the connection would hold its descriptor until it has been idle for too long.
+ */
+function linger(socket: Socket): void {
+  socket.resume();
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  socket.once('close', () => clearTimeout(timer));
 }
 
 /** Whether the client broke the protocol, rather than leave or take its time. */

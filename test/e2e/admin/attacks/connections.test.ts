@@ -1,5 +1,6 @@
 // Clients that hold many connections to the admin port, and what others still get.
 
+import { readdirSync } from 'node:fs';
 import t from 'tap';
 import { FrameFlag, FrameType, frame, opening, requestFields } from '../../harness/http2-frames.js';
 import {
@@ -101,6 +102,19 @@ t.test('when all connections are busy the newest is refused, and answers that ne
   streams[0]!.destroy();
   await waitFor(async () => (await baton.admin('/ready')).status === 200);
   t.ok((await baton.stat('listener.admin.downstream_cx_overflow'))! >= 1);
+  await baton.stop();
+});
+
+t.test('a client that is refused holds no descriptor, whether it leaves or stays', async (t) => {
+  const baton = await startBaton(t, { config: configuration() });
+  const descriptors = () => readdirSync(`/proc/${baton.pid}/fd`).length;
+  t.equal((await baton.admin('/ready')).status, 200);
+  const before = descriptors();
+  // What follows is never read as a request.
+  const refused = await hold(t, baton, 20, `CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n${'x'.repeat(300_000)}`);
+  for (const connection of refused) await connection.readUntil('403');
+  for (const connection of refused.slice(10)) connection.destroy();
+  await waitFor(() => descriptors() <= before, { what: 'all descriptors to be free', deadlineMs: 10_000 });
   await baton.stop();
 });
 
