@@ -1,19 +1,20 @@
-// `npm run fuzz`: mutated traffic against a running server, then mutated configurations, for a bounded time.
+// `npm run fuzz`: mutated traffic against a running server and its admin port, then mutated configurations, for a bounded time.
 //
 // Ends with status 1 when a worker died, an exception was caught, a stack trace was printed or something was left behind,
 // and prints the inputs that came before it. The same seed gives the same mutations, though traffic is sent in another order.
 
 import minimist from 'minimist';
 import { Random } from '../src/common/random.js';
+import { fuzzAdmin } from './fuzz/admin.js';
 import { fuzzConfigurations } from './fuzz/configurations.js';
 import { Finding, Scope } from './fuzz/scope.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
 
 const USAGE = `npm run fuzz -- [options]
 
-  --seconds=N           for how long, half of it traffic and half of it configurations (default 60)
+  --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|configurations
+  --only=traffic|admin|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -29,6 +30,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
   console.log(`seed ${seed}, ${seconds} s`);
   const parts = [
     { name: 'traffic', fuzz: fuzzTraffic },
+    { name: 'admin', fuzz: fuzzAdmin },
     { name: 'configurations', fuzz: fuzzConfigurations },
   ].filter(({ name }) => only === undefined || only === name);
   for (const { name, fuzz } of parts) {
