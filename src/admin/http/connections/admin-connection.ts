@@ -68,6 +68,7 @@ export class AdminConnection implements FaultDomain {
 
   /** Notes that the client waits for an answer. Returns false, with the connection ended, when it waits for too many. */
   wait(request: AdminIncoming, response: AdminOutgoing): boolean {
+    if (this.#isEnding) return false;
     const bytes = headBytes(request);
     if (this.#waiting.size >= MAX_WAITING || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
       this.end();
@@ -109,8 +110,10 @@ export class AdminConnection implements FaultDomain {
   /** The client has reset a request before it was answered. Returns false, with the connection ended, when it does so too often. */
   wasReset(): boolean {
     if (this.#isEnding || this.#resets.take(performance.now())) return true;
+    this.#isEnding = true;
     this.#session?.destroy(undefined, ENHANCE_YOUR_CALM);
-    this.end();
+    // Behind that, which waits until the segment has been read.
+    setImmediate(() => this.end());
     return false;
   }
 

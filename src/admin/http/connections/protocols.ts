@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Http2Server, Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
+import { endBetweenSegments } from '../../../io/session-end.js';
 import { endWhenStopped } from '../../../io/stopped-sessions.js';
 import { inDomain } from '../../../log/internal-errors.js';
 import type { AdminIncoming, AdminOutgoing } from '../messages/exchange.js';
@@ -188,6 +189,7 @@ export class Protocols {
 
   #follow(session: Http2Session): void {
     const socket = this.#beginning!;
+    endBetweenSegments(session);
     this.#sessions.set(session, socket);
     this.#options.onSession(socket, session);
     session.on('stream', (stream) => {

@@ -46,6 +46,24 @@ const ATTACKS: Record<string, readonly Buffer[]> = {
   'settings of the wrong size': [frame(Settings, 0, 0, Buffer.alloc(5))],
   'settings of a stream': [frame(Settings, 0, 1, Buffer.alloc(6))],
   'a stream that depends on itself': [frame(Priority, 0, 1, Buffer.concat([uint32(1), Buffer.from([1])])), reset(1)],
+  // nghttp2 reads on after a GOAWAY has ended the session, and asserted that nothing malformed follows.
+  'a malformed PING behind a GOAWAY and a request': [
+    frame(GoAway, 0, 0, Buffer.alloc(8)),
+    head(1, EndHeaders | EndStream),
+    frame(Ping, 0, 0, Buffer.alloc(7)),
+  ],
+  'a malformed PING behind a GOAWAY with an error': [
+    frame(GoAway, 0, 0, Buffer.concat([uint32(0), uint32(14)])),
+    head(1, EndHeaders | EndStream),
+    frame(Ping, 0, 0, Buffer.alloc(7)),
+  ],
+  'a malformed PING behind very many resets': [
+    ...Array.from({ length: 300 }, (_, index) => [
+      head(2 * index + 1, EndHeaders | EndStream),
+      reset(2 * index + 1),
+    ]).flat(),
+    frame(Ping, 0, 0, Buffer.alloc(7)),
+  ],
   'a frame that is too long': [frame(Data, 0, 1, Buffer.alloc(20_000))],
 };
 
