@@ -169,9 +169,9 @@ export function adminInput(random: Random): AdminInput {
   };
 }
 
-/** For a report. */
-export function shownInput({ pieces, leaving, reads }: AdminInput): string {
-  return `${JSON.stringify(pieces.map((each) => each.toString('base64')))} ${leaving}${reads ? '' : ', does not read'}`;
+/** For a file that holds a finding: one input a line, its pieces in base64. */
+export function inputLine({ pieces, leaving, reads }: AdminInput): string {
+  return JSON.stringify({ leaving, reads, pieces: pieces.map((each) => each.toString('base64')) });
 }
 
 function inPieces(random: Random, bytes: Buffer): Buffer[] {

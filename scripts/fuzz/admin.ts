@@ -1,10 +1,12 @@
 // Hostile clients of a running server's admin port, over HTTP/1.1 and HTTP/2.
 //
 // Inputs are sent in batches, after each of which the server is looked at. A batch that brings a defect to light is sent again to new
-// servers, smaller each time, so that what is printed is the least that does it.
+// servers, smaller each time, so that the least that does it is kept, in a file.
 
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Random } from '../../src/common/random.js';
 import {
   type BatonProcess,
@@ -17,7 +19,7 @@ import {
   staticCluster,
   waitFor,
 } from '../../test/e2e/harness/index.js';
-import { type AdminInput, adminInput, shownInput } from './admin-inputs.js';
+import { type AdminInput, adminInput, inputLine } from './admin-inputs.js';
 import { smallest } from './minimize.js';
 import { defectIn, Finding, Scope } from './scope.js';
 
@@ -72,8 +74,11 @@ async function explained(batch: readonly AdminInput[]): Promise<string> {
     }
   };
   const inputs = await smallest(batch, fails);
-  const title = inputs === undefined ? 'All inputs of the batch, which do it only together with others' : 'Inputs';
-  return `${title}:\n${(inputs ?? batch).map(shownInput).join('\n')}`;
+  const path = join(tmpdir(), `baton-fuzz-admin-${process.pid}.jsonl`);
+  writeFileSync(path, `${(inputs ?? batch).map(inputLine).join('\n')}\n`);
+  const what =
+    inputs === undefined ? 'Sent again they do not. The whole batch' : `The ${inputs.length} inputs that do it`;
+  return `${what}: ${path}`;
 }
 
 class Target {
