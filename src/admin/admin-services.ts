@@ -145,7 +145,7 @@ export interface AdminServices {
   readonly version: string;
   /** Opaque; 'disabled' without hot restarts. */
   readonly hotRestartVersion: string;
-  /** The node with what the command line overrides and with what this program is, in proto JSON form. */
+  /** The node with what the command line overrides and with what this program is, in proto JSON form, without what is secret. */
   readonly node: Node;
   /** command_line_options of /server_info, in proto JSON form. */
   readonly commandLineOptions: { readonly [name: string]: unknown };

@@ -1,6 +1,7 @@
 // The option table: everything that parsing, help and /server_info know of an option stands in its row.
 
 import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
+import { withoutSecrets } from '../config/text/yaml/yaml-document.js';
 import { LEVEL_NAMES, parseLevel } from '../log/levels.js';
 import { DEFAULT_LOG_FORMAT } from '../log/log-format.js';
 import {
@@ -37,6 +38,7 @@ export const OPTIONS = {
     help: 'Bootstrap as YAML or JSON text. With --config-path it is merged onto the file: values replace, lists append.',
     details: 'Messages are merged field by field, maps key by key; the result is checked after the merge.',
     info: 'config_yaml',
+    render: withoutSecrets,
   },
   'watch-config': {
     kind: 'flag',

@@ -60,7 +60,7 @@ const logger = getLogger('main');
 export class Server {
   readonly primary: Primary;
   readonly #startedMs = monotonicMs();
-  /** As management servers and dumps get it: what is configured, completed with what Baton is. */
+  /** As management servers get it: what is configured, completed with what Baton is. */
   readonly node: Node;
   readonly configuration: RunningConfiguration;
   readonly flushes: FlushSchedule;
@@ -80,7 +80,7 @@ export class Server {
     const { bootstrap, draining, dynamic, fileFlush, serveEndpoint } = options;
     this.#options = options;
     this.primary = new Primary(options);
-    this.node = fullNode(bootstrap.node ?? {}, dynamic.disabledExtensions);
+    this.node = this.completed(bootstrap.node);
     this.configuration = new RunningConfiguration(this.primary, {
       ...{ bootstrap, draining, dynamic, fileFlush, serveEndpoint },
       node: this.node,
@@ -98,6 +98,11 @@ export class Server {
       this.#ended.signal,
     );
     if (bootstrap.flags_path) this.#obeyFlags(bootstrap.flags_path);
+  }
+
+  /** A node as it is configured, or as it may be shown, with what Baton is. */
+  completed(node: Node = {}): Node {
+    return fullNode(node, this.#options.dynamic.disabledExtensions);
   }
 
   get state(): ServerState {

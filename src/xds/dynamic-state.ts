@@ -1,7 +1,7 @@
 // What is known of a resource that a file or a management server delivers: which version is in use, what was refused last.
 
 import type { ClientResourceStatus } from '../config/generated/api.js';
-import { redact, type SensitiveValue } from '../config/schema/sensitive.js';
+import { redact, type SensitiveValue, shownPart } from '../config/schema/sensitive.js';
 import type { RefusedResource, Resource } from './resource.js';
 import type { Rejection } from './subscription.js';
 
@@ -60,9 +60,12 @@ export function rejected(
   return refused(before, { version, details, message: shown(message as object, sensitive) });
 }
 
-/** A message as it may be shown: the same object as before for as long as that is in use, however many ask. */
+/**
+ * A message as it may be shown: the same object as before for as long as that is in use, however many ask. Without values of its own it may
+ * be a part of a message that has some.
+ */
 export function shown(message: object, sensitive: readonly SensitiveValue[]): object {
-  if (sensitive.length === 0) return message;
+  if (sensitive.length === 0) return shownPart(message);
   let redacted = shownMessages.get(message)?.deref();
   if (redacted === undefined) shownMessages.set(message, new WeakRef((redacted = redact(message, sensitive))));
   return redacted;

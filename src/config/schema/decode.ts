@@ -8,6 +8,7 @@ import { didYouMean, nearest, suggestion } from '../../common/text/suggest.js';
 import { oldFieldHint, oldValueHint } from '../text/hints.js';
 import type { Path, PathPart } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
+import { withoutValue } from '../text/secrets.js';
 import { MAX_DEPTH, type UnknownField } from '../text/source.js';
 import { isTypedStruct, typeUrlMember } from '../text/typed-struct.js';
 import { textOfNumber } from '../text/yaml/yaml-number.js';
@@ -367,12 +368,6 @@ function isEmptyMap(raw: unknown): boolean {
 /** A number as the text that it stands for, if any. */
 function asText(raw: unknown, holder: object, key: PathPart): unknown {
   return typeof raw === 'number' || typeof raw === 'bigint' ? (textOfNumber(holder, key) ?? raw) : raw;
-}
-
-/** What was expected, and not what there is. */
-function withoutValue(message: string): string {
-  const [expected] = message.split(', found ', 1);
-  return expected === message ? 'the value is not as it has to be' : expected!;
 }
 
 /** In a google.protobuf.Value null is a value; everywhere else it means "not set". */

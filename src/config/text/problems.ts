@@ -2,6 +2,7 @@
 
 import { formatPath, type Path, type PathPart } from './path.js';
 import { type Problem, problemOf } from './problem.js';
+import { messageWithoutSecret, SecretIndex, secretAt, secretsIn } from './secrets.js';
 import type { Source } from './source.js';
 import { isTypedStruct, typeUrlMember } from './typed-struct.js';
 
@@ -16,6 +17,9 @@ const MAX_PROBLEMS = 100;
 
 const MAX_PATHS = 10_000;
 
+/** Of static ones: static_resources.clusters[0]. */
+const DEPTH_OF_RESOURCES = 3;
+
 export class Problems {
   readonly errors: Problem[] = [];
   readonly warnings: Problem[] = [];
@@ -25,6 +29,8 @@ export class Problems {
   /** Paths at which or below which something is wrong, and how many errors there were with the first of them. */
   readonly #damaged = new Map<string, number>();
   #sources: readonly Source[];
+  /** Secrets within parts of the sources. */
+  readonly #secrets = new WeakMap<object, SecretIndex>();
 
   constructor(sources: readonly Source[]) {
     this.#sources = sources;
@@ -80,9 +86,36 @@ export class Problems {
 
   #problem(path: Path, message: string, aspect: Aspect): Problem {
     const found = locate(this.#sources, path, aspect);
-    if (found === undefined) return problemOf(this.#sources.at(-1)?.name ?? '', message, formatPath(path));
+    const shown = this.#withoutSecrets(path, message, aspect);
+    if (found === undefined) return problemOf(this.#sources.at(-1)?.name ?? '', shown, formatPath(path));
     const place = aspect === 'secret' ? { ...found, excerpt: '', caret: 0 } : found;
-    return { ...place, path: formatPath(path), message };
+    return { ...place, path: formatPath(path), message: shown };
+  }
+
+  /** A message quotes the value that it is about, or one near it: whoever makes it need not know what is secret. */
+  #withoutSecrets(path: Path, message: string, aspect: Aspect): string {
+    let shown = message;
+    for (const [index, { value }] of this.#sources.entries()) {
+      const own = ownPath(this.#sources, index, path);
+      if (own === undefined) continue;
+      if (aspect === 'value') shown = messageWithoutSecret(shown, secretAt(value, own));
+      shown = this.#secretsAround(value, own)?.hide(shown) ?? shown;
+    }
+    return shown;
+  }
+
+  /** Those of the resource that the path leads into. */
+  #secretsAround(value: unknown, path: Path): SecretIndex | undefined {
+    let around = value;
+    for (const part of path.slice(0, DEPTH_OF_RESOURCES)) {
+      const held = member(around, String(part));
+      if (typeof held !== 'object' || held === null) break;
+      around = held;
+    }
+    if (typeof around !== 'object' || around === null) return undefined;
+    let secrets = this.#secrets.get(around);
+    if (secrets === undefined) this.#secrets.set(around, (secrets = new SecretIndex(secretsIn(around))));
+    return secrets;
   }
 }
 

@@ -1,9 +1,21 @@
 // What of a configuration text is not to be shown: values below the names that the API marks as sensitive, whatever else is
-// wrong with the text, and however the names are mistyped.
+// wrong with the text, and however the names are mistyped; and credentials that can be told without the API.
 
-import type { Alias, Document, Node, Pair, visit } from 'yaml';
+import type { Document, isAlias, isMap, isScalar, isSeq, Node, Pair, Scalar, YAMLMap } from 'yaml';
 import { nearest } from '../../common/text/suggest.js';
+import {
+  type Cover,
+  coverOf,
+  coversContent,
+  credentialRanges,
+  isCredentialName,
+  mayHoldCredentials,
+  namesCredential,
+  REDACTED,
+  shownOf,
+} from './credentials.js';
 import type { Range } from './excerpt.js';
+import type { Path } from './path.js';
 
 /**
  * Fields of the API that are sensitive. Of those with a name that others have as well (`keys`, `secrets`, `typed_config`) it is the field
@@ -36,53 +48,254 @@ export const SENSITIVE_NAMES: readonly string[] = [
 /** What says where a secret is, and not what it is. */
 const SHOWN = new Set(['@type', 'environment_variable', 'filename', 'name', 'path']);
 
-/** Names that look like a sensitive one and are others. */
+/** Names that look like a sensitive one, or a credential's, and are others. */
 const OTHERS = new Set(['secrets', 'user']);
 
-/** What reading needs of the YAML library. */
+/** What the search needs of the YAML library. */
 export interface YamlVisitor {
-  readonly visit: typeof visit & { readonly SKIP: symbol };
+  readonly isAlias: typeof isAlias;
+  readonly isMap: typeof isMap;
+  readonly isScalar: typeof isScalar;
+  readonly isSeq: typeof isSeq;
 }
 
-/** Where the sensitive values of a document stand in its text. */
-export function secretRanges({ visit }: YamlVisitor, document: Document): readonly Range[] {
-  const ranges: Range[] = [];
-  const take = (node: unknown): void => {
-    visit(node as Node, {
-      Pair: (_key, pair) => (SHOWN.has(nameOf(pair)) ? visit.SKIP : undefined),
-      Scalar: (key, { range }) => {
-        if (key !== 'key' && range) ranges.push({ from: range[0], to: range[1] });
-      },
-      Alias: (_key, alias: Alias) => take(alias.resolve(document)),
-    });
-  };
-  visit(document, {
-    Pair: (_key, pair) => {
-      if (!mayBeSensitive(nameOf(pair))) return undefined;
-      take(pair.value);
-      return visit.SKIP;
-    },
-  });
-  return ranges;
+/** As `Cover`, and below a name that the API marks: there, what says where a secret is may be shown. */
+type TextCover = Cover | 'marked';
+
+/** Where the secrets of a document stand in its text. */
+export function secretRanges(yaml: YamlVisitor, document: Document): readonly Range[] {
+  const search = new TextSearch(yaml, document);
+  search.read(document.contents, 'shown');
+  return search.found;
 }
 
-/** Whether a text that cannot be read has such names: what stands behind them cannot be told then. */
+/** Whether a text that cannot be read has such names or values: what stands behind the names cannot be told then. */
 export function mayHoldSecrets(text: string): boolean {
   const known = new Map<string, boolean>();
-  for (const [, name] of text.matchAll(NAME)) {
-    if (!known.has(name!)) known.set(name!, mayBeSensitive(name!));
-    if (known.get(name!)) return true;
+  for (const [, name, next] of text.matchAll(NAME)) {
+    const isContainer = next === undefined;
+    const key = `${name} ${isContainer}`;
+    if (!known.has(key)) known.set(key, mayBeSensitive(name!) || mayBeCredential(name!, isContainer));
+    if (known.get(key)) return true;
+  }
+  for (const [, name] of text.matchAll(LABELLED)) if (isCredentialName(name!)) return true;
+  return HOLDERS.test(text) || mayHoldCredentials(text);
+}
+
+/** What could be a key, and whether a text follows it on its line; in a text protobuf a message follows without a colon. */
+const NAME = /([A-Za-z][\w-]{2,40})["']?[ \t]*[:{<](?:[ \t]*([^\s{[<]))?/g;
+/** What something is called. */
+const LABELLED = /(?:key|name|tag)["']?\s*:\s*["']?([\w.-]{3,60})/gi;
+const HOLDERS = /initial_?metadata|cookies["']?[ \t]*[:{<]/i;
+
+/** The secret that stands at a path of a plain value; '' where none does. It is longer than the value, never shorter. */
+export function secretAt(value: unknown, path: Path): string {
+  let [held, cover]: [unknown, TextCover] = [value, 'shown'];
+  for (const part of path) {
+    if (typeof held !== 'object' || held === null) return '';
+    const name = memberName(held, String(part));
+    const inner: unknown = (held as Record<string, unknown>)[name];
+    cover = Array.isArray(held) ? cover : coverIn(held, name, inner, cover);
+    held = inner;
+  }
+  const secrets = new Set<string>();
+  if (typeof held !== 'object') collectLeaf(held, cover, secrets);
+  return [...secrets].join('\n');
+}
+
+/** The secrets within a plain value. */
+export function secretsIn(value: unknown): readonly string[] {
+  const secrets = new Set<string>();
+  const seen = { shown: new Set(), named: new Set(), hidden: new Set(), marked: new Set() };
+  const collect = (held: unknown, cover: TextCover): void => {
+    if (typeof held !== 'object' || held === null) return collectLeaf(held, cover, secrets);
+    // Aliases may repeat it without end.
+    if (seen[cover].has(held)) return;
+    seen[cover].add(held);
+    for (const [name, inner] of Object.entries(held)) {
+      collect(inner, Array.isArray(held) ? cover : coverIn(held, name, inner, cover));
+    }
+  };
+  collect(value, 'shown');
+  return [...secrets];
+}
+
+/** Hides secrets in messages, whole ones and pieces of them. */
+export class SecretIndex {
+  /** Those that are no longer than a piece. */
+  readonly #short: readonly string[];
+  /** All pieces of the others. */
+  readonly #pieces = new Set<string>();
+
+  constructor(secrets: readonly string[]) {
+    // A message may have a text as JSON writes it.
+    const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
+    this.#short = forms.filter(({ length }) => length >= MIN_LENGTH && length <= PIECE);
+    for (const form of forms)
+      for (let at = 0; at + PIECE <= form.length; at++) this.#pieces.add(form.slice(at, at + PIECE));
+  }
+
+  hide(message: string): string {
+    let shown = message;
+    for (const secret of this.#short) shown = shown.replaceAll(secret, REDACTED);
+    if (this.#pieces.size === 0) return shown;
+    let [hidden, from] = ['', 0];
+    for (let at = 0; at + PIECE <= shown.length; at++) {
+      const start = at;
+      while (this.#pieces.has(shown.slice(at, at + PIECE))) at++;
+      if (at === start) continue;
+      hidden += shown.slice(from, start) + REDACTED;
+      from = at + PIECE - 1;
+      at = from - 1;
+    }
+    return hidden + shown.slice(from);
+  }
+}
+
+/** Shorter ones are in any message by chance. */
+const MIN_LENGTH = 4;
+/** As much of a secret is hidden wherever it stands. */
+const PIECE = 8;
+
+/**
+ * A message about a part of a configuration without the secrets in that.
+ * @param path the value that it is about
+ */
+export function messageWithoutSecrets(message: string, config: unknown, path: Path = []): string {
+  return new SecretIndex(secretsIn(config)).hide(messageWithoutSecret(message, secretAt(config, path)));
+}
+
+/** A message without any part of the value that it is about. */
+export function messageWithoutSecret(message: string, secret: string): string {
+  if (!reveals(message, secret)) return message;
+  const expected = withoutValue(message);
+  return reveals(expected, secret) ? withoutValue('') : expected;
+}
+
+function reveals(message: string, secret: string): boolean {
+  const length = Math.min(PART, secret.length);
+  for (let at = 0; length > 0 && at + length <= secret.length; at++) {
+    if (message.includes(secret.slice(at, at + length))) return true;
   }
   return false;
 }
 
-/** What could be a key; in a text protobuf a message follows without a colon. */
-const NAME = /([A-Za-z][\w-]{3,40})["']?[ \t]*[:{<]/g;
+const PART = 3;
 
-function mayBeSensitive(name: string): boolean {
-  return !OTHERS.has(name) && nearest(name, SENSITIVE_NAMES) !== undefined;
+/** What was expected, and not what there is. */
+export function withoutValue(message: string): string {
+  const [expected] = message.split(', found ', 1);
+  return expected === message ? 'the value is not as it has to be' : expected!;
 }
 
-function nameOf({ key }: Pair): string {
+class TextSearch {
+  readonly found: Range[] = [];
+  readonly #yaml: YamlVisitor;
+  readonly #document: Document;
+  readonly #seen = new Map<unknown, Set<TextCover>>();
+
+  constructor(yaml: YamlVisitor, document: Document) {
+    this.#yaml = yaml;
+    this.#document = document;
+  }
+
+  read(read: unknown, cover: TextCover): void {
+    const { isAlias, isMap, isScalar, isSeq } = this.#yaml;
+    const node = isAlias(read) ? read.resolve(this.#document) : read;
+    const covers = this.#seen.get(node) ?? new Set();
+    if (covers.has(cover)) return;
+    this.#seen.set(node, covers.add(cover));
+    if (isScalar(node)) this.#scalar(node, cover);
+    else if (isSeq(node)) for (const item of node.items) this.read(item, cover);
+    else if (isMap(node)) this.#map(node as YAMLMap<Node, Node | null>, cover);
+  }
+
+  #scalar({ range, value }: Scalar, cover: TextCover): void {
+    const secrets = new Set<string>();
+    collectLeaf(value, cover, secrets);
+    if (secrets.size > 0 && range) this.found.push({ from: range[0], to: range[1] });
+  }
+
+  #map(map: YAMLMap<Node, Node | null>, cover: TextCover): void {
+    const pairs = this.#pairsOf(map);
+    const holder = Object.fromEntries(pairs.map(({ key, value }) => [nameOf(key), this.#plain(value)]));
+    for (const { key, value } of pairs) {
+      const name = nameOf(key);
+      this.read(value, coverIn(holder, name, this.#plain(value), cover));
+    }
+  }
+
+  /** With those that it is merged with. */
+  #pairsOf(map: YAMLMap<Node, Node | null>, depth = 0): Pair<Node, Node | null>[] {
+    return map.items.flatMap((pair) => {
+      if (nameOf(pair.key) !== '<<' || depth > MAX_MERGES) return [pair];
+      const merged = this.#resolved(pair.value);
+      const maps = this.#yaml.isSeq(merged) ? merged.items.map((item) => this.#resolved(item)) : [merged];
+      return maps.flatMap((held) =>
+        this.#yaml.isMap(held) ? this.#pairsOf(held as YAMLMap<Node, Node | null>, depth + 1) : [],
+      );
+    });
+  }
+
+  #resolved(node: unknown): unknown {
+    return this.#yaml.isAlias(node) ? node.resolve(this.#document) : node;
+  }
+
+  /** As far as it matters to what is beside it. */
+  #plain(node: unknown): unknown {
+    const held = this.#resolved(node);
+    return this.#yaml.isScalar(held) ? held.value : {};
+  }
+}
+
+const MAX_MERGES = 20;
+
+function collectLeaf(value: unknown, cover: TextCover, secrets: Set<string>): void {
+  if (value === null || value === undefined || typeof value === 'object') return;
+  const text = String(value);
+  if (cover === 'marked' || (cover === 'hidden' && shownOf(value) !== value)) secrets.add(text);
+  else if (typeof value === 'string') {
+    for (const { from, to } of credentialRanges(text)) secrets.add(text.slice(from, to));
+  }
+}
+
+function coverIn(holder: object, name: string, value: unknown, cover: TextCover): TextCover {
+  if (cover === 'marked') return SHOWN.has(name) ? 'shown' : 'marked';
+  if (cover !== 'hidden' && mayBeSensitive(name)) return 'marked';
+  const isCredential = mayBeCredential(name, typeof value === 'object');
+  const fields = holder as Record<string, unknown>;
+  const isNamed = namesCredential((label) => fields[memberName(holder, label)]);
+  return coverOf(snakeCase(name), isCredential, isNamed, cover);
+}
+
+/** What a field of the API is called in a text. */
+function memberName(holder: object, field: string): string {
+  if (Object.hasOwn(holder, field)) return field;
+  return field.replace(/_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase());
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function mayBeSensitive(name: string): boolean {
+  let isNear = nearSensitive.get(name);
+  if (isNear === undefined) {
+    if (nearSensitive.size >= MAX_KNOWN) nearSensitive.clear();
+    isNear = !OTHERS.has(name) && nearest(name, SENSITIVE_NAMES) !== undefined;
+    nearSensitive.set(name, isNear);
+  }
+  return isNear;
+}
+
+/** Names of fields: a text repeats a few of them often. */
+const nearSensitive = new Map<string, boolean>();
+const MAX_KNOWN = 1000;
+
+function mayBeCredential(name: string, isContainer: boolean): boolean {
+  return !OTHERS.has(name) && (isContainer ? coversContent : isCredentialName)(name);
+}
+
+function nameOf(key: unknown): string {
   return String((key as { readonly value?: unknown } | null)?.value ?? '');
 }

@@ -68,9 +68,10 @@ export class AdminInterface {
     const { store, threads } = primary;
     this.#config = bootstrap.admin;
     this.#addressPath = addressPath;
+    const node = server.completed(reload.running.shown.node);
     const dumped = () => {
       const { loadedAt, shown } = reload.running;
-      return { bootstrap: { ...shown, node: server.node }, loadedAt };
+      return { bootstrap: { ...shown, node }, loadedAt };
     };
     const { version, hotRestartVersion, commandLineOptions, quit, reopenLogs } = options;
     const loggers = accessLoggers(this.#config);
@@ -86,7 +87,7 @@ export class AdminInterface {
     this.#server = new AdminServer(
       adminServices(server, {
         ...{ version, hotRestartVersion, commandLineOptions, quit, reopenLogs },
-        ...{ renders, profilers, dumped, reload },
+        ...{ renders, profilers, dumped, node, reload },
       }),
       {
         allowPaths: this.#config.allow_paths,

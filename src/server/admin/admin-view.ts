@@ -16,7 +16,7 @@ import { configDumps, type DumpedConfiguration } from './dumps/config-dumps.js';
 export interface AdminFacts
   extends Pick<
     AdminServices,
-    'renders' | 'profilers' | 'version' | 'hotRestartVersion' | 'commandLineOptions' | 'reopenLogs' | 'quit'
+    'node' | 'renders' | 'profilers' | 'version' | 'hotRestartVersion' | 'commandLineOptions' | 'reopenLogs' | 'quit'
   > {
   dumped(): DumpedConfiguration;
   /** Reloads of the configuration. */
@@ -31,7 +31,6 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     stats: store,
     updateStats: () => server.updateStats(),
     flushesStatsOnAdmin: server.flushes.isOnAdmin,
-    node: server.node,
     state: () => STATE_NAMES[server.state],
     uptimes: () => uptimes(epoch),
     listeners: () => listenerViews(server.configuration),

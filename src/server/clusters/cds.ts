@@ -2,6 +2,7 @@
 
 import { messageOf } from '../../common/errors/errors.js';
 import type { Cluster, ConfigSource } from '../../config/generated/api.js';
+import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
 import { AnswerGate } from '../../xds/answer-gate.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
@@ -118,8 +119,8 @@ export class ClusterDiscovery implements Watcher<Cluster> {
   }
 
   #reject(resource: Resource<Cluster>, error: unknown): Rejection {
-    const { name } = resource;
-    const rejection = { name, details: messageOf(error) };
+    const { message, name } = resource;
+    const rejection = { name, details: messageWithoutSecrets(messageOf(error), message) };
     this.#states.set(name, rejected(this.#stateOf(name), resource, rejection));
     return rejection;
   }

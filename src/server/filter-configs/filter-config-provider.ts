@@ -3,6 +3,7 @@
 
 import { messageOf } from '../../common/errors/errors.js';
 import type { Any, ConfigSource, TypedExtensionConfig } from '../../config/generated/api.js';
+import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
 import { ExtensionConfigStats } from '../../stats/layouts/xds.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
@@ -140,7 +141,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     const uses = [...this.#uses.keys()];
     const prepared = config === undefined ? 'typed_config is missing' : prepareFor(uses, config);
     if (typeof prepared === 'string') {
-      const rejection = { name: this.name, details: prepared };
+      const rejection = { name: this.name, details: messageWithoutSecrets(prepared, config) };
       this.#state = rejected(this.#state, resource, rejection);
       this.#count(ExtensionConfigStats.at.config_fail);
       return [rejection];

@@ -1,6 +1,7 @@
 // The listener discovery service: listeners of files and management servers come, change and go.
 
 import type { ConfigSource, Listener } from '../../config/generated/api.js';
+import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../../xds/dynamic-state.js';
 import { namesGone, type Resource, type Update } from '../../xds/resource.js';
@@ -145,8 +146,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
   }
 
   #reject(resource: Resource<Listener>, error: unknown): Rejection {
-    const { name } = resource;
-    const details = refusalText(error);
+    const { message, name } = resource;
+    const details = messageWithoutSecrets(refusalText(error), message);
     logger.warning(`lds: listener '${name}' cannot be used: ${details}`);
     this.#failures.set(name, rejected(this.#stateOf(name), resource, { details }));
     const shortage = shortageIn(error);
@@ -170,9 +171,9 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   /** It was accepted, and has turned out to be unusable when it was to be used. */
   #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {
-    const { isStatic, name, shown: message, state } = spec;
+    const { config, isStatic, name, shown: message, state } = spec;
     if (isStatic) return;
-    const details = refusalText(error);
+    const details = messageWithoutSecrets(refusalText(error), config);
     const version = state.versionInfo;
     this.#failures.set(name, refused(this.#stateOf(name), { version, details, message }));
     const shortage = shortageIn(error);

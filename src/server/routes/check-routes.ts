@@ -2,6 +2,8 @@
 
 import { BatonError, Mistakes, messageOf } from '../../common/errors/errors.js';
 import type { RouteConfiguration } from '../../config/generated/api.js';
+import { parsePath } from '../../config/text/path.js';
+import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { findRouteMistakes } from '../../http/routing/tables/route-mistakes.js';
 import type { RouteFilter } from '../../http/routing/tables/route-table.js';
@@ -26,11 +28,20 @@ export function routeProblems(
     if (problem !== undefined) problems.add(problem);
   };
   const report = (mistake: unknown): void => {
-    for (const error of Mistakes.of(mistake))
-      problems.add(error instanceof BatonError ? error.describe() : messageOf(error));
+    for (const error of Mistakes.of(mistake)) problems.add(describeMistake(config, error));
   };
   for (const filters of distinctChains(chains)) findRouteMistakes(config, filters, report, checkCluster);
   return [...problems].map((problem) => describe(config, problem)).join('; ');
+}
+
+/** Without what is secret: the source of the routes gets it as an answer. */
+function describeMistake(config: RouteConfiguration, mistake: unknown): string {
+  if (!(mistake instanceof BatonError) || mistake.where === undefined) {
+    return messageWithoutSecrets(mistake instanceof BatonError ? mistake.describe() : messageOf(mistake), config);
+  }
+  const { code, remedy, where } = mistake;
+  const message = messageWithoutSecrets(mistake.message, config, parsePath(where));
+  return new BatonError(code, message, { where, remedy }).describe();
 }
 
 function describe({ name = '' }: RouteConfiguration, problem: string): string {

@@ -177,9 +177,9 @@ export class ResourceCheck {
     const name = this.#checkName(message, known.name, problems, formatPath(path));
     this.#warn(problems);
     const { version, aliases } = known;
+    if (problems.errorCount > 0) for (const { path, value } of rejected) putBack(message, path, value);
     const sensitive = sensitiveValues(this.#schema, this.#message, message);
     if (problems.errorCount > 0) {
-      for (const { path, value } of rejected) putBack(message, path, value);
       const shown = pack(redact(message, sensitive));
       return { kind: 'refused', name, version, details: formatAll(problems.errors), message: shown };
     }

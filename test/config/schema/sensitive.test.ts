@@ -1,4 +1,5 @@
 import t from 'tap';
+import type { Message } from '../../../src/config/schema/decode.js';
 import { loadSchema } from '../../../src/config/schema/schema.js';
 import { redact, sensitiveValues } from '../../../src/config/schema/sensitive.js';
 
@@ -79,4 +80,80 @@ t.test('a configuration without secrets is shown as it is', async (t) => {
   const bootstrap = { static_resources: { clusters: [{ name: 'plain' }] } };
   const values = sensitiveValues(loadSchema(), 'envoy.config.bootstrap.v3.Bootstrap', bootstrap);
   t.equal(redact(bootstrap, values), bootstrap);
+});
+
+/** By message: what is hidden of it, and what is shown. */
+const CREDENTIALS: readonly (readonly [message: string, value: object, shown: object])[] = [
+  [
+    'core.v3.GrpcService',
+    { initial_metadata: [{ key: 'x-tenant', value: 'HUSH' }, { key: 'a-bin', raw_value: 'SFVTSA==' }, { key: 'b' }] },
+    {
+      initial_metadata: [
+        { key: 'x-tenant', value: '[redacted]' },
+        { key: 'a-bin', raw_value: Buffer.from('[redacted]').toString('base64') },
+        { key: 'b' },
+      ],
+    },
+  ],
+  [
+    'core.v3.HealthCheck.GrpcHealthCheck',
+    {
+      service_name: 'a',
+      initial_metadata: [{ header: { key: 'x-tenant', value: 'HUSH' }, append_action: 'ADD_IF_ABSENT' }],
+    },
+    {
+      service_name: 'a',
+      initial_metadata: [{ header: { key: 'x-tenant', value: '[redacted]' }, append_action: 'ADD_IF_ABSENT' }],
+    },
+  ],
+  [
+    'core.v3.GrpcService.GoogleGrpc',
+    { target_uri: 'dns:///a', call_credentials: [{ access_token: 'HUSH' }], credentials_factory_name: 'plain' },
+    { target_uri: 'dns:///a', call_credentials: [{ access_token: '[redacted]' }], credentials_factory_name: 'plain' },
+  ],
+  [
+    'trace.v3.LightstepConfig',
+    { access_token: { inline_string: 'HUSH' } },
+    { access_token: { inline_string: '[redacted]' } },
+  ],
+  ['trace.v3.LightstepConfig', { access_token: { filename: '/token' } }, { access_token: { filename: '/token' } }],
+  [
+    'route.v3.RouteMatch',
+    { cookies: [{ name: 'canary', string_match: { exact: 'HUSH', ignore_case: true } }], prefix: '/a' },
+    { cookies: [{ name: 'canary', string_match: { exact: '[redacted]', ignore_case: true } }], prefix: '/a' },
+  ],
+  [
+    'route.v3.RouteAction.HashPolicy',
+    { cookie: { name: 'session', path: '/', ttl: '5s', attributes: [{ name: 'SameSite', value: 'Lax' }] } },
+    { cookie: { name: 'session', path: '/', ttl: '5s', attributes: [{ name: 'SameSite', value: 'Lax' }] } },
+  ],
+  [
+    'route.v3.RateLimit.Action',
+    { generic_key: { descriptor_key: 'api_key', descriptor_value: 'HUSH' } },
+    { generic_key: { descriptor_key: 'api_key', descriptor_value: '[redacted]' } },
+  ],
+  [
+    'route.v3.HeaderMatcher',
+    { name: 'authorization', present_match: true, treat_missing_header_as_empty: true },
+    { name: 'authorization', present_match: true, treat_missing_header_as_empty: true },
+  ],
+  [
+    'core.v3.HeaderValueOption',
+    { header: { key: 'authorization', value: 'Bearer %REQ(x-token)%' } },
+    { header: { key: 'authorization', value: 'Bearer %REQ(x-token)%' } },
+  ],
+  // Runtime is shown and changed by the admin interface: it is no place for secrets.
+  [
+    'bootstrap.v3.RuntimeLayer',
+    { name: 'a', static_layer: { 'limits.per_token': 5, uri: 'http://a:HUSH@b' } },
+    { name: 'a', static_layer: { 'limits.per_token': 5, uri: 'http://a:HUSH@b' } },
+  ],
+];
+
+t.test('credentials that the API does not mark', async (t) => {
+  const schema = loadSchema();
+  for (const [name, value, shown] of CREDENTIALS) {
+    const message = `envoy.config.${name}`;
+    t.same(redact(value, sensitiveValues(schema, message, value as Message)), shown, name);
+  }
 });

@@ -16,6 +16,7 @@ import type {
 } from 'yaml';
 import { messageOf } from '../../../common/errors/errors.js';
 import { isRecord } from '../../../common/records.js';
+import { REDACTED } from '../credentials.js';
 import { excerptAt, type Range } from '../excerpt.js';
 import type { Path, PathPart } from '../path.js';
 import { mayHoldSecrets, secretRanges } from '../secrets.js';
@@ -62,6 +63,25 @@ export function wayBack(text: string, document?: Document): Pick<Source, 'locate
       return excerptAt(text, node?.range?.[0] ?? 0, secrets);
     },
   };
+}
+
+/** A text as it may be shown. */
+export function withoutSecrets(text: string): string {
+  if (!mayHoldSecrets(text)) return text;
+  let document: Document.Parsed;
+  try {
+    document = yaml().parseDocument(text, YAML_OPTIONS);
+  } catch {
+    return REDACTED;
+  }
+  if (document.errors.length > 0) return REDACTED;
+  let [shown, end] = ['', 0];
+  for (const { from, to } of secretRanges(yaml(), document).toSorted((a, b) => a.from - b.from)) {
+    if (from < end) continue;
+    shown += `${text.slice(end, from)}"${REDACTED}"`;
+    end = to;
+  }
+  return shown + text.slice(end);
 }
 
 let loaded: typeof Yaml | undefined;

@@ -1,8 +1,10 @@
 // The endpoints of all clusters as they are now (envoy.admin.v3.EndpointsConfigDump).
 
 import { addressJson, type JsonObject, LazyList } from '../../../admin/json.js';
+import { shownPart } from '../../../config/schema/sensitive.js';
 import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../../upstream/hosts/health-flags.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
+import { shown } from '../../../xds/dynamic-state.js';
 import type { PrimaryCluster } from '../../clusters/version/primary-cluster.js';
 import { any, type Dump, mapped } from './dump.js';
 import { statusFields, versionFields } from './state-fields.js';
@@ -40,6 +42,8 @@ function assignmentName(cluster: PrimaryCluster): string {
 
 /** The hosts that are used, not the assignment as it came. */
 function assignmentOf(cluster: PrimaryCluster): JsonObject {
+  // Its hosts have parts of it.
+  shown(cluster.config, cluster.origin.sensitive);
   const hosts = [...cluster.hosts];
   return any(ASSIGNMENT, {
     cluster_name: assignmentName(cluster),
@@ -96,7 +100,7 @@ function lbEndpoint({ endpoint, healthFlags }: KnownHost): JsonObject {
   return {
     endpoint: { address: addressJson(address), hostname: hostname || undefined },
     health_status: healthStatus(healthFlags),
-    metadata: metadata as JsonObject | undefined,
+    metadata: metadata && (shownPart(metadata) as JsonObject),
     load_balancing_weight: weight,
   };
 }

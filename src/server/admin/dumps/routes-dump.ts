@@ -3,6 +3,7 @@
 
 import type { DumpResource } from '../../../admin/config-dump/config-dump.js';
 import type { RouteConfiguration, VirtualHost } from '../../../config/generated/api.js';
+import { shownPart } from '../../../config/schema/sensitive.js';
 import { shown } from '../../../xds/dynamic-state.js';
 import { RESOURCE_MESSAGES, type Resource } from '../../../xds/resource.js';
 import type { PrimaryRouteSet } from '../../routes/primary-route-set.js';
@@ -18,7 +19,7 @@ export function routesDump(routes: PrimaryRouteSet): Dump {
     () => routes.inline,
     ({ config, since }) => ({
       name: config.name ?? '',
-      message: { route_config: any(ROUTES, config), last_updated: since.toISOString() },
+      message: { route_config: any(ROUTES, shownPart(config)), last_updated: since.toISOString() },
     }),
   );
   const dynamic_route_configs = mapped(() => routes.providers, dynamicRoutes);

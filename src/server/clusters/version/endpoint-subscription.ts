@@ -7,7 +7,7 @@ import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import type { Scope } from '../../../stats/thread-stats.js';
-import { accepted, type DynamicState, REQUESTED, refused } from '../../../xds/dynamic-state.js';
+import { accepted, type DynamicState, REQUESTED, refused, shown } from '../../../xds/dynamic-state.js';
 import type { Resource, Update } from '../../../xds/resource.js';
 import type { ConfigSources, Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
 import type { ClusterResources } from './cluster-resources.js';
@@ -132,6 +132,8 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     const isSame = this.#resource?.message === resource.message && !this.#isStale;
     this.#resource = resource;
     this.#state = accepted(resource);
+    // Dumps ask for parts of it.
+    shown(resource.message, resource.sensitive);
     this.#isStale = false;
     const staleAfter = resource.message.policy?.endpoint_stale_after;
     const staleMs = durationMs(staleAfter, 0);

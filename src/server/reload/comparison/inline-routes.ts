@@ -2,7 +2,7 @@
 
 import { ownRoutes } from '../../../config/fields/own-routes.js';
 import type { FilterChain, Listener } from '../../../config/generated/api.js';
-import { redact } from '../../../config/schema/sensitive.js';
+import { replaced } from '../../../config/schema/sensitive.js';
 import type { Path, PathPart } from '../../../config/text/path.js';
 
 export interface InlineRoutes {
@@ -24,7 +24,7 @@ export function inlineRoutes({ default_filter_chain, filter_chains = [] }: Liste
 
 /** The listener without what is at these paths; the rest is shared with it. */
 export function without(listener: Listener, paths: readonly Path[]): Listener {
-  return redact(
+  return replaced(
     listener,
     paths.map((path) => ({ path, shown: undefined })),
   );
