@@ -36,9 +36,11 @@ export interface ChildDeadlines {
   readonly terminateMs: number;
   /** How long it may take to close its sockets, or its copies of some. */
   readonly closeMs: number;
+  /** How long one without connections stays to serve again if this process dies: what is broken often dies early. */
+  readonly standbyMs: number;
 }
 
-const DEADLINES: ChildDeadlines = { statsMs: 1000, terminateMs: 30_000, closeMs: 2000 };
+const DEADLINES: ChildDeadlines = { statsMs: 1000, terminateMs: 30_000, closeMs: 2000, standbyMs: 5000 };
 
 /** Descriptors of one message. */
 const MAX_FDS = 64;
@@ -49,6 +51,8 @@ export class ChildEnd implements LinkEvents<ToChild> {
   readonly #host: ChildHost;
   readonly #link: Link<ToParent>;
   readonly #deadlines: ChildDeadlines;
+  /** performance.now() until which the parent stays; before it is known, for ever. */
+  #standsByUntilMs = Number.POSITIVE_INFINITY;
   #timer: PatientTimeout | undefined;
   readonly #sockets: SocketReceiver;
   #state: 'welcomed' | 'live' | 'ending' | 'over' = 'welcomed';
@@ -101,7 +105,9 @@ export class ChildEnd implements LinkEvents<ToChild> {
     this.#state = 'live';
     const replaced = new Promise<void>((resolve) => (this.#replaced = resolve));
     this.#link.send({ kind: 'live', taken, parentShutdownTimeS, connectionWorkers: this.#host.connectionWorkers });
-    this.#setTimer(parentShutdownTimeS * 1000, () => {
+    const shutdownMs = parentShutdownTimeS * 1000;
+    this.#standsByUntilMs = performance.now() + Math.min(this.#deadlines.standbyMs, shutdownMs);
+    this.#setTimer(shutdownMs, () => {
       logger.info('shutting down parent after drain');
       this.terminate();
     });
@@ -171,7 +177,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     if (message.kind === 'released') return this.#released.shift()?.();
     if (message.kind === 'empty' && this.#state === 'live') {
       logger.info('the parent process has no connections any more');
-      return this.terminate();
+      return this.#setTimer(Math.max(0, this.#standsByUntilMs - performance.now()), () => this.terminate());
     }
     if (message.kind !== 'stats' || this.#state === 'over') return;
     this.#host.importStats(message.stats);

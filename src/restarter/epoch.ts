@@ -27,6 +27,8 @@ export class Epoch {
   isReplaced = false;
   /** The one before has said that this one serves. */
   hasServed = false;
+  /** It has said that it accepts, which it does before it is live. */
+  accepts = false;
   /** It has said that it ends. */
   isStopping = false;
   /** The same, and another process may have its socket names. */

@@ -77,6 +77,7 @@ export class Restarter implements EpochEvents {
     const state = words.get('X_BATON_EPOCH');
     epoch.hasFreedNames ||= state === 'leaving';
     epoch.isStopping ||= words.get('STOPPING') === '1' || state === 'leaving';
+    epoch.accepts ||= state === 'serving';
     if (state === 'replaced') this.#replaced(epoch);
     if (words.get('READY') === '1' && epoch.phase === 'starting') this.#becomesLive(epoch, 'is live');
     else if (words.get('READY') === '1' && (epoch.phase === 'draining' || epoch.isReplaced)) this.#servesAgain(epoch);
@@ -208,8 +209,11 @@ export class Restarter implements EpochEvents {
   /** An epoch that was replaced says that it is live: it has seen the end of the one that replaced it. */
   #servesAgain(epoch: Epoch): void {
     const dead = this.#current;
-    // A third one has become live meanwhile.
-    if (dead !== undefined && dead !== epoch && dead.number !== epoch.number + 1) return epoch.terminate();
+    // A third one has become live meanwhile, or is about to be and accepts already.
+    const isAnother = dead !== undefined && dead !== epoch && dead.number !== epoch.number + 1;
+    const starting = this.#starting;
+    const startsBeside = starting !== undefined && starting.number !== epoch.number + 1;
+    if (isAnother || (startsBeside && starting.accepts)) return epoch.terminate();
     logger.warning(`epoch ${epoch.number} serves again`);
     epoch.serveAgain();
     this.#current = epoch;
@@ -219,7 +223,7 @@ export class Restarter implements EpochEvents {
       dead.kill();
     }
     // The parent of one that starts beside it is dead: the one to start takes over from the epoch that serves.
-    if (this.#starting !== undefined && this.#starting.number !== epoch.number + 1) this.#starting.kill();
+    if (startsBeside) starting.kill();
     this.#surroundings.manager.ready(this.#describe());
     this.#proceed();
   }

@@ -169,6 +169,7 @@ class ServerInstance {
       get isDraining() {
         return isDraining();
       },
+      beginsToServe: () => this.#notifier?.beginsToServe(),
       handedOver: () => {
         this.#watch?.close();
         this.#notifier?.replaced();

@@ -262,7 +262,7 @@ t.test('sockets that a child has bound are kept for it, and closed when it gives
 
 t.test('a child shares its sockets, waits for its parent to stop, and for its copies to be closed', async (t) => {
   const link = new TestLink<ToParent>((message) => decodeToParent(encodeToParent(message)));
-  const deadlines = { statsMs: 10_000, terminateMs: 10_000, closeMs: 10_000 };
+  const deadlines = { statsMs: 10_000, terminateMs: 10_000, closeMs: 10_000, standbyMs: 0 };
   const child = new ChildEnd(joinedWith(link), NOBODY, deadlines);
   const fds = Array.from({ length: 71 }, (_, index) => 100 + index);
   await child.share(
@@ -392,7 +392,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
     closeDescriptor: (fd) => void closed.push(fd),
     takeSockets() {},
   };
-  const child = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10_000, closeMs: 10 });
+  const child = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10_000, closeMs: 10, standbyMs: 0 });
   child.terminate();
   t.same(link.sent, [], 'before it is live it does not end its parent');
   child.takeOver([3], 0.05);
@@ -416,7 +416,12 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   child.message({ kind: 'hand-over' }, [8]);
   t.same(closed, [7, 8], 'what belongs to nothing is closed');
 
-  const left = new ChildEnd(joinedWith(link), host, { statsMs: 60_000, terminateMs: 60_000, closeMs: 10 });
+  const left = new ChildEnd(joinedWith(link), host, {
+    statsMs: 60_000,
+    terminateMs: 60_000,
+    closeMs: 10,
+    standbyMs: 0,
+  });
   left.takeOver([], 60);
   const refresh = left.refreshStats();
   left.ended('it has ended');
@@ -424,11 +429,27 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   const lost = new ChildEnd(joinedWith(link), host);
   lost.ended('gone');
   t.equal(log.at(-1), 'lost gone');
-  const deaf = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10, closeMs: 10 });
+  const deaf = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10, closeMs: 10, standbyMs: 0 });
   deaf.takeOver([], 60);
   deaf.terminate();
   await waitFor(() => link.isClosed);
   t.equal(log.at(-1), 'ended', 'a parent that does not end is left alone');
+});
+
+t.test('a parent without connections stays until its child has served for a while', async (t) => {
+  const deadlines = { statsMs: 10, terminateMs: 10_000, closeMs: 10 };
+  for (const [standbyMs, shutdownS] of [
+    [60_000, 0.05],
+    [50, 60],
+  ] as const) {
+    const link = new TestLink<ToParent>((message) => decodeToParent(encodeToParent(message)));
+    const child = new ChildEnd(joinedWith(link), NOBODY, { ...deadlines, standbyMs });
+    void child.takeOver([], shutdownS);
+    child.message({ kind: 'empty' }, []);
+    t.not(link.sent.at(-1)!.message.kind, 'terminate');
+    await waitFor(() => link.sent.at(-1)!.message.kind === 'terminate');
+    child.ended('it has ended');
+  }
 });
 
 t.test('a parent that has no descriptors left hands its connections over as soon as it has some', async (t) => {

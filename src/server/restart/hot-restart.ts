@@ -49,6 +49,8 @@ export interface RestartedServer
   onSockets(listener: () => void): void;
   /** Sockets have come that the parent has got since this process began. */
   socketsCame(): void;
+  /** Accepts from now on, beside the parent, which learns it a moment later. */
+  beginsToServe(): void;
   /** A child process accepts with these sockets, and answers for admin. Resolves when the admin interface here does not any more. */
   handOver(taken: ReadonlySet<number>): Promise<void>;
   /** Sockets that were bound beside those of the parent, by the parent's numbers. */
@@ -201,6 +203,7 @@ export class HotRestart {
       sockets,
       further.flatMap(({ fds }) => fds),
     );
+    if (this.#stage === 'initializing') this.#server!.beginsToServe();
   }
 
   /**
@@ -273,8 +276,9 @@ export class HotRestart {
       release: (ids) => server.release(ids),
       takeBack: () => server.takeBack(),
       replaced: (taken) => {
-        logger.warning('shutting down admin due to child startup');
+        // First: one that saw the end of this process would serve again, beside the child.
         this.#child?.terminate();
+        logger.warning('shutting down admin due to child startup');
         logger.info('closing and draining listeners');
         return server.handOver(taken);
       },

@@ -66,6 +66,11 @@ export class Notifier {
     if (isAnother && this.#signsOfLife !== undefined) this.#giveSignOfLife();
   }
 
+  /** It accepts from now on, beside the epoch that it replaces, which does not know it yet. */
+  beginsToServe(): void {
+    if (this.#follows) this.#queue.say('X_BATON_EPOCH=serving');
+  }
+
   /** Another epoch serves, and speaks. */
   replaced(): void {
     this.#speaksForService = false;

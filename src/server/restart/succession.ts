@@ -14,6 +14,8 @@ import { StatsExport } from './stats-export.js';
 import { dealOut, openTravelChannels } from './travel-channels.js';
 
 export interface SuccessionEvents {
+  /** This process accepts from now on, beside its parent. */
+  beginsToServe(): void;
   /** A child process has taken over: this one only ends its connections. */
   handedOver(): void;
   /** That one is dead: this one serves again. */
@@ -82,6 +84,10 @@ export class Succession implements RestartedServer {
     const { configuration, primary } = this.#server;
     if (!this.#server.isEnding) return configuration.listeners.addSockets(id, fds);
     for (const fd of fds) primary.shim.closeDescriptor(fd);
+  }
+
+  beginsToServe(): void {
+    this.#events.beginsToServe();
   }
 
   /**

@@ -225,6 +225,25 @@ t.test('of two epochs that serve because the one between them is dead, the older
   t.equal(await wrapper.end(), 0);
 });
 
+t.test('when the live child dies as the next one takes over, the one before does not serve beside that', async (t) => {
+  const { wrapper, first } = await startLive(t);
+  wrapper.kill('SIGHUP');
+  const second = await wrapper.child(1);
+  await second.ready();
+  await wrapper.logs('epoch 1 is live');
+  wrapper.kill('SIGHUP');
+  const third = await wrapper.child(2);
+  await third.tell('say X_BATON_EPOCH=serving');
+  process.kill(second.pid, 'SIGKILL');
+  await first.ready();
+  await first.leaves();
+  t.notOk(third.isGone);
+  await third.ready();
+  await wrapper.logs('epoch 2 is live');
+  t.notMatch(wrapper.stdout, 'serves again');
+  t.equal(await wrapper.end(), 0);
+});
+
 t.test('when the live child dies while the next one starts, that one decides', async (t) => {
   const { wrapper, first } = await startLive(t);
   wrapper.kill('SIGHUP');
