@@ -9,13 +9,15 @@ import { type Clients, startClients, startOrigin, type Tally } from '../../test/
 import { describeMachine, markdown, progress } from './report.js';
 import { baton } from './restart/baton.js';
 import { haproxy } from './restart/haproxy.js';
+import { killsTable, LAST_EPOCH, measureKills } from './restart/kills.js';
 import { nginx } from './restart/nginx.js';
 import type { RestartablePeer, RunningPeer } from './restart/peer.js';
 import { median } from './statistics.js';
 
 const USAGE = `npm run bench:restart -- [options]
 
-  --quick          3 restarts of each, 20,000 requests
+  --only=PART      restarts or kills (default: both)
+  --quick          3 restarts of each, 20,000 requests; kills at the first epochs
   --peers=a,b      of nginx, haproxy, baton (default: all)
   --restarts=N     consecutive restarts (default 20)
   --workers=a,b    workers of the first process and of each restarted one (default 2, always); without this and
@@ -49,6 +51,7 @@ interface Result {
   failures: string[];
 }
 
+const NO_KILLS = { kills: [], isClean: true };
 const HAND_OVER = '--hand-over-connections';
 
 /** Streams that the old process ends may be cut when they are about as old as its drain time. */
@@ -60,7 +63,7 @@ async function main(argv: string[]): Promise<boolean> {
   if (argv.includes('--help')) return process.stdout.write(USAGE);
   const args = minimist(argv, {
     boolean: ['quick'],
-    string: ['peers', 'restarts', 'workers', 'requests', 'rate', 'baton', 'json'],
+    string: ['only', 'peers', 'restarts', 'workers', 'requests', 'rate', 'baton', 'json'],
     unknown: (name) => {
       throw new Error(`unknown argument ${name}`);
     },
@@ -72,9 +75,30 @@ async function main(argv: string[]): Promise<boolean> {
   const rate = Number(args.rate ?? 14_000);
   const more = args.baton === undefined ? [] : String(args.baton).trim().split(/\s+/);
 
+  const { only } = args;
+  if (only !== undefined && only !== 'restarts' && only !== 'kills') throw new Error(`unknown part ${only}`);
+
   const actions: (() => unknown)[] = [];
   const t: Teardown = { teardown: (action) => actions.unshift(action) };
   try {
+    const results: Result[] = [];
+    if (only !== 'kills') for (const run of runsOf()) results.push(await measure(t, run, rate));
+    const { kills, isClean } = only === 'restarts' ? NO_KILLS : await measureKills(t, args.quick ? 0 : LAST_EPOCH);
+    const machine = `${describeMachine(['nginx', 'haproxy'])} ${availableParallelism()} of its cores.`;
+    process.stdout.write(`${machine}\n`);
+    if (results.length > 0) process.stdout.write(`${rate} requests a second.\n\n${table(results)}\n`);
+    if (kills.length > 0) process.stdout.write(`\n${killsTable(kills)}\n`);
+    for (const { name, failures } of results) {
+      for (const line of failures.slice(0, 10)) process.stdout.write(`${name}: ${line}\n`);
+    }
+    if (args.json !== undefined)
+      writeFileSync(args.json, `${JSON.stringify({ machine, rate, results, kills }, null, 2)}\n`);
+    return isClean && results.every(({ name, whole }) => !name.startsWith('baton') || whole.failures === 0);
+  } finally {
+    for (const action of actions) await action();
+  }
+
+  function runsOf(): Run[] {
     const peers: Record<string, RestartablePeer> = { nginx, haproxy, baton: baton(t, 'baton', more) };
     const runs: Run[] = String(args.peers ?? 'nginx,haproxy,baton')
       .split(',')
@@ -84,27 +108,16 @@ async function main(argv: string[]): Promise<boolean> {
         const isBaton = name === 'baton';
         return { peer, workers, requests: isBaton ? requests : 0, keepsStreams: isBaton && more.includes(HAND_OVER) };
       });
-    if (args.peers === undefined && args.workers === undefined) {
-      const keeping = baton(t, 'baton, connections handed over', [...new Set([...more, HAND_OVER])]);
-      runs.push({ peer: keeping, workers, requests: 0, keepsStreams: true });
-      runs.push({
-        peer: baton(t, 'baton, 2, 1, 3 workers', more),
-        workers: [2, 1, 3],
-        requests: 0,
-        keepsStreams: more.includes(HAND_OVER),
-      });
-    }
-    const results: Result[] = [];
-    for (const run of runs) results.push(await measure(t, run, rate));
-    const machine = `${describeMachine(['nginx', 'haproxy'])} ${availableParallelism()} of its cores.`;
-    process.stdout.write(`${machine} ${rate} requests a second.\n\n${table(results)}\n`);
-    for (const { name, failures } of results) {
-      for (const line of failures.slice(0, 10)) process.stdout.write(`${name}: ${line}\n`);
-    }
-    if (args.json !== undefined) writeFileSync(args.json, `${JSON.stringify({ machine, rate, results }, null, 2)}\n`);
-    return results.every(({ name, whole }) => !name.startsWith('baton') || whole.failures === 0);
-  } finally {
-    for (const action of actions) await action();
+    if (args.peers !== undefined || args.workers !== undefined) return runs;
+    const keeping = baton(t, 'baton, connections handed over', [...new Set([...more, HAND_OVER])]);
+    runs.push({ peer: keeping, workers, requests: 0, keepsStreams: true });
+    runs.push({
+      peer: baton(t, 'baton, 2, 1, 3 workers', more),
+      workers: [2, 1, 3],
+      requests: 0,
+      keepsStreams: more.includes(HAND_OVER),
+    });
+    return runs;
   }
 }
 

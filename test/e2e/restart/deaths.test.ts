@@ -20,20 +20,23 @@ for (const args of [[], ['--hand-over-connections']]) {
   t.test(`a child that is killed as it starts, takes over, or serves beside its parent${how}`, async (t) => {
     const line = await startLine(t, args);
     let parent = await line.start(0, 2);
-    for (const [epoch, workers] of [3, 1].entries()) {
+    // Each moment in some epoch whose names are those of an earlier one, too.
+    for (const [index, moments] of [[STARTS, TAKES_OVER, DRAINS], [TAKES_OVER], [DRAINS], [STARTS]].entries()) {
+      const epoch = index + 1;
+      const workers = [3, 1, 2, 2][index]!;
       const load = new TrackedLoad(t, line.ports, CLIENTS);
-      for (const moment of [STARTS, TAKES_OVER, DRAINS]) {
+      for (const moment of moments) {
         const comes = textComes(parent.child.stderr!, moment);
-        const child = await line.start(epoch + 1, workers);
+        const child = await line.start(epoch, workers);
         await comes;
         const held = await killHolding(child.pid, line.ports);
         await load.answers(50);
-        t.same(load.takeFailures(held), [], `epoch ${epoch + 1}, killed at: ${moment}`);
+        t.same(load.takeFailures(held), [], `epoch ${epoch}, killed at: ${moment}`);
         t.equal((await parent.admin('/ready')).body, 'LIVE\n');
         t.equal((await parent.admin('/drain_status')).body.includes('DRAINING'), false, 'nobody is asked to leave');
       }
       const replaced = textComes(parent.child.stderr!, DRAINS);
-      const child = await line.start(epoch + 1, workers);
+      const child = await line.start(epoch, workers);
       await replaced;
       await load.answers(50);
       await load.end();
@@ -44,21 +47,22 @@ for (const args of [[], ['--hand-over-connections']]) {
     await parent.stop();
   });
 
-  t.test(`a parent that is killed when its child has taken over${how}`, async (t) => {
+  t.test(`parents of five epochs that are killed when their child has taken over${how}`, async (t) => {
     const line = await startLine(t, args);
-    for (const moment of [TAKES_OVER, DRAINS]) {
-      const parent = await line.start(0, 2);
-      const load = new TrackedLoad(t, line.ports, CLIENTS);
-      await load.answers(20);
+    let parent = await line.start(0, 2);
+    const load = new TrackedLoad(t, line.ports, CLIENTS);
+    await load.answers(20);
+    for (const [index, moment] of [TAKES_OVER, DRAINS, DRAINS, TAKES_OVER, DRAINS].entries()) {
       const comes = textComes(parent.child.stderr!, moment);
-      const child = await line.start(1, 3);
+      const child = await line.start(index + 1, [3, 1, 2][index % 3]!);
       await comes;
       const held = await killHolding(parent.pid, line.ports);
       await load.answers(50);
-      t.same(load.takeFailures(held), [], moment);
-      await load.end();
-      await child.stop();
+      t.same(load.takeFailures(held), [], `epoch ${index}, killed at: ${moment}`);
+      parent = child;
     }
+    await load.end();
+    await parent.stop();
   });
 }
 

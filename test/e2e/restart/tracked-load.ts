@@ -23,6 +23,8 @@ export interface Failure {
   /** The client's own; 0 when it had none yet. */
   readonly port: number;
   readonly why: string;
+  /** It had not been answered before. */
+  readonly isNew: boolean;
 }
 
 export interface TrackedPorts {
@@ -44,6 +46,8 @@ export interface TrackedClients {
 export class TrackedLoad {
   readonly failures: Failure[] = [];
   answered = 0;
+  #freshAtMs = performance.now();
+  #longestGapMs = 0;
   readonly #ports: TrackedPorts;
   readonly #loops: Promise<unknown>;
   #isOver = false;
@@ -77,12 +81,26 @@ export class TrackedLoad {
     return this.failures.splice(0).filter(({ port }) => !held.has(port));
   }
 
+  /** The longest time in which no new connection was answered, since the last call. */
+  takeLongestGapMs(): number {
+    this.#freshAnswered();
+    const longest = this.#longestGapMs;
+    this.#longestGapMs = 0;
+    return longest;
+  }
+
+  #freshAnswered(): void {
+    const now = performance.now();
+    this.#longestGapMs = Math.max(this.#longestGapMs, now - this.#freshAtMs);
+    this.#freshAtMs = now;
+  }
+
   async #fresh(): Promise<void> {
     await this.#loop(async () => {
       const client = new Client(this.#ports.http);
       await client.exchange('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n', isWhole);
+      this.#freshAnswered();
       client.socket.destroy();
-      return client;
     });
   }
 
@@ -112,7 +130,7 @@ export class TrackedLoad {
         .exchange(word, (text) => text.length >= word.length)
         .then(
           (text) => {
-            if (text !== word) throw new ClientError(client!.port, `${JSON.stringify(text)} came back for ${word}`);
+            if (text !== word) throw new ClientError(client!, `${JSON.stringify(text)} came back for ${word}`);
           },
           (error) => {
             client = undefined;
@@ -130,7 +148,8 @@ export class TrackedLoad {
         this.answered++;
       } catch (error) {
         if (!(error instanceof ClientError)) throw error;
-        this.failures.push({ port: error.port, why: error.message });
+        const { port, answers } = error.client;
+        this.failures.push({ port, why: error.message, isNew: answers === 0 });
       }
       await new Promise((resolve) => setTimeout(resolve, BETWEEN_REQUESTS_MS));
     }
@@ -169,25 +188,27 @@ export function trackedConfig(ports: TrackedPorts, echo: number): Config {
 }
 
 /** Resolves as soon as a text comes, from now on. */
-export function textComes(output: Readable, text: string): Promise<void> {
+export function textComes(output: Readable, text: string, deadlineMs?: number): Promise<void> {
   let seen = '';
   const comes = new Promise<void>((resolve, reject) => {
+    const settle = (how: () => void) => {
+      output.off('data', look).off('end', end);
+      how();
+    };
     const look = (chunk: string) => {
       seen += chunk;
-      if (!seen.includes(text)) return;
-      output.off('data', look);
-      resolve();
+      if (seen.includes(text)) settle(resolve);
     };
-    output.on('data', look);
-    output.once('end', () => reject(new Error(`it ended without ${text}:\n${seen}`)));
+    const end = () => settle(() => reject(new Error(`it ended without ${text}:\n${seen}`)));
+    output.on('data', look).on('end', end);
   });
   comes.catch(() => {});
-  return withDeadline(comes, text);
+  return withDeadline(comes, text, deadlineMs);
 }
 
 class ClientError extends Error {
   constructor(
-    readonly port: number,
+    readonly client: Client,
     message: string,
   ) {
     super(message);
@@ -197,6 +218,7 @@ class ClientError extends Error {
 class Client {
   readonly socket: Socket;
   port = 0;
+  answers = 0;
   #text = '';
   #over: string | undefined;
   #changed = () => {};
@@ -223,8 +245,10 @@ class Client {
         this.#changed = () => {};
         const text = this.#text;
         this.#text = '';
-        if (isComplete) resolve(text);
-        else reject(new ClientError(this.port, `${this.#over} after ${JSON.stringify(text)}`));
+        if (isComplete) {
+          this.answers++;
+          resolve(text);
+        } else reject(new ClientError(this, `${this.#over} after ${JSON.stringify(text)}`));
       };
       this.socket.write(request);
       this.#changed();
@@ -263,6 +287,8 @@ function heldClients(pid: number, listeners: readonly number[]): Set<number> {
     const [, local = '', remote = '', , , , , , , inode] = line.trim().split(/\s+/);
     if (listeners.includes(portOf(local)) && inodes.has(inode)) held.add(portOf(remote));
   }
+  // That is the listen sockets, and what was refused has no port either.
+  held.delete(0);
   return held;
 }
 

@@ -1,0 +1,185 @@
+// What clients notice when processes of a hot restart are killed under baton-restarter: the new one and the old one, as the new one
+// starts, at the instant of the take-over, and while the old one drains; and the one that serves when there is no other.
+
+import { type Teardown, waitFor } from '../../../test/e2e/harness/index.js';
+import { killHolding, TrackedLoad } from '../../../test/e2e/restart/tracked-load.js';
+import { MOMENTS, TrackedLine } from '../../../test/e2e/restarter/tracked-line.js';
+import { markdown, progress } from '../report.js';
+import { DEADLINE_MS } from './peer.js';
+
+type Moment = keyof typeof MOMENTS;
+
+/** Of the old processes that are killed. */
+export const LAST_EPOCH = 4;
+
+const CLIENTS = { fresh: 4, kept: 6, streams: 4 };
+/** Answers that show that all is well again. */
+const ENOUGH = 200;
+
+export interface Kill {
+  readonly isHandingOver: boolean;
+  readonly moment: Moment | 'alone';
+  readonly victim: 'new' | 'old' | 'serving';
+  readonly epoch: number;
+  /** The longest time in which no new connection was answered; from the kill on, and in as long a time before it. */
+  readonly outageMs: number;
+  readonly usualMs: number;
+  /** Connections that the killed process had. */
+  readonly held: number;
+  /** Requests on new connections that failed, and connections from before that ended, without those. */
+  readonly failedNew: number;
+  readonly cut: number;
+  /** The wrapper's, once it has; null while it lives. */
+  readonly status: number | null;
+}
+
+/** Kills processes up to this epoch. Returns a table, and whether clients noticed nothing where another process could serve. */
+export async function measureKills(t: Teardown, lastEpoch: number): Promise<{ kills: Kill[]; isClean: boolean }> {
+  const kills: Kill[] = [];
+  for (const isHandingOver of [false, true]) {
+    for (const moment of Object.keys(MOMENTS) as Moment[]) {
+      const line = await KillLine.start(t, isHandingOver);
+      while (line.epoch <= lastEpoch) {
+        progress(`kills: ${isHandingOver ? 'connections handed over, ' : ''}${moment}, epoch ${line.epoch}`);
+        kills.push(await line.killNew(moment));
+        kills.push(await line.killOld(moment));
+      }
+      kills.push(await line.killServing());
+      await line.end();
+    }
+  }
+  progress('');
+  const isClean = kills.every(
+    ({ failedNew, cut, status, moment }) => status === null && (moment === 'alone' || failedNew + cut === 0),
+  );
+  return { kills, isClean };
+}
+
+/** One row a kind of kill; times are the longest over the epochs. */
+export function killsTable(kills: readonly Kill[]): string {
+  const groups = new Map<string, Kill[]>();
+  for (const kill of kills) {
+    const { isHandingOver, moment, victim } = kill;
+    const when = moment === 'drains' ? 'the old one drains' : `the new one ${moment}`;
+    const what = moment === 'alone' ? 'the only one' : `the ${victim} one, as ${when}`;
+    const name = `${what}${isHandingOver ? '; connections handed over' : ''}`;
+    groups.set(name, [...(groups.get(name) ?? []), kill]);
+  }
+  const rows = [...groups].map(([name, group]) => {
+    const sum = (pick: (kill: Kill) => number) => String(group.reduce((all, kill) => all + pick(kill), 0));
+    const most = (pick: (kill: Kill) => number) => Math.max(...group.map(pick)).toFixed(0);
+    return [
+      name,
+      [...new Set(group.map(({ epoch }) => epoch))].sort((a, b) => a - b).join(', '),
+      most(({ outageMs }) => outageMs),
+      most(({ usualMs }) => usualMs),
+      sum(({ held }) => held),
+      sum(({ failedNew }) => failedNew),
+      sum(({ cut }) => cut),
+      group.every(({ status }) => status === null) ? 'lives' : group.map(({ status }) => status).join(', '),
+    ];
+  });
+  return markdown(
+    [
+      ...['killed', 'epochs', 'longest outage ms', 'the same before', 'connections it held'],
+      ...['failed new requests', 'others cut', 'wrapper'],
+    ],
+    rows,
+  );
+}
+
+/** Baton under the wrapper, with clients. */
+class KillLine {
+  /** The one that serves. */
+  epoch = 0;
+  readonly #line: TrackedLine;
+  readonly #load: TrackedLoad;
+  readonly #isHandingOver: boolean;
+
+  private constructor(line: TrackedLine, load: TrackedLoad, isHandingOver: boolean) {
+    this.#line = line;
+    this.#load = load;
+    this.#isHandingOver = isHandingOver;
+  }
+
+  static async start(t: Teardown, isHandingOver: boolean): Promise<KillLine> {
+    const line = await TrackedLine.start(t, isHandingOver ? '--hand-over-connections' : '', DEADLINE_MS);
+    const load = new TrackedLoad(t, line.ports, CLIENTS);
+    await load.answers(ENOUGH);
+    return new KillLine(line, load, isHandingOver);
+  }
+
+  /** The new one. Afterwards the old one serves, or the next new one, which the wrapper has started. */
+  killNew(moment: Moment): Promise<Kill> {
+    const epoch = this.epoch + 1;
+    return this.#kill({ moment, victim: 'new', epoch }, async (times) => {
+      if (moment === 'starts') return this.#logs(`epoch ${epoch} never became live`);
+      await this.#line.live(epoch, times + 1);
+      // Its old one is the next to be killed as it drains.
+      if (moment !== 'drains') this.epoch = epoch;
+    });
+  }
+
+  /** The old one. Afterwards the new one serves. */
+  async killOld(moment: Moment): Promise<Kill> {
+    const { epoch } = this;
+    // One that still drains would end with its connections when the next one takes over.
+    if (moment === 'takes over') {
+      const held = await killHolding(this.#line.pidOf(epoch - 1), this.#line.ports);
+      await this.#load.answers(ENOUGH);
+      const others = this.#load.takeFailures(held);
+      if (others.length > 0) throw new Error(`failures beside those of an old process: ${JSON.stringify(others)}`);
+    }
+    return this.#kill({ moment, victim: 'old', epoch }, async () => {
+      await this.#line.live(epoch + 1);
+      this.epoch = epoch + 1;
+    });
+  }
+
+  /** The one that serves, when no other does. */
+  killServing(): Promise<Kill> {
+    const { epoch } = this;
+    const before = this.#line.count('epoch 0 started');
+    return this.#kill({ moment: 'alone', victim: 'serving', epoch }, () => this.#line.live(0, before + 1));
+  }
+
+  async end(): Promise<void> {
+    await this.#load.end();
+    const status = await this.#line.wrapper.end();
+    if (status !== 0) throw new Error(`the wrapper ended with ${status}:\n${this.#line.wrapper.stdout}`);
+  }
+
+  /** `settled` resolves when the next one serves that is to; it is told how often the epoch had been started. */
+  async #kill(
+    { moment, victim, epoch }: Pick<Kill, 'moment' | 'victim' | 'epoch'>,
+    settled: (times: number) => Promise<void>,
+  ): Promise<Kill> {
+    const load = this.#load;
+    load.takeLongestGapMs();
+    await load.answers(ENOUGH);
+    const usualMs = load.takeLongestGapMs();
+    const earlier = load.takeFailures();
+    if (earlier.length > 0) throw new Error(`failures before a kill: ${JSON.stringify(earlier)}`);
+    // A drain that was seen before goes on.
+    if (moment !== 'alone' && !(moment === 'drains' && victim === 'old')) await this.#line.next(moment);
+    const times = this.#line.count(`epoch ${epoch} started`);
+    const held = await killHolding(this.#line.pidOf(epoch), this.#line.ports);
+    load.takeLongestGapMs();
+    await settled(times);
+    await load.answers(ENOUGH);
+    const outageMs = load.takeLongestGapMs();
+    const failures = load.takeFailures(held);
+    const failedNew = failures.filter(({ isNew }) => isNew).length;
+    return {
+      ...{ isHandingOver: this.#isHandingOver, moment, victim, epoch, outageMs, usualMs, failedNew },
+      held: held.size,
+      cut: failures.length - failedNew,
+      status: this.#line.wrapper.process.exitCode,
+    };
+  }
+
+  async #logs(text: string): Promise<void> {
+    const { wrapper } = this.#line;
+    await waitFor(() => wrapper.stdout.includes(text), { what: text, deadlineMs: DEADLINE_MS });
+  }
+}
