@@ -303,8 +303,11 @@ export interface NativeShim {
   openMeetingSocket(address: Uint8Array, mode?: number): number;
   /** Two connected sockets for messages in order (SOCK_SEQPACKET): one is given away, its end is noticed by the other. */
   socketPair(): [number, number];
-  /** Takes over `fd` (of the two calls above, or received) and listens to it on this thread's loop. */
-  watchMessages(fd: number, events: MessageSocketEvents): NativeMessageSocket;
+  /**
+   * Takes over `fd` (of the two calls above, or received) and listens to it on this thread's loop. Throws an Error with `code`, and
+   * leaves `fd` to the caller: EPROTOTYPE when it is to be one end of a conversation, and is no SOCK_SEQPACKET.
+   */
+  watchMessages(fd: number, events: MessageSocketEvents, isConversation?: boolean): NativeMessageSocket;
   /** This process gets `signal` when the thread that started it ends (PR_SET_PDEATHSIG); 0 takes that back. */
   endWithParent(signal: number): void;
   /** Takes the status of a child that has ended, so that it is no zombie any longer; false when it still runs or is none. */

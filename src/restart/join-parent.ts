@@ -185,7 +185,9 @@ class Answer implements LinkEvents<ToChild> {
 
   message(message: ToChild, fds: readonly number[]): void {
     if (this.#events !== undefined) return this.#events.message(message, fds);
-    if (this.#isComplete) return void this.#later.push([message, fds]);
+    // Nothing else comes before this process has asked for it.
+    if (this.#isComplete && message.kind === 'welcome' && fds.length > 0) return void this.#later.push([message, fds]);
+    if (this.#isComplete) return this.#close(fds);
     this.hasCome = true;
     if (message.kind === 'welcome') this.#sockets.add(message.welcome.sockets, fds);
     else this.#close(fds);

@@ -37,6 +37,8 @@ export interface Link<Out> {
 
 /** How long a peer may take no messages. */
 const STALL_MS = 10_000;
+/** Of messages that wait for it. */
+const MAX_WAITING_BYTES = 16 * 1024 * 1024;
 
 const TOO_FEW = 'this one may open too few descriptors for what came (EMFILE); raise the limit (ulimit -n)';
 
@@ -48,11 +50,12 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   /** Absent where a lost message ends the link. */
   readonly onLost: MessageSocketEvents['onLost'];
   readonly #waiting: { readonly bytes: Uint8Array; readonly fds: readonly number[] }[] = [];
+  #waitingBytes = 0;
   #stall: NodeJS.Timeout | undefined;
   #onDrained: (() => void)[] = [];
   #isOver = false;
 
-  /** Takes `fd` over. */
+  /** Takes `fd` over. Throws an Error with `code` when it is not one end of a conversation in packets. */
   constructor(shim: NativeShim, fd: number, codec: Codec<In, Out>, events: LinkEvents<In>) {
     this.#shim = shim;
     this.#codec = codec;
@@ -60,12 +63,19 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
     if (events.lost !== undefined) {
       this.onLost = (errno) => (errno === constants.errno.EMFILE ? events.lost!() : this.onEnd(errno));
     }
-    this.#socket = shim.watchMessages(fd, this);
+    this.#socket = shim.watchMessages(fd, this, true);
   }
 
   send(message: Out, fds: readonly number[] = []): void {
     if (this.#isOver) return;
-    this.#waiting.push({ bytes: this.#codec.encode(message), fds });
+    const bytes = this.#codec.encode(message);
+    this.#waitingBytes += bytes.length;
+    if (this.#waitingBytes > MAX_WAITING_BYTES) {
+      // Not amid what the sender does.
+      setImmediate(() => this.#end('it takes its messages too slowly'));
+      return;
+    }
+    this.#waiting.push({ bytes, fds });
     if (this.#waiting.length === 1) this.onWritable();
   }
 
@@ -115,10 +125,11 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
           return;
         }
         this.#waiting.shift();
+        this.#waitingBytes -= first.bytes.length;
       }
     } catch (error) {
       // The peer's last words may still be there to be read: its end is told when they have been.
-      this.#waiting.length = 0;
+      this.#waiting.length = this.#waitingBytes = 0;
       if (!isGone(error)) this.#end(messageOf(error));
     }
     for (const resolve of this.#onDrained.splice(0)) resolve();

@@ -9,6 +9,7 @@ import { AddressKind, encodeAddress } from '../io/addresses/address.js';
 import { isSocketBound, removeSocketFile } from '../io/addresses/socket-file.js';
 import type { Credentials, MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
 import { getLogger } from '../log/logger.js';
+import { OccasionalLog } from '../log/occasional-log.js';
 import { epochId, meetingNames, scaledBaseId } from './names.js';
 
 export interface MeetingOptions {
@@ -32,8 +33,6 @@ const DYNAMIC_IDS = 2 ** 28;
 const MOST_TRIES = 1000;
 /** Hellos that are kept while this process begins. */
 const MOST_WAITING = 4;
-/** Datagrams that are dropped are logged once in this time. */
-const QUIET_MS = 10_000;
 /** A name that has been lost is tried again so often. */
 const REBIND_MS = 1000;
 
@@ -48,7 +47,10 @@ export class Meeting {
   #waiting: Parameters<OnHello>[] = [];
   #onHello: OnHello | undefined;
   #onProof: ((credentials: Credentials | undefined) => void) | undefined;
-  #droppedAt = Number.NEGATIVE_INFINITY;
+  readonly #dropped = new OccasionalLog((why) =>
+    logger.warning(`a message to the hot restart socket is dropped: ${why}`),
+  );
+  readonly #unheard = new OccasionalLog((text) => logger.error(text));
   #isClosed = false;
 
   /** Binds both names. Throws BatonError: NameTakenError when another process has one of them. */
@@ -103,10 +105,7 @@ export class Meeting {
 
   /** Logs, not too often, why something that came is dropped. */
   dropped(why: string): void {
-    const now = performance.now();
-    if (now - this.#droppedAt < QUIET_MS) return;
-    this.#droppedAt = now;
-    logger.warning(`a message to the hot restart socket is dropped: ${why}`);
+    this.#dropped.log(why);
   }
 
   /**
@@ -151,7 +150,7 @@ export class Meeting {
     if (reason !== undefined || errno !== constants.errno.EMFILE) {
       return this.dropped(reason ?? 'it is larger than any that another process of the restart sends');
     }
-    logger.error(
+    this.#unheard.log(
       `process ${credentials?.pid} cannot take over: this one may open no more descriptors for what it brings (EMFILE); ` +
         'raise the limit (ulimit -n), or try again when fewer connections are open',
     );

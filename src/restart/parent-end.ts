@@ -11,6 +11,7 @@ import { messageOf } from '../common/errors/errors.js';
 import { PatientTimeout } from '../common/time/patient-timeout.js';
 import { atMostMs } from '../common/time/within-ms.js';
 import { getLogger } from '../log/logger.js';
+import { OccasionalLog } from '../log/occasional-log.js';
 import type { Link, LinkEvents } from './link.js';
 import type { FurtherSockets, Hello, OfferedSockets, StatsPiece, ToChild, ToParent } from './messages.js';
 import { HOT_RESTART_VERSION } from './version.js';
@@ -77,6 +78,11 @@ const DEADLINES: ParentDeadlines = {
   handOverRetryMs: 100,
 };
 
+/** Sockets that a child may add to one offer: one for each of its workers. */
+const MAX_ADDED_SOCKETS = 1024;
+/** At a time; a process that is refused says why itself. */
+const MAX_REFUSALS_LOGGED = 10;
+
 /** What fits in one message. */
 const MOST_FDS = 64;
 const MOST_GROUPS = 32;
@@ -90,6 +96,11 @@ export class ParentEnd {
   #state: 'idle' | 'welcomed' | 'replaced' | 'ending' | 'alone' = 'idle';
   #child: Link<ToChild> | undefined;
   #exporting: Promise<void> | undefined;
+  /** Waits for stats that it has asked for. */
+  #asking: Link<ToChild> | undefined;
+  /** Sockets that the child has added, by the numbers of their offers. */
+  readonly #added = new Map<number, number>();
+  readonly #refusals = new OccasionalLog((text) => logger.warning(text), MAX_REFUSALS_LOGGED);
   /** The link to a child that was live is broken, and nobody has taken over since: nothing is accepted here. */
   #isAlone = false;
 
@@ -114,13 +125,14 @@ export class ParentEnd {
         logger.warning('a socket of the child process cannot be kept here: this one may open too few descriptors'),
     });
     if (reason !== undefined) {
-      logger.warning(`a process of epoch ${hello.epoch} is refused: ${reason}`);
+      this.#refusals.log(`a process of epoch ${hello.epoch} is refused: ${reason}`);
       link.send({ kind: 'refusal', reason });
       link.close();
       return;
     }
     this.#child = link;
     this.#state = 'welcomed';
+    this.#added.clear();
     this.#setTimer(this.#deadlines.liveMs, () => this.#childLate());
     // First: from then on no connection in their queues is lost, whichever process dies.
     this.#sendSockets(link, this.#host.offer());
@@ -186,7 +198,11 @@ export class ParentEnd {
         return;
       }
       case 'stats-request':
-        if (this.#state === 'replaced' || this.#state === 'ending') void this.#export(link);
+        if ((this.#state !== 'replaced' && this.#state !== 'ending') || this.#asking === link) return;
+        this.#asking = link;
+        void this.#export(link).then(() => {
+          if (this.#asking === link) this.#asking = undefined;
+        });
         return;
       case 'release':
         if (this.#state !== 'replaced') return;
@@ -209,7 +225,12 @@ export class ParentEnd {
     for (const { id, count } of sockets) {
       const own = fds.slice(from, from + count);
       from += own.length;
-      if (own.length > 0) this.#host.addSockets(id, own);
+      const before = this.#added.get(id) ?? 0;
+      const kept = own.slice(0, MAX_ADDED_SOCKETS - before);
+      this.#drop(own.slice(kept.length));
+      if (kept.length === 0) continue;
+      this.#added.set(id, before + kept.length);
+      this.#host.addSockets(id, kept);
     }
     this.#drop(fds.slice(from));
   }
@@ -245,7 +266,10 @@ export class ParentEnd {
     const before = this.#exporting ?? Promise.resolve();
     const exporting = before.then(async () => {
       try {
-        for await (const stats of this.#host.exportStats()) link.send({ kind: 'stats', stats });
+        for await (const stats of this.#host.exportStats()) {
+          link.send({ kind: 'stats', stats });
+          await link.drained();
+        }
       } catch (error) {
         // Connections of this process matter more: what is not told now is told with the last stats.
         logger.error({ err: error }, 'stats do not reach the child process');

@@ -7,6 +7,9 @@ export interface ReceivedSockets extends Omit<OfferedSockets, 'count'> {
   readonly fds: readonly number[];
 }
 
+/** Of one offer. */
+const MAX_SOCKETS = 1024;
+
 export class SocketReceiver {
   readonly #closeDescriptor: (fd: number) => void;
   readonly #sockets = new Map<number, { offered: OfferedSockets; fds: number[] }>();
@@ -20,8 +23,12 @@ export class SocketReceiver {
     let from = 0;
     for (const offered of offers) {
       const known = this.#sockets.get(offered.id);
-      const part = fds.slice(from, from + offered.count);
-      from += part.length;
+      const all = fds.slice(from, from + offered.count);
+      from += all.length;
+      const part = all.slice(0, MAX_SOCKETS - (known?.fds.length ?? 0));
+      for (const fd of all.slice(part.length)) this.#closeDescriptor(fd);
+      // A name without sockets costs its sender nothing, and would be kept here.
+      if (part.length === 0) continue;
       if (known === undefined) this.#sockets.set(offered.id, { offered, fds: part });
       else known.fds.push(...part);
     }

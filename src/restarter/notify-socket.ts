@@ -7,6 +7,7 @@ import { errorName } from '../common/errors/errno.js';
 import { messageOf } from '../common/errors/errors.js';
 import { AddressKind, encodeAddress } from '../io/addresses/address.js';
 import type { NativeMessageSocket, NativeShim } from '../io/shim.js';
+import { OccasionalLog } from '../log/occasional-log.js';
 import { logger } from './log.js';
 
 /** One message: its assignments by name, and the process that the kernel says it is from. */
@@ -24,6 +25,7 @@ export class NotifySocket {
   readonly path: string;
   readonly #shim: NativeShim;
   readonly #listener: NotifyListener;
+  readonly #lost = new OccasionalLog((text) => logger.warning(text));
   #socket: NativeMessageSocket;
 
   /** The directory lies in `parent`, and is removed when this process exits. Throws an Error with `code`. */
@@ -50,8 +52,8 @@ export class NotifySocket {
         for (const fd of fds) shim.closeDescriptor(fd);
         if (credentials !== undefined) this.#listener(credentials.pid, readWords(bytes));
       },
-      onLost(errno, credentials) {
-        logger.warning(`what process ${credentials?.pid} said on the notify socket is lost: ${errorName(errno)}`);
+      onLost: (errno, credentials) => {
+        this.#lost.log(`what process ${credentials?.pid} said on the notify socket is lost: ${errorName(errno)}`);
       },
       onWritable() {},
       onEnd: (errno) => {

@@ -1,12 +1,18 @@
 // The wrapper's decisions: when an epoch starts, when it counts as live, what the end of a child means.
 
 import type { SignalName } from '../common/process/signals.js';
+import { OccasionalLog } from '../log/occasional-log.js';
 import { BackOff } from './back-off.js';
 import { type Departure, Epoch, type EpochEvents } from './epoch.js';
 import { logger } from './log.js';
 import type { Options } from './options.js';
 import { RunningEpochs } from './running-epochs.js';
 import type { ServiceManager } from './service-manager.js';
+
+/** Characters of what a stranger says. */
+const MAX_SAID_LOGGED = 200;
+/** Messages of strangers at a time. */
+const MAX_STRANGERS_LOGGED = 5;
 
 /** How long a child may take to make room for one that needs its socket names. */
 const MAKE_ROOM_MS = 5000;
@@ -23,6 +29,7 @@ export class Restarter implements EpochEvents {
   readonly #options: Options;
   readonly #surroundings: Surroundings;
   readonly #backOff = new BackOff();
+  readonly #strangers = new OccasionalLog((text) => logger.warning(text), MAX_STRANGERS_LOGGED);
   readonly #running = new RunningEpochs();
   /** The newest that is live; or the one that is about to be again, because the newest is dead. */
   #current: Epoch | undefined;
@@ -69,7 +76,11 @@ export class Restarter implements EpochEvents {
   hear(pid: number, words: ReadonlyMap<string, string>): void {
     const epoch = this.#running.find(pid);
     if (epoch === undefined) {
-      logger.warning(`process ${pid}, which is no epoch's, said ${[...words.keys()].join(', ')}: it is not believed`);
+      const said = [...words.keys()]
+        .join(', ')
+        .replaceAll(/[^ -~]/g, '?')
+        .slice(0, MAX_SAID_LOGGED);
+      this.#strangers.log(`process ${pid}, which is no epoch's, said ${said}: it is not believed`);
       return;
     }
     this.#speaks = true;

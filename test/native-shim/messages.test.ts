@@ -297,6 +297,19 @@ t.test('where a process may open no more, one descriptor still comes; what comes
   closeSync(own);
 });
 
+t.test('what is no end of a conversation in packets is not taken for one', async (t) => {
+  const at = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: `@baton-test-${process.pid}-no-link` });
+  const events = { onMessage() {}, onWritable() {}, onEnd() {} };
+  const datagrams = shim.openMeetingSocket(at);
+  t.throws(() => shim.watchMessages(datagrams, events, true), { code: 'EPROTOTYPE' });
+  const file = openSync('/dev/null', 'r');
+  t.throws(() => shim.watchMessages(file, events, true), { code: 'ENOTSOCK' });
+  closeSync(file);
+  shim.watchMessages(datagrams, events).close();
+  const [here, there] = shim.socketPair();
+  for (const fd of [here, there]) shim.watchMessages(fd, events, true).close();
+});
+
 t.test('nobody at an address, and an address that is taken, are errors with a code', async (t) => {
   const at = (path: string) => encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
   const taken = at(`@baton-test-${process.pid}-taken`);

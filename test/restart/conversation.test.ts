@@ -185,12 +185,13 @@ t.test('stats that cannot be told once harm neither the parent nor what is told 
   };
   const { link, events } = greet(end);
   events.message(live([], 60), []);
-  events.message({ kind: 'stats-request' }, []);
-  events.message({ kind: 'stats-request' }, []);
-  await waitFor(() => link.sent.some(({ message }) => message.kind === 'stats'));
+  await waitFor(() => {
+    events.message({ kind: 'stats-request' }, []);
+    return link.sent.some(({ message }) => message.kind === 'stats');
+  });
   events.message({ kind: 'terminate' }, []);
   await end.finish();
-  t.equal(link.sent.filter(({ message }) => message.kind === 'stats').length, 2);
+  t.equal(link.sent.at(-1)?.message.kind, 'stats');
   t.ok(link.isClosed);
 });
 
@@ -235,6 +236,49 @@ t.test('a parent whose child is dead serves again, and the next child takes over
   events.message({ kind: 'terminate' }, []);
   events.ended('it has ended', true);
   t.same(host.log, ['replaced ', 'end'], 'one that was told to end ends');
+  await end.finish();
+});
+
+t.test('stats are given once at a time, however often a child asks, and wait until it has taken them', async (t) => {
+  const { end, host } = parent();
+  const { events, link } = greet(end);
+  let exports = 0;
+  host.exportStats = async function* () {
+    exports++;
+    for (let piece = 0; piece < 3; piece++) yield { ...PIECE, isLast: piece === 2 };
+  };
+  let take = () => {};
+  link.drained = () => new Promise<void>((resolve) => (take = resolve));
+  const stats = () => link.sent.filter(({ message }) => message.kind === 'stats').length;
+  events.message(live([], 60), []);
+  for (let count = 0; count < 1000; count++) events.message({ kind: 'stats-request' }, []);
+  for (let piece = 1; piece <= 3; piece++) {
+    await waitFor(() => stats() === piece);
+    take();
+  }
+  await waitFor(() => {
+    events.message({ kind: 'stats-request' }, []);
+    return exports === 2;
+  });
+  t.equal(stats(), 4, 'a request behind the answer is a new one');
+  link.drained = async () => {};
+  take();
+  await end.finish();
+});
+
+t.test('a child adds a limited number of sockets to a listener', async (t) => {
+  const { end, host } = parent();
+  const { events } = greet(end);
+  const fds = Array.from({ length: 64 }, () => 7);
+  for (let count = 0; count < 20; count++) events.message({ kind: 'further', sockets: [{ id: 1, count: 64 }] }, fds);
+  events.message({ kind: 'further', sockets: [{ id: 2, count: 1 }] }, [8]);
+  const added = host.log.filter((line) => line.startsWith('sockets 1: ')).map((line) => line.split(',').length);
+  t.equal(
+    added.reduce((sum, count) => sum + count, 0),
+    1024,
+  );
+  t.equal(host.log.filter((line) => line === 'closed 7').length, 20 * 64 - 1024);
+  t.equal(host.log.at(-1), 'sockets 2: 8');
   await end.finish();
 });
 
@@ -403,7 +447,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   await child.refreshStats();
   await child.refreshStats();
   t.same(
-    link.sent.map(({ message }) => message.kind),
+    link.sent.map(({ message }) => message.kind).filter((kind) => kind !== 'terminate'),
     ['live', 'stats-request', 'stats-request'],
     'nobody is asked again who owes an answer',
   );

@@ -377,7 +377,9 @@ napi_value watchMessages(napi_env env, napi_callback_info info) {
   if (napi_typeof(env, arguments[1], &type) != napi_ok || type != napi_object) {
     return throwType(env, "events must be an object");
   }
-  return MessageSocket::create(env, fd, arguments[1], methods, sizeof methods / sizeof methods[0]);
+  bool isConversation = false;
+  napi_get_value_bool(env, arguments[2], &isConversation);
+  return MessageSocket::create(env, fd, arguments[1], isConversation, methods, sizeof methods / sizeof methods[0]);
 }
 
 napi_value openMeetingSocket(napi_env env, napi_callback_info info) {

@@ -66,8 +66,15 @@ napi_value makeCredentials(napi_env env, const Attachment& attachment) {
 
 }  // namespace
 
-napi_value MessageSocket::create(napi_env env, int fd, napi_value events, const napi_property_descriptor* methods,
-                                 size_t count) {
+napi_value MessageSocket::create(napi_env env, int fd, napi_value events, bool isConversation,
+                                 const napi_property_descriptor* methods, size_t count) {
+  int type = 0;
+  socklen_t typeLength = sizeof type;
+  // Of what a stranger sends, the end of some kinds would never be noticed.
+  if (isConversation && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &typeLength) != 0) {
+    return throwErrno(env, "watchMessages", errno);
+  }
+  if (isConversation && type != SOCK_SEQPACKET) return throwErrno(env, "watchMessages", EPROTOTYPE);
   napi_value wrapper;
   if (napi_create_object(env, &wrapper) != napi_ok ||
       napi_define_properties(env, wrapper, count, methods) != napi_ok ||

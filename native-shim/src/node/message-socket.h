@@ -16,8 +16,8 @@ class MessageSocket final {
   static constexpr size_t kMaxDescriptors = 64;
 
   // Takes over `fd` and wraps the socket; nullptr after throwing. `events` has onMessage, onWritable, onLost and onEnd.
-  static napi_value create(napi_env env, int fd, napi_value events, const napi_property_descriptor* methods,
-                           size_t count);
+  static napi_value create(napi_env env, int fd, napi_value events, bool isConversation,
+                           const napi_property_descriptor* methods, size_t count);
   // The socket behind a wrapper object; nullptr after throwing, when `self` is something else.
   static MessageSocket* from(napi_env env, napi_value self);
 

@@ -20,9 +20,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import t from 'tap';
 import { packagePath } from '../../../src/common/package/package-root.js';
-import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
-import { loadShim, type MessageSocketEvents } from '../../../src/io/shim.js';
-import { decodeToChild, encodeHello } from '../../../src/restart/messages.js';
+import { AddressKind } from '../../../src/io/addresses/address.js';
+import { encodeHello } from '../../../src/restart/messages.js';
 import { HOT_RESTART_VERSION } from '../../../src/restart/version.js';
 import {
   type BatonProcess,
@@ -44,11 +43,11 @@ import {
   waitForLog,
   withDeadline,
 } from '../harness/index.js';
+import { Stranger } from './stranger.js';
 
 const QUICK = ['--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
 /** So many workers that a child is not live at once. */
 const SLOW_START = ['--concurrency', '24'];
-const shim = loadShim();
 
 const ROUTE = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'hi' } } };
 const WEB = httpListener('web', 0, {
@@ -537,51 +536,4 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-/** Somebody with a datagram socket. */
-class Stranger implements MessageSocketEvents {
-  readonly heard: string[] = [];
-  readonly #socket;
-
-  constructor(name = `@baton-test-${process.pid}-${randomBytes(4).toString('hex')}`) {
-    this.#socket = shim.watchMessages(shim.openMeetingSocket(at(name)), this);
-  }
-
-  /** False when the socket takes none now. */
-  send(socketPath: string, bytes: Uint8Array, fds: readonly number[], which = 'parent'): boolean {
-    return this.#socket.sendTo(at(`${socketPath}_${which}_0`), bytes, fds);
-  }
-
-  /** Says hello; resolves with why it is refused. */
-  async hello(socketPath: string, bytes: Uint8Array): Promise<string> {
-    const [here, there] = shim.socketPair();
-    const answer = new Promise<string>((resolve) => {
-      shim.watchMessages(here, {
-        onMessage: (message) => {
-          const content = decodeToChild(message);
-          resolve(content.kind === 'refusal' ? content.reason : content.kind);
-        },
-        onWritable() {},
-        onEnd: () => resolve('nothing'),
-      });
-    });
-    this.send(socketPath, bytes, [there]);
-    shim.closeDescriptor(there);
-    return answer;
-  }
-
-  close(): void {
-    this.#socket.close();
-  }
-
-  onMessage(bytes: Uint8Array): void {
-    this.heard.push(Buffer.from(bytes).toString());
-  }
-  onWritable(): void {}
-  onEnd(): void {}
-}
-
-function at(path: string): Uint8Array {
-  return encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
 }

@@ -1,0 +1,238 @@
+// Attacks on the sockets of a restart, by processes of the same user: nothing ends, hangs, grows or is logged without end, and the
+// next process takes over.
+
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
+import { loadShim } from '../../../src/io/shim.js';
+import { encodeHello, encodeToChild, encodeToParent } from '../../../src/restart/messages.js';
+import { HOT_RESTART_VERSION } from '../../../src/restart/version.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  EpochLine,
+  httpListener,
+  httpRequest,
+  isRefused,
+  tempDir,
+  waitFor,
+  waitForLog,
+  withDeadline,
+} from '../harness/index.js';
+import { Stranger, welcomed } from './stranger.js';
+
+const QUICK = ['--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
+const HELLO = encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 });
+const DATAGRAMS = 100_000;
+const REQUESTS = 100_000;
+/** What a process may take more after an attack: its heap breathes. */
+const BREATH_BYTES = 100 * 1024 * 1024;
+
+const shim = loadShim();
+const ROUTE = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'hi' } } };
+const CONFIG = bootstrap({
+  listeners: [
+    httpListener('web', 0, { route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [ROUTE] }] } }),
+  ],
+  clusters: [],
+});
+
+/** Epoch 0, what it has, and the restart that ends a test. */
+async function attacked(t: Test, socketPath?: string) {
+  const line = new EpochLine(t, socketPath);
+  const parent = await line.start(0, { config: CONFIG, args: QUICK });
+  const port = await parent.listenerPort('web');
+  const before = { descriptors: descriptorsOf(parent), bytes: residentBytes(parent) };
+  const survives = async () => {
+    await waitFor(() => descriptorsOf(parent) <= before.descriptors, { what: 'no descriptor of a stranger' });
+    t.ok(residentBytes(parent) < before.bytes + BREATH_BYTES, 'nothing is kept');
+    t.ok(parent.stderr.split('\n').length < 200, 'the log stays short');
+    t.notMatch(parent.stderr, /internal error/);
+    await waitFor(async () => !(await isRefused(port)), { what: 'that it accepts' });
+    t.equal((await httpRequest(port)).body, 'hi');
+    const child = await line.start(1, { config: CONFIG, args: QUICK });
+    await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+    t.same(parent.exit, { code: 0, signal: null });
+    t.equal((await httpRequest(port)).body, 'hi');
+    await child.stop();
+  };
+  return { line, parent, port, survives };
+}
+
+t.test('a hundred thousand datagrams: cut, oversize, of another version or epoch, with descriptors', async (t) => {
+  const { line, survives } = await attacked(t);
+  const stranger = new Stranger(`${line.socketPath}_child_1`);
+  const [link, other] = shim.socketPair();
+  const many = new Array<number>(64).fill(link);
+  const kinds: readonly (readonly [bytes: Uint8Array, fds: readonly number[]])[] = [
+    [HELLO, []],
+    [HELLO.subarray(0, HELLO.length - 1), [link]],
+    [Buffer.concat([HELLO, HELLO.subarray(0, 1)]), [link]],
+    [encodeHello({ version: '0.0', epoch: 1 }), [link]],
+    [encodeHello({ version: HOT_RESTART_VERSION, epoch: 2 ** 32 - 1 }), [link]],
+    [encodeHello({ version: 'x'.repeat(60_000), epoch: 1 }), []],
+    [new Uint8Array(0), many],
+    [new Uint8Array(64 * 1024), many],
+    [randomBytes(100), []],
+    [encodeToParent({ kind: 'terminate' }), [link]],
+  ];
+  for (let count = 0; count < DATAGRAMS; ) {
+    const [bytes, fds] = kinds[count % kinds.length]!;
+    if (stranger.send(line.socketPath, bytes, fds, count % 3 === 0 ? 'child' : 'parent')) count++;
+    else await setImmediate();
+  }
+  shim.closeDescriptor(link);
+  shim.closeDescriptor(other);
+  stranger.close();
+  await survives();
+});
+
+t.test('a child that asks for stats a hundred thousand times, and reads no answer', async (t) => {
+  const { line, parent, survives } = await attacked(t);
+  const child = await welcomed(t, line.socketPath);
+  child.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
+  await waitFor(() => child.heard.includes('replaced'), { what: 'the take-over' });
+  const request = encodeToParent({ kind: 'stats-request' });
+  const before = residentBytes(parent);
+  // Nothing is read while this thread does not come back to its loop.
+  for (let count = 0; count < REQUESTS; ) {
+    if (child.say(request)) count++;
+    else pauseThread(1);
+  }
+  t.ok(residentBytes(parent) < before + BREATH_BYTES, 'no answers are piled up');
+  const heard = () => child.heard.filter((kind) => kind === 'stats').length;
+  await waitFor(() => heard() > 0, { what: 'an answer' });
+  t.ok(heard() < REQUESTS / 10, `${heard()} pieces of answers`);
+  child.close();
+  await waitForLog(parent, 'this one serves again');
+  await survives();
+});
+
+t.test('a child that talks nonsense, or says hello again and again, is one that has gone', async (t) => {
+  const { line, parent, survives } = await attacked(t);
+  const replays = 1000;
+  for (const nonsense of [Buffer.from('nonsense'), randomBytes(60_000), encodeToChild({ kind: 'replaced' })]) {
+    const child = await welcomed(t, line.socketPath);
+    child.say(nonsense, [0, 1, 2]);
+    await waitFor(() => child.isOver || child.heard.includes('released'), { what: 'the end of the link' });
+    child.close();
+  }
+  const child = await welcomed(t, line.socketPath);
+  const stranger = new Stranger();
+  for (let count = 0; count < replays; count++) {
+    const [here, there] = shim.socketPair();
+    await stranger.push(line.socketPath, HELLO, [there]);
+    shim.closeDescriptor(there);
+    shim.closeDescriptor(here);
+  }
+  await waitForLog(parent, 'previous baton process is still initializing');
+  child.close();
+  stranger.close();
+  await waitFor(() => parent.stderr.split('has gone before it was live').length > 1);
+  await survives();
+});
+
+t.test('what is no conversation in packets is no link: its end would never be noticed', async (t) => {
+  const { line, parent, port, survives } = await attacked(t);
+  const stream = connect(port, '127.0.0.1');
+  await waitFor(() => !stream.connecting);
+  const at = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: `@baton-test-${process.pid}-datagrams` });
+  const datagrams = shim.openMeetingSocket(at);
+  const stranger = new Stranger(`${line.socketPath}_child_1`);
+  const { fd } = (stream as Socket & { readonly _handle: { readonly fd: number } })._handle;
+  for (const each of [datagrams, fd]) await stranger.push(line.socketPath, HELLO, [each]);
+  await waitForLog(parent, 'a message to the hot restart socket is dropped: watchMessages');
+  stream.destroy();
+  shim.closeDescriptor(datagrams);
+  stranger.close();
+  await survives();
+});
+
+t.test(
+  'names that a stranger has bound or linked before are refused, and what they lead to is left alone',
+  async (t) => {
+    const directory = tempDir(t);
+    const path = join(directory, 'restart');
+    const file = join(directory, 'file');
+    writeFileSync(file, 'text');
+    symlinkSync(file, `${path}_parent_0`);
+    const line = new EpochLine(t, path);
+    const refused = await line.start(0, { config: CONFIG, wait: 'spawned' });
+    t.match(await withDeadline(refused.exited, 'the end of the process'), { code: 1 });
+    t.match(refused.stderr, 'unable to bind domain socket');
+    t.equal(readFileSync(file, 'utf8'), 'text');
+    t.notOk(existsSync(`${path}_child_0`), 'the name that it had got is free again');
+
+    const abstract = new EpochLine(t);
+    const stranger = new Stranger(`${abstract.socketPath}_parent_0`);
+    const late = await abstract.start(0, { config: CONFIG, wait: 'spawned' });
+    t.match(await withDeadline(late.exited, 'the end of the process'), { code: 1 });
+    t.match(late.stderr, 'see --base-id option');
+    stranger.close();
+  },
+);
+
+t.test('a stranger with the name of the parent, who cannot prove who he is, is not believed', async (t) => {
+  const line = new EpochLine(t);
+  const at = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: `${line.socketPath}_parent_0` });
+  let sent = 0;
+  const [bound] = [shim.openMeetingSocket(at)];
+  const meeting = shim.watchMessages(bound, {
+    onMessage: (_bytes, [fd]) => {
+      if (fd === undefined) return;
+      const link = shim.watchMessages(fd, { onMessage() {}, onWritable() {}, onEnd() {} });
+      const sockets = Array.from({ length: 32 }, (_, id) => ({
+        ...{ id, isAdmin: false, name: 'x'.repeat(1000), configured: '', real: '', traits: '' },
+        ...{ isReusePort: true, count: 2 },
+      }));
+      const welcome = { firstStartedMs: 0, generation: 1, sockets, isLast: false };
+      const bytes = encodeToChild({ kind: 'welcome', welcome });
+      const flood = () => {
+        try {
+          while (sent < 5000 && link.send(bytes, new Array(64).fill(bound))) sent++;
+          if (sent < 5000) setTimeout(flood, 1);
+        } catch {
+          // The child has had enough.
+          sent = 5000;
+        }
+      };
+      flood();
+    },
+    onWritable() {},
+    onEnd() {},
+  });
+  t.teardown(() => meeting.close());
+  const child = await line.start(1, { config: CONFIG, wait: 'spawned' });
+  let most = 0;
+  await waitFor(
+    () => {
+      if (child.exit === undefined) most = Math.max(most, residentBytes(child));
+      return child.exit !== undefined;
+    },
+    { what: 'the end of the child', deadlineMs: 40_000 },
+  );
+  t.same(child.exit, { code: 1, signal: null });
+  t.match(child.stderr, /cannot take over from the parent process/);
+  t.ok(sent > 0);
+  t.ok(most < 3 * BREATH_BYTES, `${most} bytes`);
+});
+
+function descriptorsOf({ pid }: BatonProcess): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+function residentBytes({ pid }: BatonProcess): number {
+  try {
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+function pauseThread(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}

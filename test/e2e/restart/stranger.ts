@@ -1,0 +1,109 @@
+// A process that is none of the restart's, and speaks to its sockets: by datagrams, and over a link if it gets one.
+
+import { randomBytes } from 'node:crypto';
+import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
+import { loadShim, type MessageSocketEvents, type NativeMessageSocket } from '../../../src/io/shim.js';
+import { decodeToChild, encodeHello, type ToChild } from '../../../src/restart/messages.js';
+import { HOT_RESTART_VERSION } from '../../../src/restart/version.js';
+import { type Teardown, waitFor } from '../harness/index.js';
+
+const shim = loadShim();
+
+/** Somebody with a datagram socket. */
+export class Stranger implements MessageSocketEvents {
+  readonly heard: string[] = [];
+  readonly #socket;
+
+  constructor(name = `@baton-test-${process.pid}-${randomBytes(4).toString('hex')}`) {
+    this.#socket = shim.watchMessages(shim.openMeetingSocket(at(name)), this);
+  }
+
+  /** False when the socket takes none now. */
+  send(socketPath: string, bytes: Uint8Array, fds: readonly number[], which = 'parent'): boolean {
+    return this.#socket.sendTo(at(`${socketPath}_${which}_0`), bytes, fds);
+  }
+
+  /** Says hello; resolves with why it is refused. */
+  async hello(socketPath: string, bytes: Uint8Array): Promise<string> {
+    const [here, there] = shim.socketPair();
+    const answer = new Promise<string>((resolve) => {
+      shim.watchMessages(here, {
+        onMessage: (message) => {
+          const content = decodeToChild(message);
+          resolve(content.kind === 'refusal' ? content.reason : content.kind);
+        },
+        onWritable() {},
+        onEnd: () => resolve('nothing'),
+      });
+    });
+    this.send(socketPath, bytes, [there]);
+    shim.closeDescriptor(there);
+    return answer;
+  }
+
+  /** Sends as soon as there is room. */
+  async push(socketPath: string, bytes: Uint8Array, fds: readonly number[] = [], which = 'parent'): Promise<void> {
+    if (this.send(socketPath, bytes, fds, which)) return;
+    await waitFor(() => this.send(socketPath, bytes, fds, which), { what: 'room for a datagram' });
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  onMessage(bytes: Uint8Array): void {
+    this.heard.push(Buffer.from(bytes).toString());
+  }
+  onWritable(): void {}
+  onEnd(): void {}
+}
+
+/** Says hello to epoch 0 as a process of epoch 1, whose names it has, and waits for the welcome. */
+export async function welcomed(t: Teardown, socketPath: string): Promise<FalseChild> {
+  const stranger = new Stranger(`${socketPath}_child_1`);
+  t.teardown(() => stranger.close());
+  const [here, there] = shim.socketPair();
+  const child = new FalseChild(here, stranger);
+  t.teardown(() => child.close());
+  await stranger.push(socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 }), [there]);
+  shim.closeDescriptor(there);
+  await waitFor(() => child.heard.includes('welcome') || child.isOver, { what: 'a welcome' });
+  return child;
+}
+
+/** One end of a link to a parent. What comes on it is closed, and noted by its kind. */
+export class FalseChild implements MessageSocketEvents {
+  readonly heard: ToChild['kind'][] = [];
+  isOver = false;
+  readonly #socket: NativeMessageSocket;
+  readonly #stranger: Stranger;
+
+  constructor(fd: number, stranger: Stranger) {
+    this.#socket = shim.watchMessages(fd, this);
+    this.#stranger = stranger;
+  }
+
+  /** False when the parent takes none now. Throws when the link is over. */
+  say(bytes: Uint8Array, fds: readonly number[] = []): boolean {
+    return this.#socket.send(bytes, fds);
+  }
+
+  close(): void {
+    this.isOver = true;
+    this.#socket.close();
+    this.#stranger.close();
+  }
+
+  onMessage(bytes: Uint8Array, fds: readonly number[]): void {
+    for (const fd of fds) shim.closeDescriptor(fd);
+    this.heard.push(decodeToChild(bytes).kind);
+  }
+  onWritable(): void {}
+  onEnd(): void {
+    this.isOver = true;
+  }
+}
+
+function at(path: string): Uint8Array {
+  return encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
+}

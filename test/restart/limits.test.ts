@@ -1,0 +1,38 @@
+// What a peer of a restart may make this process keep.
+
+import t from 'tap';
+import { loadShim } from '../../src/io/shim.js';
+import { MessageLink } from '../../src/restart/link.js';
+import { SocketReceiver } from '../../src/restart/received-sockets.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
+
+t.test('sockets that are received are limited for each offer, and a name without any is not kept', async (t) => {
+  const closed: number[] = [];
+  const receiver = new SocketReceiver((fd) => closed.push(fd));
+  const offered = (id: number, count: number) => ({
+    ...{ id, isAdmin: false, name: '', configured: '', real: '', traits: '', isReusePort: true, count },
+  });
+  for (let count = 0; count < 20; count++) receiver.add([offered(1, 64), offered(2 + count, 3)], new Array(64).fill(7));
+  const sockets = receiver.take();
+  t.same(
+    sockets.map(({ id, fds }) => [id, fds.length]),
+    [[1, 1024]],
+  );
+  t.equal(closed.length, 20 * 64 - 1024);
+});
+
+t.test('a peer that takes its messages too slowly is given up', async (t) => {
+  const shim = loadShim();
+  const [here, there] = shim.socketPair();
+  const codec = { encode: (message: Uint8Array) => message, decode: (bytes: Uint8Array) => bytes };
+  let ended: string | undefined;
+  const link = new MessageLink<Uint8Array, Uint8Array>(shim, here, codec, {
+    message() {},
+    ended: (why, isGone) => (ended = `${why}, ${isGone}`),
+  });
+  for (let count = 0; count < 1000; count++) link.send(new Uint8Array(60_000));
+  t.equal(ended, undefined, 'not amid what the sender does');
+  await waitFor(() => ended !== undefined);
+  t.equal(ended, 'it takes its messages too slowly, false');
+  shim.closeDescriptor(there);
+});
