@@ -35,16 +35,14 @@ for (const name of names.length > 0 ? names : Object.keys(PARTS)) {
   const { status, error, output } = part.build();
   if (status !== 0)
     end(`${error === undefined ? output.join('') : error.message}\n${name} was not compiled. ${NEEDED}`);
+  if (!part.isUsable())
+    end(`${name} was compiled, but not for Node ${process.version}: is npm_config_nodedir another one? ${NEEDED}`);
   console.error(`Compiled ${name} in ${Math.round((performance.now() - began) / 1000)} s.`);
 }
 
+/** Tried in a process of its own: one that has met a module for another Node may not load the new one. */
 function loads(name) {
-  try {
-    require(name);
-    return true;
-  } catch {
-    return false;
-  }
+  return spawnSync(process.execPath, ['-e', `require(${JSON.stringify(name)})`], { cwd: here }).status === 0;
 }
 
 function isShimUsable() {
@@ -76,15 +74,21 @@ function run(cwd, command, args) {
   });
 }
 
-/** node-gyp downloads headers even where they came with Node itself. */
+/** node-gyp downloads headers even where they came with Node itself, and takes those that npm is told of for whatever Node. */
 function headers() {
   const prefix = join(dirname(process.execPath), '..');
-  const version = join(prefix, 'include/node/node_version.h');
-  if (process.env.npm_config_nodedir !== undefined || !existsSync(version)) return {};
-  const [major, minor, patch] = ['MAJOR', 'MINOR', 'PATCH'].map(
-    (part) => new RegExp(`#define NODE_${part}_VERSION (\\d+)`).exec(readFileSync(version, 'utf8'))?.[1],
+  return areHeaders(prefix) ? { npm_config_nodedir: prefix } : {};
+}
+
+/** Whether this folder has the headers of the Node that runs this. */
+function areHeaders(folder) {
+  const version = join(folder, 'include/node/node_version.h');
+  if (!existsSync(version)) return false;
+  const text = readFileSync(version, 'utf8');
+  const parts = ['MAJOR', 'MINOR', 'PATCH'].map(
+    (part) => new RegExp(`#define NODE_${part}_VERSION (\\d+)`).exec(text)?.[1],
   );
-  return process.version === `v${major}.${minor}.${patch}` ? { npm_config_nodedir: prefix } : {};
+  return process.version === `v${parts.join('.')}`;
 }
 
 /** Of the names and contents of what is compiled. */
