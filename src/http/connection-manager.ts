@@ -9,7 +9,7 @@ import { HttpStats } from '../stats/layouts/http.js';
 import { FormerRequests } from './connections/former-requests.js';
 import { firstHeadTimeout, type HeadTimeout } from './connections/head-timeouts.js';
 import { ServerConnection, type ServerPools } from './connections/server-connection.js';
-import { H1ServerCodec } from './h1/server-codec.js';
+import { h1Server } from './h1/protocol.js';
 import type {
   ConnectionManagerOptions,
   ConnectionManagerStats,
@@ -47,7 +47,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     this.lateClose = transport.listenToLate(countLate);
     this.#pools = {
       streams: new StepPool(memory, () => new ServerStream(this)),
-      codecs: new StepPool(memory, () => new H1ServerCodec(memory, options.codec)),
+      protocol: h1Server(memory, options.http1),
     };
   }
 

@@ -8,10 +8,10 @@ import type { Clock } from '../io/time/clock.js';
 import type { TimingWheel } from '../io/time/timing-wheel.js';
 import type { Transport } from '../io/transport/transport.js';
 import type { Scope } from '../stats/thread-stats.js';
+import type { Http1Options } from './codec/options.js';
 import type { HeadTimeout } from './connections/head-timeouts.js';
 import type { UserAgentStats } from './connections/user-agent-stats.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from './filters/filter.js';
-import type { HeadLimits } from './h1/head/head-parser.js';
 import type { ForwardingRules } from './headers/edge/forwarding-headers.js';
 import type { ResponseHeaders } from './headers/edge/response-headers.js';
 import type { HeaderBlock, HeaderBlockPool } from './headers/header-block.js';
@@ -42,7 +42,7 @@ export interface ChainedFilter {
 }
 
 export interface ConnectionManagerOptions {
-  codec: HeadLimits;
+  http1: Http1Options;
   routes: RouteSource;
   /** In place of `routes`, with scoped_routes. */
   scopes: ScopedRouteSource | undefined;

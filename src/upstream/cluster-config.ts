@@ -20,7 +20,7 @@ import type {
   LocalityLbEndpoints,
   TcpKeepalive,
 } from '../config/generated/api.js';
-import { DEFAULT_CLIENT_OPTIONS, type H1ClientOptions } from '../http/h1/client-codec.js';
+import { DEFAULT_HTTP1_OPTIONS, type Http1Options } from '../http/codec/options.js';
 import { type Address, AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
@@ -52,7 +52,7 @@ export interface ClusterSpec {
   readonly sourceAddress: Uint8Array | undefined;
   /** TCP keepalive of its connections; undefined: none. */
   readonly keepalive: Keepalive | undefined;
-  readonly http1: H1ClientOptions;
+  readonly http1: Http1Options;
   /** Limits of the default and of the high priority. */
   readonly thresholds: readonly [Thresholds, Thresholds];
   /** Whether the gauges remaining_… of the default and of the high priority are kept. */
@@ -201,8 +201,8 @@ function keepalive(config: TcpKeepalive | undefined): Keepalive | undefined {
   return { idle: config.keepalive_time, interval: config.keepalive_interval, probes: config.keepalive_probes };
 }
 
-function clientOptions(common: HttpProtocolOptions, http1: Http1ProtocolOptions): H1ClientOptions {
-  const { maxHeadBytes, maxHeaders } = DEFAULT_CLIENT_OPTIONS;
+function clientOptions(common: HttpProtocolOptions, http1: Http1ProtocolOptions): Http1Options {
+  const { maxHeadBytes, maxHeaders } = DEFAULT_HTTP1_OPTIONS;
   return {
     maxHeadBytes,
     maxHeaders: common.max_headers_count ?? maxHeaders,

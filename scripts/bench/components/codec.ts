@@ -3,19 +3,21 @@
 //   npx tsc -p . --outDir build-bench && node build-bench/scripts/bench/components/codec.js
 
 import { headerKey } from '../../../src/common/text/header-names.js';
+import type { ClientCodecEvents, ServerCodecEvents } from '../../../src/http/codec/connections.js';
+import { DEFAULT_HTTP1_OPTIONS } from '../../../src/http/codec/options.js';
 import type {
   ByteSink,
   RequestDecoder,
   RequestEncoder,
   ResponseDecoder,
   ResponseEncoder,
-} from '../../../src/http/codec.js';
-import { H1ClientCodec, type H1ClientEvents } from '../../../src/http/h1/client-codec.js';
+} from '../../../src/http/codec/streams.js';
+import { H1ClientCodec } from '../../../src/http/h1/client-codec.js';
 import { HeadKind } from '../../../src/http/h1/head/head-parser.js';
 import { HeadReader } from '../../../src/http/h1/head/head-reader.js';
 import { KnownFields } from '../../../src/http/h1/head/known-fields.js';
 import { sendRequestHead } from '../../../src/http/h1/serializer.js';
-import { DEFAULT_SERVER_OPTIONS, H1ServerCodec, type H1ServerEvents } from '../../../src/http/h1/server-codec.js';
+import { H1ServerCodec } from '../../../src/http/h1/server-codec.js';
 import { h1Shared } from '../../../src/http/h1/shared.js';
 import { removeHopByHop } from '../../../src/http/headers/edge/hop-by-hop.js';
 import { HeaderBlock } from '../../../src/http/headers/header-block.js';
@@ -48,7 +50,7 @@ class Sink implements ByteSink {
 }
 
 /** The least that a proxy does between two codecs. */
-class Relay implements H1ServerEvents, H1ClientEvents, RequestDecoder, ResponseDecoder {
+class Relay implements ServerCodecEvents, ClientCodecEvents, RequestDecoder, ResponseDecoder {
   client!: H1ClientCodec;
   #response!: ResponseEncoder;
   #request!: RequestEncoder;
@@ -133,12 +135,12 @@ for (const [name, text] of [
   const head = new HeaderBlock(memory);
   measure(`${name}: parse request head`, () => {
     head.clear();
-    reader.read(HeadKind.Request, head, 0, requestLength, DEFAULT_SERVER_OPTIONS);
+    reader.read(HeadKind.Request, head, 0, requestLength, DEFAULT_HTTP1_OPTIONS);
   });
   const shared = h1Shared(memory);
   measure(`${name}: parse and serialise request head`, () => {
     head.clear();
-    reader.read(HeadKind.Request, head, 0, requestLength, DEFAULT_SERVER_OPTIONS);
+    reader.read(HeadKind.Request, head, 0, requestLength, DEFAULT_HTTP1_OPTIONS);
     sendRequestHead(sink, shared, head, 0, 0);
   });
   measure(`${name}: whole exchange through both codecs`, () => {

@@ -3,7 +3,7 @@
 import type { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { CounterSlot } from '../../stats/layout.js';
 import { HttpStats } from '../../stats/layouts/http.js';
-import type { CodecError } from '../codec.js';
+import type { CodecError } from '../codec/streams.js';
 import type { LocalReply } from '../filters/filter.js';
 import { idleTooLong, LATE_HEAD, LATE_REQUEST, lastedTooLong } from '../streams/stream-answers.js';
 

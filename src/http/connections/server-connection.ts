@@ -9,6 +9,7 @@ import type { Stall } from '../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../listener/downstream-connection.js';
 import type { Departure } from '../../listener/travel.js';
 import { HttpStats } from '../../stats/layouts/http.js';
+import { ExchangeEnd, type ServerCodec, type ServerCodecEvents, type ServerProtocol } from '../codec/connections.js';
 import {
   type ByteSink,
   type CodecError,
@@ -17,8 +18,7 @@ import {
   type RequestDecoder,
   ResetReason,
   type ResponseEncoder,
-} from '../codec.js';
-import { ExchangeEnd, type H1ServerCodec, type H1ServerEvents } from '../h1/server-codec.js';
+} from '../codec/streams.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { StepPool } from '../step-pool.js';
@@ -30,15 +30,15 @@ import type { DeviceStats } from './user-agent-stats.js';
 /** What connections need only while something happens; used again and again. */
 export interface ServerPools {
   readonly streams: StepPool<ServerStream>;
-  readonly codecs: StepPool<H1ServerCodec>;
+  readonly protocol: ServerProtocol;
 }
 
-export class ServerConnection implements DownstreamHandler, H1ServerEvents, ByteSink, StreamConnection, RoomWaiter {
+export class ServerConnection implements DownstreamHandler, ServerCodecEvents, ByteSink, StreamConnection, RoomWaiter {
   readonly manager: ManagerContext;
   readonly socket: DownstreamConnection;
   readonly #pools: ServerPools;
   /** Undefined while it has nothing to remember: most of the connections of a server are idle. */
-  #codec: H1ServerCodec | undefined;
+  #codec: ServerCodec | undefined;
   readonly #timer: Timer<ServerConnection>;
   /** The request that is being served. */
   #stream: ServerStream | undefined;
@@ -64,7 +64,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.#timer = new Timer<ServerConnection>(this, onTimer);
     if (former === undefined) {
       http.increment(HttpStats.at.downstream_cx_total);
-      http.increment(HttpStats.at.downstream_cx_http1_total);
+      http.increment(pools.protocol.connectionsTotal);
       this.#sleep(manager.shortestTimeoutMs);
     } else {
       this.#requests = former.requests;
@@ -74,7 +74,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
       this.#resumeTimeouts();
     }
     http.increment(HttpStats.at.downstream_cx_active);
-    http.increment(HttpStats.at.downstream_cx_http1_active);
+    http.increment(pools.protocol.connectionsActive);
   }
 
   describe(info: StreamInfo): void {
@@ -154,7 +154,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     });
   }
 
-  // ── H1ServerEvents: what the codec finds ─────────────────────────────────────────────────────────────────────────
+  // ── ServerCodecEvents: what the codec finds ──────────────────────────────────────────────────────────────────────
 
   newStream(encoder: ResponseEncoder): RequestDecoder {
     this.#requests++;
@@ -163,13 +163,13 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     return stream;
   }
 
-  #takeStream(encoder: ResponseEncoder): ServerStream {
+  #takeStream(encoder: ResponseEncoder | undefined): ServerStream {
     const now = this.manager.thread.clock.monotonicMs;
     // A pipelined request may have been received with the one before it, and may have waited for another process.
     this.#activeMs = now;
     if (this.#requestStartMs === UNSET) this.#requestStartMs = now;
     const stream = this.#pools.streams.take();
-    stream.start(this, encoder);
+    stream.start(this, encoder, this.#pools.protocol.requestsTotal);
     return stream;
   }
 
@@ -181,9 +181,9 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
   /** Answers and closes where no request could be read. It counts and is logged as one. */
   #refuse(error: CodecError, head: HeaderBlock | undefined, flag = ResponseFlag.None): void {
     const codec = this.#awakeCodec();
-    const stream = this.#takeStream(codec);
+    const stream = this.#takeStream(undefined);
     stream.info.responseFlags |= flag;
-    codec.answerInvalid(stream.refuse(error, head), head?.method === Method.Head);
+    codec.answerInvalid(stream.refuse(error, head, codec.protocol), head?.method === Method.Head);
     this.onClose(false);
   }
 
@@ -348,9 +348,9 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.#restCodec();
   }
 
-  #awakeCodec(): H1ServerCodec {
+  #awakeCodec(): ServerCodec {
     if (this.#codec !== undefined) return this.#codec;
-    const codec = this.#pools.codecs.take();
+    const codec = this.#pools.protocol.codecs.take();
     this.#codec = codec;
     codec.serve(this, this);
     return codec;
@@ -361,7 +361,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     const codec = this.#codec;
     if (codec === undefined || !codec.isAtRest) return;
     this.#codec = undefined;
-    this.#pools.codecs.giveBack(codec);
+    this.#pools.protocol.codecs.giveBack(codec);
   }
 
   // ── Leaving for another process ──────────────────────────────────────────────────────────────────────────────────
@@ -426,7 +426,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     const { http } = this.manager.stats;
     this.#codec?.destroy();
     http.decrement(HttpStats.at.downstream_cx_active);
-    http.decrement(HttpStats.at.downstream_cx_http1_active);
+    http.decrement(this.#pools.protocol.connectionsActive);
     this.socket.leave();
   }
 
@@ -562,7 +562,7 @@ export class ServerConnection implements DownstreamHandler, H1ServerEvents, Byte
     this.#codec?.destroy();
     stats.http.increment(HttpStats.at.downstream_cx_destroy);
     stats.http.decrement(HttpStats.at.downstream_cx_active);
-    stats.http.decrement(HttpStats.at.downstream_cx_http1_active);
+    stats.http.decrement(this.#pools.protocol.connectionsActive);
     const lengthMs = Math.floor(thread.clock.monotonicMs - this.socket.startMonotonicMs);
     stats.http.record(HttpStats.at.downstream_cx_length_ms, lengthMs);
     this.#device?.lengthMs.record(lengthMs);

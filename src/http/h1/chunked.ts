@@ -2,7 +2,7 @@
 // the size, no bare CR or LF, bounded extensions. Trailer fields are a head and are read as such by the codec.
 
 import type { Memory } from '../../io/memory.js';
-import type { ByteSink } from '../codec.js';
+import type { ByteSink } from '../codec/streams.js';
 import { H1Error } from './errors.js';
 import { Char, EXTENSION, HEX_VALUE } from './head/characters.js';
 import type { Lines } from './lines.js';

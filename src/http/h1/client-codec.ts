@@ -1,48 +1,29 @@
 // The client's end of an HTTP/1 connection: one request at a time, its response read strictly.
 
+import { Protocol } from '../../access-log/stream/stream-info.js';
 import { ConnectionHeader, headerKey } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
-import { type ByteSink, type CodecError, type RequestEncoder, ResetReason, type ResponseDecoder } from '../codec.js';
+import { type ClientCodec, type ClientCodecEvents, StreamEnd } from '../codec/connections.js';
+import { DEFAULT_HTTP1_OPTIONS, type Http1Options } from '../codec/options.js';
+import {
+  type ByteSink,
+  type CodecError,
+  type RequestEncoder,
+  ResetReason,
+  type ResponseDecoder,
+} from '../codec/streams.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { H1Connection, Reading, Writing } from './connection.js';
 import { H1Error } from './errors.js';
 import { contentLengthOf, saysChunked } from './head/framing.js';
-import { HeadKind, type HeadLimits } from './head/head-parser.js';
+import { HeadKind } from './head/head-parser.js';
 import { Tail } from './lines.js';
 import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendRequestHead } from './serializer.js';
 
-/** How a stream is over. */
-export const enum StreamEnd {
-  /** Request and response are complete, or the rest of the request is of no use. */
-  Complete = 0,
-  /** It was given up before the response was complete. */
-  GivenUp = 1,
-  /** So was a tunnel in which more might have been sent: only a broken connection tells the server that it has not got all. */
-  CutOff = 2,
-}
-
-/** What the owner of the connection is told. */
-export interface H1ClientEvents {
-  /** The stream is over. Without `reusable` the connection has to be closed; with it, newStream() may be called at once. */
-  onStreamComplete(reusable: boolean, end: StreamEnd): void;
-  /** A response says that the server closes the connection behind it. */
-  onCloseNotice?(): void;
-  /** The server broke the protocol. A stream was reset before; the connection has to be closed. */
-  onProtocolError(error: CodecError): void;
-  /** The server has ended its direction, and everything before that was handled: the connection has to be closed. */
-  onEnded(): void;
-  /** A tunnel's sending direction has ended: the owner may end it on the socket too. */
-  onHalfClose?(): void;
-}
-
-export type H1ClientOptions = HeadLimits;
-
-export const DEFAULT_CLIENT_OPTIONS: H1ClientOptions = { maxHeadBytes: 60 * 1024, maxHeaders: 100 };
-
 /** When the server ends the connection before a response is complete, the stream is reset; onEnded() follows. */
-export class H1ClientCodec extends H1Connection<ResponseDecoder> implements RequestEncoder {
+export class H1ClientCodec extends H1Connection<ResponseDecoder> implements ClientCodec, RequestEncoder {
   // Not a #field: methods of the base class that are compiled into one function for both codecs would look it up by name.
-  private readonly events: H1ClientEvents;
+  private readonly events: ClientCodecEvents;
 
   /** Of the request that waits for its response. */
   #isHeadRequest = false;
@@ -56,8 +37,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
   constructor(
     memory: Memory,
     sink: ByteSink,
-    events: H1ClientEvents,
-    options: H1ClientOptions = DEFAULT_CLIENT_OPTIONS,
+    events: ClientCodecEvents,
+    options: Http1Options = DEFAULT_HTTP1_OPTIONS,
   ) {
     super(memory, options, HeadKind.Response, Reading.Complete);
     this.sink = sink;
@@ -68,6 +49,10 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
   /** A request has begun and its exchange is not over. */
   get hasStream(): boolean {
     return this.decoder !== undefined;
+  }
+
+  get protocol(): Protocol {
+    return Protocol.Http11;
   }
 
   /** Begins a request; the one before must be over. */
@@ -124,10 +109,6 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Requ
         }
         this.writing = Writing.Chunked;
       }
-    }
-    if (headers.close) {
-      tail |= Tail.Close;
-      this.#canReuse = false;
     }
     sendRequestHead(this.sink, this.shared, headers, skip, tail);
     if (endStream) this.completeWriting();

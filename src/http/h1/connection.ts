@@ -6,12 +6,20 @@
 
 import type { Memory } from '../../io/memory.js';
 import { getLogger } from '../../log/logger.js';
-import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseDecoder } from '../codec.js';
+import type { ConnectionCodec } from '../codec/connections.js';
+import type { Http1Options } from '../codec/options.js';
+import {
+  type ByteSink,
+  type CodecError,
+  type RequestDecoder,
+  ResetReason,
+  type ResponseDecoder,
+} from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { BODY_END_BYTES, ChunkedDecoder, ChunkState, endsBody, sendChunk } from './chunked.js';
 import { codecError, H1Error } from './errors.js';
 import { Char } from './head/characters.js';
-import { HeadKind, type HeadLimits, INCOMPLETE } from './head/head-parser.js';
+import { HeadKind, INCOMPLETE } from './head/head-parser.js';
 import { HeadReader } from './head/head-reader.js';
 import { HeldInput } from './held-input.js';
 import { sendTrailers } from './serializer.js';
@@ -58,12 +66,12 @@ const HEAD_STEPS = 15;
 /** Each 4 KiB that are sent count as a step: the peer cannot be known not to take them before the turn ends. */
 const SENT_STEP_SHIFT = 12;
 
-export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDecoder> {
+export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDecoder> implements ConnectionCodec {
   protected readonly memory: Memory;
   protected readonly shared: H1Shared;
   /** Set before anything is received. */
   protected sink!: ByteSink;
-  protected readonly limits: HeadLimits;
+  protected readonly limits: Http1Options;
   readonly #kind: HeadKind;
 
   protected decoder: Decoder | undefined;
@@ -94,7 +102,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   #isSinkPaused = false;
 
   /** `kind`: what is received, requests or responses. */
-  constructor(memory: Memory, limits: HeadLimits, kind: HeadKind, reading: Reading) {
+  constructor(memory: Memory, limits: Http1Options, kind: HeadKind, reading: Reading) {
     this.memory = memory;
     this.shared = h1Shared(memory);
     this.limits = limits;

@@ -1,7 +1,7 @@
 // Everything that can be wrong with an HTTP/1 message: codes for the parsers, and what each means to those above them.
 
-import { type CodecError, NO_MEMORY } from '../codec.js';
-import { reasonPhrase } from './lines.js';
+import { type CodecError, NO_MEMORY } from '../codec/streams.js';
+import { reasonPhrase } from '../headers/reason-phrase.js';
 
 /** Parsers return these negated. */
 export const enum H1Error {

@@ -2,7 +2,7 @@
 // nobody changed is sent with a single one.
 
 import { ConnectionHeader } from '../../common/text/header-names.js';
-import type { ByteSink } from '../codec.js';
+import type { ByteSink } from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { Line } from './lines.js';
 import type { H1Shared } from './shared.js';

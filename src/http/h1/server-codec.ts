@@ -1,58 +1,24 @@
 // The server's end of an HTTP/1 connection: reads requests one after the other, writes their answers in order.
 
+import { Protocol } from '../../access-log/stream/stream-info.js';
 import { ConnectionHeader } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
-import { type ByteSink, type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec.js';
+import { ExchangeEnd, type ServerCodec, type ServerCodecEvents } from '../codec/connections.js';
+import { DEFAULT_HTTP1_OPTIONS, type Http1Options } from '../codec/options.js';
+import {
+  type ByteSink,
+  type CodecError,
+  type RequestDecoder,
+  ResetReason,
+  type ResponseEncoder,
+} from '../codec/streams.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { H1Connection, Reading, Writing } from './connection.js';
 import { H1Error } from './errors.js';
 import { contentLengthOf, saysChunked } from './head/framing.js';
-import { HeadKind, type HeadLimits } from './head/head-parser.js';
+import { HeadKind } from './head/head-parser.js';
 import { Tail } from './lines.js';
 import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendResponseHead } from './serializer.js';
-
-/** What of a request and its answer there is at the end of their connection. */
-export const enum ExchangeEnd {
-  /** There is none, or its answer is complete and the client may still be sending. */
-  None = 0,
-  /** Both are complete: the client has nothing to send. */
-  Whole = 1,
-  /** The request has got no complete answer. */
-  Broken = 2,
-  /** Both are complete, and the client has said that it sends no more (RFC 9112, section 9.6). */
-  Last = 3,
-}
-
-/** What the owner of the connection is told. */
-export interface H1ServerEvents {
-  /** A request head is complete; its decoder's onHeaders() follows. */
-  newStream(encoder: ResponseEncoder): RequestDecoder;
-  /**
-   * A request that cannot be read, and there is no stream for it: the owner answers with answerInvalid() and closes. The
-   * codec reads nothing more. `head` has what could be read of the request, until this returns.
-   */
-  onInvalid(error: CodecError, head: HeaderBlock | undefined): void;
-  /** An exchange is complete and the connection waits for the next. Its headers can still be read. */
-  onIdle(): void;
-  /**
-   * The connection has to be closed: behind what was sent, or with `abort` in a way that the peer cannot take for the end
-   * of a message (RST). Nothing more is read or sent.
-   */
-  onClose(abort: boolean, exchange: ExchangeEnd): void;
-  /**
-   * The arena has no room for the head that comes, of which there are so many bytes. Returns true when the owner will call
-   * takeRoom(); otherwise the request is refused.
-   */
-  onNoRoom?(bytes: number): boolean;
-}
-
-export type H1ServerOptions = HeadLimits;
-
-export const DEFAULT_SERVER_OPTIONS: H1ServerOptions = {
-  maxHeadBytes: 60 * 1024,
-  maxHeaders: 100,
-  acceptHttp10: false,
-};
 
 /**
  * Requests that upgrade (headers.upgrade) and CONNECT arrive with endStream false: when they are answered with 101, or 2xx
@@ -60,9 +26,9 @@ export const DEFAULT_SERVER_OPTIONS: H1ServerOptions = {
  * known length that an upgrade has comes before its answer.
  * Answering the last piece of a response may start the next, pipelined request before the call returns.
  */
-export class H1ServerCodec extends H1Connection<RequestDecoder> implements ResponseEncoder {
+export class H1ServerCodec extends H1Connection<RequestDecoder> implements ServerCodec, ResponseEncoder {
   // Not a #field: methods of the base class that are compiled into one function for both codecs would look it up by name.
-  private events!: H1ServerEvents;
+  private events!: ServerCodecEvents;
 
   /** Of the request that is being answered. */
   #isHeadRequest = false;
@@ -76,12 +42,12 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   #holdsRequests = false;
 
   /** The next thing it is told is whom it serves. */
-  constructor(memory: Memory, options: H1ServerOptions = DEFAULT_SERVER_OPTIONS) {
+  constructor(memory: Memory, options: Http1Options = DEFAULT_HTTP1_OPTIONS) {
     super(memory, options, HeadKind.Request, Reading.Head);
   }
 
   /** From now on it is the codec of this connection, which begins with a request. It is new, or at rest since an earlier event. */
-  serve(sink: ByteSink, events: H1ServerEvents): void {
+  serve(sink: ByteSink, events: ServerCodecEvents): void {
     this.sink = sink;
     this.events = events;
   }
@@ -154,6 +120,14 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     sendResponseHead(this.sink, this.shared, headers, 1, skip, Tail.None);
   }
 
+  get protocol(): Protocol {
+    return this.#minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
+  }
+
+  endConnection(): void {
+    this.#isLast = true;
+  }
+
   headers(headers: HeaderBlock, endStream: boolean): void {
     if (this.writing !== Writing.Head || this.decoder === undefined) return;
     const { status } = headers;
@@ -191,9 +165,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
         this.writing = Writing.Chunked;
       }
     }
-    if (headers.close) this.#isLast = true;
-    // A complete answer to a request that still arrives: nobody waits for the rest of it.
-    if (endStream && this.reading !== Reading.Complete) this.#isLast = true;
+    // An answer to a request that still arrives, or to one whose protocol it refuses: nobody waits for the rest of it.
+    if (this.reading !== Reading.Complete || this.#isUpgrade) this.#isLast = true;
     if (this.#isLast) tail |= Tail.Close;
     else if (this.#minorVersion === 0) tail |= Tail.KeepAlive;
     sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail);
@@ -294,6 +267,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     }
     this.reading = Reading.Head;
     this.writing = Writing.Head;
+    this.#minorVersion = 1;
     this.forgetStream();
     this.events.onIdle();
     if (this.isClosed) return;
@@ -309,6 +283,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
   }
 
   protected override onInvalid(error: CodecError): void {
+    if (error.status === VERSION_TOO_LOW) this.#minorVersion = 0;
     if (this.decoder === undefined) this.events.onInvalid(error, this.head);
     else this.#breakOff(ResetReason.ProtocolError, error);
   }
@@ -368,6 +343,9 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Respo
     if (!this.isDestroyed) this.events.onClose(abort, exchange);
   }
 }
+
+/** 426: a client is too old. */
+const VERSION_TOO_LOW = 426;
 
 /** What a text is when nobody says. */
 const PLAIN = 'content-type: text/plain\r\n';

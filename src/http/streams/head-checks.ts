@@ -1,11 +1,12 @@
 // What is wrong with the head of a request, or mended in it, before anybody looks at what it asks for.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
+import { Protocol } from '../../access-log/stream/stream-info.js';
 import { knownHeader } from '../../common/text/header-names.js';
 import { Http1CodecStats, HttpStats } from '../../stats/layouts/http.js';
 import type { LocalReply } from '../filters/filter.js';
-import { reasonPhrase } from '../h1/lines.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
+import { reasonPhrase } from '../headers/reason-phrase.js';
 import type { ConnectionManagerStats, ManagerContext } from '../manager-context.js';
 import { dropUnderscoredNames, hasUnderscoredNames } from '../normalization/header-underscores.js';
 
@@ -23,8 +24,12 @@ const UNDERSCORE: LocalReply = {
 };
 
 /** The answer that the request gets instead of being served, if any. */
-export function checkHead(headers: HeaderBlock, { options, stats }: ManagerContext): LocalReply | undefined {
-  if (headers.minorVersion === 0 && headers.findId(HOST) < 0) {
+export function checkHead(
+  headers: HeaderBlock,
+  protocol: Protocol,
+  { options, stats }: ManagerContext,
+): LocalReply | undefined {
+  if (protocol === Protocol.Http10 && headers.findId(HOST) < 0) {
     if (options.defaultHost === undefined) return MISSING_HOST;
     options.defaultHost.addTo(headers);
   }

@@ -3,7 +3,7 @@
 
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { NoRoomError } from '../../io/memory.js';
-import type { CodecError } from '../codec.js';
+import type { CodecError } from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 

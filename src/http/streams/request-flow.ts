@@ -2,7 +2,7 @@
 
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { Scope } from '../../stats/thread-stats.js';
-import type { ResponseEncoder } from '../codec.js';
+import type { ResponseEncoder } from '../codec/streams.js';
 
 /** Beside the bits of the terminal filter and of the filters. */
 const PAUSED_BY_RELEASE = 1 << 9;
@@ -21,7 +21,7 @@ export class RequestFlow {
     this.#http = http;
   }
 
-  begin(encoder: ResponseEncoder): void {
+  begin(encoder: ResponseEncoder | undefined): void {
     this.#encoder = encoder;
     this.#paused = 0;
     this.#releases = 0;

@@ -19,7 +19,7 @@ import {
   type RequestDecoder,
   ResetReason,
   type ResponseEncoder,
-} from '../codec.js';
+} from '../codec/streams.js';
 import type { LocalReply, TerminalFilter } from '../filters/filter.js';
 import { NO_ROOM } from '../filters/no-room.js';
 import type { EdgeConnection } from '../headers/edge/forwarding-headers.js';
@@ -104,11 +104,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (manager.options.filters.length > 0) this.#filters = new StreamFilters(this, this.#terminal, this.#flow);
   }
 
-  /** Begins a request on `connection`, answered through `encoder`. */
-  start(connection: StreamConnection, encoder: ResponseEncoder): void {
+  /** Begins a request on `connection`, answered through `encoder`, or refused by its codec; `requestsTotal` counts those of its protocol (HttpStats.at). */
+  start(connection: StreamConnection, encoder: ResponseEncoder | undefined, requestsTotal: number): void {
     const { stats } = this.manager;
     this.connection = connection;
-    this.#encoder = encoder;
+    this.#encoder = encoder!;
     this.#isOpen = true;
     this.#isRequestComplete = false;
     this.#hasResponseHead = false;
@@ -120,7 +120,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.isInternal = false;
     this.maxMs = this.manager.options.maxStreamMs;
     stats.http.increment(HttpStats.at.downstream_rq_total);
-    stats.http.increment(HttpStats.at.downstream_rq_http1_total);
+    stats.http.increment(requestsTotal);
     stats.http.increment(HttpStats.at.downstream_rq_active);
     const { clock } = this.manager.thread;
     this.info.reset(clock.realtimeMs, clock.monotonicMs);
@@ -176,7 +176,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#isRequestComplete = endStream;
     this.#isGrpc = headers.mayHave(CONTENT_TYPE.id) && isGrpcRequest(headers);
     info.requestHeaders = headers;
-    info.protocol = headers.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
+    info.protocol = this.#encoder.protocol;
     this.connection.describe(info);
     this.connection.countClient(headers);
     if (logger.isDebug) this.#logRequest(headers, endStream);
@@ -185,13 +185,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       info.lastDownstreamRxMs = thread.clock.monotonicMs;
     }
     // RFC 9110 section 10.1.1: such a client waits for nothing.
-    if (headers.minorVersion === 0) headers.removeId(EXPECT);
+    if (info.protocol === Protocol.Http10) headers.removeId(EXPECT);
     if (headers.expectContinue && !options.proxies100Continue) {
       headers.removeId(EXPECT);
       this.#encoder.sendContinue();
       this.#countStatus(100);
     }
-    const answer = checkHead(headers, this.manager);
+    const answer = checkHead(headers, info.protocol, this.manager);
     if (answer !== undefined) return this.sendLocalReply(answer);
     options.hosts?.apply(headers, this.connection);
     if (headers.nominates) removeNominated(headers);
@@ -273,13 +273,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
    * A request whose head cannot be read, or does not come: its codec gives the answer that is returned, and the stream only counts and
    * logs it, with what `head` has of it.
    */
-  refuse(error: CodecError, head: HeaderBlock | undefined): CodecError {
+  refuse(error: CodecError, head: HeaderBlock | undefined, protocol: Protocol): CodecError {
     const { info } = this;
     this.connection.describe(info);
     info.requestHeaders = head;
     info.responseCodeDetails = error.detail;
-    // As in Envoy: what its connection speaks, unless the head has said that it is older.
-    info.protocol = error.status === 426 ? Protocol.Http10 : Protocol.Http11;
+    info.protocol = protocol;
     if (isUnreadable(error)) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
     const answer = refusalFor(error, info, this.manager);
     info.bytesSent = bodyBytes(answer, head);
@@ -486,12 +485,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     removeHopByHop(headers, status === 101 && this.isUpgrade);
     options.responseHeaders.apply(headers);
     if (options.returnsRequestId) this.#returnRequestId(headers);
-    if (this.connection.shouldCloseAfterResponse() || this.#endsConnection) headers.close = true;
-    if (!this.#isRequestComplete && status !== 101) {
-      // Nobody waits for the rest of a request that has its answer.
-      headers.close = true;
+    if (this.connection.shouldCloseAfterResponse() || this.#endsConnection) this.#encoder.endConnection();
+    if (!this.#isRequestComplete && status !== 101)
       stats.http.increment(HttpStats.at.downstream_rq_response_before_rq_complete);
-    }
     this.#countAnswer(status);
     if (logger.isDebug) logger.debug(`[C${info.connectionId}] response ${status} (${info.responseCodeDetails})`);
     if (endStream) return this.#endWithHeaders(headers);

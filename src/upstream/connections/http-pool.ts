@@ -2,7 +2,7 @@
 // wait in line for the next connection that becomes free, whichever that is.
 
 import type { Priority } from '../../common/priority.js';
-import type { RequestEncoder, ResponseDecoder } from '../../http/codec.js';
+import type { RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { Host } from '../hosts/host.js';

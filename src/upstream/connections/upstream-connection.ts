@@ -1,8 +1,9 @@
 // One HTTP/1.1 connection to a host: it belongs to a pool, serves one request at a time, and goes back to the pool.
 
 import type { Priority } from '../../common/priority.js';
-import type { ByteSink, RequestEncoder, ResponseDecoder } from '../../http/codec.js';
-import { H1ClientCodec, type H1ClientEvents, StreamEnd } from '../../http/h1/client-codec.js';
+import { type ClientCodec, type ClientCodecEvents, StreamEnd } from '../../http/codec/connections.js';
+import type { ByteSink, RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
+import { h1Client } from '../../http/h1/protocol.js';
 import { addressText, decodeSockaddr } from '../../io/addresses/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { ConnectStep } from '../../io/shim.js';
@@ -55,13 +56,13 @@ const enum State {
 /** How long bytes that are pending may still take when a connection is closed in order. */
 const FLUSH_MS = 1000;
 
-export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, ByteSink {
+export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents, ByteSink {
   readonly pool: ConnectionPool;
   /** Where it stands in the pool's list of idle connections; meaningless while it is not idle. */
   idleIndex = -1;
   readonly #transport: Transport;
   readonly #stats: Scope;
-  readonly #codec: H1ClientCodec;
+  readonly #codec: ClientCodec;
   readonly #timer: Timer<UpstreamConnection>;
   #id = -1;
   #localText = '';
@@ -77,7 +78,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     this.pool = pool;
     this.#transport = thread.transport;
     this.#stats = cluster.stats;
-    this.#codec = new H1ClientCodec(thread.memory, this, this, cluster.spec.http1);
+    this.#codec = h1Client(thread.memory, this, this, cluster.spec.http1);
     this.#timer = new Timer<UpstreamConnection>(this, onTimer);
     this.#startMs = thread.clock.monotonicMs;
     // First: if it throws, nothing has been counted.
@@ -140,7 +141,7 @@ export class UpstreamConnection implements ConnectionHandler, H1ClientEvents, By
     sums.add(cluster.stats, at.upstream_cx_rx_bytes_buffered, received, at.upstream_cx_tx_bytes_buffered, sent);
   }
 
-  // ── H1ClientEvents ───────────────────────────────────────────────────────────────────────────────────────────────
+  // ── ClientCodecEvents ───────────────────────────────────────────────────────────────────────────────────────────────
 
   onStreamComplete(reusable: boolean, end: StreamEnd): void {
     if (this.#state === State.Closed) return;

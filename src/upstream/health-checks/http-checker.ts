@@ -3,7 +3,7 @@
 import { messageOf } from '../../common/errors/errors.js';
 import { Priority } from '../../common/priority.js';
 import { headerKey } from '../../common/text/header-names.js';
-import { type CodecError, ResetReason, type ResponseDecoder } from '../../http/codec.js';
+import { type CodecError, ResetReason, type ResponseDecoder } from '../../http/codec/streams.js';
 import { h1Shared } from '../../http/h1/shared.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
 import { Timer } from '../../io/time/timing-wheel.js';

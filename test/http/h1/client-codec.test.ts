@@ -1,8 +1,8 @@
 // Whole conversations of the client codec with a server.
 
 import t from 'tap';
-import { ResetReason } from '../../../src/http/codec.js';
-import { StreamEnd } from '../../../src/http/h1/client-codec.js';
+import { StreamEnd } from '../../../src/http/codec/connections.js';
+import { ResetReason } from '../../../src/http/codec/streams.js';
 import { ClientPeer } from './peers.js';
 import { playClient } from './playbook.js';
 

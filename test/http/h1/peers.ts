@@ -1,6 +1,8 @@
 // The two codecs with an owner and a stream that note what they are told and do what a test says.
 
 import { headerKey } from '../../../src/common/text/header-names.js';
+import type { ClientCodecEvents, ServerCodecEvents } from '../../../src/http/codec/connections.js';
+import { DEFAULT_HTTP1_OPTIONS, type Http1Options } from '../../../src/http/codec/options.js';
 import type {
   CodecError,
   RequestDecoder,
@@ -8,19 +10,9 @@ import type {
   ResetReason,
   ResponseDecoder,
   ResponseEncoder,
-} from '../../../src/http/codec.js';
-import {
-  DEFAULT_CLIENT_OPTIONS,
-  H1ClientCodec,
-  type H1ClientEvents,
-  type H1ClientOptions,
-} from '../../../src/http/h1/client-codec.js';
-import {
-  DEFAULT_SERVER_OPTIONS,
-  H1ServerCodec,
-  type H1ServerEvents,
-  type H1ServerOptions,
-} from '../../../src/http/h1/server-codec.js';
+} from '../../../src/http/codec/streams.js';
+import { H1ClientCodec } from '../../../src/http/h1/client-codec.js';
+import { H1ServerCodec } from '../../../src/http/h1/server-codec.js';
 import { removeHopByHop } from '../../../src/http/headers/edge/hop-by-hop.js';
 import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
 import { Wire } from './wire.js';
@@ -88,7 +80,7 @@ function block(wire: Wire, { start, fields }: Message): HeaderBlock {
   return headers;
 }
 
-export class ServerPeer implements H1ServerEvents, RequestDecoder {
+export class ServerPeer implements ServerCodecEvents, RequestDecoder {
   readonly wire: Wire;
   codec: H1ServerCodec;
   /** Codecs take turns as in a server: one that rests leaves the connection to another that has served before. */
@@ -96,15 +88,15 @@ export class ServerPeer implements H1ServerEvents, RequestDecoder {
   readonly journal: Journal;
   /** Called when a request is complete. */
   onRequest: ((peer: ServerPeer) => void) | undefined;
-  onNoRoom: H1ServerEvents['onNoRoom'];
+  onNoRoom: ServerCodecEvents['onNoRoom'];
   encoder: ResponseEncoder | undefined;
 
-  constructor(options: Partial<H1ServerOptions> = {}, wire = new Wire()) {
+  constructor(options: Partial<Http1Options> = {}, wire = new Wire()) {
     this.wire = wire;
     this.journal = new Journal(wire);
-    this.codec = new H1ServerCodec(wire.memory, { ...DEFAULT_SERVER_OPTIONS, ...options });
+    this.codec = new H1ServerCodec(wire.memory, { ...DEFAULT_HTTP1_OPTIONS, ...options });
     this.codec.serve(wire, this);
-    this.#spare = new H1ServerCodec(wire.memory, { ...DEFAULT_SERVER_OPTIONS, ...options });
+    this.#spare = new H1ServerCodec(wire.memory, { ...DEFAULT_HTTP1_OPTIONS, ...options });
   }
 
   receive(text: string): void {
@@ -132,15 +124,19 @@ export class ServerPeer implements H1ServerEvents, RequestDecoder {
 
   answer(message: Message, body: string | undefined): void {
     const headers = block(this.wire, message);
-    this.codec.headers(headers, body === undefined);
+    this.#head(headers, body === undefined);
     headers.drop();
     if (body !== undefined) this.body(body, true);
   }
   /** Sends a head whose body follows. */
   begin(message: Message): void {
     const headers = block(this.wire, message);
-    this.codec.headers(headers, false);
+    this.#head(headers, false);
     headers.drop();
+  }
+  #head(headers: HeaderBlock, endStream: boolean): void {
+    if (headers.close) this.codec.endConnection();
+    this.codec.headers(headers, endStream);
   }
   informational(message: Message): void {
     const headers = block(this.wire, message);
@@ -196,16 +192,16 @@ export class ServerPeer implements H1ServerEvents, RequestDecoder {
   }
 }
 
-export class ClientPeer implements H1ClientEvents, ResponseDecoder {
+export class ClientPeer implements ClientCodecEvents, ResponseDecoder {
   readonly wire: Wire;
   readonly codec: H1ClientCodec;
   readonly journal: Journal;
   encoder: RequestEncoder | undefined;
 
-  constructor(options: Partial<H1ClientOptions> = {}, wire = new Wire()) {
+  constructor(options: Partial<Http1Options> = {}, wire = new Wire()) {
     this.wire = wire;
     this.journal = new Journal(wire);
-    this.codec = new H1ClientCodec(wire.memory, wire, this, { ...DEFAULT_CLIENT_OPTIONS, ...options });
+    this.codec = new H1ClientCodec(wire.memory, wire, this, { ...DEFAULT_HTTP1_OPTIONS, ...options });
   }
 
   receive(text: string): void {

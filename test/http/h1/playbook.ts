@@ -6,7 +6,7 @@
 // Each conversation is played with every piece whole, byte by byte, and split in two at every place: nothing may differ.
 
 import type { Test } from 'tap';
-import { ResetReason } from '../../../src/http/codec.js';
+import { ResetReason } from '../../../src/http/codec/streams.js';
 import { ClientPeer, type Message, ServerPeer } from './peers.js';
 
 interface Step {

@@ -1,8 +1,8 @@
 // Whole conversations of a client with the server codec.
 
 import t from 'tap';
-import { ResetReason } from '../../../src/http/codec.js';
-import { ExchangeEnd } from '../../../src/http/h1/server-codec.js';
+import { ExchangeEnd } from '../../../src/http/codec/connections.js';
+import { ResetReason } from '../../../src/http/codec/streams.js';
 import { ServerPeer } from './peers.js';
 import { playServer } from './playbook.js';
 
@@ -521,7 +521,7 @@ playServer(
   .. data 01
   !! begin 200 content-length=2
   !! last ok
-  << HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok
+  << HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok
   .. close
   >> GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n
   `,
@@ -529,19 +529,19 @@ playServer(
 
 playServer(
   t,
-  'an answer that begins before the end of the request and ends after it keeps the connection',
+  'an answer that begins before the end of the request and ends after it ends the connection',
   String.raw`
   >> POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n01
   .. headers POST / host=x content-length=4
   .. data 01
   !! begin 200
-  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n
+  << HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n
   >> 23
   .. data 23
   .. end
   !! last ok
   << 2\r\nok\r\n0\r\n\r\n
-  .. idle
+  .. close
   `,
 );
 
@@ -667,15 +667,13 @@ playServer(
 
 playServer(
   t,
-  'a refused upgrade goes on as HTTP',
+  'a refused upgrade ends the connection: what follows was meant for another protocol',
   String.raw`
   >> GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET /chat host=x connection=Upgrade upgrade=websocket upgrade
   !! answer 403
-  << HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n
-  .. idle
-  .. headers GET /b host=x
-  .. end
+  << HTTP/1.1 403 Forbidden\r\nconnection: close\r\ncontent-length: 0\r\n\r\n
+  .. close
   `,
 );
 
@@ -895,7 +893,7 @@ playServer(
   >> POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n
   .. headers POST /a host=x transfer-encoding=chunked
   !! begin 200
-  << HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n
+  << HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n
   >> 0x3\r\n
   .. reset protocol 400 http1.codec_error
   .. close

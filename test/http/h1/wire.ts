@@ -3,7 +3,7 @@
 // Bytes are only read from memory when a turn ends, as the shim does, and everything that is void afterwards is
 // overwritten: a codec that keeps a range too long or reuses one too early shows it.
 
-import type { ByteSink } from '../../../src/http/codec.js';
+import type { ByteSink } from '../../../src/http/codec/streams.js';
 import { Memory } from '../../../src/io/memory.js';
 
 const RECEIVE_BYTES = 256 * 1024;

@@ -1,7 +1,7 @@
 // A pool whose transport, stats and limits are the test's.
 
 import { Priority } from '../../../src/common/priority.js';
-import { DEFAULT_CLIENT_OPTIONS } from '../../../src/http/h1/client-codec.js';
+import { DEFAULT_HTTP1_OPTIONS } from '../../../src/http/codec/options.js';
 import { Memory } from '../../../src/io/memory.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
 import type { ConnectionHandler } from '../../../src/io/transport/connection-handler.js';
@@ -43,7 +43,7 @@ export class PlayedPool {
     this.wheel = new TimingWheel({ nowMs: 0, onError });
     const cluster = {
       thread: { transport, memory: new Memory(), clock, wheel: this.wheel },
-      spec: { name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_CLIENT_OPTIONS },
+      spec: { name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_HTTP1_OPTIONS },
       stats: this.stats,
       limits: {
         tryAcquire: (kind: LimitKind) => ++held[kind]! > 0,

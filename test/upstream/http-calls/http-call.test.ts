@@ -1,7 +1,7 @@
 // Calls that cannot even begin.
 
 import t from 'tap';
-import type { RequestEncoder } from '../../../src/http/codec.js';
+import type { RequestEncoder } from '../../../src/http/codec/streams.js';
 import { Memory } from '../../../src/io/memory.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
 import type { CallingThread } from '../../../src/upstream/calling-thread.js';

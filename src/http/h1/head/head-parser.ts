@@ -5,6 +5,7 @@
 
 import { headerIdOf, isConnectionHeader, LONGEST_NAME, OTHER_HEADER } from '../../../common/text/header-names.js';
 import type { Memory } from '../../../io/memory.js';
+import type { Http1Options } from '../../codec/options.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import { H1Error } from '../errors.js';
 import { Char, colonAt, spanEnd, TARGET, TOKEN, textEnd } from './characters.js';
@@ -17,20 +18,6 @@ export const enum HeadKind {
   Request = 0,
   Response = 1,
   Trailers = 2,
-}
-
-export interface HeadLimits {
-  /** Start line, fields and empty line together; at most LARGEST_BLOCK. */
-  maxHeadBytes: number;
-  maxHeaders: number;
-  /** Whether requests in HTTP/1.0 are served; otherwise they are answered with 426. */
-  acceptHttp10?: boolean;
-  /** Whether any token is a method; otherwise those that are not known are refused. */
-  allowsCustomMethods?: boolean;
-  /** Whether a target may not be an https URL: its client takes a connection for encrypted that is not. */
-  refusesHttpsTargets?: boolean;
-  /** Trailers are read and go no further, and none are sent. */
-  dropsTrailers?: boolean;
 }
 
 /** parse() needs more bytes. Errors are negative, offsets behind a complete head positive. */
@@ -103,7 +90,7 @@ export class HeadParser {
    * Goes on up to `end` and fills `head`, which was empty at begin(). Returns the offset behind the head, INCOMPLETE, or
    * a negated H1Error.
    */
-  parse(head: HeaderBlock, end: number, limits: HeadLimits): number {
+  parse(head: HeaderBlock, end: number, limits: Http1Options): number {
     if (this.#stage !== Stage.Fields) {
       const result =
         this.#kind === HeadKind.Request ? this.#requestLine(head, end, limits) : this.#statusLine(head, end);
@@ -126,7 +113,7 @@ export class HeadParser {
     return behind;
   }
 
-  #requestLine(head: HeaderBlock, end: number, limits: HeadLimits): number {
+  #requestLine(head: HeaderBlock, end: number, limits: Http1Options): number {
     const bytes = this.#bytes;
     let at = this.#scan;
     if (this.#stage === Stage.Begin) {
@@ -334,7 +321,7 @@ export class HeadParser {
   }
 
   /** Takes a target apart that is not just a path. Returns an H1Error or 0. */
-  #target(head: HeaderBlock, limits: HeadLimits): number {
+  #target(head: HeaderBlock, limits: Http1Options): number {
     if (this.#bytes[head.pathStart] === Char.Slash && head.method !== Method.Connect) return 0;
     const target = readTarget(head, this.#connectionFields.hostIndex);
     this.usedScratch = target === Target.Http || target === Target.Https;

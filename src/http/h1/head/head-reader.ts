@@ -2,10 +2,11 @@
 // the finished HeaderBlock takes over. The block is as large as what has come: a client that stops holds no more than that.
 
 import { LARGEST_BLOCK, type Memory, NO_BLOCK, PIECE_BYTES } from '../../../io/memory.js';
+import type { Http1Options } from '../../codec/options.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { H1Error } from '../errors.js';
 import { Char } from './characters.js';
-import { HeadKind, type HeadLimits, HeadParser, INCOMPLETE } from './head-parser.js';
+import { HeadKind, HeadParser, INCOMPLETE } from './head-parser.js';
 import type { KnownFields } from './known-fields.js';
 
 export class HeadReader {
@@ -43,7 +44,7 @@ export class HeadReader {
    * Reads bytes[at, end). Returns the offset behind the head; INCOMPLETE when more is needed (all bytes were kept), and
    * the same reader and `head` must be given what comes next; or a negated H1Error. With NoMemory nothing was taken of the bytes.
    */
-  read(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: HeadLimits): number {
+  read(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: Http1Options): number {
     if (this.#block !== NO_BLOCK) return this.#readOn(kind, head, at, end, limits);
     const limit = Math.min(limits.maxHeadBytes, LARGEST_BLOCK);
     const stop = end - at > limit ? at + limit : end;
@@ -77,7 +78,7 @@ export class HeadReader {
     this.#parser.begin(kind, this.#block);
   }
 
-  #readOn(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: HeadLimits): number {
+  #readOn(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: Http1Options): number {
     const before = this.#used;
     const limit = Math.min(limits.maxHeadBytes, LARGEST_BLOCK);
     const total = Math.min(before + end - at, limit);

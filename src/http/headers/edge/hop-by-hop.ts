@@ -6,11 +6,10 @@ import type { HeaderBlock } from '../header-block.js';
 /**
  * Takes what belongs to the connection it came on out of a head that goes to another one: Connection and the fields that it
  * names, Keep-Alive, Proxy-Connection, Upgrade, and TE but for "trailers". Fields that frame or route the message
- * stay, even when Connection names them. headers.close becomes false: it told of the connection that the head came on.
+ * stay, even when Connection names them.
  * With `keepUpgrade`, Upgrade stays, and the codec writes the Connection field that goes with it.
  */
 export function removeHopByHop(headers: HeaderBlock, keepUpgrade: boolean): void {
-  headers.close = false;
   if (!headers.mayHaveAny(HOP_BY_HOP)) return;
   if (headers.nominates) removeNominated(headers);
   headers.removeId(ConnectionHeader.Connection);

@@ -1,7 +1,7 @@
 // How tries fail: the words, flags and codes by which clients, logs and retries know each way.
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
-import { ResetReason } from '../../../../http/codec.js';
+import { ResetReason } from '../../../../http/codec/streams.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
 import { PoolFailure } from '../../../../upstream/pool-failure.js';
 
@@ -42,6 +42,10 @@ export function resetFailure(reason: ResetReason): Failure {
       return { ...failed('protocol error', '', ResponseFlag.UpstreamProtocolError, RetryReset.Reset), status: 502 };
     case ResetReason.RemoteReset:
       return failed('remote reset', '', ResponseFlag.UpstreamRemoteReset, RetryReset.Reset);
+    case ResetReason.RefusedStream: {
+      const flag = ResponseFlag.UpstreamRemoteReset;
+      return failed('remote refused stream reset', '', flag, RetryReset.RefusedStream);
+    }
     case ResetReason.LocalReset:
       return failed('local reset', '', ResponseFlag.LocalReset, RetryReset.Local);
   }

@@ -4,9 +4,8 @@
 //   decodeHeaders → #forward → #start → pool → onPoolReady → #sendRequest … → onHeaders → onData … → #responseCompleted
 //                              ↑ #startAgain ← #backOff ← Retries ← failure, timeout, retriable response
 
-import { Protocol } from '../../../../access-log/stream/stream-info.js';
 import type { Word64 } from '../../../../common/xxh64.js';
-import type { CodecError, RequestEncoder, ResetReason } from '../../../../http/codec.js';
+import type { CodecError, RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
 import { BodyBuffer } from '../../../../http/filters/body-buffer.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';
 import { NO_ROOM } from '../../../../http/filters/no-room.js';
@@ -222,7 +221,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     const host = this.#try.host!;
     countHostConnection(host);
     info.upstreamHost = host.address;
-    info.upstreamProtocol = Protocol.Http11;
+    info.upstreamProtocol = encoder.protocol;
     info.firstUpstreamTxMs = this.#try.startMs;
     info.upstreamLocalAddress = connection.localText;
     if (this.#isClientBlocked) this.#try.pauseResponse();

@@ -2,7 +2,7 @@
 // wait until the next one. It counts what host and cluster have to do with it, and knows nothing of the request but how far it is. One
 // object a router, used again for each try of each request.
 
-import { type RequestEncoder, ResetReason } from '../../../../http/codec.js';
+import { type RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
 import type { ResponseStream } from '../../../../http/filters/filter.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';

@@ -62,7 +62,7 @@ function settings(
   const localReplies = LocalReplyRules.of(config.local_reply_config, context);
   const speaksTo = routeFilters(config.http_filters, context.extensions);
   return {
-    codec: {
+    http1: {
       maxHeadBytes: (config.max_request_headers_kb ?? DEFAULT_HEADERS_KB) * 1024,
       maxHeaders: common.max_headers_count ?? DEFAULT_MAX_HEADERS,
       acceptHttp10: http1.accept_http_10 ?? false,

@@ -4,7 +4,8 @@
 // Codecs do no I/O: bytes come in by receive(), bytes go out through ByteSink. Byte ranges handed to a decoder are valid
 // until the call returns; headers until then too, unless HeaderBlock.retain() is called.
 
-import type { HeaderBlock } from './headers/header-block.js';
+import type { Protocol } from '../../access-log/stream/stream-info.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 
 /** Where a codec's bytes go, and how it asks for more or fewer: one connection. */
 export interface ByteSink {
@@ -26,6 +27,8 @@ export const enum ResetReason {
   LocalReset = 3,
   /** The peer reset the stream alone (HTTP/2). */
   RemoteReset = 4,
+  /** The same, and says that it has done nothing for it: the request may be sent again (RFC 9113, section 8.7). */
+  RefusedStream = 5,
 }
 
 /** What is wrong with a message: the answer it deserves and a fixed text for logs (response code details). */
@@ -65,6 +68,8 @@ export interface RequestDecoder {
 
 /** The answer to one request. Framing (content-length, chunked, no body) is the codec's; end exactly once. */
 export interface ResponseEncoder {
+  /** What the request was sent in. */
+  readonly protocol: Protocol;
   /** Tells a client that waits before it sends its body (Expect: 100-continue) to go on. */
   sendContinue(): void;
   /** A 1xx head; the final answer follows. */
@@ -72,6 +77,8 @@ export interface ResponseEncoder {
   headers(headers: HeaderBlock, endStream: boolean): void;
   data(offset: number, length: number, endStream: boolean): void;
   trailers(trailers: HeaderBlock): void;
+  /** No request is to follow on this connection: said before the headers, it is told with them where the protocol can. */
+  endConnection(): void;
   /** Gives the stream up: after headers have gone out HTTP/1 can only close the connection. */
   reset(reason: ResetReason): void;
   /** Stops and restarts the delivery of this stream's request body. */
@@ -81,6 +88,8 @@ export interface ResponseEncoder {
 
 /** One request as it is sent upstream. End exactly once. */
 export interface RequestEncoder {
+  /** What the host is spoken to in. */
+  readonly protocol: Protocol;
   headers(headers: HeaderBlock, endStream: boolean): void;
   data(offset: number, length: number, endStream: boolean): void;
   trailers(trailers: HeaderBlock): void;

@@ -1,0 +1,30 @@
+// HTTP/1 as connections take it: its codecs, and what it is counted as.
+
+import type { Memory } from '../../io/memory.js';
+import { HttpStats } from '../../stats/layouts/http.js';
+import type { ClientCodec, ClientCodecEvents, ServerProtocol } from '../codec/connections.js';
+import type { Http1Options } from '../codec/options.js';
+import type { ByteSink } from '../codec/streams.js';
+import { StepPool } from '../step-pool.js';
+import { H1ClientCodec } from './client-codec.js';
+import { H1ServerCodec } from './server-codec.js';
+
+/** For the connections of one connection manager. */
+export function h1Server(memory: Memory, options: Http1Options): ServerProtocol {
+  return {
+    connectionsTotal: HttpStats.at.downstream_cx_http1_total,
+    connectionsActive: HttpStats.at.downstream_cx_http1_active,
+    requestsTotal: HttpStats.at.downstream_rq_http1_total,
+    codecs: new StepPool(memory, () => new H1ServerCodec(memory, options)),
+  };
+}
+
+/** For one connection to a host. */
+export function h1Client(
+  memory: Memory,
+  sink: ByteSink,
+  events: ClientCodecEvents,
+  options: Http1Options,
+): ClientCodec {
+  return new H1ClientCodec(memory, sink, events, options);
+}
