@@ -70,6 +70,15 @@ At the edge, most of them are removed from external requests. The router removes
 that counts, also that of \`max_stream_duration\`.
 `;
 
+const CREDENTIALS = `## Credentials in a configuration
+
+Envoy hides what the API marks as sensitive. Baton hides credentials that are not marked, too, in \`/config_dump\`, in errors and wherever
+else it shows a configuration: \`initial_metadata\` of gRPC services, user information in URIs, values of \`authorization\`,
+\`cookie\`, \`x-api-key\` and the like in headers that are added or matched, and members of metadata with such names. In Envoy 1.40
+\`/config_dump\` shows all of these. In \`command_line_options\` of \`/server_info\`, \`config_yaml\` is without them.
+[security.md](security.md#what-is-hidden-of-a-configuration) has the whole list.
+`;
+
 const OPERATORS = `## Operators of formats
 
 These work in access logs, in values of headers to add and in formats of answers. \`%LOCAL_REPLY_BODY%\` works in the latter only. Others are
@@ -90,7 +99,8 @@ export function compatibilityDocument(): string {
   const own = Object.keys(table).filter((name) => !listed.has(name));
   const sections = SECTIONS.map(([title, rows]) => section(title, Object.keys(rows)));
   if (own.length > 0) sections.push(section('Messages of extensions', own.sort()));
-  return `${HEAD}\n${extensions()}\n${REQUEST_HEADERS}\n${OPERATORS}\n${sections.join('\n')}`;
+  return `${HEAD}\n${extensions()}\n${REQUEST_HEADERS}
+${CREDENTIALS}\n${OPERATORS}\n${sections.join('\n')}`;
 }
 
 /** docs/compatibility.md as it is. */

@@ -3,7 +3,15 @@
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
 import { startControlPlane } from '../harness/control-plane.js';
-import { type BatonProcess, bootstrap, type Config, startBaton, startUpstream, waitFor } from '../harness/index.js';
+import {
+  type BatonProcess,
+  bootstrap,
+  type Config,
+  HTTP2_CLUSTER,
+  startBaton,
+  startUpstream,
+  waitFor,
+} from '../harness/index.js';
 import { mistakes, refusals } from './mistakes.js';
 import {
   cluster,
@@ -137,4 +145,28 @@ t.test('a running server', async (t) => {
   t.same(await leaksOfAdmin(baton), []);
   t.same(leaks('log', baton.stdout + baton.stderr), []);
   await baton.stop();
+});
+
+const { ENVOY } = process.env;
+t.test("docs/compatibility.md on Envoy's own dump", { skip: ENVOY === undefined && 'ENVOY is not set' }, async (t) => {
+  const initial_metadata = [{ key: 'authorization', value: secret() }];
+  const grpc_services = [{ envoy_grpc: { cluster_name: 'static' }, initial_metadata }];
+  const api_config_source = { api_type: 'GRPC', transport_api_version: 'V3', grpc_services };
+  const shown = {
+    ...cluster('static', 1),
+    health_checks: [],
+    metadata: { filter_metadata: { a: { token: secret(), b: uri() } } },
+  };
+  const config = bootstrap({
+    listeners: [],
+    clusters: [{ ...shown, ...HTTP2_CLUSTER }],
+    extra: {
+      dynamic_resources: { cds_config: { resource_api_version: 'V3', api_config_source } },
+      node: { id: 'a', cluster: 'b' },
+    },
+  });
+  const envoy = await startBaton(t, { config, command: ENVOY, wait: 'admin' });
+  const { body } = await envoy.admin('/config_dump');
+  for (const each of JSON.stringify([initial_metadata, shown.metadata]).match(/hunter2-\d+-q/g)!) t.match(body, each);
+  await envoy.stop();
 });
