@@ -162,7 +162,10 @@ class Search {
 
   #any(type: ValueType, value: Message, hiding: Hiding): void {
     const url = value['@type'];
-    const inner = this.#schema.message(messageNameOf(String(url)));
+    const name = messageNameOf(String(url));
+    // Those of protobuf itself have their JSON form in a member: a Struct of any names.
+    const hasFields = name === ANY || !name.startsWith('google.protobuf.');
+    const inner = hasFields ? this.#schema.message(name) : undefined;
     const isKnown = inner !== undefined && (inner.name !== ANY || typeof value['value'] === 'object');
     if (isKnown) {
       this.#path.push('@type');

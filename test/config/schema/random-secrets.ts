@@ -137,6 +137,10 @@ export class Generator {
 
   #any(depth: number): Pair {
     if (this.#random.fraction() < 0.3) return withType('type.googleapis.com/acme.Unknown', this.#struct(depth));
+    if (this.#random.fraction() < 0.2) {
+      const [value, shown] = this.#struct(depth);
+      return withType('type.googleapis.com/google.protobuf.Struct', [{ value }, { value: shown }]);
+    }
     const name = this.#one(HELD);
     return withType(`type.googleapis.com/${name}`, this.#message(this.#schema.message(name)!, depth + 1, false));
   }

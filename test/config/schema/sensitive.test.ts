@@ -3,6 +3,7 @@ import type { Message } from '../../../src/config/schema/decode.js';
 import { loadSchema } from '../../../src/config/schema/schema.js';
 import { redact, sensitiveValues } from '../../../src/config/schema/sensitive.js';
 
+const PROTOBUF = 'type.googleapis.com/google.protobuf';
 const TLS = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3';
 
 t.test('what the API marks as sensitive is not shown, wherever it is, and the rest is left as it was', async (t) => {
@@ -141,6 +142,11 @@ const CREDENTIALS: readonly (readonly [message: string, value: object, shown: ob
     'core.v3.HeaderValueOption',
     { header: { key: 'authorization', value: 'Bearer %REQ(x-token)%' } },
     { header: { key: 'authorization', value: 'Bearer %REQ(x-token)%' } },
+  ],
+  [
+    'core.v3.Metadata',
+    { typed_filter_metadata: { a: { '@type': `${PROTOBUF}.Struct`, value: { password: 'HUSH', b: 'c' } } } },
+    { typed_filter_metadata: { a: { '@type': `${PROTOBUF}.Struct`, value: { password: '[redacted]', b: 'c' } } } },
   ],
   // Runtime is shown and changed by the admin interface: it is no place for secrets.
   [

@@ -43,8 +43,7 @@ async function leaksOfAdmin(baton: BatonProcess): Promise<string[]> {
     'static_endpoint_configs',
     'ecds_filters',
   ];
-  const found: string[] = [];
-  for (const path of [
+  const paths = [
     ...listed.filter((path) => !/stream|dump_|heap|profil|contention|quit/.test(path)),
     '/config_dump?include_eds',
     ...lists.map((mask) => `/config_dump?mask=${mask}`),
@@ -52,11 +51,8 @@ async function leaksOfAdmin(baton: BatonProcess): Promise<string[]> {
     '/config_dump?resource=static_clusters&mask=cluster.health_checks,cluster.metadata',
     '/clusters?format=json',
     '/listeners?format=json',
-  ]) {
-    const { body } = await baton.admin(path);
-    found.push(...leaks(path, body));
-  }
-  return found;
+  ];
+  return (await Promise.all(paths.map(async (path) => leaks(path, (await baton.admin(path)).body)))).flat();
 }
 
 /** Listeners and clusters with other credentials. */
@@ -125,6 +121,8 @@ t.test('a running server', async (t) => {
     t.match(answer, /request_headers_to_add.*\[redacted\]/s);
     t.same(leaks('reload', answer), []);
   }
+  t.match(await reload('apply=true'), /^applied/);
+  t.same(await leaksOfAdmin(baton), []);
   for (const [what, broken] of mistakes().slice(0, 3)) {
     writeFileSync(baton.configPath, typeof broken === 'string' ? broken : JSON.stringify({ ...config, ...broken }));
     for (const query of ['format=json', 'apply=true']) {
@@ -141,6 +139,7 @@ t.test('a running server', async (t) => {
     t.same(leaks(what, nack.error!), []);
     const { body } = await baton.admin('/config_dump?include_eds');
     t.match(body, '"error_state"', what);
+    t.same(leaks(what, body), []);
   }
   t.same(await leaksOfAdmin(baton), []);
   t.same(leaks('log', baton.stdout + baton.stderr), []);
