@@ -46,7 +46,7 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrp
       headers.set(CONTENT_LENGTH, String(body.length));
       // The route may know better what it is.
       if (headers.findId(CONTENT_TYPE.id) < 0) headers.add(CONTENT_TYPE, 'text/plain');
-    }
+    } else headers.removeId(CONTENT_TYPE.id);
     stream.encodeHeaders(headers, !hasBody);
     if (hasBody) encodeBody(stream, body, memory);
   } finally {

@@ -218,7 +218,10 @@ t.test('mistakes are refused in their places', async (t) => {
       server_uri: { uri: 'https://service', cluster: 'servise', timeout: '0s' },
       path_prefix: 'check',
       authorization_request: {
-        headers_to_add: [{ key: 'a b', value: 'c' }],
+        headers_to_add: [
+          { key: 'a b', value: 'c' },
+          { key: 'Host', value: 'd' },
+        ],
         allowed_headers: { patterns: [{ safe_regex: { regex: ')' } }] },
       },
     },
@@ -248,6 +251,7 @@ t.test('mistakes are refused in their places', async (t) => {
     'failure_mode_allow_header_add: it has no effect without failure_mode_allow',
     'status_on_error: it has no effect with failure_mode_allow',
     "http_service\\.authorization_request\\.headers_to_add\\[0\\]\\.key: 'a b'",
+    "http_service\\.authorization_request\\.headers_to_add\\[1\\]\\.key: the service gets the request's own 'host'",
   ]) {
     t.match(baton.stderr, new RegExp(`config\\.yaml:\\d+:\\d+: .*${at}${expected}`));
   }

@@ -32,7 +32,7 @@ export interface ExtAuthzRules {
   readonly sent: NameRules | undefined;
   readonly notSent: NameRules | undefined;
   readonly added: readonly Field[];
-  /** Fields of the answer that the host gets in place of the client's, and behind those of the client. */
+  /** Fields of the answer that the host gets in place of the client's (of several with one name the last), and behind those of the client. */
   readonly toHost: NameRules | undefined;
   readonly toHostAppended: NameRules | undefined;
   /** Fields of a refusal that the client gets; undefined: all. */
@@ -127,16 +127,14 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     head.setMethod(request.method, request.methodText());
     head.setPath(pathPrefix + request.pathText());
     for (let index = 0; index < request.size; index++) {
-      if (!request.isRemoved(index) && this.#isSent(request, index)) {
-        head.add(headerKey(request.name(index)), request.value(index));
-      }
+      if (!request.isRemoved(index) && this.#isSent(request, index)) addJoined(head, fieldAt(request, index));
     }
     for (const { key, value } of added) head.set(key, value);
   }
 
   #isSent(request: HeaderBlock, index: number): boolean {
     const id = request.id(index);
-    if (isFraming(request, index)) return false;
+    if (isFraming(request, index) || isOfQuestions(request, index)) return false;
     const { notSent, sent } = this.#rules;
     if (id === HOST) return true;
     if (notSent?.take(request, index) === true) return false;
@@ -169,32 +167,22 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
 
   #allow(): void {
     const { removed, toClient, toHost, toHostAppended } = this.#consent!;
+    for (const { key, value } of toHost) this.#headers.set(key, value);
+    for (const field of toHostAppended) append(this.#headers, field);
+    // Last: the service can take back what it has said itself.
     for (const key of removed) this.#headers.remove(key);
-    for (const { key } of toHost) this.#headers.remove(key);
-    addAll(this.#headers, toHost);
-    for (const { key, value } of toHostAppended) this.#append(key, value);
     this.#forClient = toClient;
     this.#count('ok');
     this.#goOn();
   }
 
-  /** Behind a value that is there already. */
-  #append(key: HeaderKey, value: string): void {
-    const own = this.#headers.get(key);
-    if (own !== undefined) this.#headers.set(key, `${own},${value}`);
-  }
-
   /** What the client gets of the service's refusal. */
   #keepOfRefusal(answer: HeaderBlock): void {
     const { toClient } = this.#rules;
-    const fields: Field[] = [];
-    for (let index = 0; index < answer.size; index++) {
-      if (answer.isRemoved(index) || isFraming(answer, index) || answer.id(index) === HOST) continue;
-      if (toClient === undefined || toClient.take(answer, index) || isOfRefusals(answer, index)) {
-        fields.push(fieldAt(answer, index));
-      }
-    }
-    this.#forClient = fields;
+    this.#forClient = fieldsOf(
+      answer,
+      (index) => toClient === undefined || toClient.take(answer, index) || isOfRefusals(answer, index),
+    );
   }
 
   #goOn(): void {
@@ -240,30 +228,68 @@ function addAll(headers: HeaderBlock, fields: readonly Field[]): void {
 function consentOf(answer: HeaderBlock, rules: ExtAuthzRules): Consent {
   return {
     removed: removedBy(answer),
-    toHost: fieldsOf(answer, rules.toHost),
-    toHostAppended: fieldsOf(answer, rules.toHostAppended),
-    toClient: fieldsOf(answer, rules.toClientOnSuccess),
+    toHost: taken(answer, rules.toHost),
+    toHostAppended: taken(answer, rules.toHostAppended),
+    toClient: taken(answer, rules.toClientOnSuccess),
   };
 }
 
+/** All lines of it count. */
 function removedBy(answer: HeaderBlock): HeaderKey[] {
-  const names = answer.get(TO_REMOVE)?.toLowerCase().split(',') ?? [];
-  const trimmed = names.map((name) => name.trim());
-  return trimmed.filter((name) => name !== '' && name !== 'host' && !name.startsWith(':')).map(headerKey);
+  const keys: HeaderKey[] = [];
+  for (let index = answer.find(TO_REMOVE); index >= 0; index = answer.findNext(TO_REMOVE, index)) {
+    for (const each of answer.value(index).toLowerCase().split(',')) {
+      const name = each.trim();
+      if (name !== '' && name !== 'host' && !name.startsWith(':')) keys.push(headerKey(name));
+    }
+  }
+  return keys;
 }
 
-function fieldsOf(answer: HeaderBlock, rules: NameRules | undefined): readonly Field[] {
-  if (rules === undefined) return NO_FIELDS;
+/** The fields that may be passed on, one for each value; `takes` says of which. */
+function fieldsOf(answer: HeaderBlock, takes: (index: number) => boolean): readonly Field[] {
   const fields: Field[] = [];
   for (let index = 0; index < answer.size; index++) {
-    if (answer.isRemoved(index) || isFraming(answer, index) || !rules.take(answer, index)) continue;
-    fields.push(fieldAt(answer, index));
+    if (!isOfMessage(answer, index) || !takes(index)) continue;
+    const field = fieldAt(answer, index);
+    if ((field.key.joinedIn & answer.kind) === 0) fields.push(field);
+    else if (answer.find(field.key) === index) fields.push({ key: field.key, value: answer.get(field.key)! });
   }
   return fields;
 }
 
+function taken(answer: HeaderBlock, rules: NameRules | undefined): readonly Field[] {
+  return rules === undefined ? NO_FIELDS : fieldsOf(answer, (index) => rules.take(answer, index));
+}
+
 function fieldAt(headers: HeaderBlock, index: number): Field {
   return { key: headerKey(headers.name(index)), value: headers.value(index) };
+}
+
+/**
+ * Adds a field, or its value to the field that has come before: as in Envoy the service gets one line of each name, so that it cannot
+ * take the first of several for all. Those of a cookie are joined as RFC 9113 section 8.2.3 does, with which each is still seen.
+ */
+function addJoined(head: HeaderBlock, { key, value }: Field): void {
+  const former = head.get(key);
+  head.set(key, former === undefined ? value : `${former}${key.id === COOKIE ? '; ' : ','}${value}`);
+}
+
+/** Behind those that are there, on a line of its own, except where the fields of the name are one value. */
+function append(headers: HeaderBlock, { key, value }: Field): void {
+  const former = (key.joinedIn & headers.kind) === 0 ? '' : (headers.get(key) ?? '');
+  if (former === '') headers.add(key, value);
+  else headers.set(key, `${former},${value}`);
+}
+
+/** A field of an answer that may be passed on: it is none of the connection, nor for the filter itself. */
+function isOfMessage(answer: HeaderBlock, index: number): boolean {
+  return !answer.isRemoved(index) && !isFraming(answer, index) && answer.name(index) !== TO_REMOVE.name;
+}
+
+/** What only the filter says to the service: that it gets but a part of the body. */
+function isOfQuestions(request: HeaderBlock, index: number): boolean {
+  return request.name(index) === PARTIAL_BODY;
 }
 
 /** Fields that speak of one connection or one body. */
@@ -290,5 +316,7 @@ const FRAMING: ReadonlySet<string> = new Set([
 ]);
 const HOST = knownHeader('host');
 const AUTHORIZATION = knownHeader('authorization');
+const COOKIE = knownHeader('cookie');
 const TO_REMOVE = headerKey('x-envoy-auth-headers-to-remove');
+const PARTIAL_BODY = 'x-envoy-auth-partial-body';
 const ALLOWED_ON_ERROR = headerKey('x-envoy-auth-failure-mode-allowed');

@@ -160,6 +160,7 @@ function checkService(service: ExtAuthzHttpService, report: Report): void {
   request?.headers_to_add?.forEach(({ key = '', value = '' }, index) => {
     const at = `http_service.authorization_request.headers_to_add[${index}]`;
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key)) report(`${at}.key`, `'${key}' is no name of a header`);
+    if (key.toLowerCase() === 'host') report(`${at}.key`, "the service gets the request's own 'host'");
     if (/[\0\r\n]/.test(value)) report(`${at}.value`, 'it must be one line');
   });
   for (const list of RESPONSE_LISTS) {
