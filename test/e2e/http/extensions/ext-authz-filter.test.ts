@@ -116,7 +116,7 @@ t.test('lists say which headers go where', async (t) => {
   t.match(asked[0]!.headers, { 'x-user': 'mallory', 'x-group': 'a', 'x-caller': 'baton', authorization: 'me' });
   t.notOk('x-secret' in asked[0]!.headers);
   const { headers } = JSON.parse(answer.body) as EchoedRequest;
-  t.match(headers, { 'x-user': 'ann', 'x-group': 'a,b', 'x-secret': 's' });
+  t.match(headers, { 'x-user': 'ann', 'x-group': 'a, b', 'x-secret': 's' });
   t.notOk('x-old' in headers);
   t.notOk('x-other' in headers);
   t.equal(answer.headers['x-quota'], '9');
