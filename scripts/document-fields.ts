@@ -79,6 +79,31 @@ else it shows a configuration: \`initial_metadata\` of gRPC services, user infor
 [security.md](security.md#what-is-hidden-of-a-configuration) has the whole list.
 `;
 
+const STRICTER = `## Requests that Baton reads more strictly than Envoy
+
+Thousands of requests were sent to both. What clients write past rules about paths, hosts, headers and addresses is read as Envoy 1.40 reads
+it, except that Baton is stricter here:
+
+| a request, or an answer to it | Baton | Envoy |
+|---|---|---|
+| two \`Host\` lines; a URL as target without \`Host\`, or with user information; a \`Host\` such as \`user@a\`, \`:80\` or \`a:x\` | 400 | taken |
+| a zone in the host of a URL as target: \`http://[fe80::1%251]/\` | 400 | taken if it is a number |
+| several codings in \`Transfer-Encoding\`, or one but \`chunked\` | 400 | 501 |
+| folded lines, bare LF and CR, further spaces in the request line, chunk sizes in other notations | 400 | partly taken |
+| \`normalize_path\` and a dot segment that is escaped and has parameters: \`/a/%2e%2e;x/b\` | \`/b\` | \`/a/..;x/b\` |
+| \`merge_slashes\` and a path of nothing but slashes | \`/\` | \`//\` |
+| \`Connection\` names \`content-length\`, \`transfer-encoding\` or an \`x-forwarded-…\` field | the field stays; \`host\`, \`x-forwarded-for\`, \`-host\` and \`-proto\`: 400 | removed; the same |
+| \`Connection: upgrade\` names further fields | they are removed | they stay |
+| an upgrade with a chunked body, or in a request for \`h2c\` | no upgrade: forwarded without \`Upgrade\` | 403, or passed on |
+| \`x-forwarded-for\` ends with an address with the name of an interface (\`fe80::1%eth0\`) | no address | its number is looked up if the address is link-local |
+| \`http://a?b=c\` as target | \`/?b=c\` | 404 |
+| an empty \`x-forwarded-proto\` that is trusted | scheme of the connection | 404 |
+| more than 100 header lines | 431 | lines of a name that Envoy joins count once |
+| \`ext_authz\`: several \`cookie\` lines in the question | joined with \`; \` | with \`,\`, so that the service takes them for one cookie |
+| \`ext_authz\`: fields of the answer about its own connection and body (\`connection\`, \`te\`, \`trailer\`, \`upgrade\`, \`content-length\` …) | not passed on | passed on if they are listed |
+| \`ext_authz\`: an answer with status 101, or of 600 and more | as one of 500: no consent | passed on to the client |
+`;
+
 const OPERATORS = `## Operators of formats
 
 These work in access logs, in values of headers to add and in formats of answers. \`%LOCAL_REPLY_BODY%\` works in the latter only. Others are
@@ -100,7 +125,7 @@ export function compatibilityDocument(): string {
   const sections = SECTIONS.map(([title, rows]) => section(title, Object.keys(rows)));
   if (own.length > 0) sections.push(section('Messages of extensions', own.sort()));
   return `${HEAD}\n${extensions()}\n${REQUEST_HEADERS}
-${CREDENTIALS}\n${OPERATORS}\n${sections.join('\n')}`;
+${STRICTER}\n${CREDENTIALS}\n${OPERATORS}\n${sections.join('\n')}`;
 }
 
 /** docs/compatibility.md as it is. */

@@ -266,5 +266,14 @@ function bodyBeforeSwitch(headers: HeaderBlock): number {
 
 /** Methods whose requests say how long their content is even when there is none (RFC 9110 section 8.6). */
 function mayHaveContent(method: Method): boolean {
-  return method === Method.Post || method === Method.Put || method === Method.Patch || method === Method.Other;
+  switch (method) {
+    case Method.Post:
+    case Method.Put:
+    case Method.Patch:
+    case Method.Options:
+    case Method.Other:
+      return true;
+    default:
+      return false;
+  }
 }

@@ -77,7 +77,7 @@ export class PathNormalizer {
 }
 
 /**
- * Dot segments resolved, unreserved characters unescaped, characters that a path can't have escaped, backslashes turned;
+ * Dot segments resolved, those with parameters too ("..;x", RFC 3986 section 3.3: hosts that know parameters resolve them), unreserved characters unescaped, characters that a path can't have escaped, backslashes turned;
  * other escapes stay as they are. Undefined when the path holds a NUL.
  * @param path begins with a slash and has no query; a character a byte
  */
@@ -85,6 +85,11 @@ function normalizePath(path: string): string | undefined {
   let unescaped = '';
   for (let at = 0; at < path.length; at++) {
     const code = path.charCodeAt(at);
+    if (code === SEMICOLON && endsWithDots(unescaped)) {
+      const end = path.indexOf('/', at);
+      at = (end < 0 ? path.length : end) - 1;
+      continue;
+    }
     if (code === PERCENT) {
       const value = escapedByte(path, at);
       if (value === 0) return undefined;
@@ -99,6 +104,11 @@ function normalizePath(path: string): string | undefined {
     else unescaped += MUST_ESCAPE[code] === 1 ? `%${code.toString(16).toUpperCase().padStart(2, '0')}` : path[at];
   }
   return removeDotSegments(unescaped);
+}
+
+/** Whether the last segment is "." or "..". */
+function endsWithDots(path: string): boolean {
+  return path.endsWith('/.') || path.endsWith('/..');
 }
 
 /** %2F and %5C become what they stand for. */
@@ -124,6 +134,7 @@ function removeDotSegments(path: string): string {
 
 const SLASH = 47;
 const PERCENT = 37;
+const SEMICOLON = 59;
 const BACKSLASH = 92;
 
 /** No draw, so that all workers decide alike: a share counts when it is more than half. */

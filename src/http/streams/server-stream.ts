@@ -7,7 +7,7 @@
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import { Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
-import { headerKey, knownHeader } from '../../common/text/header-names.js';
+import { ConnectionHeader, headerKey, knownHeader } from '../../common/text/header-names.js';
 import { NoRoomError } from '../../io/memory.js';
 import { getLogger } from '../../log/logger.js';
 import { HttpStats } from '../../stats/layouts/http.js';
@@ -25,7 +25,7 @@ import { NO_ROOM } from '../filters/no-room.js';
 import type { EdgeConnection } from '../headers/edge/forwarding-headers.js';
 import { removeHopByHop, removeNominated } from '../headers/edge/hop-by-hop.js';
 import { isGrpcRequest } from '../headers/grpc-reply.js';
-import { type HeaderBlock, Method } from '../headers/header-block.js';
+import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { LocalEnd } from '../normalization/host-normalization.js';
 import type { Route } from '../routing/actions/route.js';
@@ -204,7 +204,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.isInternal = headers.findId(INTERNAL) >= 0;
     const asksForUpgrade = headers.upgrade;
     // As in Envoy no rule of routes and filters sees what is not passed on, except of an upgrade, which rules may tell by it.
-    if (!asksForUpgrade) removeHopByHop(headers, false);
+    if (!asksForUpgrade) {
+      removeHopByHop(headers, false);
+      // The codec of the host's connection says how the body comes there.
+      if (headers.bodyKind === BodyKind.Chunked) headers.removeId(ConnectionHeader.TransferEncoding);
+    }
     this.#findRoute(routes, headers);
     if (asksForUpgrade) {
       if (!this.#acceptUpgrade()) return;

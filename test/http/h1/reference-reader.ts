@@ -40,12 +40,15 @@ class Incomplete extends Error {}
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([^\x00-\x20\x7f#]+) HTTP\/1\.([01])$/;
+const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([^\x00-\x20\x7f-\xff#]+) HTTP\/1\.([01])$/;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const AUTHORITY = /^(?:\[[0-9A-Za-z:._~%-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
+const URL_AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-.]+)(?::0*([0-9]{1,5}))?$/;
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,16})(?:;([\t\x20-\x7e]*))?$/;
 const MOST_EXTENSION_BYTES = 16384;
 const TOO_MANY_NAMES = 10;
+/** What a client may not name in Connection. */
+const LASTING = /^(?::.*|host|x-forwarded-(?:for|host|proto))$/i;
 
 /** All requests of a connection, up to the one that is the last. */
 export function readRequests(text: string, limits: ReadLimits): Conversation {
@@ -95,6 +98,7 @@ function readRequest(text: string, from: number, limits: ReadLimits): Read {
   if (hosts.some((host) => host !== '' && !AUTHORITY.test(host))) throw new Invalid('host');
   const { path, host } = targetOf(method, target);
   if (listOf(lines, 'connection').length >= TOO_MANY_NAMES) throw new Invalid('connection');
+  if (listOf(lines, 'connection').some((name) => LASTING.test(name))) throw new Invalid('connection');
   const { isChunked, length } = framingOf(lines);
   if (isChunked && minor === 0) throw new Invalid('a coding in HTTP/1.0');
   let fields = fieldsOf(lines);
@@ -102,7 +106,7 @@ function readRequest(text: string, from: number, limits: ReadLimits): Read {
   return {
     ...{ start: `${method} ${path}`, minor, fields: withPlainLength(fields, lines, length) },
     isLast: endsConnection(lines, minor),
-    expectsContinue: minor === 1 && valuesOf(lines, 'expect').some((value) => /^100-continue$/i.test(value)),
+    expectsContinue: minor === 1 && /^100-continue$/i.test(valuesOf(lines, 'expect').join()),
     ...readBody(text, end, isChunked, length ?? 0, limits),
   };
 }
@@ -134,7 +138,8 @@ function targetOf(method: string, target: string): { path: string; host?: string
   if (method === 'CONNECT') throw new Invalid('the tests make no tunnels');
   if (target.startsWith('/') || (target === '*' && method === 'OPTIONS')) return { path: target };
   const [, host = '', rest = ''] = matched(/^https?:\/\/([^/?]*)(.*)$/i, target);
-  if (!AUTHORITY.test(host)) throw new Invalid('authority');
+  const [, port = '0'] = matched(URL_AUTHORITY, host);
+  if (Number(port) > 65535) throw new Invalid('port');
   if (rest === '') return { path: method === 'OPTIONS' ? '*' : '/', host };
   return { path: rest.startsWith('/') ? rest : `/${rest}`, host };
 }

@@ -8,14 +8,18 @@ export const TOKEN = table(`!#$%&'*+-.^_\`|~${LETTERS_AND_DIGITS}`);
 /** Field values and reason phrases: visible bytes, space, tab, and those above 127. */
 const TEXT = tableWhere((byte) => byte === 9 || (byte >= 32 && byte !== 127));
 
-/** Request targets: neither controls, nor space, nor a fragment. Bytes above 127 occur and are passed on, as Envoy does. */
-export const TARGET = tableWhere((byte) => byte > 32 && byte !== 127 && byte !== 35);
+/** Request targets: neither controls, nor space, nor a fragment, nor bytes above 127, which hosts decode in several ways. */
+export const TARGET = tableWhere((byte) => byte > 32 && byte < 127 && byte !== 35);
 
 /** A host without its port: registered names and IPv4 addresses. */
 export const HOST = table(`-._~%!$&'()*+,;=${LETTERS_AND_DIGITS}`);
 
 /** Between the brackets of an IP literal. */
 export const IP_LITERAL = table(`:.-_~%${LETTERS_AND_DIGITS}`);
+
+/** The same in a URL, of which only what DNS and IP addresses have is taken, as Envoy does. */
+export const URL_HOST = table(`-.${LETTERS_AND_DIGITS}`);
+export const URL_IP_LITERAL = table(':.0123456789abcdefABCDEF');
 
 /** Chunk extensions: visible ASCII, space and tab. */
 export const EXTENSION = tableWhere((byte) => byte === 9 || (byte >= 32 && byte < 127));

@@ -5,7 +5,7 @@ import { ConnectionHeader, equalsFolded, headerIdOf, headerKey } from '../../../
 import type { Memory } from '../../../io/memory.js';
 import { BodyKind, type HeaderBlock, Method } from '../../headers/header-block.js';
 import { H1Error } from '../errors.js';
-import { isAuthority, Port } from './authority.js';
+import { isAuthority } from './authority.js';
 import { Char } from './characters.js';
 import { isPlainLength, parseContentLength } from './framing.js';
 
@@ -33,6 +33,9 @@ export class ConnectionFields {
   /** How many names the Connection fields have listed. */
   #connectionNames = 0;
   #upgradeField = false;
+  #expectField = false;
+  /** Connection names a field that clients may not take out. */
+  #namesLasting = false;
 
   constructor(memory: Memory) {
     this.#bytes = memory.bytes;
@@ -52,7 +55,7 @@ export class ConnectionFields {
     this.#chunked = false;
     this.#connectionTokens = 0;
     this.#connectionNames = 0;
-    this.#upgradeField = false;
+    this.#upgradeField = this.#expectField = this.#namesLasting = false;
   }
 
   /** Notes a field, one of ConnectionHeader. */
@@ -66,6 +69,7 @@ export class ConnectionFields {
         return 0;
       case ConnectionHeader.Connection:
         this.#connectionList(head, start, end);
+        if (isRequest && this.#namesLasting) return H1Error.Connection;
         return this.#connectionNames >= (isRequest ? TOO_MANY_NAMES : TOO_MANY_NAMES_OF_HOSTS) ? H1Error.Connection : 0;
       case ConnectionHeader.ContentLength:
         // A repeated length is refused even when it says the same: others in the chain may pick another one.
@@ -83,7 +87,9 @@ export class ConnectionFields {
         if (!equalsFolded(this.#bytes, start, end, H2C)) this.#upgradeField = true;
         return 0;
       case ConnectionHeader.Expect:
-        if (equalsFolded(this.#bytes, start, end, CONTINUE)) head.expectContinue = true;
+        // Several are one value, which asks for something else.
+        head.expectContinue = !this.#expectField && equalsFolded(this.#bytes, start, end, CONTINUE);
+        this.#expectField = true;
         return 0;
       default:
         return 0;
@@ -97,7 +103,7 @@ export class ConnectionFields {
     } else {
       const start = head.valueStart(this.#hostIndex);
       const end = head.valueEnd(this.#hostIndex);
-      if (end > start && !isAuthority(this.#bytes, start, end, Port.Optional)) return H1Error.HostInvalid;
+      if (end > start && !isAuthority(this.#bytes, start, end)) return H1Error.HostInvalid;
     }
     head.close = this.#isLast(head);
     if (head.minorVersion === 0) head.expectContinue = false;
@@ -164,7 +170,10 @@ export class ConnectionFields {
       if (equalsFolded(bytes, tokenStart, tokenEnd, KEEP_ALIVE)) this.#connectionTokens |= Token.KeepAlive;
       else if (equalsFolded(bytes, tokenStart, tokenEnd, CLOSE)) this.#connectionTokens |= Token.Close;
       else if (equalsFolded(bytes, tokenStart, tokenEnd, UPGRADE)) this.#connectionTokens |= Token.Upgrade;
-      else head.nominates = true;
+      else {
+        head.nominates = true;
+        this.#namesLasting ||= isLasting(bytes, tokenStart, tokenEnd);
+      }
     }
   }
 
@@ -175,8 +184,16 @@ export class ConnectionFields {
   }
 }
 
+/** Whether it is a name without which a request would be taken for another one: as Envoy refuses it. */
+function isLasting(bytes: Uint8Array, start: number, end: number): boolean {
+  return bytes[start] === Char.Colon || LASTING.some((name) => equalsFolded(bytes, start, end, name));
+}
+
 const CONTENT_LENGTH = headerKey('content-length');
 const encoder = new TextEncoder();
+const LASTING = ['host', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'].map((name) =>
+  encoder.encode(name),
+);
 const CHUNKED = encoder.encode('chunked');
 const KEEP_ALIVE = encoder.encode('keep-alive');
 const CLOSE = encoder.encode('close');

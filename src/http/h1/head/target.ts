@@ -2,7 +2,7 @@
 
 import { equalsFolded, headerKey } from '../../../common/text/header-names.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
-import { isAuthority, Port } from './authority.js';
+import { isUrlAuthority, Port } from './authority.js';
 import { Char } from './characters.js';
 
 export const enum Target {
@@ -22,7 +22,7 @@ export function readTarget(head: HeaderBlock, hostIndex: number): Target {
   const { bytes } = head.memory;
   const { pathStart, pathEnd } = head;
   if (head.method === Method.Connect) {
-    return isAuthority(bytes, pathStart, pathEnd, Port.Required) ? Target.AsReceived : Target.Invalid;
+    return isUrlAuthority(bytes, pathStart, pathEnd, Port.Required) ? Target.AsReceived : Target.Invalid;
   }
   if (bytes[pathStart] === Char.Asterisk) {
     return head.method === Method.Options && pathEnd - pathStart === 1 ? Target.AsReceived : Target.Invalid;
@@ -38,7 +38,7 @@ function readUrl(head: HeaderBlock, hostIndex: number): Target {
   const start = head.pathStart + (scheme === Target.Http ? HTTP : HTTPS).length;
   let at = start;
   while (at < end && bytes[at] !== Char.Slash && bytes[at] !== Char.Question) at++;
-  if (!isAuthority(bytes, start, at, Port.Optional)) return Target.Invalid;
+  if (!isUrlAuthority(bytes, start, at, Port.Optional)) return Target.Invalid;
   if (at < end && bytes[at] === Char.Slash) head.pathStart = at;
   else if (at === end && head.method === Method.Options) setPath(head, Char.Asterisk, at, end);
   else setPath(head, Char.Slash, at, end);

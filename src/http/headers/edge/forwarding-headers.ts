@@ -234,6 +234,8 @@ function forwardedFor(headers: HeaderBlock): string {
 function forwardedAddress(headers: HeaderBlock, skipped: number): string {
   const values = forwardedFor(headers).split(',');
   const text = values[values.length - 1 - skipped]?.trim() ?? '';
+  // Another machine's name of an interface says nothing here.
+  if (/%[^0-9]/.test(text)) return '';
   return ipAddress(text, 0)?.ip ?? '';
 }
 

@@ -7,16 +7,17 @@ import type { HeaderBlock } from '../header-block.js';
  * Takes what belongs to the connection it came on out of a head that goes to another one: Connection and the fields that it
  * names, Keep-Alive, Proxy-Connection, Upgrade, and TE but for "trailers". Fields that frame or route the message
  * stay, even when Connection names them.
- * With `keepUpgrade`, Upgrade stays, and the codec writes the Connection field that goes with it.
+ * With `keepUpgrade`, Upgrade and Connection stay for the rules of filters; the codec writes the Connection field that goes with it.
  */
 export function removeHopByHop(headers: HeaderBlock, keepUpgrade: boolean): void {
   if (!headers.mayHaveAny(HOP_BY_HOP)) return;
   if (headers.nominates) removeNominated(headers);
-  headers.removeId(ConnectionHeader.Connection);
   headers.removeId(ConnectionHeader.KeepAlive);
   headers.removeId(ConnectionHeader.ProxyConnection);
   if (headers.mayHave(ConnectionHeader.Te)) reduceTe(headers);
-  if (!keepUpgrade) headers.removeId(ConnectionHeader.Upgrade);
+  if (keepUpgrade) return;
+  headers.removeId(ConnectionHeader.Connection);
+  headers.removeId(ConnectionHeader.Upgrade);
 }
 
 const HOP_BY_HOP =

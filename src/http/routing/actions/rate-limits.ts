@@ -3,7 +3,6 @@
 
 import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import { buildEach } from '../../../common/errors/errors.js';
-import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
 import type {
   QueryParameterMatcher,
   RateLimit,
@@ -12,7 +11,9 @@ import type {
 } from '../../../config/generated/api.js';
 import { ipOfAddress } from '../../../io/addresses/address.js';
 import { byteText } from '../../headers/byte-text.js';
+import { requestScheme } from '../../headers/edge/request-scheme.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
+import { type HeaderReader, headerReader } from '../matching/header-reader.js';
 import { compileHeaderRules, matchesAll } from '../matching/header-rule.js';
 import { QueryRule } from '../matching/query-rule.js';
 
@@ -108,7 +109,8 @@ function actionOf(config: RateLimit_Action, where: string): Action {
   }
   if (request_headers !== undefined) {
     const { descriptor_key, header_name, skip_if_absent } = request_headers;
-    return headerEntry(headerKey(header_name!), byteText(descriptor_key!), skip_if_absent ? SKIPPED : undefined);
+    const value = valueReader(header_name!, `${where}.request_headers.header_name`);
+    return headerEntry(value, byteText(descriptor_key!), skip_if_absent ? SKIPPED : undefined);
   }
   if (header_value_match !== undefined) {
     const { descriptor_key, descriptor_value, expect_match = true, headers } = header_value_match;
@@ -132,15 +134,19 @@ function actionOf(config: RateLimit_Action, where: string): Action {
   };
 }
 
-function headerEntry(name: HeaderKey, key: string, absent: string | undefined): Action {
+function valueReader(name: string, where: string): HeaderReader {
+  return name.toLowerCase() === ':scheme' ? requestScheme : headerReader(name, where);
+}
+
+function headerEntry(read: HeaderReader, key: string, absent: string | undefined): Action {
   return ({ headers }) => {
-    const value = headers.get(name);
+    const value = read(headers);
     return value === undefined ? absent : entryText(key, value);
   };
 }
 
 function queryRules(configs: readonly QueryParameterMatcher[] | undefined, where: string): QueryRule[] {
-  return buildEach(configs ?? [], (config, index) => new QueryRule(config, `${where}[${index}]`));
+  return buildEach(configs ?? [], (config, index) => new QueryRule(config, `${where}[${index}]`, true));
 }
 
 /** entryText() of configured texts, which meet those of heads. */

@@ -1,6 +1,8 @@
-// envoy.config.route.v3.QueryParameterMatcher: one condition on a query parameter, whose first value counts.
+// envoy.config.route.v3.QueryParameterMatcher: one condition on a query parameter, whose first value counts. As in Envoy routes compare
+// what was sent, and rate limits what it stands for: "role=%61dmin" is role=admin to them.
 
 import type { QueryParameterMatcher } from '../../../config/generated/api.js';
+import type { Memory } from '../../../io/memory.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { findQueryParameter, type QueryValue } from './query.js';
 import { compileStringMatcher, type StringRule } from './string-rule.js';
@@ -9,9 +11,11 @@ export class QueryRule {
   readonly #name: Uint8Array;
   readonly #text: StringRule | undefined;
   readonly #wantsPresence: boolean;
+  readonly #unescapes: boolean;
 
-  /** @throws BatonError when the matcher is invalid; `where` is its path in the configuration. */
-  constructor(config: QueryParameterMatcher, where: string) {
+  /** @throws BatonError when the matcher is invalid; `where` is its path in the configuration. `unescapes`: names and values. */
+  constructor(config: QueryParameterMatcher, where: string, unescapes = false) {
+    this.#unescapes = unescapes;
     this.#name = new TextEncoder().encode(config.name ?? '');
     this.#text =
       config.string_match === undefined
@@ -22,10 +26,42 @@ export class QueryRule {
 
   matches(headers: HeaderBlock): boolean {
     const { memory } = headers;
+    if (this.#unescapes) {
+      const query = unescapedQuery(headers);
+      if (query !== undefined) return this.#matchesUnescaped(memory, query);
+    }
     const isPresent = findQueryParameter(memory.bytes, headers.pathStart, headers.pathEnd, this.#name, found);
     if (this.#text === undefined) return isPresent === this.#wantsPresence;
     return isPresent && this.#text.matches(memory, found.start, found.end);
   }
+
+  #matchesUnescaped(memory: Memory, query: string): boolean {
+    const name = Buffer.from(this.#name).toString('latin1');
+    const parameters = query.split('&').map((parameter) => {
+      const [own, ...value] = parameter.split('=');
+      return { name: unescaped(own!), value: unescaped(value.join('=')) };
+    });
+    const first = parameters.find((parameter) => parameter.name === name);
+    if (this.#text === undefined) return (first !== undefined) === this.#wantsPresence;
+    if (first === undefined) return false;
+    const start = memory.scratch(first.value.length);
+    memory.write(start, first.value);
+    const isMatch = this.#text.matches(memory, start, start + first.value.length);
+    memory.withdrawScratch(start);
+    return isMatch;
+  }
+}
+
+/** The query of a path, without its question mark; undefined when it has no escapes. */
+function unescapedQuery(headers: HeaderBlock): string | undefined {
+  const path = headers.pathText();
+  const query = path.slice(path.indexOf('?') + 1);
+  return query.length < path.length && query.includes('%') ? query : undefined;
+}
+
+/** What %XX stands for; what is no escape stays. One character a byte. */
+function unescaped(text: string): string {
+  return text.replace(/%[0-9a-f]{2}/gi, (found) => String.fromCharCode(Number.parseInt(found.slice(1), 16)));
 }
 
 const found: QueryValue = { start: 0, end: 0 };

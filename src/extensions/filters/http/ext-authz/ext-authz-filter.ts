@@ -272,6 +272,8 @@ function fieldAt(headers: HeaderBlock, index: number): Field {
  */
 function addJoined(head: HeaderBlock, { key, value }: Field): void {
   const former = head.get(key);
+  const isJoined = (key.joinedIn & head.kind) !== 0;
+  if (former !== undefined && isJoined && (former === '' || value === '')) return head.set(key, former + value);
   head.set(key, former === undefined ? value : `${former}${key.id === COOKIE ? '; ' : ','}${value}`);
 }
 
