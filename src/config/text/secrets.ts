@@ -1,7 +1,7 @@
 // What of a configuration text is not to be shown: values below the names that the API marks as sensitive, whatever else is
 // wrong with the text, and however the names are mistyped; and credentials that can be told without the API.
 
-import type { Document, isAlias, isMap, isScalar, isSeq, Node, Pair, Scalar, YAMLMap } from 'yaml';
+import type { Alias, Document, isAlias, isMap, isScalar, isSeq, Node, Pair, Scalar, visit, YAMLMap } from 'yaml';
 import { nearest } from '../../common/text/suggest.js';
 import {
   type Cover,
@@ -57,6 +57,7 @@ export interface YamlVisitor {
   readonly isMap: typeof isMap;
   readonly isScalar: typeof isScalar;
   readonly isSeq: typeof isSeq;
+  readonly visit: typeof visit;
 }
 
 /** As `Cover`, and below a name that the API marks: there, what says where a secret is may be shown. */
@@ -65,7 +66,7 @@ type TextCover = Cover | 'marked';
 /** Where the secrets of a document stand in its text. */
 export function secretRanges(yaml: YamlVisitor, document: Document): readonly Range[] {
   const search = new TextSearch(yaml, document);
-  search.read(document.contents, 'shown');
+  search.read(document.contents, 'shown', 0);
   return search.found;
 }
 
@@ -88,7 +89,7 @@ const NAME = /([A-Za-z][\w-]{2,40})["']?[ \t]*[:{<](?:[ \t]*([^\s{[<]))?/g;
 const LABELLED = /(?:key|name|tag)["']?\s*:\s*["']?([\w.-]{3,60})/gi;
 const HOLDERS = /initial_?metadata|cookies["']?[ \t]*[:{<]/i;
 
-/** The secret that stands at a path of a plain value; '' where none does. It is longer than the value, never shorter. */
+/** The secret that stands at a path of a plain value; '' where none does. */
 export function secretAt(value: unknown, path: Path): string {
   let [held, cover]: [unknown, TextCover] = [value, 'shown'];
   for (const part of path) {
@@ -103,20 +104,23 @@ export function secretAt(value: unknown, path: Path): string {
   return [...secrets].join('\n');
 }
 
+/** Aliases within aliases lie deeper than any message, of which nothing is quoted. */
+const MAX_DEPTH = 200;
+
 /** The secrets within a plain value. */
 export function secretsIn(value: unknown): readonly string[] {
   const secrets = new Set<string>();
   const seen = { shown: new Set(), named: new Set(), hidden: new Set(), marked: new Set() };
-  const collect = (held: unknown, cover: TextCover): void => {
+  const collect = (held: unknown, cover: TextCover, depth: number): void => {
     if (typeof held !== 'object' || held === null) return collectLeaf(held, cover, secrets);
     // Aliases may repeat it without end.
-    if (seen[cover].has(held)) return;
+    if (seen[cover].has(held) || depth > MAX_DEPTH) return;
     seen[cover].add(held);
     for (const [name, inner] of Object.entries(held)) {
-      collect(inner, Array.isArray(held) ? cover : coverIn(held, name, inner, cover));
+      collect(inner, Array.isArray(held) ? cover : coverIn(held, name, inner, cover), depth + 1);
     }
   };
-  collect(value, 'shown');
+  collect(value, 'shown', 0);
   return [...secrets];
 }
 
@@ -191,23 +195,30 @@ export function withoutValue(message: string): string {
 class TextSearch {
   readonly found: Range[] = [];
   readonly #yaml: YamlVisitor;
-  readonly #document: Document;
+  /** What aliases stand for: to look each up takes the library a walk through the document. */
+  readonly #targets = new Map<Alias, Node | undefined>();
   readonly #seen = new Map<unknown, Set<TextCover>>();
 
   constructor(yaml: YamlVisitor, document: Document) {
     this.#yaml = yaml;
-    this.#document = document;
+    const anchors = new Map<string, Node>();
+    yaml.visit(document, {
+      Alias: (_key, alias) => void this.#targets.set(alias, anchors.get(alias.source)),
+      Value: (_key, node) => {
+        if (node.anchor !== undefined) anchors.set(node.anchor, node);
+      },
+    });
   }
 
-  read(read: unknown, cover: TextCover): void {
-    const { isAlias, isMap, isScalar, isSeq } = this.#yaml;
-    const node = isAlias(read) ? read.resolve(this.#document) : read;
+  read(read: unknown, cover: TextCover, depth: number): void {
+    const { isMap, isScalar, isSeq } = this.#yaml;
+    const node = this.#resolved(read);
     const covers = this.#seen.get(node) ?? new Set();
-    if (covers.has(cover)) return;
+    if (covers.has(cover) || depth > MAX_DEPTH) return;
     this.#seen.set(node, covers.add(cover));
     if (isScalar(node)) this.#scalar(node, cover);
-    else if (isSeq(node)) for (const item of node.items) this.read(item, cover);
-    else if (isMap(node)) this.#map(node as YAMLMap<Node, Node | null>, cover);
+    else if (isSeq(node)) for (const item of node.items) this.read(item, cover, depth + 1);
+    else if (isMap(node)) this.#map(node as YAMLMap<Node, Node | null>, cover, depth);
   }
 
   #scalar({ range, value }: Scalar, cover: TextCover): void {
@@ -216,12 +227,12 @@ class TextSearch {
     if (secrets.size > 0 && range) this.found.push({ from: range[0], to: range[1] });
   }
 
-  #map(map: YAMLMap<Node, Node | null>, cover: TextCover): void {
+  #map(map: YAMLMap<Node, Node | null>, cover: TextCover, depth: number): void {
     const pairs = this.#pairsOf(map);
     const holder = Object.fromEntries(pairs.map(({ key, value }) => [nameOf(key), this.#plain(value)]));
     for (const { key, value } of pairs) {
       const name = nameOf(key);
-      this.read(value, coverIn(holder, name, this.#plain(value), cover));
+      this.read(value, coverIn(holder, name, this.#plain(value), cover), depth + 1);
     }
   }
 
@@ -238,7 +249,7 @@ class TextSearch {
   }
 
   #resolved(node: unknown): unknown {
-    return this.#yaml.isAlias(node) ? node.resolve(this.#document) : node;
+    return this.#yaml.isAlias(node) ? this.#targets.get(node) : node;
   }
 
   /** As far as it matters to what is beside it. */

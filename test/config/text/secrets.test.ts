@@ -112,3 +112,13 @@ function optionProblems(yaml: string): string {
   const result = loadConfiguration({ yaml }, testCatalog());
   return result.ok ? '' : formatProblems(result.errors);
 }
+
+t.test('aliases within aliases, and very many of them, are no matter', async (t) => {
+  const nest = (inner: string) => `${'['.repeat(80)}${inner}${']'.repeat(80)}`;
+  const chain = Array.from({ length: 500 }, (_, at) => `a${at}: &a${at} ${nest(at === 0 ? 'x' : `*a${at - 1}`)}`);
+  const many = Array.from({ length: 20_000 }, (_, at) => `b${at}: *v`);
+  const text = ['v: &v { key: authorization, value: HUSH }', ...chain, ...many, 'x: 1 # HUSH'].join('\n');
+  const shown = problemsOf(text);
+  t.match(shown, /unknown field 'v'/);
+  t.notMatch(shown, /value: HUSH/);
+});
