@@ -22,6 +22,8 @@ export interface LinkEvents<In> {
    * close().
    */
   ended(why: string, isGone: boolean): void;
+  /** The peer of an unusable link has ended now. Absent: such a link is closed at once; otherwise it is kept for this alone. */
+  gone?(): void;
   /** A message is lost, because this process may open no more descriptors for it. Absent: that ends the link. */
   lost?(): void;
 }
@@ -54,6 +56,8 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   #stall: NodeJS.Timeout | undefined;
   #onDrained: (() => void)[] = [];
   #isOver = false;
+  /** It is unusable, and only the end of the peer is waited for. */
+  #isDeaf = false;
 
   /** Takes `fd` over. Throws an Error with `code` when it is not one end of a conversation in packets. */
   constructor(shim: NativeShim, fd: number, codec: Codec<In, Out>, events: LinkEvents<In>) {
@@ -67,7 +71,7 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   }
 
   send(message: Out, fds: readonly number[] = []): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isDeaf) return;
     const bytes = this.#codec.encode(message);
     this.#waitingBytes += bytes.length;
     if (this.#waitingBytes > MAX_WAITING_BYTES) {
@@ -87,13 +91,15 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   close(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    clearTimeout(this.#stall);
-    this.#waiting.length = 0;
     this.#socket.close();
-    for (const resolve of this.#onDrained.splice(0)) resolve();
+    this.#stopSpeaking();
   }
 
   onMessage(bytes: Uint8Array, fds: readonly number[]): void {
+    if (this.#isDeaf) {
+      for (const fd of fds) this.#shim.closeDescriptor(fd);
+      return;
+    }
     let message: In;
     try {
       message = this.#codec.decode(bytes);
@@ -136,16 +142,29 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   }
 
   onEnd(errno: number): void {
-    this.#end(
-      errno === 0 ? 'it has ended' : errno === constants.errno.EMFILE ? TOO_FEW : errorName(errno),
-      errno === 0,
-    );
-  }
-
-  #end(why: string, isGone = false): void {
     if (this.#isOver) return;
     this.close();
-    this.#events.ended(why, isGone);
+    if (this.#isDeaf) this.#events.gone?.();
+    else
+      this.#events.ended(
+        errno === 0 ? 'it has ended' : errno === constants.errno.EMFILE ? TOO_FEW : errorName(errno),
+        errno === 0,
+      );
+  }
+
+  /** What the peer does makes it unusable. */
+  #end(why: string): void {
+    if (this.#isOver || this.#isDeaf) return;
+    if (this.#events.gone === undefined) this.close();
+    else this.#stopSpeaking();
+    this.#isDeaf = true;
+    this.#events.ended(why, false);
+  }
+
+  #stopSpeaking(): void {
+    clearTimeout(this.#stall);
+    this.#waiting.length = this.#waitingBytes = 0;
+    for (const resolve of this.#onDrained.splice(0)) resolve();
   }
 }
 

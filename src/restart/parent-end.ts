@@ -2,7 +2,7 @@
 //
 //   idle ── hello ──> welcomed ── Live ──> replaced ── Terminate ──> the process ends
 //     ^── child ended ──┘                     │ └── the link is broken, and the child may run ──> alone ── hello ──> welcomed …
-//     └───────── child ended: accepts again ──┘
+//     └───────── child ended: accepts again ──┴──────────────────────────────────────────┘
 //
 // Until Terminate this process keeps copies of the listen sockets, so that it can take up accepting where a dead child has left
 // it, and no connection in the kernel's queues is lost. Once it has been told to end, the child's own end is no news.
@@ -95,6 +95,8 @@ export class ParentEnd {
   #timer: PatientTimeout | undefined;
   #state: 'idle' | 'welcomed' | 'replaced' | 'ending' | 'alone' = 'idle';
   #child: Link<ToChild> | undefined;
+  /** A broken link to a child that was live: its end tells that the child is gone. */
+  #broken: Link<ToChild> | undefined;
   #exporting: Promise<void> | undefined;
   /** Waits for stats that it has asked for. */
   #asking: Link<ToChild> | undefined;
@@ -118,7 +120,16 @@ export class ParentEnd {
         else this.#drop(fds);
       },
       ended: (why, isGone) => {
-        if (link === this.#child) this.#childEnded(why, isGone);
+        if (link !== this.#child) return link.close();
+        const wasLive = this.#state === 'replaced';
+        if (!isGone && wasLive) this.#breaks(link);
+        else link.close();
+        this.#childEnded(why, isGone);
+      },
+      gone: () => {
+        if (link !== this.#broken) return link.close();
+        this.#broken = undefined;
+        this.#serveAgain();
       },
       // Only copies of sockets come with descriptors, and that a child takes over matters more.
       lost: () =>
@@ -149,6 +160,7 @@ export class ParentEnd {
   /** The process has ended its work: a live child gets what was counted last. Resolves when it has it, or takes too long. */
   async finish(): Promise<void> {
     this.#timer?.clear();
+    this.#broken?.close();
     const link = this.#child;
     if (link === undefined) return;
     if (this.#state === 'replaced' || this.#state === 'ending') {
@@ -159,6 +171,22 @@ export class ParentEnd {
     }
     this.#child = undefined;
     link.close();
+  }
+
+  #breaks(link: Link<ToChild>): void {
+    this.#broken?.close();
+    this.#broken = link;
+  }
+
+  /** The child that was live, and could not be talked to any more, is gone. */
+  #serveAgain(): void {
+    // What is welcomed takes over, or is lost, which ends here again.
+    if (this.#state !== 'alone') return;
+    this.#state = 'idle';
+    this.#isAlone = false;
+    this.#timer?.clear();
+    logger.error('the child process that took over has gone; this one serves again');
+    this.#host.takeBack();
   }
 
   #whyNot({ version, epoch }: Hello): string | undefined {
@@ -189,6 +217,8 @@ export class ParentEnd {
         if (this.#state !== 'welcomed') return;
         this.#state = 'replaced';
         this.#isAlone = false;
+        this.#broken?.close();
+        this.#broken = undefined;
         const waitMs = message.parentShutdownTimeS * 1000 + this.#deadlines.terminateGraceMs;
         this.#setTimer(waitMs, () => this.#endUnasked('the child has not said in time that this process is to end'));
         void this.#host.replaced(new Set(message.taken)).then(() => {
@@ -310,6 +340,8 @@ export class ParentEnd {
     const seconds = this.#host.parentShutdownTimeS;
     logger.error(`${what} (${why}); this one ends in ${seconds} s`);
     this.#setTimer(seconds * 1000, () => this.#endUnasked('no other process has taken over'));
+    // That one has gone while another was welcomed.
+    if (!wasLive && this.#broken === undefined) this.#serveAgain();
   }
 
   #childLate(): void {

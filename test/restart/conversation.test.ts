@@ -239,6 +239,37 @@ t.test('a parent whose child is dead serves again, and the next child takes over
   await end.finish();
 });
 
+t.test('a live child that cannot be talked to any more is followed by its parent when it is gone', async (t) => {
+  const broken = 'it sent what is no message';
+  const { end, host } = parent();
+  host.parentShutdownTimeS = 600;
+  const first = greet(end);
+  first.events.message(live([], 60), []);
+  first.events.ended(broken, false);
+  t.same(host.log, ['replaced '], 'it may still accept');
+  first.events.gone!();
+  t.same(host.log.splice(0), ['replaced ', 'takes back']);
+
+  const second = greet(end);
+  second.events.message(live([], 60), []);
+  second.events.ended(broken, false);
+  const late = greet(end);
+  second.events.gone!();
+  t.same(host.log, ['replaced '], 'the next one may take over yet');
+  late.events.ended('it has ended', true);
+  t.same(host.log.splice(0), ['replaced ', 'takes back'], 'and when it does not, this one serves');
+
+  const third = greet(end);
+  third.events.message(live([], 60), []);
+  third.events.ended(broken, false);
+  const fourth = greet(end);
+  fourth.events.message(live([], 60), []);
+  t.ok(third.link.isClosed);
+  third.events.gone!();
+  t.same(host.log, ['replaced ', 'replaced ']);
+  await end.finish();
+});
+
 t.test('stats are given once at a time, however often a child asks, and wait until it has taken them', async (t) => {
   const { end, host } = parent();
   const { events, link } = greet(end);

@@ -5,6 +5,7 @@ import { loadShim } from '../../src/io/shim.js';
 import { MessageLink } from '../../src/restart/link.js';
 import { SocketReceiver } from '../../src/restart/received-sockets.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
+import { copies, original } from './copies.js';
 
 t.test('sockets that are received are limited for each offer, and a name without any is not kept', async (t) => {
   const closed: number[] = [];
@@ -35,4 +36,31 @@ t.test('a peer that takes its messages too slowly is given up', async (t) => {
   await waitFor(() => ended !== undefined);
   t.equal(ended, 'it takes its messages too slowly, false');
   shim.closeDescriptor(there);
+});
+
+t.test('a link that is unusable tells of nothing but the end of its peer, where that is asked for', async (t) => {
+  const shim = loadShim();
+  const [here, there] = shim.socketPair();
+  const heard: string[] = [];
+  const codec = {
+    encode: (message: string) => Buffer.from(message),
+    decode(bytes: Uint8Array) {
+      if (bytes.length > 1) throw new Error('too long');
+      return Buffer.from(bytes).toString();
+    },
+  };
+  const link = new MessageLink<string, string>(shim, here, codec, {
+    message: (message) => heard.push(message),
+    ended: (why, isGone) => heard.push(`ended: ${why}, ${isGone}`),
+    gone: () => heard.push('gone'),
+  });
+  const peer = shim.watchMessages(there, { onMessage: () => heard.push('answer'), onWritable() {}, onEnd() {} });
+  const before = copies();
+  for (const text of ['a', 'garbage', 'b', 'garbage']) peer.send(Buffer.from(text), [original]);
+  await waitFor(() => heard.length === 2 && copies() === before + 1, { what: 'what is no message' });
+  link.send('to nobody');
+  await link.drained();
+  peer.close();
+  await waitFor(() => heard.includes('gone'));
+  t.same(heard, ['a', 'ended: it sent what is no message (too long), false', 'gone']);
 });

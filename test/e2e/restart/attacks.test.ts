@@ -121,6 +121,12 @@ t.test('a child that talks nonsense, or says hello again and again, is one that 
     await waitFor(() => child.isOver || child.heard.includes('released'), { what: 'the end of the link' });
     child.close();
   }
+  const live = await welcomed(t, line.socketPath);
+  live.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
+  live.say(Buffer.from('nonsense'), [0, 1, 2]);
+  await waitForLog(parent, 'the child process cannot be talked to any more');
+  live.close();
+  await waitForLog(parent, 'this one serves again');
   const child = await welcomed(t, line.socketPath);
   const stranger = new Stranger();
   for (let count = 0; count < replays; count++) {
