@@ -1,4 +1,5 @@
-// `npm run fuzz`: mutated traffic against a running server and its admin port, then mutated configurations, for a bounded time.
+// `npm run fuzz`: mutated traffic against a running server, its admin port and the sockets of its hot restart, then mutated configurations,
+// for a bounded time.
 //
 // Ends with status 1 when a worker died, an exception was caught, a stack trace was printed or something was left behind,
 // and prints the inputs that came before it. The same seed gives the same mutations, though traffic is sent in another order.
@@ -7,6 +8,7 @@ import minimist from 'minimist';
 import { Random } from '../src/common/random.js';
 import { fuzzAdmin } from './fuzz/admin.js';
 import { fuzzConfigurations } from './fuzz/configurations.js';
+import { fuzzRestart } from './fuzz/restart.js';
 import { Finding, Scope } from './fuzz/scope.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
 
@@ -14,7 +16,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|admin|configurations
+  --only=traffic|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -31,6 +33,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
   const parts = [
     { name: 'traffic', fuzz: fuzzTraffic },
     { name: 'admin', fuzz: fuzzAdmin },
+    { name: 'restart', fuzz: fuzzRestart },
     { name: 'configurations', fuzz: fuzzConfigurations },
   ].filter(({ name }) => only === undefined || only === name);
   for (const { name, fuzz } of parts) {
