@@ -55,6 +55,7 @@ async function attacked(t: Test, socketPath?: string) {
     await waitFor(async () => !(await isRefused(port)), { what: 'that it accepts' });
     t.equal((await httpRequest(port)).body, 'hi');
     const child = await line.start(1, { config: CONFIG, args: QUICK });
+    t.equal(await child.listenerPort('web'), port, 'the next process has its sockets');
     await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
     t.same(parent.exit, { code: 0, signal: null });
     t.equal((await httpRequest(port)).body, 'hi');
@@ -109,6 +110,7 @@ t.test('a child that asks for stats a hundred thousand times, and reads no answe
   t.ok(heard() < REQUESTS / 10, `${heard()} pieces of answers`);
   child.close();
   await waitForLog(parent, 'this one serves again');
+  await waitFor(() => parent.stderr.split("listener 'web' listens on").length > 2, { what: 'the listener' });
   await survives();
 });
 
@@ -127,6 +129,8 @@ t.test('a child that talks nonsense, or says hello again and again, is one that 
   await waitForLog(parent, 'the child process cannot be talked to any more');
   live.close();
   await waitForLog(parent, 'this one serves again');
+  // The false child took no socket: the listener has been closed, and is opened again.
+  await waitFor(() => parent.stderr.split("listener 'web' listens on").length > 2, { what: 'the listener' });
   const child = await welcomed(t, line.socketPath);
   const stranger = new Stranger();
   for (let count = 0; count < replays; count++) {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
 import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
 import { loadShim } from '../../../src/io/shim.js';
@@ -94,6 +95,22 @@ t.test('a live child that dies is started again, without a parent, at once and t
   wrapper.kill('SIGHUP');
   const fourth = await wrapper.child(3);
   await fourth.ready();
+  t.equal(await wrapper.end(), 0);
+});
+
+t.test('where nobody serves, one that dies again and again after it was live is never waited for long', async (t) => {
+  const { wrapper, first } = await startLive(t);
+  let child = first;
+  for (let death = 1; death <= 4; death++) {
+    process.kill(child.pid, 'SIGKILL');
+    child = await wrapper.child(death);
+    await child.ready();
+    await wrapper.logs('epoch 0 is live', death + 1);
+  }
+  t.same(
+    [...wrapper.stdout.matchAll(/starts again in (\S+) s/g)].map(([, seconds]) => seconds),
+    ['0', '1', '1', '1'],
+  );
   t.equal(await wrapper.end(), 0);
 });
 
@@ -369,11 +386,19 @@ t.test('nobody but the child itself can say that it is live', async (t) => {
   own.sendTo(unix(notify), Buffer.from('BARRIER=1'), [there]);
   shim.closeDescriptor(there);
   await withDeadline(returned, 'the descriptor to be closed');
-  own.close();
   await wrapper.logs(`process ${process.pid}, which is no epoch's, said READY`);
+  // However much a stranger says, the log stays short, and has no control characters of his.
+  const flood = Buffer.from(`READY=1\n${'\x1b[31m'.repeat(1000)}=1`);
+  for (let count = 0; count < 20_000; ) {
+    if (own.sendTo(unix(notify), flood, [])) count++;
+    else await setImmediate();
+  }
+  own.close();
   t.notMatch(wrapper.stdout, 'is live');
   await child.ready();
   await wrapper.logs('epoch 0 is live');
+  t.ok(wrapper.stdout.length < 10_000, `${wrapper.stdout.length} characters`);
+  t.notMatch(wrapper.stdout, '\x1b');
   t.equal(await wrapper.end(), 0);
 });
 
