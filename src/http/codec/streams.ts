@@ -29,6 +29,8 @@ export const enum ResetReason {
   RemoteReset = 4,
   /** The same, and says that it has done nothing for it: the request may be sent again (RFC 9113, section 8.7). */
   RefusedStream = 5,
+  /** Something threw here on behalf of the stream. */
+  InternalError = 6,
 }
 
 /** What is wrong with a message: the answer it deserves and a fixed text for logs (response code details). */

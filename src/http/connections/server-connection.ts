@@ -315,15 +315,6 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
     else if (!this.socket.isClosed) this.onClose(true);
   }
 
-  fail(error: unknown): void {
-    this.report(error);
-    this.onFault();
-  }
-
-  report(error: unknown, what?: string): void {
-    this.socket.transport.report(error, what);
-  }
-
   onListenerGone(): void {
     const stream = this.#stream;
     if (stream === undefined) return this.onClose(false, ExchangeEnd.Whole);

@@ -11,7 +11,7 @@ export interface FilterHost {
   readonly info: StreamInfo;
   beginTurn(): void;
   /** The request ends with what a filter of it has thrown. */
-  threw(error: unknown): void;
+  fault(error: unknown): void;
   continueDecoding(filter: HttpFilter): void;
   continueEncoding(filter: HttpFilter): void;
   heldRequestBytes(filter: HttpFilter): number;
@@ -62,9 +62,9 @@ export class FilterControl implements StreamControl {
     if (this.#host === undefined) return;
     this.#host.beginTurn();
     try {
-      act()?.catch((error: unknown) => this.#threw(error));
+      act()?.catch((error: unknown) => this.#fault(error));
     } catch (error) {
-      this.#threw(error);
+      this.#fault(error);
     }
   }
 
@@ -127,8 +127,8 @@ export class FilterControl implements StreamControl {
   }
 
   /** What is thrown when the filter is gone harms nobody, and is logged as any rejection that nobody handles. */
-  #threw(error: unknown): void {
+  #fault(error: unknown): void {
     if (this.#host === undefined) void Promise.reject(error);
-    else this.#host.threw(error);
+    else this.#host.fault(error);
   }
 }

@@ -163,7 +163,7 @@ export interface ResponseStream {
   sendLocalReply(reply: LocalReply): void;
   /** Gives the stream up in a way that the client must notice. */
   resetResponse(details: string): void;
-  /** Something threw that is no event of the client's connection, such as a timer: it is logged, and that connection ends. */
+  /** Something threw on behalf of the request, in whatever event: it is logged, and the stream is reset. */
   fault(error: unknown): void;
 }
 

@@ -174,8 +174,10 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   }
 
   /** Gives the stream up: the client learns nothing but that the connection ends. */
-  reset(_reason: ResetReason): void {
-    if (this.decoder !== undefined) this.#close(this.#wouldLookWhole);
+  reset(reason: ResetReason): void {
+    if (this.decoder === undefined) return;
+    const isFault = reason === ResetReason.InternalError;
+    this.#close(isFault || this.#wouldLookWhole, isFault ? ExchangeEnd.Broken : ExchangeEnd.None);
   }
 
   /**

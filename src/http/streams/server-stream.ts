@@ -59,12 +59,8 @@ export interface StreamConnection extends EdgeConnection, LocalEnd {
   wakeWithin(timeoutMs: number): void;
   /** The stream is over and may be used again for a later event. */
   streamFinished(stream: ServerStream): void;
-  /** Something threw that concerns this connection, maybe while another one was served. */
+  /** Something threw that concerns the connection, maybe while another one was served: it ends, with all streams. */
   onFault(error: unknown): void;
-  /** The same for an exception that goes no further: it is logged too. */
-  fail(error: unknown): void;
-  /** Logs an exception that has done no harm. */
-  report(error: unknown, what?: string): void;
 }
 
 export class ServerStream implements RequestDecoder, FilteredStream {
@@ -165,7 +161,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       this.#begin(headers, endStream);
     } catch (error) {
-      this.threw(error);
+      this.fault(error);
     }
   }
 
@@ -232,7 +228,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (decode === undefined) this.#terminal.decodeData(offset, length, endStream);
       else decode.data(offset, length, endStream);
     } catch (error) {
-      this.threw(error);
+      this.fault(error);
     }
   }
 
@@ -245,7 +241,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (decode === undefined) this.#terminal.decodeTrailers(trailers);
       else decode.trailers(trailers);
     } catch (error) {
-      this.threw(error);
+      this.fault(error);
     }
   }
 
@@ -377,7 +373,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       encode.headers(headers, endStream);
     } catch (error) {
-      this.threw(error);
+      this.fault(error);
     }
   }
 
@@ -388,7 +384,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       encode.data(offset, length, endStream);
     } catch (error) {
-      this.threw(error);
+      this.fault(error);
     }
   }
 
@@ -399,7 +395,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     try {
       encode.trailers(trailers);
     } catch (error) {
-      this.threw(error);
+      this.fault(error);
     }
   }
 
@@ -413,13 +409,22 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     encoder.reset(ResetReason.LocalReset);
   }
 
+  /**
+   * What is thrown on behalf of a request resets its stream, in whatever event it happens: a host's, or a timer's, must not suffer
+   * for it. Only when there is no room for what is made of a request, that is answered.
+   */
   fault(error: unknown): void {
+    if (error instanceof NoRoomError && this.#isOpen && !this.#hasResponseHead) return this.sendLocalReply(NO_ROOM);
     this.report(error);
-    if (this.#isOpen) this.connection.onFault(error);
+    if (!this.#isOpen) return;
+    this.info.responseCodeDetails = 'internal_error';
+    const encoder = this.#encoder;
+    this.#finish(false);
+    encoder.reset(ResetReason.InternalError);
   }
 
   report(error: unknown, what?: string): void {
-    this.connection.report(error, what);
+    this.manager.thread.transport.report(error, what);
   }
 
   pauseRequest(who: number): void {
@@ -466,15 +471,6 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   requestTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_timeout);
     this.sendLocalReply(LATE_REQUEST);
-  }
-
-  /**
-   * What is thrown on behalf of a request ends its connection, in whatever event it happens: a host's, or a timer's, must not suffer
-   * for it. Only when there is no room for what is made of a request, that is answered.
-   */
-  threw(error: unknown): void {
-    if (error instanceof NoRoomError && this.#isOpen && !this.#hasResponseHead) this.sendLocalReply(NO_ROOM);
-    else this.connection.fail(error);
   }
 
   // ── Behind the filters ───────────────────────────────────────────────────────────────────────────────────────────

@@ -30,8 +30,6 @@ export interface FilteredStream extends ResponseStream {
   passHeaders(headers: HeaderBlock, endStream: boolean): void;
   passData(offset: number, length: number, endStream: boolean): void;
   passTrailers(trailers: HeaderBlock): void;
-  /** Something threw on behalf of the request. */
-  threw(error: unknown): void;
   /** Logs an exception that has done no harm. */
   report(error: unknown, what?: string): void;
 }
@@ -95,9 +93,9 @@ export class StreamFilters implements FilterHost {
     this.#stream.manager.thread.transport.beginTurn();
   }
 
-  threw(error: unknown): void {
+  fault(error: unknown): void {
     this.beginTurn();
-    this.#stream.threw(error);
+    this.#stream.fault(error);
   }
 
   continueDecoding(filter: HttpFilter): void {
@@ -106,7 +104,7 @@ export class StreamFilters implements FilterHost {
     try {
       this.decode?.continue(filter);
     } catch (error) {
-      this.#stream.threw(error);
+      this.#stream.fault(error);
     } finally {
       this.#flow.endRelease();
     }
@@ -117,7 +115,7 @@ export class StreamFilters implements FilterHost {
     try {
       this.encode?.continue(filter);
     } catch (error) {
-      this.#stream.threw(error);
+      this.#stream.fault(error);
     }
   }
 
@@ -134,7 +132,7 @@ export class StreamFilters implements FilterHost {
     try {
       this.decode?.add(filter, bytes);
     } catch (error) {
-      this.#stream.threw(error);
+      this.#stream.fault(error);
     }
   }
 
@@ -143,7 +141,7 @@ export class StreamFilters implements FilterHost {
     try {
       this.encode?.add(filter, bytes);
     } catch (error) {
-      this.#stream.threw(error);
+      this.#stream.fault(error);
     }
   }
 
@@ -178,7 +176,7 @@ export class StreamFilters implements FilterHost {
       this.encode = this.#newEncodePass();
       this.continueDecoding(filter);
     } catch (error) {
-      this.#stream.threw(error);
+      this.#stream.fault(error);
     }
   }
 
@@ -187,7 +185,7 @@ export class StreamFilters implements FilterHost {
     try {
       this.#stream.sendLocalReply(reply);
     } catch (error) {
-      this.#stream.threw(error);
+      this.#stream.fault(error);
     }
   }
 

@@ -46,6 +46,7 @@ export function resetFailure(reason: ResetReason): Failure {
       const flag = ResponseFlag.UpstreamRemoteReset;
       return failed('remote refused stream reset', '', flag, RetryReset.RefusedStream);
     }
+    case ResetReason.InternalError:
     case ResetReason.LocalReset:
       return failed('local reset', '', ResponseFlag.LocalReset, RetryReset.Local);
   }
