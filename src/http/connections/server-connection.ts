@@ -40,14 +40,15 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   /** Undefined while it has nothing to remember: most of the connections of a server are idle. */
   #codec: ServerCodec | undefined;
   readonly #timer: Timer<ServerConnection>;
-  /** The request that is being served. */
-  #stream: ServerStream | undefined;
+  /** The requests that are being served, by ServerStream.next. */
+  #streams: ServerStream | undefined;
+  #activeStreams = 0;
   #requests = 0;
   /** Of the client, as its first request has told. */
   #device: DeviceStats | undefined;
-  /** When bytes moved last, in either direction. Without a number to begin with, each new one would be an object of its own. */
+  /** When bytes moved last, in either direction, or a stream ended. Without a number to begin with, each new one would be an object of its own. */
   #activeMs = 0;
-  /** When the first byte of the current request arrived; UNSET between requests. */
+  /** When the first byte of the request that comes next arrived; UNSET as long as there is none. */
   #requestStartMs = UNSET;
   #closesAfterResponse = false;
   /** It has reached max_connection_duration. */
@@ -78,15 +79,13 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   }
 
   describe(info: StreamInfo): void {
-    info.startRealtimeMs -= info.startMonotonicMs - this.#requestStartMs;
-    info.startMonotonicMs = this.#requestStartMs;
     info.connectionId = this.socket.serial;
     info.scheme = this.scheme;
     info.downstream = this.socket;
   }
 
   get activeRequests(): number {
-    return this.#stream === undefined ? 0 : 1;
+    return this.#activeStreams;
   }
 
   countClient(headers: HeaderBlock): void {
@@ -112,10 +111,9 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   }
 
   streamFinished(stream: ServerStream): void {
-    this.#stream = undefined;
+    this.#remove(stream);
     this.#pools.streams.giveBack(stream);
     this.#activeMs = this.manager.thread.clock.monotonicMs;
-    this.#requestStartMs = UNSET;
   }
 
   // ── EdgeConnection: what the forwarding rules ask ────────────────────────────────────────────────────────────────
@@ -158,19 +156,40 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
 
   newStream(encoder: ResponseEncoder): RequestDecoder {
     this.#requests++;
-    const stream = this.#takeStream(encoder);
-    this.#stream = stream;
+    return this.#startStream(encoder);
+  }
+
+  #startStream(encoder: ResponseEncoder | undefined): ServerStream {
+    // A pipelined request may have been received with the one before it, and may have waited for another process.
+    const startMs = this.#requestStartMs === UNSET ? this.manager.thread.clock.monotonicMs : this.#requestStartMs;
+    this.#requestStartMs = UNSET;
+    const stream = this.#pools.streams.take();
+    const first = this.#streams;
+    stream.next = first;
+    if (first !== undefined) first.previous = stream;
+    this.#streams = stream;
+    this.#activeStreams++;
+    stream.start(this, encoder, this.#pools.protocol.requestsTotal, startMs);
     return stream;
   }
 
-  #takeStream(encoder: ResponseEncoder | undefined): ServerStream {
-    const now = this.manager.thread.clock.monotonicMs;
-    // A pipelined request may have been received with the one before it, and may have waited for another process.
-    this.#activeMs = now;
-    if (this.#requestStartMs === UNSET) this.#requestStartMs = now;
-    const stream = this.#pools.streams.take();
-    stream.start(this, encoder, this.#pools.protocol.requestsTotal);
-    return stream;
+  #remove(stream: ServerStream): void {
+    const { next, previous } = stream;
+    if (next !== undefined) next.previous = previous;
+    if (previous === undefined) this.#streams = next;
+    else previous.next = next;
+    stream.next = stream.previous = undefined;
+    this.#activeStreams--;
+  }
+
+  /** For each stream that there is now; `act` may end any of them. */
+  #forEachStream(act: (stream: ServerStream) => void): void {
+    let stream = this.#streams;
+    while (stream !== undefined) {
+      const { next } = stream;
+      act(stream);
+      stream = next;
+    }
   }
 
   onInvalid(error: CodecError, head: HeaderBlock | undefined): void {
@@ -181,7 +200,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   /** Answers and closes where no request could be read. It counts and is logged as one. */
   #refuse(error: CodecError, head: HeaderBlock | undefined, flag = ResponseFlag.None): void {
     const codec = this.#awakeCodec();
-    const stream = this.#takeStream(undefined);
+    const stream = this.#startStream(undefined);
     stream.info.responseFlags |= flag;
     codec.answerInvalid(stream.refuse(error, head, codec.protocol), head?.method === Method.Head);
     this.onClose(false);
@@ -218,7 +237,8 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   onData(offset: number, length: number): void {
     const now = this.manager.thread.clock.monotonicMs;
     this.#activeMs = now;
-    if (this.#requestStartMs === UNSET || this.#codec?.holdsEmptyLine) this.#requestStartMs = now;
+    if (this.#streams === undefined && (this.#requestStartMs === UNSET || this.#codec?.holdsEmptyLine))
+      this.#requestStartMs = now;
     this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, length);
     this.#receive(offset, length);
   }
@@ -232,7 +252,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   onReset(): void {
     this.#endedByPeer = true;
     this.#countClose();
-    this.#stream?.onReset(ResetReason.ConnectionTermination, undefined);
+    this.#forEachStream((stream) => stream.onReset(ResetReason.ConnectionTermination, undefined));
     this.#end();
     this.socket.close(0);
   }
@@ -243,7 +263,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
 
   onDrained(): void {
     this.#activeMs = this.manager.thread.clock.monotonicMs;
-    if (this.#stream === undefined) this.#requestStartMs = UNSET;
+    this.#requestStartMs = UNSET;
     this.#codec?.drained();
     this.#restCodec();
   }
@@ -269,27 +289,33 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
     const bytes = unsent + this.#heldForClient(unsent > 0);
     if (bytes === 0) return undefined;
     const movedMs = this.#activeMs;
-    const sinceMs = unsent > 0 || this.#requestStartMs === UNSET ? movedMs : this.#requestStartMs;
+    const beganMs = this.#streams?.info.startMonotonicMs ?? this.#requestStartMs;
+    const sinceMs = unsent > 0 || beganMs === UNSET ? movedMs : beganMs;
     return { id: this.socket.id, sinceMs, movedMs, bytes, unsent, end: () => this.#endStalled() };
   }
 
   #heldForClient(isBehindAnswers: boolean): number {
-    const stream = this.#stream;
     const received = this.#codec?.retainedBytes ?? 0;
-    if (isBehindAnswers || stream === undefined) return received;
-    return stream.awaitsClient ? received + stream.heldRequestBytes : 0;
+    if (isBehindAnswers || this.#streams === undefined) return received;
+    let held = 0;
+    this.#forEachStream((stream) => {
+      if (stream.awaitsClient) held += stream.heldRequestBytes;
+    });
+    return held === 0 ? 0 : received + held;
   }
 
   #endStalled(): void {
     if (this.socket.isClosed) return;
-    const stream = this.#stream;
     // Behind answers that the client does not take it would not see another one.
     if (this.socket.pendingBytes > 0) {
-      if (stream === undefined) return this.onClose(true);
-      stream.info.responseFlags |= TOO_SLOW.flags;
-      return this.#cut(stream, TOO_SLOW.details);
+      if (this.#streams === undefined) return this.onClose(true);
+      return this.#cut(TOO_SLOW.details, TOO_SLOW.flags);
     }
-    if (stream !== undefined) return stream.sendLocalReply(TOO_SLOW);
+    if (this.#streams !== undefined) {
+      return this.#forEachStream((stream) => {
+        if (stream.awaitsClient) stream.sendLocalReply(TOO_SLOW);
+      });
+    }
     const { body, details, flags, status } = TOO_SLOW;
     this.#refuse({ status, detail: details, body: String(body) }, undefined, flags);
   }
@@ -311,23 +337,20 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   }
 
   onFault(): void {
-    if (this.#stream !== undefined) this.#cut(this.#stream, 'internal_error');
+    if (this.#streams !== undefined) this.#cut('internal_error', ResponseFlag.None);
     else if (!this.socket.isClosed) this.onClose(true);
   }
 
   onListenerGone(): void {
-    const stream = this.#stream;
-    if (stream === undefined) return this.onClose(false, ExchangeEnd.Whole);
-    this.manager.stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
-    stream.info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
-    this.#cut(stream, 'downstream_local_disconnect');
+    if (this.#streams === undefined) return this.onClose(false, ExchangeEnd.Whole);
+    this.manager.stats.http.add(HttpStats.at.downstream_rq_rx_reset, this.#activeStreams);
+    this.#cut('downstream_local_disconnect', ResponseFlag.DownstreamConnectionTermination);
   }
 
-  /** Ends the connection amid a request: by a reset, because what was cut off must not look complete. */
-  #cut(stream: ServerStream, details: string): void {
+  /** Ends the connection amid its requests: by a reset, because what was cut off must not look complete. */
+  #cut(details: string, flags: number): void {
     this.#countClose();
-    stream.info.responseCodeDetails = details;
-    stream.abandon();
+    this.#forEachStream((stream) => stream.abandon(details, flags));
     this.#end();
     this.socket.reset();
   }
@@ -360,7 +383,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   /** Between two requests, with what has come of the next. */
   depart(): Departure | undefined {
     const codec = this.#codec;
-    const canLeave = this.#mayLeave && this.#stream === undefined && codec?.isBetweenRequests !== false;
+    const canLeave = this.#mayLeave && this.#streams === undefined && codec?.isBetweenRequests !== false;
     if (!canLeave || !this.socket.transport.freeze(this.socket.id)) {
       codec?.startRequests();
       return undefined;
@@ -433,8 +456,8 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
     let remaining = this.manager.shortestTimeoutMs;
     if (options.maxConnectionMs > 0) remaining = Math.min(remaining, this.#checkDuration(now));
     if (!this.socket.isClosed) {
-      const left = this.#stream === undefined ? this.#checkBetweenRequests(now) : this.#checkStream(this.#stream, now);
-      remaining = Math.min(remaining, left);
+      if (this.#streams === undefined) remaining = Math.min(remaining, this.#checkBetweenRequests(now));
+      else this.#forEachStream((stream) => (remaining = Math.min(remaining, stream.checkClocks(now))));
     }
     if (!this.socket.isClosed) this.#sleep(remaining);
   }
@@ -454,32 +477,6 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
 
   wakeWithin(timeoutMs: number): void {
     if (timeoutMs > 0 && timeoutMs < this.manager.shortestTimeoutMs) this.#sleep(timeoutMs);
-  }
-
-  /** Ends the request when it has taken too long; otherwise gives the milliseconds that are left. */
-  #checkStream(stream: ServerStream, now: number): number {
-    const { requestMs } = this.manager.options;
-    let remaining = Number.POSITIVE_INFINITY;
-    if (requestMs > 0 && stream.awaitsRequest) {
-      remaining = requestMs - (now - this.#requestStartMs);
-      if (remaining <= 0) {
-        stream.requestTimeout();
-        return this.manager.shortestTimeoutMs;
-      }
-    }
-    if (stream.maxMs > 0) {
-      const left = stream.maxMs - (now - this.#requestStartMs);
-      if (left <= 0) {
-        stream.durationTimeout();
-        return this.manager.shortestTimeoutMs;
-      }
-      remaining = Math.min(remaining, left);
-    }
-    if (stream.idleMs === 0) return remaining;
-    const idleLeft = stream.idleMs - (now - this.#activeMs);
-    if (idleLeft > 0) return Math.min(remaining, idleLeft);
-    stream.idleTimeout();
-    return this.manager.shortestTimeoutMs;
   }
 
   #checkBetweenRequests(now: number): number {
@@ -528,13 +525,13 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
       }
     }
     if (left + options.drainMs > 0) return left + options.drainMs;
-    if (this.#stream === undefined) this.onClose(false);
+    if (this.#streams === undefined) this.onClose(false);
     return Number.POSITIVE_INFINITY;
   }
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #countClose(amidRequest = this.#stream !== undefined): void {
+  #countClose(amidRequest = this.#streams !== undefined): void {
     const { http } = this.manager.stats;
     const { at } = HttpStats;
     const isRemote = this.#endedByPeer;

@@ -49,7 +49,7 @@ const CONTENT_TYPE = headerKey('content-type');
 
 /** The connection that a request came on, as its stream sees it. */
 export interface StreamConnection extends EdgeConnection, LocalEnd {
-  /** Writes what the connection knows into a stream's record: also that the request began before its head was complete. */
+  /** Writes what the connection knows into a stream's record. */
   describe(info: StreamInfo): void;
   /** Counts a request of the client that its headers tell, as they came. */
   countClient(headers: HeaderBlock): void;
@@ -65,6 +65,9 @@ export interface StreamConnection extends EdgeConnection, LocalEnd {
 
 export class ServerStream implements RequestDecoder, FilteredStream {
   readonly manager: ManagerContext;
+  /** Other streams of its connection, whose list it is. */
+  next: ServerStream | undefined;
+  previous: ServerStream | undefined;
   readonly info = new StreamInfo();
   connection!: StreamConnection;
   /** Valid until the stream is over. */
@@ -88,8 +91,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #endsConnection = false;
   /** Seen when it comes: its head need not outlive the turn. */
   #isGrpc = false;
+  /** When something of it moved last, in either direction. */
+  #activeMs = 0;
   /** How long it may last, whatever moves; 0: for ever. */
-  maxMs = 0;
+  #maxMs = 0;
   /** The head of the response, until it is logged. */
   #keptHeaders: HeaderBlock | undefined;
 
@@ -100,8 +105,16 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (manager.options.filters.length > 0) this.#filters = new StreamFilters(this, this.#terminal, this.#flow);
   }
 
-  /** Begins a request on `connection`, answered through `encoder`, or refused by its codec; `requestsTotal` counts those of its protocol (HttpStats.at). */
-  start(connection: StreamConnection, encoder: ResponseEncoder | undefined, requestsTotal: number): void {
+  /**
+   * Begins a request on `connection`, answered through `encoder`, or refused by its codec; `requestsTotal` counts those of its protocol
+   * (HttpStats.at). Its first byte came at `startMs` (monotonic).
+   */
+  start(
+    connection: StreamConnection,
+    encoder: ResponseEncoder | undefined,
+    requestsTotal: number,
+    startMs: number,
+  ): void {
     const { stats } = this.manager;
     this.connection = connection;
     this.#encoder = encoder!;
@@ -114,17 +127,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.route = undefined;
     this.isUpgrade = false;
     this.isInternal = false;
-    this.maxMs = this.manager.options.maxStreamMs;
+    this.#maxMs = this.manager.options.maxStreamMs;
     stats.http.increment(HttpStats.at.downstream_rq_total);
     stats.http.increment(requestsTotal);
     stats.http.increment(HttpStats.at.downstream_rq_active);
-    const { clock } = this.manager.thread;
-    this.info.reset(clock.realtimeMs, clock.monotonicMs);
-  }
-
-  /** How long nothing may move; 0: for ever. */
-  get idleMs(): number {
-    return this.route?.idleTimeoutMs ?? this.manager.options.streamIdleMs;
+    const { monotonicMs, realtimeMs } = this.manager.thread.clock;
+    this.#activeMs = monotonicMs;
+    this.info.reset(realtimeMs - (monotonicMs - startMs), startMs);
   }
 
   get scheme(): 'http' | 'https' {
@@ -220,6 +229,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   onData(offset: number, length: number, endStream: boolean): void {
     if (!this.#isOpen) return;
+    this.#activeMs = this.manager.thread.clock.monotonicMs;
     this.info.bytesReceived += length;
     if (endStream) this.#requestCompleted();
     if (this.#isReplyingLocally) return;
@@ -292,13 +302,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   onWriteDrained(): void {
-    if (this.#isOpen) this.#terminal.onResponseDrained();
+    if (!this.#isOpen) return;
+    this.#activeMs = this.manager.thread.clock.monotonicMs;
+    this.#terminal.onResponseDrained();
   }
 
   #requestCompleted(): void {
     this.#isRequestComplete = true;
     this.#flow.end();
-    this.info.lastDownstreamRxMs = this.manager.thread.clock.monotonicMs;
+    this.#activeMs = this.info.lastDownstreamRxMs = this.manager.thread.clock.monotonicMs;
   }
 
   #logRequest(headers: HeaderBlock, endStream: boolean): void {
@@ -322,8 +334,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.info.virtualHostName = route.virtualHostName;
     if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
     if (route.streamDuration !== undefined) {
-      this.maxMs = route.streamDuration.apply(headers, this.#isGrpc, this.manager.options.maxStreamMs);
-      this.connection.wakeWithin(this.maxMs);
+      this.#maxMs = route.streamDuration.apply(headers, this.#isGrpc, this.manager.options.maxStreamMs);
+      this.connection.wakeWithin(this.#maxMs);
     }
   }
 
@@ -362,6 +374,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   encodeInformational(headers: HeaderBlock): void {
     if (!this.#isOpen || this.#hasResponseHead) return;
     this.#countStatus(headers.status);
+    this.#activeMs = this.manager.thread.clock.monotonicMs;
     removeHopByHop(headers, false);
     this.#encoder.informational(headers);
   }
@@ -451,8 +464,34 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     encodeReply(this, reply, this.#isGrpc);
   }
 
+  // ── Its clocks ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Ends the request when it has taken too long. Returns the milliseconds after which to look again, at the latest. */
+  checkClocks(now: number): number {
+    try {
+      return this.#checkClocks(now);
+    } catch (error) {
+      this.fault(error);
+      return Number.POSITIVE_INFINITY;
+    }
+  }
+
+  #checkClocks(now: number): number {
+    const { requestMs, streamIdleMs } = this.manager.options;
+    const lastedMs = now - this.info.startMonotonicMs;
+    const requestLeft = requestMs > 0 && this.awaitsRequest ? requestMs - lastedMs : Number.POSITIVE_INFINITY;
+    const left = this.#maxMs > 0 ? this.#maxMs - lastedMs : Number.POSITIVE_INFINITY;
+    const idleMs = this.route?.idleTimeoutMs ?? streamIdleMs;
+    const idleLeft = idleMs > 0 ? idleMs - (now - this.#activeMs) : Number.POSITIVE_INFINITY;
+    if (requestLeft <= 0) this.#requestTimeout();
+    else if (left <= 0) this.#durationTimeout();
+    else if (idleLeft <= 0) this.#idleTimeout();
+    else return Math.min(requestLeft, left, idleLeft);
+    return Number.POSITIVE_INFINITY;
+  }
+
   /** Nothing has moved for too long. */
-  idleTimeout(): void {
+  #idleTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_idle_timeout);
     if (this.#hasResponseHead) {
       this.info.responseFlags |= ResponseFlag.StreamIdleTimeout;
@@ -462,13 +501,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   /** It has lasted as long as it may: max_stream_duration of its route or connection manager. */
-  durationTimeout(): void {
+  #durationTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_max_duration_reached);
     this.sendLocalReply(lastedTooLong(this.#isRequestComplete, this.#isGrpc));
   }
 
   /** The request has not arrived completely within HttpConnectionManager.request_timeout, and has no response. */
-  requestTimeout(): void {
+  #requestTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_timeout);
     this.sendLocalReply(LATE_REQUEST);
   }
@@ -481,7 +520,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { status } = headers;
     this.#hasResponseHead = true;
     info.responseHeaders = headers;
-    info.firstDownstreamTxMs = thread.clock.monotonicMs;
+    this.#activeMs = info.firstDownstreamTxMs = thread.clock.monotonicMs;
     removeHopByHop(headers, status === 101 && this.isUpgrade);
     options.responseHeaders.apply(headers);
     if (options.returnsRequestId) this.#returnRequestId(headers);
@@ -501,8 +540,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   passData(offset: number, length: number, endStream: boolean): void {
     this.info.bytesSent += length;
-    if (endStream) this.#endWithData(offset, length);
-    else this.#encoder.data(offset, length, false);
+    if (endStream) return this.#endWithData(offset, length);
+    this.#activeMs = this.manager.thread.clock.monotonicMs;
+    this.#encoder.data(offset, length, false);
   }
 
   passTrailers(trailers: HeaderBlock): void {
@@ -567,8 +607,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   /** The connection is given up in the middle of the request: nothing more can be answered. */
-  abandon(): void {
-    if (this.#isOpen) this.#finish(false);
+  abandon(details: string, flags: number): void {
+    if (!this.#isOpen) return;
+    this.info.responseFlags |= flags;
+    this.info.responseCodeDetails = details;
+    this.#finish(false);
   }
 
   /**
