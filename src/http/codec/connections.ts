@@ -130,6 +130,8 @@ export interface ClientCodecEvents {
 
 /** The client's end of a connection. */
 export interface ClientCodec extends ConnectionCodec {
+  /** Requests that can begin now, beside those that are under way. */
+  readonly freeStreams: number;
   /** Begins a request; there must be room for one. */
   newStream(decoder: ResponseDecoder): RequestEncoder;
 }

@@ -55,6 +55,10 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     return Protocol.Http11;
   }
 
+  get freeStreams(): number {
+    return this.hasStream || this.isClosed ? 0 : 1;
+  }
+
   /** Begins a request; the one before must be over. */
   newStream(decoder: ResponseDecoder): RequestEncoder {
     if (this.decoder !== undefined || this.isClosed) throw new Error('the HTTP/1 connection is not free for a request');

@@ -1,5 +1,5 @@
-// A worker's HTTP/1.1 connections to one host: idle ones are used again, last-in first-out, and requests that find none
-// wait in line for the next connection that becomes free, whichever that is.
+// A worker's HTTP connections to one host, as the streams that they have room for: the connection that got room last is used first, and
+// requests that find none wait in line for the next one that gets some, whichever that is.
 
 import type { Priority } from '../../common/priority.js';
 import type { RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
@@ -34,7 +34,8 @@ export class HttpPool implements ConnectionPool {
   readonly priority: Priority;
   /** The host is gone: connections end with their request. */
   isDraining = false;
-  readonly #idle: UpstreamConnection[] = [];
+  /** Those that take another request; each knows its place. */
+  readonly #free: UpstreamConnection[] = [];
   #connections = 0;
   #connecting = 0;
   #firstPending: PoolRequest | undefined;
@@ -52,12 +53,11 @@ export class HttpPool implements ConnectionPool {
   }
 
   /**
-   * Starts `request` on an idle connection at once, or when one becomes free. Throws when no connection can be begun; it waits all
+   * Starts `request` on a connection that has room at once, or when one gets some. Throws when no connection can be begun; it waits all
    * the same, and is to be cancelled.
    */
   start(request: PoolRequest): void {
-    const connection = this.#idle.pop();
-    if (connection !== undefined) this.#attach(connection, request);
+    if (this.#free.length > 0) this.#attach(request);
     else this.#wait(request);
   }
 
@@ -70,16 +70,15 @@ export class HttpPool implements ConnectionPool {
   /** The host is no longer used: idle connections end now, busy ones with their request. */
   drain(): void {
     this.isDraining = true;
-    while (this.#idle.length > 0) this.#idle[this.#idle.length - 1]!.close();
+    for (const connection of this.#free.toReversed()) connection.closeWhenIdle();
   }
 
   /** Closes connections that have had no request for `idleMs`. */
   closeIdle(idleMs: number): void {
     const sinceMs = this.thread.clock.monotonicMs - idleMs;
     // Backwards: the last one takes the place of one that goes.
-    for (let index = this.#idle.length - 1; index >= 0; index--) {
-      const connection = this.#idle[index]!;
-      if (connection.idleSinceMs <= sinceMs) connection.close();
+    for (const connection of this.#free.toReversed()) {
+      if (connection.isIdle && connection.idleSinceMs <= sinceMs) connection.close();
     }
   }
 
@@ -88,12 +87,15 @@ export class HttpPool implements ConnectionPool {
   /** Connected, or through with a request. */
   connectionReady(connection: UpstreamConnection, wasConnecting: boolean): void {
     if (wasConnecting) this.#connecting--;
-    this.#putIdle(connection);
-    // A request that the circuit breaker refuses leaves the connection to the next one.
-    while (this.#firstPending !== undefined && this.#idle.length > 0) {
+    if (this.#free[connection.poolIndex] !== connection) {
+      connection.poolIndex = this.#free.length;
+      this.#free.push(connection);
+    }
+    // A request that the circuit breaker refuses leaves the room to the next one.
+    while (this.#firstPending !== undefined && this.#free.length > 0) {
       const next = this.#firstPending;
       this.#unlink(next);
-      this.#attach(this.#idle.pop()!, next);
+      this.#attach(next);
     }
     // It may have connected after the host had left.
     if (this.isDraining) this.drain();
@@ -116,12 +118,12 @@ export class HttpPool implements ConnectionPool {
   connectionClosed(connection: UpstreamConnection): void {
     this.#connections--;
     this.cluster.limits.release(LimitKind.Connections, this.priority);
-    const idle = this.#idle;
-    if (idle[connection.idleIndex] === connection) {
-      const last = idle.pop()!;
+    const free = this.#free;
+    if (free[connection.poolIndex] === connection) {
+      const last = free.pop()!;
       if (last !== connection) {
-        idle[connection.idleIndex] = last;
-        last.idleIndex = connection.idleIndex;
+        free[connection.poolIndex] = last;
+        last.poolIndex = connection.poolIndex;
       }
     }
     // Somebody may be waiting for the connection that has just gone.
@@ -172,18 +174,16 @@ export class HttpPool implements ConnectionPool {
     this.#connecting++;
   }
 
-  #attach(connection: UpstreamConnection, request: PoolRequest): void {
+  /** There is room for it. */
+  #attach(request: PoolRequest): void {
     if (!this.cluster.limits.tryAcquire(LimitKind.Requests, this.priority)) {
-      this.#putIdle(connection);
       this.cluster.stats.increment(ClusterStats.at.upstream_rq_active_overflow);
       return this.#overflow(request, PoolFailure.Overflow);
     }
-    request.onPoolReady(connection.startRequest(request), connection);
-  }
-
-  #putIdle(connection: UpstreamConnection): void {
-    connection.idleIndex = this.#idle.length;
-    this.#idle.push(connection);
+    const connection = this.#free[this.#free.length - 1]!;
+    const encoder = connection.startRequest(request);
+    if (!connection.hasRoom) this.#free.pop();
+    request.onPoolReady(encoder, connection);
   }
 
   #unlink(request: PoolRequest): void {

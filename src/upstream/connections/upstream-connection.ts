@@ -1,4 +1,4 @@
-// One HTTP/1.1 connection to a host: it belongs to a pool, serves one request at a time, and goes back to the pool.
+// One HTTP connection to a host: it belongs to a pool, and tells it when there is room for another request.
 
 import type { Priority } from '../../common/priority.js';
 import { type ClientCodec, type ClientCodecEvents, StreamEnd } from '../../http/codec/connections.js';
@@ -40,7 +40,7 @@ export interface ConnectionPool {
   readonly priority: Priority;
   /** The host is gone: connections end with their request. */
   readonly isDraining: boolean;
-  /** Connected, or through with a request. */
+  /** Connected, or through with a request: it takes another one. */
   connectionReady(connection: UpstreamConnection, wasConnecting: boolean): void;
   connectFailed(failure: PoolFailure, detail: string): void;
   connectionClosed(connection: UpstreamConnection): void;
@@ -48,9 +48,8 @@ export interface ConnectionPool {
 
 const enum State {
   Connecting = 0,
-  Idle = 1,
-  Busy = 2,
-  Closed = 3,
+  Connected = 1,
+  Closed = 2,
 }
 
 /** How long bytes that are pending may still take when a connection is closed in order. */
@@ -58,11 +57,12 @@ const FLUSH_MS = 1000;
 
 export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents, ByteSink {
   readonly pool: ConnectionPool;
-  /** Where it stands in the pool's list of idle connections; meaningless while it is not idle. */
-  idleIndex = -1;
+  /** Where it stands in the pool's list of those that take another request; meaningless while it does not. */
+  poolIndex = -1;
   readonly #transport: Transport;
   readonly #stats: Scope;
-  readonly #codec: ClientCodec;
+  /** Undefined until it is connected. */
+  #codec: ClientCodec | undefined;
   readonly #timer: Timer<UpstreamConnection>;
   #id = -1;
   #localText = '';
@@ -70,6 +70,8 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
   #startMs = 0;
   #idleSinceMs = 0;
   #requests = 0;
+  /** Of these, those that are under way. */
+  #active = 0;
   /** It has reached max_connection_duration. */
   #isOld = false;
 
@@ -78,7 +80,6 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
     this.pool = pool;
     this.#transport = thread.transport;
     this.#stats = cluster.stats;
-    this.#codec = h1Client(thread.memory, this, this, cluster.spec.http1);
     this.#timer = new Timer<UpstreamConnection>(this, onTimer);
     this.#startMs = thread.clock.monotonicMs;
     // First: if it throws, nothing has been counted.
@@ -89,6 +90,16 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
     pool.host.stats.increment(HostStats.at.cx_total);
     pool.host.stats.increment(HostStats.at.cx_active);
     thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
+  }
+
+  /** Connected, with no request under way. */
+  get isIdle(): boolean {
+    return this.#state === State.Connected && this.#active === 0;
+  }
+
+  /** It takes another request. */
+  get hasRoom(): boolean {
+    return this.#codec!.freeStreams > 0;
   }
 
   /** When its last request ended, or it was connected (monotonic); meaningless while it is not idle. */
@@ -105,16 +116,21 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
     return this.#localText;
   }
 
-  /** Begins a request; the connection is connected and idle. */
+  /** Begins a request; the connection has room for it. */
   startRequest(decoder: ResponseDecoder): RequestEncoder {
-    this.#state = State.Busy;
+    this.#active++;
     this.#requests++;
-    return this.#codec.newStream(decoder);
+    return this.#codec!.newStream(decoder);
   }
 
   /** Gives the connection up, whatever it does: a request on it ends with a reset. */
   close(): void {
     if (this.#state !== State.Closed) this.#end(false);
+  }
+
+  /** Without a request it ends now; the pool keeps one that has some from taking others. */
+  closeWhenIdle(): void {
+    if (this.isIdle) this.close();
   }
 
   // ── ByteSink ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -130,18 +146,18 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
     this.#transport.resume(this.#id);
   }
   goOnLater(): void {
-    this.#transport.later(this.#id, () => this.#codec.takeTurn());
+    this.#transport.later(this.#id, () => this.#codec!.takeTurn());
   }
 
   addBuffered(sums: BufferedBytes): void {
     const { at } = ClusterStats;
     const { cluster, thread } = this.pool;
-    const received = this.#codec.bufferedBytes;
+    const received = this.#codec?.bufferedBytes ?? 0;
     const sent = thread.transport.pendingBytes(this.#id);
     sums.add(cluster.stats, at.upstream_cx_rx_bytes_buffered, received, at.upstream_cx_tx_bytes_buffered, sent);
   }
 
-  // ── ClientCodecEvents ───────────────────────────────────────────────────────────────────────────────────────────────
+  // ── ClientCodecEvents ────────────────────────────────────────────────────────────────────────────────────────────
 
   onStreamComplete(reusable: boolean, end: StreamEnd): void {
     if (this.#state === State.Closed) return;
@@ -152,9 +168,10 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
     const limit = cluster.spec.maxRequestsPerConnection;
     const isWornOut = limit > 0 && this.#requests >= limit;
     if (isWornOut) cluster.stats.increment(ClusterStats.at.upstream_cx_max_requests);
-    this.#state = State.Idle;
+    this.#active--;
     this.#idleSinceMs = thread.clock.monotonicMs;
-    if (!reusable || isWornOut || this.pool.isDraining || this.#isTooOld()) this.close();
+    if (!reusable) this.close();
+    else if (isWornOut || this.pool.isDraining || this.#isTooOld()) this.closeWhenIdle();
     else this.pool.connectionReady(this, false);
   }
 
@@ -177,7 +194,8 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
     const { cluster, thread } = this.pool;
     const now = thread.clock.monotonicMs;
     cluster.stats.record(ClusterStats.at.upstream_cx_connect_ms, Math.floor(now - this.#startMs));
-    this.#state = State.Idle;
+    this.#state = State.Connected;
+    this.#codec = h1Client(thread.memory, this, this, cluster.spec.http1);
     this.#idleSinceMs = now;
     if (logger.isDebug) this.#log('connected');
     thread.wheel.cancel(this.#timer);
@@ -187,12 +205,12 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
 
   onData(offset: number, length: number): void {
     this.#stats.addBytes(ClusterStats.at.upstream_cx_rx_bytes_total, length);
-    this.#codec.receive(offset, length);
+    this.#codec!.receive(offset, length);
   }
 
   onEnd(): void {
     // What came before it may still wait for the client to take it: the codec tells when all of it is handled.
-    this.#codec.end();
+    this.#codec!.end();
   }
 
   onReset(errno: number, step: ConnectStep): void {
@@ -204,11 +222,11 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
   }
 
   onBlocked(): void {
-    this.#codec.blocked();
+    this.#codec!.blocked();
   }
 
   onDrained(): void {
-    this.#codec.drained();
+    this.#codec!.drained();
   }
 
   onFault(): void {
@@ -229,12 +247,12 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
     }
     if (this.#isTooOld()) {
       // A request that is under way is the last one.
-      if (this.#state === State.Idle) this.close();
+      this.closeWhenIdle();
       return;
     }
     const now = thread.clock.monotonicMs;
     const { idleTimeoutMs } = cluster.spec;
-    const idleLeft = this.#state === State.Idle ? idleTimeoutMs - (now - this.#idleSinceMs) : idleTimeoutMs;
+    const idleLeft = this.isIdle ? idleTimeoutMs - (now - this.#idleSinceMs) : idleTimeoutMs;
     if (idleTimeoutMs > 0 && idleLeft <= 0) {
       cluster.stats.increment(ClusterStats.at.upstream_cx_idle_timeout);
       return this.close();
@@ -279,7 +297,7 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
     const { cluster, thread } = this.pool;
     if (logger.isDebug) this.#log('closed by the host');
     cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_remote);
-    if (this.#state === State.Busy) {
+    if (this.#active > 0) {
       cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_with_active_rq);
       cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_remote_with_active_rq);
     }
@@ -301,7 +319,7 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
   #countLocalClose(): void {
     const { cluster } = this.pool;
     cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
-    if (this.#state === State.Busy) {
+    if (this.#active > 0) {
       cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_with_active_rq);
       cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local_with_active_rq);
     }
@@ -315,12 +333,11 @@ export class UpstreamConnection implements ConnectionHandler, ClientCodecEvents,
   /** Everything but the socket and the pool's list. */
   #closed(): void {
     const { cluster, host, thread } = this.pool;
-    const wasBusy = this.#state === State.Busy;
     const wasConnected = this.#state !== State.Connecting;
     this.#state = State.Closed;
     thread.wheel.cancel(this.#timer);
-    this.#codec.destroy();
-    if (wasBusy) cluster.limits.release(LimitKind.Requests, this.pool.priority);
+    this.#codec?.destroy();
+    for (; this.#active > 0; this.#active--) cluster.limits.release(LimitKind.Requests, this.pool.priority);
     cluster.stats.increment(ClusterStats.at.upstream_cx_destroy);
     cluster.stats.decrement(ClusterStats.at.upstream_cx_active);
     host.stats.decrement(HostStats.at.cx_active);
