@@ -57,6 +57,12 @@ const ATTACKS: Record<string, readonly Buffer[]> = {
     head(1, EndHeaders | EndStream),
     frame(Ping, 0, 0, Buffer.alloc(7)),
   ],
+  // Node reset them while nghttp2 still held their streams.
+  'requests behind a GOAWAY': [
+    head(1, EndHeaders),
+    frame(GoAway, 0, 0, Buffer.alloc(8)),
+    ...Array.from({ length: 90 }, (_, index) => head(2 * index + 3, EndHeaders | (index % 2))),
+  ],
   'a malformed PING behind very many resets': [
     ...Array.from({ length: 300 }, (_, index) => [
       head(2 * index + 1, EndHeaders | EndStream),
