@@ -23,7 +23,7 @@ import {
   waitForLog,
 } from '../../harness/index.js';
 
-const LIMIT = 512;
+const LIMIT = 256;
 const wrapper = ['sh', '-c', `ulimit -n ${LIMIT}; exec "$@"`, 'sh'];
 const SHORTAGE = /\[warning\].*no more connections are accepted .*ulimit -n/;
 /** Its host answers nobody, so each request holds two descriptors. */
