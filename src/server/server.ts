@@ -23,6 +23,7 @@ import { fullNode } from './full-node.js';
 import type { InitManager } from './init/init-manager.js';
 import { Primary, type PrimaryOptions } from './primary.js';
 import type { ReloadPlan } from './reload/comparison/comparison.js';
+import { reloadParts } from './reload/reload-parts.js';
 import type { HotRestart } from './restart/hot-restart.js';
 import { StatsImport } from './restart/stats-import.js';
 import { RunningConfiguration } from './running/running-configuration.js';
@@ -198,10 +199,10 @@ export class Server {
 
   async #settle(): Promise<void> {
     try {
-      await import('./reload/on-demand.js');
+      await reloadParts();
       logger.debug('what reloads need is loaded');
     } catch (error) {
-      logger.warning(`the configuration cannot be reloaded: ${messageOf(error)}`);
+      logger.warning(`what reloads need is not loaded yet: ${messageOf(error)}`);
     }
     const { shim } = this.primary;
     collectStartGarbage(shim);

@@ -1,6 +1,7 @@
 // All sources of configuration of a server, as its parts subscribe to them. Nothing is loaded, watched or connected until
 // somebody does.
 
+import { onDemand } from '../common/package/on-demand.js';
 import type { ConnectedSources } from './connected-sources.js';
 import type { SourcesContext } from './sources-context.js';
 import { subscribeLater } from './subscribe-later.js';
@@ -8,32 +9,36 @@ import type { ConfigSources, Subscription, SubscriptionRequest } from './subscri
 
 export class ServerConfigSources implements ConfigSources {
   readonly #context: SourcesContext;
-  #connected: Promise<ConnectedSources> | undefined;
+  readonly #load = onDemand(() => import('./connected-sources.js'));
+  /** Undefined before the first subscription. */
+  #connecting: Promise<ConnectedSources> | undefined;
+  #connected: ConnectedSources | undefined;
 
   constructor(context: SourcesContext) {
     this.#context = context;
   }
 
   subscribe<M>(request: SubscriptionRequest<M>): Subscription {
-    this.#connected ??= this.#load();
-    return subscribeLater(this.#connected, request as SubscriptionRequest, this.#context.failed);
+    const connect = () => {
+      this.#connecting = this.#connect();
+      return this.#connecting;
+    };
+    return subscribeLater(connect, request as SubscriptionRequest, this.#context.failed);
   }
 
   /** What is read from now on is checked against another bootstrap. */
   bootstrapChanged(): void {
-    this.#connected?.then(
-      (connected) => connected.bootstrapChanged(),
-      () => {},
-    );
+    this.#connected?.bootstrapChanged();
   }
 
   /** Ends what is left of subscriptions, and what they needed. */
   async close(): Promise<void> {
-    await (await this.#connected?.catch(() => undefined))?.close();
+    await (await this.#connecting?.catch(() => undefined))?.close();
   }
 
-  async #load(): Promise<ConnectedSources> {
-    const { ConnectedSources: Connected } = await import('./connected-sources.js');
-    return new Connected(this.#context);
+  async #connect(): Promise<ConnectedSources> {
+    const { ConnectedSources: Connected } = await this.#load();
+    this.#connected ??= new Connected(this.#context);
+    return this.#connected;
   }
 }

@@ -2,6 +2,7 @@
 // servers, which is loaded when the first subscription asks for one.
 
 import type { FileWatchOptions } from '../common/files/file-watch.js';
+import { onDemand } from '../common/package/on-demand.js';
 import { durationMs } from '../common/time/duration.js';
 import { fileOfSource } from '../config/fields/file-of-source.js';
 import type { PathConfigSource } from '../config/generated/api.js';
@@ -21,7 +22,10 @@ export class ConnectedSources implements ConfigSources {
   /** By what is read, and how it is watched. */
   readonly #files = new Map<string, FileSource>();
   #thread: ReadingThread | undefined;
-  #grpc: Promise<GrpcSources> | undefined;
+  readonly #loadGrpc = onDemand(() => import('./grpc/grpc-sources.js'));
+  /** Undefined before the first subscription to a management server. */
+  #connecting: Promise<GrpcSources> | undefined;
+  #grpc: GrpcSources | undefined;
 
   constructor(context: SourcesContext) {
     this.#context = context;
@@ -47,15 +51,18 @@ export class ConnectedSources implements ConfigSources {
   /** Ends what is left of subscriptions, and what they needed. */
   async close(): Promise<void> {
     for (const subscription of this.#subscriptions) subscription.close();
-    (await this.#grpc?.catch(() => undefined))?.close();
+    (await this.#connecting?.catch(() => undefined))?.close();
     await this.#thread?.close();
   }
 
   #begin(request: SubscriptionRequest): Subscription {
     const file = fileOfSource(request.source);
     if (file !== undefined) return this.#subscribeToFile(file, request);
-    this.#grpc ??= this.#loadGrpc();
-    return subscribeLater(this.#grpc, request, this.#context.failed);
+    const connect = () => {
+      this.#connecting = this.#connectByGrpc();
+      return this.#connecting;
+    };
+    return subscribeLater(connect, request, this.#context.failed);
   }
 
   #subscribeToFile(file: PathConfigSource, request: SubscriptionRequest): Subscription {
@@ -91,10 +98,10 @@ export class ConnectedSources implements ConfigSources {
     }
   }
 
-  async #loadGrpc(): Promise<GrpcSources> {
-    const { GrpcSources: Sources } = await import('./grpc/grpc-sources.js');
+  async #connectByGrpc(): Promise<GrpcSources> {
+    const { GrpcSources: Sources } = await this.#loadGrpc();
     const { store, hosts, node, failed } = this.#context;
-    return new Sources({
+    this.#grpc ??= new Sources({
       store,
       hosts,
       adsConfig: this.#context.bootstrap().dynamic_resources?.ads_config,
@@ -102,6 +109,7 @@ export class ConnectedSources implements ConfigSources {
       createReader: () => new CachedReader(this.#reading),
       failed,
     });
+    return this.#grpc;
   }
 
   /** Shared by all subscriptions; it runs only while something is read. */

@@ -1,8 +1,11 @@
 // This thread's end of profiles. Nothing of the profilers is loaded before the first command.
 
 import { messageOf } from '../errors/errors.js';
+import { onDemand } from '../package/on-demand.js';
 import type { ProfileCommand, ProfileReply } from './profile.js';
 import type { ThreadProfilers } from './thread-profilers.js';
+
+const loadProfilers = onDemand(() => import('./thread-profilers.js'));
 
 export class ProfiledThread {
   readonly #name: string;
@@ -16,7 +19,7 @@ export class ProfiledThread {
   /** Obeys; never rejects. */
   async run(command: ProfileCommand): Promise<ProfileReply> {
     try {
-      const { ThreadProfilers } = await import('./thread-profilers.js');
+      const { ThreadProfilers } = await loadProfilers();
       this.#profilers ??= new ThreadProfilers(this.#name);
       return { thread: this.#name, profile: await this.#profilers.run(command) };
     } catch (error) {

@@ -13,6 +13,7 @@ import { ConfigReloadStats } from '../../stats/layouts/config-reload.js';
 import type { Server } from '../server.js';
 import { ChangeFailure } from './carry-out.js';
 import type { Comparison, Configuration, ReloadPlan } from './comparison/comparison.js';
+import { reloadParts } from './reload-parts.js';
 
 /** What runs, and since when. */
 export interface LoadedConfiguration extends Configuration {
@@ -158,12 +159,12 @@ export class ConfigurationReload {
   /** Why clusters have to stay as they are; undefined: nothing does. */
   async #whatNeedsClusters({ clusters, removedClusters }: ReloadPlan, next: Bootstrap): Promise<string | undefined> {
     if (clusters.length + removedClusters.length === 0) return undefined;
-    const { namesStillInUse, sourcesStillInUse } = await import('./on-demand.js');
+    const { namesStillInUse, sourcesStillInUse } = await reloadParts();
     return namesStillInUse(removedClusters, next) ?? sourcesStillInUse(this.#server.configuration.namedSources(), next);
   }
 
   async #compare({ bootstrap, sensitive }: Loaded): Promise<Comparison> {
-    const { compareConfigurations } = await import('./on-demand.js');
+    const { compareConfigurations } = await reloadParts();
     return compareConfigurations(this.#running, configuration(bootstrap, sensitive));
   }
 }

@@ -1,5 +1,4 @@
-// What only a reload needs, as one module that is loaded after the start: when it is asked for, descriptors may be short, and what
-// Node could not load once it does not load again.
+// What only a reload needs, as one module: reload-parts.ts loads it.
 
 export { carryOut } from './carry-out.js';
 export { changesOf } from './changes.js';

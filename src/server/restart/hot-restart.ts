@@ -1,6 +1,7 @@
 // This process among those of its line of hot restarts: a child of the epoch before, a parent of the epoch after.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { onDemand } from '../../common/package/on-demand.js';
 import { type Credentials, loadShim, type NativeShim } from '../../io/shim.js';
 import { getLogger } from '../../log/logger.js';
 import { ChildEnd, type ChildHost } from '../../restart/child-end.js';
@@ -60,6 +61,7 @@ export interface RestartedServer
 }
 
 const logger = getLogger('main');
+const loadMessages = onDemand(() => import('../../restart/messages.js'));
 
 export class HotRestart {
   readonly #options: HotRestartOptions;
@@ -98,7 +100,7 @@ export class HotRestart {
         ? Meeting.withUnusedBaseId(shim, options, distrusts)
         : new Meeting(shim, { ...options, baseId }, distrusts);
     // Needed as soon as the configuration is loaded, which other threads do. When it cannot be, join() says why.
-    if (options.epoch > 0) import('../../restart/messages.js').catch(() => {});
+    if (options.epoch > 0) loadMessages().catch(() => {});
     return new HotRestart(options, shim, meeting, trust);
   }
 
@@ -117,7 +119,7 @@ export class HotRestart {
    */
   async join(signal: AbortSignal): Promise<EpochFacts> {
     const { epoch, isParentOptional, isSupervised } = this.#options;
-    const messages = await import('../../restart/messages.js');
+    const messages = await loadMessages();
     const [own, theirs] = this.#shim.socketPair();
     let isClosed = false;
     // With a copy here the end of the parent would not be noticed.
@@ -151,9 +153,9 @@ export class HotRestart {
   /** Reads what it takes to hear a child: later the program's files may have been replaced, and descriptors may be short. */
   async load(): Promise<void> {
     try {
-      await import('../../restart/messages.js');
+      await loadMessages();
     } catch (error) {
-      logger.error(`no process will be able to take over from this one: ${messageOf(error)}`);
+      logger.error(`no process can take over from this one yet: ${messageOf(error)}`);
     }
   }
 
@@ -296,7 +298,7 @@ export class HotRestart {
     if (fd === undefined) return this.#meeting.dropped('it brings no link');
     let isTaken = false;
     try {
-      const messages = await import('../../restart/messages.js');
+      const messages = await loadMessages();
       const hello = messages.decodeHello(bytes);
       // The child believes what comes on the link when it knows who has the other end.
       this.#meeting.prove();

@@ -23,6 +23,7 @@ import { FilterParts } from '../listeners/version/filter-parts.js';
 import type { Primary } from '../primary.js';
 import type { ReloadPlan } from '../reload/comparison/comparison.js';
 import { DepartingClusters } from '../reload/departing-clusters.js';
+import { reloadParts } from '../reload/reload-parts.js';
 import type { NamedSources } from '../reload/sources-in-use.js';
 import { PrimaryRouteSet } from '../routes/primary-route-set.js';
 import { RtdsLayers } from '../runtime/rtds-layers.js';
@@ -154,7 +155,7 @@ export class RunningConfiguration {
 
   /** Applies another bootstrap, or rejects with everything as it was. `ended`: the server ends. */
   async reload(plan: ReloadPlan, next: Bootstrap, ended: AbortSignal): Promise<void> {
-    const { carryOut, changesOf } = await import('../reload/on-demand.js');
+    const { carryOut, changesOf } = await reloadParts();
     const { listeners, runtime, clusters } = this;
     const settle = this.#primary.publication.steps();
     await carryOut(changesOf(plan, { runtime, clusters, departing: this.#departing, listeners, ended, settle }));
