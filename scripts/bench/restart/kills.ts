@@ -21,7 +21,7 @@ export interface Kill {
   readonly moment: Moment | 'alone';
   readonly victim: 'new' | 'old' | 'serving';
   readonly epoch: number;
-  /** The longest time in which no new connection was answered; from the kill on, and in as long a time before it. */
+  /** The longest time in which no new connection was answered, from the kill on; and the same over ENOUGH answers before it. */
   readonly outageMs: number;
   readonly usualMs: number;
   /** Connections that the killed process had. */
@@ -33,7 +33,7 @@ export interface Kill {
   readonly status: number | null;
 }
 
-/** Kills processes up to this epoch. Returns a table, and whether clients noticed nothing where another process could serve. */
+/** Kills processes until the old one is of a later epoch. Returns what each kill has cost, and whether clients noticed nothing where another process could serve. */
 export async function measureKills(t: Teardown, lastEpoch: number): Promise<{ kills: Kill[]; isClean: boolean }> {
   const kills: Kill[] = [];
   for (const isHandingOver of [false, true]) {

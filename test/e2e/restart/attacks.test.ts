@@ -190,7 +190,7 @@ t.test('a stranger with the name of the parent, who cannot prove who he is, is n
   const line = new EpochLine(t);
   const at = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: `${line.socketPath}_parent_0` });
   let sent = 0;
-  const [bound] = [shim.openMeetingSocket(at)];
+  const bound = shim.openMeetingSocket(at);
   const meeting = shim.watchMessages(bound, {
     onMessage: (_bytes, [fd]) => {
       if (fd === undefined) return;
