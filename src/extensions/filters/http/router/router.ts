@@ -1,11 +1,11 @@
 // The router: takes a request to a host of its route's cluster, tries again where the route allows it, and gives the
 // response back to the stream. One object a stream object, used again for each of its requests.
 //
-//   decodeHeaders → #forward → #start → pool → onPoolReady → #sendRequest … → onHeaders → onData … → #responseCompleted
+//   decodeHeaders → #forward → #start → UpstreamTry → tryConnected → #sendRequest … → tryResponded → tryReceived … → #responseCompleted
 //                              ↑ #startAgain ← #backOff ← Retries ← failure, timeout, retriable response
 
 import type { Word64 } from '../../../../common/xxh64.js';
-import type { CodecError, RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
+import type { RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
 import { BodyBuffer } from '../../../../http/filters/body-buffer.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';
 import { NO_ROOM } from '../../../../http/filters/no-room.js';
@@ -23,15 +23,12 @@ import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import {
-  countHostConnection,
   countHostEnd,
   countHostReset,
   countHostResponse,
   countHostTimeout,
-  countNoConnection,
   countRetriedResponse,
 } from '../../../../upstream/connections/host-outcomes.js';
-import type { PoolRequest } from '../../../../upstream/connections/http-pool.js';
 import type { UpstreamConnection } from '../../../../upstream/connections/upstream-connection.js';
 import { PoolFailure } from '../../../../upstream/pool-failure.js';
 import { isOfCanary } from '../../../../upstream/response-stats.js';
@@ -63,10 +60,7 @@ export interface RouterOptions {
   readonly ownRetries: RetryPolicy;
 }
 
-export class Router implements TerminalFilter, PoolRequest, TryListener {
-  pendingPrev: PoolRequest | undefined = undefined;
-  pendingNext: PoolRequest | undefined = undefined;
-
+export class Router implements TerminalFilter, TryListener {
   readonly #stream: ResponseStream;
   readonly #thread: UpstreamThread;
   readonly #options: RouterOptions;
@@ -206,21 +200,20 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     if (!this.#isActive) return;
     this.#isActive = false;
     this.#deadline.lift();
-    this.#try.abort(this);
+    this.#try.abort();
     this.#retries.end();
     this.#body.clear();
     this.#trailers?.drop();
     this.#trailers = undefined;
   }
 
-  // ── The pool ─────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Its connection ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void {
+  tryConnected(encoder: RequestEncoder, connection: UpstreamConnection): void {
     const { info } = this.#stream;
-    this.#try.run(encoder, this.#isRequestComplete, this.#stream.isUpgrade);
-    const host = this.#try.host!;
-    countHostConnection(host);
-    info.upstreamHost = host.address;
+    if (this.#isRequestComplete) this.#try.requestCompleted(false);
+    else if (this.#stream.isUpgrade) this.#try.awaitResponse();
+    info.upstreamHost = this.#try.host!.address;
     info.upstreamProtocol = encoder.protocol;
     info.firstUpstreamTxMs = this.#try.startMs;
     info.upstreamLocalAddress = connection.localText;
@@ -228,11 +221,8 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#sendRequest(encoder);
   }
 
-  onPoolFailure(reason: PoolFailure, detail: string): void {
-    const host = this.#try.host!;
-    this.#try.fail();
-    if (reason !== PoolFailure.PendingOverflow) this.#stream.info.upstreamHost = host.address;
-    countNoConnection(host, reason);
+  tryUnconnected(reason: PoolFailure, detail: string): void {
+    if (reason !== PoolFailure.PendingOverflow) this.#stream.info.upstreamHost = this.#try.host!.address;
     const failure = poolFailure(reason, detail);
     this.#stream.info.upstreamTransportFailureReason = failure.transport;
     this.#guard(() => this.#failed(failure));
@@ -240,8 +230,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
 
   // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  onInformational(headers: HeaderBlock): void {
-    this.#try.progressed();
+  tryInformed(headers: HeaderBlock): void {
     const host = this.#try.host!;
     if (this.#isCounted) this.#count(headers.status, host, isOfCanary(headers, host));
     // The client would see that there are two tries.
@@ -251,13 +240,12 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     if (this.#stream.passesInformational) this.#stream.encodeInformational(headers);
   }
 
-  onHeaders(headers: HeaderBlock, endStream: boolean): void {
+  tryResponded(headers: HeaderBlock, endStream: boolean): void {
     const { info } = this.#stream;
     const { status } = headers;
     const now = this.#thread.clock.monotonicMs;
     info.firstUpstreamRxMs = now;
     const host = this.#try.host!;
-    this.#try.responseBegan();
     if (this.#cluster.spec.isHealthChecked) this.#cluster.heedHealth(host, headers);
     if (this.#retries.grantForResponse(headers, this.#cluster, this.#thread.clock.realtimeMs)) {
       countRetriedResponse(host, headers);
@@ -281,21 +269,17 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#stream.encodeHeaders(headers, endStream);
   }
 
-  onData(offset: number, length: number, endStream: boolean): void {
-    this.#try.progressed();
+  tryReceived(offset: number, length: number, endStream: boolean): void {
     if (endStream) this.#responseCompleted(this.#thread.clock.monotonicMs);
     this.#stream.encodeData(offset, length, endStream);
   }
 
-  onTrailers(trailers: HeaderBlock): void {
+  tryEnded(trailers: HeaderBlock): void {
     this.#responseCompleted(this.#thread.clock.monotonicMs);
     this.#stream.encodeTrailers(trailers);
   }
 
-  onReset(reason: ResetReason, _error: CodecError | undefined): void {
-    const { stats } = this.#cluster;
-    stats.increment(ClusterStats.at.upstream_rq_rx_reset);
-    this.#try.end();
+  tryReset(reason: ResetReason): void {
     // A host need not take the rest of a request that it has answered.
     if (this.#isResponseComplete) return;
     const failure = resetFailure(reason);
@@ -305,15 +289,6 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#stream.httpStats.increment(HttpStats.at.rq_reset_after_downstream_response_started);
     const details = `upstream_reset_after_response_started{${failure.reason.replaceAll(' ', '_')}}`;
     this.#guard(() => this.#stream.resetResponse(details));
-  }
-
-  /** The host takes less of the request than comes. */
-  onWriteBlocked(): void {
-    this.#try.pauseRequest();
-  }
-
-  onWriteDrained(): void {
-    this.#try.resumeRequest();
   }
 
   get #isCounted(): boolean {
@@ -368,7 +343,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
     this.#cluster.stats.increment(counter);
     if (isSlowness) countHostTimeout(this.#try.host!, this.#hasResponse);
     else if (!this.#hasResponse) countHostEnd(this.#try.host!);
-    this.#try.abort(this);
+    this.#try.abort();
     if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
     if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isAnsweredEmpty), true);
     else this.#answerTimeout(lastedTooLong(details, this.#isRequestComplete), false);
@@ -376,7 +351,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
 
   #answerTimeout(answer: LocalReply, isCounted: boolean): void {
     if (logger.isDebug) this.#log(answer.details);
-    this.#try.abort(this);
+    this.#try.abort();
     if (this.#hasResponse) {
       this.#stream.info.responseFlags |= answer.flags;
       return this.#stream.resetResponse(answer.details);
@@ -441,7 +416,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
       route.rewriteToUpstreamHost(this.#headers, host.hostname, keepsOriginals, attempts === 1);
     }
     if (route.includesRequestAttemptCount) setAttemptCount(this.#headers, attempts);
-    this.#try.wait(cluster.pool(host, route.priority), this);
+    this.#try.wait(cluster.pool(host, route.priority));
     if (this.#try.isPending) this.#waitForConnection();
   }
 
@@ -522,7 +497,7 @@ export class Router implements TerminalFilter, PoolRequest, TryListener {
   /** The response of this try is not wanted: the connection goes back to the pool if nothing more comes on it. */
   #abandonTry(isResponseComplete: boolean): void {
     if (isResponseComplete && this.#isRequestComplete) this.#try.end();
-    else this.#try.abort(this);
+    else this.#try.abort();
   }
 
   // ── Answers in a host's stead ────────────────────────────────────────────────────────────────────────────────────

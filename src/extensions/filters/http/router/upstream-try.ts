@@ -1,13 +1,17 @@
-// The try that a request is at: its place in the line of a host's pool, then its connection with what limits the time of that, or the
-// wait until the next one. It counts what host and cluster have to do with it, and knows nothing of the request but how far it is. One
-// object a router, used again for each try of each request.
+// A try of a request: its place in the line of a host's pool, then its stream with what limits the time of that, or the wait until the
+// next try. It counts what host and cluster have to do with it, and knows nothing of the request but how far it is; what becomes of the
+// request is its router's to decide. One object serves one try after another, of one request after another.
 
-import { type RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
+import { type CodecError, type RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
 import type { ResponseStream } from '../../../../http/filters/filter.js';
+import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
+import { countHostConnection, countNoConnection } from '../../../../upstream/connections/host-outcomes.js';
 import type { HttpPool, PoolRequest } from '../../../../upstream/connections/http-pool.js';
+import type { UpstreamConnection } from '../../../../upstream/connections/upstream-connection.js';
+import type { PoolFailure } from '../../../../upstream/pool-failure.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { type TryTimeout, TryTimeouts } from './try-timeouts.js';
 
@@ -29,15 +33,27 @@ export const enum Pause {
   Blocked = 2,
 }
 
-/** What a try tells its router of by itself. Both may throw: nobody else must suffer for it. */
+/** What a try tells its router. */
 export interface TryListener {
-  /** It goes on until the router aborts it. */
+  /** It has a connection, on which the request begins now. May be called from within UpstreamTry.wait(). */
+  tryConnected(encoder: RequestEncoder, connection: UpstreamConnection): void;
+  /** It gets none, and is over; `detail` as in PoolRequest. */
+  tryUnconnected(reason: PoolFailure, detail: string): void;
+  tryInformed(headers: HeaderBlock): void;
+  tryResponded(headers: HeaderBlock, endStream: boolean): void;
+  tryReceived(offset: number, length: number, endStream: boolean): void;
+  tryEnded(trailers: HeaderBlock): void;
+  /** Its stream was reset, and it is over. */
+  tryReset(reason: ResetReason): void;
+  /** It goes on until the router aborts it. Nothing is thrown. */
   tryTimedOut(timeout: TryTimeout): void;
-  /** It is time for the next one. */
+  /** It is time for the next one. Nothing is thrown. */
   nextTry(): void;
 }
 
-export class UpstreamTry {
+export class UpstreamTry implements PoolRequest {
+  pendingPrev: PoolRequest | undefined = undefined;
+  pendingNext: PoolRequest | undefined = undefined;
   /** Of this try, or of the last one. */
   host: ClusterHost | undefined = undefined;
   /** When it got its connection. */
@@ -111,29 +127,29 @@ export class UpstreamTry {
     this.#attempts++;
   }
 
-  /** Asks the pool for a connection, which `request` may get within this call. */
-  wait(pool: HttpPool, request: PoolRequest): void {
+  /** Asks the pool for a connection, which it may get within this call. */
+  wait(pool: HttpPool): void {
     this.#pool = pool;
     this.#state = State.Pending;
-    pool.start(request);
+    pool.start(this);
   }
 
-  /** It has got one. A request that upgrades is answered before it is complete. */
-  run(encoder: RequestEncoder, isRequestComplete: boolean, isUpgrade: boolean): void {
+  onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void {
     this.#state = State.Running;
     this.#isSent = true;
     this.#encoder = encoder;
     this.startMs = this.#thread.clock.monotonicMs;
     this.#cluster.requestBegan(this.host!);
+    countHostConnection(this.host!);
     this.#timeouts?.begin();
-    if (isRequestComplete) this.#timeouts?.start(false);
-    else if (isUpgrade) this.#timeouts?.awaitResponse();
+    this.#listener.tryConnected(encoder, connection);
   }
 
-  /** It gets none. */
-  fail(): void {
+  onPoolFailure(reason: PoolFailure, detail: string): void {
     this.#state = State.None;
     this.#pool = undefined;
+    countNoConnection(this.host!, reason);
+    this.#listener.tryUnconnected(reason, detail);
   }
 
   /** It has nothing more to do with its host. */
@@ -158,12 +174,12 @@ export class UpstreamTry {
     this.#listener.nextTry();
   }
 
-  /** Gives up what `request` has: its place in the line, its connection, or the next try. */
-  abort(request: PoolRequest): void {
+  /** Gives up what it has: its place in the line, its connection, or the next try. */
+  abort(): void {
     const state = this.#state;
     if (state === State.Pending) {
       this.#state = State.None;
-      this.#pool!.cancel(request);
+      this.#pool!.cancel(this);
     } else if (state === State.Running) {
       const encoder = this.#encoder!;
       this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
@@ -182,13 +198,9 @@ export class UpstreamTry {
     if (this.#state === State.Running) this.#timeouts?.start(hasResponse);
   }
 
-  responseBegan(): void {
-    this.#timeouts?.responseBegan();
-  }
-
-  /** Something has come of the response. */
-  progressed(): void {
-    this.#timeouts?.progressed();
+  /** The answer to a request that upgrades is waited for before the request is complete. */
+  awaitResponse(): void {
+    this.#timeouts?.awaitResponse();
   }
 
   /** The response is here, though the request may still be under way. */
@@ -208,13 +220,40 @@ export class UpstreamTry {
     this.#encoder!.resumeReading();
   }
 
+  // ── From the host ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  onInformational(headers: HeaderBlock): void {
+    this.#timeouts?.progressed();
+    this.#listener.tryInformed(headers);
+  }
+
+  onHeaders(headers: HeaderBlock, endStream: boolean): void {
+    this.#timeouts?.responseBegan();
+    this.#listener.tryResponded(headers, endStream);
+  }
+
+  onData(offset: number, length: number, endStream: boolean): void {
+    this.#timeouts?.progressed();
+    this.#listener.tryReceived(offset, length, endStream);
+  }
+
+  onTrailers(trailers: HeaderBlock): void {
+    this.#listener.tryEnded(trailers);
+  }
+
+  onReset(reason: ResetReason, _error: CodecError | undefined): void {
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
+    this.end();
+    this.#listener.tryReset(reason);
+  }
+
   /** The host takes less of the request than comes. */
-  pauseRequest(): void {
+  onWriteBlocked(): void {
     this.#stream.pauseRequest(Pause.Blocked);
     this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
   }
 
-  resumeRequest(): void {
+  onWriteDrained(): void {
     this.#stream.resumeRequest(Pause.Blocked);
     this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
   }

@@ -1,10 +1,9 @@
 // A try of a request by itself: what it leaves behind when it is given up.
 
 import t from 'tap';
-import { UpstreamTry } from '../../../../../src/extensions/filters/http/router/upstream-try.js';
+import { type TryListener, UpstreamTry } from '../../../../../src/extensions/filters/http/router/upstream-try.js';
 import type { ResponseStream } from '../../../../../src/http/filters/filter.js';
 import { TimingWheel } from '../../../../../src/io/time/timing-wheel.js';
-import type { PoolRequest } from '../../../../../src/upstream/connections/http-pool.js';
 import type { UpstreamThread } from '../../../../../src/upstream/upstream-thread.js';
 
 t.test('the next try begins when its time has come, and not for a request that has been given up', (t) => {
@@ -14,13 +13,14 @@ t.test('the next try begins when its time has come, and not for a request that h
   const wheel = new TimingWheel({ nowMs: 0, onError });
   let begun = 0;
   const listener = { tryTimedOut: () => t.fail('it is not under way'), nextTry: () => begun++ };
-  const current = new UpstreamTry({} as ResponseStream, { wheel } as unknown as UpstreamThread, listener);
+  const thread = { wheel } as unknown as UpstreamThread;
+  const current = new UpstreamTry({} as ResponseStream, thread, listener as unknown as TryListener);
   current.backOff(100);
   wheel.advance(1000);
   t.equal(begun, 1);
   current.backOff(100);
   t.ok(current.isBackingOff);
-  current.abort({} as PoolRequest);
+  current.abort();
   t.notOk(current.isBackingOff);
   wheel.advance(2000);
   t.equal(begun, 1);
