@@ -2,6 +2,7 @@
 
 import { Random } from '../../common/random.js';
 import { Memory } from '../../io/memory.js';
+import { PageCare } from '../../io/page-care.js';
 import { openThreadIo } from '../../io/thread-io.js';
 import type { TimerDriver } from '../../io/time/timer-driver.js';
 import { internalError } from '../../log/internal-errors.js';
@@ -70,6 +71,7 @@ export class PrimaryCalls implements CallingThread {
 
   /** Closes all connections. */
   close(): void {
+    this.#running?.pages.close();
     this.#running?.thread.transport.destroy();
     this.#running?.timers.close();
   }
@@ -100,7 +102,7 @@ export class PrimaryCalls implements CallingThread {
       reportFailedCheck: (report) => clusters.reportFailedCheck(report),
       reportOutlier: (report) => clusters.reportOutlier(report),
     };
-    return { thread, timers, manager: new ClusterManager(thread) };
+    return { thread, timers, pages: new PageCare(io.transport, shim), manager: new ClusterManager(thread) };
   }
 }
 
@@ -115,5 +117,6 @@ function snapshotOf(cluster: PrimaryCluster): ClusterSnapshot {
 interface Running {
   readonly thread: UpstreamThread;
   readonly timers: TimerDriver;
+  readonly pages: PageCare;
   readonly manager: ClusterManager;
 }

@@ -1,8 +1,9 @@
-// Looks after a worker's memory once a second: gives pages that are not used any more back to the kernel, keeps the stats up to date,
-// and logs when clients suffer because it is short.
+// Looks after a worker's memory once a second, keeps its stats up to date, and logs when half of it is in use and when clients suffer
+// because it is short.
 
 import type { MemoryUse } from '../../io/memory.js';
 import type { MemoryRelief } from '../../io/memory-relief.js';
+import { PageCare } from '../../io/page-care.js';
 import type { NativeShim } from '../../io/shim.js';
 import type { Transport } from '../../io/transport/transport.js';
 import { getLogger } from '../../log/logger.js';
@@ -11,13 +12,8 @@ import type { Scope } from '../../stats/thread-stats.js';
 
 const logger = getLogger('main');
 
-const STEP_MS = 1000;
-/** Between two parts of what is given back at a time. */
-const PART_MS = 10;
-/** Steps between two warnings. */
+/** Steps between two warnings of a kind. */
 const QUIET_STEPS = 60;
-/** What the shim has freed stays with the C library, which is asked for it where it is at least so much. */
-const TRIM_BYTES = 32 * 1024 * 1024;
 
 export interface CaredFor {
   readonly transport: Transport;
@@ -29,57 +25,24 @@ export interface CaredFor {
 export class MemoryCare {
   readonly #name: string;
   readonly #of: CaredFor;
-  #timer: NodeJS.Timeout;
+  readonly #pages: PageCare;
   #fallbacks = 0;
   #waits = 0;
   #ended = 0;
   #refusals = 0;
-  #quietSteps = 0;
-  /** Most that was unsent since the C library was asked. */
-  #mostUnsent = 0;
+  readonly #half = new Quiet();
+  readonly #short = new Quiet();
 
   /** `name` is the worker's, as logs have it. */
   constructor(name: string, of: CaredFor) {
     this.#name = name;
     this.#of = of;
     this.#count(of.transport.memory.use());
-    this.#timer = setTimeout(this.#step, STEP_MS).unref();
+    this.#pages = new PageCare(of.transport, of.shim, (use) => this.#count(use));
   }
 
   close(): void {
-    clearTimeout(this.#timer);
-  }
-
-  readonly #step = (): void => {
-    const { transport } = this.#of;
-    const { memory } = transport;
-    // What the last turn has released may be all that there is.
-    transport.settle();
-    const hasMore = memory.pageReturn.step(this.#release);
-    const use = memory.use();
-    this.#count(use);
-    this.#trim(use.unsent);
-    this.#sleep(hasMore);
-  };
-
-  readonly #part = (): void => {
-    this.#sleep(this.#of.transport.memory.pageReturn.purge(this.#release));
-  };
-
-  #sleep(hasMore: boolean): void {
-    this.#timer = (hasMore ? setTimeout(this.#part, PART_MS) : setTimeout(this.#step, STEP_MS)).unref();
-  }
-
-  readonly #release = (start: number, bytes: number): void => {
-    const { shim, transport } = this.#of;
-    shim.releasePages(transport.memory.bytes, start, bytes);
-  };
-
-  #trim(unsent: number): void {
-    this.#mostUnsent = Math.max(this.#mostUnsent, unsent);
-    if (this.#mostUnsent - unsent < TRIM_BYTES) return;
-    this.#mostUnsent = unsent;
-    this.#of.shim.trimMemory();
+    this.#pages.close();
   }
 
   #count(use: MemoryUse): void {
@@ -103,14 +66,34 @@ export class MemoryCare {
     this.#warn(hurt, use);
   }
 
-  #warn(hurt: number, { limit, used }: MemoryUse): void {
-    this.#quietSteps--;
-    if (hurt === 0 || this.#quietSteps > 0) return;
-    this.#quietSteps = QUIET_STEPS;
+  #warn(hurt: number, { limit, unsent, used }: MemoryUse): void {
+    const inUse = `${megabytes(used + unsent)} of ${megabytes(limit)} MB are in use`;
+    const isShort = this.#short.speaks(hurt > 0);
+    // The other one says all that this one would.
+    if (this.#half.speaks(used + unsent > limit / 2) && !isShort) {
+      logger.warning(
+        `${this.#name} holds much of requests and responses: ${inUse}, and near the limit clients that wait are cut off; ${REMEDY}`,
+      );
+    }
+    if (!isShort) return;
     logger.warning(
-      `${this.#name} is short of memory for requests: ${megabytes(used)} of ${megabytes(limit)} MB are in use, and ${hurt} ` +
-        'requests were ended or refused in the last second; see server.worker_<N>.buffer_memory_* and --worker-buffer-memory-mb',
+      `${this.#name} is short of memory for requests: ${inUse}, and ${hurt} requests were ended or refused in the last second; ${REMEDY}`,
     );
+  }
+}
+
+const REMEDY = 'see server.worker_<N>.buffer_memory_* and --worker-buffer-memory-mb';
+
+/** Lets a condition be logged once in a while. */
+class Quiet {
+  #steps = 0;
+
+  /** Called once a step. */
+  speaks(isSo: boolean): boolean {
+    this.#steps--;
+    if (!isSo || this.#steps > 0) return false;
+    this.#steps = QUIET_STEPS;
+    return true;
   }
 }
 

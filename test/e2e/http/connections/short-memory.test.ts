@@ -62,6 +62,21 @@ t.test(
   },
 );
 
+t.test('a worker that has half of its memory in use says so, once', async (t) => {
+  const proxy = await startWithHost(t, host, LITTLE);
+  // 32 KiB each.
+  await halfHeads(t, proxy, 280, 20_000);
+  const warnings = () =>
+    proxy.baton.stderr.match(/worker_0 holds much of .*: [89] of 16 MB are in use.* --worker-buffer-memory-mb/g) ?? [];
+  await waitFor(() => warnings().length > 0);
+  const steps = () => proxy.baton.stat('server.worker_0.buffer_memory_used');
+  const before = await steps();
+  await halfHeads(t, proxy, 5, 20_000);
+  await waitFor(async () => (await steps()) !== before, { what: 'the next look at the memory' });
+  t.equal(warnings().length, 1);
+  t.notMatch(proxy.baton.stderr, 'is short of memory');
+});
+
 t.test('a request waits for room while those before it wait for their host, for five seconds at most', async (t) => {
   const proxy = await startWithHost(t, host, LITTLE);
   const clients = await fill(t, proxy);

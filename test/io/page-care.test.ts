@@ -1,0 +1,34 @@
+// A thread's memory goes back to the kernel when it is not used any more.
+
+import t from 'tap';
+import { Memory, PIECE_BYTES } from '../../src/io/memory.js';
+import { PageCare } from '../../src/io/page-care.js';
+import { loadShim } from '../../src/io/shim.js';
+import { openThreadIo } from '../../src/io/thread-io.js';
+import { waitFor } from '../e2e/harness/index.js';
+
+t.test('pages that were used in a burst are given back when none follows', async (t) => {
+  const shim = loadShim();
+  const memory = new Memory({ receiveBytes: 65_536, scratchBytes: 65_536, arenaBytes: 32 * 1024 * 1024 });
+  const failed = (what: string, error: unknown) => t.fail(`${what}: ${error}`);
+  const { timers, transport } = openThreadIo(shim, { memory, bufferLimit: 65_536, reserve: 0, failed });
+  const looks: number[] = [];
+  const care = new PageCare(transport, shim, ({ resident }) => looks.push(resident));
+  t.teardown(() => {
+    care.close();
+    transport.destroy();
+    timers.close();
+  });
+  transport.beginTurn();
+  const blocks = Array.from({ length: 320 }, () => memory.retain(PIECE_BYTES));
+  for (const block of blocks) memory.bytes.fill(1, block, block + PIECE_BYTES);
+  for (const block of blocks) memory.release(block);
+  t.ok(memory.use().resident >= 320 * PIECE_BYTES);
+  await waitFor(() => looks.at(-1) === 0, { what: 'all pages to be given back' });
+  t.ok(looks.length > 3, 'not at once: the next burst may come soon');
+  t.ok(
+    // Pages at the ends may be those of what lies beside, too.
+    blocks.every((block) => memory.bytes[block + PIECE_BYTES / 2] === 0),
+    'the kernel has them',
+  );
+});
