@@ -1,8 +1,5 @@
 // Stats go on across a restart: nothing is counted twice, nothing is lost.
 
-import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { ResourceFile } from '../dynamic/resource-file.js';
 import {
@@ -22,6 +19,7 @@ import {
   waitFor,
 } from '../harness/index.js';
 import { type GrpcPeer, startCollector } from '../stats-sinks/grpc-peers.js';
+import { startStatsd } from './counting-statsd.js';
 
 const CLUSTER = 'envoy.config.cluster.v3.Cluster';
 const LONG = ['--parent-shutdown-time-s', '60', '--drain-time-s', '60'];
@@ -326,27 +324,6 @@ async function startParent(t: Teardown, extra: Config) {
 async function end(parent: BatonProcess): Promise<void> {
   parent.child.kill('SIGTERM');
   await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
-}
-
-/** A statsd that adds up what it is told of counters; gives the sink for it. */
-async function startStatsd(t: Teardown, sums: Map<string, number>): Promise<Config> {
-  const socket = createSocket('udp4', (message) => {
-    for (const text of message.toString().split('\n')) {
-      const match = /^(\S+):(\d+)\|c/.exec(text);
-      if (match) sums.set(match[1]!, (sums.get(match[1]!) ?? 0) + Number(match[2]));
-    }
-  });
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  t.teardown(() => void socket.close());
-  return {
-    name: 'statsd',
-    typed_config: {
-      '@type': 'type.googleapis.com/envoy.config.metrics.v3.StatsdSink',
-      address: { socket_address: { address: '127.0.0.1', port_value: (socket.address() as AddressInfo).port } },
-      prefix: 'p',
-    },
-  };
 }
 
 interface Total {

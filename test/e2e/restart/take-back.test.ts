@@ -1,9 +1,6 @@
 // A process whose successor is dead takes back everything that it has given away: sockets of every kind, admin, updates, its file, sinks.
 
-import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { ResourceFile } from '../dynamic/resource-file.js';
@@ -17,12 +14,12 @@ import {
   httpRequest,
   isRefused,
   loopback,
-  type Teardown,
   tempDir,
   waitFor,
   waitForLog,
 } from '../harness/index.js';
 import { answering, managerOf } from '../http/proxy.js';
+import { startStatsd } from './counting-statsd.js';
 
 const LISTENER = 'envoy.config.listener.v3.Listener';
 const ARGS = ['-l', 'info', '--parent-shutdown-time-s', '600', '--drain-time-s', '600'];
@@ -178,25 +175,4 @@ async function waitForQuiet(count: () => number | undefined): Promise<void> {
     },
     { what: 'flushes without news' },
   );
-}
-
-/** A statsd that adds up what it is told of counters; gives the sink for it. */
-async function startStatsd(t: Teardown, sums: Map<string, number>): Promise<Config> {
-  const socket = createSocket('udp4', (message) => {
-    for (const text of message.toString().split('\n')) {
-      const match = /^(\S+):(\d+)\|c/.exec(text);
-      if (match) sums.set(match[1]!, (sums.get(match[1]!) ?? 0) + Number(match[2]));
-    }
-  });
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  t.teardown(() => void socket.close());
-  return {
-    name: 'statsd',
-    typed_config: {
-      '@type': 'type.googleapis.com/envoy.config.metrics.v3.StatsdSink',
-      address: { socket_address: { address: '127.0.0.1', port_value: (socket.address() as AddressInfo).port } },
-      prefix: 'p',
-    },
-  };
 }

@@ -17,6 +17,20 @@ import { TapAdmin } from './tap-admin.js';
 import { type TapContext, TapFilter } from './tap-filter.js';
 import { WorkerTaps } from './worker-taps.js';
 
+/** The API has it twice, under two names. */
+const MATCH_PREDICATE = obeyed(
+  'or_match',
+  'and_match',
+  'not_match',
+  'any_match',
+  'http_request_headers_match',
+  'http_request_trailers_match',
+  'http_response_headers_match',
+  'http_response_trailers_match',
+  'http_request_generic_body_match',
+  'http_response_generic_body_match',
+);
+
 /** Of the filter itself, and of what POST /tap takes. */
 const IMPLEMENTED: ImplementedTable = {
   'envoy.extensions.filters.http.tap.v3.Tap': {
@@ -37,34 +51,12 @@ const IMPLEMENTED: ImplementedTable = {
     output_config: true,
     ...notImplemented('tap_enabled'),
   },
-  'envoy.config.tap.v3.MatchPredicate': obeyed(
-    'or_match',
-    'and_match',
-    'not_match',
-    'any_match',
-    'http_request_headers_match',
-    'http_request_trailers_match',
-    'http_response_headers_match',
-    'http_response_trailers_match',
-    'http_request_generic_body_match',
-    'http_response_generic_body_match',
-  ),
+  'envoy.config.tap.v3.MatchPredicate': MATCH_PREDICATE,
   'envoy.config.tap.v3.MatchPredicate.MatchSet': obeyed('rules'),
   'envoy.config.tap.v3.HttpHeadersMatch': obeyed('headers'),
   'envoy.config.tap.v3.HttpGenericBodyMatch': obeyed('bytes_limit', 'patterns'),
   'envoy.config.tap.v3.HttpGenericBodyMatch.GenericTextMatch': obeyed('string_match', 'binary_match'),
-  'envoy.config.common.matcher.v3.MatchPredicate': obeyed(
-    'or_match',
-    'and_match',
-    'not_match',
-    'any_match',
-    'http_request_headers_match',
-    'http_request_trailers_match',
-    'http_response_headers_match',
-    'http_response_trailers_match',
-    'http_request_generic_body_match',
-    'http_response_generic_body_match',
-  ),
+  'envoy.config.common.matcher.v3.MatchPredicate': MATCH_PREDICATE,
   'envoy.config.common.matcher.v3.MatchPredicate.MatchSet': obeyed('rules'),
   'envoy.config.common.matcher.v3.HttpHeadersMatch': obeyed('headers'),
   'envoy.config.common.matcher.v3.HttpGenericBodyMatch': obeyed('bytes_limit', 'patterns'),
