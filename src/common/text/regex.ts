@@ -93,13 +93,14 @@ function compileFull(pattern: string, bounds: Bounds): Regex {
 
 /**
  * Replaces matches as RE2's GlobalReplace, and with it Envoy: an empty match right behind another match is none, so that `.*`
- * matches a text once.
+ * matches a text once. The time is linear in the number of matches, which clients may make as large as the text: the binding's
+ * replace() is not where a function is what replaces, since it counts the characters in front of each match.
  */
 export class Replacement {
   readonly #regex: Regex;
-  readonly #groups: number;
   /** Texts, and between them the numbers of groups. */
   readonly #parts: readonly (string | number)[];
+  readonly #mayMatchNothing: boolean;
 
   /**
    * @param pattern what is replaced: an expression that compiles
@@ -108,23 +109,44 @@ export class Replacement {
    */
   constructor(pattern: string, substitution: string) {
     this.#regex = compileRegex(pattern, 'g');
-    this.#groups = groupCount(pattern);
-    this.#parts = partsOf(substitution, this.#groups);
+    this.#parts = partsOf(substitution, groupCount(pattern));
+    // Of the places that an expression can ask for only the boundary of a word is not in an empty text.
+    this.#mayMatchNothing = compileRegex(pattern).test('') || pattern.includes('\\b');
   }
 
   /** `encode`: how the substitution's own text becomes a part of `text`. */
   apply(text: string, encode: (own: string) => string = asItIs): string {
-    let lastEnd = -1;
-    return text.replace(this.#regex, (...found: (string | number | undefined)[]) => {
-      const match = found[0] as string;
-      const offset = found[1 + this.#groups] as number;
-      if (match === '' && offset === lastEnd) return '';
-      lastEnd = offset + match.length;
-      let replaced = '';
-      for (const part of this.#parts) replaced += typeof part === 'string' ? encode(part) : (found[part] ?? '');
-      return replaced;
-    });
+    const parts = this.#parts.map((part) => (typeof part === 'string' ? encode(part) : part));
+    return this.#mayMatchNothing ? this.#oneByOne(text, parts) : text.replace(this.#regex, templateOf(parts));
   }
+
+  #oneByOne(text: string, parts: readonly (string | number)[]): string {
+    const regex = this.#regex;
+    let replaced = '';
+    let lastEnd = -1;
+    let copied = 0;
+    regex.lastIndex = 0;
+    for (let found = regex.exec(text); found !== null; found = regex.exec(text)) {
+      const { 0: match, index } = found;
+      if (match !== '' || index !== lastEnd) {
+        replaced += text.slice(copied, index);
+        for (const part of parts) replaced += typeof part === 'string' ? part : (found[part] ?? '');
+        copied = lastEnd = index + match.length;
+      }
+      if (match !== '') continue;
+      // Behind the end nothing is found.
+      if (index === text.length) break;
+      regex.lastIndex = index + (text.codePointAt(index)! > 0xffff ? 2 : 1);
+    }
+    return replaced + text.slice(copied);
+  }
+}
+
+/** As String.replace() reads it: a group has two digits, so that none of the text behind it is one. */
+function templateOf(parts: readonly (string | number)[]): string {
+  return parts
+    .map((part) => (part === 0 ? '$&' : typeof part === 'number' ? `$0${part}` : part.replaceAll('$', '$$$$')))
+    .join('');
 }
 
 function asItIs(text: string): string {
