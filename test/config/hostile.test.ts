@@ -16,6 +16,9 @@ import { bootstrapOf, loadText, problemsOf } from './load-text.js';
 t.test('values nested too deeply are refused, in every form', async (t) => {
   const levels = 100_000;
   t.match(problemsOf('['.repeat(levels)), /^baton\.yaml:1:\d+: nested deeper than 100 levels\n/);
+  for (const open of ['[', '{a: ', '- ', '? ', '[{']) {
+    t.match(problemsOf(open.repeat(1_000_000)), /^baton\.yaml:1:\d+: nested deeper than 100 levels\n/, open);
+  }
   t.match(problemsOf(`node: ${'{ a: '.repeat(150)}${'}'.repeat(150)}`), /nested deeper than 100 levels/);
   t.match(
     problemsOf(`${'['.repeat(levels)}${']'.repeat(levels)}`, { file: 'a.json' }),
@@ -70,6 +73,23 @@ t.test('aliases that expand without end are refused', async (t) => {
     );
   }
   t.match(problemsOf(`node:\n  metadata:\n${lines.join('\n')}\n`), /aliases expand to too many values/);
+});
+
+t.test('maps that are merged with the same maps again and again', async (t) => {
+  const merged = (level: number) => Array(8).fill(`*m${level}`).join(', ');
+  const maps = Array.from(
+    { length: 30 },
+    (_, level) => `  m${level + 1}: &m${level + 1} { <<: [${merged(level)}], k${level}: 1 }`,
+  );
+  const text = `node:\n  m0: &m0 { id: 1 }\n${maps.join('\n')}\n`;
+  t.match(problemsOf(text), /baton\.yaml:32:3: node\.m30: unknown field/);
+  t.match(problemsOf(`${text}  <<: *m30\n  metadata: 1\n`), /baton\.yaml:34:13: node\.metadata: expected/);
+  const keys = Array.from({ length: 2000 }, (_, i) => `a${i}: 1`).join(', ');
+  const copies = '    - { <<: *a }\n'.repeat(1000);
+  t.match(
+    problemsOf(`node:\n  metadata:\n    a: &a { ${keys} }\n    b:\n${copies}`),
+    /aliases expand to too many values/,
+  );
 });
 
 t.test('whatever value is the one too many, it is refused', async (t) => {

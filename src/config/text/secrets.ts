@@ -229,23 +229,31 @@ class TextSearch {
 
   #map(map: YAMLMap<Node, Node | null>, cover: TextCover, depth: number): void {
     const pairs = this.#pairsOf(map);
-    const holder = Object.fromEntries(pairs.map(({ key, value }) => [nameOf(key), this.#plain(value)]));
+    const holder = Object.fromEntries(pairs.toReversed().map(({ key, value }) => [nameOf(key), this.#plain(value)]));
     for (const { key, value } of pairs) {
       const name = nameOf(key);
       this.read(value, coverIn(holder, name, this.#plain(value), cover), depth + 1);
     }
   }
 
-  /** With those that it is merged with. */
-  #pairsOf(map: YAMLMap<Node, Node | null>, depth = 0): Pair<Node, Node | null>[] {
-    return map.items.flatMap((pair) => {
-      if (nameOf(pair.key) !== '<<' || depth > MAX_MERGES) return [pair];
-      const merged = this.#resolved(pair.value);
-      const maps = this.#yaml.isSeq(merged) ? merged.items.map((item) => this.#resolved(item)) : [merged];
-      return maps.flatMap((held) =>
-        this.#yaml.isMap(held) ? this.#pairsOf(held as YAMLMap<Node, Node | null>, depth + 1) : [],
-      );
-    });
+  /** Its own, then those that it is merged with, of each map once. */
+  #pairsOf(map: YAMLMap<Node, Node | null>): Pair<Node, Node | null>[] {
+    const pairs: Pair<Node, Node | null>[] = [];
+    const maps = new Set([map]);
+    for (const each of maps) {
+      for (const pair of each.items) {
+        if (nameOf(pair.key) !== '<<') {
+          pairs.push(pair);
+          continue;
+        }
+        const merged = this.#resolved(pair.value);
+        for (const item of this.#yaml.isSeq(merged) ? merged.items : [merged]) {
+          const held = this.#resolved(item);
+          if (this.#yaml.isMap(held)) maps.add(held as YAMLMap<Node, Node | null>);
+        }
+      }
+    }
+    return pairs;
   }
 
   #resolved(node: unknown): unknown {
@@ -258,8 +266,6 @@ class TextSearch {
     return this.#yaml.isScalar(held) ? held.value : {};
   }
 }
-
-const MAX_MERGES = 20;
 
 function collectLeaf(value: unknown, cover: TextCover, secrets: Set<string>): void {
   if (value === null || value === undefined || typeof value === 'object') return;

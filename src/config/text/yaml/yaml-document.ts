@@ -4,6 +4,7 @@
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
 import type {
+  CST,
   Document,
   DocumentOptions,
   Node,
@@ -27,9 +28,10 @@ import { noteNumber, textOfNumber, yamlInteger } from './yaml-number.js';
 export function readDocument(name: string, text: string): SourceResult {
   let document: Document.Parsed;
   try {
-    document = yaml().parseDocument(text, YAML_OPTIONS);
+    document = parse(text);
   } catch (error) {
-    return refuse(name, text, 0, error instanceof RangeError ? TOO_DEEP : `invalid YAML: ${messageOf(error)}`);
+    if (error instanceof YamlMistake) return refuse(name, text, error.offset, error.message);
+    return refuse(name, text, 0, `invalid YAML: ${messageOf(error)}`);
   }
   // Other warnings are of taste, such as where a bracket stands.
   const unknownTags = document.warnings.filter((warning) => warning.code === 'TAG_RESOLVE_FAILED');
@@ -51,7 +53,7 @@ export function wayBack(text: string, document?: Document): Pick<Source, 'locate
   let known = document;
   let secrets: readonly Range[] | undefined;
   const read = () => {
-    known ??= yaml().parseDocument(text, YAML_OPTIONS);
+    known ??= parse(text);
     return known;
   };
   return {
@@ -70,7 +72,7 @@ export function withoutSecrets(text: string): string {
   if (!mayHoldSecrets(text)) return text;
   let document: Document.Parsed;
   try {
-    document = yaml().parseDocument(text, YAML_OPTIONS);
+    document = parse(text);
   } catch {
     return REDACTED;
   }
@@ -91,6 +93,39 @@ function yaml(): typeof Yaml {
   return loaded;
 }
 
+/**
+ * As the library's parseDocument, except that what is nested far too deeply is refused before the library composes it: that recurses
+ * to the end of the stack, where V8 may end the process.
+ */
+function parse(text: string): Document.Parsed {
+  const composer = new (yaml().Composer)(YAML_OPTIONS);
+  let first: Document.Parsed | undefined;
+  for (const document of composer.compose(tokensOf(text), true, text.length)) {
+    if (first === undefined) first = document;
+    else {
+      first.errors.push(
+        new (yaml().YAMLParseError)([document.range[0], document.range[1]], 'MULTIPLE_DOCS', ONE_DOCUMENT),
+      );
+      break;
+    }
+  }
+  return first as Document.Parsed;
+}
+
+/** Throws a YamlMistake when more is open at once than any text may hold. */
+function* tokensOf(text: string): Generator<CST.Token> {
+  const parser = new (yaml().Parser)();
+  for (const lexeme of new (yaml().Lexer)().lex(text)) {
+    yield* parser.next(lexeme);
+    if (parser.stack.length > MAX_OPEN) throw new YamlMistake(TOO_DEEP, { range: [parser.offset] });
+  }
+  yield* parser.end();
+}
+
+/** Collections, with the document and a value: those below it the reader of values refuses, with their places. */
+const MAX_OPEN = 2 * MAX_DEPTH;
+/** Values that merge keys may copy. */
+const MAX_MERGED = 1_000_000;
 const MAX_SYNTAX_PROBLEMS = 10;
 const ONE_DOCUMENT = 'a configuration is one YAML document, and another one begins here';
 const TOO_DEEP = `nested deeper than ${MAX_DEPTH} levels`;
@@ -107,7 +142,7 @@ const YAML_OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
 class YamlMistake extends Error {
   readonly offset: number;
 
-  constructor(message: string, node: Node | null | undefined) {
+  constructor(message: string, node: { readonly range?: readonly number[] | null | undefined } | null | undefined) {
     super(message);
     this.offset = node?.range?.[0] ?? 0;
   }
@@ -121,6 +156,7 @@ class PlainReader {
   readonly #anchors = new Map<string, { value: unknown; number: string | undefined; isOpen: boolean }>();
   /** The last value as it is written, if it is a number that nobody has noted. */
   #number: string | undefined;
+  #merged = 0;
 
   read(node: Node | null, path: PathPart[], depth: number): unknown {
     if (depth > MAX_DEPTH) throw new YamlMistake(TOO_DEEP, node);
@@ -196,25 +232,26 @@ class PlainReader {
       this.#note(plain, name);
     }
     this.#number = undefined;
-    for (const { key, value } of merged) mergeInto(plain, value, key);
+    for (const { key, value } of merged) this.#merge(plain, value, key);
     return plain;
+  }
+
+  #merge(plain: Record<string, unknown>, value: unknown, key: Node): void {
+    for (const from of Array.isArray(value) ? value : [value]) {
+      if (!isRecord(from)) throw new YamlMistake("'<<' needs a map or a list of maps", key);
+      for (const [name, held] of Object.entries(from)) {
+        if (++this.#merged > MAX_MERGED) throw new YamlMistake('aliases expand to too many values', key);
+        if (Object.hasOwn(plain, name)) continue;
+        plain[name] = held;
+        const text = textOfNumber(from, name);
+        if (text !== undefined) noteNumber(plain, name, text);
+      }
+    }
   }
 }
 
 /** The library reads them as what no message holds: bytes, dates, maps of its own. */
 const FOREIGN_TAGS = new Set(['binary', 'timestamp', 'omap', 'pairs', 'set'].map((tag) => `tag:yaml.org,2002:${tag}`));
-
-function mergeInto(plain: Record<string, unknown>, value: unknown, key: Node): void {
-  for (const from of Array.isArray(value) ? value : [value]) {
-    if (!isRecord(from)) throw new YamlMistake("'<<' needs a map or a list of maps", key);
-    for (const [name, held] of Object.entries(from)) {
-      if (Object.hasOwn(plain, name)) continue;
-      plain[name] = held;
-      const text = textOfNumber(from, name);
-      if (text !== undefined) noteNumber(plain, name, text);
-    }
-  }
-}
 
 function isMergeKey(key: unknown): boolean {
   return yaml().isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
@@ -258,7 +295,13 @@ function findIn(document: Document, path: Path): { key: unknown; node: unknown }
   return { key, node };
 }
 
-function findPair(map: YAMLMap, name: string, document: Document): { key: unknown; value: unknown } | undefined {
+/** `seen`: names of aliases that are looked into already. Maps may be merged with the same ones again and again. */
+function findPair(
+  map: YAMLMap,
+  name: string,
+  document: Document,
+  seen = new Set<string>(),
+): { key: unknown; value: unknown } | undefined {
   for (const isIt of [isSame, isSpelling]) {
     const found = map.items.findLast(
       (pair) => yaml().isScalar(pair.key) && isIt(writtenName(pair.key as Scalar), name),
@@ -267,8 +310,11 @@ function findPair(map: YAMLMap, name: string, document: Document): { key: unknow
   }
   for (const pair of map.items.filter((candidate) => isMergeKey(candidate.key))) {
     for (const from of yaml().isSeq(pair.value) ? pair.value.items : [pair.value]) {
-      const target = yaml().isAlias(from) ? from.resolve(document) : from;
-      const found = yaml().isMap(target) ? findPair(target as YAMLMap, name, document) : undefined;
+      const isAlias = yaml().isAlias(from);
+      if (isAlias && seen.has(from.source)) continue;
+      if (isAlias) seen.add(from.source);
+      const target = isAlias ? from.resolve(document) : from;
+      const found = yaml().isMap(target) ? findPair(target as YAMLMap, name, document, seen) : undefined;
       if (found) return found;
     }
   }
@@ -290,8 +336,6 @@ function explained(text: string, document: Document, mistakes: readonly YAMLErro
   const hasSecrets = mayHoldSecrets(text);
   let lineOfLast: number | undefined;
   for (const mistake of mistakes) {
-    // The composer notes its own stack overflow as one more mistake in the text.
-    if (mistake.message.includes('call stack')) return [{ offset: mistake.pos[0], message: TOO_DEEP }];
     const offset = offsetOf(mistake, text, document);
     const line = text.lastIndexOf('\n', offset - 1);
     if (line === lineOfLast) continue;
