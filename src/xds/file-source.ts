@@ -2,6 +2,7 @@
 
 import { messageOf } from '../common/errors/errors.js';
 import { FileWatch, type FileWatchOptions, fileIdentity } from '../common/files/file-watch.js';
+import { escaped } from '../config/text/problem.js';
 import { getLogger } from '../log/logger.js';
 import type { StatsStore } from '../stats/store.js';
 import type { RefusedResource, ResourceType } from './resource.js';
@@ -232,5 +233,5 @@ export class FileSource {
 }
 
 function describe(wrong: readonly (Rejection | RefusedResource)[]): string {
-  return wrong.map(({ name, details }) => (name === '' ? details : `${name}: ${details}`)).join('\n');
+  return wrong.map(({ name, details }) => (name === '' ? details : `${escaped(name)}: ${details}`)).join('\n');
 }

@@ -12,6 +12,7 @@ import { ClusterStats } from '../../src/stats/layouts/cluster.js';
 import { BackOff } from '../../src/xds/grpc/back-off.js';
 import { StateOfTheWorld } from '../../src/xds/grpc/protocols/state-of-the-world.js';
 import { TokenBucket } from '../../src/xds/grpc/token-bucket.js';
+import { captureLog } from '../admin/capture-log.js';
 import { startControlPlane, type XdsProtocol, type XdsRequest } from '../e2e/harness/control-plane.js';
 import { startTcpUpstream, waitFor } from '../e2e/harness/index.js';
 import { startSubscriber } from './grpc-subscriber.js';
@@ -661,6 +662,23 @@ t.test('a subscription may end in its own update, and what is wrong is told at b
   t.ok(error!.length < 5000 && error!.endsWith('...(truncated)'));
   t.same(subscriber.store.scopesUnder('gone.'), []);
   t.same(subscriber.failures, []);
+});
+
+t.test('what a management server writes ends no line of the log, and tells a terminal nothing', async (t) => {
+  const log = captureLog(t);
+  const plane = await startControlPlane(t);
+  const subscriber = startSubscriber(t, plane, plane.api('delta'));
+  const seen = subscriber.subscribe({ source: ADS, type: 'cluster' });
+  const forged = 'name\n[critical] forged\u001b[31m';
+  const shown = 'name\\n[critical] forged\\u001b[31m';
+  seen.rejects.set(forged, 'no room');
+  plane.set('cluster', [cluster(forged)]);
+  const { error } = await plane.waitForNack('cluster');
+  t.equal(error, `${shown}: no room`);
+  plane.respond('cluster', 'delta', { nonce: 'stray', type_url: forged });
+  await waitFor(() => log.text().includes(`type URL ${shown} as it`), { what: 'a line about it' });
+  t.match(log.text(), `rejected: ${shown}: no room`);
+  t.notMatch(log.text(), /^\[critical\]|\u001b/m);
 });
 
 t.test('a subscription that cannot begin leaves nothing behind', async (t) => {

@@ -36,8 +36,8 @@ export function formatProblem(problem: Problem): string {
 /** More tells nobody more, and the log takes no line of any length. */
 const MAX_LENGTH = 2000;
 
-/** What a user wrote may be in a message: it is of any length, but it ends no line, and tells a terminal nothing. */
-function escaped(text: string): string {
+/** What a user or a peer wrote may be in a message: it is of any length, but it ends no line, and tells a terminal nothing. */
+export function escaped(text: string): string {
   const shown = text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text;
   return shown.replace(UNPRINTABLE, (character) =>
     character === '\n' ? '\\n' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -7,6 +7,7 @@ import { durationMs } from '../../common/time/duration.js';
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
 import { endsLine } from '../../config/schema/line-rules.js';
+import { escaped } from '../../config/text/problem.js';
 import { GrpcChannel } from '../../grpc/grpc-channel.js';
 import { type FaultDomain, failDomain, inDomain, outsideDomains } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
@@ -191,7 +192,7 @@ export class ManagementStream {
     this.#end();
     // Left open it would connect again at once, and as fast as it can where each connection is ended as soon as it is there.
     this.#channel?.close();
-    if (reason !== this.#trouble) logger.warning(`${this.#name} closed: ${reason}`);
+    if (reason !== this.#trouble) logger.warning(`${this.#name} closed: ${escaped(reason)}`);
     this.#trouble = reason;
     this.#retryTimer = setTimeout(() => this.open(), Math.min(LONGEST_TIMER_MS, this.#backOff.next()));
     this.#events.lost();

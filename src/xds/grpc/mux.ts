@@ -5,6 +5,7 @@ import { messageOf } from '../../common/errors/errors.js';
 import { nextTurn } from '../../common/time/next-turn.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
+import { escaped } from '../../config/text/problem.js';
 import { forEachGuarded } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import type { ResourceType } from '../resource.js';
@@ -174,10 +175,16 @@ export class Mux implements StreamEvents {
   #handleStray(response: Response, isCurrent: boolean): void {
     const only = this.#only;
     if (only === undefined) {
-      logger.warning(`Ignoring the message for type URL ${response.typeUrl} as it has no current subscribers.`);
+      logger.warning(
+        `Ignoring the message for type URL ${escaped(response.typeUrl)} as it has no current subscribers.`,
+      );
     } else {
       const url = typeUrlOf(this.#type as ResourceType);
-      only.refuse(response, `a response of type '${response.typeUrl}' where '${url}' was asked for`, isCurrent);
+      only.refuse(
+        response,
+        `a response of type '${escaped(response.typeUrl)}' where '${url}' was asked for`,
+        isCurrent,
+      );
     }
   }
 

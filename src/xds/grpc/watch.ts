@@ -4,6 +4,7 @@ import { messageOf } from '../../common/errors/errors.js';
 import { durationMs } from '../../common/time/duration.js';
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import { PatientTimeout } from '../../common/time/patient-timeout.js';
+import { escaped } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';
 import type { RefusedResource, Update } from '../resource.js';
 import type { Rejection, ResourceNames, SubscriptionRequest } from '../subscription.js';
@@ -133,6 +134,8 @@ export class Watch {
 
 /** What is wrong, a line each; cut where it gets too long for logs and servers. */
 export function rejectionText(rejections: readonly (Rejection | RefusedResource)[]): string {
-  const text = rejections.map(({ name, details }) => (name === '' ? details : `${name}: ${details}`)).join('\n');
+  const text = rejections
+    .map(({ name, details }) => (name === '' ? details : `${escaped(name)}: ${details}`))
+    .join('\n');
   return text.length > LONGEST_TEXT_CHARS ? `${text.slice(0, LONGEST_TEXT_CHARS)}...(truncated)` : text;
 }

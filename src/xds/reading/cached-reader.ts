@@ -3,6 +3,7 @@
 import { createHash, hash } from 'node:crypto';
 import { inTurns } from '../../common/time/next-turn.js';
 import { redact } from '../../config/schema/sensitive.js';
+import { escaped } from '../../config/text/problem.js';
 import { RESOURCE_MESSAGES, type RefusedResource, type Resource, type ResourceType } from '../resource.js';
 import {
   type EncodedResource,
@@ -168,7 +169,7 @@ export class CachedReader implements ResourceReader {
       const resource = asSent(known.resource, sent, version);
       const { name } = resource;
       if (names.has(name)) {
-        const details = `duplicate resource '${name}': another resource of the update has the same name`;
+        const details = `duplicate resource '${escaped(name)}': another resource of the update has the same name`;
         const message = redact(resource.message as object, resource.sensitive);
         refused.push({ name, version: resource.version, details, message });
         continue;

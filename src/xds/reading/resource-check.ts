@@ -17,7 +17,7 @@ import { describe } from '../../config/schema/scalar.js';
 import type { Schema } from '../../config/schema/schema.js';
 import { redact, sensitiveValues } from '../../config/schema/sensitive.js';
 import { formatPath, type Path, parsePath } from '../../config/text/path.js';
-import { formatProblem, type Problem } from '../../config/text/problem.js';
+import { escaped, formatProblem, type Problem } from '../../config/text/problem.js';
 import { Problems } from '../../config/text/problems.js';
 import type { Source } from '../../config/text/source.js';
 import { reportLogFiles } from '../../extensions/log-files.js';
@@ -80,7 +80,7 @@ export class ResourceCheck {
   refusalOfType(typeUrl: string, expected: string): string | undefined {
     const name = messageNameOf(typeUrl);
     if (name === expected) return undefined;
-    const what = `expected a ${expected}, found ${typeUrl === '' ? "no '@type'" : `type URL '${typeUrl}'`}`;
+    const what = `expected a ${expected}, found ${typeUrl === '' ? "no '@type'" : `type URL '${escaped(typeUrl)}'`}`;
     const successor = this.#schema.successorOf(name);
     return successor === undefined ? what : `${what}: it is of an older API; use 'type.googleapis.com/${successor}'`;
   }
@@ -276,7 +276,7 @@ function formatAll(problems: readonly Problem[]): string {
   return problems
     .map((problem) => {
       if (problem.source !== '' || problem.path === '') return formatProblem(withoutLine(problem));
-      return `${problem.path}: ${problem.message}`;
+      return escaped(`${problem.path}: ${problem.message}`);
     })
     .join('\n');
 }

@@ -1,6 +1,7 @@
 // Delta, or incremental xDS: requests name what is wanted in addition and what is not any more; each response is answered by a
 // request of its own. Responses have what is new, and the names of what is gone. A new stream begins with the versions in use.
 
+import { escaped } from '../../../config/text/problem.js';
 import { hidesNames } from '../../resource.js';
 import type { ReadResources } from '../../resource-reader.js';
 import type { KnownResources } from '../known-resources.js';
@@ -75,11 +76,13 @@ export class Delta implements Protocol {
   contradictionIn({ removed, resources }: Response): string | undefined {
     const names = new Set<string>();
     for (const { name } of resources) {
-      if (names.has(name)) return `duplicate name ${name} found among added/updated resources`;
+      if (names.has(name)) return `duplicate name ${escaped(name)} found among added/updated resources`;
       if (name !== '') names.add(name);
     }
     const both = removed.find((name) => names.has(name));
-    return both === undefined ? undefined : `duplicate name ${both} found in the union of added+removed resources`;
+    return both === undefined
+      ? undefined
+      : `duplicate name ${escaped(both)} found in the union of added+removed resources`;
   }
 
   news(response: Response, read: ReadResources, known: KnownResources, isCurrent: boolean): News {
