@@ -103,6 +103,9 @@ class GarbageError extends Error {
   readonly code = 'ERR_GARBAGE';
 }
 
+/** What Envoy's counters hold. */
+const MOST = 2 ** 64;
+
 const { Root } = createRequire(import.meta.url)('protobufjs/light.js') as typeof protobufjs;
 const root = Root.fromJSON(SCHEMA);
 const types = {
@@ -148,7 +151,10 @@ export function decodeToChild(bytes: Uint8Array): ToChild {
     stats: StatsPiece;
   };
   if (content === 'refusal') return { kind: 'refusal', reason: refusal };
-  if (content === 'welcome') return { kind: 'welcome', welcome };
+  if (content === 'welcome') {
+    if (!isAmount(welcome.firstStartedMs)) throw new GarbageError('a welcome of no time');
+    return { kind: 'welcome', welcome };
+  }
   if (content === 'handOver') return { kind: 'hand-over' };
   if (content === 'empty' || content === 'replaced' || content === 'released') return { kind: content };
   if (content !== 'stats') throw new GarbageError('a message without content');
@@ -158,6 +164,7 @@ export function decodeToChild(bytes: Uint8Array): ToChild {
     if (!deltas.every(isAmount) || !flushed.every(isAmount) || !values.every(isAmount))
       throw new GarbageError('stats that are no amounts');
   }
+  if (!isAmount(stats.memoryAllocated) || !isAmount(stats.connections)) throw new GarbageError('stats of no process');
   return { kind: 'stats', stats };
 }
 
@@ -209,6 +216,7 @@ function decode(type: protobufjs.Type, bytes: Uint8Array): Record<string, unknow
   }
 }
 
+/** Sums of a great many of them are numbers, too. */
 function isAmount(value: number): boolean {
-  return Number.isFinite(value) && value >= 0;
+  return value >= 0 && value < MOST;
 }

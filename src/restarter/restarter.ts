@@ -14,7 +14,7 @@ const MAX_SAID_LOGGED = 200;
 /** Messages of strangers at a time. */
 const MAX_STRANGERS_LOGGED = 5;
 
-/** The longest wait when nobody serves, and what died had been live: the next one likely becomes live too. */
+/** The longest wait when nobody serves: the next one likely becomes live as the last one did. It doubles with each that does not. */
 const LONGEST_OUTAGE_MS = 1000;
 /** How long a child may take to make room for one that needs its socket names. */
 const MAKE_ROOM_MS = 5000;
@@ -41,8 +41,8 @@ export class Restarter implements EpochEvents {
   #isNextWanted = false;
   /** The newest live one has died, and nothing has taken its place yet. */
   #isBereft = false;
-  /** What died last had been live. */
-  #hadBeenLive = false;
+  /** Epochs that have died without being live since one died that had been. */
+  #failures = 0;
   #startAgain: NodeJS.Timeout | undefined;
   /** One is due, and starts when the one that has its socket names has left. */
   #waitsForRoom = false;
@@ -181,8 +181,9 @@ export class Restarter implements EpochEvents {
   #startAgainLater(): void {
     if (this.#startAgain !== undefined) return;
     const backOffMs = this.#backOff.next();
-    const isOutage = this.#current === undefined && this.#hadBeenLive;
-    const delayMs = isOutage ? Math.min(backOffMs, LONGEST_OUTAGE_MS) : backOffMs;
+    const isOutage = this.#current === undefined;
+    const longestMs = LONGEST_OUTAGE_MS * 2 ** this.#failures;
+    const delayMs = isOutage ? Math.min(backOffMs, longestMs) : backOffMs;
     logger.info(`starts again in ${delayMs / 1000} s`);
     this.#startAgain = setTimeout(() => this.#startNext(), delayMs);
   }
@@ -262,7 +263,7 @@ export class Restarter implements EpochEvents {
 
   #bereave(liveMs: number): void {
     this.#isBereft = true;
-    this.#hadBeenLive = liveMs > 0;
+    this.#failures = liveMs > 0 ? 0 : this.#failures + 1;
     this.#backOff.died(liveMs);
   }
 
@@ -281,7 +282,7 @@ export class Restarter implements EpochEvents {
       this.#current = undefined;
     }
     this.#failure = `epoch ${epoch.number} failed to start`;
-    this.#hadBeenLive = false;
+    this.#failures++;
     this.#surroundings.manager.reloaded(this.#describe());
   }
 

@@ -560,6 +560,20 @@ t.test('bytes that are no message are refused, whatever they are', async (t) => 
   t.throws(() => decodeToChild(encodeToChild({ kind: 'stats', stats: { ...PIECE, sections: [section] } })));
   const negative = { ...section, deltas: [-1], flushed: [0] };
   t.throws(() => decodeToChild(encodeToChild({ kind: 'stats', stats: { ...PIECE, sections: [negative] } })));
+  const named = { ...section, flushed: [0], gauges: ['b'], values: [1] };
+  for (const odd of [-1, Number.NaN, Number.POSITIVE_INFINITY, 1e308]) {
+    const pieces = [
+      { ...PIECE, sections: [{ ...named, deltas: [odd] }] },
+      { ...PIECE, sections: [{ ...named, deltas: [1], values: [odd] }] },
+      { ...PIECE, memoryAllocated: odd },
+      { ...PIECE, connections: odd },
+    ];
+    for (const stats of pieces) {
+      t.throws(() => decodeToChild(encodeToChild({ kind: 'stats', stats })), { code: 'ERR_GARBAGE' }, `${odd}`);
+    }
+    const welcome = { firstStartedMs: odd, generation: 1, sockets: [], isLast: true };
+    t.throws(() => decodeToChild(encodeToChild({ kind: 'welcome', welcome })), { code: 'ERR_GARBAGE' }, `${odd}`);
+  }
 });
 
 const NOBODY: ChildHost = {

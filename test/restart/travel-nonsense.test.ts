@@ -2,11 +2,13 @@
 // is kept here, nothing that it has not is lost, and no descriptor stays.
 
 import t from 'tap';
+import { AddressKind, encodeAddress } from '../../src/io/addresses/address.js';
 import type { NativeShim } from '../../src/io/shim.js';
 import type { Cargo } from '../../src/listener/travel.js';
 import { ArrivalChannel } from '../../src/restart/travel/arrival-channel.js';
 import { DepartureChannel } from '../../src/restart/travel/departure-channel.js';
 import { decodeMessage, encodeCargo, encodeMessage, TravelKind } from '../../src/restart/travel/travel-wire.js';
+import { WorkerArrivals } from '../../src/worker/hand-over/worker-arrivals.js';
 import type { Teardown } from '../e2e/harness/environment.js';
 import { pattern, shim, until } from '../native-shim/harness/harness.js';
 import { copies, original } from './copies.js';
@@ -244,6 +246,22 @@ t.test('a thread that ends lets go of what has not begun', async (t) => {
   channel.close();
   channel.close();
   t.same(log, ['first (0) expected', 'first (0) dropped']);
+});
+
+t.test('what is no channel is closed, and the others are used', async (t) => {
+  const before = copies();
+  const [here, there] = shim.socketPair();
+  const path = `@baton-test-${process.pid}-no-channel`;
+  const openDatagrams = () => shim.openMeetingSocket(encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path }));
+  // No connection arrives: nothing else is asked for anything.
+  const unused = {} as never;
+  const arrivals = new WorkerArrivals(shim, unused, unused, unused, [shim.duplicate(original), openDatagrams(), here]);
+  t.teardown(() => arrivals.close());
+  t.equal(copies(), before, 'the file is closed');
+  shim.closeDescriptor(openDatagrams());
+  const parent = peer(t, there);
+  parent.say(TravelKind.Commit, 1);
+  await until(() => parent.heard.includes('end'), 'the end of the channel');
 });
 
 function cargo(fd: number, input: Uint8Array, listener: string): Cargo {

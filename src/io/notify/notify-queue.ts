@@ -7,7 +7,7 @@ const RETRY_MS = 100;
 export class NotifyQueue {
   readonly #send: (message: string) => boolean;
   readonly #failed: (message: string, error: unknown) => void;
-  readonly #waiting: string[] = [];
+  #waiting: string[] = [];
   #retry: NodeJS.Timeout | undefined;
 
   /** `send` sends one message; false when there is no room now. `failed` gets what it throws: that message is given up. */
@@ -16,7 +16,10 @@ export class NotifyQueue {
     this.#failed = failed;
   }
 
+  /** A newer message takes the place of what waits and says the same, or another status: who never reads costs no more. */
   say(message: string): void {
+    const kind = kindOf(message);
+    this.#waiting = this.#waiting.filter((each) => kindOf(each) !== kind);
     this.#waiting.push(message);
     if (this.#retry === undefined) this.#sendWaiting();
   }
@@ -44,4 +47,10 @@ export class NotifyQueue {
       this.#waiting.shift();
     }
   }
+}
+
+/** READY=1 and the like stand first, and tell of a change each; of texts only the last one matters. */
+function kindOf(message: string): string {
+  const [first] = message.split('\n', 1);
+  return first!.startsWith('STATUS=') ? 'STATUS' : first!;
 }

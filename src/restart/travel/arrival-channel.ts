@@ -26,11 +26,11 @@ export class ArrivalChannel implements MessageSocketEvents {
   readonly #waiting: { readonly bytes: Uint8Array; readonly then: (() => void) | undefined }[] = [];
   #isOver = false;
 
-  /** Takes `fd` over. */
+  /** Takes `fd` over. Throws an Error with `code`, and leaves it to the caller, when it is no end of a channel. */
   constructor(shim: NativeShim, fd: number, host: ArrivalHost) {
     this.#shim = shim;
     this.#host = host;
-    this.#socket = shim.watchMessages(fd, this);
+    this.#socket = shim.watchMessages(fd, this, true);
   }
 
   /** The thread ends: what is not committed is let go of, and the parent goes on with it. */

@@ -73,7 +73,7 @@ export class DepartureChannel implements MessageSocketEvents {
     this.#shim = shim;
     this.#limits = limits;
     this.#onRoom = onRoom;
-    this.#socket = shim.watchMessages(fd, this);
+    this.#socket = shim.watchMessages(fd, this, true);
   }
 
   get isOver(): boolean {

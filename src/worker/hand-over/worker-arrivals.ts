@@ -1,5 +1,6 @@
 // Connections that come to one worker from the parent process.
 
+import { messageOf } from '../../common/errors/errors.js';
 import type { NativeShim } from '../../io/shim.js';
 import type { Transport } from '../../io/transport/transport.js';
 import type { Arrival, Cargo } from '../../listener/travel.js';
@@ -40,7 +41,15 @@ export class WorkerArrivals {
         if (why !== '') logger.warning(`no more connections are taken over from the parent process: ${why}`);
       },
     };
-    this.#channels = fds.map((fd) => new ArrivalChannel(shim, fd, host));
+    this.#channels = fds.flatMap((fd) => {
+      try {
+        return new ArrivalChannel(shim, fd, host);
+      } catch (error) {
+        shim.closeDescriptor(fd);
+        host.ended(messageOf(error));
+        return [];
+      }
+    });
   }
 
   /** The thread ends. */

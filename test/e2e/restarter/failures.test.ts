@@ -111,6 +111,15 @@ t.test('where nobody serves, one that dies again and again after it was live is 
     [...wrapper.stdout.matchAll(/starts again in (\S+) s/g)].map(([, seconds]) => seconds),
     ['0', '1', '1', '1'],
   );
+  // Nor is what dies with it before it is live: that has not failed again and again.
+  wrapper.kill('SIGHUP');
+  const next = await wrapper.child(5);
+  await child.exit(1);
+  await wrapper.logs('epoch 0 was the one that served', 5);
+  await next.exit(1);
+  await wrapper.logs('never became live: none serves');
+  await wrapper.logs('starts again in 2 s');
+  await (await wrapper.child(6)).ready();
   t.equal(await wrapper.end(), 0);
 });
 

@@ -1,0 +1,40 @@
+// A receiver of notifications that does not read: what waits for it does not grow, and says how things stand when it reads again.
+
+import t from 'tap';
+import { NotifyQueue } from '../../../src/io/notify/notify-queue.js';
+import { waitFor } from '../../e2e/harness/wait-for.js';
+
+t.test(
+  'of what waits for a receiver the newest of each kind is kept, in the order in which they were said',
+  async (t) => {
+    const sent: string[] = [];
+    let hasRoom = false;
+    const queue = new NotifyQueue(
+      (message) => {
+        if (hasRoom) sent.push(message);
+        return hasRoom;
+      },
+      () => t.fail('nothing is given up'),
+    );
+    for (let count = 0; count < 10_000; count++) {
+      queue.say(`STATUS=epoch ${count} starting`);
+      queue.say(`RELOADING=1\nMONOTONIC_USEC=${count}`);
+      queue.say('X_BATON_EPOCH=serving');
+      queue.say('X_BATON_EPOCH=replaced');
+      queue.say(`READY=1\nSTATUS=epoch ${count} live`);
+    }
+    queue.signOfLife();
+    queue.say('STATUS=at last');
+    hasRoom = true;
+    await waitFor(() => sent.length > 0, { what: 'what has waited' });
+    t.same(sent, [
+      'RELOADING=1\nMONOTONIC_USEC=9999',
+      'X_BATON_EPOCH=serving',
+      'X_BATON_EPOCH=replaced',
+      'READY=1\nSTATUS=epoch 9999 live',
+      'STATUS=at last',
+    ]);
+    queue.say('STATUS=read at once');
+    t.equal(sent.at(-1), 'STATUS=read at once');
+  },
+);
