@@ -1,8 +1,8 @@
 // The datagram socket on which children say that they are live (sd_notify(3)), and from which the service manager is told.
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { lstatSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { errorName } from '../common/errors/errno.js';
 import { messageOf } from '../common/errors/errors.js';
 import { AddressKind, encodeAddress } from '../io/addresses/address.js';
@@ -27,6 +27,8 @@ export class NotifySocket {
   readonly #listener: NotifyListener;
   readonly #lost = new OccasionalLog((text) => logger.warning(text));
   #socket: NativeMessageSocket;
+  /** Of its file. */
+  #inode = 0;
 
   /** The directory lies in `parent`, and is removed when this process exits. Throws an Error with `code`. */
   constructor(shim: NativeShim, parent: string, listener: NotifyListener) {
@@ -43,10 +45,27 @@ export class NotifySocket {
     return this.#socket.sendTo(address, Buffer.from(text), []);
   }
 
+  /** Makes it anew where its file is gone, as what tidies up directories for temporary files may remove it. */
+  ensure(): void {
+    if (lstatSync(this.path, { throwIfNoEntry: false })?.ino === this.#inode) return;
+    logger.warning(`somebody has removed ${this.path}: it is made anew`);
+    const old = this.#socket;
+    try {
+      makeOwnDirectory(dirname(this.path));
+      rmSync(this.path, { force: true });
+      this.#socket = this.#open();
+      old.close();
+    } catch (error) {
+      logger.error(`children cannot say that they are live: ${messageOf(error)}`);
+    }
+  }
+
   #open(): NativeMessageSocket {
     const shim = this.#shim;
     const address = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: this.path });
-    return shim.watchMessages(shim.openMeetingSocket(address), {
+    const fd = shim.openMeetingSocket(address);
+    this.#inode = lstatSync(this.path, { throwIfNoEntry: false })?.ino ?? 0;
+    return shim.watchMessages(fd, {
       onMessage: (bytes, fds, credentials) => {
         // A sender that waits for its message to be read (BARRIER=1) waits for the end of its descriptor.
         for (const fd of fds) shim.closeDescriptor(fd);
@@ -78,6 +97,14 @@ export class NotifySocket {
 export function notifyDirectory(env: NodeJS.ProcessEnv): string {
   // Several directories are separated by colons.
   return env['RUNTIME_DIRECTORY']?.split(':')[0] || tmpdir();
+}
+
+/** One that is there already may be somebody else's. Throws an Error. */
+function makeOwnDirectory(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return void mkdirSync(path, { mode: 0o700 });
+  const isOwn = found.isDirectory() && found.uid === process.getuid!() && (found.mode & 0o077) === 0;
+  if (!isOwn) throw new Error(`${path} belongs to somebody else now`);
 }
 
 function readWords(bytes: Uint8Array): Map<string, string> {

@@ -23,6 +23,8 @@ export interface Surroundings {
   /** Of the children, but for RESTART_EPOCH. */
   readonly env: NodeJS.ProcessEnv;
   readonly manager: ServiceManager;
+  /** A child is about to start, which is to be heard. */
+  ensureHearing(): void;
   /** Ends this process. */
   exit(status: number): void;
 }
@@ -160,6 +162,7 @@ export class Restarter implements EpochEvents {
     this.#waitsForRoom = inTheWay !== undefined;
     if (inTheWay !== undefined) return this.#makeRoom(inTheWay, number);
     this.#isNextWanted = false;
+    this.#surroundings.ensureHearing();
     const { program, args, liveTimeoutMs, silenceMs } = this.#options;
     const epoch = new Epoch(number, [program, ...args], this.#surroundings.env, this);
     this.#running.add(epoch);

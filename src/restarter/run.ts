@@ -15,6 +15,9 @@ import { reapOrphans } from './orphans.js';
 import { Restarter } from './restarter.js';
 import { ServiceManager } from './service-manager.js';
 
+/** How soon it is noticed that somebody has removed the socket's file. */
+const SOCKET_CHECK_MS = 5000;
+
 /** Carries out the command line. What it runs ends the process by itself. */
 export function run(argv: readonly string[], signals: Signals): void {
   const command = readCommandLine(argv);
@@ -33,8 +36,14 @@ function supervise(options: Options, signals: Signals): void {
   const intervalMs = watchdogIntervalMs(env);
   const restarter = new Restarter(
     { ...options, program: findProgram(options.program, env) },
-    { env: childEnvironment(env, socket.path, intervalMs), manager, exit: (status) => process.exit(status) },
+    {
+      env: childEnvironment(env, socket.path, intervalMs),
+      manager,
+      ensureHearing: () => socket.ensure(),
+      exit: (status) => process.exit(status),
+    },
   );
+  setInterval(() => socket.ensure(), SOCKET_CHECK_MS);
   reapOrphans(shim, (pid) => restarter.owns(pid));
   if (intervalMs !== undefined) {
     // Twice as often as is asked for, as sd_watchdog_enabled(3) recommends.

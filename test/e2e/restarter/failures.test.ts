@@ -1,9 +1,9 @@
 // baton-restarter: children that never become live, that die, and strangers that claim to be live.
 
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import t from 'tap';
 import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
@@ -371,6 +371,25 @@ t.test('what is too long for the notify socket is lost, and nothing else', async
   await wrapper.logs('epoch 1 is live');
   t.equal(await wrapper.end(), 0);
 });
+
+t.test(
+  'a notify socket that somebody has removed is made anew: the next child is heard, and so is the old one',
+  async (t) => {
+    const { wrapper, first } = await startLive(t);
+    for (const name of readdirSync(wrapper.directory)) rmSync(join(wrapper.directory, name), { recursive: true });
+    wrapper.kill('SIGHUP');
+    const second = await wrapper.child(1);
+    await second.ready();
+    await wrapper.logs('epoch 1 is live');
+    await first.tell('say READY=1');
+    await wrapper.logs('epoch 0 serves again');
+    // Without a start as well, a while later.
+    for (const name of readdirSync(wrapper.directory)) rmSync(join(wrapper.directory, name), { recursive: true });
+    await wrapper.logs('it is made anew', 2);
+    t.equal(await wrapper.end(), 0);
+    t.same(readdirSync(wrapper.directory), []);
+  },
+);
 
 t.test('nobody but the child itself can say that it is live', async (t) => {
   const wrapper = await startWrapper(t);
