@@ -7,6 +7,7 @@ import type { Credentials } from '../io/shim.js';
 import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';
 import type { ToChild, ToParent } from './messages.js';
+import { peerText } from './peer-text.js';
 import { type ReceivedSockets, SocketReceiver } from './received-sockets.js';
 
 /** A parent that has welcomed this process. */
@@ -196,7 +197,7 @@ class Answer implements LinkEvents<ToChild> {
       this.#generation = message.welcome.generation;
       this.#isComplete = message.welcome.isLast;
     } else if (message.kind === 'refusal') {
-      this.#refusal = message.reason;
+      this.#refusal = peerText(message.reason);
     }
     this.#changed();
   }

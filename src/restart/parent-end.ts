@@ -14,6 +14,7 @@ import { getLogger } from '../log/logger.js';
 import { OccasionalLog } from '../log/occasional-log.js';
 import type { Link, LinkEvents } from './link.js';
 import type { FurtherSockets, Hello, OfferedSockets, StatsPiece, ToChild, ToParent } from './messages.js';
+import { peerText } from './peer-text.js';
 import { HOT_RESTART_VERSION } from './version.js';
 
 /** Sockets to hand over; the descriptors stay this process's own. */
@@ -136,7 +137,7 @@ export class ParentEnd {
         logger.warning('a socket of the child process cannot be kept here: this one may open too few descriptors'),
     });
     if (reason !== undefined) {
-      this.#refusals.log(`a process of epoch ${hello.epoch} is refused: ${reason}`);
+      this.#refusals.log(`a process of epoch ${hello.epoch} is refused: ${peerText(reason)}`);
       link.send({ kind: 'refusal', reason });
       link.close();
       return;

@@ -408,6 +408,7 @@ t.test('what keeps a child from its parent: refusal, silence, death, a socket th
   const welcome = { firstStartedMs: 1, generation: 1, sockets: [], isLast: false };
   const cases: [act: (door: Door) => void, message: RegExp, isFatalWithSkip: boolean][] = [
     [(door) => door.refuse('because'), /^because$/, true],
+    [(door) => door.refuse(`one\nline\u001b[2J${'x'.repeat(60_000)}`), /^one\\nline\\(x1b|u001b)\[2Jx{400,500}$/, true],
     [() => {}, /has not answered in 0\.02 s$/, false],
     [(door) => door.events.ended('it has ended', true), /^the parent process has gone: it has ended/, false],
     [
