@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
+import { setImmediate } from 'node:timers/promises';
 import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
 import { loadShim } from '../../../src/io/shim.js';
 
@@ -23,10 +24,10 @@ report(
   JSON.stringify({ epoch: Number(epoch), pid: process.pid, args: process.argv.slice(3), notify, usec, watchdogPid }),
 );
 
-createInterface({ input: control }).on('line', (line) => {
+createInterface({ input: control }).on('line', async (line) => {
   const [command, ...rest] = line.split(' ');
   const argument = rest.join(' ');
-  if (command === 'say') say(argument);
+  if (command === 'say') await say(argument);
   else if (command === 'exit') process.exit(Number(argument));
   else if (command === 'ignore-sigterm') isDeaf = true;
   else if (command === 'leave-orphan') spawnSync('sh', ['-c', `sleep ${argument} &`], { stdio: 'ignore' });
@@ -37,13 +38,14 @@ function report(line: string): void {
   control.write(`${line}\n`);
 }
 
-function say(assignments: string): void {
+async function say(assignments: string): Promise<void> {
   const shim = loadShim();
   const own = shim.watchMessages(shim.openMeetingSocket(unix(`@baton-test-program-${process.pid}`)), {
     onMessage() {},
     onWritable() {},
     onEnd() {},
   });
-  own.sendTo(unix(notify!), Buffer.from(assignments.replaceAll(' ', '\n')), []);
+  // The socket may be full of what others say.
+  while (!own.sendTo(unix(notify!), Buffer.from(assignments.replaceAll(' ', '\n')), [])) await setImmediate();
   own.close();
 }

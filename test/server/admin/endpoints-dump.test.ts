@@ -12,7 +12,8 @@ t.test('the endpoints of a cluster are made as they are printed', async (t) => {
   });
   directory.update([...endpointsOf(2000), { ...endpointsOf(2001).at(-1)!, priority: 1 }]);
   const cluster = {
-    origin: { isAddedViaApi: false },
+    config: {},
+    origin: { isAddedViaApi: false, sensitive: [] },
     edsServiceName: '',
     spec: { name: 'c' },
     hosts: directory.hosts,
