@@ -27,6 +27,11 @@ const EXAMPLES = [
   'examples/tcp-proxy.yaml',
   'examples/filter-chains.yaml',
   'examples/error-pages.yaml',
+  'examples/health-checks.yaml',
+  'examples/fault.yaml',
+  'examples/local-ratelimit.yaml',
+  'examples/access-control.yaml',
+  'examples/sticky-sessions.yaml',
 ];
 /** Starting the program takes a hundred times as long as loading: it gets this share of the time. */
 const PROGRAM_SHARE = 0.5;
