@@ -303,14 +303,12 @@ export class Checker {
  */
 export function ask(problems: Problems, path: Path, check: (report: Report) => void): void {
   const known = problems.errorCount;
-  try {
+  problems.checking(path, () =>
     check((inner, message) => {
       const place = [...path, ...parsePath(inner)];
       if (!problems.isDamaged(place, known)) problems.error(place, message);
-    });
-  } catch (error) {
-    if (!problems.isDamaged(path, known)) throw error;
-  }
+    }),
+  );
 }
 
 const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy';

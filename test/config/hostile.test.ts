@@ -231,3 +231,49 @@ function seeded(seed: number): (below: number) => number {
 function problemsIn(result: LoadResult): string {
   return result.ok ? '' : formatProblems(result.errors);
 }
+
+t.test('elements of the wrong kind, wherever they stand, are reported, and nothing throws', async (t) => {
+  const clusters = [
+    {
+      name: 'c',
+      type: 'STATIC',
+      health_checks: [
+        {
+          timeout: '1s',
+          interval: '1s',
+          unhealthy_threshold: 1,
+          healthy_threshold: 1,
+          http_health_check: {
+            path: '/',
+            expected_statuses: [{ start: 200, end: 300 }],
+            request_headers_to_add: [{ header: { key: 'x', value: 'y' } }],
+            request_headers_to_remove: ['x'],
+          },
+        },
+      ],
+      circuit_breakers: { thresholds: [{ max_connections: 1 }] },
+      load_assignment: { cluster_name: 'c', endpoints: [{ lb_endpoints: [{ endpoint: {} }] }] },
+    },
+  ];
+  const whole = { static_resources: { clusters } };
+  for (const at of elementsOf(whole)) {
+    for (const wrong of [1, null, [], true]) {
+      const copy = structuredClone(whole);
+      const path = [...at];
+      const last = path.pop()!;
+      let holder: unknown = copy;
+      for (const key of path) holder = (holder as Record<string, unknown>)[key];
+      (holder as unknown[])[Number(last)] = wrong;
+      t.not(problemsOf(JSON.stringify(copy), { file: 'a.json' }), '', `${JSON.stringify(wrong)} at ${at.join('.')}`);
+    }
+  }
+});
+
+/** Where the elements of all lists stand. */
+function elementsOf(value: unknown, at: readonly string[] = []): (readonly string[])[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, each]) => {
+    const place = [...at, key];
+    return [...(Array.isArray(value) ? [place] : []), ...elementsOf(each, place)];
+  });
+}

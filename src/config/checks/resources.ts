@@ -19,7 +19,7 @@ import type { Surroundings } from './surroundings.js';
 
 /** Checks a message whose parts are right each by itself. `name`: its full name; of others there is nothing to check here. */
 export function checkResource(name: string, message: unknown, around: Surroundings): void {
-  CHECKS[name]?.(message as never, around);
+  around.problems.checking([], () => CHECKS[name]?.(message as never, around));
 }
 
 const CHECKS: { readonly [name: string]: (message: never, around: Surroundings) => void } = {

@@ -80,7 +80,7 @@ export function loadConfiguration(
   const features = new FeatureUse(problems, featureKeys(bootstrap as Bootstrap), notes);
   const limits = regexLimits(bootstrap as Bootstrap);
   new Checker(schema, catalog, implementedBy(catalog.list()), problems, features, limits).check(BOOTSTRAP, bootstrap);
-  checkBootstrap(bootstrap as Bootstrap, schema, catalog, problems);
+  problems.checking([], () => checkBootstrap(bootstrap as Bootstrap, schema, catalog, problems));
   checkCatalog(catalog, schema, problems);
   for (const check of checks) ask(problems, [], (report) => check(bootstrap as Bootstrap, report, options));
   const { deprecated: deprecatedUses, unfinished: unfinishedUses } = features;

@@ -76,6 +76,16 @@ export class Problems {
     return (this.#damaged.get(formatPath(path)) ?? Number.POSITIVE_INFINITY) <= errorCount;
   }
 
+  /** Runs a check of what lies at the path. It may throw where something was wrong before: it takes for granted that nothing is. */
+  checking(path: Path, check: () => void): void {
+    const known = this.errorCount;
+    try {
+      check();
+    } catch (error) {
+      if (!this.isDamaged(path, known)) throw error;
+    }
+  }
+
   #note(path: Path): void {
     this.#paths.add(formatPath(path));
     for (let length = 0; length <= path.length; length++) {

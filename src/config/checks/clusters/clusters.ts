@@ -23,7 +23,9 @@ export function checkClusters(clusters: readonly Cluster[], problems: Problems):
     problems,
   );
   clusters.forEach((cluster, index) => {
-    if (cluster) checkCluster(cluster, [...CLUSTERS, index], problems);
+    if (!cluster) return;
+    const path = [...CLUSTERS, index];
+    problems.checking(path, () => checkCluster(cluster, path, problems));
   });
 }
 

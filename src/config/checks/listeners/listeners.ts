@@ -27,7 +27,8 @@ export function checkListeners(listeners: readonly Listener[], admin: Address | 
   const taken = admin && boundAddress(admin);
   listeners.forEach((listener, index) => {
     if (!listener) return;
-    checkListener(listener, [...LISTENERS, index], around);
+    const path = [...LISTENERS, index];
+    around.problems.checking(path, () => checkListener(listener, path, around));
     if (taken === undefined || addresses[index] !== taken) return;
     around.problems.error([...LISTENERS, index, 'address'], `the admin interface has '${taken}': see admin.address`);
   });
