@@ -77,7 +77,7 @@ export interface ServerCodec extends ConnectionCodec {
   readonly awaitsClient: boolean;
   /** All that waits is an empty line behind the last message, with which nothing begins. */
   readonly holdsEmptyLine: boolean;
-  /** Bytes of the arena that wait takes. */
+  /** Bytes of the arena that they take. */
   readonly retainedBytes: number;
   /** A copy of the bytes that wait, in order. */
   copyBuffered(): Uint8Array;

@@ -161,7 +161,9 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
 
   #startStream(encoder: ResponseEncoder | undefined): ServerStream {
     // A pipelined request may have been received with the one before it, and may have waited for another process.
-    const startMs = this.#requestStartMs === UNSET ? this.manager.thread.clock.monotonicMs : this.#requestStartMs;
+    const now = this.manager.thread.clock.monotonicMs;
+    const startMs = this.#requestStartMs === UNSET ? now : this.#requestStartMs;
+    this.#activeMs = now;
     this.#requestStartMs = UNSET;
     const stream = this.#pools.streams.take();
     const first = this.#streams;
@@ -297,11 +299,14 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   #heldForClient(isBehindAnswers: boolean): number {
     const received = this.#codec?.retainedBytes ?? 0;
     if (isBehindAnswers || this.#streams === undefined) return received;
-    let held = 0;
+    let awaitsClient = false;
+    let held = received;
     this.#forEachStream((stream) => {
-      if (stream.awaitsClient) held += stream.heldRequestBytes;
+      if (!stream.awaitsClient) return;
+      awaitsClient = true;
+      held += stream.heldRequestBytes;
     });
-    return held === 0 ? 0 : received + held;
+    return awaitsClient ? held : 0;
   }
 
   #endStalled(): void {

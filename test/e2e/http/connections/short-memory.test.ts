@@ -62,6 +62,24 @@ t.test(
   },
 );
 
+t.test(
+  'clients that stop amid trailers, with nothing else of their requests kept, are ended like those amid a head',
+  async (t) => {
+    const proxy = await startWithHost(t, host, LITTLE);
+    // 32 KiB each: more than there is.
+    const start = `POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx-sum: ${'x'.repeat(20_000)}`;
+    const half: RawConnection[] = [];
+    while (half.length < 800) {
+      const client = await connectRaw(t, proxy.port);
+      client.write(start);
+      half.push(client);
+    }
+    t.same(await wholeRequests(proxy, 100, 10), { 200: 100 });
+    await waitFor(() => half.some(({ received }) => received.startsWith('HTTP/1.1 408 ')));
+    t.match(await memoryOf(proxy), { refusals: 0 });
+  },
+);
+
 t.test('a worker that has half of its memory in use says so, once', async (t) => {
   const proxy = await startWithHost(t, host, LITTLE);
   // 32 KiB each.

@@ -1,7 +1,7 @@
 // The router: takes a request to a host of its route's cluster, tries again where the route allows it, and gives the
 // response back to the stream. One object a stream object, used again for each of its requests.
 //
-//   decodeHeaders → #forward → #start → UpstreamTry → tryConnected → #sendRequest … → tryResponded → tryReceived … → #responseCompleted
+//   decodeHeaders → #forward → #start → tryConnected → #sendRequest … → tryResponded → tryReceived … → #responseCompleted
 //                              ↑ #startAgain ← #backOff ← Retries ← failure, timeout, retriable response
 
 import type { Word64 } from '../../../../common/xxh64.js';
