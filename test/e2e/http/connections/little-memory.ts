@@ -50,7 +50,7 @@ export async function startHost(t: Teardown): Promise<DigestHost> {
 
 const MANY = { thresholds: [{ max_connections: 4000, max_pending_requests: 4000, max_requests: 4000 }] };
 
-/** Listeners: `main` holds bodies until they are whole, `kept` passes them on and keeps them for another try. */
+/** Listeners: `main` holds bodies until they are whole, `kept` passes them on and keeps them for another try, `plain` keeps nothing. */
 export function startWithHost(t: Teardown, { port }: DigestHost, args: readonly string[]): Promise<HttpProxy> {
   const main = managerOf([routeTo({ prefix: '/' }, 'host')], {
     http_filters: [
@@ -59,8 +59,9 @@ export function startWithHost(t: Teardown, { port }: DigestHost, args: readonly 
     ],
   });
   const kept = managerOf([routeTo({ prefix: '/' }, 'host', { retry_policy: { retry_on: 'reset' } })]);
+  const plain = managerOf([routeTo({ prefix: '/' }, 'host')]);
   const clusters = [{ ...staticCluster('host', port), circuit_breakers: MANY }];
-  return startProxy(t, { listeners: { main, kept }, clusters, args: ['-l', 'warning', ...args] });
+  return startProxy(t, { listeners: { main, kept, plain }, clusters, args: ['-l', 'warning', ...args] });
 }
 
 export const LITTLE = ['--worker-buffer-memory-mb', String(LIMIT_MB)];
