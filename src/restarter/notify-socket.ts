@@ -45,10 +45,10 @@ export class NotifySocket {
     return this.#socket.sendTo(address, Buffer.from(text), []);
   }
 
-  /** Makes it anew where its file is gone, as what tidies up directories for temporary files may remove it. */
+  /** Makes it again if its file is gone: programs that clean up directories for temporary files may remove it. */
   ensure(): void {
     if (lstatSync(this.path, { throwIfNoEntry: false })?.ino === this.#inode) return;
-    logger.warning(`somebody has removed ${this.path}: it is made anew`);
+    logger.warning(`${this.path} was removed: making it again`);
     const old = this.#socket;
     try {
       makeOwnDirectory(dirname(this.path));
@@ -99,12 +99,12 @@ export function notifyDirectory(env: NodeJS.ProcessEnv): string {
   return env['RUNTIME_DIRECTORY']?.split(':')[0] || tmpdir();
 }
 
-/** One that is there already may be somebody else's. Throws an Error. */
+/** An existing one may belong to another user. Throws an Error then. */
 function makeOwnDirectory(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return void mkdirSync(path, { mode: 0o700 });
   const isOwn = found.isDirectory() && found.uid === process.getuid!() && (found.mode & 0o077) === 0;
-  if (!isOwn) throw new Error(`${path} belongs to somebody else now`);
+  if (!isOwn) throw new Error(`${path} belongs to another user now`);
 }
 
 function readWords(bytes: Uint8Array): Map<string, string> {

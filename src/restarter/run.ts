@@ -15,7 +15,7 @@ import { reapOrphans } from './orphans.js';
 import { Restarter } from './restarter.js';
 import { ServiceManager } from './service-manager.js';
 
-/** How soon it is noticed that somebody has removed the socket's file. */
+/** How soon a removed socket file is noticed. */
 const SOCKET_CHECK_MS = 5000;
 
 /** Carries out the command line. What it runs ends the process by itself. */

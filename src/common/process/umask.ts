@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 
-/** What is taken from the permissions of new files. Without /proc nobody else may do anything with them. */
+/** The permissions that new files do not get. Without /proc: all those of other users. */
 export function currentUmask(): number {
   try {
     return Number.parseInt(/^Umask:\s*([0-7]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '077', 8);

@@ -62,7 +62,7 @@ export function isCredentialName(name: string): boolean {
     const plain = name.replace(/[^A-Za-z0-9]/g, '').toLowerCase();
     isOne = (ENDING.test(plain) && !NO_CREDENTIAL.has(plain)) || WHOLE_NAMES.has(plain);
     if (knownNames.size >= MAX_KNOWN_NAMES) knownNames.clear();
-    knownNames.set(name, isOne);
+    if (name.length <= MAX_KNOWN_LENGTH) knownNames.set(name, isOne);
   }
   return isOne;
 }
@@ -70,6 +70,8 @@ export function isCredentialName(name: string): boolean {
 /** A configuration has few names, and each often. */
 const knownNames = new Map<string, boolean>();
 const MAX_KNOWN_NAMES = 1000;
+/** A name from outside may be of any length, and would be kept. */
+const MAX_KNOWN_LENGTH = 100;
 
 /**
  * Whether what is within a map or a list of this name is a credential: what is within `cookie` says how one is made. Of a field of the API

@@ -102,7 +102,7 @@ export class Problems {
     return { ...place, path: formatPath(path), message: shown };
   }
 
-  /** A message quotes the value that it is about, or one near it: whoever makes it need not know what is secret. */
+  /** A message quotes the value that it is about, or one near it: the code that makes it need not know what is secret. */
   #withoutSecrets(path: Path, message: string, aspect: Aspect): string {
     let shown = message;
     for (const [index, { value }] of this.#sources.entries()) {

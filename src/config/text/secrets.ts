@@ -300,7 +300,7 @@ function mayBeSensitive(name: string): boolean {
   if (isNear === undefined) {
     if (nearSensitive.size >= MAX_KNOWN) nearSensitive.clear();
     isNear = !OTHERS.has(name) && nearest(name, SENSITIVE_NAMES) !== undefined;
-    nearSensitive.set(name, isNear);
+    if (name.length <= MAX_KNOWN_LENGTH) nearSensitive.set(name, isNear);
   }
   return isNear;
 }
@@ -308,6 +308,7 @@ function mayBeSensitive(name: string): boolean {
 /** Names of fields: a text repeats a few of them often. */
 const nearSensitive = new Map<string, boolean>();
 const MAX_KNOWN = 1000;
+const MAX_KNOWN_LENGTH = 100;
 
 function mayBeCredential(name: string, isContainer: boolean): boolean {
   return !OTHERS.has(name) && (isContainer ? coversContent : isCredentialName)(name);

@@ -373,7 +373,7 @@ t.test('what is too long for the notify socket is lost, and nothing else', async
 });
 
 t.test(
-  'a notify socket that somebody has removed is made anew: the next child is heard, and so is the old one',
+  'a notify socket whose file was removed is made again: the next child is heard, and so is the old one',
   async (t) => {
     const { wrapper, first } = await startLive(t);
     for (const name of readdirSync(wrapper.directory)) rmSync(join(wrapper.directory, name), { recursive: true });
@@ -385,7 +385,7 @@ t.test(
     await wrapper.logs('epoch 0 serves again');
     // Without a start as well, a while later.
     for (const name of readdirSync(wrapper.directory)) rmSync(join(wrapper.directory, name), { recursive: true });
-    await wrapper.logs('it is made anew', 2);
+    await wrapper.logs('making it again', 2);
     t.equal(await wrapper.end(), 0);
     t.same(readdirSync(wrapper.directory), []);
   },
