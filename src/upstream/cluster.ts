@@ -3,6 +3,8 @@
 import type { Priority } from '../common/priority.js';
 import { knownHeader } from '../common/text/header-names.js';
 import type { Word64 } from '../common/xxh64.js';
+import type { ClientProtocol } from '../http/codec/connections.js';
+import { h1Client } from '../http/h1/protocol.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport/buffer-limits.js';
@@ -23,8 +25,8 @@ import { ResponseStats } from './response-stats.js';
 import { HostWord } from './shared-words.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
-/** By priority; each is made when it is first used. */
-type HttpPools = (HttpPool | undefined)[];
+/** One for each priority and protocol that is used, and made when it is: a few. */
+type HttpPools = HttpPool[];
 
 /** A host with its connections. */
 export type ClusterHost = Host<HttpPools>;
@@ -39,6 +41,8 @@ export class Cluster implements PooledCluster {
   /** The share of requests that are refused at once. */
   readonly maintenance: RuntimeFraction;
   readonly bufferLimits: BufferLimits;
+  /** What its hosts are spoken to in. */
+  readonly protocol: ClientProtocol;
   /** Undefined: hosts are not watched. */
   readonly outliers: OutlierCounting | undefined;
   /** Its hosts are chosen by hashes of requests. */
@@ -63,6 +67,7 @@ export class Cluster implements PooledCluster {
     this.limits = new ClusterLimits(thread.words, snapshot.block, thresholds);
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
+    this.protocol = h1Client(thread.memory, spec.http1);
     this.picksByHash = isHashSpec(spec.loadBalancer);
     this.#countsActiveRequests = spec.loadBalancer.policy === 'least_request';
     this.outliers = outlierCounting(thread, snapshot);
@@ -115,12 +120,12 @@ export class Cluster implements PooledCluster {
 
   /** The HTTP connections of this worker to a host of this cluster. */
   pool(host: ClusterHost, priority: Priority): HttpPool {
-    let { pools } = host;
-    if (pools === undefined) {
-      pools = host.pools = [undefined, undefined];
-      this.#pooled.add(host);
-    }
-    return (pools[priority] ??= new HttpPool(this, host, priority));
+    const { protocol } = this;
+    for (const pool of (host.pools ??= [])) if (pool.priority === priority && pool.protocol === protocol) return pool;
+    const pool = new HttpPool(this, host, priority, protocol);
+    host.pools.push(pool);
+    this.#pooled.add(host);
+    return pool;
   }
 
   /** A request has got a connection to `host`, or a connection of another protocol is made, which counts as one. */
@@ -170,7 +175,7 @@ export class Cluster implements PooledCluster {
 
   /** Closes connections that have had no request for `idleMs`. */
   closeIdle(idleMs: number): void {
-    for (const { pools } of this.#pooled) for (const pool of pools!) pool?.closeIdle(idleMs);
+    for (const { pools } of this.#pooled) for (const pool of pools!) pool.closeIdle(idleMs);
   }
 
   get snapshot(): ClusterSnapshot {
@@ -198,7 +203,7 @@ export class Cluster implements PooledCluster {
     const { pools } = host;
     host.pools = undefined;
     this.#pooled.delete(host);
-    for (const pool of pools ?? []) pool?.drain();
+    for (const pool of pools ?? []) pool.drain();
   }
 }
 

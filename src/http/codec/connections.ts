@@ -135,3 +135,10 @@ export interface ClientCodec extends ConnectionCodec {
   /** Begins a request; there must be room for one. */
   newStream(decoder: ResponseDecoder): RequestEncoder;
 }
+
+/** A protocol that hosts speak: how its connections are counted (ClusterStats.at), and its codecs. */
+export interface ClientProtocol {
+  readonly connectionsTotal: number;
+  /** For a new connection. */
+  codec(sink: ByteSink, events: ClientCodecEvents): ClientCodec;
+}

@@ -1,10 +1,10 @@
 // HTTP/1 as connections take it: its codecs, and what it is counted as.
 
 import type { Memory } from '../../io/memory.js';
+import { ClusterStats } from '../../stats/layouts/cluster.js';
 import { HttpStats } from '../../stats/layouts/http.js';
-import type { ClientCodec, ClientCodecEvents, ServerProtocol } from '../codec/connections.js';
+import type { ClientProtocol, ServerProtocol } from '../codec/connections.js';
 import type { Http1Options } from '../codec/options.js';
-import type { ByteSink } from '../codec/streams.js';
 import { StepPool } from '../step-pool.js';
 import { H1ClientCodec } from './client-codec.js';
 import { H1ServerCodec } from './server-codec.js';
@@ -19,12 +19,10 @@ export function h1Server(memory: Memory, options: Http1Options): ServerProtocol 
   };
 }
 
-/** For one connection to a host. */
-export function h1Client(
-  memory: Memory,
-  sink: ByteSink,
-  events: ClientCodecEvents,
-  options: Http1Options,
-): ClientCodec {
-  return new H1ClientCodec(memory, sink, events, options);
+/** For the connections to the hosts of one cluster. */
+export function h1Client(memory: Memory, options: Http1Options): ClientProtocol {
+  return {
+    connectionsTotal: ClusterStats.at.upstream_cx_http1_total,
+    codec: (sink, events) => new H1ClientCodec(memory, sink, events, options),
+  };
 }

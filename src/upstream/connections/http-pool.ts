@@ -1,7 +1,8 @@
-// A worker's HTTP connections to one host, as the streams that they have room for: the connection that got room last is used first, and
+// A worker's HTTP connections to one host, for one priority and protocol, as the streams that they have room for: the connection that got room last is used first, and
 // requests that find none wait in line for the next one that gets some, whichever that is.
 
 import type { Priority } from '../../common/priority.js';
+import type { ClientProtocol } from '../../http/codec/connections.js';
 import type { RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
@@ -9,7 +10,7 @@ import type { Host } from '../hosts/host.js';
 import { type ClusterLimits, LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
-import { type ConnectingCluster, type ConnectionPool, UpstreamConnection } from './upstream-connection.js';
+import { type ConnectionPool, type RequestedCluster, UpstreamConnection } from './upstream-connection.js';
 
 const logger = getLogger('pool');
 
@@ -24,7 +25,7 @@ export interface PoolRequest extends ResponseDecoder {
 }
 
 /** A cluster whose connections are limited. */
-export interface PooledCluster extends ConnectingCluster {
+export interface PooledCluster extends RequestedCluster {
   readonly limits: ClusterLimits;
 }
 
@@ -32,6 +33,7 @@ export class HttpPool implements ConnectionPool {
   readonly cluster: PooledCluster;
   readonly host: Host;
   readonly priority: Priority;
+  readonly protocol: ClientProtocol;
   /** The host is gone: connections end with their request. */
   isDraining = false;
   /** Those that take another request; each knows its place. */
@@ -42,10 +44,11 @@ export class HttpPool implements ConnectionPool {
   #lastPending: PoolRequest | undefined;
   #pending = 0;
 
-  constructor(cluster: PooledCluster, host: Host, priority: Priority) {
+  constructor(cluster: PooledCluster, host: Host, priority: Priority, protocol: ClientProtocol) {
     this.cluster = cluster;
     this.host = host;
     this.priority = priority;
+    this.protocol = protocol;
   }
 
   get thread(): UpstreamThread {
@@ -115,9 +118,7 @@ export class HttpPool implements ConnectionPool {
     }
   }
 
-  connectionClosed(connection: UpstreamConnection): void {
-    this.#connections--;
-    this.cluster.limits.release(LimitKind.Connections, this.priority);
+  connectionEnding(connection: UpstreamConnection): void {
     const free = this.#free;
     if (free[connection.poolIndex] === connection) {
       const last = free.pop()!;
@@ -126,6 +127,11 @@ export class HttpPool implements ConnectionPool {
         last.poolIndex = connection.poolIndex;
       }
     }
+  }
+
+  connectionClosed(): void {
+    this.#connections--;
+    this.cluster.limits.release(LimitKind.Connections, this.priority);
     // Somebody may be waiting for the connection that has just gone.
     this.#connectIfNeeded();
   }

@@ -1,19 +1,13 @@
-// A TCP connection to a host of a cluster: connecting, counting, and passing on what happens.
+// A TCP connection to a host of a cluster, for one owner: it counts as a request too, and passes on what happens.
 
 import { Priority } from '../../common/priority.js';
-import { addressText, decodeSockaddr } from '../../io/addresses/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
-import { ConnectStep } from '../../io/shim.js';
-import { Timer } from '../../io/time/timing-wheel.js';
-import type { ConnectionHandler } from '../../io/transport/connection-handler.js';
-import { getLogger } from '../../log/logger.js';
-import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
+import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { Cluster } from '../cluster.js';
 import type { Host } from '../hosts/host.js';
 import { LimitKind } from '../limits.js';
-import { connectFailureText, PoolFailure } from '../pool-failure.js';
-
-const logger = getLogger('upstream');
+import { PoolFailure } from '../pool-failure.js';
+import { type EndedBy, type FormerConnection, HostConnection } from './host-connection.js';
 
 /** How long the host may take nothing of the bytes that are pending when the connection is closed. */
 const FLUSH_MS = 5000;
@@ -32,15 +26,9 @@ export interface UpstreamSocketEvents {
   upstreamFault(): void;
 }
 
-export class UpstreamSocket implements ConnectionHandler {
+export class UpstreamSocket extends HostConnection {
   readonly #events: UpstreamSocketEvents;
   readonly #cluster: Cluster;
-  readonly #host: Host;
-  readonly #timer: Timer<UpstreamSocket>;
-  readonly #startMs: number;
-  #id = -1;
-  #isConnected = false;
-  #isClosed = false;
 
   /**
    * Begins to connect; undefined when a circuit breaker of the cluster is open: that for connections, or that for pending
@@ -66,139 +54,103 @@ export class UpstreamSocket implements ConnectionHandler {
     }
   }
 
-  /** Goes on with a frozen connection that another process has made; `startMs` is when that began (monotonic). */
   static takeOver(
     events: UpstreamSocketEvents,
     cluster: Cluster,
     host: Host,
-    id: number,
-    startMs: number,
+    former: FormerConnection,
   ): UpstreamSocket {
     // It is there: no breaker could make it come later.
     cluster.limits.acquire(LimitKind.Connections, Priority.Default);
-    return new UpstreamSocket(events, cluster, host, { id, startMs });
+    return new UpstreamSocket(events, cluster, host, former);
   }
 
-  private constructor(
-    events: UpstreamSocketEvents,
-    cluster: Cluster,
-    host: Host,
-    former?: { readonly id: number; readonly startMs: number },
-  ) {
-    const { thread } = cluster;
+  private constructor(events: UpstreamSocketEvents, cluster: Cluster, host: Host, former?: FormerConnection) {
+    super(cluster, host, former);
     this.#events = events;
     this.#cluster = cluster;
-    this.#host = host;
-    this.#timer = new Timer<UpstreamSocket>(this, onTimer);
-    this.#startMs = former?.startMs ?? thread.clock.monotonicMs;
-    // First: if it throws, nothing has been counted.
-    this.#id = former?.id ?? thread.transport.connect(host.sockaddr, cluster.spec, cluster.bufferLimits, this);
     if (cluster.spec.closesOnHostFailure) (host.sockets ??= new Set()).add(this);
-    cluster.stats.increment(ClusterStats.at.upstream_cx_active);
-    host.stats.increment(HostStats.at.cx_active);
     if (former !== undefined) {
-      this.#isConnected = true;
-      thread.transport.setHandler(former.id, this);
       cluster.requestGoesOn(host);
       return;
     }
-    cluster.stats.increment(ClusterStats.at.upstream_cx_total);
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_total);
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_active);
-    host.stats.increment(HostStats.at.cx_total);
-    thread.wheel.schedule(this.#timer, cluster.spec.connectTimeoutMs);
   }
 
   /** Undefined while it connects, and when it is closed. */
   get connectedId(): number | undefined {
-    return this.#isConnected && !this.#isClosed ? this.#id : undefined;
-  }
-
-  get startMs(): number {
-    return this.#startMs;
-  }
-
-  /** It was frozen, and is another process's now. */
-  leave(): void {
-    this.#cluster.thread.transport.letGo(this.#id);
-    this.#gone();
-  }
-
-  localText(): string {
-    const raw = this.#cluster.thread.transport.localAddress(this.#id);
-    return addressText(decodeSockaddr(raw, 0, raw.length));
+    return this.isConnected ? this.id : undefined;
   }
 
   /** Throws a RangeError when the bytes are outside of the memory. */
-  send(offset: number, length: number): void {
-    this.#cluster.thread.transport.memory.checkRange(offset, length);
-    this.pass(offset, length);
+  override send(offset: number, length: number): void {
+    this.#cluster.thread.memory.checkRange(offset, length);
+    super.send(offset, length);
   }
   /** send() of bytes that are known to be inside. */
   pass(offset: number, length: number): void {
-    this.#cluster.stats.addBytes(ClusterStats.at.upstream_cx_tx_bytes_total, length);
-    this.#cluster.thread.transport.send(this.#id, offset, length);
-  }
-  /** Bytes that were sent and that the kernel has not taken yet. */
-  get pendingBytes(): number {
-    return this.#isClosed ? 0 : this.#cluster.thread.transport.pendingBytes(this.#id);
+    super.send(offset, length);
   }
 
-  addBuffered(sums: BufferedBytes): void {
+  override addBuffered(sums: BufferedBytes): void {
     const { at } = ClusterStats;
-    const { stats } = this.#cluster;
-    sums.add(stats, at.upstream_cx_rx_bytes_buffered, 0, at.upstream_cx_tx_bytes_buffered, this.pendingBytes);
+    sums.add(this.stats, at.upstream_cx_rx_bytes_buffered, 0, at.upstream_cx_tx_bytes_buffered, this.pendingBytes);
   }
 
   /** The client takes less than comes. */
   pause(): void {
-    this.#cluster.thread.transport.pause(this.#id);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
+    this.transport.pause(this.id);
+    this.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
   }
   resume(): void {
-    this.#cluster.thread.transport.resume(this.#id);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_resumed_reading_total);
+    this.transport.resume(this.id);
+    this.stats.increment(ClusterStats.at.upstream_flow_control_resumed_reading_total);
   }
   shutdown(): void {
-    this.#cluster.thread.transport.shutdown(this.#id);
+    this.transport.shutdown(this.id);
   }
 
-  /** Closes behind what is pending, of which the host has to take some every `flushMs`; one that still sends gets `lingerMs` to end. `gone` is called when it is closed. */
+  /** See closeInOrder(). */
   close(lingerMs = 0, flushMs = FLUSH_MS, gone?: () => void): void {
-    if (this.#isClosed) return;
-    this.#countLocalClose();
-    this.#closed();
-    this.#cluster.thread.transport.close(this.#id, flushMs, lingerMs, gone);
+    if (this.isClosed) return;
+    this.#countCancelled();
+    this.closeInOrder(flushMs, lingerMs, gone);
   }
 
   reset(): void {
-    if (this.#isClosed) return;
-    this.#countLocalClose();
-    this.#closed();
-    this.#cluster.thread.transport.reset(this.#id);
+    if (this.isClosed) return;
+    this.#countCancelled();
+    this.abort();
+  }
+
+  /** It was frozen, and is another process's now. */
+  leave(): void {
+    this.handOver();
   }
 
   /** Its host was found to be unhealthy: it ends. One that is being made fails by itself, or shows that the host is well again. */
   hostFailed(): void {
-    if (this.#isConnected && !this.#isClosed) this.#events.upstreamFault();
+    if (this.isConnected) this.#events.upstreamFault();
   }
 
-  // ── ConnectionHandler ────────────────────────────────────────────────────────────────────────────────────────────
+  // ── HostConnection ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  onConnected(): void {
-    const { stats, thread } = this.#cluster;
-    this.#isConnected = true;
+  protected connected(): void {
     this.#pendingEnded();
-    if (logger.isDebug) this.#log('connected');
-    thread.wheel.cancel(this.#timer);
-    stats.record(ClusterStats.at.upstream_cx_connect_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
-    this.#cluster.requestBegan(this.#host);
-    this.#host.monitor?.connectedForGood();
+    this.#cluster.requestBegan(this.host);
+    this.host.monitor?.connectedForGood();
     this.#events.upstreamConnected();
   }
 
-  onData(offset: number, length: number): void {
-    this.#cluster.stats.addBytes(ClusterStats.at.upstream_cx_rx_bytes_total, length);
+  protected connectFailed(failure: PoolFailure, detail: string): void {
+    this.stats.increment(ClusterStats.at.upstream_rq_pending_failure_eject);
+    if (failure === PoolFailure.ConnectFailed) this.host.monitor?.failed();
+    else if (failure === PoolFailure.ConnectTimeout) this.host.monitor?.timedOut();
+    this.#events.upstreamConnectFailed(detail);
+  }
+
+  protected received(offset: number, length: number): void {
     this.#events.upstreamData(offset, length);
   }
 
@@ -206,102 +158,41 @@ export class UpstreamSocket implements ConnectionHandler {
     this.#events.upstreamEnded();
   }
 
-  onReset(errno: number, step: ConnectStep): void {
-    if (!this.#isConnected) {
-      const failure = step === ConnectStep.Bind ? PoolFailure.BindFailed : PoolFailure.ConnectFailed;
-      return this.#connectFailed(failure, connectFailureText(this.#cluster.spec, errno, step));
-    }
-    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_remote);
-    this.#closed();
-    this.#cluster.thread.transport.close(this.#id, 0, 0);
+  protected broken(): void {
     this.#events.upstreamReset();
   }
 
   onBlocked(): void {
     this.#events.upstreamBlocked();
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
+    this.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
   }
 
   onDrained(): void {
     this.#events.upstreamDrained();
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
+    this.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
   }
 
   onFault(): void {
     this.#events.upstreamFault();
   }
 
-  connectTimeout(): void {
-    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_connect_timeout);
-    this.#connectFailed(PoolFailure.ConnectTimeout, '');
-  }
-
-  #connectFailed(failure: PoolFailure, detail: string): void {
-    const { at } = ClusterStats;
-    const isRemote = failure === PoolFailure.ConnectFailed;
-    this.#cluster.stats.increment(isRemote ? at.upstream_cx_destroy_remote : at.upstream_cx_destroy_local);
-    if (failure === PoolFailure.BindFailed) this.#cluster.stats.increment(at.bind_errors);
-    this.#cluster.stats.increment(at.upstream_rq_pending_failure_eject);
-    this.#countConnectFailure();
-    if (isRemote) this.#host.monitor?.failed();
-    else if (failure === PoolFailure.ConnectTimeout) this.#host.monitor?.timedOut();
-    if (logger.isDebug) this.#log(`connect failed: ${detail || 'timeout'}`);
-    this.#closed();
-    this.#cluster.thread.transport.close(this.#id, 0, 0);
-    this.#events.upstreamConnectFailed(detail);
-  }
-
-  /** As in Envoy a connect that nobody waits for any more counts as one that has failed, too. */
-  #countLocalClose(): void {
-    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
-    if (this.#isConnected) return;
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_cancelled);
-    this.#countConnectFailure();
-  }
-
-  #countConnectFailure(): void {
-    this.#cluster.stats.increment(ClusterStats.at.upstream_cx_connect_fail);
-    this.#host.stats.increment(HostStats.at.cx_connect_fail);
-  }
-
-  #log(text: string): void {
-    logger.debug(`cluster '${this.#cluster.spec.name}', host ${this.#host.address}: ${text}`);
-  }
-
-  #closed(): void {
-    const { stats, thread } = this.#cluster;
-    if (logger.isDebug) this.#log('closed');
-    this.#gone();
-    stats.increment(ClusterStats.at.upstream_cx_destroy);
-    stats.record(ClusterStats.at.upstream_cx_length_ms, Math.floor(thread.clock.monotonicMs - this.#startMs));
-  }
-
-  /** It is counted as open no longer. */
-  #gone(): void {
-    const { limits, stats, thread } = this.#cluster;
-    this.#isClosed = true;
-    this.#host.sockets?.delete(this);
-    thread.wheel.cancel(this.#timer);
-    limits.release(LimitKind.Connections, Priority.Default);
-    if (this.#isConnected) this.#cluster.requestEnded(this.#host);
+  protected ended(_by: EndedBy, wasConnected: boolean): void {
+    this.host.sockets?.delete(this);
+    this.#cluster.limits.release(LimitKind.Connections, Priority.Default);
+    if (wasConnected) this.#cluster.requestEnded(this.host);
     else this.#pendingEnded();
-    stats.decrement(ClusterStats.at.upstream_cx_active);
-    this.#host.stats.decrement(HostStats.at.cx_active);
+  }
+
+  /** Its owner measures time by itself. */
+  protected timerFired(): void {}
+
+  #countCancelled(): void {
+    if (!this.isConnected) this.stats.increment(ClusterStats.at.upstream_rq_cancelled);
   }
 
   /** It waits for its host no longer. */
   #pendingEnded(): void {
-    const { limits, stats } = this.#cluster;
-    limits.release(LimitKind.PendingRequests, Priority.Default);
-    stats.decrement(ClusterStats.at.upstream_rq_pending_active);
-  }
-}
-
-function onTimer(socket: UpstreamSocket): void {
-  try {
-    socket.connectTimeout();
-  } catch (error) {
-    socket.onFault();
-    throw error;
+    this.#cluster.limits.release(LimitKind.PendingRequests, Priority.Default);
+    this.stats.decrement(ClusterStats.at.upstream_rq_pending_active);
   }
 }

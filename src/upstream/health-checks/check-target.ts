@@ -6,7 +6,7 @@ import { bufferLimits } from '../../io/transport/buffer-limits.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { ClusterSpec } from '../cluster-config.js';
-import type { ConnectingCluster } from '../connections/upstream-connection.js';
+import type { RequestedCluster } from '../connections/upstream-connection.js';
 import { Host, type ResolvedEndpoint } from '../hosts/host.js';
 import type { HealthCheckSpec } from './health-check-spec.js';
 
@@ -18,7 +18,7 @@ export interface UncountedStats {
 }
 
 export interface CheckTarget {
-  readonly cluster: ConnectingCluster;
+  readonly cluster: RequestedCluster;
   readonly host: Host;
 }
 

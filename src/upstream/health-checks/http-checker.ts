@@ -3,13 +3,15 @@
 import { messageOf } from '../../common/errors/errors.js';
 import { Priority } from '../../common/priority.js';
 import { headerKey } from '../../common/text/header-names.js';
+import type { ClientProtocol } from '../../http/codec/connections.js';
 import { type CodecError, ResetReason, type ResponseDecoder } from '../../http/codec/streams.js';
+import { h1Client } from '../../http/h1/protocol.js';
 import { h1Shared } from '../../http/h1/shared.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
 import { Timer } from '../../io/time/timing-wheel.js';
 import type { RuntimeFraction } from '../../runtime/runtime.js';
 import type { CallingThread } from '../calling-thread.js';
-import { type ConnectingCluster, type ConnectionPool, UpstreamConnection } from '../connections/upstream-connection.js';
+import { type ConnectionPool, type RequestedCluster, UpstreamConnection } from '../connections/upstream-connection.js';
 import type { Host } from '../hosts/host.js';
 import { PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
@@ -30,9 +32,10 @@ export interface HttpCheckerOptions {
 }
 
 export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
-  readonly cluster: ConnectingCluster;
+  readonly cluster: RequestedCluster;
   readonly host: Host;
   readonly priority = Priority.Default;
+  readonly protocol: ClientProtocol;
   readonly isDraining = false;
   readonly #caller: CallingThread;
   readonly #options: HttpCheckerOptions;
@@ -56,6 +59,7 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     this.#caller = caller;
     this.cluster = cluster;
     this.host = host;
+    this.protocol = h1Client(cluster.thread.memory, cluster.spec.http1);
     this.#options = options;
     this.#onChecked = onChecked;
   }
@@ -103,6 +107,8 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     if (failure === PoolFailure.ConnectTimeout) this.timedOut();
     else this.#ended(Outcome.NetworkFailure, detail);
   }
+
+  connectionEnding(): void {}
 
   connectionClosed(connection: UpstreamConnection): void {
     if (connection !== this.#connection) return;

@@ -1,16 +1,15 @@
 // Checks a host by TCP: that it can be connected to, or that it answers what is expected.
 
 import { messageOf } from '../../common/errors/errors.js';
-import type { ConnectStep } from '../../io/shim.js';
 import { Timer } from '../../io/time/timing-wheel.js';
-import type { ConnectionHandler } from '../../io/transport/connection-handler.js';
 import type { CallingThread } from '../calling-thread.js';
-import { connectFailureText } from '../pool-failure.js';
+import { PoolFailure } from '../pool-failure.js';
 import type { CheckTarget } from './check-target.js';
 import type { Checker, OnChecked } from './checker.js';
 import type { TcpCheckSpec } from './health-check-spec.js';
 import { Outcome } from './host-health.js';
 import { PayloadSearch } from './payload-search.js';
+import { TcpCheckConnection, type TcpCheckEvents } from './tcp-check-connection.js';
 
 /** Bytes that go out at once. */
 const PIECE = 16 * 1024;
@@ -21,7 +20,7 @@ export interface TcpCheckerOptions {
   readonly reusesConnection: boolean;
 }
 
-export class TcpChecker implements Checker, ConnectionHandler {
+export class TcpChecker implements Checker, TcpCheckEvents {
   readonly #caller: CallingThread;
   readonly #target: CheckTarget;
   readonly #spec: TcpCheckSpec;
@@ -31,8 +30,7 @@ export class TcpChecker implements Checker, ConnectionHandler {
   readonly #onChecked: OnChecked;
   readonly #timer = new Timer<TcpChecker>(this, onTimeout);
   #search: PayloadSearch | undefined;
-  #id = NO_CONNECTION;
-  #isConnected = false;
+  #connection: TcpCheckConnection | undefined;
   /** It was asked on the connection of the check before: if that ends, the host may not have heard it. */
   #mayAskAgain = false;
   #isChecking = false;
@@ -51,7 +49,7 @@ export class TcpChecker implements Checker, ConnectionHandler {
     const { wheel } = this.#caller.begin();
     this.#isChecking = true;
     wheel.schedule(this.#timer, this.#timeoutMs);
-    this.#mayAskAgain = this.#id !== NO_CONNECTION;
+    this.#mayAskAgain = this.#connection !== undefined;
     if (this.#mayAskAgain) this.#ask();
     else this.#connect();
   }
@@ -65,43 +63,34 @@ export class TcpChecker implements Checker, ConnectionHandler {
 
   /** What is expected has not come in time. */
   timedOut(): void {
-    const reason = this.#isConnected
+    const reason = this.#connection?.isConnected
       ? 'it does not send what is expected in time'
       : 'it cannot be connected to in time';
     this.#disconnect();
     this.#ended(Outcome.Timeout, reason);
   }
 
-  // ── ConnectionHandler ────────────────────────────────────────────────────────────────────────────────────────────
+  // ── The connection ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  onConnected(): void {
-    this.#isConnected = true;
+  connected(): void {
     this.#ask();
     if (this.#spec.receive.length === 0) this.#passed('it can be connected to');
   }
 
-  onData(offset: number, length: number): void {
+  connectFailed(failure: PoolFailure, detail: string): void {
+    if (failure === PoolFailure.ConnectTimeout) this.timedOut();
+    else this.#lost(detail);
+  }
+
+  received(offset: number, length: number): void {
     if (!this.#isChecking || this.#search === undefined) return;
     this.#mayAskAgain = false;
     const { memory } = this.#target.cluster.thread;
     if (this.#search.take(memory.bytes.subarray(offset, offset + length))) this.#passed('it sends what is expected');
   }
 
-  onEnd(): void {
-    this.#lost('it has closed the connection');
-  }
-
-  onReset(errno: number, step: ConnectStep): void {
-    const { spec } = this.#target.cluster;
-    this.#lost(this.#isConnected ? 'it has reset the connection' : connectFailureText(spec, errno, step));
-  }
-
-  onBlocked(): void {}
-
-  onDrained(): void {}
-
-  onFault(): void {
-    this.#lost('an internal error');
+  lost(reason: string): void {
+    this.#lost(reason);
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -109,7 +98,7 @@ export class TcpChecker implements Checker, ConnectionHandler {
   #connect(): void {
     const { cluster, host } = this.#target;
     try {
-      this.#id = cluster.thread.transport.connect(host.sockaddr, cluster.spec, cluster.bufferLimits, this);
+      this.#connection = new TcpCheckConnection(cluster, host, this);
     } catch (error) {
       this.#ended(Outcome.NetworkFailure, messageOf(error));
     }
@@ -117,13 +106,13 @@ export class TcpChecker implements Checker, ConnectionHandler {
 
   #ask(): void {
     this.#search = new PayloadSearch(this.#spec.receive);
-    const { memory, transport } = this.#target.cluster.thread;
+    const { memory } = this.#target.cluster.thread;
     const { send } = this.#spec;
     for (let at = 0; send !== undefined && at < send.length; at += PIECE) {
       const piece = send.subarray(at, at + PIECE);
       const offset = memory.scratch(piece.length);
       memory.bytes.set(piece, offset);
-      transport.send(this.#id, offset, piece.length);
+      this.#connection!.send(offset, piece.length);
     }
   }
 
@@ -140,11 +129,10 @@ export class TcpChecker implements Checker, ConnectionHandler {
   }
 
   #disconnect(): void {
-    const id = this.#id;
-    this.#id = NO_CONNECTION;
-    this.#isConnected = false;
+    const connection = this.#connection;
+    this.#connection = undefined;
     this.#search = undefined;
-    if (id !== NO_CONNECTION) this.#target.cluster.thread.transport.close(id, FLUSH_MS, 0);
+    connection?.close();
   }
 
   #ended(outcome: Outcome, reason: string): void {
@@ -158,7 +146,3 @@ export class TcpChecker implements Checker, ConnectionHandler {
 function onTimeout(checker: TcpChecker): void {
   checker.timedOut();
 }
-
-const NO_CONNECTION = -1;
-/** What was sent without an answer to wait for is to arrive before the end. */
-const FLUSH_MS = 1000;

@@ -2,6 +2,7 @@
 
 import { Priority } from '../../../src/common/priority.js';
 import { DEFAULT_HTTP1_OPTIONS } from '../../../src/http/codec/options.js';
+import { h1Client } from '../../../src/http/h1/protocol.js';
 import { Memory } from '../../../src/io/memory.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
 import type { ConnectionHandler } from '../../../src/io/transport/connection-handler.js';
@@ -41,8 +42,9 @@ export class PlayedPool {
       throw error;
     };
     this.wheel = new TimingWheel({ nowMs: 0, onError });
+    const memory = new Memory();
     const cluster = {
-      thread: { transport, memory: new Memory(), clock, wheel: this.wheel },
+      thread: { transport, memory, clock, wheel: this.wheel },
       spec: { name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_HTTP1_OPTIONS },
       stats: this.stats,
       limits: {
@@ -50,8 +52,9 @@ export class PlayedPool {
         release: (kind: LimitKind) => void held[kind]!--,
       },
     };
+    const protocol = h1Client(memory, DEFAULT_HTTP1_OPTIONS);
     const host = { sockaddr: new Uint8Array(), address: '127.0.0.1:80', stats: this.hostStats };
-    this.pool = new HttpPool(cluster as unknown as PooledCluster, host as unknown as Host, Priority.Default);
+    this.pool = new HttpPool(cluster as unknown as PooledCluster, host as unknown as Host, Priority.Default, protocol);
   }
 }
 

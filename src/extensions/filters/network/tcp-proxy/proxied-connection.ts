@@ -83,7 +83,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#clientEnded = former.clientEnded;
     this.#serverEnded = former.serverEnded;
     this.#cluster = cluster;
-    this.#upstream = UpstreamSocket.takeOver(this, cluster, host, id, former.upstreamStartMs);
+    this.#upstream = UpstreamSocket.takeOver(this, cluster, host, { id, startMs: former.upstreamStartMs });
     this.#resumeTimeouts();
   }
 
@@ -199,7 +199,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   upstreamConnected(): void {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
-    this.info.upstreamLocalAddress = this.#upstream!.localText();
+    this.info.upstreamLocalAddress = this.#upstream!.localText;
     this.downstream.resume();
     this.downstream.drain.departures?.add(this.downstream);
   }

@@ -1,0 +1,63 @@
+// The connection of a TCP check.
+
+import { type ConnectingCluster, HostConnection } from '../connections/host-connection.js';
+import type { Host } from '../hosts/host.js';
+import type { PoolFailure } from '../pool-failure.js';
+
+/** The check, as its connection sees it. */
+export interface TcpCheckEvents {
+  connected(): void;
+  /** It could not be connected to; `detail` is '' when that took too long. */
+  connectFailed(failure: PoolFailure, detail: string): void;
+  received(offset: number, length: number): void;
+  /** It is over, or of no use any more: to be closed. */
+  lost(reason: string): void;
+}
+
+/** What was sent without an answer to wait for is to arrive before the end. */
+const FLUSH_MS = 1000;
+
+export class TcpCheckConnection extends HostConnection {
+  readonly #events: TcpCheckEvents;
+
+  constructor(cluster: ConnectingCluster, host: Host, events: TcpCheckEvents) {
+    super(cluster, host);
+    this.#events = events;
+  }
+
+  close(): void {
+    if (!this.isClosed) this.closeInOrder(FLUSH_MS, 0);
+  }
+
+  protected connected(): void {
+    this.#events.connected();
+  }
+
+  protected connectFailed(failure: PoolFailure, detail: string): void {
+    this.#events.connectFailed(failure, detail);
+  }
+
+  protected received(offset: number, length: number): void {
+    this.#events.received(offset, length);
+  }
+
+  onEnd(): void {
+    this.#events.lost('it has closed the connection');
+  }
+
+  protected broken(): void {
+    this.#events.lost('it has reset the connection');
+  }
+
+  onFault(): void {
+    this.#events.lost('an internal error');
+  }
+
+  onBlocked(): void {}
+
+  onDrained(): void {}
+
+  protected ended(): void {}
+
+  protected timerFired(): void {}
+}
