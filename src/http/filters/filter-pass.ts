@@ -3,15 +3,15 @@
 // A filter that stops at the headers still gets the data itself, so that it can collect a body; those behind it see
 // nothing until it continues. The two directions differ only in the callbacks they call and in where the message ends.
 
+import { HeldBytes } from '../../io/held-bytes.js';
 import type { Memory } from '../../io/memory.js';
 import type { HeaderBlock } from '../headers/header-block.js';
-import { BodyBuffer } from './body-buffer.js';
 import { DataStatus, HeadersStatus, type HttpFilter } from './filter.js';
 
 /** What one filter holds back. */
 interface Hold {
   headers: boolean;
-  body: BodyBuffer;
+  body: HeldBytes;
   trailers: boolean;
   /** The end of the stream has arrived here. */
   endStream: boolean;
@@ -199,13 +199,13 @@ export abstract class FilterPass {
   #hold(index: number): Hold {
     return (this.#holds[index] ??= {
       headers: false,
-      body: new BodyBuffer(this.#memory),
+      body: new HeldBytes(this.#memory),
       trailers: false,
       endStream: false,
     });
   }
 
-  #keep(body: BodyBuffer, offset: number, length: number, source?: Uint8Array): boolean {
+  #keep(body: HeldBytes, offset: number, length: number, source?: Uint8Array): boolean {
     if (body.bytes + length > this.limit) this.tooLarge();
     else if (body.append(offset, length, source)) return true;
     else this.noRoom();

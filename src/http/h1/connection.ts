@@ -4,6 +4,7 @@
 // pause, end the exchange) shows in its state when the callback returns. Bytes that cannot be handled yet are held, and
 // while anything is held the peer is not read; so at most the bytes of one receive event are held.
 
+import { HeldBytes } from '../../io/held-bytes.js';
 import type { Memory } from '../../io/memory.js';
 import { getLogger } from '../../log/logger.js';
 import type { ConnectionCodec } from '../codec/connections.js';
@@ -21,7 +22,6 @@ import { codecError, H1Error } from './errors.js';
 import { Char } from './head/characters.js';
 import { HeadKind, INCOMPLETE } from './head/head-parser.js';
 import { HeadReader } from './head/head-reader.js';
-import { HeldInput } from './held-input.js';
 import { sendTrailers } from './serializer.js';
 import { type H1Shared, h1Shared } from './shared.js';
 
@@ -81,7 +81,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   protected writing: Writing = Writing.Head;
   /** The peer has ended its direction. */
   protected ended = false;
-  protected held: HeldInput | undefined;
+  protected held: HeldBytes | undefined;
   /** What has come of a head for which the arena has no room, in order: nothing is read until it has some. */
   protected aside: Uint8Array | undefined;
   /** The peer takes nothing more for now. */
@@ -231,7 +231,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   /** Bytes of the arena that they take. */
   get retainedBytes(): number {
-    return (this.#reader?.retained ?? 0) + (this.held?.retained ?? 0);
+    return (this.#reader?.retained ?? 0) + (this.held?.retainedBytes ?? 0);
   }
 
   /** All that waits is an empty line behind the last message, with which nothing begins. */
@@ -246,10 +246,10 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     const { bytes } = this.memory;
     let at = this.#reader?.kept ?? 0;
     if (at > 0) copy.set(bytes.subarray(this.#reader!.keptAt, this.#reader!.keptAt + at));
-    for (const { start, end } of this.held?.ranges() ?? []) {
-      copy.set(bytes.subarray(start, end), at);
-      at += end - start;
-    }
+    this.held?.forEach((offset, length) => {
+      copy.set(bytes.subarray(offset, offset + length), at);
+      at += length;
+    });
     return copy;
   }
 
@@ -294,7 +294,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   protected takeFromAside(): boolean {
     const { aside } = this;
     if (aside === undefined) return true;
-    const held = new HeldInput(this.memory);
+    const held = new HeldBytes(this.memory);
     if (!held.append(0, aside.length, aside)) {
       held.clear();
       return false;
@@ -428,8 +428,8 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   #hold(at: number, end: number): void {
     if (this.reading === Reading.Complete && !this.onSurplus()) return;
-    this.held ??= new HeldInput(this.memory);
-    if (!this.held.append(at, end)) {
+    this.held ??= new HeldBytes(this.memory);
+    if (!this.held.append(at, end - at)) {
       this.fail(H1Error.NoMemory);
       return;
     }

@@ -6,7 +6,6 @@
 
 import type { Word64 } from '../../../../common/xxh64.js';
 import type { RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
-import { BodyBuffer } from '../../../../http/filters/body-buffer.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';
 import { NO_ROOM } from '../../../../http/filters/no-room.js';
 import { setGrpcTimeout } from '../../../../http/headers/grpc-timeout.js';
@@ -15,6 +14,7 @@ import { type Route, RouteKind } from '../../../../http/routing/actions/route.js
 import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
+import { HeldBytes } from '../../../../io/held-bytes.js';
 import { Deadline } from '../../../../io/time/deadline.js';
 import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
@@ -76,7 +76,7 @@ export class Router implements TerminalFilter, TryListener {
   readonly #deadline: Deadline;
   readonly #try: UpstreamTry;
   /** Body that has not been sent, or that another try would need. */
-  readonly #body: BodyBuffer;
+  readonly #body: HeldBytes;
 
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
@@ -103,7 +103,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#thread = thread;
     this.#options = options;
     this.#retries = new Retries(stream, thread.random, options.useRetry);
-    this.#body = new BodyBuffer(thread.memory);
+    this.#body = new HeldBytes(thread.memory);
     this.#try = new UpstreamTry(stream, thread, this);
     this.#deadline = new Deadline(thread.wheel, () => this.#guard(() => this.#routeTimeout()));
   }

@@ -1,8 +1,8 @@
-// A body that is kept: whole and in order, in blocks of whatever sizes there are, until none is left.
+// Bytes that are kept: whole and in order, in blocks of whatever sizes there are, until none is left.
 
 import t from 'tap';
-import { BodyBuffer } from '../../../src/http/filters/body-buffer.js';
-import { Memory, NO_BLOCK } from '../../../src/io/memory.js';
+import { HeldBytes } from '../../src/io/held-bytes.js';
+import { Memory, NO_BLOCK } from '../../src/io/memory.js';
 
 const PART = 100_000;
 
@@ -10,7 +10,7 @@ function setUp() {
   const memory = new Memory({ receiveBytes: PART, scratchBytes: 4096, arenaBytes: 2 * 1024 * 1024 });
   for (let i = 0; i < PART; i++) memory.bytes[i] = (i * 31 + (i >> 8) * 7) & 255;
   const part = Buffer.from(memory.bytes.subarray(0, PART));
-  const body = new BodyBuffer(memory);
+  const body = new HeldBytes(memory);
   const kept = () => {
     const pieces: Buffer[] = [];
     body.forEach((offset, length) => {
@@ -57,6 +57,26 @@ t.test('what does not fit any more is refused, and what was kept stays', (t) => 
   const expected = Buffer.concat(Array(appended + 1).fill(part)).subarray(0, body.bytes);
   t.ok(Buffer.concat(kept()).equals(expected));
   body.clear();
+  t.equal(memory.retainedBytes(), 0);
+  t.end();
+});
+
+t.test('what is taken from the front is given back, block by block', (t) => {
+  const { memory, part, body, kept } = setUp();
+  body.append(0, PART);
+  body.append(0, 1000);
+  const all = Buffer.concat([part, part.subarray(0, 1000)]);
+  let taken = 0;
+  while (!body.isEmpty) {
+    const { start, end } = body.front;
+    const to = Math.min(start + 30_000, end);
+    t.ok(all.subarray(taken, taken + to - start).equals(memory.bytes.subarray(start, to)));
+    body.consume(to);
+    taken += to - start;
+    t.equal(body.bytes, all.length - taken);
+    t.ok(Buffer.concat(kept()).equals(all.subarray(taken)));
+  }
+  t.equal(taken, all.length);
   t.equal(memory.retainedBytes(), 0);
   t.end();
 });
