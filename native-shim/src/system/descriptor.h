@@ -1,7 +1,6 @@
 // A file descriptor with exactly one owner: it is closed when the owner goes, and can be moved but not copied.
 #pragma once
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <utility>
@@ -31,13 +30,6 @@ class Descriptor {
   // close() is not repeated on EINTR: Linux has released the number by then, and another thread may own it already.
   void close() {
     if (fd_ >= 0) ::close(release());
-  }
-
-  // Closes with RST instead of FIN, where the protocol has one.
-  void abort() {
-    const linger now{1, 0};
-    if (fd_ >= 0) setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-    close();
   }
 
  private:

@@ -1,45 +1,35 @@
 #include "transport/closing.h"
 
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
-
+#include <cerrno>
 #include <utility>
-
-#include "transport/wire.h"
 
 namespace baton {
 namespace {
 
-// Bytes that the kernel has and the peer has not acknowledged.
-int queuedBytes(const Descriptor& fd) {
-  int queued = 0;
-  ioctl(fd.get(), SIOCOUTQ, &queued);
-  return queued;
-}
+constexpr int kDiscardShare = 4;  // reads of one connection in a round
 
 }  // namespace
 
-void Closing::add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs,
-                  uint32_t endToken, bool tellsLate) {
+void Closing::add(SocketStream stream, bool shared, double now, uint32_t flushMs, uint32_t lingerMs, uint32_t endToken,
+                  bool tellsLate) {
   const Id id = table_.allocate();
   if (id < 0) {
     if (endToken != 0 && !tellsLate) news_.push_back({Event::Gone, endToken});
-    return fd.abort();
+    return stream.abort();
   }
   Record& record = *table_.find(id);
-  record.fd = std::move(fd);
-  record.pending = std::move(pending);
+  record.stream = std::move(stream);
   record.shared = shared;
   record.flushMs = flushMs;
   record.lingerMs = lingerMs;
   record.endToken = endToken;
   record.tellsLate = tellsLate;
   record.deadline = now + flushMs;
-  record.queued = queuedBytes(record.fd);
-  record.leftAtDeadline = record.pending.size();
-  if (record.pending.empty() && flush(record, now) == Next::Close) return remove(id, record);
+  record.queued = record.stream.unacknowledged();
+  record.leftAtDeadline = record.stream.pending().size();
+  if (!record.stream.hasUnsent() && flush(record, now) == Next::Close) return remove(id, record);
   // Changing the registration reports what is ready now, so nothing has to be tried here.
-  if (epoll_.change(record.fd.get(), kConnectionInterest, kKeyBit | static_cast<uint32_t>(id)) != 0) {
+  if (epoll_.change(record.stream.descriptor(), kConnectionInterest, kKeyBit | static_cast<uint32_t>(id)) != 0) {
     remove(id, record);
   }
 }
@@ -69,14 +59,12 @@ void Closing::clear() {
 }
 
 Closing::Next Closing::flush(Record& record, double now) {
-  while (!record.pending.empty()) {
-    iovec range{const_cast<uint8_t*>(record.pending.data()), record.pending.size()};
-    const ssize_t sent = writeBytes(record.fd.get(), &range, 1, range.iov_len);
-    if (sent < 0) return errno == EAGAIN ? Next::Wait : Next::Close;
-    record.pending.consume(static_cast<uint32_t>(sent));
+  while (record.stream.hasUnsent()) {
+    const int error = record.stream.flush();
+    if (error != 0) return error == EAGAIN ? Next::Wait : Next::Close;
   }
   if (record.lingerMs == 0 || record.ended) return Next::Close;
-  shutdown(record.fd.get(), SHUT_WR);
+  record.stream.endSending();
   record.flushed = true;
   record.deadline = now + record.lingerMs;
   return Next::Wait;
@@ -85,33 +73,32 @@ Closing::Next Closing::flush(Record& record, double now) {
 // A slow peer is not a dead one. What it takes leaves the kernel's queue first: EPOLLOUT comes when much of that is free,
 // which may be a long time later.
 bool Closing::movesOn(Record& record, double now) {
-  const int before = std::exchange(record.queued, queuedBytes(record.fd));
-  if (record.queued >= before && record.pending.size() >= record.leftAtDeadline) return false;
-  record.leftAtDeadline = record.pending.size();
+  const int before = std::exchange(record.queued, record.stream.unacknowledged());
+  const uint32_t left = record.stream.pending().size();
+  if (record.queued >= before && left >= record.leftAtDeadline) return false;
+  record.leftAtDeadline = left;
   record.deadline = now + record.flushMs;
   return true;
 }
 
 Closing::Next Closing::discard(Id id, Record& record) {
-  // For TCP, MSG_TRUNC drops the bytes without copying them.
-  static thread_local uint8_t scratch[64 * 1024];
-  for (int share = 0; share < 4; ++share) {
-    const ssize_t got = recv(record.fd.get(), scratch, sizeof scratch, MSG_DONTWAIT | MSG_TRUNC);
+  for (int share = 0; share < kDiscardShare; ++share) {
+    const ssize_t got = record.stream.discard();
     if (got == 0) {
       record.ended = true;
       return record.flushed ? Next::Close : Next::Wait;
     }
-    if (got < 0) return errno == EAGAIN || errno == EINTR ? Next::Wait : Next::Close;
+    if (got < 0) return got == -EAGAIN ? Next::Wait : Next::Close;
   }
   // More than its share: let the others go first, and be reported again.
-  return epoll_.change(record.fd.get(), kConnectionInterest, kKeyBit | static_cast<uint32_t>(id)) == 0 ? Next::Wait
-                                                                                                       : Next::Close;
+  const int error =
+      epoll_.change(record.stream.descriptor(), kConnectionInterest, kKeyBit | static_cast<uint32_t>(id));
+  return error == 0 ? Next::Wait : Next::Close;
 }
 
 void Closing::remove(Id id, Record& record, bool late) {
-  if (record.shared) epoll_.remove(record.fd.get());
-  // A cut-off answer must not look like a complete one.
-  if (!record.pending.empty()) record.fd.abort();
+  if (record.shared) epoll_.remove(record.stream.descriptor());
+  record.stream.close();
   if (record.endToken != 0 && !record.tellsLate) news_.push_back({Event::Gone, record.endToken});
   if (record.endToken != 0 && record.tellsLate && late) news_.push_back({Event::Late, record.endToken, record.flushed});
   table_.release(id);

@@ -5,8 +5,8 @@
 
 #include "system/epoll-set.h"
 #include "transport/event-batch.h"
-#include "transport/pending-queue.h"
 #include "transport/slot-table.h"
+#include "transport/socket-stream.h"
 
 namespace baton {
 
@@ -17,12 +17,12 @@ class Closing {
 
   explicit Closing(EpollSet& epoll) : epoll_(epoll) {}
 
-  // Takes over a connection that stands in the epoll set. Sends `pending`, and aborts when the peer takes none of it for
+  // Takes over a connection that stands in the epoll set. Sends what is unsent, and aborts when the peer takes none of it for
   // `flushMs`; then, with lingerMs > 0, ends the sending direction and waits until the peer ends, at most that long. What
   // arrives is discarded: a peer that is to be read first would not read. With `endToken` its end is noted down, if
   // `tellsLate` only one for want of time.
-  void add(Descriptor fd, PendingQueue pending, bool shared, double now, uint32_t flushMs, uint32_t lingerMs,
-           uint32_t endToken, bool tellsLate);
+  void add(SocketStream stream, bool shared, double now, uint32_t flushMs, uint32_t lingerMs, uint32_t endToken,
+           bool tellsLate);
 
   // Answers an epoll event whose key has kKeyBit. True when a descriptor was closed.
   bool serve(uint64_t key, double now);
@@ -46,16 +46,15 @@ class Closing {
 
  private:
   struct Record : SlotHeader {
-    Descriptor fd;
-    PendingQueue pending;
+    SocketStream stream;
     double deadline = 0;
     uint32_t flushMs = 0;
     int queued = 0;               // in the kernel, when the deadline was set
-    uint32_t leftAtDeadline = 0;  // of `pending`, then
+    uint32_t leftAtDeadline = 0;  // of the pending bytes, then
     uint32_t lingerMs = 0;
     uint32_t endToken = 0;
     bool tellsLate = false;
-    bool flushed = false;  // nothing is pending, and the sending direction has ended
+    bool flushed = false;  // nothing is unsent, and the sending direction has ended
     bool ended = false;    // the peer's has
     bool shared = false;
   };

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "transport/transport.h"
-#include "transport/wire.h"
 
 namespace baton {
 namespace {
@@ -26,42 +25,41 @@ Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, L
   }
   if (error == 0) error = startConnect(fd.get(), remote);
   if (error != 0) fd.close();
-  Id id = add(fd, SocketKind::Connection, limits);
-  if (id < 0 && fd) {
+  SocketStream stream(std::move(fd), remote.family() == AF_UNIX);
+  Id id = addConnection(stream, limits);
+  if (id < 0 && stream.isOpen()) {
     // Without a place in the epoll set it fails as one does that cannot be begun.
     error = -id;
-    fd.close();
-    id = add(fd, SocketKind::Connection, limits);
+    stream.letGo();
+    id = addConnection(stream, limits);
   }
   if (id < 0) return id;
   SocketRecord& connection = *sockets_.find(id);
-  connection.isLocal = remote.family() == AF_UNIX;
   connection.connecting = true;
   connection.bindFailed = bindFailed;
   if (error != 0) fail(id, connection, error, false);
   return id;
 }
 
-// Takes the descriptor and gives it an id, and a place in the epoll set when it is a connection to be watched. When either fails, the
-// answer is a negative errno and the descriptor is not taken.
-Id Transport::add(Descriptor& fd, SocketKind kind, Limits limits, bool watched) {
+// Takes the stream and gives it an id, and a place in the epoll set when it is to be watched. When either fails, the answer is a
+// negative errno and the stream is not taken.
+Id Transport::addConnection(SocketStream& stream, Limits limits, bool watched) {
   const Id id = sockets_.allocate(releasedInBatch_);
   if (id < 0) return -ENOBUFS;
-  SocketRecord& socket = *sockets_.find(id);
-  socket.kind = kind;
-  socket.highWatermark = limits.highWatermark;
-  socket.hardLimit = limits.hardLimit;
-  socket.receiveLimit = std::max(limits.receiveLimit, kLeastShareBytes);
-  if (kind == SocketKind::Connection) {
-    const int error = fd && watched ? epoll_.add(fd.get(), kConnectionInterest, static_cast<uint32_t>(id)) : 0;
-    if (error != 0) {
-      releaseSlot(id);
-      return -error;
-    }
-    socket.inEpoll = watched;
-    ++connections_;
+  const bool polled = watched && stream.isOpen();
+  const int error = polled ? epoll_.add(stream.descriptor(), kConnectionInterest, static_cast<uint32_t>(id)) : 0;
+  if (error != 0) {
+    releaseSlot(id);
+    return -error;
   }
-  socket.fd = std::move(fd);
+  SocketRecord& connection = *sockets_.find(id);
+  connection.kind = SocketKind::Connection;
+  connection.highWatermark = limits.highWatermark;
+  connection.hardLimit = limits.hardLimit;
+  connection.receiveLimit = std::max(limits.receiveLimit, kLeastShareBytes);
+  connection.inEpoll = watched;
+  connection.stream = std::move(stream);
+  ++connections_;
   return id;
 }
 
@@ -81,17 +79,17 @@ void Transport::lookAtConnection(Id id, SocketRecord& connection) {
   if (connection.dead) return;
   if (connection.error == 0) {
     if (connection.connecting && !finishConnect(id, connection, hints)) return;
-    if (hints & (EPOLLIN | kHangupHints)) connection.readable = true;
+    if (hints & (connection.stream.readHint() | kHangupHints)) connection.readable = true;
     if (hints & (kHangupHints | EPOLLPRI)) connection.readOn = true;
     if (hints & kHangupHints) connection.hungUp = true;
     if (hints & EPOLLERR) connection.errorHint = true;
-    if ((hints & EPOLLOUT) && !connection.pending.empty()) writePending(id, connection);
+    if ((hints & connection.stream.writeHint()) && connection.stream.hasUnsent()) sendUnsent(id, connection);
   }
   // Bytes that are only looked at do not come before the news that the connection broke.
   const bool receives = !connection.paused && !connection.ended && connection.peekLimit == 0;
   if (connection.error == 0 && connection.errorHint && !receives) {
     connection.errorHint = false;
-    const int error = takeSocketError(connection.fd.get());
+    const int error = takeSocketError(connection.stream.descriptor());
     if (error != 0) return reportReset(id, connection, error);
   }
   const bool readFirst = connection.readBeforeReset && receives;
@@ -105,7 +103,7 @@ bool Transport::finishConnect(Id id, SocketRecord& connection, uint32_t hints) {
     reportPressure(id, connection);
     return false;
   }
-  const int error = takeSocketError(connection.fd.get());
+  const int error = takeSocketError(connection.stream.descriptor());
   if (error != 0) {
     reportReset(id, connection, error);
     return false;
@@ -117,7 +115,7 @@ bool Transport::finishConnect(Id id, SocketRecord& connection, uint32_t hints) {
 }
 
 void Transport::reportPressure(Id id, SocketRecord& connection) {
-  const uint32_t pending = connection.pending.size();
+  const uint32_t pending = connection.stream.pending().size();
   if (!connection.blocked && pending > connection.highWatermark) {
     connection.blocked = true;
     batch_.add(id, Event::Blocked, pending);
@@ -133,18 +131,13 @@ void Transport::receive(Id id, SocketRecord& connection) {
   const uint32_t most = connection.fullShares < kFullShares ? kShareBytes : kLargeShareBytes;
   const uint32_t share = std::min({batch_.windowLeft(), most, connection.receiveLimit});
   uint32_t total = 0;
-  ssize_t got;
-  int error = 0;
-  bool isCut = false;
+  SocketStream::Received got;
   do {
-    uint8_t* const to = batch_.window() + total;
-    got = connection.isLocal ? readLocalBytes(connection.fd.get(), to, share - total, isCut)
-                             : readBytes(connection.fd.get(), to, share - total);
-    if (got < 0) error = errno;
-    if (got > 0) total += static_cast<uint32_t>(got);
-    // A short read has emptied the socket, and what comes later is a new edge; but a hang-up that was hinted at already
-    // comes with no edge of its own, and urgent data and descriptors cut a read short.
-  } while (got > 0 && total < share && (connection.readOn || isCut || connection.error != 0));
+    got = connection.stream.read(batch_.window() + total, share - total);
+    if (got.count > 0) total += static_cast<uint32_t>(got.count);
+    // What comes after the stream was emptied is a new edge; but a hang-up that was hinted at already comes with no edge of
+    // its own, and urgent data cuts a read short.
+  } while (got.count > 0 && total < share && (!got.emptied || connection.readOn || connection.error != 0));
 
   if (total > 0) {
     batch_.addData(id, total);
@@ -155,38 +148,32 @@ void Transport::receive(Id id, SocketRecord& connection) {
     return enqueue(id, connection);
   }
   connection.readable = false;
-  if (got > 0) return;
-  if (got < 0 && error != EAGAIN) return reportReset(id, connection, connection.error != 0 ? connection.error : error);
+  if (got.count > 0) return;
   if (connection.error != 0) return reportReset(id, connection, connection.error);
-  if (got == 0) {
+  if (got.count < 0 && got.count != -EAGAIN) return reportReset(id, connection, static_cast<int>(-got.count));
+  if (got.count == 0) {
     connection.ended = true;
     batch_.add(id, Event::End);
   }
   if (connection.errorHint) {
     connection.errorHint = false;
-    const int late = takeSocketError(connection.fd.get());
+    const int late = takeSocketError(connection.stream.descriptor());
     if (late != 0) reportReset(id, connection, late);
   }
 }
 
 // One send is enough: when it falls short the kernel has noted that room is waited for, and EPOLLOUT follows.
-void Transport::writePending(Id id, SocketRecord& connection) {
-  PendingQueue& pending = connection.pending;
-  iovec range{const_cast<uint8_t*>(pending.data()), pending.size()};
-  const ssize_t sent = writeBytes(connection.fd.get(), &range, 1, range.iov_len);
-  if (sent < 0) {
-    if (errno != EAGAIN) fail(id, connection, errno, true);
-    return;
-  }
-  pending.consume(static_cast<uint32_t>(sent));
-  endSending(connection);
+void Transport::sendUnsent(Id id, SocketRecord& connection) {
+  const int error = connection.stream.flush();
+  if (error == 0) return endSending(connection);
+  if (error != EAGAIN) fail(id, connection, error, true);
 }
 
 // FIN, where it was asked for and nothing stands before it. Not from a connection that is lost: what was pending has been
 // dropped, and must not look complete.
 void Transport::endSending(SocketRecord& connection) {
-  if (!connection.shutdownAsked || !connection.pending.empty() || connection.error != 0) return;
-  shutdown(connection.fd.get(), SHUT_WR);
+  if (!connection.shutdownAsked || connection.stream.hasUnsent() || connection.error != 0) return;
+  connection.stream.endSending();
 }
 
 // The connection is lost; Reset follows in a batch, with `readFirst` after what was received before.
@@ -195,18 +182,18 @@ void Transport::fail(Id id, SocketRecord& connection, int error, bool readFirst)
   connection.error = error;
   connection.readBeforeReset = readFirst;
   connection.readable = true;
-  connection.pending.clear();
+  connection.stream.pending().clear();
   enqueue(id, connection);
 }
 
 void Transport::reportReset(Id id, SocketRecord& connection, int error) {
   // A connect that cannot begin leaves no descriptor.
-  const bool atOnce = connection.connecting && !connection.fd;
+  const bool atOnce = connection.connecting && !connection.stream.isOpen();
   const ConnectStep step =
       connection.bindFailed ? ConnectStep::Bind : atOnce ? ConnectStep::Connect : ConnectStep::Later;
   connection.error = error;
   connection.dead = true;
-  connection.pending.clear();
+  connection.stream.pending().clear();
   batch_.add(id, Event::Reset, static_cast<uint32_t>(step), static_cast<uint32_t>(error));
 }
 
@@ -216,14 +203,15 @@ void Transport::releaseSlot(Id id) {
   ++releasedInBatch_;
 }
 
-// The id dies. With the descriptor still in the record, the descriptor is closed too.
-void Transport::release(Id id, SocketRecord& socket) {
-  const bool hadDescriptor = static_cast<bool>(socket.fd);
-  if (socket.shared && hadDescriptor) epoll_.remove(socket.fd.get());
-  if (socket.kind == SocketKind::Connection) --connections_;
-  if (socket.endToken != 0 && !socket.tellsLate) closing_.news().push_back({Event::Gone, socket.endToken});
+// The id dies, and its stream ends in that way.
+void Transport::release(Id id, SocketRecord& connection, void (SocketStream::*end)()) {
+  const bool wasOpen = connection.stream.isOpen();
+  if (wasOpen && connection.shared) epoll_.remove(connection.stream.descriptor());
+  (connection.stream.*end)();
+  --connections_;
+  if (connection.endToken != 0 && !connection.tellsLate) closing_.news().push_back({Event::Gone, connection.endToken});
   releaseSlot(id);
-  if (hadDescriptor) retryAccept();
+  if (wasOpen) retryAccept();
 }
 
 }  // namespace baton

@@ -13,7 +13,7 @@ namespace baton {
 bool Transport::freeze(Id id) {
   SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr || connection->frozen || connection->connecting || connection->error != 0) return false;
-  if (epoll_.remove(connection->fd.get()) != 0) return false;
+  if (!connection->stream.isTransferable() || epoll_.remove(connection->stream.descriptor()) != 0) return false;
   connection->inEpoll = false;
   connection->frozen = connection->shared = true;
   return true;
@@ -25,7 +25,7 @@ bool Transport::thaw(Id id) {
   connection->frozen = false;
   endSending(*connection);
   // Adding it reports what is ready now: nothing that has come meanwhile is missed.
-  const int error = epoll_.add(connection->fd.get(), kConnectionInterest, static_cast<uint32_t>(id));
+  const int error = epoll_.add(connection->stream.descriptor(), kConnectionInterest, static_cast<uint32_t>(id));
   connection->inEpoll = error == 0;
   if (error != 0) fail(id, *connection, error, false);
   // Pressure may have changed, and submissions may have asked to go on.
@@ -36,40 +36,40 @@ bool Transport::thaw(Id id) {
 bool Transport::frozen(Id id, Frozen& to) {
   const SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr || !connection->frozen || connection->error != 0) return false;
-  to = {connection->fd.get(), &connection->pending, connection->ended, connection->shutdownAsked};
+  const SocketStream& stream = connection->stream;
+  to = {stream.descriptor(), &stream.pending(), connection->ended, connection->shutdownAsked};
   return true;
 }
 
 bool Transport::letGo(Id id) {
   SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr || !connection->frozen) return false;
-  release(id, *connection);
+  release(id, *connection, &SocketStream::letGo);
   return true;
 }
 
 Id Transport::adopt(int fd, const Adoption& adoption) {
   PendingQueue pending;
-  iovec range{const_cast<uint8_t*>(adoption.pending), adoption.pendingBytes};
+  const iovec range{const_cast<uint8_t*>(adoption.pending), adoption.pendingBytes};
   if (range.iov_len > 0 && !pending.append(&range, 1, 0, range.iov_len)) return -ENOMEM;
   const int error = prepareAdopted(fd);
   if (error != 0) return -error;
   if (!descriptorLimit_.leavesReserve(fd, now_)) return -EMFILE;
   setNoDelay(fd);
-  Descriptor taken(fd);
-  const Id id = add(taken, SocketKind::Connection, adoption.limits, !adoption.frozen);
+  SocketStream stream(Descriptor(fd), isLocalSocket(fd));
+  const Id id = addConnection(stream, adoption.limits, !adoption.frozen);
   if (id < 0) {
-    taken.release();  // still the caller's
+    stream.release();  // still the caller's
     return id;
   }
   SocketRecord& connection = *sockets_.find(id);
   connection.shared = true;
-  connection.isLocal = isLocalSocket(fd);
-  connection.pending = std::move(pending);
+  connection.stream.pending() = std::move(pending);
   connection.ended = adoption.ended;
   connection.shutdownAsked = adoption.finAsked;
   connection.paused = adoption.paused;
   connection.frozen = adoption.frozen;
-  connection.blocked = connection.pending.size() > connection.highWatermark;
+  connection.blocked = connection.stream.pending().size() > connection.highWatermark;
   if (!adoption.frozen) endSending(connection);
   return id;
 }

@@ -37,10 +37,11 @@ Id Transport::addListener(int fd, bool contended) {
   SocketResult copy = baton::duplicate(fd);
   if (copy.error != 0) return -copy.error;
   setNoDelay(copy.fd.get());  // accepted connections inherit it
-  const Id id = add(copy.fd, SocketKind::Listener, {0, 0, 0});
-  if (id < 0) return id;
+  const Id id = sockets_.allocate(releasedInBatch_);
+  if (id < 0) return -ENOBUFS;
   SocketRecord& listener = *sockets_.find(id);
-  listener.shared = true;
+  listener.kind = SocketKind::Listener;
+  listener.listening = std::move(copy.fd);
   listener.contended = contended;
   listener.accepting = true;
   const int error = setInEpoll(id, listener, true);
@@ -76,8 +77,8 @@ void Transport::removeListener(Id id, bool acceptRest) {
 // woken, even if that one gets no processor: on a busy machine p99 was 1.2 to 3.2 times as long. And libuv's set is libuv's affair.
 int Transport::setInEpoll(Id id, SocketRecord& listener, bool wanted) {
   if (listener.inEpoll == wanted) return 0;
-  const int error = wanted ? epoll_.add(listener.fd.get(), EPOLLIN, static_cast<uint32_t>(id))
-                           : epoll_.remove(listener.fd.get());
+  const int error = wanted ? epoll_.add(listener.listening.get(), EPOLLIN, static_cast<uint32_t>(id))
+                           : epoll_.remove(listener.listening.get());
   listener.inEpoll = wanted && error == 0;
   return error;
 }
@@ -101,7 +102,7 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
     sockaddr_storage peer;
     socklen_t length = sizeof peer;
     auto* address = reinterpret_cast<sockaddr*>(&peer);
-    Descriptor fd(accept4(listener.fd.get(), address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Descriptor fd(accept4(listener.listening.get(), address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
       if (isPassing(errno)) continue;
       if (errno != EAGAIN) return acceptFailed(id, listener, errno);
@@ -111,12 +112,11 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
       return;
     }
     descriptorLimit_.accepted(fd.get(), now_);
-    const Id connection = add(fd, SocketKind::Connection, acceptedLimits_);
+    SocketStream stream(std::move(fd), peer.ss_family == AF_UNIX);
+    const Id connection = addConnection(stream, acceptedLimits_);
     if (connection < 0) return acceptFailed(id, listener, -connection);
-    SocketRecord& record = *sockets_.find(connection);
-    record.isLocal = peer.ss_family == AF_UNIX;
     // What it has sent waits for the next batch: whoever hears of it may want to pause it, or only to look at its bytes.
-    record.servedInBatch = batch_.number();
+    sockets_.find(connection)->servedInBatch = batch_.number();
     listener.failReported = false;
     batch_.addAccept(connection, id, peer, std::min<socklen_t>(length, sizeof peer));
   }

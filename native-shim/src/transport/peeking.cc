@@ -5,7 +5,6 @@
 #include <cerrno>
 
 #include "transport/transport.h"
-#include "transport/wire.h"
 
 namespace baton {
 
@@ -20,9 +19,9 @@ void Transport::peek(Id id, SocketRecord& connection) {
     return;
   }
   const uint32_t most = std::min(batch_.windowLeft(), connection.peekLimit);
-  const ssize_t got = peekBytes(connection.fd.get(), batch_.window(), most);
+  const ssize_t got = connection.stream.peek(batch_.window(), most);
   if (got < 0) {
-    if (errno != EAGAIN) reportReset(id, connection, errno);
+    if (got != -EAGAIN) reportReset(id, connection, static_cast<int>(-got));
     return;
   }
   if (got == 0) {
@@ -48,8 +47,8 @@ void Transport::take(Id id, SocketRecord& connection, uint32_t count) {
   connection.peekedToEnd = false;
   uint8_t taken[1024];
   while (count > 0) {
-    const ssize_t got = readBytes(connection.fd.get(), taken, std::min<size_t>(count, sizeof taken));
-    if (got <= 0) return fail(id, connection, got < 0 ? errno : ECONNRESET, false);
+    const ssize_t got = connection.stream.read(taken, std::min<size_t>(count, sizeof taken)).count;
+    if (got <= 0) return fail(id, connection, got < 0 ? static_cast<int>(-got) : ECONNRESET, false);
     count -= static_cast<uint32_t>(got);
   }
   connection.readable = true;

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "system/descriptor.h"
-#include "transport/pending-queue.h"
 #include "transport/slot-table.h"
+#include "transport/socket-stream.h"
 
 namespace baton {
 
@@ -14,8 +14,8 @@ enum class SocketKind : uint8_t { Connection, Listener };
 struct SocketRecord : SlotHeader {
   SocketKind kind = SocketKind::Connection;
   uint8_t fullShares = 0;  // receives since the last Pause that filled their share; it stops counting at kFullShares
-  Descriptor fd;
-  PendingQueue pending;
+  SocketStream stream;         // of a connection
+  Descriptor listening;        // of a listener
   uint32_t highWatermark = 0;
   uint32_t hardLimit = 0;
   uint32_t receiveLimit = 0;
@@ -26,10 +26,9 @@ struct SocketRecord : SlotHeader {
   int32_t error = 0;           // why it died; reported with Reset
   bool queued : 1;             // stands in the ready list
   bool inEpoll : 1;
-  bool shared : 1;  // the description may have other holders, so closing alone does not take it out of epoll
 
   // Connections.
-  bool isLocal : 1;  // a Unix socket
+  bool shared : 1;  // the description may have other holders, so closing alone does not take it out of epoll
   bool connecting : 1;
   bool bindFailed : 1;       // there is no connecting from where it was asked for
   bool readable : 1;         // unread bytes, FIN or an error may be waiting
@@ -54,10 +53,10 @@ struct SocketRecord : SlotHeader {
   bool removed : 1;      // only the rest of the queue is accepted
 
   SocketRecord()
-      : queued(false), inEpoll(false), shared(false), isLocal(false), connecting(false), bindFailed(false),
-        readable(false), readOn(false), hungUp(false), errorHint(false), readBeforeReset(false), paused(false),
-        ended(false), dead(false), blocked(false), shutdownAsked(false), frozen(false), tellsLate(false),
-        peekedToEnd(false), contended(false), accepting(false), resting(false), failReported(false), removed(false) {}
+      : queued(false), inEpoll(false), shared(false), connecting(false), bindFailed(false), readable(false),
+        readOn(false), hungUp(false), errorHint(false), readBeforeReset(false), paused(false), ended(false),
+        dead(false), blocked(false), shutdownAsked(false), frozen(false), tellsLate(false), peekedToEnd(false),
+        contended(false), accepting(false), resting(false), failReported(false), removed(false) {}
 };
 
 static_assert(sizeof(SocketRecord) <= 128, "an idle connection must stay small");

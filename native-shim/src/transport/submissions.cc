@@ -4,7 +4,6 @@
 #include <cerrno>
 
 #include "transport/transport.h"
-#include "transport/wire.h"
 
 namespace baton {
 namespace {
@@ -88,6 +87,7 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
       return nullptr;
     case Op::Resume:
       connection->paused = false;
+      if (connection->stream.hasBuffered()) connection->readable = true;
       if (connection->readable) enqueue(id, *connection);
       return nullptr;
     case Op::Watermark:
@@ -121,42 +121,36 @@ void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, 
   if (connection.error != 0) return;  // Reset is on its way, or was reported
   if (connection.shutdownAsked) return fail(id, connection, EPIPE, false);
   size_t sent = 0;
-  if (connection.pending.empty() && !connection.connecting && !connection.frozen) {
-    const ssize_t taken = writeBytes(connection.fd.get(), ranges, count, total);
+  SocketStream& stream = connection.stream;
+  if (!stream.hasUnsent() && !connection.connecting && !connection.frozen) {
+    const ssize_t taken = stream.write(ranges, count, total);
     if (taken == static_cast<ssize_t>(total)) return;
-    if (taken < 0 && errno != EAGAIN) return fail(id, connection, errno, true);
+    if (taken < 0 && taken != -EAGAIN) return fail(id, connection, static_cast<int>(-taken), true);
     if (taken > 0) sent = static_cast<size_t>(taken);
   }
   const size_t left = total - sent;
-  const size_t pending = connection.pending.size() + left;
+  const size_t pending = stream.pending().size() + left;
   if (connection.hardLimit != 0 && pending > connection.hardLimit) return fail(id, connection, ENOBUFS, false);
-  if (!connection.pending.append(ranges, count, sent, left)) return fail(id, connection, ENOMEM, false);
+  if (!stream.pending().append(ranges, count, sent, left)) return fail(id, connection, ENOMEM, false);
   if (pending > connection.highWatermark && !connection.blocked) enqueue(id, connection);
 }
 
 void Transport::closeInOrder(Id id, SocketRecord& connection, uint32_t flushMs, uint32_t lingerMs) {
-  if (connection.frozen) return release(id, connection);
-  const bool pending = !connection.pending.empty();
+  if (connection.frozen) return release(id, connection, &SocketStream::letGo);
+  const bool pending = connection.stream.hasUnsent();
   // Bytes are lost, so the end must not look like an orderly one.
   if (connection.error != 0 || (pending && flushMs == 0)) return abort(id, connection);
   const bool lingers = lingerMs > 0 && !connection.ended && !connection.connecting;
   if (pending || lingers) {
-    closing_.add(std::move(connection.fd), std::move(connection.pending), connection.shared, nowMs(CLOCK_MONOTONIC),
-                 flushMs, lingerMs, std::exchange(connection.endToken, 0), connection.tellsLate);
+    closing_.add(std::move(connection.stream), connection.shared, nowMs(CLOCK_MONOTONIC), flushMs, lingerMs,
+                 std::exchange(connection.endToken, 0), connection.tellsLate);
     if (!uv_is_active(reinterpret_cast<uv_handle_t*>(&closeTimer_))) startCloseTimer();
   }
-  release(id, connection);
+  release(id, connection, &SocketStream::close);
 }
 
 void Transport::abort(Id id, SocketRecord& connection) {
-  if (connection.frozen) return release(id, connection);
-  if (connection.fd) {
-    if (connection.shared) epoll_.remove(connection.fd.get());
-    connection.fd.abort();
-    release(id, connection);
-    return retryAccept();
-  }
-  release(id, connection);
+  release(id, connection, connection.frozen ? &SocketStream::letGo : &SocketStream::abort);
 }
 
 void Transport::startCloseTimer() {

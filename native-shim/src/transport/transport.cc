@@ -47,11 +47,14 @@ void Transport::close() {
   open_ = false;
   // The records stay until the handles are closed: this may be called from within a batch.
   sockets_.forEach([this](Id, SocketRecord& socket) {
-    if (socket.shared && socket.fd) epoll_.remove(socket.fd.get());
-    // Bytes are lost, so the end must not look like an orderly one; but a frozen connection may have gone to another process.
-    if ((!socket.pending.empty() || socket.error != 0) && !socket.frozen) socket.fd.abort();
-    socket.fd.close();
-    socket.pending.clear();
+    SocketStream& stream = socket.stream;
+    if (socket.listening) epoll_.remove(socket.listening.get());
+    if (socket.shared && stream.isOpen()) epoll_.remove(stream.descriptor());
+    socket.listening.close();
+    // A frozen connection may have gone to another process.
+    if (socket.frozen) stream.letGo();
+    else if (socket.error != 0) stream.abort();
+    else stream.close();
   });
   closing_.clear();
   closing_.news().clear();
@@ -74,12 +77,12 @@ SocketRecord* Transport::find(Id id, SocketKind kind) {
 
 int Transport::descriptor(Id id) {
   SocketRecord* socket = open_ ? sockets_.find(id) : nullptr;
-  return socket == nullptr ? -1 : socket->fd.get();
+  return socket == nullptr ? -1 : socket->stream.descriptor();
 }
 
 uint32_t Transport::pendingBytes(Id id) {
   SocketRecord* socket = open_ ? sockets_.find(id) : nullptr;
-  return socket == nullptr ? 0 : socket->pending.size();
+  return socket == nullptr ? 0 : socket->stream.pending().size();
 }
 
 Transport::Counts Transport::counts() {

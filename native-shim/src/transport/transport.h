@@ -99,7 +99,7 @@ class Transport {
   // Carries out the submissions in the array. nullptr, or what was wrong with one of them (the others are carried out).
   const char* flush();
 
-  // -1 when the id is stale or has no descriptor.
+  // Of a connection; -1 when the id is stale or has no descriptor.
   int descriptor(Id id);
   uint32_t pendingBytes(Id id);
   Counts counts();
@@ -142,18 +142,18 @@ class Transport {
   void closeHandle(uv_handle_t* handle);
 
   // connections.cc
-  Id add(Descriptor& fd, SocketKind kind, Limits limits, bool watched = true);
+  Id addConnection(SocketStream& stream, Limits limits, bool watched = true);
   void look(Id id, SocketRecord& socket);
   void lookAtConnection(Id id, SocketRecord& connection);
   bool finishConnect(Id id, SocketRecord& connection, uint32_t hints);
   void reportPressure(Id id, SocketRecord& connection);
   void receive(Id id, SocketRecord& connection);
-  void writePending(Id id, SocketRecord& connection);
+  void sendUnsent(Id id, SocketRecord& connection);
   void endSending(SocketRecord& connection);
   void fail(Id id, SocketRecord& connection, int error, bool readFirst);
   void reportReset(Id id, SocketRecord& connection, int error);
   void releaseSlot(Id id);
-  void release(Id id, SocketRecord& socket);
+  void release(Id id, SocketRecord& connection, void (SocketStream::*end)());
 
   // peeking.cc
   void peek(Id id, SocketRecord& connection);
