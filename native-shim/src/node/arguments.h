@@ -27,19 +27,6 @@ class Arguments {
   napi_value values_[kMost] = {};
 };
 
-// Values made in a callback from the loop live until its scope ends.
-class HandleScope {
- public:
-  explicit HandleScope(napi_env env) : env_(env) { napi_open_handle_scope(env, &scope_); }
-  ~HandleScope() { napi_close_handle_scope(env_, scope_); }
-  HandleScope(const HandleScope&) = delete;
-  HandleScope& operator=(const HandleScope&) = delete;
-
- private:
-  napi_env env_;
-  napi_handle_scope scope_ = nullptr;
-};
-
 bool readInt(napi_env env, napi_value value, const char* name, int32_t least, int32_t& to);
 bool readBool(napi_env env, napi_value value, const char* name, bool& to);
 // A raw sockaddr in a Uint8Array.
@@ -52,15 +39,5 @@ bool readKeepalive(napi_env env, napi_value value, Keepalive& to);
 
 bool isAbsent(napi_env env, napi_value value);
 napi_value property(napi_env env, napi_value object, const char* name);
-
-napi_value makeInt(napi_env env, int32_t value);
-// A Uint8Array of its own; nullptr when there is no memory.
-napi_value makeBytes(napi_env env, const void* bytes, size_t length);
-napi_value makeAddress(napi_env env, const SocketAddress& address);
-// Throws an Error with `code` (EADDRINUSE …); nullptr.
-napi_value throwErrno(napi_env env, const char* call, int error);
-// An Error with `code` and that reason, or the kernel's words where it is empty.
-napi_value makeError(napi_env env, int error, const std::string& reason);
-napi_value throwType(napi_env env, const char* message);
 
 }  // namespace baton

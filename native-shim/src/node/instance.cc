@@ -1,6 +1,7 @@
 #include "node/instance.h"
 
 #include "node/arguments.h"
+#include "node/values.h"
 
 namespace baton {
 namespace {

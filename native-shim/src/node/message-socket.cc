@@ -4,10 +4,10 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 #include <new>
 
-#include "node/arguments.h"
+#include "node/values.h"
+#include "system/message.h"
 
 namespace baton {
 namespace {
@@ -17,38 +17,9 @@ constexpr napi_type_tag kTag = {0x6261746f6e2d6d65, 0x73736167652d736f};
 // Messages that are handled before other handles of the loop get their turn.
 constexpr int kMostInATurn = 64;
 
-constexpr size_t kControlBytes =
-    CMSG_SPACE(MessageSocket::kMaxDescriptors * sizeof(int)) + CMSG_SPACE(sizeof(ucred));
-
-// What came beside the bytes of a message. Where no credentials come, more descriptors have room than a message may have.
-struct Attachment {
-  int fds[kControlBytes / sizeof(int)];
-  size_t fdCount = 0;
-  ucred credentials{};
-  bool hasCredentials = false;
-};
-
-void readAttachment(msghdr& message, Attachment& to) {
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET) continue;
-    if (part->cmsg_type == SCM_RIGHTS) {
-      to.fdCount = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      memcpy(to.fds, CMSG_DATA(part), to.fdCount * sizeof(int));
-    } else if (part->cmsg_type == SCM_CREDENTIALS) {
-      memcpy(&to.credentials, CMSG_DATA(part), sizeof to.credentials);
-      to.hasCredentials = true;
-    }
-  }
-}
-
-// Something was cut off: bytes, or descriptors, because they are too many or this process may open no more.
-bool isIncomplete(const msghdr& message, const Attachment& attachment) {
-  return (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 || attachment.fdCount > MessageSocket::kMaxDescriptors;
-}
-
-napi_value makeCredentials(napi_env env, const Attachment& attachment) {
+napi_value makeCredentials(napi_env env, const ucred* credentials) {
   napi_value made;
-  if (!attachment.hasCredentials) {
+  if (credentials == nullptr) {
     napi_get_undefined(env, &made);
     return made;
   }
@@ -58,9 +29,9 @@ napi_value makeCredentials(napi_env env, const Attachment& attachment) {
     return one;
   };
   napi_create_object(env, &made);
-  napi_set_named_property(env, made, "pid", number(attachment.credentials.pid));
-  napi_set_named_property(env, made, "uid", number(attachment.credentials.uid));
-  napi_set_named_property(env, made, "gid", number(attachment.credentials.gid));
+  napi_set_named_property(env, made, "pid", number(credentials->pid));
+  napi_set_named_property(env, made, "uid", number(credentials->uid));
+  napi_set_named_property(env, made, "gid", number(credentials->gid));
   return made;
 }
 
@@ -165,54 +136,42 @@ void MessageSocket::serve(int events) {
 // False when there is nothing more to receive now.
 bool MessageSocket::receiveOne() {
   // One a thread: messages are handled before the next one is received.
-  static thread_local char bytes[kMaxBytes];
-  alignas(cmsghdr) char control[kControlBytes];
-  iovec range{bytes, sizeof bytes};
-  msghdr message{};
-  message.msg_iov = &range;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
+  static thread_local char bytes[kMaxMessageBytes];
+  ReceivedMessage message;
   // Where this process may open no more, a descriptor that comes takes the place of the one in reserve.
   reserve_.close();
-  const ssize_t length = recvmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  const int error = errno;
-  Attachment attachment;
-  if (length >= 0) readAttachment(message, attachment);
-  const bool isLost = length >= 0 && isIncomplete(message, attachment);
-  for (size_t i = 0; isLost && i < attachment.fdCount; i++) ::close(attachment.fds[i]);
+  const int error = message.receive(fd_.get(), bytes);
   keepReserve();
-  if (length < 0) {
+  if (error != 0) {
     // The peer has ended with messages unread: what it had sent is still to be received, then comes its end.
     if (error == EINTR || error == ECONNRESET) return true;
     if (error != EAGAIN) reportEnd(error);
     return false;
   }
-  if (isLost) {
-    const bool isTooLarge = (message.msg_flags & MSG_TRUNC) != 0 || attachment.fdCount >= kMaxDescriptors;
-    const int reason = isTooLarge ? EMSGSIZE : EMFILE;
-    const napi_value made[] = {makeInt(env_, reason), makeCredentials(env_, attachment)};
+  const size_t fdCount = message.descriptorCount();
+  if (message.loss() != 0) {
+    const napi_value made[] = {makeInt(env_, message.loss()), makeCredentials(env_, message.credentials())};
     // Anybody may send datagrams: the loss is that of whoever sent it. The peer of a conversation relies on what it has said,
     // unless the owner of the socket knows better.
     if (call("onLost", 2, made) || meets_) return true;
-    reportEnd(reason);
+    reportEnd(message.loss());
     return false;
   }
-  if (length == 0 && attachment.fdCount == 0 && !meets_) {
+  if (message.length() == 0 && fdCount == 0 && !meets_) {
     reportEnd(0);
     return false;
   }
   napi_value fds;
-  napi_create_array_with_length(env_, attachment.fdCount, &fds);
-  for (size_t i = 0; i < attachment.fdCount; i++) {
-    napi_set_element(env_, fds, static_cast<uint32_t>(i), makeInt(env_, attachment.fds[i]));
+  napi_create_array_with_length(env_, fdCount, &fds);
+  for (size_t i = 0; i < fdCount; i++) {
+    napi_set_element(env_, fds, static_cast<uint32_t>(i), makeInt(env_, message.descriptors()[i]));
   }
-  const napi_value made[] = {makeBytes(env_, bytes, static_cast<size_t>(length)), fds,
-                             makeCredentials(env_, attachment)};
-  if (call("onMessage", 3, made)) return true;
-  // The thread is ending: nobody else has them, and their peers would wait for ever.
-  for (size_t i = 0; i < attachment.fdCount; i++) ::close(attachment.fds[i]);
-  return false;
+  const napi_value made[] = {makeBytes(env_, bytes, message.length()), fds,
+                             makeCredentials(env_, message.credentials())};
+  // Where the thread is ending nobody else has the descriptors, and their peers would wait for ever: they are closed.
+  if (!call("onMessage", 3, made)) return false;
+  message.releaseDescriptors();
+  return true;
 }
 
 // For one message at least, whatever this process has open.
@@ -244,33 +203,11 @@ bool MessageSocket::call(const char* name, size_t count, const napi_value* argum
   return true;
 }
 
-int MessageSocket::send(const sockaddr* to, unsigned toLength, const void* bytes, size_t length, const int* fds,
+int MessageSocket::send(const sockaddr* to, socklen_t toLength, const void* bytes, size_t length, const int* fds,
                         size_t fdCount) {
   if (!open_) return EBADF;
-  if (length > kMaxBytes || fdCount > kMaxDescriptors) return EMSGSIZE;
-  alignas(cmsghdr) char control[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
-  iovec range{const_cast<void*>(bytes), length};
-  msghdr message{};
-  message.msg_name = const_cast<sockaddr*>(to);
-  message.msg_namelen = toLength;
-  message.msg_iov = &range;
-  message.msg_iovlen = 1;
-  if (fdCount > 0) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(fdCount * sizeof(int));
-    cmsghdr* part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(fdCount * sizeof(int));
-    memcpy(CMSG_DATA(part), fds, fdCount * sizeof(int));
-  }
-  ssize_t sent;
-  do {
-    sent = sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  } while (sent < 0 && errno == EINTR);
-  if (sent >= 0) return 0;
+  const int error = sendMessage(fd_.get(), to, toLength, bytes, length, fds, fdCount);
   // Too many descriptors in flight (ETOOMANYREFS) pass as the peer takes them, but nothing tells when.
-  const int error = errno;
   if (error == EAGAIN) watch(UV_READABLE | UV_WRITABLE);
   return error;
 }

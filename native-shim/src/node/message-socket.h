@@ -3,6 +3,7 @@
 #pragma once
 
 #include <node_api.h>
+#include <sys/socket.h>
 #include <uv.h>
 
 #include "system/descriptor.h"
@@ -11,10 +12,6 @@ namespace baton {
 
 class MessageSocket final {
  public:
-  // The longest message, and the most descriptors that travel with one (the kernel's own limit is 253).
-  static constexpr size_t kMaxBytes = 64 * 1024;
-  static constexpr size_t kMaxDescriptors = 64;
-
   // Takes over `fd` and wraps the socket; nullptr after throwing. `events` has onMessage, onWritable, onLost and onEnd.
   static napi_value create(napi_env env, int fd, napi_value events, bool isConversation,
                            const napi_property_descriptor* methods, size_t count);
@@ -22,8 +19,7 @@ class MessageSocket final {
   static MessageSocket* from(napi_env env, napi_value self);
 
   // 0, EAGAIN (writable is reported then), or another errno.
-  int send(const struct sockaddr* to, unsigned toLength, const void* bytes, size_t length, const int* fds,
-           size_t fdCount);
+  int send(const sockaddr* to, socklen_t toLength, const void* bytes, size_t length, const int* fds, size_t fdCount);
   void close();
 
  private:

@@ -1,0 +1,102 @@
+// Functions for sockets that belong to no transport yet.
+
+#include <node_api.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "node/arguments.h"
+#include "node/bindings.h"
+#include "node/values.h"
+#include "system/sockets.h"
+
+namespace baton {
+namespace {
+
+// A descriptor that belongs to the caller, or a thrown Error.
+napi_value answerSocket(napi_env env, SocketResult opened) {
+  if (opened.error == 0) return makeInt(env, opened.fd.release());
+  if (opened.reason.empty()) return throwErrno(env, opened.call, opened.error);
+  napi_throw(env, makeError(env, opened.error, opened.reason));
+  return nullptr;
+}
+
+napi_value openListenSocket(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  SocketAddress address;
+  ListenOptions options;
+  if (!readAddress(env, arguments[0], "address", address) || !readListenOptions(env, arguments[1], options)) {
+    return nullptr;
+  }
+  SocketResult opened = baton::openListenSocket(address, options);
+  return answerSocket(env, std::move(opened));
+}
+
+napi_value listen(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  int32_t backlog;
+  if (!readInt(env, arguments[0], "fd", 0, fd) || !readInt(env, arguments[1], "backlog", 0, backlog)) return nullptr;
+  return ::listen(fd, backlog) == 0 ? nullptr : throwErrno(env, "listen", errno);
+}
+
+napi_value boundAddress(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  if (!readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  if (getsockname(fd, address.get(), &address.length) != 0) return throwErrno(env, "getsockname", errno);
+  return makeAddress(env, address);
+}
+
+napi_value duplicate(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  if (!readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
+  SocketResult copy = baton::duplicate(fd);
+  return copy.error != 0 ? throwErrno(env, copy.call, copy.error) : makeInt(env, copy.fd.release());
+}
+
+napi_value closeDescriptor(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  if (!readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
+  return ::close(fd) == 0 || errno == EINTR ? nullptr : throwErrno(env, "close", errno);
+}
+
+napi_value openMeetingSocket(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  SocketAddress address;
+  int32_t mode = 0600;
+  if (!readAddress(env, arguments[0], "address", address)) return nullptr;
+  napi_valuetype type = napi_undefined;
+  napi_typeof(env, arguments[1], &type);
+  if (type != napi_undefined && !readInt(env, arguments[1], "mode", 0, mode)) return nullptr;
+  SocketResult opened = baton::openMeetingSocket(address, static_cast<mode_t>(mode & 0777));
+  return answerSocket(env, std::move(opened));
+}
+
+napi_value socketPair(napi_env env, napi_callback_info) {
+  Descriptor ends[2];
+  const int error = makeSocketPair(ends);
+  if (error != 0) return throwErrno(env, "socketpair", error);
+  napi_value made;
+  napi_create_array_with_length(env, 2, &made);
+  for (uint32_t i = 0; i < 2; i++) napi_set_element(env, made, i, makeInt(env, ends[i].release()));
+  return made;
+}
+
+}  // namespace
+
+void bindSockets(napi_env env, napi_value exports) {
+  addMethods(env, exports,
+             {method("openListenSocket", openListenSocket), method("listen", listen),
+              method("boundAddress", boundAddress), method("duplicate", duplicate),
+              method("closeDescriptor", closeDescriptor), method("openMeetingSocket", openMeetingSocket),
+              method("socketPair", socketPair)});
+}
+
+}  // namespace baton

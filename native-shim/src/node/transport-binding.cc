@@ -1,0 +1,248 @@
+// The methods of a transport, and createTransport().
+
+#include <node_api.h>
+
+#include <cerrno>
+
+#include "node/arguments.h"
+#include "node/bindings.h"
+#include "node/instance.h"
+#include "node/values.h"
+#include "system/sockets.h"
+
+namespace baton {
+namespace {
+
+// The open transport that a method is called on; nullptr after throwing.
+Transport* openTransport(const Arguments& arguments) {
+  Instance* instance = Instance::from(arguments.env(), arguments.self());
+  if (instance == nullptr) return nullptr;
+  if (instance->transport() == nullptr) throwErrno(arguments.env(), "the transport is closed", EBADF);
+  return instance->transport();
+}
+
+// An id, or a thrown Error for a negative errno.
+napi_value answerId(napi_env env, const char* call, Id id) {
+  return id < 0 ? throwErrno(env, call, -id) : makeInt(env, id);
+}
+
+napi_value addListener(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  bool contended;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "fd", 0, fd) ||
+      !readBool(env, arguments[1], "contended", contended)) {
+    return nullptr;
+  }
+  return answerId(env, "addListener", transport->addListener(fd, contended));
+}
+
+napi_value setAccepting(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t listener;
+  bool accepting;
+  Transport* transport = openTransport(arguments);
+  if (transport != nullptr && readInt(env, arguments[0], "listener", 0, listener) &&
+      readBool(env, arguments[1], "accepting", accepting)) {
+    transport->setAccepting(listener, accepting);
+  }
+  return nullptr;
+}
+
+napi_value removeListener(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t listener;
+  bool acceptRest;
+  Transport* transport = openTransport(arguments);
+  if (transport != nullptr && readInt(env, arguments[0], "listener", 0, listener) &&
+      readBool(env, arguments[1], "acceptRest", acceptRest)) {
+    transport->removeListener(listener, acceptRest);
+  }
+  return nullptr;
+}
+
+napi_value connect(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  SocketAddress remote;
+  SocketAddress local;
+  int32_t high;
+  int32_t hard;
+  int32_t receive;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readAddress(env, arguments[0], "remote", remote) ||
+      !readInt(env, arguments[2], "highWatermark", 0, high) || !readInt(env, arguments[3], "hardLimit", 0, hard) ||
+      !readInt(env, arguments[4], "receiveLimit", 0, receive)) {
+    return nullptr;
+  }
+  const bool hasLocal = !isAbsent(env, arguments[1]);
+  if (hasLocal && !readAddress(env, arguments[1], "local", local)) return nullptr;
+  const Transport::Limits limits{static_cast<uint32_t>(high), static_cast<uint32_t>(hard),
+                                 static_cast<uint32_t>(receive)};
+  return answerId(env, "connect", transport->connect(remote, hasLocal ? &local : nullptr, limits));
+}
+
+bool readAdoption(napi_env env, napi_value value, Transport::Adoption& to) {
+  int32_t high;
+  int32_t hard;
+  int32_t receive;
+  void* pending;
+  if (!readInt(env, property(env, value, "highWatermark"), "highWatermark", 0, high) ||
+      !readInt(env, property(env, value, "hardLimit"), "hardLimit", 0, hard) ||
+      !readInt(env, property(env, value, "receiveLimit"), "receiveLimit", 0, receive) ||
+      !readArray(env, property(env, value, "pending"), "pending", napi_uint8_array, false, pending, to.pendingBytes) ||
+      !readBool(env, property(env, value, "ended"), "ended", to.ended) ||
+      !readBool(env, property(env, value, "finAsked"), "finAsked", to.finAsked) ||
+      !readBool(env, property(env, value, "paused"), "paused", to.paused) ||
+      !readBool(env, property(env, value, "frozen"), "frozen", to.frozen)) {
+    return false;
+  }
+  to.limits = {static_cast<uint32_t>(high), static_cast<uint32_t>(hard), static_cast<uint32_t>(receive)};
+  to.pending = static_cast<const uint8_t*>(pending);
+  return true;
+}
+
+napi_value adopt(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
+  Transport::Adoption adoption{};
+  adoption.limits = transport->acceptedLimits();
+  if (!isAbsent(env, arguments[1]) && !readAdoption(env, arguments[1], adoption)) return nullptr;
+  return answerId(env, "adopt", transport->adopt(fd, adoption));
+}
+
+// A call on a connection that says whether there was something to do.
+napi_value tryOn(napi_env env, napi_callback_info info, bool (Transport::*call)(Id)) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
+  return makeBool(env, (transport->*call)(id));
+}
+
+napi_value freeze(napi_env env, napi_callback_info info) { return tryOn(env, info, &Transport::freeze); }
+
+napi_value thaw(napi_env env, napi_callback_info info) { return tryOn(env, info, &Transport::thaw); }
+
+napi_value letGo(napi_env env, napi_callback_info info) { return tryOn(env, info, &Transport::letGo); }
+
+napi_value copyFrozen(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
+  Transport::Frozen frozen{};
+  if (!transport->frozen(id, frozen)) return throwErrno(env, "copyFrozen", ENOENT);
+  SocketResult copy = baton::duplicate(frozen.fd);
+  if (copy.error != 0) return throwErrno(env, copy.call, copy.error);
+  napi_value pending = makeBytes(env, frozen.pending->data(), frozen.pending->size());
+  napi_value made;
+  if (pending == nullptr || napi_create_object(env, &made) != napi_ok) return throwErrno(env, "copyFrozen", ENOMEM);
+  napi_set_named_property(env, made, "fd", makeInt(env, copy.fd.release()));
+  napi_set_named_property(env, made, "pending", pending);
+  napi_set_named_property(env, made, "ended", makeBool(env, frozen.ended));
+  napi_set_named_property(env, made, "finAsked", makeBool(env, frozen.finAsked));
+  return made;
+}
+
+// After close() there is nothing to carry out, to count or to name: these answer so instead of throwing, because
+// tearing down is when they are called last.
+
+napi_value flush(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr || instance->transport() == nullptr) return nullptr;
+  const char* mistake = instance->transport()->flush();
+  return mistake == nullptr ? nullptr : throwType(env, mistake);
+}
+
+napi_value localAddress(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
+  SocketAddress address;
+  const int fd = instance->transport() == nullptr ? -1 : instance->transport()->descriptor(id);
+  address.length = sizeof address.storage;
+  if (fd < 0 || getsockname(fd, address.get(), &address.length) != 0) address.length = 0;
+  return makeAddress(env, address);
+}
+
+napi_value pendingBytes(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
+  Transport* transport = instance->transport();
+  return makeInt(env, transport == nullptr ? 0 : static_cast<int32_t>(transport->pendingBytes(id)));
+}
+
+napi_value keepAlive(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Keepalive keepalive;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "id", 0, id) ||
+      !readKeepalive(env, arguments[1], keepalive)) {
+    return nullptr;
+  }
+  const int fd = transport->descriptor(id);
+  const int error = fd < 0 ? 0 : setKeepalive(fd, keepalive);
+  return error == 0 || error == EOPNOTSUPP ? nullptr : throwErrno(env, "setsockopt", error);
+}
+
+napi_value counts(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr) return nullptr;
+  Transport::Counts now{0, 0, 0};
+  if (instance->transport() != nullptr) now = instance->transport()->counts();
+  napi_value made;
+  napi_create_object(env, &made);
+  napi_set_named_property(env, made, "connections", makeInt(env, static_cast<int32_t>(now.connections)));
+  napi_set_named_property(env, made, "listeners", makeInt(env, static_cast<int32_t>(now.listeners)));
+  napi_set_named_property(env, made, "closing", makeInt(env, static_cast<int32_t>(now.closing)));
+  return made;
+}
+
+napi_value isStarved(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr) return nullptr;
+  return makeBool(env, instance->transport() != nullptr && instance->transport()->isStarved());
+}
+
+napi_value close(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance != nullptr && instance->transport() != nullptr) instance->transport()->close();
+  return nullptr;
+}
+
+napi_value createTransport(napi_env env, napi_callback_info info) {
+  static const napi_property_descriptor methods[] = {
+      method("addListener", addListener),       method("setAccepting", setAccepting),
+      method("removeListener", removeListener), method("connect", connect),
+      method("adopt", adopt),                   method("freeze", freeze),
+      method("copyFrozen", copyFrozen),         method("thaw", thaw),
+      method("letGo", letGo),                   method("flush", flush),
+      method("localAddress", localAddress),     method("pendingBytes", pendingBytes),
+      method("counts", counts),                 method("keepAlive", keepAlive),
+      method("isStarved", isStarved),           method("close", close)};
+  const Arguments arguments(env, info);
+  napi_valuetype type = napi_undefined;
+  if (napi_typeof(env, arguments[0], &type) != napi_ok || type != napi_object) {
+    return throwType(env, "options must be an object");
+  }
+  return Instance::create(env, arguments[0], methods, sizeof methods / sizeof methods[0]);
+}
+
+}  // namespace
+
+void bindTransports(napi_env env, napi_value exports) {
+  addMethods(env, exports, {method("createTransport", createTransport)});
+}
+
+}  // namespace baton

@@ -1,0 +1,45 @@
+// Making values of JavaScript, and throwing its errors.
+#pragma once
+
+#include <node_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "system/sockets.h"
+
+namespace baton {
+
+// Values made in a callback from the loop live until its scope ends.
+class HandleScope {
+ public:
+  explicit HandleScope(napi_env env) : env_(env) { napi_open_handle_scope(env, &scope_); }
+  ~HandleScope() { napi_close_handle_scope(env_, scope_); }
+  HandleScope(const HandleScope&) = delete;
+  HandleScope& operator=(const HandleScope&) = delete;
+
+ private:
+  napi_env env_;
+  napi_handle_scope scope_ = nullptr;
+};
+
+napi_value makeInt(napi_env env, int32_t value);
+napi_value makeBool(napi_env env, bool value);
+// A Uint8Array of its own; nullptr when there is no memory.
+napi_value makeBytes(napi_env env, const void* bytes, size_t length);
+napi_value makeAddress(napi_env env, const SocketAddress& address);
+// Throws an Error with `code` (EADDRINUSE …); nullptr.
+napi_value throwErrno(napi_env env, const char* call, int error);
+// An Error with `code` and that reason, or the kernel's words where it is empty.
+napi_value makeError(napi_env env, int error, const std::string& reason);
+napi_value throwType(napi_env env, const char* message);
+
+// A method of an object, or a function of the module.
+inline napi_property_descriptor method(const char* name, napi_callback call) {
+  return {name, nullptr, call, nullptr, nullptr, nullptr, napi_enumerable, nullptr};
+}
+void addMethods(napi_env env, napi_value object, std::initializer_list<napi_property_descriptor> methods);
+
+}  // namespace baton
