@@ -20,6 +20,7 @@
         "src/transport/freezing.cc",
         "src/transport/listeners.cc",
         "src/transport/peeking.cc",
+        "src/transport/readiness.cc",
         "src/transport/socket-stream.cc",
         "src/transport/submissions.cc",
         "src/transport/transport.cc",

@@ -1,4 +1,4 @@
-// Connections: connecting, receiving, writing what is pending, and telling how they end.
+// How connections begin and end.
 
 #include <algorithm>
 #include <cerrno>
@@ -7,11 +7,6 @@
 #include "transport/transport.h"
 
 namespace baton {
-namespace {
-
-constexpr uint32_t kHangupHints = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
-
-}  // namespace
 
 Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, Limits limits) {
   SocketResult opened = openConnectSocket(remote);
@@ -63,126 +58,13 @@ Id Transport::addConnection(SocketStream& stream, Limits limits, bool watched) {
   return id;
 }
 
-void Transport::look(Id id, SocketRecord& socket) {
-  if (socket.kind == SocketKind::Listener) {
-    socket.hints = 0;
-    acceptSome(id, socket);
-  } else {
-    lookAtConnection(id, socket);
-  }
-}
-
-// epoll's bits are only hints; what recv(), send() and SO_ERROR answer decides.
-void Transport::lookAtConnection(Id id, SocketRecord& connection) {
-  if (connection.frozen) return;
-  const uint32_t hints = std::exchange(connection.hints, 0);
-  if (connection.dead) return;
-  if (connection.error == 0) {
-    if (connection.connecting && !finishConnect(id, connection, hints)) return;
-    if (hints & (connection.stream.readHint() | kHangupHints)) connection.readable = true;
-    if (hints & (kHangupHints | EPOLLPRI)) connection.readOn = true;
-    if (hints & kHangupHints) connection.hungUp = true;
-    if (hints & EPOLLERR) connection.errorHint = true;
-    if ((hints & connection.stream.writeHint()) && connection.stream.hasUnsent()) sendUnsent(id, connection);
-  }
-  // Bytes that are only looked at do not come before the news that the connection broke.
-  const bool receives = !connection.paused && !connection.ended && connection.peekLimit == 0;
-  if (connection.error == 0 && connection.errorHint && !receives) {
-    connection.errorHint = false;
-    const int error = takeSocketError(connection.stream.descriptor());
-    if (error != 0) return reportReset(id, connection, error);
-  }
-  const bool readFirst = connection.readBeforeReset && receives;
-  if (connection.error != 0 && !readFirst) return reportReset(id, connection, connection.error);
-  reportPressure(id, connection);
-  if (connection.readable && !connection.paused && !connection.ended) receive(id, connection);
-}
-
-bool Transport::finishConnect(Id id, SocketRecord& connection, uint32_t hints) {
-  if (!(hints & (EPOLLOUT | EPOLLERR | EPOLLHUP))) {
-    reportPressure(id, connection);
-    return false;
-  }
-  const int error = takeSocketError(connection.stream.descriptor());
-  if (error != 0) {
-    reportReset(id, connection, error);
-    return false;
-  }
-  connection.connecting = false;
-  batch_.add(id, Event::Connected);
-  endSending(connection);
-  return true;
-}
-
-void Transport::reportPressure(Id id, SocketRecord& connection) {
-  const uint32_t pending = connection.stream.pending().size();
-  if (!connection.blocked && pending > connection.highWatermark) {
-    connection.blocked = true;
-    batch_.add(id, Event::Blocked, pending);
-  } else if (connection.blocked && pending <= connection.highWatermark / 2) {
-    connection.blocked = false;
-    batch_.add(id, Event::Drained, pending);
-  }
-}
-
-void Transport::receive(Id id, SocketRecord& connection) {
-  if (connection.peekLimit != 0) return peek(id, connection);
-  if (connection.servedInBatch == batch_.number()) return enqueue(id, connection);
-  const uint32_t most = connection.fullShares < kFullShares ? kShareBytes : kLargeShareBytes;
-  const uint32_t share = std::min({batch_.windowLeft(), most, connection.receiveLimit});
-  uint32_t total = 0;
-  SocketStream::Received got;
-  do {
-    got = connection.stream.read(batch_.window() + total, share - total);
-    if (got.count > 0) total += static_cast<uint32_t>(got.count);
-    // What comes after the stream was emptied is a new edge; but a hang-up that was hinted at already comes with no edge of
-    // its own, and urgent data cuts a read short.
-  } while (got.count > 0 && total < share && (!got.emptied || connection.readOn || connection.error != 0));
-
-  if (total > 0) {
-    batch_.addData(id, total);
-    connection.servedInBatch = batch_.number();
-  }
-  if (total == share) {
-    if (share >= kShareBytes && connection.fullShares < kFullShares) ++connection.fullShares;
-    return enqueue(id, connection);
-  }
-  connection.readable = false;
-  if (got.count > 0) return;
-  if (connection.error != 0) return reportReset(id, connection, connection.error);
-  if (got.count < 0 && got.count != -EAGAIN) return reportReset(id, connection, static_cast<int>(-got.count));
-  if (got.count == 0) {
-    connection.ended = true;
-    batch_.add(id, Event::End);
-  }
-  if (connection.errorHint) {
-    connection.errorHint = false;
-    const int late = takeSocketError(connection.stream.descriptor());
-    if (late != 0) reportReset(id, connection, late);
-  }
-}
-
-// One send is enough: when it falls short the kernel has noted that room is waited for, and EPOLLOUT follows.
-void Transport::sendUnsent(Id id, SocketRecord& connection) {
-  const int error = connection.stream.flush();
-  if (error == 0) return endSending(connection);
-  if (error != EAGAIN) fail(id, connection, error, true);
-}
-
-// FIN, where it was asked for and nothing stands before it. Not from a connection that is lost: what was pending has been
-// dropped, and must not look complete.
-void Transport::endSending(SocketRecord& connection) {
-  if (!connection.shutdownAsked || connection.stream.hasUnsent() || connection.error != 0) return;
-  connection.stream.endSending();
-}
-
 // The connection is lost; Reset follows in a batch, with `readFirst` after what was received before.
 void Transport::fail(Id id, SocketRecord& connection, int error, bool readFirst) {
   if (connection.error != 0 || connection.dead) return;
   connection.error = error;
   connection.readBeforeReset = readFirst;
   connection.readable = true;
-  connection.stream.pending().clear();
+  connection.stream.dropUnsent();
   enqueue(id, connection);
 }
 
@@ -193,7 +75,7 @@ void Transport::reportReset(Id id, SocketRecord& connection, int error) {
       connection.bindFailed ? ConnectStep::Bind : atOnce ? ConnectStep::Connect : ConnectStep::Later;
   connection.error = error;
   connection.dead = true;
-  connection.stream.pending().clear();
+  connection.stream.dropUnsent();
   batch_.add(id, Event::Reset, static_cast<uint32_t>(step), static_cast<uint32_t>(error));
 }
 

@@ -48,6 +48,8 @@ class SocketStream {
   bool hasUnsent() const { return !pending_.empty(); }
   // Writes some of what is unsent. 0, or an errno; EAGAIN: there was no room.
   int flush();
+  // What is unsent stays so: the connection is lost.
+  void dropUnsent() { pending_.clear(); }
   // Bytes that the kernel has and the peer has not acknowledged.
   int unacknowledged() const;
 

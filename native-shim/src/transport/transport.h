@@ -143,6 +143,12 @@ class Transport {
 
   // connections.cc
   Id addConnection(SocketStream& stream, Limits limits, bool watched = true);
+  void fail(Id id, SocketRecord& connection, int error, bool readFirst);
+  void reportReset(Id id, SocketRecord& connection, int error);
+  void releaseSlot(Id id);
+  void release(Id id, SocketRecord& connection, void (SocketStream::*end)());
+
+  // readiness.cc
   void look(Id id, SocketRecord& socket);
   void lookAtConnection(Id id, SocketRecord& connection);
   bool finishConnect(Id id, SocketRecord& connection, uint32_t hints);
@@ -150,10 +156,6 @@ class Transport {
   void receive(Id id, SocketRecord& connection);
   void sendUnsent(Id id, SocketRecord& connection);
   void endSending(SocketRecord& connection);
-  void fail(Id id, SocketRecord& connection, int error, bool readFirst);
-  void reportReset(Id id, SocketRecord& connection, int error);
-  void releaseSlot(Id id);
-  void release(Id id, SocketRecord& connection, void (SocketStream::*end)());
 
   // peeking.cc
   void peek(Id id, SocketRecord& connection);
