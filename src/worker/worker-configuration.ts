@@ -6,7 +6,7 @@ import { lacksDescriptors } from '../common/errors/shortages.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
-import { HeaderBlockPool } from '../http/headers/header-block.js';
+import { headerBlocks } from '../http/headers/header-block.js';
 import { monotonicMs } from '../io/time/timer-driver.js';
 import { getLogger } from '../log/logger.js';
 import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
@@ -64,7 +64,7 @@ export class WorkerConfiguration {
       filterConfigs: this.#filterConfigs,
       accessLogFiles,
       extensions: new ExtensionRegistry(EXTENSIONS),
-      headerBlocks: new HeaderBlockPool(thread.memory),
+      headerBlocks: headerBlocks(thread.memory),
       identity: start.identity,
       port: (name) => ports.port(name),
       serverHealth: new ServerHealth(start.health),

@@ -1,7 +1,7 @@
 // What the HTTP/1 codecs of one thread share: header blocks, a spare head reader, and the lines that are always the same.
 
 import type { Memory } from '../../io/memory.js';
-import { HeaderBlockPool } from '../headers/header-block.js';
+import { type HeaderBlockPool, headerBlocks } from '../headers/header-block.js';
 import { HeadReader } from './head/head-reader.js';
 import { KnownFields } from './head/known-fields.js';
 import { Lines } from './lines.js';
@@ -16,7 +16,7 @@ export class H1Shared {
 
   constructor(memory: Memory) {
     this.memory = memory;
-    this.blocks = new HeaderBlockPool(memory);
+    this.blocks = headerBlocks(memory);
     this.lines = new Lines(memory);
     this.known = new KnownFields(memory);
     this.reader = new HeadReader(memory, this.known);

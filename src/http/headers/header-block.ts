@@ -328,11 +328,26 @@ function unsuitable(what: string, value: unknown): TypeError {
   return new TypeError(`${what} cannot have such a value: ${(JSON.stringify(value) ?? String(value)).slice(0, 82)}`);
 }
 
-/** A thread's header blocks, used again and again. */
+/** The header blocks of a memory, used again and again by all that work with it. */
+export function headerBlocks(memory: Memory): HeaderBlockPool {
+  if (lastPool?.memory === memory) return lastPool;
+  lastPool = pools.get(memory);
+  if (lastPool === undefined) {
+    lastPool = new HeaderBlockPool(memory);
+    pools.set(memory, lastPool);
+  }
+  return lastPool;
+}
+
+const pools = new WeakMap<Memory, HeaderBlockPool>();
+let lastPool: HeaderBlockPool | undefined;
+
 export class HeaderBlockPool {
+  readonly memory: Memory;
   readonly #blocks: StepPool<HeaderBlock>;
 
   constructor(memory: Memory) {
+    this.memory = memory;
     this.#blocks = new StepPool(memory, () => new HeaderBlock(memory, this));
   }
 

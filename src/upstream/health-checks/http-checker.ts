@@ -6,8 +6,7 @@ import { headerKey } from '../../common/text/header-names.js';
 import type { ClientProtocol } from '../../http/codec/connections.js';
 import { type CodecError, ResetReason, type ResponseDecoder } from '../../http/codec/streams.js';
 import { h1Client } from '../../http/h1/protocol.js';
-import { h1Shared } from '../../http/h1/shared.js';
-import type { HeaderBlock } from '../../http/headers/header-block.js';
+import { type HeaderBlock, headerBlocks } from '../../http/headers/header-block.js';
 import { Timer } from '../../io/time/timing-wheel.js';
 import type { RuntimeFraction } from '../../runtime/runtime.js';
 import type { CallingThread } from '../calling-thread.js';
@@ -158,7 +157,7 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     const { hostname, spec } = this.#options;
     this.#isIdle = false;
     const encoder = connection.startRequest(this);
-    const head = h1Shared(this.thread.memory).blocks.take();
+    const head = headerBlocks(this.thread.memory).take();
     try {
       head.setMethod(spec.method, spec.methodText);
       head.setPath(spec.path);

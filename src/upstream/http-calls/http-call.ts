@@ -4,8 +4,7 @@
 import { Priority } from '../../common/priority.js';
 import { headerKey } from '../../common/text/header-names.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../http/codec/streams.js';
-import { h1Shared } from '../../http/h1/shared.js';
-import type { HeaderBlock } from '../../http/headers/header-block.js';
+import { type HeaderBlock, headerBlocks } from '../../http/headers/header-block.js';
 import { Timer } from '../../io/time/timing-wheel.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { CallingThread } from '../calling-thread.js';
@@ -234,8 +233,7 @@ export class HttpCall implements PoolRequest {
   }
 
   #sendHead(encoder: RequestEncoder): void {
-    const { blocks } = h1Shared(this.#cluster.thread.memory);
-    const head = blocks.take();
+    const head = headerBlocks(this.#cluster.thread.memory).take();
     try {
       this.#request.writeHead(head);
       if (head.methodEnd === head.methodStart || head.pathEnd === head.pathStart)
