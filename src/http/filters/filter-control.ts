@@ -2,6 +2,7 @@
 // answer comes late holds this, and reaches no other request.
 
 import { StreamInfo } from '../../access-log/stream/stream-info.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { HttpFilter, LocalReply, StreamControl } from './filter.js';
@@ -18,6 +19,8 @@ export interface FilterHost {
   heldResponseBytes(filter: HttpFilter): number;
   addRequestBytes(filter: HttpFilter, bytes: Uint8Array): void;
   addResponseBytes(filter: HttpFilter, bytes: Uint8Array): void;
+  addRequestTrailers(filter: HttpFilter): HeaderBlock | undefined;
+  addResponseTrailers(filter: HttpFilter): HeaderBlock | undefined;
   setRequestBufferLimit(bytes: number): void;
   /** A filter pauses the request that does not do so yet, and one that does lets it flow again. */
   pauseForFilter(): void;
@@ -90,6 +93,14 @@ export class FilterControl implements StreamControl {
 
   addResponseBytes(bytes: Uint8Array): void {
     if (this.#filter !== undefined) this.#host!.addResponseBytes(this.#filter, bytes);
+  }
+
+  addRequestTrailers(): HeaderBlock | undefined {
+    return this.#filter && this.#host!.addRequestTrailers(this.#filter);
+  }
+
+  addResponseTrailers(): HeaderBlock | undefined {
+    return this.#filter && this.#host!.addResponseTrailers(this.#filter);
   }
 
   setRequestBufferLimit(bytes: number): void {

@@ -5,7 +5,7 @@
 
 import { HeldBytes } from '../../io/held-bytes.js';
 import type { Memory } from '../../io/memory.js';
-import type { HeaderBlock } from '../headers/header-block.js';
+import { type HeaderBlock, headerBlocks } from '../headers/header-block.js';
 import { DataStatus, HeadersStatus, type HttpFilter } from './filter.js';
 
 /** What one filter holds back. */
@@ -29,6 +29,10 @@ export abstract class FilterPass {
   #isOver = false;
   /** The filter whose callback runs, by its place; NOBODY once it has continued in there. */
   #running = NOBODY;
+  /** What the callback that runs is about ends the message. */
+  #runsEnd = false;
+  /** The filter that has given a message trailers which came without, by its place. */
+  #trailersOf = NOBODY;
   /** Most bytes that one filter may hold back. */
   limit: number;
 
@@ -112,6 +116,28 @@ export abstract class FilterPass {
     this.#keep(this.#hold(index).body, 0, bytes.length, bytes);
   }
 
+  /**
+   * Trailers, empty yet, for a message that ends without: when its end has come to `filter`, which is being asked about it or holds it.
+   * Those behind it get them. Undefined at any other time, when there are trailers, and when the arena is full.
+   */
+  addTrailers(filter: HttpFilter): HeaderBlock | undefined {
+    const index = this.#filters.indexOf(filter);
+    if (index < 0 || this.#trailers !== undefined) return undefined;
+    const hold = this.#holds[index];
+    if (index === this.#running ? !this.#runsEnd : hold?.endStream !== true) return undefined;
+    const trailers = headerBlocks(this.#memory).take();
+    if (!trailers.retain()) {
+      trailers.drop();
+      this.noRoom();
+      return undefined;
+    }
+    this.#trailers = trailers;
+    this.#holdsTrailers = true;
+    if (index === this.#running) this.#trailersOf = index;
+    else hold!.trailers = true;
+    return trailers;
+  }
+
   /** The stream is over: nothing passes any more, and nothing is held. */
   end(): void {
     this.#isOver = true;
@@ -138,15 +164,20 @@ export abstract class FilterPass {
     const headers = this.#headers!;
     for (let index = first; index < this.#filters.length; index++) {
       const caller = this.#running;
+      const callersEnd = this.#runsEnd;
       this.#running = index;
+      this.#runsEnd = endStream;
       const status = this.callHeaders(this.#filters[index]!, headers, endStream);
       if (this.#isOver) return;
       const goesOn = status === HeadersStatus.Continue || this.#running === NOBODY;
       this.#running = caller;
-      if (goesOn && this.#holds[index] === undefined) continue;
+      this.#runsEnd = callersEnd;
+      const addsTrailers = this.#trailersOf === index;
+      if (goesOn && this.#holds[index] === undefined && !addsTrailers) continue;
       const hold = this.#hold(index);
       hold.headers = true;
       hold.endStream = endStream;
+      hold.trailers = addsTrailers;
       if (goesOn) this.#release(index);
       // The head must live until the filter continues, in a later turn perhaps.
       else if (!this.#holdsHeaders && !headers.hold()) this.noRoom();
@@ -160,15 +191,20 @@ export abstract class FilterPass {
     for (let index = first; index < this.#filters.length; index++) {
       const absent = this.#holds[index] === undefined ? DataStatus.Continue : DataStatus.StopAndBuffer;
       const caller = this.#running;
+      const callersEnd = this.#runsEnd;
       this.#running = index;
+      this.#runsEnd = endStream;
       const status = this.callData(this.#filters[index]!, offset, length, endStream, absent);
       if (this.#isOver) return;
       const goesOn = status === DataStatus.Continue || this.#running === NOBODY;
       this.#running = caller;
+      this.#runsEnd = callersEnd;
       const isDropped = status === DataStatus.StopNoBuffer;
-      if (goesOn && !isDropped && this.#holds[index] === undefined) continue;
+      const addsTrailers = this.#trailersOf === index;
+      if (goesOn && !isDropped && this.#holds[index] === undefined && !addsTrailers) continue;
       const hold = this.#hold(index);
       hold.endStream = endStream;
+      hold.trailers = addsTrailers;
       if (!isDropped && !this.#keep(hold.body, offset, length)) return;
       if (goesOn) this.#release(index);
       return;
@@ -181,11 +217,14 @@ export abstract class FilterPass {
     for (let index = first; index < this.#filters.length; index++) {
       const absent = this.#holds[index] === undefined ? HeadersStatus.Continue : HeadersStatus.StopIteration;
       const caller = this.#running;
+      const callersEnd = this.#runsEnd;
       this.#running = index;
+      this.#runsEnd = false;
       const status = this.callTrailers(this.#filters[index]!, trailers, absent);
       if (this.#isOver) return;
       const goesOn = status === HeadersStatus.Continue || this.#running === NOBODY;
       this.#running = caller;
+      this.#runsEnd = callersEnd;
       if (goesOn && this.#holds[index] === undefined) continue;
       this.#hold(index).trailers = true;
       if (goesOn) this.#release(index);

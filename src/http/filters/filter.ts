@@ -54,6 +54,14 @@ export interface StreamControl {
    */
   addRequestBytes(bytes: Uint8Array): void;
   addResponseBytes(bytes: Uint8Array): void;
+  /**
+   * Trailers, empty yet, for a message that ends without any: in the callback that brings its end (`endStream`), or while the filter holds
+   * that. The filters behind this one see them as they see a peer's. In HTTP/1.1 they reach the peer if the body is chunked. Undefined at
+   * other times, and when memory is short: then the request is answered with 503. Trailers that came can be changed in the callback for
+   * trailers; of those from which every field is removed, nothing is sent.
+   */
+  addRequestTrailers(): HeaderBlock | undefined;
+  addResponseTrailers(): HeaderBlock | undefined;
   /** Largest body that StopAndBuffer may hold; above it the request is answered with 413. */
   setRequestBufferLimit(bytes: number): void;
   /** Stops and restarts the request body. It flows when no filter stops it. */

@@ -145,6 +145,16 @@ export class StreamFilters implements FilterHost {
     }
   }
 
+  addRequestTrailers(filter: HttpFilter): HeaderBlock | undefined {
+    this.beginTurn();
+    return this.#orFault(() => this.decode?.addTrailers(filter));
+  }
+
+  addResponseTrailers(filter: HttpFilter): HeaderBlock | undefined {
+    this.beginTurn();
+    return this.#orFault(() => this.encode?.addTrailers(filter));
+  }
+
   setRequestBufferLimit(bytes: number): void {
     if (this.decode !== undefined) this.decode.limit = bytes;
   }
@@ -186,6 +196,15 @@ export class StreamFilters implements FilterHost {
       this.#stream.sendLocalReply(reply);
     } catch (error) {
       this.#stream.fault(error);
+    }
+  }
+
+  #orFault<T>(act: () => T): T | undefined {
+    try {
+      return act();
+    } catch (error) {
+      this.#stream.fault(error);
+      return undefined;
     }
   }
 

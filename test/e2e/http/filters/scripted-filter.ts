@@ -153,6 +153,10 @@ class ScriptedFilter implements HttpFilter {
         return stream.addRequestBytes(Buffer.from(rest[0]!));
       case 'putResponse':
         return stream.addResponseBytes(Buffer.from(rest[0]!));
+      case 'requestTrailer':
+        return this.#addTrailer(stream.addRequestTrailers(), rest);
+      case 'responseTrailer':
+        return this.#addTrailer(stream.addResponseTrailers(), rest);
       case 'limit':
         return stream.setRequestBufferLimit(Number(rest[0]));
       case 'held':
@@ -181,6 +185,11 @@ class ScriptedFilter implements HttpFilter {
       default:
         throw new Error(`no word of scripts: ${word}`);
     }
+  }
+
+  #addTrailer(trailers: HeaderBlock | undefined, [name, value]: string[]): void {
+    if (trailers === undefined) this.#note('may add no trailers');
+    else trailers.add(headerKey(name!), value!);
   }
 
   #performIn(delayMs: number, word: string): void {
