@@ -244,6 +244,16 @@ export interface ListenSocketOptions {
   keepalive?: Keepalive;
 }
 
+/** What a listen socket is, whoever has made it. */
+export interface ListenerFacts {
+  /** Raw sockaddr that it is bound to. */
+  readonly address: Uint8Array;
+  /** Further sockets can be bound there. */
+  readonly reusePort: boolean;
+  /** As ListenSocketOptions.v6Only; false unless it is an IPv6 socket. */
+  readonly v6Only: boolean;
+}
+
 /** Who sent a message, as the kernel vouches for it. A sender of another user namespace shows the overflow uid 65534. */
 export interface Credentials {
   readonly pid: number;
@@ -294,6 +304,11 @@ export interface NativeShim {
   listen(fd: number, backlog: number): void;
   /** Raw sockaddr that `fd` is bound to. */
   boundAddress(fd: number): Uint8Array;
+  /**
+   * Looks at a listen socket that another process has made, and makes it non-blocking. Throws an Error with `code`: ENOTSOCK,
+   * EPROTOTYPE for what is no TCP or Unix stream socket, EINVAL for one that does not listen.
+   */
+  prepareListener(fd: number): ListenerFacts;
   duplicate(fd: number): number;
   closeDescriptor(fd: number): void;
   /**

@@ -52,6 +52,20 @@ napi_value boundAddress(napi_env env, napi_callback_info info) {
   return makeAddress(env, address);
 }
 
+napi_value prepareListener(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  if (!readInt(env, arguments[0], "fd", 0, fd)) return nullptr;
+  ListenerFacts facts;
+  if (const int error = baton::prepareListener(fd, facts)) return throwErrno(env, "prepareListener", error);
+  napi_value made;
+  if (napi_create_object(env, &made) != napi_ok) return throwErrno(env, "prepareListener", ENOMEM);
+  napi_set_named_property(env, made, "address", makeAddress(env, facts.address));
+  napi_set_named_property(env, made, "reusePort", makeBool(env, facts.reusePort));
+  napi_set_named_property(env, made, "v6Only", makeBool(env, facts.v6Only));
+  return made;
+}
+
 napi_value duplicate(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   int32_t fd;
@@ -96,7 +110,7 @@ void bindSockets(napi_env env, napi_value exports) {
              {method("openListenSocket", openListenSocket), method("listen", listen),
               method("boundAddress", boundAddress), method("duplicate", duplicate),
               method("closeDescriptor", closeDescriptor), method("openMeetingSocket", openMeetingSocket),
-              method("socketPair", socketPair)});
+              method("socketPair", socketPair), method("prepareListener", prepareListener)});
 }
 
 }  // namespace baton

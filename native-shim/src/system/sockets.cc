@@ -29,6 +29,11 @@ int setOption(int fd, int level, int name, int value) {
   return setsockopt(fd, level, name, &value, sizeof value) == 0 ? 0 : errno;
 }
 
+int getOption(int fd, int level, int name, int& value) {
+  socklen_t length = sizeof value;
+  return getsockopt(fd, level, name, &value, &length) == 0 ? 0 : errno;
+}
+
 // Options that accepted connections inherit are set here once instead of on each of them.
 int setListenOptions(int fd, int family, const ListenOptions& options) {
   const bool v6 = family == AF_INET6;
@@ -140,6 +145,31 @@ int prepareAdopted(int fd) {
   const int flags = fcntl(fd, F_GETFL);
   if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return errno;
   return 0;
+}
+
+int prepareListener(int fd, ListenerFacts& facts) {
+  int type = 0;
+  int protocol = 0;
+  int listens = 0;
+  int error = getOption(fd, SOL_SOCKET, SO_TYPE, type);
+  if (error == 0) error = getOption(fd, SOL_SOCKET, SO_PROTOCOL, protocol);
+  if (error == 0) error = getOption(fd, SOL_SOCKET, SO_ACCEPTCONN, listens);
+  if (error != 0) return error;
+  if (type != SOCK_STREAM) return EPROTOTYPE;
+  if (listens == 0) return EINVAL;
+  SocketAddress& address = facts.address;
+  address.length = sizeof address.storage;
+  if (getsockname(fd, address.get(), &address.length) != 0) return errno;
+  if (address.isInternet() ? protocol != IPPROTO_TCP : address.family() != AF_UNIX) return EPROTOTYPE;
+  int reusePort = 0;
+  int v6Only = 0;
+  if (address.isInternet()) error = getOption(fd, SOL_SOCKET, SO_REUSEPORT, reusePort);
+  if (error == 0 && address.family() == AF_INET6) error = getOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, v6Only);
+  if (error != 0) return error;
+  facts.reusePort = reusePort != 0;
+  facts.v6Only = v6Only != 0;
+  // A thread that accepts must never wait.
+  return prepareAdopted(fd);
 }
 
 bool isLocalSocket(int fd) {

@@ -60,6 +60,15 @@ int makeSocketPair(Descriptor ends[2]);
 // 0 or errno: makes an inherited descriptor fit for a transport, if it is a stream socket.
 int prepareAdopted(int fd);
 bool isLocalSocket(int fd);
+// What a listen socket is, whoever has made it.
+struct ListenerFacts {
+  SocketAddress address;
+  bool reusePort = false;
+  bool v6Only = false;
+};
+// 0 or errno: fills `facts`, and makes the socket fit for a transport. EPROTOTYPE for what is no TCP or Unix stream socket, EINVAL for one
+// that does not listen.
+int prepareListener(int fd, ListenerFacts& facts);
 // 0 or errno; EOPNOTSUPP for what is no TCP socket.
 int setKeepalive(int fd, const Keepalive& keepalive);
 void setNoDelay(int fd);

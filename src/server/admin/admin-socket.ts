@@ -42,7 +42,7 @@ export class AdminSocket {
   /** Binds, or takes the socket of `parent`. Rejects with ListenError. */
   static async open(shim: NativeShim, config: Admin, parent: InheritedSockets | undefined): Promise<AdminSocket> {
     const address = listenAddress(config.address);
-    const inherited = parent?.takeAdmin(addressText(address));
+    const inherited = parent?.takeAdmin(address, isV6Only(config.address));
     const fd = inherited?.fds[0] ?? (await bind(shim, address, config.address));
     return new AdminSocket(shim, address, config.address?.pipe?.mode ?? 0, fd, inherited?.address);
   }
@@ -106,12 +106,15 @@ export class AdminSocket {
 async function bind(shim: NativeShim, address: Address, config: AddressConfig | undefined): Promise<number> {
   try {
     if (address.kind === AddressKind.Unix) return await openUnixSocket(shim, address, config?.pipe?.mode ?? 0);
-    const v6Only = config?.socket_address?.ipv4_compat !== true;
-    const options = { reusePort: false, freebind: false, transparent: false, v6Only };
+    const options = { reusePort: false, freebind: false, transparent: false, v6Only: isV6Only(config) };
     return shim.openListenSocket(encodeAddress(address), options);
   } catch (error) {
     throw listenError(address, error);
   }
+}
+
+function isV6Only(config: AddressConfig | undefined): boolean {
+  return config?.socket_address?.ipv4_compat !== true;
 }
 
 function isFile({ kind, path }: Address): boolean {

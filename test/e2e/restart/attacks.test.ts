@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
+import { AddressKind, encodeAddress, encodeIp } from '../../../src/io/addresses/address.js';
 import { loadShim } from '../../../src/io/shim.js';
 import { encodeHello, encodeToChild, encodeToParent } from '../../../src/restart/messages.js';
 import { HOT_RESTART_VERSION } from '../../../src/restart/version.js';
@@ -15,6 +15,7 @@ import {
   type BatonProcess,
   bootstrap,
   EpochLine,
+  freePort,
   httpListener,
   httpRequest,
   isRefused,
@@ -23,7 +24,7 @@ import {
   waitForLog,
   withDeadline,
 } from '../harness/index.js';
-import { Stranger, welcomed } from './stranger.js';
+import { FalseParent, Stranger, welcomed } from './stranger.js';
 
 const QUICK = ['--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
 const HELLO = encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 });
@@ -229,6 +230,39 @@ t.test('a stranger with the name of the parent, who cannot prove who he is, is n
   t.match(child.stderr, /cannot take over from the parent process/);
   t.ok(sent > 0);
   t.ok(most < 3 * BREATH_BYTES, `${most} bytes`);
+});
+
+t.test('sockets of a lying parent are refused, and the next process binds its own', async (t) => {
+  const line = new EpochLine(t);
+  const options = { reusePort: true, freebind: false, transparent: false, v6Only: true };
+  const elsewhere = shim.openListenSocket(encodeIp('127.0.0.1', 0), options);
+  shim.listen(elsewhere, 10);
+  t.teardown(() => shim.closeDescriptor(elsewhere));
+  const [pair, other] = shim.socketPair();
+  for (const fd of [pair, other]) t.teardown(() => shim.closeDescriptor(fd));
+  const port = await freePort();
+  const offered = { isAdmin: false, traits: 'false,false,true', isReusePort: true, count: 2 };
+  const text = `127.0.0.1:${port}`;
+  const parent = new FalseParent(t, line.socketPath, {
+    sockets: [
+      { ...offered, id: 0, name: 'web', configured: text, real: text },
+      { ...offered, id: 1, name: 'any', configured: '127.0.0.1:0', real: text },
+    ],
+    fds: [elsewhere, pair, elsewhere, pair],
+  });
+  const routes = { route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [ROUTE] }] } };
+  const listeners = [httpListener('web', port, routes), httpListener('any', 0, routes)];
+  const child = await line.start(1, { config: bootstrap({ listeners, clusters: [] }), args: QUICK });
+  for (const name of ['web', 'any']) {
+    t.match(
+      child.stderr,
+      new RegExp(`2 of 2 sockets of the parent process for listener '${name}' .* refused: it is bound else`),
+    );
+    t.equal((await httpRequest(await child.listenerPort(name))).body, 'hi');
+  }
+  t.equal(await child.listenerPort('web'), port);
+  await waitFor(() => parent.heard.includes('live'), { what: 'that it takes over' });
+  await child.stop();
 });
 
 function descriptorsOf({ pid }: BatonProcess): number {

@@ -3,7 +3,15 @@
 import { randomBytes } from 'node:crypto';
 import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
 import { loadShim, type MessageSocketEvents, type NativeMessageSocket } from '../../../src/io/shim.js';
-import { decodeToChild, encodeHello, type ToChild } from '../../../src/restart/messages.js';
+import {
+  decodeToChild,
+  decodeToParent,
+  encodeHello,
+  encodeToChild,
+  type OfferedSockets,
+  type ToChild,
+  type ToParent,
+} from '../../../src/restart/messages.js';
 import { HOT_RESTART_VERSION } from '../../../src/restart/version.js';
 import { type Teardown, waitFor } from '../harness/index.js';
 
@@ -102,6 +110,56 @@ export class FalseChild implements MessageSocketEvents {
   onEnd(): void {
     this.isOver = true;
   }
+}
+
+/** What a false parent hands over. */
+export interface FalseWelcome {
+  readonly sockets: readonly OfferedSockets[];
+  readonly fds: readonly number[];
+}
+
+/** Stands at the name of epoch 0, proves who it is, and welcomes each process of epoch 1. */
+export class FalseParent implements MessageSocketEvents {
+  readonly heard: ToParent['kind'][] = [];
+  readonly #welcome: FalseWelcome;
+  readonly #socketPath: string;
+  readonly #socket: NativeMessageSocket;
+  #link: NativeMessageSocket | undefined;
+
+  constructor(t: Teardown, socketPath: string, welcome: FalseWelcome) {
+    this.#welcome = welcome;
+    this.#socketPath = socketPath;
+    this.#socket = shim.watchMessages(shim.openMeetingSocket(at(`${socketPath}_parent_0`)), this);
+    t.teardown(() => this.close());
+  }
+
+  /** False when the child takes none now. Throws when the link is over, or there was none. */
+  say(message: ToChild, fds: readonly number[] = []): boolean {
+    return this.#link!.send(encodeToChild(message), fds);
+  }
+
+  close(): void {
+    this.#socket.close();
+    this.#link?.close();
+  }
+
+  onMessage(_bytes: Uint8Array, [fd, ...others]: readonly number[]): void {
+    for (const each of others) shim.closeDescriptor(each);
+    if (fd === undefined) return;
+    this.#link = shim.watchMessages(fd, {
+      onMessage: (bytes, fds) => {
+        for (const each of fds) shim.closeDescriptor(each);
+        this.heard.push(decodeToParent(bytes).kind);
+      },
+      onWritable() {},
+      onEnd() {},
+    });
+    this.#socket.sendTo(at(`${this.#socketPath}_child_1`), new Uint8Array([1]), []);
+    const { fds, sockets } = this.#welcome;
+    this.say({ kind: 'welcome', welcome: { firstStartedMs: 0, generation: 1, sockets, isLast: true } }, fds);
+  }
+  onWritable(): void {}
+  onEnd(): void {}
 }
 
 function at(path: string): Uint8Array {

@@ -7,6 +7,7 @@ import { getLogger } from '../../../log/logger.js';
 import type { InheritedSocket, InheritedSockets } from '../version/inherited-sockets.js';
 import {
   type FormerSockets,
+  isV6Only,
   ListenError,
   listenAddress,
   socketTraits,
@@ -35,11 +36,13 @@ export function socketSource(
   parent: InheritedSockets | undefined,
 ): SocketSource {
   if (!bindsToPort(config)) return { former: undefined, address: undefined };
-  const wanted = addressText(listenAddress(config.address));
+  const address = listenAddress(config.address);
+  const wanted = addressText(address);
   for (const owner of owners) {
     if (owner.sharesSockets && isAt(owner, name, wanted)) return sourceOf(owner, config);
   }
-  const inherited = parent?.takeListener({ name: config.name ?? '', address: wanted, traits: socketTraits(config) });
+  const traits = socketTraits(config);
+  const inherited = parent?.takeListener({ name: config.name ?? '', address, traits, v6Only: isV6Only(config) });
   return { former: inherited && formerOf(inherited), address: undefined };
 }
 

@@ -1,7 +1,11 @@
 // The listen sockets that a parent process has handed over, until listeners and the admin interface have taken theirs.
 
-import { type Address, addressOfText } from '../../../io/addresses/address.js';
+import { messageOf } from '../../../common/errors/errors.js';
+import { type Address, AddressKind, addressOfText, addressText } from '../../../io/addresses/address.js';
+import { isBoundTo } from '../../../io/addresses/bound-address.js';
 import type { NativeShim } from '../../../io/shim.js';
+import { getLogger } from '../../../log/logger.js';
+import { peerText } from '../../../restart/peer-text.js';
 import type { ReceivedSockets } from '../../../restart/received-sockets.js';
 
 /** Sockets that go on listening where the parent bound them. */
@@ -18,11 +22,15 @@ export interface InheritedSocket {
 /** What a listener wants. */
 export interface WantedSockets {
   readonly name: string;
-  /** As configured, in addressText() form. */
-  readonly address: string;
+  /** As configured. */
+  readonly address: Address;
   /** Options of the sockets that cannot be changed once they are bound. */
   readonly traits: string;
+  /** Of an IPv6 listener: it refuses IPv4-mapped peers. */
+  readonly v6Only: boolean;
 }
+
+const logger = getLogger('main');
 
 export class InheritedSockets {
   readonly #shim: NativeShim;
@@ -51,12 +59,19 @@ export class InheritedSockets {
    * the same name. Undefined when there are none.
    */
   takeListener(wanted: WantedSockets): InheritedSocket | undefined {
-    return this.#take(this.#left.find((each) => !each.isAdmin && fits(each, wanted)));
+    return this.#take(
+      wanted,
+      this.#left.find((each) => !each.isAdmin && fits(each, wanted)),
+    );
   }
 
   /** The socket of the admin interface; undefined when the parent's listened elsewhere. */
-  takeAdmin(address: string): InheritedSocket | undefined {
-    return this.#take(this.#left.find((each) => each.isAdmin && fits(each, { name: '', address, traits: '' })));
+  takeAdmin(address: Address, v6Only: boolean): InheritedSocket | undefined {
+    const wanted = { name: '', address, traits: '', v6Only };
+    return this.#take(
+      wanted,
+      this.#left.find((each) => each.isAdmin && fits(each, wanted)),
+    );
   }
 
   /** Closes what nobody has taken: the parent serves what is queued there. */
@@ -65,16 +80,60 @@ export class InheritedSockets {
     this.#left = [];
   }
 
-  #take(sockets: ReceivedSockets | undefined): InheritedSocket | undefined {
+  /** What the parent says of its sockets is not enough: clients of another address would be served as if they had come to this one. */
+  #take(wanted: WantedSockets, sockets: ReceivedSockets | undefined): InheritedSocket | undefined {
     if (sockets === undefined || sockets.fds.length === 0) return undefined;
     this.#left = this.#left.filter((each) => each !== sockets);
-    this.#taken.push(sockets.id);
-    const { fds, id, isReusePort, real } = sockets;
-    return { id, address: addressOfText(real), fds, isReusePort };
+    const address = addressOf(wanted.address, sockets);
+    const what = sockets.isAdmin ? 'the admin interface' : `listener '${peerText(sockets.name)}'`;
+    const fds: number[] = [];
+    const reasons: string[] = [];
+    for (const fd of sockets.fds) {
+      const reason = this.#whyNot(fd, address, wanted, sockets);
+      if (reason === undefined) fds.push(fd);
+      else {
+        reasons.push(reason);
+        this.#shim.closeDescriptor(fd);
+      }
+    }
+    if (reasons.length > 0) {
+      const count = `${reasons.length} of ${sockets.fds.length} sockets`;
+      logger.error(
+        `${count} of the parent process for ${what} on ${addressText(address)} refused: ${[...new Set(reasons)].join(', ')}`,
+      );
+    }
+    if (fds.length === 0) return undefined;
+    const { id, isReusePort } = sockets;
+    this.#taken.push(id);
+    return { id, address, fds, isReusePort };
+  }
+
+  #whyNot(fd: number, address: Address, { v6Only }: WantedSockets, sockets: ReceivedSockets): string | undefined {
+    try {
+      const facts = this.#shim.prepareListener(fd);
+      if (!isBoundTo(facts.address, address)) return 'it is bound elsewhere';
+      if (address.kind === AddressKind.Ip6 && facts.v6Only !== v6Only) return 'ipv4_compat differs';
+      return sockets.isReusePort && !facts.reusePort ? 'it does not share its port' : undefined;
+    } catch (error) {
+      return REASONS[(error as NodeJS.ErrnoException).code ?? ''] ?? messageOf(error);
+    }
   }
 }
 
+const REASONS: Readonly<Record<string, string>> = {
+  ENOTSOCK: 'it is no socket',
+  EPROTOTYPE: 'it is no TCP or Unix stream socket',
+  EINVAL: 'it does not listen',
+};
+
 function fits({ name, configured, real, traits }: ReceivedSockets, wanted: WantedSockets): boolean {
   if (traits !== wanted.traits) return false;
-  return real === wanted.address || (configured === wanted.address && name === wanted.name);
+  const text = addressText(wanted.address);
+  return real === text || (configured === text && name === wanted.name);
+}
+
+/** Where the sockets have to be: of what the parent says, only the port counts that a listener with port 0 has got. */
+function addressOf(wanted: Address, { real }: ReceivedSockets): Address {
+  const isAnyPort = wanted.kind !== AddressKind.Unix && wanted.port === 0;
+  return isAnyPort ? { ...wanted, port: addressOfText(real).port } : wanted;
 }

@@ -169,6 +169,11 @@ export function socketTraits(listener: Listener): string {
   return `${freebind},${transparent},${v6Only}`;
 }
 
+/** Of an IPv6 listener: it refuses IPv4-mapped peers. */
+export function isV6Only(listener: Listener): boolean {
+  return !(listener.address?.socket_address?.ipv4_compat ?? false);
+}
+
 /** Sockets of workers have the port together, and the kernel spreads connections. */
 function sharesPort(listener: Listener, address: Address): boolean {
   return address.kind !== AddressKind.Unix && (listener.enable_reuse_port ?? listener.reuse_port ?? true);
@@ -179,7 +184,7 @@ function socketOptions(listener: Listener, reusePort: boolean): ListenSocketOpti
     reusePort,
     freebind: listener.freebind ?? false,
     transparent: listener.transparent ?? false,
-    v6Only: !(listener.address?.socket_address?.ipv4_compat ?? false),
+    v6Only: isV6Only(listener),
   };
 }
 
