@@ -9,13 +9,15 @@ import { atMostMs } from '../common/time/within-ms.js';
 import { getLogger } from '../log/logger.js';
 import type { Joined } from './join-parent.js';
 import type { Link, LinkEvents } from './link.js';
+import { MessageLimits } from './message-limits.js';
 import type { FurtherSockets, StatsPiece, ToChild, ToParent } from './messages.js';
+import { peerText } from './peer-text.js';
 import { type ReceivedSockets, SocketReceiver } from './received-sockets.js';
 
 /** The server that has a parent. */
 export interface ChildHost {
-  /** The parent is gone before this process was live. */
-  parentLost(why: string): void;
+  /** The parent is gone before this process was live; `isGivenUp`: it lives, and wants nothing of this one any more. */
+  parentLost(why: string, isGivenUp: boolean): void;
   /** What the parent has counted since the last piece. */
   importStats(piece: StatsPiece): void;
   /** How many workers wait for established connections of the parent; 0: they are not wanted. */
@@ -30,6 +32,8 @@ export interface ChildHost {
 }
 
 export interface ChildDeadlines {
+  /** How often the parent hears that this process is not live yet, and works at it. */
+  readonly aliveMs: number;
   /** How long a flush waits for the parent's stats; what comes later counts for the next one. */
   readonly statsMs: number;
   /** How long the parent may take to end. */
@@ -40,10 +44,22 @@ export interface ChildDeadlines {
   readonly standbyMs: number;
 }
 
-const DEADLINES: ChildDeadlines = { statsMs: 1000, terminateMs: 30_000, closeMs: 2000, standbyMs: 5000 };
+const DEADLINES: ChildDeadlines = {
+  aliveMs: 2000,
+  statsMs: 1000,
+  terminateMs: 30_000,
+  closeMs: 2000,
+  standbyMs: 5000,
+};
 
 /** Descriptors of one message. */
 const MAX_FDS = 64;
+/** Messages of a kind that a parent has reason to send once, or as an answer. */
+const MAX_REPEATS = 100;
+/** Each brings a listener that the parent has got meanwhile. */
+const MAX_WELCOMES = 1_000_000;
+/** Of one answer, 64 KiB each at most. */
+const MAX_STATS_PIECES = 10_000;
 
 const logger = getLogger('main');
 
@@ -54,6 +70,12 @@ export class ChildEnd implements LinkEvents<ToChild> {
   /** performance.now() until which the parent stays; before it is known, for ever. */
   #standsByUntilMs = Number.POSITIVE_INFINITY;
   #timer: PatientTimeout | undefined;
+  readonly #alive: NodeJS.Timeout;
+  readonly #limits = new MessageLimits();
+  /** Of the answer that comes. */
+  #statsPieces = 0;
+  /** What a parent says once. */
+  readonly #said = new Set<ToChild['kind']>();
   readonly #sockets: SocketReceiver;
   #state: 'welcomed' | 'live' | 'ending' | 'over' = 'welcomed';
   /** Called when the last piece of an answer has come, or none will. */
@@ -71,6 +93,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     this.#link = joined.link;
     this.#deadlines = deadlines;
     this.#sockets = new SocketReceiver((fd) => host.closeDescriptor(fd));
+    this.#alive = setInterval(() => this.#link.send({ kind: 'alive' }), deadlines.aliveMs).unref();
     joined.follow(this);
   }
 
@@ -103,6 +126,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
   async takeOver(taken: readonly number[], parentShutdownTimeS: number): Promise<void> {
     if (this.#state !== 'welcomed') return;
     this.#state = 'live';
+    clearInterval(this.#alive);
     const replaced = new Promise<void>((resolve) => (this.#replaced = resolve));
     this.#link.send({ kind: 'live', taken, parentShutdownTimeS, connectionWorkers: this.#host.connectionWorkers });
     const shutdownMs = parentShutdownTimeS * 1000;
@@ -166,23 +190,73 @@ export class ChildEnd implements LinkEvents<ToChild> {
   }
 
   message(message: ToChild, fds: readonly number[]): void {
-    if (message.kind === 'welcome' && (this.#state === 'welcomed' || this.#state === 'live')) {
+    const isExpected = this.#expects(message);
+    const max = message.kind === 'welcome' ? MAX_WELCOMES : MAX_REPEATS;
+    const tooMany = isExpected && message.kind !== 'welcome' ? undefined : this.#limits.count(message.kind, max);
+    if (tooMany !== undefined) {
+      for (const fd of fds) this.#host.closeDescriptor(fd);
+      return this.#link.giveUp(tooMany);
+    }
+    if (message.kind === 'welcome' && isExpected) {
       this.#sockets.add(message.welcome.sockets, fds);
       if (message.welcome.isLast) this.#host.takeSockets(this.#sockets.take());
       return;
     }
-    if (message.kind === 'hand-over' && this.hasParent) return this.#host.takeConnections(fds);
-    for (const fd of fds) this.#host.closeDescriptor(fd);
-    if (message.kind === 'replaced') return this.#replaced();
-    if (message.kind === 'released') return this.#released.shift()?.();
-    if (message.kind === 'empty' && this.#state === 'live') {
-      logger.info('the parent process has no connections any more');
-      return this.#setTimer(Math.max(0, this.#standsByUntilMs - performance.now()), () => this.terminate());
+    if (message.kind === 'hand-over' && isExpected) {
+      this.#said.add('hand-over');
+      return this.#host.takeConnections(fds);
     }
-    if (message.kind !== 'stats' || this.#state === 'over') return;
-    this.#host.importStats(message.stats);
-    this.#connections = message.stats.connections;
-    if (!message.stats.isLast) return;
+    for (const fd of fds) this.#host.closeDescriptor(fd);
+    if (!isExpected) return;
+    switch (message.kind) {
+      case 'replaced':
+        this.#said.add('replaced');
+        return this.#replaced();
+      case 'released':
+        return this.#released.shift()?.();
+      case 'empty':
+        this.#said.add('empty');
+        logger.info('the parent process has no connections any more');
+        return this.#setTimer(Math.max(0, this.#standsByUntilMs - performance.now()), () => this.terminate());
+      case 'refusal':
+        this.#over();
+        this.#link.close();
+        return this.#host.parentLost(peerText(message.reason), true);
+      case 'stats':
+        return this.#takeStats(message.stats);
+    }
+  }
+
+  /** Whether there is a reason to send it. */
+  #expects({ kind }: ToChild): boolean {
+    const state = this.#state;
+    switch (kind) {
+      case 'welcome':
+        return state === 'welcomed' || state === 'live';
+      case 'hand-over':
+        return this.hasParent && !this.#said.has(kind) && this.#host.connectionWorkers > 0;
+      case 'empty':
+        return state === 'live' && !this.#said.has(kind);
+      case 'replaced':
+        return this.hasParent && !this.#said.has(kind);
+      case 'released':
+        return this.#released.length > 0;
+      case 'refusal':
+        return state === 'welcomed';
+      case 'stats':
+        return state === 'live' || state === 'ending';
+    }
+  }
+
+  /** The last ones come unasked, when the parent ends. */
+  #takeStats(stats: StatsPiece): void {
+    const why = 'it sent more stats than a process has, or without being asked';
+    if (++this.#statsPieces > MAX_STATS_PIECES) return this.#link.giveUp(why);
+    this.#host.importStats(stats);
+    this.#connections = stats.connections;
+    if (!stats.isLast) return;
+    this.#statsPieces = 0;
+    if (!this.#isAsked && this.#limits.count('stats', MAX_REPEATS) !== undefined) return this.#link.giveUp(why);
     this.#isAsked = false;
     this.#answered?.();
   }
@@ -191,7 +265,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     if (this.#state === 'over') return;
     const state = this.#state;
     this.#over();
-    if (state === 'welcomed') return this.#host.parentLost(why);
+    if (state === 'welcomed') return this.#host.parentLost(why, false);
     if (state === 'live') logger.warning(`the parent process has gone (${why}); this one serves on`);
     else logger.info('the parent process has ended');
   }
@@ -205,6 +279,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
   /** The parent says nothing any more. */
   #settle(): void {
     this.#timer?.clear();
+    clearInterval(this.#alive);
     this.#sockets.release();
     this.#answered?.();
     this.#replaced();

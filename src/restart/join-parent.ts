@@ -8,7 +8,7 @@ import { getLogger } from '../log/logger.js';
 import type { Link, LinkEvents } from './link.js';
 import type { ToChild, ToParent } from './messages.js';
 import { peerText } from './peer-text.js';
-import { type ReceivedSockets, SocketReceiver } from './received-sockets.js';
+import { MAX_OFFERED_TEXT, type ReceivedSockets, SocketReceiver, textOf } from './received-sockets.js';
 
 /** A parent that has welcomed this process. */
 export interface Joined {
@@ -68,6 +68,7 @@ export async function joinParent(door: ParentDoor, options: JoinOptions): Promis
       return undefined;
     }
     await answer.wait(welcomeMs, options.signal);
+    link.send({ kind: 'alive' });
   } catch (error) {
     link.close();
     answer.release();
@@ -114,6 +115,7 @@ class Answer implements LinkEvents<ToChild> {
   readonly #sockets: SocketReceiver;
   /** What has come behind the welcome. */
   readonly #later: Parameters<LinkEvents<ToChild>['message']>[] = [];
+  #laterText = 0;
   #firstStartedMs = 0;
   #generation = 0;
   #isProven = false;
@@ -187,7 +189,12 @@ class Answer implements LinkEvents<ToChild> {
   message(message: ToChild, fds: readonly number[]): void {
     if (this.#events !== undefined) return this.#events.message(message, fds);
     // Nothing else comes before this process has asked for it.
-    if (this.#isComplete && message.kind === 'welcome' && fds.length > 0) return void this.#later.push([message, fds]);
+    if (this.#isComplete && message.kind === 'welcome' && fds.length > 0) {
+      this.#laterText += textOf(message.welcome.sockets);
+      if (this.#laterText <= MAX_OFFERED_TEXT) return void this.#later.push([message, fds]);
+    }
+    // It has been given up, and says why.
+    if (this.#isComplete && message.kind === 'refusal') return void this.#later.push([message, fds]);
     if (this.#isComplete) return this.#close(fds);
     this.hasCome = true;
     if (message.kind === 'welcome') this.#sockets.add(message.welcome.sockets, fds);

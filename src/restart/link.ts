@@ -34,6 +34,8 @@ export interface Link<Out> {
   send(message: Out, fds?: readonly number[]): void;
   /** Resolves when everything that was sent is with the peer, or lost. */
   drained(): Promise<void>;
+  /** What the peer has said makes it unusable, though each message was one: ended() is called with this reason. */
+  giveUp(why: string): void;
   close(): void;
 }
 
@@ -86,6 +88,10 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   drained(): Promise<void> {
     if (this.#waiting.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onDrained.push(resolve));
+  }
+
+  giveUp(why: string): void {
+    this.#end(why);
   }
 
   close(): void {

@@ -125,6 +125,17 @@ export class Meeting {
     return this.#asParent.sendTo(unixAddress(child), PROOF, []);
   }
 
+  /** Whether a process listens at the name of the epoch before. */
+  get isParentThere(): boolean {
+    const { socketPath, baseId, epoch } = this.options;
+    try {
+      this.#asChild.sendTo(unixAddress(meetingNames(socketPath, baseId, epoch - 1).parent), new Uint8Array(0), []);
+      return true;
+    } catch (error) {
+      return codeOf(error) !== 'ECONNREFUSED' && codeOf(error) !== 'ENOENT';
+    }
+  }
+
   /** Frees both names. */
   close(): void {
     if (this.#isClosed) return;

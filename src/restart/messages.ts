@@ -73,6 +73,8 @@ export type ToChild =
   | { readonly kind: 'released' };
 
 export type ToParent =
+  /** The child is not live yet, and works at it: a parent gives up one that says nothing. */
+  | { readonly kind: 'alive' }
   /** The child serves: `taken` are the sockets that it has taken over. */
   | {
       readonly kind: 'live';
@@ -170,6 +172,8 @@ export function decodeToChild(bytes: Uint8Array): ToChild {
 
 export function encodeToParent(message: ToParent): Uint8Array {
   switch (message.kind) {
+    case 'alive':
+      return types.toParent.encode({ alive: {} }).finish();
     case 'live': {
       const { taken, parentShutdownTimeS, connectionWorkers } = message;
       return types.toParent.encode({ live: { taken, parentShutdownTimeS, connectionWorkers } }).finish();
@@ -197,6 +201,7 @@ export function decodeToParent(bytes: Uint8Array): ToParent {
     release: { ids: number[] };
   };
   if (content === 'live') return { kind: 'live', ...live };
+  if (content === 'alive') return { kind: 'alive' };
   if (content === 'statsRequest') return { kind: 'stats-request' };
   if (content === 'terminate') return { kind: 'terminate' };
   if (content === 'release') return { kind: 'release', ids: release.ids };

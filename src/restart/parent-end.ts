@@ -7,12 +7,14 @@
 // Until Terminate this process keeps copies of the listen sockets, so that it can take up accepting where a dead child has left
 // it, and no connection in the kernel's queues is lost. Once it has been told to end, the child's own end is no news.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '../common/errors/errors.js';
 import { PatientTimeout } from '../common/time/patient-timeout.js';
 import { atMostMs } from '../common/time/within-ms.js';
 import { getLogger } from '../log/logger.js';
 import { OccasionalLog } from '../log/occasional-log.js';
 import type { Link, LinkEvents } from './link.js';
+import { MessageLimits } from './message-limits.js';
 import type { FurtherSockets, Hello, OfferedSockets, StatsPiece, ToChild, ToParent } from './messages.js';
 import { peerText } from './peer-text.js';
 import { HOT_RESTART_VERSION } from './version.js';
@@ -64,6 +66,10 @@ export interface ParentHost {
 export interface ParentDeadlines {
   /** How long a child may take to become live. */
   readonly liveMs: number;
+  /** How long it may say nothing meanwhile; it says that it is alive every 2 s, unless something keeps its thread busy. */
+  readonly silentMs: number;
+  /** The same where another process wants to take over. */
+  readonly contestedSilentMs: number;
   /** How much longer than announced the child may take to say that this process is to end. */
   readonly terminateGraceMs: number;
   /** How long the last stats may take to reach the child. */
@@ -74,6 +80,8 @@ export interface ParentDeadlines {
 
 const DEADLINES: ParentDeadlines = {
   liveMs: 900_000,
+  silentMs: 60_000,
+  contestedSilentMs: 6000,
   terminateGraceMs: 30_000,
   lastStatsMs: 1000,
   handOverRetryMs: 100,
@@ -83,6 +91,15 @@ const DEADLINES: ParentDeadlines = {
 const MAX_ADDED_SOCKETS = 1024;
 /** At a time; a process that is refused says why itself. */
 const MAX_REFUSALS_LOGGED = 10;
+/** Messages of a kind that a child has reason to send once. */
+const MAX_REPEATS = 100;
+/** More than it sends while it may take to become live. */
+const MAX_ALIVE = 10_000;
+/** For each listener: it is stopped, changed, removed. */
+const MAX_RELEASES = 4;
+const BUSY = 'previous baton process is still initializing';
+/** Work for a child that asks again and again is at most so long apart. */
+const MAX_REST_MS = 1000;
 
 /** What fits in one message. */
 const MOST_FDS = 64;
@@ -101,8 +118,18 @@ export class ParentEnd {
   #exporting: Promise<void> | undefined;
   /** Waits for stats that it has asked for. */
   #asking: Link<ToChild> | undefined;
-  /** Sockets that the child has added, by the numbers of their offers. */
+  /** Runs out when a child that is not live has said nothing for too long. */
+  #silence: PatientTimeout | undefined;
+  /** performance.now() of the last sign of life of that child. */
+  #heardMs = 0;
+  /** A process that takes over if that child stays silent. */
+  #contender: Contender | undefined;
+  #limits = new MessageLimits();
+  /** Numbers that sockets were offered under, and how many the child has added to each. */
   readonly #added = new Map<number, number>();
+  readonly #released = new Set<number>();
+  /** performance.now() until which a child waits for stats once more. */
+  #restsUntilMs = 0;
   readonly #refusals = new OccasionalLog((text) => logger.warning(text), MAX_REFUSALS_LOGGED);
   /** The link to a child that was live is broken, and nobody has taken over since: nothing is accepted here. */
   #isAlone = false;
@@ -112,15 +139,18 @@ export class ParentEnd {
     this.#deadlines = deadlines;
   }
 
-  /** A process has said hello: it is welcomed, or told why it is not. */
+  /**
+   * A process has said hello: it is welcomed, or told why it is not. While another one begins that has not been heard of for a moment, it
+   * waits for what becomes of that one.
+   */
   greet(hello: Hello, openLink: (events: LinkEvents<ToParent>) => Link<ToChild>): void {
-    const reason = this.#whyNot(hello);
     const link: Link<ToChild> = openLink({
       message: (message, fds) => {
         if (link === this.#child) this.#receive(message, fds, link);
         else this.#drop(fds);
       },
       ended: (why, isGone) => {
+        if (link === this.#contender?.link) this.#settleContender(why);
         if (link !== this.#child) return link.close();
         const wasLive = this.#state === 'replaced';
         if (!isGone && wasLive) this.#breaks(link);
@@ -136,6 +166,14 @@ export class ParentEnd {
       lost: () =>
         logger.warning('a socket of the child process cannot be kept here: this one may open too few descriptors'),
     });
+    const reason = this.#whyNot(hello);
+    const isContest = reason === BUSY && this.#state === 'welcomed' && this.#contender === undefined;
+    if (isContest) this.#contend(hello, link);
+    else this.#answer(hello, link, reason);
+  }
+
+  /** `reason`: why the process cannot take over. */
+  #answer(hello: Hello, link: Link<ToChild>, reason: string | undefined): void {
     if (reason !== undefined) {
       this.#refusals.log(`a process of epoch ${hello.epoch} is refused: ${peerText(reason)}`);
       link.send({ kind: 'refusal', reason });
@@ -144,8 +182,13 @@ export class ParentEnd {
     }
     this.#child = link;
     this.#state = 'welcomed';
+    this.#limits = new MessageLimits();
     this.#added.clear();
-    this.#setTimer(this.#deadlines.liveMs, () => this.#childLate());
+    this.#released.clear();
+    this.#isAlive();
+    this.#setTimer(this.#deadlines.liveMs, () =>
+      this.#giveUpChild(`it was not live in ${this.#deadlines.liveMs / 1000} s`),
+    );
     // First: from then on no connection in their queues is lost, whichever process dies.
     this.#sendSockets(link, this.#host.offer());
     logger.info(`a child process of epoch ${hello.epoch} initializes; this one serves on`);
@@ -161,6 +204,8 @@ export class ParentEnd {
   /** The process has ended its work: a live child gets what was counted last. Resolves when it has it, or takes too long. */
   async finish(): Promise<void> {
     this.#timer?.clear();
+    this.#silence?.clear();
+    this.#settleContender('its parent is shutting down');
     this.#broken?.close();
     const link = this.#child;
     if (link === undefined) return;
@@ -172,6 +217,34 @@ export class ParentEnd {
     }
     this.#child = undefined;
     link.close();
+  }
+
+  /** A child that begins has said something, or has been welcomed. */
+  #isAlive(): void {
+    this.#heardMs = performance.now();
+    this.#silence?.clear();
+    const { silentMs } = this.#deadlines;
+    this.#silence = new PatientTimeout(() => this.#giveUpChild(`it said nothing for ${silentMs / 1000} s`), silentMs);
+    this.#settleContender(BUSY);
+  }
+
+  /** A process wants to take over while another one begins: if that is not heard of, it has hung, or was none. */
+  #contend(hello: Hello, link: Link<ToChild>): void {
+    const { contestedSilentMs } = this.#deadlines;
+    const leftMs = this.#heardMs + contestedSilentMs - performance.now();
+    const timer = new PatientTimeout(() => {
+      this.#giveUpChild(`it said nothing for ${contestedSilentMs / 1000} s, and another process wants to take over`);
+    }, leftMs);
+    this.#contender = { hello, link, timer };
+  }
+
+  /** `reason`: why it cannot take over; undefined: it is seen whether it can. */
+  #settleContender(reason?: string): void {
+    if (this.#contender === undefined) return;
+    const { hello, link, timer } = this.#contender;
+    this.#contender = undefined;
+    timer.clear();
+    this.#answer(hello, link, reason ?? this.#whyNot(hello));
   }
 
   #breaks(link: Link<ToChild>): void {
@@ -198,12 +271,13 @@ export class ParentEnd {
     if (epoch !== own + 1) return `its parent has epoch ${own}: --restart-epoch ${own + 1} takes over from it`;
     if (stage === 'ending') return 'its parent is shutting down';
     const isBusy = stage === 'initializing' || this.#state === 'welcomed' || this.#state === 'replaced';
-    return isBusy ? 'previous baton process is still initializing' : undefined;
+    return isBusy ? BUSY : undefined;
   }
 
   #sendSockets(link: Link<ToChild>, offers: readonly Offer[]): void {
     const { firstStartedMs, generation } = this.#host;
     const batches = batchesOf(offers);
+    for (const { id } of offers) if (!this.#added.has(id)) this.#added.set(id, 0);
     batches.forEach(({ sockets, fds }, index) => {
       const isLast = index === batches.length - 1;
       link.send({ kind: 'welcome', welcome: { firstStartedMs, generation, sockets, isLast } }, fds);
@@ -211,36 +285,36 @@ export class ParentEnd {
   }
 
   #receive(message: ToParent, fds: readonly number[], link: Link<ToChild>): void {
+    const max = this.#maxOf(message);
+    const tooMany = max === undefined ? undefined : this.#limits.count(message.kind, max);
+    if (tooMany !== undefined) {
+      this.#drop(fds);
+      return link.giveUp(tooMany);
+    }
     if (message.kind === 'further') return this.#addSockets(message.sockets, fds);
     this.#drop(fds);
     switch (message.kind) {
-      case 'live': {
-        if (this.#state !== 'welcomed') return;
-        this.#state = 'replaced';
-        this.#isAlone = false;
-        this.#broken?.close();
-        this.#broken = undefined;
-        const waitMs = message.parentShutdownTimeS * 1000 + this.#deadlines.terminateGraceMs;
-        this.#setTimer(waitMs, () => this.#endUnasked('the child has not said in time that this process is to end'));
-        void this.#host.replaced(new Set(message.taken)).then(() => {
-          if (link === this.#child) link.send({ kind: 'replaced' });
-        });
-        if (message.connectionWorkers > 0) this.#handOver(link, message.connectionWorkers);
+      case 'alive':
+        if (this.#state === 'welcomed') this.#isAlive();
         return;
-      }
+      case 'live':
+        return this.#replaced(message, link);
       case 'stats-request':
-        if ((this.#state !== 'replaced' && this.#state !== 'ending') || this.#asking === link) return;
+        if (!this.#mayAsk) return;
         this.#asking = link;
-        void this.#export(link).then(() => {
+        void this.#answerStats(link).then(() => {
           if (this.#asking === link) this.#asking = undefined;
         });
         return;
-      case 'release':
+      case 'release': {
         if (this.#state !== 'replaced') return;
-        void this.#host.release(new Set(message.ids)).then(() => {
+        const ids = message.ids.filter((id) => this.#added.has(id) && !this.#released.has(id));
+        for (const id of ids) this.#released.add(id);
+        void this.#host.release(new Set(ids)).then(() => {
           if (link === this.#child) link.send({ kind: 'released' });
         });
         return;
+      }
       case 'terminate':
         // Before it is live, a child has nothing to say about this process.
         if (this.#state !== 'replaced') return;
@@ -251,12 +325,50 @@ export class ParentEnd {
     }
   }
 
+  /** How many messages of a kind a child may send; undefined: this one does not count. */
+  #maxOf({ kind }: ToParent): number | undefined {
+    switch (kind) {
+      case 'alive':
+        return MAX_ALIVE;
+      case 'release':
+        return MAX_RELEASES * this.#added.size + MAX_REPEATS;
+      case 'further':
+        return (MAX_ADDED_SOCKETS / MOST_FDS) * this.#added.size + MAX_REPEATS;
+      case 'stats-request':
+        // One that waits for its answer asks for nothing.
+        return this.#mayAsk ? undefined : MAX_REPEATS;
+      default:
+        return MAX_REPEATS;
+    }
+  }
+
+  get #mayAsk(): boolean {
+    return (this.#state === 'replaced' || this.#state === 'ending') && this.#asking === undefined;
+  }
+
+  #replaced({ connectionWorkers, parentShutdownTimeS, taken }: ToParent & { kind: 'live' }, link: Link<ToChild>): void {
+    if (this.#state !== 'welcomed') return;
+    this.#state = 'replaced';
+    this.#silence?.clear();
+    this.#settleContender();
+    this.#isAlone = false;
+    this.#broken?.close();
+    this.#broken = undefined;
+    const waitMs = parentShutdownTimeS * 1000 + this.#deadlines.terminateGraceMs;
+    this.#setTimer(waitMs, () => this.#endUnasked('the child has not said in time that this process is to end'));
+    void this.#host.replaced(new Set(taken)).then(() => {
+      if (link === this.#child) link.send({ kind: 'replaced' });
+    });
+    if (connectionWorkers > 0) this.#handOver(link, connectionWorkers);
+  }
+
   #addSockets(sockets: readonly FurtherSockets[], fds: readonly number[]): void {
     let from = 0;
     for (const { id, count } of sockets) {
       const own = fds.slice(from, from + count);
       from += own.length;
-      const before = this.#added.get(id) ?? 0;
+      // Nothing was offered under a number that has none.
+      const before = this.#added.get(id) ?? MAX_ADDED_SOCKETS;
       const kept = own.slice(0, MAX_ADDED_SOCKETS - before);
       this.#drop(own.slice(kept.length));
       if (kept.length === 0) continue;
@@ -292,6 +404,16 @@ export class ParentEnd {
     });
   }
 
+  /** After a rest as long as the last answer has taken: a child that asks without end gets half of the thread at most. */
+  async #answerStats(link: Link<ToChild>): Promise<void> {
+    const restMs = this.#restsUntilMs - performance.now();
+    if (restMs > 0) await pause(restMs, undefined, { ref: false });
+    const begunMs = performance.now();
+    if (link === this.#child) await this.#export(link);
+    const now = performance.now();
+    this.#restsUntilMs = now + Math.min(now - begunMs, MAX_REST_MS);
+  }
+
   /** One export at a time: each tells what was counted since the one before. */
   #export(link: Link<ToChild>): Promise<void> {
     const before = this.#exporting ?? Promise.resolve();
@@ -318,8 +440,14 @@ export class ParentEnd {
 
   /** `isGone`: its end of the link is closed, which is how a process ends; otherwise it may still run, and accept. */
   #childEnded(why: string, isGone: boolean): void {
+    this.#leave(why, isGone);
+    this.#settleContender();
+  }
+
+  #leave(why: string, isGone: boolean): void {
     this.#child = undefined;
     this.#timer?.clear();
+    this.#silence?.clear();
     if (this.#state === 'ending') return;
     if (this.#state === 'replaced' && isGone) {
       this.#state = 'idle';
@@ -345,15 +473,24 @@ export class ParentEnd {
     if (!wasLive && this.#broken === undefined) this.#serveAgain();
   }
 
-  #childLate(): void {
-    this.#child?.close();
-    this.#childEnded(`it was not live in ${this.#deadlines.liveMs / 1000} s`, false);
+  /** It may still run, and must not go on as if this process were gone. */
+  #giveUpChild(why: string): void {
+    const link = this.#child;
+    link?.send({ kind: 'refusal', reason: `its parent has given it up: ${why}` });
+    link?.close();
+    this.#childEnded(why, false);
   }
 
   #endUnasked(why: string): void {
     logger.warning(`shutting down: ${why}`);
     this.#host.end();
   }
+}
+
+interface Contender {
+  readonly hello: Hello;
+  readonly link: Link<ToChild>;
+  readonly timer: PatientTimeout;
 }
 
 interface Batch {

@@ -1,5 +1,6 @@
 // Sockets as they come from a parent: those of one offer may be spread over several messages.
 
+import { getLogger } from '../log/logger.js';
 import type { OfferedSockets } from './messages.js';
 
 /** Sockets that were handed over; the descriptors are this process's own now. */
@@ -9,10 +10,24 @@ export interface ReceivedSockets extends Omit<OfferedSockets, 'count'> {
 
 /** Of one offer. */
 const MAX_SOCKETS = 1024;
+/** Names and addresses of all offers, in characters. */
+export const MAX_OFFERED_TEXT = 32 * 1024 * 1024;
+
+const logger = getLogger('main');
+
+/** Characters that are kept of offers. */
+export function textOf(offers: readonly OfferedSockets[]): number {
+  return offers.reduce(
+    (sum, { configured, name, real, traits }) => sum + configured.length + name.length + real.length + traits.length,
+    0,
+  );
+}
 
 export class SocketReceiver {
   readonly #closeDescriptor: (fd: number) => void;
   readonly #sockets = new Map<number, { offered: OfferedSockets; fds: number[] }>();
+  #text = 0;
+  #isFull = false;
 
   constructor(closeDescriptor: (fd: number) => void) {
     this.#closeDescriptor = closeDescriptor;
@@ -25,7 +40,9 @@ export class SocketReceiver {
       const known = this.#sockets.get(offered.id);
       const all = fds.slice(from, from + offered.count);
       from += all.length;
-      const part = all.slice(0, MAX_SOCKETS - (known?.fds.length ?? 0));
+      const part = this.#hasRoom(offered, known !== undefined)
+        ? all.slice(0, MAX_SOCKETS - (known?.fds.length ?? 0))
+        : [];
       for (const fd of all.slice(part.length)) this.#closeDescriptor(fd);
       // A name without sockets costs its sender nothing, and would be kept here.
       if (part.length === 0) continue;
@@ -39,11 +56,25 @@ export class SocketReceiver {
   take(): ReceivedSockets[] {
     const sockets = [...this.#sockets.values()].map(({ offered: { count: _, ...rest }, fds }) => ({ ...rest, fds }));
     this.#sockets.clear();
+    this.#text = 0;
     return sockets;
   }
 
   /** Gives back what has come. */
   release(): void {
     for (const { fds } of this.take()) for (const fd of fds) this.#closeDescriptor(fd);
+  }
+
+  #hasRoom(offered: OfferedSockets, isKnown: boolean): boolean {
+    if (isKnown || offered.count === 0) return true;
+    const text = this.#text + textOf([offered]);
+    if (text <= MAX_OFFERED_TEXT) {
+      this.#text = text;
+      return true;
+    }
+    if (!this.#isFull)
+      logger.warning('the parent process offers more sockets than are taken: their names are too long');
+    this.#isFull = true;
+    return false;
   }
 }

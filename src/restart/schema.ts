@@ -66,13 +66,14 @@ export const SCHEMA = {
     },
     /** Child to parent, all on the link. */
     ToParent: {
-      oneofs: { content: { oneof: ['live', 'statsRequest', 'terminate', 'further', 'release'] } },
+      oneofs: { content: { oneof: ['live', 'statsRequest', 'terminate', 'further', 'release', 'alive'] } },
       fields: {
         live: { type: 'Live', id: 1 },
         statsRequest: { type: 'Empty', id: 2 },
         terminate: { type: 'Empty', id: 3 },
         further: { type: 'Further', id: 4 },
         release: { type: 'Release', id: 5 },
+        alive: { type: 'Empty', id: 6 },
       },
     },
     Live: {

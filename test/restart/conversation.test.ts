@@ -1,6 +1,6 @@
 // Both ends of a hot restart as state machines, without sockets and processes: who says what, and what every wait ends with.
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
 import { ChildEnd, type ChildHost } from '../../src/restart/child-end.js';
 import { type Joined, joinParent, type ParentDoor } from '../../src/restart/join-parent.js';
@@ -15,7 +15,7 @@ import {
   type ToChild,
   type ToParent,
 } from '../../src/restart/messages.js';
-import { type Offer, ParentEnd, type ParentHost } from '../../src/restart/parent-end.js';
+import { type Offer, type ParentDeadlines, ParentEnd, type ParentHost } from '../../src/restart/parent-end.js';
 import { distrust } from '../../src/restart/trust.js';
 import { HOT_RESTART_VERSION } from '../../src/restart/version.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
@@ -26,6 +26,8 @@ const PIECE: StatsPiece = { sections: [], memoryAllocated: 1, connections: 2, is
 class TestLink<Out> implements Link<Out> {
   readonly sent: { readonly message: Out; readonly fds: readonly number[] }[] = [];
   isClosed = false;
+  /** Why the other end is not heard any more. */
+  givenUp: string | undefined;
 
   constructor(readonly copy: (message: Out) => Out) {}
 
@@ -33,6 +35,9 @@ class TestLink<Out> implements Link<Out> {
     if (!this.isClosed) this.sent.push({ message: this.copy(message), fds });
   }
   async drained(): Promise<void> {}
+  giveUp(why: string): void {
+    this.givenUp ??= why;
+  }
   close(): void {
     this.isClosed = true;
   }
@@ -59,6 +64,7 @@ t.test('a parent welcomes one child at a time, and says why it refuses others', 
     { message: { kind: 'welcome', welcome: { firstStartedMs: 17.5, generation: 4, sockets: [], isLast: true } } },
   ]);
   const second = greet(end);
+  first.events.message({ kind: 'alive' }, []);
   t.match(second.link.sent, [{ message: { reason: 'previous baton process is still initializing' } }]);
   second.events.ended('it has ended', true);
   second.events.message(live([1], 1), []);
@@ -149,6 +155,110 @@ t.test('a child that is not live in time is given up, and what it says then is n
   t.same(host.log, []);
   t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }]);
   await end.finish();
+});
+
+t.test('a child that says nothing is given up, and told so; one that says that it is alive is not', async (t) => {
+  const { end, host } = parent({ liveMs: 60_000, silentMs: 200 });
+  const { link, events } = greet(end);
+  const alive = setInterval(() => events.message({ kind: 'alive' }, []), 10);
+  await pause(600);
+  t.notOk(link.isClosed, 'however long it takes');
+  clearInterval(alive);
+  await waitFor(() => link.isClosed);
+  const reason = 'its parent has given it up: it said nothing for 0.2 s';
+  t.same(link.sent.at(-1)?.message, { kind: 'refusal', reason });
+  t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }]);
+  t.same(host.log, []);
+  await end.finish();
+});
+
+t.test(
+  'a process that wants to take over waits whether the one before it is alive, and replaces it if not',
+  async (t) => {
+    const { end } = parent({ liveMs: 60_000, contestedSilentMs: 100 });
+    const first = greet(end);
+    const gone = greet(end);
+    gone.events.ended('it has ended', true);
+    const waiting = greet(end);
+    t.same(waiting.link.sent, [], 'the place of one that has gone is free');
+    const busy = 'previous baton process is still initializing';
+    t.match(greet(end).link.sent, [{ message: { reason: busy } }], 'one waits at a time');
+    first.events.message({ kind: 'alive' }, []);
+    t.match(waiting.link.sent, [{ message: { reason: busy } }]);
+    const second = greet(end);
+    await waitFor(() => first.link.isClosed);
+    t.match(first.link.sent.at(-1)?.message, { kind: 'refusal', reason: /another process wants to take over$/ });
+    t.match(second.link.sent, [{ message: { kind: 'welcome' } }]);
+    const third = greet(end);
+    second.events.ended('it has ended', true);
+    t.match(third.link.sent, [{ message: { kind: 'welcome' } }], 'at once, if that one ends');
+    const last = greet(end);
+    third.events.message(live([], 60), []);
+    t.match(last.link.sent, [{ message: { reason: busy } }], 'that one serves');
+    await end.finish();
+  },
+);
+
+t.test('a process that is given up ends, whoever has started it', async (t) => {
+  const link = new TestLink<ToParent>((message) => decodeToParent(encodeToParent(message)));
+  const log: string[] = [];
+  const host = { ...NOBODY, parentLost: (why: string, isGivenUp: boolean) => log.push(`${why} ${isGivenUp}`) };
+  const deadlines = { aliveMs: 1, statsMs: 10, terminateMs: 10, closeMs: 10, standbyMs: 0 };
+  const child = new ChildEnd(joinedWith(link), host as ChildHost, deadlines);
+  await waitFor(() => link.sent.filter(({ message }) => message.kind === 'alive').length > 2, {
+    what: 'signs of life',
+  });
+  child.message({ kind: 'refusal', reason: 'too\nlate' }, []);
+  t.same(log, ['too\\nlate true']);
+  t.ok(link.isClosed);
+});
+
+t.test('a child that repeats itself is not heard any more, whatever it repeats', async (t) => {
+  const repeats: Record<string, ToParent> = {
+    alive: { kind: 'alive' },
+    live: live([], 60),
+    further: { kind: 'further', sockets: [{ id: 1, count: 1 }] },
+    release: { kind: 'release', ids: [1] },
+    terminate: { kind: 'terminate' },
+    'stats-request': { kind: 'stats-request' },
+  };
+  for (const [kind, message] of Object.entries(repeats)) {
+    const { end, host } = parent({ liveMs: 60_000 });
+    host.exportStats = async function* () {
+      await new Promise(() => {});
+      yield PIECE;
+    };
+    host.offers = [offer(1)];
+    const { link, events } = greet(end);
+    if (kind !== 'alive' && kind !== 'further') events.message(live([], 60), []);
+    let count = 0;
+    while (link.givenUp === undefined && count++ < 20_000) events.message(message, kind === 'further' ? [8] : []);
+    t.match(link.givenUp, new RegExp(`more than [0-9]+ messages of kind '${kind}'`));
+    t.ok(host.log.filter((line) => !line.startsWith('closed')).length < 2500, 'its work is limited');
+    await end.finish();
+  }
+});
+
+t.test('a parent that repeats itself is not heard any more, whatever it repeats', (t) => {
+  const repeats: Record<string, ToChild> = {
+    refusal: { kind: 'refusal', reason: '' },
+    'hand-over': { kind: 'hand-over' },
+    empty: { kind: 'empty' },
+    replaced: { kind: 'replaced' },
+    released: { kind: 'released' },
+    stats: { kind: 'stats', stats: PIECE },
+    'pieces of stats': { kind: 'stats', stats: { ...PIECE, isLast: false } },
+  };
+  for (const [what, message] of Object.entries(repeats)) {
+    const link = new TestLink<ToParent>((sent) => decodeToParent(encodeToParent(sent)));
+    const child = new ChildEnd(joinedWith(link), { ...NOBODY, connectionWorkers: 1 });
+    void child.takeOver([], 60);
+    let count = 0;
+    while (link.givenUp === undefined && count++ < 20_000) child.message(message, []);
+    t.match(link.givenUp, /more/, what);
+    child.ended(link.givenUp ?? '');
+  }
+  t.end();
 });
 
 t.test('what a child may not say yet changes nothing; a child that is live is obeyed', async (t) => {
@@ -299,6 +409,7 @@ t.test('stats are given once at a time, however often a child asks, and wait unt
 
 t.test('a child adds a limited number of sockets to a listener', async (t) => {
   const { end, host } = parent();
+  host.offers = [offer(1), offer(2)];
   const { events } = greet(end);
   const fds = Array.from({ length: 64 }, () => 7);
   for (let count = 0; count < 20; count++) events.message({ kind: 'further', sockets: [{ id: 1, count: 64 }] }, fds);
@@ -315,6 +426,7 @@ t.test('a child adds a limited number of sockets to a listener', async (t) => {
 
 t.test('sockets that a child has bound are kept for it, and closed when it gives them up', async (t) => {
   const { end, host } = parent();
+  host.offers = [offer(0), offer(2)];
   const { link, events } = greet(end);
   const sockets = [
     { id: 2, count: 1 },
@@ -337,7 +449,7 @@ t.test('sockets that a child has bound are kept for it, and closed when it gives
 
 t.test('a child shares its sockets, waits for its parent to stop, and for its copies to be closed', async (t) => {
   const link = new TestLink<ToParent>((message) => decodeToParent(encodeToParent(message)));
-  const deadlines = { statsMs: 10_000, terminateMs: 10_000, closeMs: 10_000, standbyMs: 0 };
+  const deadlines = { aliveMs: 60_000, statsMs: 10_000, terminateMs: 10_000, closeMs: 10_000, standbyMs: 0 };
   const child = new ChildEnd(joinedWith(link), NOBODY, deadlines);
   const fds = Array.from({ length: 71 }, (_, index) => 100 + index);
   await child.share(
@@ -468,7 +580,13 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
     closeDescriptor: (fd) => void closed.push(fd),
     takeSockets() {},
   };
-  const child = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10_000, closeMs: 10, standbyMs: 0 });
+  const child = new ChildEnd(joinedWith(link), host, {
+    aliveMs: 60_000,
+    statsMs: 10,
+    terminateMs: 10_000,
+    closeMs: 10,
+    standbyMs: 0,
+  });
   child.terminate();
   t.same(link.sent, [], 'before it is live it does not end its parent');
   child.takeOver([3], 0.05);
@@ -493,6 +611,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   t.same(closed, [7, 8], 'what belongs to nothing is closed');
 
   const left = new ChildEnd(joinedWith(link), host, {
+    aliveMs: 60_000,
     statsMs: 60_000,
     terminateMs: 60_000,
     closeMs: 10,
@@ -505,7 +624,13 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   const lost = new ChildEnd(joinedWith(link), host);
   lost.ended('gone');
   t.equal(log.at(-1), 'lost gone');
-  const deaf = new ChildEnd(joinedWith(link), host, { statsMs: 10, terminateMs: 10, closeMs: 10, standbyMs: 0 });
+  const deaf = new ChildEnd(joinedWith(link), host, {
+    aliveMs: 60_000,
+    statsMs: 10,
+    terminateMs: 10,
+    closeMs: 10,
+    standbyMs: 0,
+  });
   deaf.takeOver([], 60);
   deaf.terminate();
   await waitFor(() => link.isClosed);
@@ -513,7 +638,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
 });
 
 t.test('a parent without connections stays until its child has served for a while', async (t) => {
-  const deadlines = { statsMs: 10, terminateMs: 10_000, closeMs: 10 };
+  const deadlines = { aliveMs: 60_000, statsMs: 10, terminateMs: 10_000, closeMs: 10 };
   for (const [standbyMs, shutdownS] of [
     [60_000, 0.05],
     [50, 60],
@@ -587,7 +712,7 @@ const NOBODY: ChildHost = {
   takeSockets() {},
 };
 
-function parent() {
+function parent(deadlines: Partial<ParentDeadlines> = {}) {
   const log: string[] = [];
   const host = {
     epoch: 3,
@@ -612,7 +737,13 @@ function parent() {
     empty: () => new Promise<void>(() => {}),
     closeDescriptor: (fd: number) => void log.push(`closed ${fd}`),
   };
-  return { host, end: new ParentEnd(host, { liveMs: 50, terminateGraceMs: 50, lastStatsMs: 50, handOverRetryMs: 1 }) };
+  const short = { liveMs: 50, terminateGraceMs: 50, lastStatsMs: 50, handOverRetryMs: 1 };
+  const end = new ParentEnd(host, { ...short, silentMs: 60_000, contestedSilentMs: 60_000, ...deadlines });
+  return { host, end };
+}
+
+function offer(id: number): Offer {
+  return { id, isAdmin: false, name: `l${id}`, configured: 'c', real: 'r', traits: 't', isReusePort: true, fds: [7] };
 }
 
 function live(taken: number[], parentShutdownTimeS: number): ToParent {

@@ -22,6 +22,17 @@ t.test('sockets that are received are limited for each offer, and a name without
   t.equal(closed.length, 20 * 64 - 1024);
 });
 
+t.test('names of what is offered are limited', async (t) => {
+  const closed: number[] = [];
+  const receiver = new SocketReceiver((fd) => closed.push(fd));
+  const long = { name: 'x'.repeat(60_000), configured: '', real: '', traits: '' };
+  const total = 1000;
+  for (let id = 0; id < total; id++) receiver.add([{ id, isAdmin: false, ...long, isReusePort: true, count: 1 }], [id]);
+  const kept = receiver.take();
+  t.ok(kept.length * 60_000 <= 32 * 1024 * 1024);
+  t.equal(closed.length, total - kept.length, 'the sockets of others are closed');
+});
+
 t.test('a peer that takes its messages too slowly is given up', async (t) => {
   const shim = loadShim();
   const [here, there] = shim.socketPair();

@@ -1,5 +1,6 @@
 // This process among those of its line of hot restarts: a child of the epoch before, a parent of the epoch after.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '../../common/errors/errors.js';
 import { onDemand } from '../../common/package/on-demand.js';
 import { type Credentials, loadShim, type NativeShim } from '../../io/shim.js';
@@ -60,6 +61,10 @@ export interface RestartedServer
   end(status: number): void;
 }
 
+/** How long the kernel may take to close what a dead parent had. */
+const PARENT_END_MS = 1000;
+const PARENT_POLL_MS = 10;
+
 const logger = getLogger('main');
 const loadMessages = onDemand(() => import('../../restart/messages.js'));
 
@@ -74,6 +79,8 @@ export class HotRestart {
   #child: ChildEnd | undefined;
   #parent: ParentEnd | undefined;
   #server: RestartedServer | undefined;
+  /** Resolves when it is clear whether this process goes on without its parent; undefined while it has one. */
+  #parentLost: Promise<void> | undefined;
   #statsCame = () => {};
   /** Resolves when stats go on where those of the parent stood, or will not; pending until this process has taken over. */
   readonly statsCame = new Promise<void>((resolve) => {
@@ -163,14 +170,8 @@ export class HotRestart {
   begin(server: RestartedServer): void {
     if (this.#joined !== undefined) {
       this.#child = new ChildEnd(this.#joined, {
-        parentLost: (why) => {
-          // Clients wait at the sockets that it has handed over: sooner than by this process nobody serves them.
-          if (this.#options.isSupervised) {
-            logger.warning(`the parent process has gone before this one was live (${why}); this one goes on`);
-            return server.parentEnded();
-          }
-          logger.critical(`the parent process has gone before this one was live (${why})`);
-          server.end(1);
+        parentLost: (why, isGivenUp) => {
+          this.#parentLost = this.#goOn(isGivenUp, why, server);
         },
         importStats: (piece) => {
           if (this.#options.takesParentStats) server.importStats(piece);
@@ -196,9 +197,30 @@ export class HotRestart {
     this.#meeting.onHello((bytes, fds) => void this.#hear(bytes, fds));
   }
 
+  /** The parent is gone before this process is live, or has given it up. */
+  async #goOn(isGivenUp: boolean, why: string, server: RestartedServer): Promise<void> {
+    // Clients wait at the sockets that it has handed over: sooner than by this process nobody serves them. If it lives, it does.
+    if (this.#options.isSupervised && !isGivenUp && (await this.#isParentGone())) {
+      logger.warning(`the parent process has gone before this one was live (${why}); this one goes on`);
+      return server.parentEnded();
+    }
+    logger.critical(`the parent process has gone before this one was live (${why})`);
+    server.end(1);
+  }
+
+  /** Of what a process has, the kernel closes one after the other when it ends. */
+  async #isParentGone(): Promise<boolean> {
+    for (const endMs = performance.now() + PARENT_END_MS; this.#meeting.isParentThere; ) {
+      if (performance.now() > endMs) return false;
+      await pause(PARENT_POLL_MS);
+    }
+    return true;
+  }
+
   /** Gives the parent copies of sockets that the server has bound beside its own. Resolves when they may listen. */
   async shareSockets(): Promise<void> {
     if (this.#child === undefined) return;
+    await this.#parentLost;
     const further = [...this.#server!.furtherSockets()];
     const sockets = further.map(({ fds, id }) => ({ id, count: fds.length }));
     await this.#child.share(

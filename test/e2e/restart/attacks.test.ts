@@ -9,7 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { AddressKind, encodeAddress, encodeIp } from '../../../src/io/addresses/address.js';
 import { loadShim } from '../../../src/io/shim.js';
-import { encodeHello, encodeToChild, encodeToParent } from '../../../src/restart/messages.js';
+import { encodeHello, encodeToChild, encodeToParent, type ToParent } from '../../../src/restart/messages.js';
 import { HOT_RESTART_VERSION } from '../../../src/restart/version.js';
 import {
   type BatonProcess,
@@ -100,25 +100,65 @@ t.test('a child that asks for stats a hundred thousand times, and reads no answe
   await waitFor(() => child.heard.includes('replaced'), { what: 'the take-over' });
   const request = encodeToParent({ kind: 'stats-request' });
   const before = residentBytes(parent);
-  // Nothing is read while this thread does not come back to its loop.
-  for (let count = 0; count < REQUESTS; ) {
-    if (child.say(request)) count++;
-    else pauseThread(1);
-  }
+  const tooMany = "it sent more than 100 messages of kind 'stats-request'";
+  await repeat(() => child.say(request), parent, tooMany);
   t.ok(residentBytes(parent) < before + BREATH_BYTES, 'no answers are piled up');
   const heard = () => child.heard.filter((kind) => kind === 'stats').length;
-  await waitFor(() => heard() > 0, { what: 'an answer' });
-  t.ok(heard() < REQUESTS / 10, `${heard()} pieces of answers`);
+  t.ok(heard() < 100, `${heard()} pieces of answers`);
   child.close();
   await waitForLog(parent, 'this one serves again');
   await waitFor(() => parent.stderr.split("listener 'web' listens on").length > 2, { what: 'the listener' });
   await survives();
 });
 
+t.test('children that say everything a hundred thousand times', async (t) => {
+  const { line, parent, port, survives } = await attacked(t);
+  let rounds = 1;
+  const messages: readonly ToParent[] = [
+    { kind: 'alive' },
+    { kind: 'release', ids: Array.from({ length: 10_000 }, (_, id) => id) },
+    { kind: 'further', sockets: [{ id: 0, count: 1 }] },
+    { kind: 'live', taken: [0], parentShutdownTimeS: 600, connectionWorkers: 2 ** 31 },
+  ];
+  for (const message of messages) {
+    const child = await welcomed(t, line.socketPath);
+    const live: ToParent = { kind: 'live', taken: [0], parentShutdownTimeS: 600, connectionWorkers: 0 };
+    if (message.kind === 'release') child.say(encodeToParent(live));
+    const before = residentBytes(parent);
+    const bytes = encodeToParent(message);
+    const [link, other] = shim.socketPair();
+    const say = () => child.say(bytes, message.kind === 'further' ? [link] : []);
+    await repeat(say, parent, `messages of kind '${message.kind}'`);
+    child.close();
+    shim.closeDescriptor(link);
+    shim.closeDescriptor(other);
+    t.ok(residentBytes(parent) < before + BREATH_BYTES, `nothing is kept of ${message.kind}`);
+    const again = () => parent.stderr.split('this one serves again').length > rounds;
+    if (message.kind === 'release' || message.kind === 'live') {
+      await waitFor(again, { what: 'that it serves again' });
+      rounds++;
+      await waitFor(() => parent.stderr.split("listener 'web' listens on").length > rounds, { what: 'the listener' });
+    }
+    await waitFor(async () => !(await isRefused(port)), { what: 'that it accepts' });
+  }
+  await survives();
+});
+
+t.test('a child that says hello, and nothing more, is replaced by the next process', async (t) => {
+  const { line, parent, port } = await attacked(t);
+  const silent = await welcomed(t, line.socketPath);
+  silent.freeName();
+  const child = await line.start(1, { config: CONFIG, args: QUICK });
+  t.equal(await child.listenerPort('web'), port);
+  t.match(parent.stderr, 'it said nothing for 6 s, and another process wants to take over');
+  t.ok(silent.heard.includes('refusal'), 'it is told so');
+  await child.stop();
+});
+
 t.test('a child that talks nonsense, or says hello again and again, is one that has gone', async (t) => {
   const { line, parent, survives } = await attacked(t);
   const replays = 1000;
-  for (const nonsense of [Buffer.from('nonsense'), randomBytes(60_000), encodeToChild({ kind: 'replaced' })]) {
+  for (const nonsense of [Buffer.from('nonsense'), randomBytes(60_000), encodeToChild({ kind: 'released' })]) {
     const child = await welcomed(t, line.socketPath);
     child.say(nonsense, [0, 1, 2]);
     await waitFor(() => child.isOver || child.heard.includes('released'), { what: 'the end of the link' });
@@ -277,6 +317,16 @@ function residentBytes({ pid }: BatonProcess): number {
   }
 }
 
-function pauseThread(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+/** Says something a hundred thousand times, or until the parent logs that it is enough. */
+async function repeat(say: () => boolean, parent: BatonProcess, enough: string): Promise<void> {
+  try {
+    for (let count = 0; count < REQUESTS && !parent.stderr.includes(enough); ) {
+      if (say()) count++;
+      if (count % 100 === 0) await setImmediate();
+    }
+  } catch (error) {
+    // The parent has closed the link.
+    if (!/ECONNRESET|EPIPE/.test(String((error as NodeJS.ErrnoException).code))) throw error;
+  }
+  await waitForLog(parent, enough);
 }

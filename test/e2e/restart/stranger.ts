@@ -96,6 +96,11 @@ export class FalseChild implements MessageSocketEvents {
     return this.#socket.send(bytes, fds);
   }
 
+  /** Another process may have the name of epoch 1. */
+  freeName(): void {
+    this.#stranger.close();
+  }
+
   close(): void {
     this.isOver = true;
     this.#socket.close();
