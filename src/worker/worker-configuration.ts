@@ -83,6 +83,7 @@ export class WorkerConfiguration {
       const balancers: ClusterLoadBalancer[] = [];
       for (const cluster of snapshot.clusters) balancers.push(yield* this.#clusters.prepare(cluster));
       for (const [index, cluster] of snapshot.clusters.entries()) this.#clusters.apply(cluster, balancers[index]);
+      yield* this.#clusters.applyPacked(snapshot.packedClusters);
       this.#filterConfigs.apply(snapshot);
       yield* this.#routes.prepare(snapshot);
       yield* this.listeners.prepare(snapshot);

@@ -2,11 +2,17 @@
 
 import { forEachGuarded } from '../../log/internal-errors.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
+import { type PackedCluster, packCluster } from '../../upstream/packed-cluster.js';
 import type { Retired } from '../workers/snapshots.js';
 import type { PrimaryCluster } from './version/primary-cluster.js';
 
-export interface PublishedClusters {
+/** Clusters as workers get them. */
+export interface ClusterParts {
   readonly clusters: ClusterSnapshot[];
+  readonly packedClusters: PackedCluster[];
+}
+
+export interface PublishedClusters extends ClusterParts {
   readonly removedClusters: string[];
   /** No later snapshot contains these. */
   readonly retired: readonly Retired[];
@@ -42,17 +48,17 @@ export class ClusterChanges {
     if (!this.#isDue) return;
     this.#isDue = false;
     if (this.#isStopped) return;
-    const clusters: ClusterSnapshot[] = [];
+    const parts: ClusterParts = { clusters: [], packedClusters: [] };
     const removedClusters: string[] = [];
     forEachGuarded(this.#names, 'internal error: a change of a cluster does not reach the workers', (name) => {
       const cluster = this.#active.get(name);
-      if (cluster?.servesTraffic) clusters.push(cluster.snapshot());
+      if (cluster?.servesTraffic) addTo(parts, cluster);
       else removedClusters.push(name);
     });
     const retired = this.#retired;
     this.#names = new Set();
     this.#retired = [];
-    this.#publish({ clusters, removedClusters, retired });
+    this.#publish({ ...parts, removedClusters, retired });
   }
 
   /** Publishes nothing any more. */
@@ -65,4 +71,18 @@ export class ClusterChanges {
     this.#isDue = true;
     setImmediate(() => this.flush());
   }
+}
+
+/** All of these that serve traffic. */
+export function partsOf(clusters: Iterable<PrimaryCluster>): ClusterParts {
+  const parts: ClusterParts = { clusters: [], packedClusters: [] };
+  for (const cluster of clusters) if (cluster.servesTraffic) addTo(parts, cluster);
+  return parts;
+}
+
+function addTo({ clusters, packedClusters }: ClusterParts, cluster: PrimaryCluster): void {
+  const snapshot = cluster.snapshot();
+  const packed = packCluster(snapshot);
+  if (packed === undefined) clusters.push(snapshot);
+  else packedClusters.push(packed);
 }

@@ -8,13 +8,12 @@ import { getLogger } from '../../log/logger.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
-import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import type { FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import type { OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import type { Resource } from '../../xds/resource.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
-import { ClusterChanges, type PublishedClusters } from './cluster-changes.js';
+import { ClusterChanges, type ClusterParts, type PublishedClusters, partsOf } from './cluster-changes.js';
 import { EndpointSubscriptions } from './version/endpoint-subscription.js';
 import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterContext } from './version/primary-cluster.js';
 import { ResourcePool } from './version/resource-pool.js';
@@ -187,8 +186,9 @@ export class ClusterSet {
     return true;
   }
 
-  snapshots(): ClusterSnapshot[] {
-    return [...this.#active.values()].filter((cluster) => cluster.servesTraffic).map((cluster) => cluster.snapshot());
+  /** All of them, for a worker that starts. */
+  snapshots(): ClusterParts {
+    return partsOf(this.#active.values());
   }
 
   /** Why requests cannot go to the cluster of that name; undefined: they can. */

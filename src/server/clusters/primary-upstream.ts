@@ -129,9 +129,9 @@ export class PrimaryUpstream {
     outliers.onWorkerDeath = () => this.clusters.recheckOutliers();
   }
 
-  #publish({ clusters, removedClusters, retired }: PublishedClusters): void {
+  #publish({ retired, ...parts }: PublishedClusters): void {
     const { publication, snapshots } = this.#primary;
     for (const what of retired) snapshots.retire(what);
-    publication.publish({ clusters, removedClusters });
+    publication.publish(parts);
   }
 }

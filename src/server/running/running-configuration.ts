@@ -133,7 +133,7 @@ export class RunningConfiguration {
     return {
       // A copy: a thread that starts reads it later, and is sent changes relative to this.
       statScopes: { ...this.#primary.scopes.all },
-      clusters: this.clusters.snapshots(),
+      ...this.clusters.snapshots(),
       ...this.routes.snapshots(),
       ...this.filterConfigs.snapshots(),
       listeners: this.listeners.snapshots(),

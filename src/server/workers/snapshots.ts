@@ -170,6 +170,7 @@ function withAllParts(parts: SnapshotParts): Required<SnapshotParts> {
   return {
     statScopes: parts.statScopes ?? {},
     clusters: parts.clusters ?? [],
+    packedClusters: parts.packedClusters ?? [],
     removedClusters: parts.removedClusters ?? [],
     filterConfigs: parts.filterConfigs ?? [],
     removedFilterConfigs: parts.removedFilterConfigs ?? [],

@@ -11,6 +11,7 @@ import type { LoggerFile, LoggingOptions } from '../../log/logger.js';
 import type { RuntimeChange, RuntimeSnapshot } from '../../runtime/snapshot.js';
 import type { ScopeRef, StatsChunks, WorkerStatsAttachment } from '../../stats/thread-stats.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
+import type { PackedCluster } from '../../upstream/packed-cluster.js';
 import type { SharedWordsHandle } from '../../upstream/shared-words.js';
 import type { HeartbeatStart } from './heartbeat.js';
 import type { PackedRoutes } from './packed-routes.js';
@@ -109,9 +110,11 @@ export interface Snapshot {
   readonly isComplete: boolean;
   /** Memory of stats that scopes lie in and that the worker may not know. */
   readonly chunks: StatsChunks;
-  /** Scopes of stats that the worker counts in, by statScopeKey(); those of clusters are in `clusters`. */
+  /** Scopes of stats that the worker counts in, by statScopeKey(); those of clusters are with these. */
   readonly statScopes: Readonly<Record<string, ScopeRef>>;
   readonly clusters: readonly ClusterSnapshot[];
+  /** Clusters that are made when they are first used. */
+  readonly packedClusters: readonly PackedCluster[];
   readonly removedClusters: readonly string[];
   readonly filterConfigs: readonly FilterConfigSnapshot[];
   /** By id. */

@@ -17,6 +17,7 @@ import { Snapshots } from '../../../src/server/workers/snapshots.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { DnsResolver } from '../../../src/upstream/dns/resolver.js';
+import { unpackCluster } from '../../../src/upstream/packed-cluster.js';
 import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { FakeSources } from '../../xds/fake-sources.js';
 import { PlayedChecks } from './played-checks.js';
@@ -123,7 +124,8 @@ export class Clusters {
 
   #publish(changes: PublishedClusters): void {
     for (const what of changes.retired) this.snapshots.retire(what);
-    this.published.push(changes);
+    // As workers see them when they are used.
+    this.published.push({ ...changes, clusters: [...changes.clusters, ...changes.packedClusters.map(unpackCluster)] });
     const { version } = this.snapshots.next(changes);
     this.snapshots.applied(0, version);
   }

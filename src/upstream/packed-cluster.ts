@@ -1,0 +1,73 @@
+// A small cluster on its way to the workers: a text, which costs a worker nothing until the cluster is first used. There may be tens
+// of thousands of them, of which a worker uses a few.
+
+import type { ClusterSnapshot } from './cluster-snapshot.js';
+import type { HostSetData } from './hosts/host-set.js';
+import { isHashSpec } from './load-balancer/load-balancer.js';
+
+export interface PackedCluster {
+  readonly name: string;
+  /** A ClusterSnapshot as JSON, with the columns of its hosts as lists. */
+  readonly text: string;
+}
+
+/** What the first request of a cluster may wait for: to be read and made takes some microseconds. */
+const MAX_HOSTS = 16;
+
+/** Undefined where the cluster is to be made before it is used, because that takes longer. */
+export function packCluster(snapshot: ClusterSnapshot): PackedCluster | undefined {
+  const { hosts, spec } = snapshot;
+  if (hosts.blocks.length > MAX_HOSTS || isHashSpec(spec.loadBalancer)) return undefined;
+  const { sourceAddress: source } = spec;
+  const packed = {
+    ...snapshot,
+    spec: source === undefined ? spec : { ...spec, sourceAddress: [...source] },
+    hosts: { ...hosts, ...listsOf(hosts) },
+  };
+  return { name: spec.name, text: JSON.stringify(packed) };
+}
+
+export function unpackCluster({ text }: PackedCluster): ClusterSnapshot {
+  const packed = JSON.parse(text) as ClusterSnapshot;
+  const { hosts, spec } = packed;
+  const { sourceAddress: source } = spec;
+  return {
+    ...packed,
+    spec: source === undefined ? spec : { ...spec, sourceAddress: Uint8Array.from(source) },
+    hosts: { ...hosts, ...columnsOf(hosts) },
+  };
+}
+
+type Columns = Omit<HostSetData, 'names' | 'zones' | 'hashKeys'>;
+
+function listsOf(hosts: HostSetData): { readonly [column in keyof Columns]: readonly number[] } {
+  return {
+    sockaddrs: [...hosts.sockaddrs],
+    sockaddrEnds: [...hosts.sockaddrEnds],
+    hostnameIndexes: [...hosts.hostnameIndexes],
+    zoneIndexes: [...hosts.zoneIndexes],
+    blocks: [...hosts.blocks],
+    statsChunks: [...hosts.statsChunks],
+    statsBases: [...hosts.statsBases],
+    weights: [...hosts.weights],
+    priorities: [...hosts.priorities],
+    healthFlags: [...hosts.healthFlags],
+    canaries: [...hosts.canaries],
+  };
+}
+
+function columnsOf(lists: { readonly [column in keyof Columns]: Iterable<number> }): Columns {
+  return {
+    sockaddrs: Uint8Array.from(lists.sockaddrs),
+    sockaddrEnds: Int32Array.from(lists.sockaddrEnds),
+    hostnameIndexes: Uint32Array.from(lists.hostnameIndexes),
+    zoneIndexes: Uint32Array.from(lists.zoneIndexes),
+    blocks: Int32Array.from(lists.blocks),
+    statsChunks: Int32Array.from(lists.statsChunks),
+    statsBases: Int32Array.from(lists.statsBases),
+    weights: Uint32Array.from(lists.weights),
+    priorities: Uint8Array.from(lists.priorities),
+    healthFlags: Int32Array.from(lists.healthFlags),
+    canaries: Uint8Array.from(lists.canaries),
+  };
+}
