@@ -124,7 +124,8 @@ export class CachedReader implements ResourceReader {
 
   async #askFor(message: string, encoded: readonly EncodedResource[]): Promise<ReadingResult> {
     try {
-      return await this.#thread.askUntilAnswered({ kind: 'resources', message, encoded }, this.#closed.signal);
+      const task = { kind: 'resources', message, encoded: apart(encoded) } as const;
+      return await this.#thread.askUntilAnswered(task, this.#closed.signal);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
     }
@@ -271,6 +272,18 @@ function hashOf({ text, lists }: Parcel): string {
     for (const piece of pieces) hashed.update(piece);
   }
   return hashed.digest('base64');
+}
+
+/** The same in memory of their own: a message to a thread carries whole buffers, and these are parts of the response. */
+function apart(encoded: readonly EncodedResource[]): EncodedResource[] {
+  const buffer = new Uint8Array(encoded.reduce((bytes, { value }) => bytes + value.length, 0));
+  let end = 0;
+  return encoded.map((resource) => {
+    buffer.set(resource.value, end);
+    const start = end;
+    end += resource.value.length;
+    return { ...resource, value: buffer.subarray(start, end) };
+  });
 }
 
 function* batchesOf(encoded: readonly EncodedResource[]): Generator<EncodedResource[], void> {
