@@ -2,6 +2,7 @@
 
 import { messageOf } from '../common/errors/errors.js';
 import { FileWatch, type FileWatchOptions, fileIdentity } from '../common/files/file-watch.js';
+import { StepQueue } from '../common/time/step-queue.js';
 import { escaped } from '../config/text/problem.js';
 import { getLogger } from '../log/logger.js';
 import type { StatsStore } from '../stats/store.js';
@@ -13,6 +14,7 @@ import {
   type ResourceNames,
   type Subscription,
   type SubscriptionRequest,
+  stepsOf,
   wants,
   wantsAll,
 } from './subscription.js';
@@ -50,6 +52,8 @@ export class FileSource {
   readonly #subscribers = new Set<Subscriber>();
   readonly #watch: FileWatch;
   readonly #ttls = new ResourceTtls((names) => this.#expire(names));
+  /** Subscribers are told what there is. */
+  readonly #delivery = new StepQueue();
   /** The last one that could be read. */
   #content: ReadFile | undefined;
   /** Why the latest one could not. */
@@ -97,6 +101,7 @@ export class FileSource {
 
   close(): void {
     this.#isClosed = true;
+    this.#delivery.close();
     clearTimeout(this.#retry);
     this.#watch.close();
     this.#ttls.close();
@@ -105,8 +110,8 @@ export class FileSource {
 
   #read(): void {
     if (this.#isClosed) return;
-    this.#isStale = this.#isReading;
-    if (this.#isReading) return;
+    this.#isStale = this.#isReading || this.#delivery.isBusy;
+    if (this.#isStale) return;
     this.#isReading = true;
     clearTimeout(this.#retry);
     const { reader, type, path, failed } = this.#options;
@@ -149,12 +154,29 @@ export class FileSource {
         (name) => ttlMs.has(name),
       );
     }
-    for (const subscriber of [...this.#subscribers]) {
-      if (!this.#subscribers.has(subscriber)) continue;
-      if (this.#error === undefined) this.#deliver(subscriber, this.#content!);
-      else this.#refuse(subscriber, this.#error);
+    void this.#run(this.#tellAll()).then(() => {
+      if (this.#isStale) this.#read();
+    });
+  }
+
+  /** Does it behind what is under way. */
+  async #run(steps: Generator<void, void>): Promise<void> {
+    try {
+      await this.#delivery.run(steps);
+    } catch (error) {
+      this.#options.failed(`what ${this.#options.path} says is not used`, error);
     }
-    if (this.#isStale) this.#read();
+  }
+
+  *#tellAll(): Generator<void, void> {
+    for (const subscriber of [...this.#subscribers]) {
+      if (this.#subscribers.has(subscriber)) yield* this.#tell(subscriber);
+    }
+  }
+
+  *#tell(subscriber: Subscriber): Generator<void, void> {
+    if (this.#error === undefined) yield* this.#deliver(subscriber, this.#content!);
+    else yield* this.#refuse(subscriber, this.#error);
   }
 
   /** What has lived for its time is gone until the file is another one. */
@@ -162,13 +184,16 @@ export class FileSource {
     const content = this.#content!;
     const gone = new Set(names);
     this.#content = { ...content, resources: content.resources.filter(({ name }) => !gone.has(name)) };
+    void this.#run(this.#tellGone(content.version, names));
+  }
+
+  *#tellGone(version: string, names: readonly string[]): Generator<void, void> {
     for (const subscriber of [...this.#subscribers]) {
       const { request, names: wanted } = subscriber;
       const removed = names.filter((name) => wants(wanted, name));
       if (removed.length === 0 || !this.#subscribers.has(subscriber)) continue;
-      const { version } = content;
       try {
-        request.watcher.update({ version, isComplete: false, resources: [], refused: [], removed });
+        yield* stepsOf(request.watcher.update({ version, isComplete: false, resources: [], refused: [], removed }));
       } catch (error) {
         this.#options.failed(`an update of ${request.statPrefix} failed`, error);
       }
@@ -182,13 +207,17 @@ export class FileSource {
     setImmediate(() => {
       subscriber.isDue = false;
       if (this.#isReading || !this.#subscribers.has(subscriber)) return;
-      if (this.#content !== undefined) this.#deliver(subscriber, this.#content);
-      else this.#refuse(subscriber, this.#error!);
+      void this.#run(this.#tellLatest(subscriber));
     });
   }
 
+  *#tellLatest(subscriber: Subscriber): Generator<void, void> {
+    if (this.#content !== undefined) yield* this.#deliver(subscriber, this.#content);
+    else yield* this.#refuse(subscriber, this.#error!);
+  }
+
   /** What came before stays in use; whoever has nothing yet goes on without. */
-  #refuse(subscriber: Subscriber, error: ResourceFileError): void {
+  *#refuse(subscriber: Subscriber, error: ResourceFileError): Generator<void, void> {
     const { request, stats } = subscriber;
     stats.attempt();
     // As in Envoy: where no message can be read, none is rejected.
@@ -196,7 +225,7 @@ export class FileSource {
     else stats.failure();
     if (subscriber.isTold) return;
     // It came while the bad version was read: what came before is in use.
-    if (this.#content !== undefined) return this.#deliver(subscriber, this.#content);
+    if (this.#content !== undefined) return yield* this.#deliver(subscriber, this.#content);
     subscriber.isTold = true;
     try {
       request.watcher.fetchTimedOut();
@@ -205,7 +234,7 @@ export class FileSource {
     }
   }
 
-  #deliver(subscriber: Subscriber, { version, resources, refused }: ReadFile): void {
+  *#deliver(subscriber: Subscriber, { version, resources, refused }: ReadFile): Generator<void, void> {
     const { request, stats, names } = subscriber;
     subscriber.isTold = true;
     stats.attempt();
@@ -217,12 +246,13 @@ export class FileSource {
       // Who mistypes one resource has perhaps mistyped, or lost, what else is missing: as in Envoy nothing goes by such a file.
       const isComplete = refused.length === 0 || !wantsAll(names);
       const update = { version, isComplete, resources: resources.filter(isWanted), refused: bad, removed: [] };
-      rejections = request.watcher.update(update);
+      rejections = yield* stepsOf(request.watcher.update(update));
     } catch (error) {
       this.#options.failed(`an update of ${request.statPrefix} failed`, error);
       stats.rejected();
       return;
     }
+    if (!this.#subscribers.has(subscriber)) return;
     const wrong = [...bad, ...rejections];
     if (wrong.length === 0) stats.success(version, performance.now() - began);
     else {

@@ -10,15 +10,28 @@ export interface Rejection {
   readonly details: string;
 }
 
+/** An update that is taken in steps. */
+export type StepwiseUpdate = Generator<void, readonly Rejection[]>;
+
 /** Who wants resources. */
 export interface Watcher<M = unknown> {
   /**
    * Takes what it can use; resources that are missing from what it returns are in use from now on. Rejections, and what the
-   * update brings as refused, are answered with a NACK; everything else of the update is accepted.
+   * update brings as refused, are answered with a NACK; everything else of the update is accepted. What takes long is done in
+   * steps, between which the thread serves others: nothing else is told until the last one.
    */
-  update(update: Update<M>): readonly Rejection[];
+  update(update: Update<M>): readonly Rejection[] | StepwiseUpdate;
   /** Nothing has come in initial_fetch_timeout: it goes on without, and may get an update later. Called once at most. */
   fetchTimedOut(): void;
+}
+
+/** What a watcher makes of an update, in the steps that it takes. */
+export function* stepsOf(taken: readonly Rejection[] | StepwiseUpdate): StepwiseUpdate {
+  return isDone(taken) ? taken : yield* taken;
+}
+
+function isDone(taken: readonly Rejection[] | StepwiseUpdate): taken is readonly Rejection[] {
+  return Array.isArray(taken);
 }
 
 /** Names of resources; '*': all that there are. A set with '*' asks for all, and in particular for the others in it. */

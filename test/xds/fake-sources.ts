@@ -1,12 +1,14 @@
 // Sources of configuration that a test plays: it says what comes, and sees what is asked for.
 
+import { atOnce } from '../../src/common/time/next-turn.js';
 import type { RefusedResource, Resource, Update } from '../../src/xds/resource.js';
-import type {
-  ConfigSources,
-  Rejection,
-  ResourceNames,
-  Subscription,
-  SubscriptionRequest,
+import {
+  type ConfigSources,
+  type Rejection,
+  type ResourceNames,
+  type Subscription,
+  type SubscriptionRequest,
+  stepsOf,
 } from '../../src/xds/subscription.js';
 
 /** What of an update is not empty. */
@@ -41,7 +43,8 @@ export class FakeSubscription implements Subscription {
     removed = [],
   }: Delivery): readonly Rejection[] {
     const complete = resources.map((resource) => ({ version, aliases: [], sensitive: [], ...resource }));
-    return this.request.watcher.update({ version, isComplete, resources: complete, refused, removed });
+    const update = { version, isComplete, resources: complete, refused, removed };
+    return atOnce(stepsOf(this.request.watcher.update(update)));
   }
 
   timeOut(): void {

@@ -7,11 +7,16 @@ import { getLogger } from '../../log/logger.js';
 import { AnswerGate } from '../../xds/answer-gate.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import { namesGone, type Resource, type Update } from '../../xds/resource.js';
-import type { ConfigSources, Rejection, Watcher } from '../../xds/subscription.js';
+import type { ConfigSources, Rejection, StepwiseUpdate, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ClusterSet } from './cluster-set.js';
 
 const logger = getLogger('upstream');
+
+/** Clusters that are made or removed without a turn for others: some milliseconds' work. */
+const WORK_PER_STEP = 128;
+/** What one that has not changed counts. */
+const UNCHANGED_WORK = 1 / 64;
 
 export class ClusterDiscovery implements Watcher<Cluster> {
   readonly #clusters: ClusterSet;
@@ -52,7 +57,7 @@ export class ClusterDiscovery implements Watcher<Cluster> {
     return this.#states;
   }
 
-  update(update: Update<Cluster>): readonly Rejection[] {
+  *update(update: Update<Cluster>): StepwiseUpdate {
     const gone = namesGone(update, [...this.#states.keys(), ...this.#shadowed.keys()]);
     logger.info(`cds: add ${update.resources.length} cluster(s), remove ${gone.size} cluster(s)`);
     // Nothing to come can say that it is gone.
@@ -61,15 +66,24 @@ export class ClusterDiscovery implements Watcher<Cluster> {
     const names = new Set<string>();
     let changed = 0;
     let removed = 0;
+    let work = 0;
     for (const resource of update.resources) {
       const { name } = resource;
       try {
         if (names.has(name)) throw new Error(`duplicate cluster ${name} found`);
         names.add(name);
-        if (this.#set(resource)) changed++;
+        work += UNCHANGED_WORK;
+        if (this.#set(resource)) {
+          changed++;
+          work++;
+        }
       } catch (error) {
         rejections.push(this.#reject(resource, error));
+        work++;
       }
+      if (work < WORK_PER_STEP) continue;
+      work = 0;
+      yield;
     }
     for (const resource of update.refused) {
       this.#states.set(resource.name, refused(this.#stateOf(resource.name), resource));
@@ -79,6 +93,9 @@ export class ClusterDiscovery implements Watcher<Cluster> {
       if (this.#clusters.removeDynamic(name)) removed++;
       this.#states.delete(name);
       this.#shadowed.delete(name);
+      if (++work < WORK_PER_STEP) continue;
+      work = 0;
+      yield;
     }
     const used = update.resources.length - rejections.length;
     logger.info(`cds: added/updated ${changed} cluster(s), skipped ${used - changed} unmodified cluster(s)`);

@@ -49,6 +49,8 @@ export class Mux implements StreamEvents {
   #streams = 0;
   /** The response that is being handled. */
   #work: Promise<void> = Promise.resolve();
+  /** Whose response that is. */
+  #handling: TypeChannel | undefined;
   #hasSaidNode = false;
   #isStarted = false;
   #isScheduled = false;
@@ -153,6 +155,7 @@ export class Mux implements StreamEvents {
     const response = this.#decode(message);
     if (response.identifier !== undefined) this.#stream.identify(response.identifier);
     const channel = this.#channels.get(response.typeUrl);
+    this.#handling = channel;
     if (channel !== undefined) await channel.handle(response, isCurrent);
     else this.#handleStray(response, isCurrent());
     const answering = channel ?? this.#only;
@@ -222,7 +225,8 @@ export class Mux implements StreamEvents {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      if (this.#isClosed) return;
+      // What is asked for meanwhile waits: it travels together at the end of the response, which schedules it.
+      if (this.#isClosed || this.#handling?.isApplying === true) return;
       try {
         this.#flush();
       } catch (error) {

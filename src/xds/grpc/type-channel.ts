@@ -2,11 +2,19 @@
 // protocol, which answers.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { atOnce } from '../../common/time/next-turn.js';
+import { StepQueue } from '../../common/time/step-queue.js';
 import { ENDS_A_TEXT_LINE, endsLine } from '../../config/schema/line-rules.js';
 import { namesGone, type Resource, type ResourceType } from '../resource.js';
 import type { ReadResources, ResourceReader } from '../resource-reader.js';
 import { ResourceTtls } from '../resource-ttls.js';
-import { type Rejection, type ResourceNames, type SubscriptionRequest, wantsAll } from '../subscription.js';
+import {
+  type Rejection,
+  type ResourceNames,
+  type StepwiseUpdate,
+  type SubscriptionRequest,
+  wantsAll,
+} from '../subscription.js';
 import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { KnownResources } from './known-resources.js';
 import { hasBody, type Response } from './protocols/discovery-messages.js';
@@ -29,6 +37,8 @@ export class TypeChannel {
   /** Subscriptions have changed: something that is known may not be wanted any more. */
   #mayForget = false;
   #isClosed = false;
+  /** Updates are applied: subscriptions that change meanwhile count behind them. */
+  readonly #updates = new StepQueue();
 
   /** `handled` resolves when everything that has come on the stream is handled, or after so long. */
   constructor(
@@ -89,9 +99,14 @@ export class TypeChannel {
     return request;
   }
 
-  /** If subscriptions have changed: tells those that are new what is known. */
+  /** An update is being applied: what it makes watchers ask for is asked for together, when that is done. */
+  get isApplying(): boolean {
+    return this.#updates.isBusy;
+  }
+
+  /** If subscriptions have changed: tells those that are new what is known. Does nothing while an update is applied. */
   flush(): void {
-    if (!this.#watches.index()) return;
+    if (this.isApplying || !this.#watches.index()) return;
     this.#mayForget = true;
     this.#protocol.want(this.#watches.wanted);
     for (const watch of this.#watches) this.#tellKnown(watch);
@@ -106,7 +121,9 @@ export class TypeChannel {
     if (typeof read === 'string') return this.refuse(response, read, isCurrent());
     const news = this.#protocol.news(response, read, this.#known, isCurrent());
     this.flush();
-    const rejections = isHeartbeat(response) && news.removed.length === 0 ? [] : this.#apply(response.version, news);
+    const isEmpty = isHeartbeat(response) && news.removed.length === 0;
+    const rejections = isEmpty ? [] : await this.#updates.run(this.#apply(response.version, news));
+    if (rejections === undefined) return;
     this.#ttls.update(ttlsOf(response, read), (name) => this.#known.last(name) !== undefined);
     const wrong = [...read.refused, ...rejections];
     this.#protocol.answer(response, wrong.length === 0 ? undefined : rejectionText(wrong), isCurrent());
@@ -125,6 +142,7 @@ export class TypeChannel {
 
   close(): void {
     this.#isClosed = true;
+    this.#updates.close();
     this.#watches.close();
     this.#ttls.close();
     this.#reader.close();
@@ -142,20 +160,23 @@ export class TypeChannel {
     }
   }
 
-  #apply(version: string, news: News): readonly Rejection[] {
+  *#apply(version: string, news: News): StepwiseUpdate {
     this.#version = version;
-    const rejections = this.#tell(news, (watch) => this.#protocol.isComplete(wantsAll(watch.names)));
+    const rejections = yield* this.#tell(news, (watch) => this.#protocol.isComplete(wantsAll(watch.names)));
     this.#note(news, new Set(rejections.map(({ name }) => name)));
     return rejections;
   }
 
-  /** Tells each watcher its part. */
-  #tell(news: News, isComplete: (watch: Watch) => boolean): Rejection[] {
+  /** Tells each watcher its part, some of them a step. */
+  *#tell(news: News, isComplete: (watch: Watch) => boolean): StepwiseUpdate {
     const rejections: Rejection[] = [];
+    let told = 0;
     for (const [watch, part] of this.#watches.partsOf(news, isComplete)) {
       // The watchers before it may have ended it.
       if (!this.#watches.has(watch)) continue;
-      rejections.push(...watch.update({ version: this.#version, isComplete: isComplete(watch), ...part }));
+      const update = { version: this.#version, isComplete: isComplete(watch), ...part };
+      for (const rejection of yield* watch.update(update)) rejections.push(rejection);
+      if (++told % WATCHES_PER_STEP === 0) yield;
     }
     return rejections;
   }
@@ -197,12 +218,15 @@ export class TypeChannel {
     const resources = fresh === '*' || isAll ? [...this.#known.inUse] : this.#known.named(fresh);
     if (!isAll && resources.length === 0) return;
     const isComplete = isAll && this.#protocol.isComplete(isAll);
-    watch.update({ version: this.#version, isComplete, resources, refused: [], removed: [] });
+    atOnce(watch.update({ version: this.#version, isComplete, resources, refused: [], removed: [] }));
   }
 
   #expire(names: readonly string[]): void {
     this.#known.forget(names);
-    this.#tell({ resources: [], refused: [], removed: names }, () => false);
+    const steps = this.#tell({ resources: [], refused: [], removed: names }, () => false);
+    this.#updates
+      .run(steps)
+      .catch((error: unknown) => this.#context.failed('resources that have expired are still used', error));
   }
 }
 
@@ -210,6 +234,9 @@ type Named = Pick<Resource, 'name' | 'aliases'>;
 
 /** Of what has come when the time to live of something is over. */
 const LONGEST_HANDLING_MS = 5000;
+
+/** Watches that are told their part without a turn for others: a few milliseconds' work. */
+const WATCHES_PER_STEP = 128;
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 const NOTHING_READ: ReadResources = { resources: [], refused: [], ttlMs: new Map() };

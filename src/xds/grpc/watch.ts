@@ -7,7 +7,13 @@ import { PatientTimeout } from '../../common/time/patient-timeout.js';
 import { escaped } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';
 import type { RefusedResource, Update } from '../resource.js';
-import type { Rejection, ResourceNames, SubscriptionRequest } from '../subscription.js';
+import {
+  type Rejection,
+  type ResourceNames,
+  type StepwiseUpdate,
+  type SubscriptionRequest,
+  stepsOf,
+} from '../subscription.js';
 import { SubscriptionStats } from '../subscription-stats.js';
 import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { typeUrlOf } from './services.js';
@@ -54,13 +60,13 @@ export class Watch {
     this.#stats.attempt();
   }
 
-  /** Gives it an update; returns what is rejected of it. */
-  update(update: Update): readonly Rejection[] {
+  /** Gives it an update, in the steps that the watcher takes; returns what is rejected of it. */
+  *update(update: Update): StepwiseUpdate {
     this.#timer?.clear();
     this.#isTold = true;
     this.#stats.attempt();
     const beganMs = performance.now();
-    const rejections = this.#tell(update);
+    const rejections = yield* this.#tell(update);
     // What it was told may have ended it.
     if (this.#isClosed) return rejections;
     const refused = [...update.refused, ...rejections];
@@ -101,9 +107,9 @@ export class Watch {
     return typeUrlOf(this.#request.type);
   }
 
-  #tell(update: Update): readonly Rejection[] {
+  *#tell(update: Update): StepwiseUpdate {
     try {
-      return this.#request.watcher.update(update);
+      return yield* stepsOf(this.#request.watcher.update(update));
     } catch (error) {
       this.#context.failed(`an update of ${this.#typeUrl} failed`, error);
       const details = `internal error: ${messageOf(error)}`;

@@ -10,7 +10,7 @@ import { StatsStore } from '../../../src/stats/store.js';
 import { unpackRoutes } from '../../../src/worker/messages/packed-routes.js';
 import type { WantedHost } from '../../../src/worker/routes/awaited-hosts.js';
 import type { Resource, Update } from '../../../src/xds/resource.js';
-import type { Rejection, SubscriptionRequest } from '../../../src/xds/subscription.js';
+import { type Rejection, type SubscriptionRequest, stepsOf } from '../../../src/xds/subscription.js';
 
 export const SOURCE = { ads: {} };
 export const NO_FILTERS: RouteFilters = { list: [], signature: '' };
@@ -100,7 +100,7 @@ export class RoutesFixture {
 
   /** What the source of the first open subscription of a type says. */
   send<M>(type: SubscriptionRequest['type'], update: Update<M>, index = 0): readonly Rejection[] {
-    return this.of(type)[index]!.watcher.update(update);
+    return atOnce(stepsOf(this.of(type)[index]!.watcher.update(update)));
   }
 
   /** What a worker that begins is told of the routes. */
