@@ -14,7 +14,6 @@ import { type Route, RouteKind } from '../../../../http/routing/actions/route.js
 import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
-import { HeldBytes } from '../../../../io/held-bytes.js';
 import { Deadline } from '../../../../io/time/deadline.js';
 import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
@@ -36,6 +35,7 @@ import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { lastedTooLong, MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
 import { answerDirectly, answerWithRedirect } from './direct.js';
 import { type Failure, poolFailure, resetFailure } from './failures.js';
+import { KeptRequest } from './kept-request.js';
 import { RequestHash } from './request-hash.js';
 import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { Retries } from './retries.js';
@@ -75,14 +75,10 @@ export class Router implements TerminalFilter, TryListener {
   /** Of the whole request: each has one, and hardly any reaches it. */
   readonly #deadline: Deadline;
   readonly #try: UpstreamTry;
-  /** Body that has not been sent, or that another try would need. */
-  readonly #body: HeldBytes;
+  readonly #request: KeptRequest;
 
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
-  #headers!: HeaderBlock;
-  #isRequestComplete = false;
-  #trailers: HeaderBlock | undefined;
   #hasResponse = false;
   /** The response is a canary's. */
   #isCanary = false;
@@ -103,7 +99,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#thread = thread;
     this.#options = options;
     this.#retries = new Retries(stream, thread.random, options.useRetry);
-    this.#body = new HeldBytes(thread.memory);
+    this.#request = new KeptRequest(thread.memory);
     this.#try = new UpstreamTry(stream, thread, this);
     this.#deadline = new Deadline(thread.wheel, () => this.#guard(() => this.#routeTimeout()));
   }
@@ -120,7 +116,6 @@ export class Router implements TerminalFilter, TryListener {
       return stream.sendLocalReply(NO_ROUTE);
     }
     this.#route = route;
-    this.#headers = headers;
     if (route.kind === RouteKind.Redirect) return answerWithRedirect(stream, route, headers);
     if (route.kind === RouteKind.DirectResponse) return answerDirectly(stream, route);
     const cluster = route.cluster?.current;
@@ -136,10 +131,10 @@ export class Router implements TerminalFilter, TryListener {
   decodeData(offset: number, length: number, endStream: boolean): void {
     if (!this.#isActive) return;
     const mayRetry = this.#retries.isEnabled && !this.#hasResponse;
-    if (mayRetry && this.#body.bytes + length > this.#retryBufferLimit) this.#giveUpRetries();
+    if (mayRetry && this.#request.bytes + length > this.#retryBufferLimit) this.#giveUpRetries();
     const { encoder, isRunning } = this.#try;
     if (!isRunning || (mayRetry && this.#retries.isEnabled)) {
-      if (!this.#body.append(offset, length)) {
+      if (!this.#request.keepBody(offset, length)) {
         // A request that is on its way can do without another try.
         if (!isRunning) return this.#stream.sendLocalReply(NO_ROOM);
         this.#giveUpRetries();
@@ -154,15 +149,14 @@ export class Router implements TerminalFilter, TryListener {
     if (!this.#isActive) return;
     const { encoder, isRunning } = this.#try;
     if (!isRunning || this.#retries.isEnabled) {
-      if (!trailers.hold()) return this.#stream.sendLocalReply(NO_ROOM);
-      this.#trailers = trailers;
+      if (!this.#request.keepTrailers(trailers)) return this.#stream.sendLocalReply(NO_ROOM);
     }
     this.#requestCompleted();
     if (isRunning) encoder!.trailers(trailers);
   }
 
   get heldBytes(): number {
-    return this.#body.bytes;
+    return this.#request.bytes;
   }
 
   get #retryBufferLimit(): number {
@@ -173,11 +167,11 @@ export class Router implements TerminalFilter, TryListener {
   #giveUpRetries(): void {
     this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
     this.#retries.disable();
-    if (this.#try.isRunning) this.#body.clear();
+    if (this.#try.isRunning) this.#request.dropBody();
   }
 
   #requestCompleted(): void {
-    this.#isRequestComplete = true;
+    this.#request.isComplete = true;
     this.#startTimeout();
     this.#try.requestCompleted(this.#hasResponse);
     if (this.#try.isSent) this.#stream.info.lastUpstreamTxMs = this.#requestEndMs;
@@ -202,16 +196,14 @@ export class Router implements TerminalFilter, TryListener {
     this.#deadline.lift();
     this.#try.abort();
     this.#retries.end();
-    this.#body.clear();
-    this.#trailers?.drop();
-    this.#trailers = undefined;
+    this.#request.drop();
   }
 
   // ── Its connection ───────────────────────────────────────────────────────────────────────────────────────────────
 
   tryConnected(encoder: RequestEncoder, connection: UpstreamConnection): void {
     const { info } = this.#stream;
-    if (this.#isRequestComplete) this.#try.requestCompleted(false);
+    if (this.#request.isComplete) this.#try.requestCompleted(false);
     else if (this.#stream.isUpgrade) this.#try.awaitResponse();
     info.upstreamHost = this.#try.host!.address;
     info.upstreamProtocol = encoder.protocol;
@@ -236,7 +228,7 @@ export class Router implements TerminalFilter, TryListener {
     // The client would see that there are two tries.
     this.#retries.disable();
     this.#retries.end();
-    this.#body.clear();
+    this.#request.dropBody();
     if (this.#stream.passesInformational) this.#stream.encodeInformational(headers);
   }
 
@@ -255,11 +247,11 @@ export class Router implements TerminalFilter, TryListener {
     }
     countHostResponse(host, headers);
     this.#hasResponse = true;
-    if (this.#isRequestComplete) this.#body.clear();
+    if (this.#request.isComplete) this.#request.dropBody();
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
     this.#isCanary = isOfCanary(headers, host);
     if (this.#isCounted) this.#count(status, host, this.#isCanary);
-    if (this.#isRequestComplete && !this.#options.suppressEnvoyHeaders)
+    if (this.#request.isComplete && !this.#options.suppressEnvoyHeaders)
       setServiceTime(headers, Math.floor(now - this.#requestEndMs));
     if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#try.attempts);
     if (this.#hash !== undefined) this.#requestHash!.addCookies(headers);
@@ -307,7 +299,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#try.responseCompleted();
     info.lastUpstreamRxMs = now;
     // A response that does not wait for its request to be complete has no time.
-    if (!this.#isRequestComplete) return;
+    if (!this.#request.isComplete) return;
     if (this.#isCounted) {
       const { responses } = this.#cluster;
       responses.recordTime(Math.floor(now - this.#requestEndMs), isInternal, this.#try.host!, this.#isCanary);
@@ -346,7 +338,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#try.abort();
     if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
     if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isAnsweredEmpty), true);
-    else this.#answerTimeout(lastedTooLong(details, this.#isRequestComplete), false);
+    else this.#answerTimeout(lastedTooLong(details, this.#request.isComplete), false);
   }
 
   #answerTimeout(answer: LocalReply, isCounted: boolean): void {
@@ -366,7 +358,7 @@ export class Router implements TerminalFilter, TryListener {
     const { info } = this.#stream;
     const { suppressEnvoyHeaders } = this.#options;
     this.#isActive = true;
-    this.#isRequestComplete = endStream;
+    this.#request.begin(headers, endStream);
     this.#hasResponse = this.#isResponseComplete = false;
     info.upstreamCluster = this.#cluster.spec;
     const timeouts = this.#timeouts;
@@ -389,7 +381,7 @@ export class Router implements TerminalFilter, TryListener {
   #hashOf(policy: HashPolicy): Word64 | undefined {
     if (!this.#cluster.picksByHash) return undefined;
     this.#requestHash ??= new RequestHash();
-    return this.#requestHash.of(policy, this.#headers, this.#stream.info);
+    return this.#requestHash.of(policy, this.#request.headers, this.#stream.info);
   }
 
   /** What the try that begins may take, where the host is told. */
@@ -413,38 +405,25 @@ export class Router implements TerminalFilter, TryListener {
     if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${attempts} on ${host.address}`);
     if (route.autoHostRewrite && host.hostname !== '') {
       const keepsOriginals = !this.#options.suppressEnvoyHeaders;
-      route.rewriteToUpstreamHost(this.#headers, host.hostname, keepsOriginals, attempts === 1);
+      route.rewriteToUpstreamHost(this.#request.headers, host.hostname, keepsOriginals, attempts === 1);
     }
-    if (route.includesRequestAttemptCount) setAttemptCount(this.#headers, attempts);
+    if (route.includesRequestAttemptCount) setAttemptCount(this.#request.headers, attempts);
     this.#try.wait(cluster.pool(host, route.priority));
     if (this.#try.isPending) this.#waitForConnection();
   }
 
   /** The head must outlive the turn, and the body stays with the client until there is a connection. */
   #waitForConnection(): void {
-    if (!this.#headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
-    if (!this.#isRequestComplete) this.#stream.pauseRequest(Pause.NoConnection);
+    if (!this.#request.headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
+    if (!this.#request.isComplete) this.#stream.pauseRequest(Pause.NoConnection);
   }
 
   #sendRequest(encoder: RequestEncoder): void {
-    const body = this.#body;
-    const hasTrailers = this.#trailers !== undefined;
-    const isComplete = this.#isRequestComplete;
-    const endsWithHead = isComplete && body.bytes === 0 && !hasTrailers && !this.#stream.isUpgrade;
-    if (isComplete) this.#stream.info.lastUpstreamTxMs = this.#try.startMs;
-    encoder.headers(this.#headers, endsWithHead);
-    if (endsWithHead) return;
-    if (body.bytes > 0) {
-      let left = body.bytes;
-      body.forEach((offset, length) => {
-        left -= length;
-        if (this.#try.encoder === encoder) encoder.data(offset, length, isComplete && left === 0 && !hasTrailers);
-      });
-      if (!this.#retries.isEnabled) body.clear();
-    }
-    if (this.#try.encoder !== encoder) return;
-    if (hasTrailers) encoder.trailers(this.#trailers!);
-    this.#stream.resumeRequest(Pause.NoConnection);
+    const { info, isUpgrade } = this.#stream;
+    if (this.#request.isComplete) info.lastUpstreamTxMs = this.#try.startMs;
+    const isUnderWay = this.#request.sendTo(encoder, this.#try, isUpgrade);
+    if (!this.#retries.isEnabled) this.#request.dropBody();
+    if (isUnderWay) this.#stream.resumeRequest(Pause.NoConnection);
   }
 
   /** A try ended without a response head. */
@@ -459,7 +438,7 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   #backOff(): void {
-    if (!this.#isRequestComplete) this.#stream.pauseRequest(Pause.NoConnection);
+    if (!this.#request.isComplete) this.#stream.pauseRequest(Pause.NoConnection);
     const delayMs = this.#retries.backoffMs(this.#thread.random.fraction());
     if (logger.isDebug) this.#log(`tries again in ${Math.round(delayMs)} ms`);
     this.#try.backOff(delayMs);
@@ -488,15 +467,15 @@ export class Router implements TerminalFilter, TryListener {
     this.#cluster = cluster;
     this.#retries.leave(this.#try.host!);
     if (!this.#options.suppressEnvoyHeaders || this.#timeouts.isOfGrpc) {
-      const elapsedMs = this.#isRequestComplete ? this.#thread.clock.monotonicMs - this.#requestEndMs : 0;
-      this.#tellTimeout(this.#headers, Math.floor(elapsedMs));
+      const elapsedMs = this.#request.isComplete ? this.#thread.clock.monotonicMs - this.#requestEndMs : 0;
+      this.#tellTimeout(this.#request.headers, Math.floor(elapsedMs));
     }
     this.#start();
   }
 
   /** The response of this try is not wanted: the connection goes back to the pool if nothing more comes on it. */
   #abandonTry(isResponseComplete: boolean): void {
-    if (isResponseComplete && this.#isRequestComplete) this.#try.end();
+    if (isResponseComplete && this.#request.isComplete) this.#try.end();
     else this.#try.abort();
   }
 
