@@ -4,7 +4,6 @@ import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { RoomWaiter } from '../../io/arena/room-queue.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
-import { Timer } from '../../io/time/timing-wheel.js';
 import type { Stall } from '../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../listener/downstream-connection.js';
 import type { Departure } from '../../listener/travel.js';
@@ -24,7 +23,9 @@ import type { ManagerContext } from '../manager-context.js';
 import type { StepPool } from '../step-pool.js';
 import type { ServerStream, StreamConnection } from '../streams/server-stream.js';
 import { TOO_SLOW } from '../streams/stream-answers.js';
+import { type ClockedConnection, ConnectionClocks, UNSET } from './connection-clocks.js';
 import type { FormerRequests } from './former-requests.js';
+import type { HeadTimeout } from './head-timeouts.js';
 import type { DeviceStats } from './user-agent-stats.js';
 
 /** What connections need only while something happens; used again and again. */
@@ -33,26 +34,22 @@ export interface ServerPools {
   readonly protocol: ServerProtocol;
 }
 
-export class ServerConnection implements DownstreamHandler, ServerCodecEvents, ByteSink, StreamConnection, RoomWaiter {
+export class ServerConnection
+  implements DownstreamHandler, ServerCodecEvents, ByteSink, StreamConnection, RoomWaiter, ClockedConnection
+{
   readonly manager: ManagerContext;
   readonly socket: DownstreamConnection;
   readonly #pools: ServerPools;
   /** Undefined while it has nothing to remember: most of the connections of a server are idle. */
   #codec: ServerCodec | undefined;
-  readonly #timer: Timer<ServerConnection>;
+  readonly clocks: ConnectionClocks;
   /** The requests that are being served, by ServerStream.next. */
   #streams: ServerStream | undefined;
   #activeStreams = 0;
   #requests = 0;
   /** Of the client, as its first request has told. */
   #device: DeviceStats | undefined;
-  /** When bytes moved last, in either direction, or a stream ended. Without a number to begin with, each new one would be an object of its own. */
-  #activeMs = 0;
-  /** When the first byte of the request that comes next arrived; UNSET as long as there is none. */
-  #requestStartMs = UNSET;
   #closesAfterResponse = false;
-  /** It has reached max_connection_duration. */
-  #isDraining = false;
   #endedByPeer = false;
 
   /** `former`: of a connection that another process has had. */
@@ -61,16 +58,15 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
     this.manager = manager;
     this.#pools = pools;
     this.socket = socket;
-    this.#activeMs = socket.startMonotonicMs;
-    this.#timer = new Timer<ServerConnection>(this, onTimer);
+    this.clocks = new ConnectionClocks(this, manager, socket.startMonotonicMs);
     if (former === undefined) {
       http.increment(HttpStats.at.downstream_cx_total);
       http.increment(pools.protocol.connectionsTotal);
-      this.#sleep(manager.shortestTimeoutMs);
+      this.clocks.begin();
     } else {
       this.#requests = former.requests;
-      this.#activeMs = former.activeMs;
-      this.#requestStartMs = former.requestStartMs;
+      this.clocks.activeMs = former.activeMs;
+      this.clocks.requestStartMs = former.requestStartMs;
       if (former.isBlocked) this.onBlocked();
       this.#resumeTimeouts();
     }
@@ -113,7 +109,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   streamFinished(stream: ServerStream): void {
     this.#remove(stream);
     this.#pools.streams.giveBack(stream);
-    this.#activeMs = this.manager.thread.clock.monotonicMs;
+    this.clocks.moved();
   }
 
   // ── EdgeConnection: what the forwarding rules ask ────────────────────────────────────────────────────────────────
@@ -134,7 +130,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   // ── ByteSink: what the codec sends ───────────────────────────────────────────────────────────────────────────────
 
   send(offset: number, length: number): void {
-    this.#activeMs = this.manager.thread.clock.monotonicMs;
+    this.clocks.moved();
     this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_tx_bytes_total, length);
     this.socket.transport.send(this.socket.id, offset, length);
   }
@@ -162,9 +158,9 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   #startStream(encoder: ResponseEncoder | undefined): ServerStream {
     // A pipelined request may have been received with the one before it, and may have waited for another process.
     const now = this.manager.thread.clock.monotonicMs;
-    const startMs = this.#requestStartMs === UNSET ? now : this.#requestStartMs;
-    this.#activeMs = now;
-    this.#requestStartMs = UNSET;
+    const startMs = this.clocks.requestStartMs === UNSET ? now : this.clocks.requestStartMs;
+    this.clocks.activeMs = now;
+    this.clocks.requestStartMs = UNSET;
     const stream = this.#pools.streams.take();
     const first = this.#streams;
     stream.next = first;
@@ -209,7 +205,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   }
 
   onIdle(): void {
-    this.#requestStartMs = UNSET;
+    this.clocks.requestStartMs = UNSET;
     if (this.#mayLeave) this.#stopToLeave();
     this.#restCodec();
   }
@@ -217,8 +213,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   onClose(abort: boolean, exchange = ExchangeEnd.None): void {
     const { lateClose, lateFlush, options } = this.manager;
     // Otherwise there is no answer that bytes of the client could destroy, or there are no such bytes.
-    const lingers =
-      !this.#endedByPeer && !this.#isUnused && exchange !== ExchangeEnd.Last && options.delayedCloseMs > 0;
+    const lingers = !this.#endedByPeer && !this.isUnused && exchange !== ExchangeEnd.Last && options.delayedCloseMs > 0;
     this.#countClose(exchange === ExchangeEnd.Broken);
     this.#end();
     if (abort) return this.socket.reset();
@@ -227,20 +222,15 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
     this.socket.close(lingers ? options.delayedCloseMs : 0, late, options.flushMs);
   }
 
-  /** The client has not sent a byte. */
-  get #isUnused(): boolean {
-    return this.#requests === 0 && this.#codec === undefined;
-  }
-
   // ── DownstreamHandler: what the socket tells ─────────────────────────────────────────────────────────────────────
 
   onConnected(): void {}
 
   onData(offset: number, length: number): void {
     const now = this.manager.thread.clock.monotonicMs;
-    this.#activeMs = now;
-    if (this.#streams === undefined && (this.#requestStartMs === UNSET || this.#codec?.holdsEmptyLine))
-      this.#requestStartMs = now;
+    this.clocks.activeMs = now;
+    if (this.#streams === undefined && (this.clocks.requestStartMs === UNSET || this.#codec?.holdsEmptyLine))
+      this.clocks.requestStartMs = now;
     this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, length);
     this.#receive(offset, length);
   }
@@ -264,8 +254,8 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   }
 
   onDrained(): void {
-    this.#activeMs = this.manager.thread.clock.monotonicMs;
-    this.#requestStartMs = UNSET;
+    this.clocks.moved();
+    this.clocks.requestStartMs = UNSET;
     this.#codec?.drained();
     this.#restCodec();
   }
@@ -290,8 +280,8 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
     const unsent = this.socket.pendingBytes;
     const bytes = unsent + this.#heldForClient(unsent > 0);
     if (bytes === 0) return undefined;
-    const movedMs = this.#activeMs;
-    const beganMs = this.#streams?.info.startMonotonicMs ?? this.#requestStartMs;
+    const movedMs = this.clocks.activeMs;
+    const beganMs = this.#streams?.info.startMonotonicMs ?? this.clocks.requestStartMs;
     const sinceMs = unsent > 0 || beganMs === UNSET ? movedMs : beganMs;
     return { id: this.socket.id, sinceMs, movedMs, bytes, unsent, end: () => this.#endStalled() };
   }
@@ -327,8 +317,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
 
   onNoRoom(bytes: number): boolean {
     if (!this.manager.thread.memory.pressure.waiting.add(this, bytes)) return false;
-    this.#activeMs = this.manager.thread.clock.monotonicMs;
-    this.#sleep(ROOM_WAIT_MS);
+    this.clocks.awaitRoom();
     return true;
   }
 
@@ -395,10 +384,14 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
     }
     const { pressure } = this.manager.thread.memory;
     pressure.waiting.remove(this);
-    this.manager.thread.wheel.cancel(this.#timer);
+    this.clocks.end();
     return {
       ids: [this.socket.id],
-      progress: { requests: this.#requests, activeMs: this.#activeMs, requestStartMs: this.#requestStartMs },
+      progress: {
+        requests: this.#requests,
+        activeMs: this.clocks.activeMs,
+        requestStartMs: this.clocks.requestStartMs,
+      },
       input: codec?.copyBuffered() ?? NOTHING,
       stay: () => this.#stay(),
       leave: () => this.#leave(),
@@ -449,89 +442,53 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
     this.socket.leave();
   }
 
-  // ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /**
-   * One timer serves all timeouts and is not touched by traffic: when it fires it looks at the times that traffic left,
-   * and sleeps for what remains, but never longer than the shortest timeout, which may have begun meanwhile.
-   */
-  checkTimeouts(): void {
-    const { options, thread } = this.manager;
-    const now = thread.clock.monotonicMs;
-    let remaining = this.manager.shortestTimeoutMs;
-    if (options.maxConnectionMs > 0) remaining = Math.min(remaining, this.#checkDuration(now));
-    if (!this.socket.isClosed) {
-      if (this.#streams === undefined) remaining = Math.min(remaining, this.#checkBetweenRequests(now));
-      else this.#forEachStream((stream) => (remaining = Math.min(remaining, stream.checkClocks(now))));
-    }
-    if (!this.socket.isClosed) this.#sleep(remaining);
-  }
+  // ── ClockedConnection: what the clocks ask ───────────────────────────────────────────────────────────────────────
 
   /** Timeouts go on where they were. What has come on the way is received before one is found to be over. */
   #resumeTimeouts(): void {
-    this.#sleep(this.manager.shortestTimeoutMs);
+    this.clocks.begin();
     this.socket.transport.later(this.socket.id, () => {
-      if (this.#timer.isScheduled) this.checkTimeouts();
+      if (this.clocks.isScheduled) this.clocks.check();
     });
   }
 
-  /** At most so long: what ends earlier is not forgotten. */
-  #sleep(forMs: number): void {
-    if (forMs < Number.POSITIVE_INFINITY) this.manager.thread.wheel.hasten(this.#timer, forMs);
-  }
-
   wakeWithin(timeoutMs: number): void {
-    if (timeoutMs > 0 && timeoutMs < this.manager.shortestTimeoutMs) this.#sleep(timeoutMs);
+    this.clocks.wakeWithin(timeoutMs);
   }
 
-  #checkBetweenRequests(now: number): number {
-    const codec = this.#codec;
-    if (codec?.isAwaitingRoom !== true) return this.#checkNextRequest(now);
-    const left = ROOM_WAIT_MS - (now - this.#activeMs);
-    if (left > 0) return Math.min(left, this.#checkNextRequest(now));
-    codec.giveUpRoom();
-    return 0;
+  get isClosed(): boolean {
+    return this.socket.isClosed;
   }
 
-  #checkNextRequest(now: number): number {
-    const { headTimeout, options, stats } = this.manager;
-    const codec = this.#codec;
-    const isStopped = codec?.awaitsClient === true;
-    // As may the beginning of its head.
-    if (codec?.holdsEmptyLine) this.#requestStartMs = UNSET;
-    else if (this.#requestStartMs === UNSET && !isStopped && codec !== undefined && codec.bufferedBytes > 0)
-      this.#requestStartMs = this.#activeMs;
-    if (this.#requestStartMs !== UNSET && !isStopped && headTimeout !== undefined) {
-      const left = headTimeout.ms - (now - this.#requestStartMs);
-      if (left > 0) return left;
-      stats.http.increment(headTimeout.counter);
-      this.#refuse(headTimeout.answer, undefined, headTimeout.flag);
-      return 0;
-    }
-    if (options.idleMs === 0) return Number.POSITIVE_INFINITY;
-    const left = options.idleMs - (now - this.#activeMs);
-    if (left > 0) return left;
-    stats.http.increment(HttpStats.at.downstream_cx_idle_timeout);
+  get hasRequests(): boolean {
+    return this.#streams !== undefined;
+  }
+
+  get isUnused(): boolean {
+    return this.#requests === 0 && this.#codec === undefined;
+  }
+
+  get codec(): ServerCodec | undefined {
+    return this.#codec;
+  }
+
+  checkRequests(now: number): number {
+    let remaining = Number.POSITIVE_INFINITY;
+    this.#forEachStream((stream) => (remaining = Math.min(remaining, stream.checkClocks(now))));
+    return remaining;
+  }
+
+  headTimedOut({ answer, flag }: HeadTimeout): void {
+    this.#refuse(answer, undefined, flag);
+  }
+
+  grewOld(): void {
+    this.#closesAfterResponse = true;
+    if (this.isUnused) this.close();
+  }
+
+  close(): void {
     this.onClose(false);
-    return 0;
-  }
-
-  /** At the end of its time the connection has one more response, and drain_timeout for the request; one that is unused just ends. */
-  #checkDuration(now: number): number {
-    const { options, stats } = this.manager;
-    const left = this.socket.startMonotonicMs + options.maxConnectionMs - now;
-    if (left > 0) return left;
-    if (!this.#isDraining) {
-      stats.http.increment(HttpStats.at.downstream_cx_max_duration_reached);
-      this.#isDraining = this.#closesAfterResponse = true;
-      if (this.#isUnused) {
-        this.onClose(false);
-        return Number.POSITIVE_INFINITY;
-      }
-    }
-    if (left + options.drainMs > 0) return left + options.drainMs;
-    if (this.#streams === undefined) this.onClose(false);
-    return Number.POSITIVE_INFINITY;
   }
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -550,7 +507,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   /** Everything but the socket: counters, timers, the codec with its stream. */
   #end(): void {
     const { stats, thread } = this.manager;
-    thread.wheel.cancel(this.#timer);
+    this.clocks.end();
     if (!thread.memory.pressure.waiting.isEmpty) thread.memory.pressure.waiting.remove(this);
     this.#codec?.destroy();
     stats.http.increment(HttpStats.at.downstream_cx_destroy);
@@ -562,21 +519,7 @@ export class ServerConnection implements DownstreamHandler, ServerCodecEvents, B
   }
 }
 
-const UNSET = -1;
-
 const NOTHING = new Uint8Array(0);
-
-/** How long a request waits for room in the arena before it is refused. */
-const ROOM_WAIT_MS = 5000;
 
 /** Of a turn's scratch. */
 const MOST_INPUT = 64 * 1024;
-
-function onTimer(connection: ServerConnection): void {
-  try {
-    connection.checkTimeouts();
-  } catch (error) {
-    connection.onFault();
-    throw error;
-  }
-}

@@ -37,6 +37,7 @@ import { refusalFor } from './refusal.js';
 import { RequestFlow } from './request-flow.js';
 import { countStatus } from './status-counters.js';
 import { idleTooLong, LATE_REQUEST, lastedTooLong, REFUSED_UPGRADE } from './stream-answers.js';
+import { Elapsed, StreamClocks } from './stream-clocks.js';
 import { type FilteredStream, StreamFilters } from './stream-filters.js';
 import { allowsUpgrade } from './upgrade.js';
 
@@ -82,6 +83,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   /** Undefined: its chain has no filters but the terminal one. */
   readonly #filters: StreamFilters | undefined;
   readonly #flow: RequestFlow;
+  readonly #clocks: StreamClocks;
   #encoder!: ResponseEncoder;
   #isOpen = false;
   #isRequestComplete = false;
@@ -91,16 +93,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #endsConnection = false;
   /** Seen when it comes: its head need not outlive the turn. */
   #isGrpc = false;
-  /** When something of it moved last, in either direction. */
-  #activeMs = 0;
-  /** How long it may last, whatever moves; 0: for ever. */
-  #maxMs = 0;
   /** The head of the response, until it is logged. */
   #keptHeaders: HeaderBlock | undefined;
 
   constructor(manager: ManagerContext) {
     this.manager = manager;
     this.#flow = new RequestFlow(manager.stats.http);
+    this.#clocks = new StreamClocks(manager);
     this.#terminal = manager.options.terminal.create(this);
     if (manager.options.filters.length > 0) this.#filters = new StreamFilters(this, this.#terminal, this.#flow);
   }
@@ -127,12 +126,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.route = undefined;
     this.isUpgrade = false;
     this.isInternal = false;
-    this.#maxMs = this.manager.options.maxStreamMs;
+    this.#clocks.begin(startMs);
     stats.http.increment(HttpStats.at.downstream_rq_total);
     stats.http.increment(requestsTotal);
     stats.http.increment(HttpStats.at.downstream_rq_active);
     const { monotonicMs, realtimeMs } = this.manager.thread.clock;
-    this.#activeMs = monotonicMs;
     this.info.reset(realtimeMs - (monotonicMs - startMs), startMs);
   }
 
@@ -229,7 +227,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   onData(offset: number, length: number, endStream: boolean): void {
     if (!this.#isOpen) return;
-    this.#activeMs = this.manager.thread.clock.monotonicMs;
+    this.#clocks.moved();
     this.info.bytesReceived += length;
     if (endStream) this.#requestCompleted();
     if (this.#isReplyingLocally) return;
@@ -303,14 +301,14 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   onWriteDrained(): void {
     if (!this.#isOpen) return;
-    this.#activeMs = this.manager.thread.clock.monotonicMs;
+    this.#clocks.moved();
     this.#terminal.onResponseDrained();
   }
 
   #requestCompleted(): void {
     this.#isRequestComplete = true;
     this.#flow.end();
-    this.#activeMs = this.info.lastDownstreamRxMs = this.manager.thread.clock.monotonicMs;
+    this.info.lastDownstreamRxMs = this.#clocks.moved();
   }
 
   #logRequest(headers: HeaderBlock, endStream: boolean): void {
@@ -334,8 +332,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.info.virtualHostName = route.virtualHostName;
     if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
     if (route.streamDuration !== undefined) {
-      this.#maxMs = route.streamDuration.apply(headers, this.#isGrpc, this.manager.options.maxStreamMs);
-      this.connection.wakeWithin(this.#maxMs);
+      this.#clocks.maxMs = route.streamDuration.apply(headers, this.#isGrpc, this.manager.options.maxStreamMs);
+      this.connection.wakeWithin(this.#clocks.maxMs);
     }
   }
 
@@ -374,7 +372,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   encodeInformational(headers: HeaderBlock): void {
     if (!this.#isOpen || this.#hasResponseHead) return;
     this.#countStatus(headers.status);
-    this.#activeMs = this.manager.thread.clock.monotonicMs;
+    this.#clocks.moved();
     removeHopByHop(headers, false);
     this.#encoder.informational(headers);
   }
@@ -477,20 +475,21 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   #checkClocks(now: number): number {
-    const { requestMs, streamIdleMs } = this.manager.options;
-    const lastedMs = now - this.info.startMonotonicMs;
-    const requestLeft = requestMs > 0 && this.awaitsRequest ? requestMs - lastedMs : Number.POSITIVE_INFINITY;
-    const left = this.#maxMs > 0 ? this.#maxMs - lastedMs : Number.POSITIVE_INFINITY;
-    const idleMs = this.route?.idleTimeoutMs ?? streamIdleMs;
-    const idleLeft = idleMs > 0 ? idleMs - (now - this.#activeMs) : Number.POSITIVE_INFINITY;
-    if (requestLeft <= 0) this.#requestTimeout();
-    else if (left <= 0) this.#durationTimeout();
-    else if (idleLeft <= 0) this.#idleTimeout();
-    else return Math.min(requestLeft, left, idleLeft);
+    switch (this.#clocks.check(now, this.awaitsRequest, this.route?.idleTimeoutMs)) {
+      case Elapsed.None:
+        return this.#clocks.leftMs;
+      case Elapsed.Request:
+        this.#requestTimeout();
+        break;
+      case Elapsed.Duration:
+        this.#durationTimeout();
+        break;
+      case Elapsed.Idle:
+        this.#idleTimeout();
+    }
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Nothing has moved for too long. */
   #idleTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_idle_timeout);
     if (this.#hasResponseHead) {
@@ -500,13 +499,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.sendLocalReply(idleTooLong(this.#isRequestComplete));
   }
 
-  /** It has lasted as long as it may: max_stream_duration of its route or connection manager. */
   #durationTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_max_duration_reached);
     this.sendLocalReply(lastedTooLong(this.#isRequestComplete, this.#isGrpc));
   }
 
-  /** The request has not arrived completely within HttpConnectionManager.request_timeout, and has no response. */
   #requestTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_timeout);
     this.sendLocalReply(LATE_REQUEST);
@@ -515,12 +512,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   // ── Behind the filters ───────────────────────────────────────────────────────────────────────────────────────────
 
   passHeaders(headers: HeaderBlock, endStream: boolean): void {
-    const { options, stats, thread } = this.manager;
+    const { options, stats } = this.manager;
     const { info } = this;
     const { status } = headers;
     this.#hasResponseHead = true;
     info.responseHeaders = headers;
-    this.#activeMs = info.firstDownstreamTxMs = thread.clock.monotonicMs;
+    info.firstDownstreamTxMs = this.#clocks.moved();
     removeHopByHop(headers, status === 101 && this.isUpgrade);
     options.responseHeaders.apply(headers);
     if (options.returnsRequestId) this.#returnRequestId(headers);
@@ -541,7 +538,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   passData(offset: number, length: number, endStream: boolean): void {
     this.info.bytesSent += length;
     if (endStream) return this.#endWithData(offset, length);
-    this.#activeMs = this.manager.thread.clock.monotonicMs;
+    this.#clocks.moved();
     this.#encoder.data(offset, length, false);
   }
 
