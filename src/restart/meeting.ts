@@ -6,11 +6,11 @@ import { constants } from 'node:os';
 import { errorName } from '../common/errors/errno.js';
 import { BatonError, messageOf } from '../common/errors/errors.js';
 import { AddressKind, encodeAddress } from '../io/addresses/address.js';
-import { isSocketBound, removeSocketFile } from '../io/addresses/socket-file.js';
+import { isSocketBound, removeAbandonedSocket, removeSocketFile } from '../io/addresses/socket-file.js';
 import type { Credentials, MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
 import { getLogger } from '../log/logger.js';
 import { OccasionalLog } from '../log/occasional-log.js';
-import { epochId, meetingNames, scaledBaseId } from './names.js';
+import { epochId, meetingNames, otherMeetingNames, scaledBaseId } from './names.js';
 
 export interface MeetingOptions {
   readonly socketPath: string;
@@ -78,6 +78,7 @@ export class Meeting {
       this.#asChild.close();
       throw error;
     }
+    this.#removeAbandoned();
   }
 
   /** Binds names of a base ID that nobody uses. Throws BatonError when none is found. */
@@ -142,7 +143,18 @@ export class Meeting {
     this.#isClosed = true;
     this.#asParent.close();
     this.#asChild.close();
+    this.#removeAbandoned();
     for (const [, fds] of this.#waiting.splice(0)) this.#close(fds);
+  }
+
+  /** Epochs that were killed have left their files, which no later one may need. */
+  #removeAbandoned(): void {
+    const { socketPath, baseId, epoch } = this.options;
+    if (socketPath.startsWith('@')) return;
+    for (const { child, parent } of otherMeetingNames(socketPath, baseId, epoch)) {
+      removeAbandonedSocket(this.#shim, child);
+      removeAbandonedSocket(this.#shim, parent);
+    }
   }
 
   /** Nothing of a stranger's is kept: he could send without end. */

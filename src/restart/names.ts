@@ -16,6 +16,11 @@ export function meetingNames(socketPath: string, baseId: number, epoch: number):
   return { parent: `${socketPath}_parent_${id}`, child: `${socketPath}_child_${id}` };
 }
 
+/** Names of the processes that this epoch may overlap with. */
+export function otherMeetingNames(socketPath: string, baseId: number, epoch: number): MeetingNames[] {
+  return [1, 2].map((later) => meetingNames(socketPath, baseId, epoch + later));
+}
+
 /** Base IDs are this far apart in names and messages. */
 export function scaledBaseId(baseId: number): number {
   return baseId * 10;

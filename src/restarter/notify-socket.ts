@@ -1,17 +1,22 @@
 // The datagram socket on which children say that they are live (sd_notify(3)), and from which the service manager is told.
 
-import { lstatSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { errorName } from '../common/errors/errno.js';
 import { messageOf } from '../common/errors/errors.js';
 import { AddressKind, encodeAddress } from '../io/addresses/address.js';
+import { removeAbandonedSocket } from '../io/addresses/socket-file.js';
 import type { NativeMessageSocket, NativeShim } from '../io/shim.js';
 import { OccasionalLog } from '../log/occasional-log.js';
 import { logger } from './log.js';
 
 /** One message: its assignments by name, and the process that the kernel says it is from. */
 export type NotifyListener = (pid: number, words: ReadonlyMap<string, string>) => void;
+
+/** Of the directories that are made. */
+const PREFIX = 'baton-restarter-';
+const SOCKET = 'notify';
 
 /** A socket that has been lost is made anew so often. */
 const REOPEN_MS = 1000;
@@ -32,9 +37,10 @@ export class NotifySocket {
 
   /** The directory lies in `parent`, and is removed when this process exits. Throws an Error with `code`. */
   constructor(shim: NativeShim, parent: string, listener: NotifyListener) {
-    const directory = mkdtempSync(join(parent, 'baton-restarter-'));
+    removeAbandoned(shim, parent);
+    const directory = mkdtempSync(join(parent, PREFIX));
     process.once('exit', () => rmSync(directory, { recursive: true, force: true }));
-    this.path = join(directory, 'notify');
+    this.path = join(directory, SOCKET);
     this.#shim = shim;
     this.#listener = listener;
     this.#socket = this.#open();
@@ -93,6 +99,23 @@ export class NotifySocket {
   }
 }
 
+/** Wrappers that were killed have left their directories: those of this user, in whose socket nobody listens. */
+function removeAbandoned(shim: NativeShim, parent: string): void {
+  try {
+    for (const name of readdirSync(parent)) {
+      const directory = join(parent, name);
+      if (!name.startsWith(PREFIX) || !isOwnDirectory(directory)) continue;
+      const path = join(directory, SOCKET);
+      const isThere = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+      removeAbandonedSocket(shim, path);
+      // One without a socket may have been made just now.
+      if (isThere && lstatSync(path, { throwIfNoEntry: false }) === undefined) rmdirSync(directory);
+    }
+  } catch (error) {
+    logger.warning(`directories that other wrappers have left stay: ${messageOf(error)}`);
+  }
+}
+
 /** Where the socket's directory is made: the service's own directory, if its manager has made one. */
 export function notifyDirectory(env: NodeJS.ProcessEnv): string {
   // Several directories are separated by colons.
@@ -103,8 +126,13 @@ export function notifyDirectory(env: NodeJS.ProcessEnv): string {
 function makeOwnDirectory(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return void mkdirSync(path, { mode: 0o700 });
-  const isOwn = found.isDirectory() && found.uid === process.getuid!() && (found.mode & 0o077) === 0;
-  if (!isOwn) throw new Error(`${path} belongs to another user now`);
+  if (!isOwnDirectory(path)) throw new Error(`${path} belongs to another user now`);
+}
+
+/** Only this user may enter it. */
+function isOwnDirectory(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return found?.isDirectory() === true && found.uid === process.getuid!() && (found.mode & 0o077) === 0;
 }
 
 function readWords(bytes: Uint8Array): Map<string, string> {

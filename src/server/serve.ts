@@ -1,5 +1,6 @@
 // Serves one configuration: the server, its admin interface and the signals that steer them, until it is told to end.
 
+import { removeAddressFile } from '../admin/http/connections/address-file.js';
 import { BatonError, messageOf } from '../common/errors/errors.js';
 import { lacksMemory } from '../common/errors/shortages.js';
 import type { SignalName, Signals } from '../common/process/signals.js';
@@ -184,9 +185,11 @@ class ServerInstance {
 
   /** Resolves when all of it serves, or has been told to end. */
   async #start(): Promise<void> {
-    const { restart, watched } = this.#options;
+    const { adminAddressPath, restart, watched } = this.#options;
     const admin = this.#admin;
     const { parentSockets } = this.#server.primary.epoch;
+    // Whoever waits for the file must not find the address of a process that was killed.
+    if (parentSockets === undefined && adminAddressPath !== '') removeAddressFile(adminAddressPath);
     const isAnswered = restart !== undefined && (await admin?.openSocket(loadShim(), parentSockets)) === true;
     // It answers before the server is live: /ready says how far it is. Where a parent listens, that one answers till then.
     if (!isAnswered) await admin?.start();
@@ -199,6 +202,7 @@ class ServerInstance {
     await restart?.live();
     if (this.#isEnding) return;
     admin?.takeOver();
+    if (admin === undefined && adminAddressPath !== '') removeAddressFile(adminAddressPath);
     // Behind the parent, which serves again if this process dies: whoever started both is to hear of that in this order.
     if (!this.#isReplaced) this.#notifier?.live();
     if (reload === undefined) return;

@@ -1,7 +1,7 @@
 // Where processes of a hot restart meet: strangers cost nothing, and a name that is lost is bound again.
 
 import { once } from 'node:events';
-import { closeSync } from 'node:fs';
+import { chownSync, closeSync, existsSync, lstatSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
@@ -98,6 +98,39 @@ t.test('what other threads make while sockets are bound has its usual permission
   for (let count = 0; count < 1000; count++) new Meeting(shim, options, () => undefined).close();
   maker.postMessage('enough');
   t.same(await once(maker, 'message'), [[0o755]]);
+});
+
+t.test('files of epochs that were killed are removed, and no others', async (t) => {
+  const directory = tempDir(t);
+  const socketPath = join(directory, 'restart');
+  const path = (which: string, id: number) => `${socketPath}_${which}_${id}`;
+  const sockets = new Map<string, number>();
+  for (const name of ['parent_1', 'child_1', 'parent_2', 'child_2', 'parent_10', 'parent_3']) {
+    sockets.set(name, shim.openMeetingSocket(at(`${socketPath}_${name}`)));
+  }
+  for (const [name, fd] of sockets) if (name !== 'parent_2') shim.closeDescriptor(fd);
+  rmSync(path('child', 2));
+  writeFileSync(path('child', 2), 'no socket');
+  const start = () => new Meeting(shim, { socketPath, socketMode: 0o600, baseId: 0, epoch: 0 }, () => undefined);
+  start().close();
+  t.ok(existsSync(path('parent', 1)), 'what has just been made may not be bound yet');
+  await waitFor(() => Date.now() - lstatSync(path('parent', 3)).ctimeMs > 1000, { what: 'files that are old enough' });
+  const meeting = start();
+  t.same(
+    readdirSync(directory).sort(),
+    ['child_0', 'child_2', 'parent_0', 'parent_10', 'parent_2', 'parent_3'].map((name) => `restart_${name}`),
+    'what is bound, what is no socket, and what belongs to another base ID stays',
+  );
+  shim.closeDescriptor(sockets.get('parent_2')!);
+  meeting.close();
+  t.notOk(existsSync(path('parent', 2)), 'at the end too');
+  if (process.getuid!() !== 0) return;
+  const stranger = shim.openMeetingSocket(at(path('parent', 1)));
+  chownSync(path('parent', 1), 65534, 65534);
+  shim.closeDescriptor(stranger);
+  await waitFor(() => Date.now() - lstatSync(path('parent', 1)).ctimeMs > 1000, { what: 'a file that is old enough' });
+  start().close();
+  t.ok(existsSync(path('parent', 1)), "another user's stays");
 });
 
 t.test('a socket that ends is bound anew', async (t) => {

@@ -28,6 +28,27 @@ export function removeStaleSocket(path: string): void {
   }
 }
 
+/** Between bind() making a file and the kernel finding the socket by it, a new file looks abandoned. */
+const MIN_AGE_MS = 1000;
+
+/**
+ * Removes the file of a Unix socket that this user's process has left when it was killed: one that nobody has bound any more. Anything
+ * else stays, such as what another user owns. Does not throw.
+ */
+export function removeAbandonedSocket(shim: NativeShim, path: string): void {
+  try {
+    const file = lstatSync(path);
+    const isOwn = file.isSocket() && file.uid === process.getuid!();
+    if (!isOwn || Date.now() - file.ctimeMs < MIN_AGE_MS) return;
+    if (isSocketBound(shim, encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path }))) return;
+    const now = lstatSync(path);
+    // Another process may have replaced it meanwhile.
+    if (now.ino === file.ino && now.ctimeMs === file.ctimeMs) unlinkSync(path);
+  } catch {
+    // It is not there, or cannot be reached.
+  }
+}
+
 /** Whether a process has a socket of any type bound to this address, whether it listens or not. */
 export function isSocketBound(shim: NativeShim, address: Uint8Array): boolean {
   const path = `@baton-probe-${process.pid}-${randomBytes(8).toString('hex')}`;

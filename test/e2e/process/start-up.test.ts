@@ -169,6 +169,24 @@ t.test('--admin-address-path gets the address without a line end', async (t) => 
   await baton.stop();
 });
 
+t.test(
+  'the address of a process that was killed is removed before the next one begins, and nothing else',
+  async (t) => {
+    const path = join(tempDir(t), 'address');
+    const address = { pipe: { path: tempDir(t) } };
+    const config = bootstrap({ listeners: [], clusters: [], extra: { admin: { address } } });
+    for (const hotRestart of ['--disable-hot-restart', '--use-dynamic-base-id']) {
+      writeFileSync(path, '127.0.0.1:1');
+      const args = [hotRestart, '--admin-address-path', path];
+      t.equal((await runBaton(t, { config, args })).code, 1);
+      t.notOk(existsSync(path));
+      writeFileSync(path, 'a text of somebody');
+      t.equal((await runBaton(t, { config, args })).code, 1);
+      t.equal(readFileSync(path, 'utf8'), 'a text of somebody');
+    }
+  },
+);
+
 t.test('an --admin-address-path that cannot be written is told, and no reason not to serve', async (t) => {
   const path = join(tempDir(t), 'no', 'such', 'directory');
   const baton = await serve(t, {}, ['--admin-address-path', path], 'spawned');

@@ -57,6 +57,30 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
+t.test('what a wrapper that was killed has left is removed by the next one', async (t) => {
+  const killed = await startWrapper(t);
+  await (await killed.child(0)).ready();
+  const own = await startWrapper(t, { env: { RUNTIME_DIRECTORY: killed.directory } });
+  await (await own.child(0)).ready();
+  t.equal(readdirSync(killed.directory).length, 2, 'one that lives keeps its own');
+  killed.kill('SIGKILL');
+  await waitFor(() => killed.process.signalCode !== null, { what: 'its end' });
+  mkdirSync(join(killed.directory, 'baton-restarter-new'), { mode: 0o700 });
+  const left = () => readdirSync(killed.directory).filter((name) => name !== 'baton-restarter-new').length;
+  // What is younger than a second may be about to be used.
+  await waitFor(
+    async () => {
+      const next = await startWrapper(t, { env: { RUNTIME_DIRECTORY: killed.directory } });
+      await next.child(0);
+      await next.end();
+      return left() === 1;
+    },
+    { what: 'the directory to be removed' },
+  );
+  t.equal(await own.end(), 0);
+  t.same(readdirSync(killed.directory), ['baton-restarter-new'], 'what may have been made just now stays');
+});
+
 t.test('children that do not leave are killed when the time is up, and the status is 1', async (t) => {
   const wrapper = await startWrapper(t, { args: ['--end-timeout-s', '0.3'] });
   const child = await wrapper.child(0);
