@@ -12,8 +12,9 @@ export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'isComplete' | 'c
 /** Sends a snapshot with these parts to the workers. */
 export type Publish = (parts: SnapshotParts) => void;
 
-/** How many items are given back in one turn: a few milliseconds' work. */
+/** How many items are given back, or looked at in vain, in one turn: a few milliseconds' work. */
 const FREED_PER_TURN = 500;
+const LOOKS_PER_TURN = 5000;
 
 const NOT_TOLD = 'internal error: what waited for the workers cannot go on';
 
@@ -37,8 +38,10 @@ export class Snapshots {
   #version = 0;
   /** Version of the stats' memory that the workers know. */
   #chunksVersion = 0;
+  /** In the order of their versions. */
   #retired: RetiredItem[] = [];
-  #isReclaiming = false;
+  /** A look through #retired goes on in later turns: how far it has come, and whether another one is to follow. */
+  #look: { at: number; readonly kept: RetiredItem[]; isFollowed: boolean } | undefined;
   #waiting: Waiting[] = [];
   /** The last one. */
   #failure = { version: 0, message: '' };
@@ -116,16 +119,11 @@ export class Snapshots {
     return this.#oldest === this.#version;
   }
 
-  /** Gives back what nobody uses any more. */
+  /** Gives back what nobody uses any more: some of it now, the rest in turns. */
   reclaim(): void {
     const oldest = this.#oldest;
-    let freed = 0;
-    this.#retired = this.#retired.filter((item) => {
-      if (freed === FREED_PER_TURN || this.#isHeld(item, oldest)) return true;
-      freed++;
-      return false;
-    });
-    if (freed === FREED_PER_TURN) this.#reclaimSoon();
+    if (this.#look === undefined) this.#lookThrough();
+    else this.#look.isFollowed = true;
     this.#words.reclaim(oldest);
     const reached = this.#waiting.filter(({ version }) => version <= oldest);
     this.#waiting = this.#waiting.filter(({ version }) => version > oldest);
@@ -136,13 +134,24 @@ export class Snapshots {
     return Math.min(...this.#applied);
   }
 
-  #reclaimSoon(): void {
-    if (this.#isReclaiming) return;
-    this.#isReclaiming = true;
-    setImmediate(() => {
-      this.#isReclaiming = false;
-      this.reclaim();
-    });
+  /** Looks at what is retired, or goes on to. */
+  #lookThrough(): void {
+    const look = this.#look ?? { at: 0, kept: [], isFollowed: false };
+    const oldest = this.#oldest;
+    let freed = 0;
+    for (let looks = 0; look.at < this.#retired.length; looks++) {
+      if (freed === FREED_PER_TURN || looks === LOOKS_PER_TURN) {
+        this.#look = look;
+        setImmediate(() => this.#lookThrough());
+        return;
+      }
+      const item = this.#retired[look.at++]!;
+      if (this.#isHeld(item, oldest)) look.kept.push(item);
+      else freed++;
+    }
+    this.#retired = look.kept;
+    this.#look = undefined;
+    if (look.isFollowed) this.reclaim();
   }
 
   #isHeld(item: RetiredItem, oldest: number): boolean {

@@ -45,6 +45,22 @@ t.test('a removed host keeps its words and stats until its last request has ende
   t.end();
 });
 
+t.test('what is retired at once is given back in turns', async (t) => {
+  const snapshots = new Snapshots(new StatsStore({ workers: 1 }), new SharedWordsOwner(64 * 1024), 1);
+  let freed = 0;
+  const free = () => void freed++;
+  for (let count = 0; count < 3000; count++) snapshots.retire({ isRevived: false, isIdle: () => true, free });
+  snapshots.applied(0, snapshots.next({}).version);
+  t.equal(freed, 0);
+  snapshots.applied(0, snapshots.next({}).version);
+  const atOnce = freed;
+  snapshots.reclaim();
+  t.equal(freed, atOnce, 'not more for being asked twice in a turn');
+  t.ok(atOnce > 0 && atOnce < 1000, `${atOnce} in the first turn`);
+  for (let turn = 0; turn < 20 && freed < 3000; turn++) await new Promise((resolve) => setImmediate(resolve));
+  t.equal(freed, 3000);
+});
+
 t.test('a removed host keeps its words and stats until all workers know', (t) => {
   const store = new StatsStore({ workers: 2 });
   const owner = new SharedWordsOwner(64 * 1024);
