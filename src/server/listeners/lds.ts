@@ -5,13 +5,18 @@ import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../../xds/dynamic-state.js';
 import { namesGone, type Resource, type Update } from '../../xds/resource.js';
-import type { ConfigSources, Rejection, Watcher } from '../../xds/subscription.js';
+import type { ConfigSources, Rejection, StepwiseUpdate, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ListenerPlan, ListenerSet } from './listener-set.js';
 import { ADDRESS_IN_USE, refusalText, shortageIn, UnboundListeners } from './unbound-listeners.js';
 import type { ListenerSpec } from './version/primary-listener.js';
 
 const logger = getLogger('upstream');
+
+/** Listeners that come or go without a turn for others: some milliseconds' work. */
+const LISTENERS_PER_STEP = 16;
+/** What one that has not changed counts. */
+const UNCHANGED_WORK = 1 / 16;
 
 export class ListenerDiscovery implements Watcher<Listener> {
   readonly #source: ConfigSource;
@@ -57,14 +62,20 @@ export class ListenerDiscovery implements Watcher<Listener> {
     return this.#failures;
   }
 
-  update(update: Update<Listener>): readonly Rejection[] {
+  *update(update: Update<Listener>): StepwiseUpdate {
     let hasChanged = false;
-    // Addresses of what goes are free for what comes.
     const gone = namesGone(update, this.#known());
-    for (const name of gone) if (this.#remove(name)) hasChanged = true;
+    const configs = update.resources.map(({ message }) => message);
+    // Addresses of what goes are free for what comes: in one turn, so that clients find somebody there.
+    const isTraded = gone.size > 0 && this.#listeners.whoseAddressesAreWanted(gone, configs).size > 0;
+    let work = 0;
     for (const name of gone) {
+      if (this.#remove(name)) hasChanged = true;
       this.#shadowed.delete(name);
       this.#unbound.delete(name);
+      if (isTraded || ++work < LISTENERS_PER_STEP) continue;
+      work = 0;
+      yield;
     }
     for (const { name } of [...update.resources, ...update.refused]) this.#unbound.delete(name);
     for (const name of this.#failures.keys()) if (!this.#unbound.has(name)) this.#failures.delete(name);
@@ -74,10 +85,16 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const rejections: Rejection[] = [];
     for (const resource of update.resources) {
       try {
-        if (this.#set(resource)) hasChanged = true;
+        const hasThis = this.#set(resource);
+        if (hasThis) hasChanged = true;
+        work += hasThis ? 1 : UNCHANGED_WORK;
       } catch (error) {
         rejections.push(this.#reject(resource, error));
+        work++;
       }
+      if (isTraded || work < LISTENERS_PER_STEP) continue;
+      work = 0;
+      yield;
     }
     for (const resource of update.refused) {
       this.#failures.set(resource.name, refused(this.#stateOf(resource.name), resource));

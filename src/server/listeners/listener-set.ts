@@ -14,12 +14,12 @@ import { ListenerDrains } from '../draining/listener-drains.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { Primary } from '../primary.js';
 import type { Publish } from '../workers/snapshots.js';
-import { tradingPlaces } from './changes/addresses.js';
+import { boundAddressOf, isAtOneOf, tradingPlaces } from './changes/addresses.js';
 import { FormerListeners } from './changes/former-listeners.js';
 import { ListenerRollout } from './changes/listener-rollout.js';
 import type { ListenerUpdate } from './changes/listener-update.js';
 import { type ListenerChange, prepare } from './changes/prepare-change.js';
-import { latestOf, PresentListeners } from './changes/present-listeners.js';
+import { latestOf, PresentListeners, versionsOf } from './changes/present-listeners.js';
 import { Replacement } from './changes/replacement.js';
 import { type ListenerEvents, UpdateSteps } from './changes/update-steps.js';
 import { SocketOffers } from './socket-offers.js';
@@ -93,6 +93,13 @@ export class ListenerSet implements ListenerEvents {
   /** What updates have left, and still drains. */
   get formers(): FormerListeners {
     return this.#present.formers;
+  }
+
+  /** Those of these names that have addresses which some of `set` are to have. */
+  whoseAddressesAreWanted(names: Iterable<string>, set: readonly Listener[]): Set<string> {
+    const wanted = new Set(set.map(boundAddressOf));
+    const present = (name: string) => versionsOf(this.#present.stagesOf(name));
+    return new Set([...names].filter((name) => present(name).some((version) => isAtOneOf(version, wanted))));
   }
 
   /** How the listener of that name is configured by now, be that in use or not; undefined: there is none. */

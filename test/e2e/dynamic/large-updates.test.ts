@@ -42,6 +42,25 @@ for (const protocol of ['sotw', 'delta'] as const) {
   });
 }
 
+t.test('others have turns while hundreds of listeners are added and removed', async (t) => {
+  const { baton, plane, port } = await start(t, 'sotw', { lds_config: { ...ADS, initial_fetch_timeout: '0.01s' } });
+  const watch = watchTurns(baton, port, 'listener_manager.total_listeners_active');
+  plane.set(
+    'listener',
+    Array.from({ length: 300 }, (_, index) => httpListener(`l${index}`, 0, { route_config: routeAllTo('origin') })),
+  );
+  await plane.waitForAck('listener');
+  await waitFor(async () => (await baton.stat('listener_manager.total_listeners_active')) === 301, { what: 'all' });
+  watch.atAnswer();
+  t.ok(watch.between(1, 301), 'the admin port has answered with a part of them in use');
+  plane.set('listener', []);
+  await plane.waitForAck('listener');
+  t.equal(await baton.stat('listener_manager.total_listeners_active'), 1);
+  t.equal(await baton.stat('listener_manager.listener_removed'), 300);
+  t.equal(await watch.finish(), 0, 'no request has failed');
+  await baton.stop();
+});
+
 t.test('a second update that comes while the first is applied is applied behind it', async (t) => {
   const { baton, plane } = await start(t, 'sotw');
   const first = plane.set('cluster', clusters(MANY));
@@ -83,7 +102,7 @@ t.test('a server can be stopped while clusters are applied', async (t) => {
   t.notMatch(baton.stderr, /\]\[(error|critical)\]/);
 });
 
-async function start(t: Test, protocol: XdsProtocol) {
+async function start(t: Test, protocol: XdsProtocol, dynamic: Config = {}) {
   const origin = await startUpstream(t, (_, answer) => void answer.end('ok'));
   const plane: ControlPlane = await startControlPlane(t);
   plane.set('route', [{ ...routeAllTo('origin'), name: 'routes' }]);
@@ -94,7 +113,11 @@ async function start(t: Test, protocol: XdsProtocol) {
     extra: {
       node: { id: 'test-node', cluster: 'test-cluster' },
       // The first update comes when the server serves.
-      dynamic_resources: { ads_config: plane.api(protocol), cds_config: { ...ADS, initial_fetch_timeout: '0.01s' } },
+      dynamic_resources: {
+        ads_config: plane.api(protocol),
+        cds_config: { ...ADS, initial_fetch_timeout: '0.01s' },
+        ...dynamic,
+      },
     },
   });
   const baton = await startBaton(t, { config, args: ['-l', 'warning'] });
@@ -107,8 +130,8 @@ function clusters(count: number, timeout = '2s'): Config[] {
   );
 }
 
-/** Asks the admin port how many clusters there are, and sends requests, one after the other. */
-function watchTurns(baton: BatonProcess, port: number) {
+/** Asks the admin port how many there are, and sends requests, one after the other. */
+function watchTurns(baton: BatonProcess, port: number, gauge = 'cluster_manager.active_clusters') {
   let isOver = false;
   let failures = 0;
   let counts: number[] = [];
@@ -117,7 +140,7 @@ function watchTurns(baton: BatonProcess, port: number) {
     while (!isOver) await act();
   };
   const asking = until(async () => {
-    counts.push((await baton.stat('cluster_manager.active_clusters')) ?? 0);
+    counts.push((await baton.stat(gauge)) ?? 0);
   });
   const requesting = until(async () => {
     if ((await httpRequest(port, '/')).status !== 200) failures++;

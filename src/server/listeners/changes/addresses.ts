@@ -16,12 +16,19 @@ export function boundAddressOf(config: Listener): string | undefined {
 /** What two listeners cannot both have: with port 0 the port is the one that the listener has got. */
 export function wantedAddress(config: Listener, stages: ListenerStages): string | undefined {
   const kept = versionsOf(stages).find((version) => version.hasSockets && !leavesAddress(version, config));
-  return boundAddressOf(config) ?? (kept && addressText(kept.address));
+  return boundAddressOf(config) ?? kept?.addressText;
 }
 
 /** Whether one of these has that address. */
-export function isAddressTaken(address: string | undefined, versions: readonly PrimaryListener[]): boolean {
-  return address !== undefined && versions.some((each) => each.hasSockets && addressText(each.address) === address);
+export function isAddressTaken(address: string | undefined, versions: Iterable<PrimaryListener>): boolean {
+  if (address === undefined) return false;
+  for (const each of versions) if (each.hasSockets && each.addressText === address) return true;
+  return false;
+}
+
+/** Whether a version is at one of these addresses. */
+export function isAtOneOf(version: PrimaryListener, addresses: ReadonlySet<string | undefined>): boolean {
+  return version.hasSockets && addresses.has(version.addressText);
 }
 
 /** Whether a version has no place in a configuration of its name: its address is free then. */
@@ -31,7 +38,7 @@ export function leavesAddress(version: PrimaryListener, config: Listener): boole
 
 /** Whether a version has the address that a listener of this name is configured with: port 0 is the port that it has got. */
 export function isAt(owner: PrimaryListener, name: string, wanted: string): boolean {
-  if (addressText(owner.address) === wanted) return true;
+  if (owner.addressText === wanted) return true;
   return owner.name === name && addressText(listenAddress(owner.config.address)) === wanted;
 }
 
@@ -40,8 +47,7 @@ export function tradingPlaces(set: readonly ListenerSpec[], present: PresentList
   const holders = new Map<string, ListenerSpec>();
   for (const spec of set) {
     for (const version of versionsOf(present.stagesOf(spec.name))) {
-      if (!version.spec.isStatic && leavesAddress(version, spec.config))
-        holders.set(addressText(version.address), spec);
+      if (!version.spec.isStatic && leavesAddress(version, spec.config)) holders.set(version.addressText, spec);
     }
   }
   const trading = new Set<ListenerSpec>();

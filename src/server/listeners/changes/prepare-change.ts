@@ -147,13 +147,18 @@ class Preparation implements PreparedChange {
     const address = wantedAddress(config, present);
     const stays = (version: PrimaryListener) =>
       version.name !== name && !this.removed.has(version.name) && !this.leaving.has(version);
-    const versions = [...this.#now.versions()].filter(stays);
-    if (!isAddressTaken(address, [...versions, ...this.updates.map(({ listener }) => listener)])) return;
+    if (!isAddressTaken(address, this.#versionsThat(stays))) return;
     throw new ListenError(
       `error adding listener: '${name}' has duplicate address '${address}' as existing listener, to check if the listener ` +
         "has duplicated addresses with other listeners or 'enable_reuse_port' is set to 'false' for the listener",
       true,
     );
+  }
+
+  /** Of those that there are, and those that are to come. */
+  *#versionsThat(stay: (version: PrimaryListener) => boolean): Generator<PrimaryListener> {
+    for (const version of this.#now.versions()) if (stay(version)) yield version;
+    for (const { listener } of this.updates) yield listener;
   }
 
   /** Versions whose sockets a new one may go on with. */

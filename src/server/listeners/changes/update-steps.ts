@@ -123,8 +123,7 @@ export class UpdateSteps {
       return `listeners of the traffic direction of '${name}' have been stopped`;
     }
     if (latest !== undefined && latest.isStatic !== isStatic) return `a dynamic listener has the name '${name}' by now`;
-    const others = [...this.#present.versions()].filter((each) => each.name !== name && !leaving.has(each));
-    if (newVersion !== undefined && isAddressTaken(boundAddressOf(config), others))
+    if (newVersion !== undefined && isAddressTaken(boundAddressOf(config), this.#others(name, leaving)))
       return `another listener has the address of '${name}' by now`;
     return undefined;
   }
@@ -212,8 +211,17 @@ export class UpdateSteps {
     if (!isRunning) return this.#rollout.forget([listener]);
     if (this.#primary.takeOver.isBeginning) return void postponed.push(listener);
     // Another version that uses its sockets gets what waits there.
-    const goesOn = [...this.#present.versions()].some(({ lineage }) => lineage === listener.lineage);
-    formers.addListener(listener, goesOn);
+    formers.addListener(listener, this.#goesOn(listener));
+  }
+
+  #goesOn(listener: PrimaryListener): boolean {
+    for (const { lineage } of this.#present.versions()) if (lineage === listener.lineage) return true;
+    return false;
+  }
+
+  /** Versions that have addresses which the listener of this name cannot have. */
+  *#others(name: string, leaving: PreparedChange['leaving']): Generator<PrimaryListener> {
+    for (const each of this.#present.versions()) if (each.name !== name && !leaving.has(each)) yield each;
   }
 
   #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {

@@ -84,6 +84,9 @@ export class PrimaryListener implements KnownToWorkers {
   /** The last ones of them, which a child process has bound. */
   #received = 0;
   #state: State;
+  /** `address` as text, of the address that it was made of. */
+  #addressText = '';
+  #addressOf: Address | undefined;
 
   /**
    * Binds its sockets, or takes over `former`; at `address`, if it is given, which is where a version before it has got port 0.
@@ -140,6 +143,16 @@ export class PrimaryListener implements KnownToWorkers {
   /** Where it listens: port 0 has become a port. */
   get address(): Address {
     return this.#sockets.address;
+  }
+
+  /** It, as text: it is compared with that of each other listener. */
+  get addressText(): string {
+    const { address } = this.#sockets;
+    if (this.#addressOf !== address) {
+      this.#addressOf = address;
+      this.#addressText = addressText(address);
+    }
+    return this.#addressText;
   }
 
   /** Of its own scope of stats. */
