@@ -1,11 +1,12 @@
 // Builds a route configuration as workers will, before they get it: what cannot be built never reaches them.
 
 import { BatonError, Mistakes, messageOf } from '../../common/errors/errors.js';
+import { atOnce } from '../../common/time/next-turn.js';
 import type { RouteConfiguration } from '../../config/generated/api.js';
 import { parsePath } from '../../config/text/path.js';
 import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import type { RouteFilters } from '../../extensions/factories.js';
-import { findRouteMistakes } from '../../http/routing/tables/route-mistakes.js';
+import { findRouteMistakesInSteps } from '../../http/routing/tables/route-mistakes.js';
 import type { RouteFilter } from '../../http/routing/tables/route-table.js';
 
 /** As RoutesContext.clusterProblem. */
@@ -21,6 +22,16 @@ export function routeProblems(
   clusterProblem: ClusterProblem,
   validatesClusters: boolean,
 ): string {
+  return atOnce(routeProblemsInSteps(config, chains, clusterProblem, validatesClusters));
+}
+
+/** The same some routes at a time. */
+export function* routeProblemsInSteps(
+  config: RouteConfiguration,
+  chains: Iterable<RouteFilters>,
+  clusterProblem: ClusterProblem,
+  validatesClusters: boolean,
+): Generator<void, string> {
   const problems = new Set<string>();
   const checksClusters = config.validate_clusters ?? validatesClusters;
   const checkCluster = (name: string): void => {
@@ -30,7 +41,7 @@ export function routeProblems(
   const report = (mistake: unknown): void => {
     for (const error of Mistakes.of(mistake)) problems.add(describeMistake(config, error));
   };
-  for (const filters of distinctChains(chains)) findRouteMistakes(config, filters, report, checkCluster);
+  for (const filters of distinctChains(chains)) yield* findRouteMistakesInSteps(config, filters, report, checkCluster);
   return [...problems].map((problem) => describe(config, problem)).join('; ');
 }
 

@@ -4,6 +4,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { deserialize, serialize } from 'node:v8';
+import { atOnce } from '../../common/time/next-turn.js';
 import type { RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
 import { withEmbeddedFiles } from './embedded-files.js';
 
@@ -38,19 +39,31 @@ export interface UnpackedRoutes {
 
 /** Packs a configuration once, whoever asks: for workers that run, and for those that begin. `before`: the version before. */
 export function packRoutes(config: RouteConfiguration, before?: PackedRoutes): PackedRoutes {
+  return atOnce(packRoutesInSteps(config, before));
+}
+
+/** The same some pieces at a time: what is packed already takes no step. */
+export function* packRoutesInSteps(config: RouteConfiguration, before?: PackedRoutes): Generator<void, PackedRoutes> {
   let packed = known.get(config);
-  if (packed === undefined) known.set(config, (packed = pack(config, before)));
+  if (packed === undefined) known.set(config, (packed = yield* pack(config, before)));
   return packed;
 }
 
+/** Pieces that are packed in one step: some milliseconds' work. */
+const PIECES_PER_STEP = 16;
+
 const known = new WeakMap<RouteConfiguration, PackedRoutes>();
 
-function pack({ virtual_hosts: hosts = [], ...config }: RouteConfiguration, before?: PackedRoutes): PackedRoutes {
+function* pack(
+  { virtual_hosts: hosts = [], ...config }: RouteConfiguration,
+  before?: PackedRoutes,
+): Generator<void, PackedRoutes> {
   const former = new Map(before?.pieces.map((piece) => [piece.first, piece]));
   const pieces: Piece[] = [];
   let routes = 0;
   let piece: VirtualHost[] = [];
   let size = 0;
+  let due = PIECES_PER_STEP;
   const endPiece = (): void => {
     if (piece.length > 0) pieces.push(pieceOf(piece, former));
     piece = [];
@@ -63,6 +76,9 @@ function pack({ virtual_hosts: hosts = [], ...config }: RouteConfiguration, befo
     size += count;
     routes += count;
     if (isLandmark(host.name ?? '')) endPiece();
+    if (pieces.length < due) continue;
+    due = pieces.length + PIECES_PER_STEP;
+    yield;
   }
   endPiece();
   return { config, pieces, routes };

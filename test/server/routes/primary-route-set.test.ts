@@ -7,6 +7,7 @@ import type { ScopedRouteConfiguration, ScopedRoutes, VirtualHost } from '../../
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { AwaitedHostStats } from '../../../src/stats/layouts/xds.js';
 import { packRoutes, unpackRoutes } from '../../../src/worker/messages/packed-routes.js';
+import { stepsOf } from '../../../src/xds/subscription.js';
 import { waitFor } from '../../e2e/harness/index.js';
 import { unreadable } from '../../xds/fake-sources.js';
 import { all, hostTo, RoutesFixture, resource, routesTo, SOURCE } from './fixture.js';
@@ -65,6 +66,39 @@ t.test('an update that cannot be used is rejected with its reason, and changes n
   t.strictSame(fixture.send('route', all(routesTo('known', 'routes', { validate_clusters: true }))), []);
   t.match(provider!.state, { clientStatus: 'ACKED', errorState: undefined });
   t.equal(fixture.store.value('http.in.rds.routes.config_reload'), 2);
+});
+
+t.test('many routes are checked and packed in steps, and workers get them as a whole at the end', (t) => {
+  const fixture = new RoutesFixture();
+  fixture.useRds();
+  const first = routesTo('a');
+  fixture.send('route', all(first));
+  const hosts = Array.from({ length: 5000 }, (_, index) => ({ ...hostTo('a', `x${index}`), name: `x${index}` }));
+  const many = { name: 'routes', virtual_hosts: hosts };
+  const published = fixture.published.length;
+  const steps = stepsOf(fixture.of('route')[0]!.watcher.update(all(many)));
+  let turns = 0;
+  for (; steps.next().done !== true; turns++) {
+    t.equal(fixture.published.length, published);
+    t.equal(fixture.routes.snapshots().routes[0]!.config, packRoutes(first), 'a worker that starts gets those in use');
+  }
+  t.ok(turns >= 20, `${turns} steps`);
+  t.equal(fixture.published.length, published + 1);
+  t.strictSame(fixture.configs.at(-1)?.virtual_hosts, hosts);
+  t.end();
+});
+
+t.test('routes whose last user goes while they are checked are not told to workers', (t) => {
+  const fixture = new RoutesFixture();
+  const user = fixture.useRds();
+  const hosts = Array.from({ length: 5000 }, (_, index) => ({ ...hostTo('a', `x${index}`), name: `x${index}` }));
+  const steps = stepsOf(fixture.of('route')[0]!.watcher.update(all({ name: 'routes', virtual_hosts: hosts })));
+  t.equal(steps.next().done, false);
+  user.close();
+  const published = fixture.published.length;
+  for (const _ of steps);
+  t.equal(fixture.published.length, published);
+  t.end();
 });
 
 t.test('a source that does not have the routes is told of in the dump and the stats', async (t) => {

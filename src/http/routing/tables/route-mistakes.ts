@@ -1,7 +1,11 @@
 // Finds what is wrong with a route configuration, by building the table that workers would build.
 
+import { atOnce, inBatches } from '../../../common/time/next-turn.js';
 import type { RouteConfiguration } from '../../../config/generated/api.js';
-import { buildRouteTable, type RouteFilter } from './route-table.js';
+import { buildRouteTableInSteps, type RouteFilter } from './route-table.js';
+
+/** Some milliseconds' work. */
+const ROUTES_PER_STEP = 256;
 
 /**
  * Gives `report` all that makes a table for these filters impossible: an error, or Mistakes, at a time. `onCluster` is told the name
@@ -13,11 +17,22 @@ export function findRouteMistakes(
   report: (mistake: unknown) => void,
   onCluster: (name: string) => void = () => {},
 ): void {
+  atOnce(findRouteMistakesInSteps(config, filters, report, onCluster));
+}
+
+/** The same some routes at a time. */
+export function* findRouteMistakesInSteps(
+  config: RouteConfiguration,
+  filters: readonly RouteFilter[],
+  report: (mistake: unknown) => void,
+  onCluster: (name: string) => void,
+): Generator<void, void> {
   const noCluster = (name: string): undefined => {
     onCluster(name);
   };
   try {
-    buildRouteTable(config, noCluster, { findCluster: () => undefined, filters, onMistake: report });
+    const options = { findCluster: () => undefined, filters, onMistake: report };
+    yield* inBatches(buildRouteTableInSteps(config, noCluster, options), ROUTES_PER_STEP);
   } catch (error) {
     report(error);
   }

@@ -6,7 +6,7 @@ import type { RouteFilters } from '../../../extensions/factories.js';
 import { getLogger } from '../../../log/logger.js';
 import { RouteUpdateStats } from '../../../stats/layouts/xds.js';
 import type { RouteSnapshot } from '../../../worker/messages/messages.js';
-import { type PackedRoutes, packRoutes } from '../../../worker/messages/packed-routes.js';
+import { type PackedRoutes, packRoutes, packRoutesInSteps } from '../../../worker/messages/packed-routes.js';
 import type { WantedHost } from '../../../worker/routes/awaited-hosts.js';
 import {
   accepted,
@@ -17,8 +17,8 @@ import {
   rejected,
 } from '../../../xds/dynamic-state.js';
 import { hidesNames, type RefusedResource, type Resource, type Update } from '../../../xds/resource.js';
-import type { Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
-import { routeProblems } from '../check-routes.js';
+import type { Rejection, StepwiseUpdate, Subscription, Watcher } from '../../../xds/subscription.js';
+import { routeProblems, routeProblemsInSteps } from '../check-routes.js';
 import { ReloadCounts } from '../reload-counts.js';
 import type { RoutesContext } from '../routes-context.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
@@ -56,6 +56,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   /** What workers were told last. */
   #packed: PackedRoutes | undefined;
   #virtualHosts: VirtualHosts | undefined;
+  #isClosed = false;
 
   /** Subscribes. */
   constructor(context: RoutesContext, { id, key, source, name, statPrefix }: ProviderOptions) {
@@ -119,12 +120,13 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return { id: this.id, key: this.key, config: this.#packed };
   }
 
-  update(update: Update<RouteConfiguration>): readonly Rejection[] {
+  *update(update: Update<RouteConfiguration>): StepwiseUpdate {
     const ofThis = ({ name }: { readonly name: string }) => name === this.name;
     const refusal = update.refused.find(ofThis);
     if (refusal !== undefined) this.#refuse(refusal);
     const resource = update.resources.find(ofThis);
-    const rejection = resource && this.#take(resource);
+    const rejection = resource && (yield* this.#take(resource));
+    if (this.#isClosed) return [];
     const isMissing = resource === undefined && refusal === undefined && !hidesNames(update.refused);
     if (isMissing) this.#miss(update.removed.includes(this.name));
     // One that the source no longer has stays in use; its users may wait for an answer, and this is one.
@@ -154,6 +156,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#subscription.close();
     this.#virtualHosts?.close();
     this.#publication.close();
@@ -168,14 +171,14 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     logger.warning(`the source has no route configuration '${this.name}': requests that it is for get 404`);
   }
 
-  #take(resource: Resource<RouteConfiguration>): Rejection | undefined {
+  *#take(resource: Resource<RouteConfiguration>): Generator<void, Rejection | undefined> {
     const { message } = resource;
     const isChanged = message !== this.#resource?.message;
     const former = this.#virtualHosts;
     // Virtual hosts of another source are not those of this configuration.
     const staysSource = former !== undefined && isSameSource(message.vhds?.config_source, former.source);
-    const config = staysSource ? withHosts(message, former.all) : message;
-    const problems = isChanged ? this.#problems(config, this.#users.filters()) : '';
+    const problems = isChanged ? yield* this.#prepare(staysSource ? withHosts(message, former.all) : message) : '';
+    if (this.#isClosed) return undefined;
     if (problems !== '') {
       const rejection = { name: this.name, details: problems };
       this.#state = rejected(this.#state, resource, rejection);
@@ -185,13 +188,30 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#state = accepted(resource, isChanged ? undefined : this.#state.lastUpdated);
     this.#resource = resource;
     if (!isChanged) return undefined;
-    this.#config = config;
+    // Meanwhile other virtual hosts may have come.
+    this.#config = staysSource ? withHosts(message, former.all) : message;
     this.#publication.now();
     if (staysSource) former.ownChanged();
     else this.#subscribeHosts(message.vhds?.config_source);
     this.#counts.reloaded();
     logger.debug(`rds: the routes '${this.name}' are those of version '${resource.version}'`);
     return undefined;
+  }
+
+  /** Checks routes, and makes what workers will be told of them. Returns what is wrong with them. */
+  *#prepare(config: RouteConfiguration): Generator<void, string> {
+    const before = this.#signatures;
+    const clusterProblem = (name: string) => this.#context.clusterProblem(name);
+    const problems = yield* routeProblemsInSteps(config, this.#users.filters(), clusterProblem, false);
+    if (problems === '') yield* packRoutesInSteps(config, this.#packed);
+    // Chains that have come meanwhile may have filters that cannot use it.
+    return this.#signatures === before ? problems : this.#problems(config, this.#users.filters());
+  }
+
+  /** Of the filters of its users. */
+  get #signatures(): string {
+    const signatures = new Set(Array.from(this.#users.filters(), ({ signature }) => signature));
+    return [...signatures].sort().join('\n');
   }
 
   #subscribeHosts(source: ConfigSource | undefined): void {
