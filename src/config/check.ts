@@ -257,7 +257,7 @@ export class Checker {
     const isReported = this.#problems.has([...this.#path, 'config']);
     if (!found) {
       if (!isReported || newName(name) !== undefined) {
-        this.#problems.error(this.#path, this.#hints.unknownName(name, category));
+        this.#problems.error(this.#path, () => this.#hints.unknownName(name, category));
       }
       return;
     }
@@ -271,8 +271,9 @@ export class Checker {
   #extension(config: Message, owner: Message, category: string | undefined): void {
     const url = String(config['@type'] ?? '');
     const found = this.#catalog.byTypeUrl(url, category);
-    const refusal = this.#hints.refusalOf(found, String(owner['name'] ?? ''), url, category);
-    if (refusal !== undefined) {
+    const name = String(owner['name'] ?? '');
+    if (found === undefined || this.#hints.refusalOf(found, name, url, category) !== undefined) {
+      const refusal = () => this.#hints.refusalOf(found, name, url, category) ?? '';
       this.#problems.error([...this.#path, '@type'], refusal);
       return;
     }
@@ -280,7 +281,7 @@ export class Checker {
     this.#categories.push(undefined);
     if (type) this.#message(type, config);
     this.#categories.pop();
-    this.#ask(found!, config as Any);
+    this.#ask(found, config as Any);
   }
 
   /** An extension is asked about a message with mistakes too, and what it says of the parts that have them does not count. */

@@ -5,11 +5,15 @@
  * swapped), when few enough to be one; case, `-` and `_` do not count.
  */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
-  const wanted = plain(name).slice(0, MAX_LENGTH);
+  const wanted = plain(name.slice(0, 2 * MAX_LENGTH)).slice(0, MAX_LENGTH);
+  const letters = lettersOf(wanted);
   let best: string | undefined;
   let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   for (const candidate of candidates) {
-    const found = distance(wanted, plain(candidate), least);
+    const known = plainOf(candidate);
+    const surplus = wanted.length - known.length;
+    if (Math.abs(surplus) >= least || lettersMissing(letters, known) + Math.max(0, surplus) >= least) continue;
+    const found = distance(wanted, known, least);
     if (found < least) {
       least = found;
       best = candidate;
@@ -32,6 +36,40 @@ const MAX_LENGTH = 128;
 
 function plain(name: string): string {
   return name.toLowerCase().replace(/[-_]/g, '');
+}
+
+/** Candidates are mostly names of the API, and each is asked for often. */
+function plainOf(candidate: string): string {
+  let found = plainNames.get(candidate);
+  if (found === undefined) {
+    found = plain(candidate);
+    if (plainNames.size >= MAX_KNOWN) plainNames.clear();
+    if (candidate.length <= MAX_LENGTH) plainNames.set(candidate, found);
+  }
+  return found;
+}
+
+const plainNames = new Map<string, string>();
+const MAX_KNOWN = 2000;
+
+/** How often a text has each letter. Letters that have the same last bits count as one: that makes texts look nearer than they are. */
+function lettersOf(text: string): Int16Array {
+  const letters = new Int16Array(LETTERS);
+  for (let at = 0; at < text.length; at++) letters[text.charCodeAt(at) % LETTERS]!++;
+  return letters;
+}
+
+const LETTERS = 64;
+
+/**
+ * How many letters of `text` are not among those. That many mistakes there are at least: one adds, takes away or changes a letter, or swaps
+ * two and leaves all as they are.
+ */
+function lettersMissing(letters: Int16Array, text: string): number {
+  let missing = 0;
+  for (let at = 0; at < text.length; at++) if (--letters[text.charCodeAt(at) % LETTERS]! < 0) missing++;
+  for (let at = 0; at < text.length; at++) letters[text.charCodeAt(at) % LETTERS]!++;
+  return missing;
 }
 
 /** Edit distance with swaps (optimal string alignment); anything at or above `limit` is given as `limit`. */

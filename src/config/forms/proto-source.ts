@@ -33,8 +33,8 @@ export function readProto(
   } catch (error) {
     if (form === 'text' && !(error instanceof ProtoMistake)) {
       const text = content as string;
-      const mistakes = textProtoMistakes(root.lookupType(message), text);
-      if (mistakes.length > 0) return { problems: syntaxProblems(name, text, mistakes) };
+      const { mistakes, further } = textProtoMistakes(root.lookupType(message), text);
+      if (mistakes.length > 0) return { problems: syntaxProblems(name, text, mistakes), furtherProblems: further };
     }
     const what = form === 'binary' ? 'a binary protobuf' : 'a text protobuf';
     const problem = `unable to read the file as ${what} of ${message}: ${withoutText(messageOf(error))}`;

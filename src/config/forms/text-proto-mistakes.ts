@@ -4,16 +4,22 @@ import type protobufjs from 'protobufjs';
 import { didYouMean } from '../../common/text/suggest.js';
 import { oldFieldHint } from '../text/hints.js';
 import type { PathPart } from '../text/path.js';
-import { MAX_DEPTH, type TextMistake } from '../text/source.js';
+import { MAX_DEPTH, MAX_MISTAKES, type TextMistake } from '../text/source.js';
+
+export interface TextProtoMistakes {
+  readonly mistakes: readonly TextMistake[];
+  /** How many more there are. */
+  readonly further: number;
+}
 
 /**
  * What is found in `text`; nothing when the library has another reason. Behind a mistake in the syntax nothing is read. No message
  * holds a value, which may be a secret.
  */
-export function textProtoMistakes(type: protobufjs.Type, text: string): TextMistake[] {
+export function textProtoMistakes(type: protobufjs.Type, text: string): TextProtoMistakes {
   const search = new Search(text);
   search.all(type);
-  return search.mistakes;
+  return search;
 }
 
 interface Token {
@@ -31,6 +37,9 @@ class SyntaxMistake extends Error {}
 
 class Search {
   readonly mistakes: TextMistake[] = [];
+  further = 0;
+  readonly #fieldsOf = new Map<protobufjs.Type, ReadonlyMap<string, protobufjs.Field>>();
+  #allTypes: ReadonlyMap<string, protobufjs.Type> | undefined;
   readonly #text: string;
   readonly #path: PathPart[] = [];
   #at = 0;
@@ -65,16 +74,12 @@ class Search {
   }
 
   #field(type: protobufjs.Type, token: Token, counts: Map<string, number>): void {
-    const field = type.fieldsArray.find(({ name }) => name === token.text || snakeCase(name) === token.text)?.resolve();
+    const field = this.#known(type).get(token.text)?.resolve();
     const name = field?.name ?? token.text;
     this.#path.push(name);
     if (field === undefined) {
       if (!type.isReservedName(name)) {
-        const message = type.fullName.slice(1);
-        const known = type.fieldsArray.map((each) => snakeCase(each.name));
-        const old = oldFieldHint(message, name);
-        const hint = old === undefined ? didYouMean(name, known) : `: ${old}`;
-        this.#note(token, `unknown field '${name.slice(0, 100)}' of ${message}${hint}`);
+        this.#note(token, () => unknownField(type, name));
       }
       this.#values((first) => this.#skip(first));
     } else if (field.repeated || field.map) {
@@ -90,6 +95,18 @@ class Search {
       this.#values((first) => this.#value(field, first), false);
     }
     this.#path.pop();
+  }
+
+  /** Fields by their names, in either spelling. */
+  #known(type: protobufjs.Type): ReadonlyMap<string, protobufjs.Field> {
+    let known = this.#fieldsOf.get(type);
+    if (known === undefined) {
+      const names = type.fieldsArray.flatMap((field) =>
+        [field.name, snakeCase(field.name)].map((name) => [name, field]),
+      );
+      this.#fieldsOf.set(type, (known = new Map(names as [string, protobufjs.Field][])));
+    }
+    return known;
   }
 
   #countSingle({ name, partOf }: protobufjs.Field, token: Token, counts: Map<string, number>): void {
@@ -110,12 +127,26 @@ class Search {
       if (token.kind === 'end') this.#stop(token, "expected ']'");
       name += token.text;
     }
-    const inner = type.root.lookup(name.slice(name.lastIndexOf('/') + 1));
-    if (inner !== null && 'fieldsArray' in inner) {
-      return this.#values((first) => this.#message(inner as protobufjs.Type, first), false);
-    }
+    const inner = this.#types(type.root).get(name.slice(name.lastIndexOf('/') + 1));
+    if (inner !== undefined) return this.#values((first) => this.#message(inner, first), false);
     this.#note(start, `unknown type '${name.slice(0, 200)}'`);
     this.#values((first) => this.#skip(first));
+  }
+
+  /** Messages by their full names. The library looks for a name that it does not know everywhere, and keeps it. */
+  #types(root: protobufjs.Root): ReadonlyMap<string, protobufjs.Type> {
+    if (this.#allTypes === undefined) {
+      const types = new Map<string, protobufjs.Type>();
+      const add = (holder: protobufjs.NamespaceBase) => {
+        for (const inner of holder.nestedArray) {
+          if ('fieldsArray' in inner) types.set(inner.fullName.slice(1), inner as protobufjs.Type);
+          if ('nestedArray' in inner) add(inner as protobufjs.NamespaceBase);
+        }
+      };
+      add(root);
+      this.#allTypes = types;
+    }
+    return this.#allTypes;
   }
 
   /** What stands behind a name: one, or a list of several. */
@@ -184,8 +215,10 @@ class Search {
     if (token.kind === 'number' ? INTEGER.test(token.text) : !sign && Object.hasOwn(values, token.text)) return;
     if (token.kind !== 'word') return this.#note(token, 'expected the name of a value');
     const names = Object.keys(values);
-    const near = didYouMean(token.text, names);
-    this.#note(token, `unknown value${near === '' ? `; it is one of ${names.join(', ')}` : near}`);
+    this.#note(token, () => {
+      const near = didYouMean(token.text, names);
+      return `unknown value${near === '' ? `; it is one of ${names.join(', ')}` : near}`;
+    });
   }
 
   /** Passes a value over, whatever it is. */
@@ -237,14 +270,27 @@ class Search {
     return { kind, text, offset: this.#at - text.length };
   }
 
-  #note({ offset }: Token, message: string): void {
-    this.mistakes.push({ offset, message, path: [...this.#path] });
+  #note({ offset }: Token, message: string | (() => string)): void {
+    if (this.mistakes.length === MAX_MISTAKES) this.further++;
+    else {
+      const said = typeof message === 'string' ? message : message();
+      this.mistakes.push({ offset, message: said, path: [...this.#path] });
+    }
   }
 
   #stop({ offset }: Token, message: string): never {
-    this.mistakes.push({ offset, message });
+    if (this.mistakes.length === MAX_MISTAKES) this.further++;
+    else this.mistakes.push({ offset, message });
     throw new SyntaxMistake();
   }
+}
+
+function unknownField(type: protobufjs.Type, name: string): string {
+  const message = type.fullName.slice(1);
+  const known = type.fieldsArray.map((each) => snakeCase(each.name));
+  const old = oldFieldHint(message, name);
+  const hint = old === undefined ? didYouMean(name, known) : `: ${old}`;
+  return `unknown field '${name.slice(0, 100)}' of ${message}${hint}`;
 }
 
 /** Messages of Google's own are known by their names in JSON. */

@@ -68,7 +68,7 @@ export function loadConfiguration(
   const read = readSources(options);
   const sources = read.flatMap((result) => result.source ?? []);
   const problems = new Problems(sources);
-  for (const result of read) problems.add(result.problems);
+  for (const result of read) problems.add(result.problems, result.furtherProblems);
   if (sources.length < read.length) {
     const isUnreadable = read.some((result) => result.isUnreadable);
     return { ...refused(problems), isUnreadable };

@@ -7,7 +7,7 @@ import { isRecord, setKey } from '../../common/records.js';
 import { didYouMean, nearest, suggestion } from '../../common/text/suggest.js';
 import { oldFieldHint, oldValueHint } from '../text/hints.js';
 import type { Path, PathPart } from '../text/path.js';
-import type { Problems } from '../text/problems.js';
+import type { Problems, Saying } from '../text/problems.js';
 import { withoutValue } from '../text/secrets.js';
 import { MAX_DEPTH, type UnknownField } from '../text/source.js';
 import { isTypedStruct, typeUrlMember } from '../text/typed-struct.js';
@@ -131,6 +131,12 @@ export class Decoder {
   }
 
   #unknown(type: MessageType, key: string, raw: Record<string, unknown>): void {
+    if (!this.#needsHint) {
+      this.#path.push(key);
+      this.#noteUnknown(this.#path, type.name, key, '');
+      this.#path.pop();
+      return;
+    }
     const old = oldFieldHint(type.name, key);
     const near = old === undefined ? nearest(key, type.fields.keys()) : /; use (\w+)/.exec(old)?.[1];
     const holder = old === undefined && near === undefined ? this.#holderOf(type, key, raw) : undefined;
@@ -142,6 +148,12 @@ export class Decoder {
     // What an extension lacks beside its name, the name tells better.
     if (meant === undefined || meant === 'typed_config' || this.#unknownFields !== 'refuse') return;
     if ((raw[meant] ?? null) === null) this.#problems.expect([...this.#path, meant]);
+  }
+
+  /** Whether what is meant by an unknown field is shown, or keeps other errors from being reported. */
+  get #needsHint(): boolean {
+    if (this.#unknownFields === 'refuse') return this.#problems.notesPaths;
+    return this.#unknownFields === 'warn' && this.#problems.keepsWarnings;
   }
 
   /** Which field beside it a field belongs in, when it was indented too little: one that is there, or the only one that there can be. */
@@ -156,12 +168,12 @@ export class Decoder {
   }
 
   #noteUnknown(path: Path, type: string, field: string, hint: string): void {
-    const message = `unknown field '${field.slice(0, 100)}' of ${type}${hint}`;
+    const message = () => `unknown field '${field.slice(0, 100)}' of ${type}${hint}`;
     if (this.#unknownFields === 'refuse') this.#problems.error(path, message, 'key');
     else this.unknownCount++;
-    if (this.#unknownFields === 'warn' && !this.#told.has(message)) {
-      this.#told.add(message);
-      this.#problems.warn(path, message);
+    if (this.#unknownFields === 'warn' && this.#problems.keepsWarnings && !this.#told.has(message())) {
+      this.#told.add(message());
+      this.#problems.warn(path, message());
     }
   }
 
@@ -236,8 +248,10 @@ export class Decoder {
     const result = readEnum(type, raw);
     if (result.problem !== '') return this.#take(result, raw);
     this.#reject(raw);
-    const near = didYouMean(String(raw), type.values.keys());
-    return this.#refuse(`unknown value ${describe(raw)}${near === '' ? `; it is one of ${choices(type)}` : near}`);
+    return this.#refuse(() => {
+      const near = didYouMean(String(raw), type.values.keys());
+      return `unknown value ${describe(raw)}${near === '' ? `; it is one of ${choices(type)}` : near}`;
+    });
   }
 
   #special(kind: SpecialKind, raw: unknown, holder: object, key: PathPart): unknown {
@@ -354,8 +368,9 @@ export class Decoder {
     return undefined;
   }
 
-  #refuse(message: string, aspect: 'key' | 'value' = 'value'): undefined {
-    if (this.#isSecret && aspect === 'value') this.#problems.error(this.#path, withoutValue(message), 'secret');
+  #refuse(message: Saying, aspect: 'key' | 'value' = 'value'): undefined {
+    const said = () => (typeof message === 'string' ? message : message());
+    if (this.#isSecret && aspect === 'value') this.#problems.error(this.#path, () => withoutValue(said()), 'secret');
     else this.#problems.error(this.#path, message, aspect);
     return undefined;
   }

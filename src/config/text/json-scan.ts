@@ -3,27 +3,38 @@
 // JSON.parse takes the last of two equal keys in silence, builds whatever depth it is given, and does not say of every
 // mistake where it stands.
 
-import { MAX_DEPTH, type TextMistake } from './source.js';
+import { MAX_DEPTH, MAX_MISTAKES, type TextMistake, TOO_DEEP } from './source.js';
+import type { ValueEvents } from './value-events.js';
 
 export interface JsonMistakes {
   /** What makes it no JSON, or deeper than is read. */
   readonly broken?: TextMistake;
-  /** Keys that are given twice. */
+  /** Keys that are given twice: the first of them, and how many more there are. */
   readonly repeated: readonly TextMistake[];
+  readonly furtherRepeated: number;
   /** Where there are commas behind the last of a list or a map: protobuf's own parser takes them, and JSON.parse does not. */
   readonly spareCommas: readonly number[];
 }
 
-/** Syntax and depth end the search. */
-export function scanJson(text: string): JsonMistakes {
-  const scanner = new Scanner(text);
+/**
+ * Syntax and depth end the search.
+ * @param events is called with what is met, up to there
+ */
+export function scanJson(text: string, events?: ValueEvents): JsonMistakes {
+  const scanner = new Scanner(text, events);
   try {
     scanner.scan();
   } catch (error) {
     if (!(error instanceof Broken)) throw error;
-    return { broken: { offset: error.offset, message: error.message }, repeated: [], spareCommas: [] };
+    return {
+      broken: { offset: error.offset, message: error.message },
+      repeated: [],
+      furtherRepeated: 0,
+      spareCommas: [],
+    };
   }
-  return { repeated: scanner.repeated, spareCommas: scanner.spareCommas };
+  const { repeated, furtherRepeated, spareCommas } = scanner;
+  return { repeated, furtherRepeated, spareCommas };
 }
 
 class Broken extends Error {
@@ -50,13 +61,16 @@ const WORD = /true|false|null/y;
 
 class Scanner {
   readonly repeated: TextMistake[] = [];
+  furtherRepeated = 0;
   readonly spareCommas: number[] = [];
   readonly #text: string;
+  readonly #events: ValueEvents | undefined;
   #at = 0;
   #depth = 0;
 
-  constructor(text: string) {
+  constructor(text: string, events: ValueEvents | undefined) {
     this.#text = text;
+    this.#events = events;
   }
 
   scan(): void {
@@ -72,16 +86,30 @@ class Scanner {
       case OPEN_LIST:
         return this.#list();
       case QUOTE:
-        return this.#string();
+        return this.#textValue();
     }
     NUMBER.lastIndex = WORD.lastIndex = this.#at;
     const [word] = NUMBER.exec(this.#text) ?? WORD.exec(this.#text) ?? [];
     if (word === undefined) throw this.#unexpected('a value');
+    const from = this.#at;
     this.#at += word.length;
+    this.#events?.scalar(JSON.parse(word), from, this.#at);
+  }
+
+  #textValue(): void {
+    const from = this.#at;
+    this.#string();
+    this.#events?.scalar(this.#textOf(from), from, this.#at);
+  }
+
+  /** What a text that begins there and ends here means. */
+  #textOf(from: number): string {
+    const raw = this.#text.slice(from + 1, this.#at - 1);
+    return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
   }
 
   #map(): void {
-    this.#enter();
+    this.#enter('map');
     const keys = new Set<string>();
     if (this.#skipSpace() === CLOSE_MAP) return this.#leave();
     for (;;) {
@@ -100,14 +128,17 @@ class Scanner {
   #key(keys: Set<string>): void {
     const from = this.#at;
     this.#string();
-    const raw = this.#text.slice(from + 1, this.#at - 1);
-    const key = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
-    if (keys.has(key)) this.repeated.push({ offset: from, message: `'${key.slice(0, 100)}' is set twice` });
+    const key = this.#textOf(from);
+    if (keys.has(key)) {
+      if (this.repeated.length === MAX_MISTAKES) this.furtherRepeated++;
+      else this.repeated.push({ offset: from, message: `'${key.slice(0, 100)}' is set twice` });
+    }
     keys.add(key);
+    this.#events?.key(key, from, this.#at);
   }
 
   #list(): void {
-    this.#enter();
+    this.#enter('list');
     if (this.#skipSpace() === CLOSE_LIST) return this.#leave();
     for (;;) {
       this.#value();
@@ -146,14 +177,16 @@ class Scanner {
     this.#at++;
   }
 
-  #enter(): void {
-    if (++this.#depth > MAX_DEPTH) throw new Broken(this.#at, `nested deeper than ${MAX_DEPTH} levels`);
+  #enter(what: 'map' | 'list'): void {
+    if (++this.#depth > MAX_DEPTH) throw new Broken(this.#at, TOO_DEEP);
+    this.#events?.open(what, this.#at);
     this.#at++;
   }
 
   #leave(): void {
     this.#depth--;
     this.#at++;
+    this.#events?.close(this.#at);
   }
 
   /** The code of the next character that is no space; NaN at the end. */

@@ -1,6 +1,7 @@
 // Collects what is wrong, all at once, and finds each place in the texts it came from.
 
 import { formatPath, type Path, type PathPart } from './path.js';
+import { PathTree } from './path-tree.js';
 import { type Problem, problemOf } from './problem.js';
 import { messageWithoutSecret, SecretIndex, secretAt, secretsIn } from './secrets.js';
 import type { Source } from './source.js';
@@ -11,6 +12,9 @@ import { isTypedStruct, typeUrlMember } from './typed-struct.js';
  * and not shown.
  */
 export type Aspect = 'key' | 'value' | 'secret';
+
+/** What is said of a place. A function is called only if it is shown: of a configuration where all is wrong, most is not. */
+export type Saying = string | (() => string);
 
 /** After this many, the rest is only counted. */
 const MAX_PROBLEMS = 100;
@@ -25,9 +29,8 @@ export class Problems {
   readonly warnings: Problem[] = [];
   /** How many errors were found, the uncollected ones too. */
   errorCount = 0;
-  readonly #paths = new Set<string>();
-  /** Paths at which or below which something is wrong, and how many errors there were with the first of them. */
-  readonly #damaged = new Map<string, number>();
+  /** Paths at which something is wrong. */
+  readonly #paths = new PathTree();
   #sources: readonly Source[];
   /** Secrets within parts of the sources. */
   readonly #secrets = new WeakMap<object, SecretIndex>();
@@ -42,38 +45,47 @@ export class Problems {
   }
 
   /** What has been said of a place is not said again: several checks may find it. */
-  error(path: Path, message: string, aspect: Aspect = 'value'): void {
+  error(path: Path, message: Saying, aspect: Aspect = 'value'): void {
     const problem = this.errors.length < MAX_PROBLEMS ? this.#problem(path, message, aspect) : undefined;
     if (problem !== undefined && this.errors.some((known) => isSame(known, problem))) return;
     this.errorCount++;
-    if (this.errorCount < MAX_PATHS) this.#note(path);
+    if (this.notesPaths) this.#paths.note(path, this.errorCount);
     if (problem !== undefined) this.errors.push(problem);
   }
 
-  warn(path: Path, message: string, aspect: Aspect = 'key'): void {
-    if (this.warnings.length < MAX_PROBLEMS) this.warnings.push(this.#problem(path, message, aspect));
+  /** Whether more warnings are kept. */
+  get keepsWarnings(): boolean {
+    return this.warnings.length < MAX_PROBLEMS;
   }
 
-  /** Takes over problems that have their place already. */
-  add(problems: readonly Problem[]): void {
-    this.errorCount += problems.length;
+  warn(path: Path, message: string, aspect: Aspect = 'key'): void {
+    if (this.keepsWarnings) this.warnings.push(this.#problem(path, message, aspect));
+  }
+
+  /** Takes over problems that have their place already, and the number of `further` ones. */
+  add(problems: readonly Problem[], further = 0): void {
+    this.errorCount += problems.length + further;
     this.errors.push(...problems);
+  }
+
+  /** Whether has() and isDamaged() take note of more errors. */
+  get notesPaths(): boolean {
+    return this.errorCount < MAX_PATHS;
   }
 
   /** What stands there was meant by a field of another name, which has been reported. */
   expect(path: Path): void {
-    this.#paths.add(formatPath(path));
+    this.#paths.mark(path);
   }
 
   /** Whether that very path has an error: what follows from it need not be reported. */
   has(path: Path): boolean {
-    return this.#paths.size > 0 && this.#paths.has(formatPath(path));
+    return this.#paths.has(path);
   }
 
   /** Whether something at that path or below it was wrong when there were `errorCount` errors: no check of it can be relied on. */
   isDamaged(path: Path, errorCount: number): boolean {
-    if (errorCount >= MAX_PATHS) return true;
-    return (this.#damaged.get(formatPath(path)) ?? Number.POSITIVE_INFINITY) <= errorCount;
+    return errorCount >= MAX_PATHS || this.#paths.firstAt(path) <= errorCount;
   }
 
   /** Runs a check of what lies at the path. It may throw where something was wrong before: it takes for granted that nothing is. */
@@ -86,17 +98,9 @@ export class Problems {
     }
   }
 
-  #note(path: Path): void {
-    this.#paths.add(formatPath(path));
-    for (let length = 0; length <= path.length; length++) {
-      const above = formatPath(path.slice(0, length));
-      if (!this.#damaged.has(above)) this.#damaged.set(above, this.errorCount);
-    }
-  }
-
-  #problem(path: Path, message: string, aspect: Aspect): Problem {
+  #problem(path: Path, message: Saying, aspect: Aspect): Problem {
     const found = locate(this.#sources, path, aspect);
-    const shown = this.#withoutSecrets(path, message, aspect);
+    const shown = this.#withoutSecrets(path, typeof message === 'string' ? message : message(), aspect);
     if (found === undefined) return problemOf(this.#sources.at(-1)?.name ?? '', shown, formatPath(path));
     const place = aspect === 'secret' ? { ...found, excerpt: '', caret: 0 } : found;
     return { ...place, path: formatPath(path), message: shown };

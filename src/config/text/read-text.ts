@@ -3,24 +3,29 @@
 // Hostile input is bounded: size, depth and what aliases expand to; its mistakes become problems, never exceptions.
 
 import { scanJson } from './json-scan.js';
-import { type SourceResult, syntaxProblems } from './source.js';
+import { type SourceResult, syntaxProblems, TOO_DEEP } from './source.js';
 import { readPlainYaml } from './yaml/plain-yaml.js';
-import { readDocument, wayBack } from './yaml/yaml-document.js';
+import { documentOf, readDocument, wayBack } from './yaml/yaml-document.js';
 
 /** Reads YAML 1.2; JSON is a part of it. Documents behind the first one must be empty. */
 export function readYaml(name: string, written: string): SourceResult {
   const text = withoutEmptyDocuments(written);
   const plain = readPlainYaml(text);
-  return plain ? { source: { name, ...plain, ...wayBack(text) }, problems: [] } : readDocument(name, text);
+  if (plain === undefined) return readDocument(name, text);
+  const { tooDeepAt: offset } = plain;
+  if (offset !== undefined) return { problems: syntaxProblems(name, text, [{ offset, message: TOO_DEEP }]) };
+  const document = () => documentOf(text, (events) => readPlainYaml(text, events));
+  return { source: { name, ...plain, ...wayBack(text, document) }, problems: [] };
 }
 
 /** Reads JSON as protobuf's own parser does: a comma behind the last of a list or a map may stand there. */
 export function readJson(name: string, text: string): SourceResult {
-  const { broken, repeated, spareCommas } = scanJson(text);
+  const { broken, repeated, furtherRepeated, spareCommas } = scanJson(text);
   if (broken !== undefined) return { problems: syntaxProblems(name, text, [broken]) };
   const value: unknown = JSON.parse(without(spareCommas, text));
-  const source = { name, value, size: text.length, ...wayBack(text) };
-  return { source, problems: syntaxProblems(name, text, repeated) };
+  const document = () => documentOf(text, (events) => scanJson(text, events));
+  const source = { name, value, size: text.length, ...wayBack(text, document) };
+  return { source, problems: syntaxProblems(name, text, repeated), furtherProblems: furtherRepeated };
 }
 
 /** The text with spaces in place of these characters: all others stay where they are. */

@@ -1,7 +1,7 @@
 // What of a configuration text is not to be shown: values below the names that the API marks as sensitive, whatever else is
 // wrong with the text, and however the names are mistyped; and credentials that can be told without the API.
 
-import type { Alias, Document, isAlias, isMap, isScalar, isSeq, Node, Pair, Scalar, visit, YAMLMap } from 'yaml';
+import type { Alias, Document, isScalar, Node, Pair, Scalar, YAMLMap } from 'yaml';
 import { nearest } from '../../common/text/suggest.js';
 import {
   type Cover,
@@ -16,6 +16,7 @@ import {
 } from './credentials.js';
 import type { Range } from './excerpt.js';
 import type { Path } from './path.js';
+import { aliasTargets, type NodeKinds } from './yaml/alias-targets.js';
 
 /**
  * Fields of the API that are sensitive. Of those with a name that others have as well (`keys`, `secrets`, `typed_config`) it is the field
@@ -52,12 +53,8 @@ const SHOWN = new Set(['@type', 'environment_variable', 'filename', 'name', 'pat
 const OTHERS = new Set(['secrets', 'user']);
 
 /** What the search needs of the YAML library. */
-export interface YamlVisitor {
-  readonly isAlias: typeof isAlias;
-  readonly isMap: typeof isMap;
+export interface YamlVisitor extends NodeKinds {
   readonly isScalar: typeof isScalar;
-  readonly isSeq: typeof isSeq;
-  readonly visit: typeof visit;
 }
 
 /** As `Cover`, and below a name that the API marks: there, what says where a secret is may be shown. */
@@ -127,39 +124,79 @@ export function secretsIn(value: unknown): readonly string[] {
 /** Hides secrets in messages, whole ones and pieces of them. */
 export class SecretIndex {
   /** Those that are no longer than a piece. */
-  readonly #short: readonly string[];
-  /** All pieces of the others. */
-  readonly #pieces = new Set<string>();
+  readonly #short = new Set<string>();
+  readonly #long: readonly string[];
+  /** A bit for each hash that a piece of the others has: they may be long, and then they have very many pieces. */
+  readonly #hashes: Uint8Array;
+  readonly #mask: number;
 
   constructor(secrets: readonly string[]) {
     // A message may have a text as JSON writes it.
-    const forms = secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]);
-    this.#short = forms.filter(({ length }) => length >= MIN_LENGTH && length <= PIECE);
-    for (const form of forms)
-      for (let at = 0; at + PIECE <= form.length; at++) this.#pieces.add(form.slice(at, at + PIECE));
+    const forms = new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]));
+    for (const form of forms) if (form.length >= MIN_LENGTH && form.length <= PIECE) this.#short.add(form);
+    this.#long = [...forms].filter(({ length }) => length >= PIECE);
+    const pieces = this.#long.reduce((sum, { length }) => sum + length, 0);
+    const bits = 2 ** Math.min(30, Math.max(10, Math.ceil(Math.log2(pieces * 16 + 1))));
+    this.#mask = bits - 1;
+    this.#hashes = new Uint8Array(bits / 8);
+    for (const form of this.#long) {
+      eachPiece(form, (_at, hash) => {
+        const bit = hash & this.#mask;
+        this.#hashes[bit >>> 3]! |= 1 << (bit & 7);
+      });
+    }
   }
 
   hide(message: string): string {
-    let shown = message;
-    for (const secret of this.#short) shown = shown.replaceAll(secret, REDACTED);
-    if (this.#pieces.size === 0) return shown;
-    let [hidden, from] = ['', 0];
-    for (let at = 0; at + PIECE <= shown.length; at++) {
-      const start = at;
-      while (this.#pieces.has(shown.slice(at, at + PIECE))) at++;
-      if (at === start) continue;
-      hidden += shown.slice(from, start) + REDACTED;
-      from = at + PIECE - 1;
-      at = from - 1;
+    const ranges: Range[] = [];
+    if (this.#short.size > 0) {
+      for (let at = 0; at < message.length; at++) {
+        for (let length = PIECE; length >= MIN_LENGTH; length--) {
+          if (this.#short.has(message.slice(at, at + length))) ranges.push({ from: at, to: at + length });
+        }
+      }
     }
-    return hidden + shown.slice(from);
+    if (this.#long.length > 0) {
+      eachPiece(message, (at, hash) => {
+        const bit = hash & this.#mask;
+        if ((this.#hashes[bit >>> 3]! & (1 << (bit & 7))) === 0) return;
+        const piece = message.slice(at, at + PIECE);
+        if (this.#long.some((secret) => secret.includes(piece))) ranges.push({ from: at, to: at + PIECE });
+      });
+    }
+    return ranges.length === 0 ? message : withoutRanges(message, ranges);
   }
+}
+
+/** Calls back with each piece's offset and hash. */
+function eachPiece(text: string, found: (at: number, hash: number) => void): void {
+  let hash = 0;
+  for (let at = 0; at < text.length; at++) {
+    hash = Math.imul(hash, BASE) + text.charCodeAt(at);
+    if (at >= PIECE) hash -= Math.imul(text.charCodeAt(at - PIECE), FIRST_WEIGHT);
+    hash |= 0;
+    if (at >= PIECE - 1) found(at - PIECE + 1, hash ^ (hash >>> 15));
+  }
+}
+
+/** Ranges that overlap or touch are hidden as one. */
+function withoutRanges(message: string, ranges: Range[]): string {
+  ranges.sort((a, b) => a.from - b.from);
+  let [shown, end] = ['', -1];
+  for (const { from, to } of ranges) {
+    if (from > end) shown += message.slice(Math.max(end, 0), from) + REDACTED;
+    end = Math.max(end, to);
+  }
+  return shown + message.slice(end);
 }
 
 /** Shorter ones are in any message by chance. */
 const MIN_LENGTH = 4;
 /** As much of a secret is hidden wherever it stands. */
 const PIECE = 8;
+/** Of the rolling hash, and what the first of a piece's characters is multiplied with when the next piece begins. */
+const BASE = 0x01000193;
+const FIRST_WEIGHT = Array.from({ length: PIECE }).reduce((weight: number) => Math.imul(weight, BASE), 1);
 
 /**
  * A message about a part of a configuration without the secrets in that.
@@ -195,27 +232,26 @@ export function withoutValue(message: string): string {
 class TextSearch {
   readonly found: Range[] = [];
   readonly #yaml: YamlVisitor;
-  /** What aliases stand for: to look each up takes the library a walk through the document. */
-  readonly #targets = new Map<Alias, Node | undefined>();
+  readonly #targets: ReadonlyMap<Alias, Node | undefined>;
+  /** The pairs of maps that are merged with others. */
+  readonly #merged = new Map<YAMLMap<Node, Node | null>, readonly Pair<Node, Node | null>[]>();
   readonly #seen = new Map<unknown, Set<TextCover>>();
 
   constructor(yaml: YamlVisitor, document: Document) {
     this.#yaml = yaml;
-    const anchors = new Map<string, Node>();
-    yaml.visit(document, {
-      Alias: (_key, alias) => void this.#targets.set(alias, anchors.get(alias.source)),
-      Value: (_key, node) => {
-        if (node.anchor !== undefined) anchors.set(node.anchor, node);
-      },
-    });
+    this.#targets = aliasTargets(yaml, document);
   }
 
   read(read: unknown, cover: TextCover, depth: number): void {
     const { isMap, isScalar, isSeq } = this.#yaml;
     const node = this.#resolved(read);
-    const covers = this.#seen.get(node) ?? new Set();
-    if (covers.has(cover) || depth > MAX_DEPTH) return;
-    this.#seen.set(node, covers.add(cover));
+    if (depth > MAX_DEPTH) return;
+    // Only aliases lead to a node twice.
+    if (this.#targets.size > 0) {
+      const covers = this.#seen.get(node) ?? new Set();
+      if (covers.has(cover)) return;
+      this.#seen.set(node, covers.add(cover));
+    }
     if (isScalar(node)) this.#scalar(node, cover);
     else if (isSeq(node)) for (const item of node.items) this.read(item, cover, depth + 1);
     else if (isMap(node)) this.#map(node as YAMLMap<Node, Node | null>, cover, depth);
@@ -236,20 +272,32 @@ class TextSearch {
     }
   }
 
-  /** Its own, then those that it is merged with, of each map once. */
-  #pairsOf(map: YAMLMap<Node, Node | null>): Pair<Node, Node | null>[] {
-    const pairs: Pair<Node, Node | null>[] = [];
-    const maps = new Set([map]);
-    for (const each of maps) {
-      for (const pair of each.items) {
-        if (nameOf(pair.key) !== '<<') {
+  /** Its own, then those that it is merged with. */
+  #pairsOf(map: YAMLMap<Node, Node | null>): readonly Pair<Node, Node | null>[] {
+    if (!map.items.some(({ key }) => nameOf(key) === '<<')) return map.items;
+    let pairs = this.#merged.get(map);
+    if (pairs === undefined) {
+      // A map that holds itself has no others.
+      this.#merged.set(map, []);
+      this.#merged.set(map, (pairs = this.#mergedPairs(map)));
+    }
+    return pairs;
+  }
+
+  #mergedPairs(map: YAMLMap<Node, Node | null>): Pair<Node, Node | null>[] {
+    const pairs = map.items.filter(({ key }) => nameOf(key) !== '<<');
+    const names = new Set(pairs.map(({ key }) => nameOf(key)));
+    for (const { key, value } of map.items) {
+      if (nameOf(key) !== '<<') continue;
+      const merged = this.#resolved(value);
+      for (const item of this.#yaml.isSeq(merged) ? merged.items : [merged]) {
+        const held = this.#resolved(item);
+        if (!this.#yaml.isMap(held)) continue;
+        for (const pair of this.#pairsOf(held as YAMLMap<Node, Node | null>)) {
+          const name = nameOf(pair.key);
+          if (names.has(name)) continue;
+          names.add(name);
           pairs.push(pair);
-          continue;
-        }
-        const merged = this.#resolved(pair.value);
-        for (const item of this.#yaml.isSeq(merged) ? merged.items : [merged]) {
-          const held = this.#resolved(item);
-          if (this.#yaml.isMap(held)) maps.add(held as YAMLMap<Node, Node | null>);
         }
       }
     }

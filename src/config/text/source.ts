@@ -1,6 +1,6 @@
 // What reading a configuration text gives: plain values (objects, lists, scalars), with the way back from a path to a line.
 
-import { excerptAt, type Place } from './excerpt.js';
+import { Excerpts, type Place } from './excerpt.js';
 import { formatPath, type Path } from './path.js';
 import type { Problem } from './problem.js';
 import { mayHoldSecrets } from './secrets.js';
@@ -33,10 +33,13 @@ export interface SourceResult {
    */
   readonly source?: Source;
   readonly problems: readonly Problem[];
+  /** How many more there are, which are only counted. */
+  readonly furtherProblems?: number;
 }
 
 /** Values nested deeper than this are refused, as protobuf's own parsers do. */
 export const MAX_DEPTH = 100;
+export const TOO_DEEP = `nested deeper than ${MAX_DEPTH} levels`;
 
 /** What is wrong in a text itself, and the offset in it. */
 export interface TextMistake {
@@ -46,17 +49,18 @@ export interface TextMistake {
   readonly path?: Path;
 }
 
-/** As many as are told of a text: to find the line of each takes a look at the text. */
-const MAX_MISTAKES = 100;
+/** As many as are told of a text: the rest is only counted. */
+export const MAX_MISTAKES = 100;
 
 /** Mistakes in the text itself. Where secrets are within such a text cannot be told: if it has some, no line of it is shown. */
 export function syntaxProblems(name: string, text: string, mistakes: readonly TextMistake[]): Problem[] {
   if (mistakes.length === 0) return [];
   const hidden = mayHoldSecrets(text) ? [{ from: 0, to: text.length }] : [];
+  const excerpts = new Excerpts(text, hidden);
   return mistakes.slice(0, MAX_MISTAKES).map(({ offset, message, path = [] }) => ({
     source: name,
     path: formatPath(path),
     message,
-    ...excerptAt(text, offset, hidden),
+    ...excerpts.at(offset),
   }));
 }

@@ -25,10 +25,10 @@ export class Envelope {
     const { message, problems } = check.decode(RESPONSE, isMap ? rest : value, source, []);
     // A file that somebody begins to write is empty first, and a name may be mistyped: neither is to remove everything. Binary
     // forms have no way to write an empty list.
-    const isText = source.locate([], 'value') !== undefined;
+    const isText = () => source.locate([], 'value') !== undefined;
     if (!isMap ? value === null : Object.keys(value).length === 0) {
       problems.error([], "it is empty; where there are no resources, it says 'resources: []'");
-    } else if (isMap && isText && !('resources' in value)) {
+    } else if (isMap && !('resources' in value) && isText()) {
       problems.error([], "it has no 'resources'; where there are none, it says 'resources: []'");
     }
     if (typeof resources !== 'object') {

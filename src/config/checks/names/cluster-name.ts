@@ -16,5 +16,5 @@ export function checkClusterName(
     problems.error(path, `${why}: leave http2_protocol_options out of it if its hosts speak HTTP/1.1 too`);
   }
   if (!mustExist || name === undefined || name === '' || clusters === undefined || clusters.has(name)) return;
-  problems.error(path, `unknown cluster '${name}'${didYouMean(name, clusters)}`);
+  problems.error(path, () => `unknown cluster '${name}'${didYouMean(name, clusters)}`);
 }

@@ -16,6 +16,6 @@ export function checkUnique(
     const earlier = first.get(name);
     if (earlier === undefined) first.set(name, index);
     else if (!problems.has(pathOf(index)))
-      problems.error(pathOf(index), `duplicate ${what} '${name}': ${formatPath(pathOf(earlier))} is the same`);
+      problems.error(pathOf(index), () => `duplicate ${what} '${name}': ${formatPath(pathOf(earlier))} is the same`);
   });
 }

@@ -5,28 +5,36 @@
 // same there. Otherwise a start would spend a tenth of its time on loading the library, and large files most of it.
 
 import { MAX_DEPTH } from '../source.js';
+import type { ValueEvents } from '../value-events.js';
 import { noteNumber } from './yaml-number.js';
 
-/** The value of a text, and how many values it holds; undefined when the text is not plain. */
+/** The value of a text, and how many values it holds. */
 export interface PlainYaml {
   readonly value: unknown;
   readonly size: number;
+  /** Where there is a value that is nested too deeply, behind which nothing is read. */
+  readonly tooDeepAt?: number;
 }
 
-/** Reads a text, or gives undefined at the first thing that the library should judge. */
-export function readPlainYaml(text: string): PlainYaml | undefined {
-  const reader = new PlainYamlReader(text);
+/**
+ * Reads a text, or gives undefined at the first thing that the library should judge.
+ * @param events is called with what is met, up to there
+ */
+export function readPlainYaml(text: string, events?: ValueEvents): PlainYaml | undefined {
+  const reader = new PlainYamlReader(text, events);
   try {
     const value = reader.read();
     return { value, size: reader.size };
   } catch (error) {
     if (error === NOT_PLAIN) return undefined;
+    if (error === TOO_DEEP) return { value: undefined, size: reader.size, tooDeepAt: reader.at };
     throw error;
   }
 }
 
 /** Thrown, and caught above. */
 const NOT_PLAIN = new Error('not plain');
+const TOO_DEEP = new Error('nested too deeply');
 
 /** A line, or the rest of one, without content. */
 const EMPTY = / *(?:\n|#[\x20-\x7e]*(?:\n|$))/y;
@@ -55,15 +63,23 @@ class PlainYamlReader {
   /** As the library's nodes would be counted: every value, each once. */
   size = 0;
   readonly #text: string;
+  readonly #events: ValueEvents | undefined;
   #at = 0;
   /** Column of the line's first character, and of what follows dashes on it. */
   #column = 0;
   #depth = 0;
+  /** Behind the colon of the last key. */
+  #keyEnd = 0;
   /** The last scalar, if it is a number that nobody has noted. */
   #number: string | undefined;
 
-  constructor(text: string) {
+  constructor(text: string, events: ValueEvents | undefined) {
     this.#text = text;
+    this.#events = events;
+  }
+
+  get at(): number {
+    return this.#at;
   }
 
   read(): unknown {
@@ -80,11 +96,12 @@ class PlainYamlReader {
 
   /** The map or list that begins here, at a column of at least `least`. */
   #block(least: number): unknown {
-    this.#enter();
+    const isList = this.#isDash;
+    this.#enter(isList ? 'list' : 'map');
     const column = this.#column;
     if (column < least) throw NOT_PLAIN;
-    const value = this.#isDash ? this.#list(column) : this.#map(column);
-    this.#depth--;
+    const value = isList ? this.#list(column) : this.#map(column);
+    this.#leave();
     return value;
   }
 
@@ -100,7 +117,8 @@ class PlainYamlReader {
       const dash = this.#match(DASH) as RegExpExecArray;
       if (this.#isLineEnd) {
         this.#nextLine();
-        list.push(this.#isAtEnd || this.#column <= column ? this.#nothing() : this.#block(column + 1));
+        const isEmpty = this.#isAtEnd || this.#column <= column;
+        list.push(isEmpty ? this.#nothing(dash.index + 1) : this.#block(column + 1));
       } else if (this.#isDash || this.#isKey()) {
         this.#column = column + dash[0].length;
         list.push(this.#block(column + 1));
@@ -119,16 +137,18 @@ class PlainYamlReader {
         this.#note(map, key);
         continue;
       }
+      const end = this.#keyEnd;
       this.#nextLine();
       // The dashes of a list may stand below the key that holds it.
       const isHeld = !this.#isAtEnd && (this.#column > column || (this.#column === column && this.#isDash));
-      map[key] = isHeld ? this.#block(column) : this.#nothing();
+      map[key] = isHeld ? this.#block(column) : this.#nothing(end);
     }
     if (!this.#isAtEnd && this.#column > column) throw NOT_PLAIN;
     return map;
   }
 
   #key(map: Record<string, unknown>): string {
+    const from = this.#at;
     const [, plain, double, single] = this.#match(KEY) ?? [];
     const key = plain ?? double ?? single;
     if (
@@ -138,6 +158,9 @@ class PlainYamlReader {
       (plain !== undefined && WORD.test(plain))
     )
       throw NOT_PLAIN;
+    const to = from + key.length + (plain === undefined ? 2 : 0);
+    this.#keyEnd = to + 1;
+    this.#events?.key(key, from, to);
     return key;
   }
 
@@ -158,7 +181,14 @@ class PlainYamlReader {
     const code = this.#text.charCodeAt(this.#at);
     if (code === 0x7b) return this.#flowMap();
     if (code === 0x5b) return this.#flowList();
-    this.size++;
+    this.#count();
+    const from = this.#at;
+    const value = this.#scalarAt(code, plain);
+    this.#events?.scalar(value, from, this.#at);
+    return value;
+  }
+
+  #scalarAt(code: number, plain: RegExp): unknown {
     const quoted = code === 0x22 || code === 0x27 ? this.#match(QUOTED) : undefined;
     if (quoted) return quoted[1] === undefined ? quoted[2] : unescaped(quoted[1]);
     const match = this.#match(plain);
@@ -189,7 +219,7 @@ class PlainYamlReader {
   }
 
   #flowMap(): unknown {
-    this.#enter();
+    this.#enter('map');
     const map: Record<string, unknown> = Object.create(null);
     this.#flowItems('}', () => {
       const key = this.#key(map);
@@ -200,7 +230,7 @@ class PlainYamlReader {
   }
 
   #flowList(): unknown {
-    this.#enter();
+    this.#enter('list');
     const list: unknown[] = [];
     this.#flowItems(']', () => {
       if (this.#isKey()) throw NOT_PLAIN;
@@ -221,16 +251,28 @@ class PlainYamlReader {
       this.#match(SPACES);
     }
     this.#at++;
+    this.#leave();
+  }
+
+  #enter(what: 'map' | 'list'): void {
+    this.#count();
+    this.#depth++;
+    this.#events?.open(what, this.#at);
+  }
+
+  #leave(): void {
     this.#depth--;
+    this.#events?.close(this.#at);
   }
 
-  #enter(): void {
+  #count(): void {
     this.size++;
-    if (++this.#depth > MAX_DEPTH) throw NOT_PLAIN;
+    if (this.#depth > MAX_DEPTH) throw TOO_DEEP;
   }
 
-  #nothing(): null {
-    this.size++;
+  #nothing(at: number): null {
+    this.#count();
+    this.#events?.scalar(null, at, at);
     return null;
   }
 

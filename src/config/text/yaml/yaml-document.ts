@@ -4,6 +4,7 @@
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
 import type {
+  Composer,
   CST,
   Document,
   DocumentOptions,
@@ -18,65 +19,89 @@ import type {
 import { messageOf } from '../../../common/errors/errors.js';
 import { isRecord } from '../../../common/records.js';
 import { REDACTED } from '../credentials.js';
-import { excerptAt, type Range } from '../excerpt.js';
-import type { Path, PathPart } from '../path.js';
+import { Excerpts } from '../excerpt.js';
+import type { PathPart } from '../path.js';
 import { mayHoldSecrets, secretRanges } from '../secrets.js';
-import { MAX_DEPTH, type Source, type SourceResult, syntaxProblems, type TextMistake } from '../source.js';
+import {
+  MAX_DEPTH,
+  MAX_MISTAKES,
+  type Source,
+  type SourceResult,
+  syntaxProblems,
+  type TextMistake,
+  TOO_DEEP,
+} from '../source.js';
+import type { ValueEvents } from '../value-events.js';
+import { NodeBuilder } from './node-builder.js';
+import { isMergeKey, NodeFinder, writtenName } from './node-finder.js';
 import { noteNumber, textOfNumber, yamlInteger } from './yaml-number.js';
 
 /** Reads YAML 1.2. */
 export function readDocument(name: string, text: string): SourceResult {
-  let document: Document.Parsed;
+  let parsed: Parsed;
   try {
-    document = parse(text);
+    parsed = parse(text);
   } catch (error) {
     if (error instanceof YamlMistake) return refuse(name, text, error.offset, error.message);
     return refuse(name, text, 0, `invalid YAML: ${messageOf(error)}`);
   }
-  // Other warnings are of taste, such as where a bracket stands.
-  const unknownTags = document.warnings.filter((warning) => warning.code === 'TAG_RESOLVE_FAILED');
-  const mistakes = [...document.errors, ...unknownTags];
-  if (mistakes.length > 0) return { problems: syntaxProblems(name, text, explained(text, document, mistakes)) };
+  const { document, mistakes } = parsed;
+  if (document === undefined || mistakes.length > 0)
+    return { problems: syntaxProblems(name, text, explained(text, document, mistakes)) };
   const reader = new PlainReader();
   try {
     const value = reader.read(document.contents, [], 0);
-    const source = { name, value, size: reader.size, ...wayBack(text, document) };
-    return { source, problems: syntaxProblems(name, text, reader.repeated) };
+    const source = { name, value, size: reader.size, ...wayBack(text, () => document) };
+    const problems = syntaxProblems(name, text, reader.repeated);
+    return { source, problems, furtherProblems: reader.furtherRepeated };
   } catch (error) {
     if (error instanceof YamlMistake) return refuse(name, text, error.offset, error.message);
     throw error;
   }
 }
 
-/** From values back to the text. The library reads it, unless it has, when that is needed: mostly when something is wrong. */
-export function wayBack(text: string, document?: Document): Pick<Source, 'locate'> {
-  let known = document;
-  let secrets: readonly Range[] | undefined;
-  const read = () => {
-    known ??= parse(text);
-    return known;
+/**
+ * From values back to the text.
+ * @param read gives the text's document when it is needed: mostly when something is wrong
+ */
+export function wayBack(text: string, read: () => Document): Pick<Source, 'locate'> {
+  let known: { readonly finder: NodeFinder; readonly excerpts: Excerpts } | undefined;
+  const prepare = () => {
+    const document = read();
+    return {
+      finder: new NodeFinder(yaml(), document),
+      excerpts: new Excerpts(text, secretRanges(yaml(), document)),
+    };
   };
   return {
     locate(path, at) {
-      const found = findIn(read(), path);
+      known ??= prepare();
+      const found = known.finder.find(path);
       if (found === undefined) return undefined;
-      secrets ??= secretRanges(yaml(), read());
       const node = (at === 'key' ? found.key : (found.node ?? found.key)) as Node | null;
-      return excerptAt(text, node?.range?.[0] ?? 0, secrets);
+      return known.excerpts.at(node?.range?.[0] ?? 0);
     },
   };
+}
+
+/** The document of a text that another reader reads, which calls `events` with what it meets. */
+export function documentOf(text: string, read: (events: ValueEvents) => void): Document {
+  const builder = new NodeBuilder(yaml(), text);
+  read(builder);
+  return builder.document();
 }
 
 /** A text as it may be shown. */
 export function withoutSecrets(text: string): string {
   if (!mayHoldSecrets(text)) return text;
-  let document: Document.Parsed;
+  let parsed: Parsed;
   try {
-    document = parse(text);
+    parsed = parse(text);
   } catch {
     return REDACTED;
   }
-  if (document.errors.length > 0) return REDACTED;
+  const { document, mistakes } = parsed;
+  if (document === undefined || mistakes.some(({ name }) => name === 'YAMLParseError')) return REDACTED;
   let [shown, end] = ['', 0];
   for (const { from, to } of secretRanges(yaml(), document).toSorted((a, b) => a.from - b.from)) {
     if (from < end) continue;
@@ -93,42 +118,86 @@ function yaml(): typeof Yaml {
   return loaded;
 }
 
+/** A text as the library has it. */
+interface Parsed {
+  /** Undefined when there are so many mistakes that the library has not got to its end. */
+  readonly document: Document.Parsed | undefined;
+  readonly mistakes: readonly YAMLError[];
+}
+
 /**
  * As the library's parseDocument, except that what is nested far too deeply is refused before the library composes it: that recurses
- * to the end of the stack, where V8 may end the process.
+ * to the end of the stack, where V8 may end the process. Nor does it go on when there are very many mistakes.
  */
-function parse(text: string): Document.Parsed {
-  const composer = new (yaml().Composer)(YAML_OPTIONS);
-  let first: Document.Parsed | undefined;
-  for (const document of composer.compose(tokensOf(text), true, text.length)) {
-    if (first === undefined) first = document;
-    else {
-      first.errors.push(
-        new (yaml().YAMLParseError)([document.range[0], document.range[1]], 'MULTIPLE_DOCS', ONE_DOCUMENT),
-      );
-      break;
+function parse(text: string): Parsed {
+  const composer = new (yaml().Composer)(YAML_OPTIONS) as unknown as ComposerParts;
+  const { onError } = composer;
+  let noted = 0;
+  composer.onError = (source, code, message, isWarning) => {
+    // Other warnings are of taste, such as where a bracket stands.
+    if (isWarning === true && code !== 'TAG_RESOLVE_FAILED') return;
+    // The library may catch it, and calls back with it as a mistake then.
+    if (noted === MAX_ERRORS) throw TOO_MANY_ERRORS;
+    noted++;
+    onError(source, code, message, isWarning);
+  };
+  const { stackTraceLimit } = Error;
+  // Nobody sees where the library makes them.
+  Error.stackTraceLimit = 0;
+  let document: Document.Parsed | undefined;
+  try {
+    for (const next of composer.compose(tokensOf(text), true, text.length)) {
+      if (document === undefined) document = next;
+      else {
+        document.errors.push(
+          new (yaml().YAMLParseError)([next.range[0], next.range[1]], 'MULTIPLE_DOCS', ONE_DOCUMENT),
+        );
+        break;
+      }
     }
+    return { document, mistakes: [...document!.errors, ...document!.warnings] };
+  } catch (error) {
+    if (error !== TOO_MANY_ERRORS) throw error;
+    return { document: undefined, mistakes: [...(document?.errors ?? []), ...composer.errors, ...composer.warnings] };
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
-  return first as Document.Parsed;
 }
+
+/** The library's composer with what it keeps to itself. */
+interface ComposerParts extends Pick<Composer, 'compose'> {
+  readonly errors: readonly YAMLError[];
+  readonly warnings: readonly YAMLError[];
+  onError(source: unknown, code: string, message: string, isWarning?: boolean): void;
+}
+
+/** Thrown, and caught above. */
+const TOO_MANY_ERRORS = new Error('too many errors');
 
 /** Throws a YamlMistake when more is open at once than any text may hold. */
 function* tokensOf(text: string): Generator<CST.Token> {
   const parser = new (yaml().Parser)();
+  let errors = 0;
   for (const lexeme of new (yaml().Lexer)().lex(text)) {
-    yield* parser.next(lexeme);
+    for (const token of parser.next(lexeme)) {
+      if (token.type === 'error' && ++errors > MAX_ERRORS) return;
+      yield token;
+    }
     if (parser.stack.length > MAX_OPEN) throw new YamlMistake(TOO_DEEP, { range: [parser.offset] });
   }
   yield* parser.end();
 }
 
+/** Of a line all mistakes but the first are left out. */
+const MAX_ERRORS = 1000;
 /** Collections, with the document and a value: those below it the reader of values refuses, with their places. */
 const MAX_OPEN = 2 * MAX_DEPTH;
+/** Of an integer that is read as one: a double holds less. */
+const MAX_DIGITS = 400;
 /** Values that merge keys may copy. */
 const MAX_MERGED = 1_000_000;
 const MAX_SYNTAX_PROBLEMS = 10;
 const ONE_DOCUMENT = 'a configuration is one YAML document, and another one begins here';
-const TOO_DEEP = `nested deeper than ${MAX_DEPTH} levels`;
 
 /** Duplicate keys are found by PlainReader: the library compares each key with all others. */
 const YAML_OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
@@ -152,7 +221,9 @@ class YamlMistake extends Error {
 class PlainReader {
   size = 0;
   /** Keys that a map has twice. */
-  readonly repeated: YamlMistake[] = [];
+  readonly repeated: TextMistake[] = [];
+  /** How many more there are. */
+  furtherRepeated = 0;
   readonly #anchors = new Map<string, { value: unknown; number: string | undefined; isOpen: boolean }>();
   /** The last value as it is written, if it is a number that nobody has noted. */
   #number: string | undefined;
@@ -223,17 +294,22 @@ class PlainReader {
       const name = keyName(key);
       const held = this.#child(value, name, path, depth);
       if (key.tag === '!ignore') continue;
-      if (isMergeKey(key)) {
+      if (yaml().isScalar(key) && isMergeKey(key)) {
         merged.push({ key, value: held });
         continue;
       }
-      if (Object.hasOwn(plain, name)) this.repeated.push(new YamlMistake(`'${name}' is set twice`, key));
+      if (Object.hasOwn(plain, name)) this.#noteRepeated(name, key);
       plain[name] = held;
       this.#note(plain, name);
     }
     this.#number = undefined;
     for (const { key, value } of merged) this.#merge(plain, value, key);
     return plain;
+  }
+
+  #noteRepeated(name: string, key: Node): void {
+    if (this.repeated.length === MAX_MISTAKES) this.furtherRepeated++;
+    else this.repeated.push({ offset: key.range?.[0] ?? 0, message: `'${name.slice(0, 100)}' is set twice` });
   }
 
   #merge(plain: Record<string, unknown>, value: unknown, key: Node): void {
@@ -253,10 +329,6 @@ class PlainReader {
 /** The library reads them as what no message holds: bytes, dates, maps of its own. */
 const FOREIGN_TAGS = new Set(['binary', 'timestamp', 'omap', 'pairs', 'set'].map((tag) => `tag:yaml.org,2002:${tag}`));
 
-function isMergeKey(key: unknown): boolean {
-  return yaml().isScalar(key) && key.value === '<<' && key.type === 'PLAIN';
-}
-
 function keyName(key: Node | null): string {
   if (key === null) return 'null';
   if (!yaml().isScalar(key)) {
@@ -266,80 +338,30 @@ function keyName(key: Node | null): string {
   return writtenName(key);
 }
 
-/** A name is what is written, whatever it would be as a value: `1.0`, `0400`, `True`. */
-function writtenName({ value, source }: Scalar): string {
-  return typeof value === 'string' ? value : (source ?? String(value));
-}
-
 /**
  * Integers that a number holds exactly become numbers; the rest stays a bigint. What begins with a zero is octal, as Envoy and YAML 1.1
  * have it, or a text: modes of files are written so.
  */
 function plainValue({ value, source = '' }: Scalar): unknown {
+  // No field takes so large a number, and it takes long to write one again.
+  if (typeof value === 'bigint' && source.length > MAX_DIGITS) return source;
   if (typeof value !== 'bigint') return value;
   const integer = /^[-+]?0\d/.test(source) ? yamlInteger(source) : value;
   if (integer === undefined) return source;
   return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
 }
 
-function findIn(document: Document, path: Path): { key: unknown; node: unknown } | undefined {
-  let node: unknown = document.contents;
-  let key: unknown = node;
-  for (const part of path) {
-    node = yaml().isAlias(node) ? node.resolve(document) : node;
-    const pair = yaml().isMap(node) ? findPair(node as YAMLMap, String(part), document) : undefined;
-    if (pair) [key, node] = [pair.key, pair.value];
-    else if (yaml().isSeq(node) && typeof part === 'number' && part < node.items.length) key = node = node.items[part];
-    else return undefined;
-  }
-  return { key, node };
-}
-
-/** `seen`: names of aliases that are looked into already. Maps may be merged with the same ones again and again. */
-function findPair(
-  map: YAMLMap,
-  name: string,
-  document: Document,
-  seen = new Set<string>(),
-): { key: unknown; value: unknown } | undefined {
-  for (const isIt of [isSame, isSpelling]) {
-    const found = map.items.findLast(
-      (pair) => yaml().isScalar(pair.key) && isIt(writtenName(pair.key as Scalar), name),
-    );
-    if (found) return found;
-  }
-  for (const pair of map.items.filter((candidate) => isMergeKey(candidate.key))) {
-    for (const from of yaml().isSeq(pair.value) ? pair.value.items : [pair.value]) {
-      const isAlias = yaml().isAlias(from);
-      if (isAlias && seen.has(from.source)) continue;
-      if (isAlias) seen.add(from.source);
-      const target = isAlias ? from.resolve(document) : from;
-      const found = yaml().isMap(target) ? findPair(target as YAMLMap, name, document, seen) : undefined;
-      if (found) return found;
-    }
-  }
-  return undefined;
-}
-
-/** Whether a key of the text is that field in lowerCamelCase. */
-function isSpelling(key: string, name: string): boolean {
-  return name.includes('_') && !key.includes('_') && key.toLowerCase() === name.replaceAll('_', '').toLowerCase();
-}
-
-function isSame(key: string, name: string): boolean {
-  return key === name;
-}
-
 /** One a line, as what follows a mistake on its line is mostly its consequence. */
-function explained(text: string, document: Document, mistakes: readonly YAMLError[]): TextMistake[] {
+function explained(text: string, document: Document | undefined, mistakes: readonly YAMLError[]): TextMistake[] {
   const found: TextMistake[] = [];
   const hasSecrets = mayHoldSecrets(text);
-  let lineOfLast: number | undefined;
+  let [from, to] = [0, -1];
   for (const mistake of mistakes) {
     const offset = offsetOf(mistake, text, document);
-    const line = text.lastIndexOf('\n', offset - 1);
-    if (line === lineOfLast) continue;
-    lineOfLast = line;
+    if (offset >= from && offset <= to) continue;
+    from = text.lastIndexOf('\n', offset - 1) + 1;
+    const end = text.indexOf('\n', offset);
+    to = end < 0 ? text.length : end;
     found.push({ offset, message: explain(hasSecrets ? withoutSource(mistake) : mistake, text, offset) });
     if (found.length === MAX_SYNTAX_PROBLEMS) break;
   }
@@ -347,9 +369,9 @@ function explained(text: string, document: Document, mistakes: readonly YAMLErro
 }
 
 /** Where a reader looks: at the first character of a line that is indented wrongly, at a quote that nothing closes. */
-function offsetOf({ code, message, pos }: YAMLError, text: string, document: Document): number {
+function offsetOf({ code, message, pos }: YAMLError, text: string, document: Document | undefined): number {
   let offset = pos[0];
-  if (UNCLOSED.test(message)) return quoteThatEndsAt(offset, document) ?? offset;
+  if (UNCLOSED.test(message) && document) return quoteThatEndsAt(offset, document) ?? offset;
   if (code === 'BAD_INDENT' || message === NO_DASH) while (text[offset] === ' ') offset++;
   return offset;
 }

@@ -1,8 +1,12 @@
 // The reader of plain YAML: whatever it reads means the same to the YAML library, and the rest is left to the library.
 
 import { readdirSync, readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import t, { type Test } from 'tap';
 import { packagePath } from '../../../../src/common/package/package-root.js';
+import type { PathPart } from '../../../../src/config/text/path.js';
+import { readJson, readYaml } from '../../../../src/config/text/read-text.js';
+import type { Source } from '../../../../src/config/text/source.js';
 import { readPlainYaml } from '../../../../src/config/text/yaml/plain-yaml.js';
 import { readDocument } from '../../../../src/config/text/yaml/yaml-document.js';
 import { GOOD } from '../../good.js';
@@ -94,14 +98,42 @@ t.test('a large file is checked as a small one, and its mistakes are shown where
   t.match(problemsOf(`${text}  - name: c7\n    name: x\n`), /^baton\.yaml:4004:5: 'name' is set twice\n/);
 });
 
+t.test('JSON has its places where the library finds them', async (t) => {
+  for (const text of corpus()) {
+    const value = readYaml('a', text).source?.value;
+    for (const indent of [0, 2]) {
+      const json = JSON.stringify(value, (_key, held) => (typeof held === 'bigint' ? Number(held) : held), indent);
+      samePlaces(t, json, readJson('a', json).source!, readDocument('a', json).source!);
+    }
+  }
+});
+
 /** Compares both readers; returns whether the text is plain. */
 function sameAsLibrary(t: Test, text: string): boolean {
   const plain = readPlainYaml(text);
   if (!plain) return false;
   const { source, problems } = readDocument('a', text);
+  if (plain.tooDeepAt !== undefined) {
+    t.equal(source, undefined, 'the library refuses it too');
+    return false;
+  }
+  samePlaces(t, text, readYaml('a', text).source!, source!);
   const [own, library] = [shown(plain.value), source ? shown(source.value) : JSON.stringify(problems)];
   if (own !== library || plain.size !== source?.size) t.fail('the readers differ', { text, own, library });
   return true;
+}
+
+/** Compares where they have keys and values. */
+function samePlaces(t: Test, text: string, own: Source, library: Source): void {
+  const visit = (value: unknown, path: PathPart[]): void => {
+    for (const at of ['key', 'value'] as const) {
+      const [here, there] = [own.locate(path, at), library.locate(path, at)];
+      if (!isDeepStrictEqual(here, there)) t.fail('the places differ', { text, path, which: at, here, there });
+    }
+    if (typeof value !== 'object' || value === null) return;
+    for (const [key, held] of Object.entries(value)) visit(held, [...path, Array.isArray(value) ? Number(key) : key]);
+  };
+  visit(own.value, []);
 }
 
 /** Tells what JSON would not: -0. */
