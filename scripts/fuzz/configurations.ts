@@ -19,6 +19,7 @@ import {
   withDeadline,
 } from '../../test/e2e/harness/index.js';
 import { mutateConfiguration, pick } from './mutation.js';
+import { repeatedMistakes } from './repeated-mistakes.js';
 import { defectIn, Finding, Scope } from './scope.js';
 
 const EXAMPLES = [
@@ -35,10 +36,16 @@ const EXAMPLES = [
 ];
 /** Starting the program takes a hundred times as long as loading: it gets this share of the time. */
 const PROGRAM_SHARE = 0.5;
+/** The same for files of very many mistakes, which take long to read. */
+const LARGE_SHARE = 0.2;
+/** So much of a processor's time such a file may take: where the time grows with the square of the mistakes, it is minutes. */
+const LARGE_CPU_S = 15;
 const DEADLINE_MS = 15_000;
+/** A hundred problems with two lines each. */
+const MAX_SHOWN = 300_000;
 
 /** Throws a Finding when a configuration brings an exception to light. Returns what was done. */
-export async function fuzzConfigurations(_scope: Scope, random: Random, durationMs: number): Promise<string> {
+export async function fuzzConfigurations(scope: Scope, random: Random, durationMs: number): Promise<string> {
   const seeds = EXAMPLES.map((path) => confine(parse(readFileSync(packagePath(path), 'utf8'))));
   const catalog = new ExtensionCatalog(EXTENSIONS);
   const end = performance.now() + durationMs;
@@ -48,11 +55,20 @@ export async function fuzzConfigurations(_scope: Scope, random: Random, duration
   let refused = 0;
   let served = 0;
   let validated = 0;
+  let largeMs = 0;
+  let large = 0;
+  const folder = tempDir(scope);
   while (performance.now() < end) {
     const text = JSON.stringify(confine(mutateConfiguration(random, pick(random, seeds))));
     const isAccepted = load(text, catalog);
     if (isAccepted) accepted++;
     else refused++;
+    if (largeMs <= (performance.now() - start) * LARGE_SHARE) {
+      const begun = performance.now();
+      loadLarge(random, folder, catalog);
+      largeMs += performance.now() - begun;
+      large++;
+    }
     const now = performance.now();
     if (programMs > (now - start) * PROGRAM_SHARE) continue;
     // Both in turn, for few configurations survive their mutations.
@@ -65,7 +81,26 @@ export async function fuzzConfigurations(_scope: Scope, random: Random, duration
     }
     programMs += performance.now() - now;
   }
-  return `${accepted} accepted (${served} served), ${refused} refused (${validated} by the program); no defect`;
+  const small = `${accepted} accepted (${served} served), ${refused} refused (${validated} by the program)`;
+  return `${small}, ${large} with very many mistakes; no defect`;
+}
+
+/** A file of very many mistakes takes no longer than its length explains, and what is shown of them is bounded. */
+function loadLarge(random: Random, folder: string, catalog: ExtensionCatalog): void {
+  const { text, extension } = repeatedMistakes(random);
+  const path = join(folder, `large${extension}`);
+  writeFileSync(path, text);
+  const begun = process.cpuUsage();
+  let shown = '';
+  try {
+    const result = loadConfiguration({ path }, catalog, CONFIGURATION_CHECKS);
+    shown = result.ok ? '' : formatProblems(result.errors);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw new Finding(`the loader threw ${String(error)}\n\n${text.slice(0, 500)}`);
+  }
+  const cpuS = process.cpuUsage(begun).user / 1e6;
+  if (cpuS > LARGE_CPU_S) throw new Finding(`it took ${cpuS} s\n\n${text.slice(0, 500)}`);
+  if (shown.length > MAX_SHOWN) throw new Finding(`${shown.length} characters are shown\n\n${text.slice(0, 500)}`);
 }
 
 /** Tells whether the configuration is accepted. */
