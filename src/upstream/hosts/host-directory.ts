@@ -26,11 +26,13 @@ export interface HostChanges {
   readonly hasChanged: boolean;
 }
 
+const NO_PREPARATIONS: readonly HostPreparation[] = [];
+
 export class HostDirectory {
   readonly #source: HostResourceSource;
   readonly #byKey = new Map<string, ListedHost>();
   /** For lists that are about to come. */
-  readonly #preparations = new Set<HostPreparation>();
+  #preparations: readonly HostPreparation[] = NO_PREPARATIONS;
   #hosts: readonly ListedHost[] = [];
   #data: HostSetData = EMPTY_HOST_SET;
   #update = 0;
@@ -55,14 +57,14 @@ export class HostDirectory {
    */
   prepare(): HostPreparation {
     const preparation = new HostPreparation(this.#source, (key) => this.#byKey.has(key) || this.#isPrepared(key));
-    this.#preparations.add(preparation);
+    this.#preparations = [...this.#preparations, preparation];
     return preparation;
   }
 
   /** Gives back what update() has not taken. */
   discardPreparation(preparation: HostPreparation): void {
     preparation.discard();
-    this.#preparations.delete(preparation);
+    this.#preparations = this.#preparations.filter((each) => each !== preparation);
   }
 
   /**
@@ -261,6 +263,7 @@ function isSameLocality(a: Locality, b: Locality): boolean {
 
 function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData {
   const count = hosts.length;
+  if (count === 0) return EMPTY_HOST_SET;
   const names = new NameTable();
   const zones = new NameTable();
   const data = {
@@ -292,8 +295,44 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     data.zoneIndexes[index] = zones.indexOf(endpoint.locality.zone);
     if (endpoint.isCanary) data.canaries[index] = 1;
   }
-  return data;
+  return count > SHORT ? data : withSharedColumns(data);
 }
+
+/** Lists of so many hosts share columns: of tens of thousands of small clusters most have the same ones. */
+const SHORT = 16;
+
+function withSharedColumns(data: HostSetData): HostSetData {
+  return {
+    ...data,
+    sockaddrEnds: INT32.shared(data.sockaddrEnds),
+    hostnameIndexes: UINT32.shared(data.hostnameIndexes),
+    zoneIndexes: UINT32.shared(data.zoneIndexes),
+    statsChunks: INT32.shared(data.statsChunks),
+    weights: UINT32.shared(data.weights),
+    priorities: UINT8.shared(data.priorities),
+    healthFlags: INT32.shared(data.healthFlags),
+    canaries: UINT8.shared(data.canaries),
+  };
+}
+
+/** Columns of one kind that have been seen lately, to be had in place of others with the same content. Nobody writes to them. */
+class SharedColumns<Column extends Int32Array | Uint32Array | Uint8Array> {
+  #known = new Map<string, Column>();
+
+  shared(column: Column): Column {
+    const key = column.join();
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    if (this.#known.size >= MAX_SHARED) this.#known = new Map();
+    this.#known.set(key, column);
+    return column;
+  }
+}
+
+const MAX_SHARED = 1000;
+const INT32 = new SharedColumns<Int32Array>();
+const UINT32 = new SharedColumns<Uint32Array>();
+const UINT8 = new SharedColumns<Uint8Array>();
 
 function hashKeysOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'hashKeys'> {
   if (!hosts.some(({ endpoint }) => hashKeyOf(endpoint) !== '')) return {};

@@ -38,8 +38,8 @@ export class ClusterResources {
   readonly #http1: ScopeRef;
   readonly #membership: MembershipGauges;
   readonly #freed: () => void;
-  /** Hosts that have left and are still written to, by the prefix of their stats. */
-  readonly #leaving = new Map<string, LeavingHost>();
+  /** Hosts that have left and are still written to, by the prefix of their stats; undefined: none ever has. */
+  #leaving: Map<string, LeavingHost> | undefined;
   #callLimits: GrpcLimits | undefined;
   #users = 0;
   #retired: { isRevived: boolean } | undefined;
@@ -142,10 +142,10 @@ export class ClusterResources {
   #allocateHost(prefix: string): HostResources {
     // Every host is matched with the one transport socket that there is.
     this.stats.increment(ClusterStats.at['default.total_match_count']);
-    const leaving = this.#leaving.get(prefix);
+    const leaving = this.#leaving?.get(prefix);
     if (leaving !== undefined) {
       leaving.isRevived = true;
-      this.#leaving.delete(prefix);
+      this.#leaving?.delete(prefix);
       return leaving;
     }
     const { store, words } = this.#owner;
@@ -159,7 +159,8 @@ export class ClusterResources {
   }
 
   #retireHost({ block, scope }: HostResources): void {
-    const leaving = new LeavingHost(this.#owner, block, scope, () => this.#leaving.delete(scope.prefix));
+    const leaving = new LeavingHost(this.#owner, block, scope, () => this.#leaving?.delete(scope.prefix));
+    this.#leaving ??= new Map();
     this.#leaving.set(scope.prefix, leaving);
     this.#owner.retire(leaving);
   }
