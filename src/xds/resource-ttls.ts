@@ -15,6 +15,11 @@ export class ResourceTtls {
     this.#handled = handled;
   }
 
+  /** All resources live for ever. */
+  get isEmpty(): boolean {
+    return this.#ends.size === 0;
+  }
+
   /** Times begin, or begin anew; undefined: the resource lives for ever. Resources that are not there are forgotten. */
   update(ttls: Iterable<readonly [name: string, ttlMs: number | undefined]>, isThere: (name: string) => boolean): void {
     const nowMs = performance.now();

@@ -16,7 +16,10 @@ const logger = getLogger('upstream');
 /** Clusters that are made or removed without a turn for others: some milliseconds' work. */
 const WORK_PER_STEP = 128;
 /** What one that has not changed counts. */
-const UNCHANGED_WORK = 1 / 64;
+const UNCHANGED_WORK = 1 / 32;
+
+/** What is gone is found in a turn of its own where there are more. */
+const MANY_CLUSTERS = 4096;
 
 export class ClusterDiscovery implements Watcher<Cluster> {
   readonly #clusters: ClusterSet;
@@ -60,6 +63,7 @@ export class ClusterDiscovery implements Watcher<Cluster> {
   *update(update: Update<Cluster>): StepwiseUpdate {
     const gone = namesGone(update, [...this.#states.keys(), ...this.#shadowed.keys()]);
     logger.info(`cds: add ${update.resources.length} cluster(s), remove ${gone.size} cluster(s)`);
+    if (update.resources.length > MANY_CLUSTERS) yield;
     // Nothing to come can say that it is gone.
     this.#states.delete('');
     const rejections: Rejection[] = [];

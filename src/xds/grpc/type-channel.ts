@@ -124,7 +124,10 @@ export class TypeChannel {
     const isEmpty = isHeartbeat(response) && news.removed.length === 0;
     const rejections = isEmpty ? [] : await this.#updates.run(this.#apply(response.version, news));
     if (rejections === undefined) return;
-    this.#ttls.update(ttlsOf(response, read), (name) => this.#known.last(name) !== undefined);
+    const hasTtls = read.ttlMs.size > 0 || response.resources.some(({ ttlMs }) => ttlMs !== undefined);
+    if (hasTtls || !this.#ttls.isEmpty) {
+      this.#ttls.update(ttlsOf(response, read), (name) => this.#known.last(name) !== undefined);
+    }
     const wrong = [...read.refused, ...rejections];
     this.#protocol.answer(response, wrong.length === 0 ? undefined : rejectionText(wrong), isCurrent());
   }
@@ -163,6 +166,7 @@ export class TypeChannel {
   *#apply(version: string, news: News): StepwiseUpdate {
     this.#version = version;
     const rejections = yield* this.#tell(news, (watch) => this.#protocol.isComplete(wantsAll(watch.names)));
+    if (news.resources.length > MANY_RESOURCES) yield;
     this.#note(news, new Set(rejections.map(({ name }) => name)));
     return rejections;
   }
@@ -237,6 +241,9 @@ const LONGEST_HANDLING_MS = 5000;
 
 /** Watches that are told their part without a turn for others: a few milliseconds' work. */
 const WATCHES_PER_STEP = 128;
+
+/** What is noted of more takes a turn of its own. */
+const MANY_RESOURCES = 4096;
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 const NOTHING_READ: ReadResources = { resources: [], refused: [], ttlMs: new Map() };

@@ -1,7 +1,7 @@
 // The reader of one subscription: it remembers what it has read, so that what has not changed costs a hash and keeps its identity.
 
 import { createHash, hash } from 'node:crypto';
-import { inTurns } from '../../common/time/next-turn.js';
+import { inTurns, nextTurn } from '../../common/time/next-turn.js';
 import { redact } from '../../config/schema/sensitive.js';
 import { escaped } from '../../config/text/problem.js';
 import { RESOURCE_MESSAGES, type RefusedResource, type Resource, type ResourceType } from '../resource.js';
@@ -20,8 +20,12 @@ import type { ReadItem, ReadingResult } from './task.js';
 const BATCH_BYTES = 1024 * 1024;
 /** What one turn of the loop takes: characters, or bytes that are hashed. */
 const TURN_CHARS = 256 * 1024;
+/** What it takes to look at a resource that is known, in characters that are read. */
+const LOOK_CHARS = 32;
 /** How much is remembered at least. */
 const REMEMBERED_CHARS = 1024 * 1024;
+/** Lists of more are gone through in turns of their own. */
+const MANY_RESOURCES = 4096;
 
 /** A usable resource as it was read. */
 interface Known {
@@ -86,10 +90,12 @@ export class CachedReader implements ResourceReader {
     const known = keys.map((key) => this.#known.get(key));
     const fresh = encoded.filter((_, index) => known[index]?.generation !== generation);
     const items = await this.#ask(RESOURCE_MESSAGES[type], fresh);
+    if (encoded.length > MANY_RESOURCES) await nextTurn();
     const read = new Map(fresh.map((resource, index) => [resource, items[index]!]));
     const entries = encoded.map((sent, index) => {
       return { key: keys[index]!, sent, item: read.get(sent), known: known[index] };
     });
+    if (encoded.length > MANY_RESOURCES) await nextTurn();
     return inTurns(this.#collect(version, entries, generation));
   }
 
@@ -181,6 +187,7 @@ export class CachedReader implements ResourceReader {
       resources.push(resource);
       const lifeMs = item === undefined ? known.ttlMs : item.ttlMs;
       if (lifeMs !== undefined) ttlMs.set(name, lifeMs);
+      done += LOOK_CHARS;
       if (done < TURN_CHARS) continue;
       done = 0;
       yield;
