@@ -326,7 +326,7 @@ const NO_SERVER: RestartedServer = {
   handOver: async () => {},
   furtherSockets: () => [],
   release: async () => {},
-  takeBack() {},
+  takeBack: () => Promise.resolve(),
   async *exportStats() {},
   importStats() {},
   parentEnded() {},

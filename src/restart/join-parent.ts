@@ -53,6 +53,8 @@ export interface JoinDeadlines {
 
 const DEADLINES: JoinDeadlines = { retryMs: 1000, welcomeMs: 10_000 };
 const MOST_TRIES = 10;
+/** For the proof of a parent whose welcome is here, and which is dead: it has come by another socket. */
+const PROOF_MS = 20;
 
 const logger = getLogger('main');
 
@@ -119,6 +121,8 @@ class Answer implements LinkEvents<ToChild> {
   #firstStartedMs = 0;
   #generation = 0;
   #isProven = false;
+  #isProofLate = false;
+  #proofTimer: PatientTimeout | undefined;
   #isComplete = false;
   #distrust = '';
   #refusal: string | undefined;
@@ -159,6 +163,7 @@ class Answer implements LinkEvents<ToChild> {
       const abort = () => fail('told to end');
       const settle = (how: () => void) => {
         deadline.clear();
+        this.#proofTimer?.clear();
         signal.removeEventListener('abort', abort);
         this.#changed = () => {};
         how();
@@ -167,11 +172,20 @@ class Answer implements LinkEvents<ToChild> {
       this.#changed = () => {
         if (this.#isProven && this.#refusal !== undefined) fail(this.#refusal);
         else if (this.#isProven && this.#isComplete) settle(resolve);
+        // What it has sent before its end may not have been looked at.
+        else if (this.#isComplete && this.#ended?.[1] === true && !this.#isProofLate) this.#awaitProof();
         else if (this.#ended !== undefined) fail(`the parent process has gone: ${this.#ended[0]}${this.#distrust}`);
       };
       if (signal.aborted) abort();
       else this.#changed();
     });
+  }
+
+  #awaitProof(): void {
+    this.#proofTimer ??= new PatientTimeout(() => {
+      this.#isProofLate = true;
+      this.#changed();
+    }, PROOF_MS);
   }
 
   follow(events: LinkEvents<ToChild>): void {

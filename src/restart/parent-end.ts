@@ -47,8 +47,8 @@ export interface ParentHost {
   replaced(taken: ReadonlySet<number>): Promise<void>;
   /** The child is about to stop accepting at these: resolves when no copies are open here. */
   release(ids: ReadonlySet<number>): Promise<void>;
-  /** The child that has replaced this process is dead: this one serves again. */
-  takeBack(): void;
+  /** The child that has replaced this process is dead: this one serves again. Resolves when it has all its sockets; never rejects. */
+  takeBack(): Promise<void>;
   /**
    * Established connections leave on channels, for so many workers of the child: gives the child's ends, which the caller
    * closes; none when they stay. Throws for want of descriptors.
@@ -124,6 +124,8 @@ export class ParentEnd {
   #heardMs = 0;
   /** A process that takes over if that child stays silent. */
   #contender: Contender | undefined;
+  /** Sockets that a dead child had not taken are bound once more: until then they could not be offered. */
+  #isTakingBack = false;
   #limits = new MessageLimits();
   /** Numbers that sockets were offered under, and how many the child has added to each. */
   readonly #added = new Map<number, number>();
@@ -167,9 +169,10 @@ export class ParentEnd {
         logger.warning('a socket of the child process cannot be kept here: this one may open too few descriptors'),
     });
     const reason = this.#whyNot(hello);
-    const isContest = reason === BUSY && this.#state === 'welcomed' && this.#contender === undefined;
-    if (isContest) this.#contend(hello, link);
-    else this.#answer(hello, link, reason);
+    const mayWait = this.#contender === undefined;
+    if (mayWait && reason === BUSY && this.#state === 'welcomed') this.#contend(hello, link);
+    else if (mayWait && reason === undefined && this.#isTakingBack) this.#contender = { hello, link, timer: undefined };
+    else this.#answer(hello, link, this.#isTakingBack ? (reason ?? BUSY) : reason);
   }
 
   /** `reason`: why the process cannot take over. */
@@ -243,7 +246,7 @@ export class ParentEnd {
     if (this.#contender === undefined) return;
     const { hello, link, timer } = this.#contender;
     this.#contender = undefined;
-    timer.clear();
+    timer?.clear();
     this.#answer(hello, link, reason ?? this.#whyNot(hello));
   }
 
@@ -260,7 +263,15 @@ export class ParentEnd {
     this.#isAlone = false;
     this.#timer?.clear();
     logger.error('the child process that took over has gone; this one serves again');
-    this.#host.takeBack();
+    this.#takeBack();
+  }
+
+  #takeBack(): void {
+    this.#isTakingBack = true;
+    void this.#host.takeBack().then(() => {
+      this.#isTakingBack = false;
+      if (this.#state !== 'welcomed') this.#settleContender();
+    });
   }
 
   #whyNot({ version, epoch }: Hello): string | undefined {
@@ -441,7 +452,7 @@ export class ParentEnd {
   /** `isGone`: its end of the link is closed, which is how a process ends; otherwise it may still run, and accept. */
   #childEnded(why: string, isGone: boolean): void {
     this.#leave(why, isGone);
-    this.#settleContender();
+    if (!this.#isTakingBack) this.#settleContender();
   }
 
   #leave(why: string, isGone: boolean): void {
@@ -452,7 +463,7 @@ export class ParentEnd {
     if (this.#state === 'replaced' && isGone) {
       this.#state = 'idle';
       logger.error(`the child process that took over has gone (${why}); this one serves again`);
-      return this.#host.takeBack();
+      return this.#takeBack();
     }
     const wasLive = this.#state === 'replaced';
     if (!wasLive) this.#host.childLost();
@@ -490,7 +501,8 @@ export class ParentEnd {
 interface Contender {
   readonly hello: Hello;
   readonly link: Link<ToChild>;
-  readonly timer: PatientTimeout;
+  /** Undefined: it waits for sockets. */
+  readonly timer: PatientTimeout | undefined;
 }
 
 interface Batch {

@@ -340,6 +340,7 @@ t.test('a parent whose child is dead serves again, and the next child takes over
     t.same(link.sent.at(-1)?.message, { kind: 'replaced' }, 'which answers when nothing is accepted any more');
     events.ended('it has ended', true);
     t.same(host.log.splice(0), ['replaced 1', 'takes back'], `round ${round}`);
+    await nextTurn();
   }
   const { events } = greet(end);
   events.message(live([], 60), []);
@@ -347,6 +348,35 @@ t.test('a parent whose child is dead serves again, and the next child takes over
   events.ended('it has ended', true);
   t.same(host.log, ['replaced ', 'end'], 'one that was told to end ends');
   await end.finish();
+});
+
+t.test('a child that comes while sockets are bound once more waits for them', async (t) => {
+  const { end, host } = parent();
+  let isBack = () => {};
+  host.takeBack = () => new Promise<void>((resolve) => (isBack = resolve));
+  const dead = greet(end);
+  dead.events.message(live([], 60), []);
+  dead.events.ended('it has ended', true);
+  const next = greet(end);
+  t.same(next.link.sent, [], 'what is not bound cannot be offered');
+  t.match(greet(end).link.sent, [{ message: { reason: 'previous baton process is still initializing' } }], 'one waits');
+  host.offers = [offer(1)];
+  isBack();
+  await waitFor(() => next.link.sent.length > 0, { what: 'an answer' });
+  t.match(next.link.sent, [{ message: { kind: 'welcome', welcome: { sockets: [{ id: 1 }] } } }]);
+  await end.finish();
+});
+
+t.test('a parent that dies behind its welcome is believed when its proof is read after its end', async (t) => {
+  const joined = await join((door) => {
+    door.events.message(
+      { kind: 'welcome', welcome: { firstStartedMs: 0, generation: 1, sockets: [], isLast: true } },
+      [],
+    );
+    door.events.ended('it has ended', true);
+    setImmediate(() => door.prove());
+  });
+  t.ok(joined);
 });
 
 t.test('a live child that cannot be talked to any more is followed by its parent when it is gone', async (t) => {
@@ -359,6 +389,7 @@ t.test('a live child that cannot be talked to any more is followed by its parent
   t.same(host.log, ['replaced '], 'it may still accept');
   first.events.gone!();
   t.same(host.log.splice(0), ['replaced ', 'takes back']);
+  await nextTurn();
 
   const second = greet(end);
   second.events.message(live([], 60), []);
@@ -368,6 +399,7 @@ t.test('a live child that cannot be talked to any more is followed by its parent
   t.same(host.log, ['replaced '], 'the next one may take over yet');
   late.events.ended('it has ended', true);
   t.same(host.log.splice(0), ['replaced ', 'takes back'], 'and when it does not, this one serves');
+  await nextTurn();
 
   const third = greet(end);
   third.events.message(live([], 60), []);
@@ -727,7 +759,7 @@ function parent(deadlines: Partial<ParentDeadlines> = {}) {
     addSockets: (id: number, fds: readonly number[]) => void log.push(`sockets ${id}: ${fds.join()}`),
     childLost() {},
     release: async (ids: ReadonlySet<number>) => void log.push(`released ${[...ids].join()}`),
-    takeBack: () => void log.push('takes back'),
+    takeBack: async (): Promise<void> => void log.push('takes back'),
     replaced: async (taken: ReadonlySet<number>) => void log.push(`replaced ${[...taken].join()}`),
     async *exportStats() {
       yield PIECE;

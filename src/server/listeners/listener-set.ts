@@ -221,10 +221,11 @@ export class ListenerSet implements ListenerEvents {
     return this.#replacement.release(this.offers.withNumbers(numbers));
   }
 
-  /** It is dead: this process accepts again. */
-  takeBack(): void {
-    this.#replacement.end();
+  /** It is dead: this process accepts again. Resolves when it does on all sockets. */
+  takeBack(): Promise<void> {
+    const reopened = this.#replacement.end();
     this.formers.takeBack();
+    return reopened;
   }
 
   /** The process ends: nobody is to wait where a child process accepts, or would if it were alive. */

@@ -119,12 +119,12 @@ export class Succession implements RestartedServer {
     return this.#server.configuration.listeners.release(ids);
   }
 
-  takeBack(): void {
+  takeBack(): Promise<void> {
     const { configuration, isEnding, primary } = this.#server;
-    if (isEnding || this.#events.isDraining) return;
+    if (isEnding || this.#events.isDraining) return Promise.resolve();
     const { listeners } = configuration;
     primary.takeOver.undone();
-    listeners.takeBack();
+    const reopened = listeners.takeBack();
     if (this.#drain !== undefined) listeners.drains.undo(this.#drain);
     this.#drain = undefined;
     void this.#admin?.takeBack();
@@ -132,6 +132,7 @@ export class Succession implements RestartedServer {
     // The dead child's sinks were given what it was told.
     const { sinks } = this.#server.flushes;
     if (!sinks.isEmpty) this.#export?.forEachTold((name, total) => sinks.creditUpTo(name, total));
+    return reopened;
   }
 
   async *exportStats(): AsyncGenerator<StatsPiece> {

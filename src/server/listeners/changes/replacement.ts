@@ -84,16 +84,22 @@ export class Replacement {
     return this.#close(released, false);
   }
 
-  /** The child is dead: all that accepted before it did accept again, and what was held meanwhile happens. */
-  end(): void {
+  /**
+   * The child is dead: all that accepted before it did accept again, and what was held meanwhile happens. Resolves when that is done: what
+   * the child had not taken is closed, and is bound once more.
+   */
+  end(): Promise<void> {
     this.#present.isReplaced = false;
     const suspended = this.#suspended.splice(0);
     const dropped = this.#dropped.splice(0);
     for (const listener of suspended) if (this.#isActive(listener)) this.#resume(listener);
     this.#events.count();
-    void this.#closing.then(() => {
+    const reopened = this.#closing.then(() => {
       // Meanwhile another child may have taken over, or the process may end.
-      if (this.#present.isReplaced) return void this.#dropped.push(...dropped);
+      if (this.#present.isReplaced) {
+        this.#dropped.push(...dropped);
+        return;
+      }
       for (const listener of dropped) if (this.#isActive(listener)) this.#reopen(listener);
       if (dropped.length > 0) this.#events.onAccept();
       this.#events.count();
@@ -102,6 +108,7 @@ export class Replacement {
       this.#present.held.delete(name);
       this.#events.set(spec);
     }
+    return reopened;
   }
 
   /** This process ends: nobody is to wait at sockets that it does not accept on. */
