@@ -12,11 +12,15 @@ import { haproxy } from './restart/haproxy.js';
 import { killsTable, LAST_EPOCH, measureKills } from './restart/kills.js';
 import { nginx } from './restart/nginx.js';
 import type { RestartablePeer, RunningPeer } from './restart/peer.js';
+import { killAtRandom } from './restart/random-kills.js';
 import { median } from './statistics.js';
 
 const USAGE = `npm run bench:restart -- [options]
 
-  --only=PART      restarts or kills (default: both)
+  --only=PART      restarts, kills (default: both of these), or random-kills: processes and wrappers are killed and stopped at random
+                   times
+  --kills=N        so many of these (default 200)
+  --seed=N         repeats their times and order
   --quick          3 restarts of each, 20,000 requests; kills at the first epochs
   --peers=a,b      of nginx, haproxy, baton (default: all)
   --restarts=N     consecutive restarts (default 20)
@@ -51,6 +55,7 @@ interface Result {
   failures: string[];
 }
 
+const PARTS: readonly string[] = ['restarts', 'kills', 'random-kills'];
 const NO_KILLS = { kills: [], isClean: true };
 const HAND_OVER = '--hand-over-connections';
 
@@ -63,7 +68,7 @@ async function main(argv: string[]): Promise<boolean> {
   if (argv.includes('--help')) return process.stdout.write(USAGE);
   const args = minimist(argv, {
     boolean: ['quick'],
-    string: ['only', 'peers', 'restarts', 'workers', 'requests', 'rate', 'baton', 'json'],
+    string: ['only', 'kills', 'seed', 'peers', 'restarts', 'workers', 'requests', 'rate', 'baton', 'json'],
     unknown: (name) => {
       throw new Error(`unknown argument ${name}`);
     },
@@ -76,11 +81,19 @@ async function main(argv: string[]): Promise<boolean> {
   const more = args.baton === undefined ? [] : String(args.baton).trim().split(/\s+/);
 
   const { only } = args;
-  if (only !== undefined && only !== 'restarts' && only !== 'kills') throw new Error(`unknown part ${only}`);
+  if (only !== undefined && !PARTS.includes(only)) throw new Error(`unknown part ${only}`);
 
   const actions: (() => unknown)[] = [];
   const t: Teardown = { teardown: (action) => actions.unshift(action) };
   try {
+    if (only === 'random-kills') {
+      const seed = Number(args.seed ?? Date.now() % 1_000_000);
+      const count = Number(args.kills ?? 200);
+      const report = (defect: string) => void process.stdout.write(`${defect}\n`);
+      const defects = await killAtRandom(t, count, seed, report);
+      process.stdout.write(`${count} random kills, seed ${seed}: ${defects} defects\n`);
+      return defects === 0;
+    }
     const results: Result[] = [];
     if (only !== 'kills') for (const run of runsOf()) results.push(await measure(t, run, rate));
     const { kills, isClean } = only === 'restarts' ? NO_KILLS : await measureKills(t, args.quick ? 0 : LAST_EPOCH);

@@ -278,19 +278,39 @@ function isStopped(pid: number): boolean {
 
 /** Ports of the clients whose connections to these ports the process has accepted. */
 function heldClients(pid: number, listeners: readonly number[]): Set<number> {
-  const directory = `/proc/${pid}/fd`;
-  const inodes = new Set(
-    readdirSync(directory).map((fd) => /^socket:\[(\d+)\]$/.exec(readlinkSync(`${directory}/${fd}`))?.[1]),
-  );
   const held = new Set<number>();
-  for (const line of readFileSync('/proc/net/tcp', 'latin1').split('\n').slice(1)) {
-    const [, local = '', remote = '', , , , , , , inode] = line.trim().split(/\s+/);
-    if (listeners.includes(portOf(local)) && inodes.has(inode)) held.add(portOf(remote));
-  }
+  for (const { local, remote } of socketsOf(pid)) if (listeners.includes(local)) held.add(remote);
   // That is the listen sockets, and what was refused has no port either.
   held.delete(0);
   return held;
 }
+
+/** Whether a process that runs has a listen socket at this port. */
+export function listensAt(pid: number, port: number): boolean {
+  try {
+    return socketsOf(pid).some(({ isListening, local }) => isListening && local === port);
+  } catch {
+    return false;
+  }
+}
+
+function socketsOf(pid: number): { readonly local: number; readonly remote: number; readonly isListening: boolean }[] {
+  const directory = `/proc/${pid}/fd`;
+  const inodes = new Set(
+    readdirSync(directory).map((fd) => /^socket:\[(\d+)\]$/.exec(readlinkSync(`${directory}/${fd}`))?.[1]),
+  );
+  return readFileSync('/proc/net/tcp', 'latin1')
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => inodes.has(fields[9]))
+    .map(([, local = '', remote = '', state]) => {
+      return { local: portOf(local), remote: portOf(remote), isListening: state === LISTEN };
+    });
+}
+
+/** A state in /proc/net/tcp. */
+const LISTEN = '0A';
 
 function portOf(hex: string): number {
   return Number.parseInt(hex.split(':')[1] ?? '0', 16);
