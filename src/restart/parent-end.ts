@@ -81,7 +81,7 @@ export interface ParentDeadlines {
 const DEADLINES: ParentDeadlines = {
   liveMs: 900_000,
   silentMs: 60_000,
-  contestedSilentMs: 6000,
+  contestedSilentMs: 8000,
   terminateGraceMs: 30_000,
   lastStatsMs: 1000,
   handOverRetryMs: 100,

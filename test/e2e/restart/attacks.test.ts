@@ -150,7 +150,7 @@ t.test('a child that says hello, and nothing more, is replaced by the next proce
   silent.freeName();
   const child = await line.start(1, { config: CONFIG, args: QUICK });
   t.equal(await child.listenerPort('web'), port);
-  t.match(parent.stderr, 'it said nothing for 6 s, and another process wants to take over');
+  t.match(parent.stderr, 'it said nothing for 8 s, and another process wants to take over');
   t.ok(silent.heard.includes('refusal'), 'it is told so');
   await child.stop();
 });
