@@ -79,39 +79,21 @@ export interface PrimaryLogContext {
   readonly accessLogFiles: AccessLogFiles;
 }
 
-/** Options of clusters, which are read where clusters are configured: nothing is built from the extension. */
-export interface UpstreamOptionsExtension extends Extension {
-  readonly category: 'envoy.upstream_options';
-}
-
-/** The engine of regular expressions: a configuration can name the one that there is. */
-export interface RegexEngineExtension extends Extension {
-  readonly category: 'envoy.regex_engines';
-}
-
-/** What x-request-id is: a configuration can name what there is anyway, and nothing is built from the extension. */
-export interface RequestIdExtension extends Extension {
-  readonly category: 'envoy.request_id';
-}
-
-/** What the overload manager watches, which is read where that is limited: nothing is built from the extension. */
-export interface ResourceMonitorExtension extends Extension {
-  readonly category: 'envoy.resource_monitors';
+/** What a configuration can name and nothing is built from: its entry in named.ts says why it is there. */
+export interface NamedExtension extends Extension {
+  readonly category:
+    | 'envoy.regex_engines'
+    | 'envoy.request_id'
+    | 'envoy.resource_monitors'
+    | 'envoy.retry_host_predicates'
+    | 'envoy.transport_sockets.downstream'
+    | 'envoy.transport_sockets.upstream'
+    | 'envoy.upstream_options';
 }
 
 /** How clusters choose hosts, which is read where clusters are configured: nothing is built from the extension. */
 export interface LoadBalancingPolicyExtension extends Extension {
   readonly category: 'envoy.load_balancing_policies';
-}
-
-/** How connections carry bytes: listeners and clusters can name what they do anyway, and nothing is built from the extension. */
-export interface TransportSocketExtension extends Extension {
-  readonly category: 'envoy.transport_sockets.downstream' | 'envoy.transport_sockets.upstream';
-}
-
-/** Which hosts another try avoids: policies that name one are read where routes are built, and nothing is built from the extension. */
-export interface RetryHostPredicateExtension extends Extension {
-  readonly category: 'envoy.retry_host_predicates';
 }
 
 /** A sink of stats: it lives on the primary, and nothing of it is loaded before it is created. */
@@ -121,14 +103,9 @@ export interface StatsSinkExtension<C = unknown> extends Extension<C> {
 }
 
 export type AnyExtension =
+  | NamedExtension
   | StatsSinkExtension
-  | RegexEngineExtension
-  | UpstreamOptionsExtension
-  | RetryHostPredicateExtension
-  | TransportSocketExtension
   | LoadBalancingPolicyExtension
-  | ResourceMonitorExtension
-  | RequestIdExtension
   | ListenerFilterExtension
   | NetworkFilterExtension
   | HttpFilterExtension

@@ -31,13 +31,7 @@ export type {
   PrimaryFilterContext,
   PrimaryPart,
   PrimaryPort,
-  RegexEngineExtension,
-  RequestIdExtension,
-  ResourceMonitorExtension,
-  RetryHostPredicateExtension,
   StatsSinkExtension,
-  TransportSocketExtension,
-  UpstreamOptionsExtension,
   WorkerContext,
   WorkerPort,
 } from './factories.js';
