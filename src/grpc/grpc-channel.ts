@@ -21,6 +21,7 @@ import { beginCall } from './call-breaker.js';
 import type { ClusterHosts } from './cluster-hosts.js';
 import { clusterTarget } from './cluster-resolver.js';
 import { PACED_ROUND_ROBIN } from './paced-round-robin.js';
+import { endClientsBetweenSegments } from './session-care.js';
 import { explainUnreadable } from './unreadable-messages.js';
 
 /** For services without a cluster. */
@@ -30,6 +31,8 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 
 const logger = getLogger('grpc');
+
+endClientsBetweenSegments();
 
 // What grpc-js has to say; standard error is not where the log may be.
 setLogger({
