@@ -39,6 +39,7 @@ export type {
 // ── Configuration: what it says, and what is wrong with it ───────────────────────────────────────────────────────────
 
 export { BatonError, messageOf } from '../common/errors/errors.js';
+export { onDemand } from '../common/package/on-demand.js';
 export { durationMs } from '../common/time/duration.js';
 export { checkGrpcService } from '../config/checks/services/grpc-service.js';
 export { errorStatus } from '../config/fields/http-status.js';

@@ -1,7 +1,9 @@
 // The sinks of stats_sinks: each flush is given to all of them, a few milliseconds at a time, whatever becomes of one.
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { withPlace } from '../../common/errors/defects.js';
 import { messageOf } from '../../common/errors/errors.js';
+import { lacksDescriptors } from '../../common/errors/shortages.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { StatsSink as StatsSinkConfig } from '../../config/generated/api.js';
 import type { ExtensionFinder, PrimaryContext } from '../../extensions/factories.js';
@@ -20,6 +22,9 @@ const SLICE_MS = 3;
 const CLOSE_MS = 1000;
 /** A sink that takes longer to be created keeps the server waiting, and the log says so. */
 const LATE_MS = 5000;
+/** How often its creation is tried again for want of descriptors, and how much later each time. */
+const RETRIES = 10;
+const RETRY_MS = 500;
 
 interface NamedSink {
   readonly name: string;
@@ -56,7 +61,8 @@ export class StatsSinks {
         logger.warning(`the server waits for the stats sink '${name}', which has not been created yet`);
       }, LATE_MS).unref();
       try {
-        return { name, sink: await extension.createOnPrimary(config.typed_config, context) };
+        const create = () => extension.createOnPrimary(config.typed_config, context);
+        return { name, sink: await withDescriptors(create) };
       } catch (error) {
         throw new Error(`stats sink '${name}' cannot be created: ${messageOf(error)}`, { cause: error });
       } finally {
@@ -121,6 +127,18 @@ export class StatsSinks {
     sink.failure = failure;
     if (failure === '') logger.info(`stats sink '${sink.name}' works again`);
     else logger.error(`stats sink '${sink.name}' has lost a part of a flush: ${failure}`);
+  }
+}
+
+/** Tries again, some times, where descriptors were short: they may be for a moment only, and the sink would be missing for good. */
+async function withDescriptors<T>(create: () => Promise<T>): Promise<T> {
+  for (let left = RETRIES; ; left--) {
+    try {
+      return await create();
+    } catch (error) {
+      if (left === 0 || !lacksDescriptors(error)) throw error;
+      await delay(RETRY_MS);
+    }
   }
 }
 

@@ -1,8 +1,10 @@
 // envoy.stat_sinks.dog_statsd: lines with tags to a DogStatsD agent, by UDP or to a Unix datagram socket.
 
 import type { DogStatsdSink } from '../../../config/generated/api.js';
-import type { StatsSinkExtension } from '../../sdk.js';
+import { onDemand, type StatsSinkExtension } from '../../sdk.js';
 import { checkDatagramAddress } from '../lines/datagram-address.js';
+
+const load = onDemand(() => import('../lines/tagged-sink.js'));
 
 export const dogStatsdSink: StatsSinkExtension<DogStatsdSink> = {
   category: 'envoy.stats_sinks',
@@ -12,7 +14,7 @@ export const dogStatsdSink: StatsSinkExtension<DogStatsdSink> = {
     checkDatagramAddress(config.address, report);
   },
   async createOnPrimary(config) {
-    const { createTaggedSink } = await import('../lines/tagged-sink.js');
+    const { createTaggedSink } = await load();
     return createTaggedSink(config, 'dog');
   },
 };

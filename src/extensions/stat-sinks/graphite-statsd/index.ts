@@ -1,8 +1,10 @@
 // envoy.stat_sinks.graphite_statsd: lines with Graphite's tags, by UDP or to a Unix datagram socket.
 
 import type { GraphiteStatsdSink } from '../../../config/generated/api.js';
-import type { StatsSinkExtension } from '../../sdk.js';
+import { onDemand, type StatsSinkExtension } from '../../sdk.js';
 import { checkDatagramAddress } from '../lines/datagram-address.js';
+
+const load = onDemand(() => import('../lines/tagged-sink.js'));
 
 export const graphiteStatsdSink: StatsSinkExtension<GraphiteStatsdSink> = {
   category: 'envoy.stats_sinks',
@@ -12,7 +14,7 @@ export const graphiteStatsdSink: StatsSinkExtension<GraphiteStatsdSink> = {
     checkDatagramAddress(config.address, report);
   },
   async createOnPrimary(config) {
-    const { createTaggedSink } = await import('../lines/tagged-sink.js');
+    const { createTaggedSink } = await load();
     return createTaggedSink(config, 'graphite');
   },
 };

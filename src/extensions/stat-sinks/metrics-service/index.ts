@@ -1,7 +1,9 @@
 // envoy.stat_sinks.metrics_service: a stream of metrics in Prometheus's data model to a gRPC service.
 
 import type { MetricsServiceConfig } from '../../../config/generated/api.js';
-import { checkGrpcService, type StatsSinkExtension } from '../../sdk.js';
+import { checkGrpcService, onDemand, type StatsSinkExtension } from '../../sdk.js';
+
+const load = onDemand(() => import('./metrics-service.js'));
 
 export const metricsServiceSink: StatsSinkExtension<MetricsServiceConfig> = {
   category: 'envoy.stats_sinks',
@@ -11,7 +13,7 @@ export const metricsServiceSink: StatsSinkExtension<MetricsServiceConfig> = {
     checkGrpcService(config.grpc_service, 'grpc_service', report);
   },
   async createOnPrimary(config, context) {
-    const { MetricsServiceSink } = await import('./metrics-service.js');
+    const { MetricsServiceSink } = await load();
     return new MetricsServiceSink(config, context);
   },
 };

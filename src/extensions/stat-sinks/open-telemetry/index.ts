@@ -1,8 +1,18 @@
 // envoy.stat_sinks.open_telemetry: metrics to an OpenTelemetry collector by gRPC or by HTTP.
 
 import type { SinkConfig } from '../../../config/generated/api.js';
-import { checkGrpcService, checkHttpService, type PrimaryContext, type StatsSinkExtension } from '../../sdk.js';
+import {
+  checkGrpcService,
+  checkHttpService,
+  onDemand,
+  type PrimaryContext,
+  type StatsSinkExtension,
+} from '../../sdk.js';
 import type { Exporter } from './exporter.js';
+
+const loadSink = onDemand(() => import('./open-telemetry.js'));
+const loadHttp = onDemand(() => import('./http-exporter.js'));
+const loadGrpc = onDemand(() => import('./grpc-exporter.js'));
 
 export const openTelemetrySink: StatsSinkExtension<SinkConfig> = {
   category: 'envoy.stats_sinks',
@@ -14,16 +24,16 @@ export const openTelemetrySink: StatsSinkExtension<SinkConfig> = {
     checkHttpService(byHttp, 'http_service', report);
   },
   async createOnPrimary(config, context) {
-    const { OpenTelemetrySink } = await import('./open-telemetry.js');
+    const { OpenTelemetrySink } = await loadSink();
     return new OpenTelemetrySink(config, context.node, await createExporter(config, context));
   },
 };
 
 async function createExporter(config: SinkConfig, context: PrimaryContext): Promise<Exporter> {
   if (config.http_service !== undefined) {
-    const { HttpExporter } = await import('./http-exporter.js');
+    const { HttpExporter } = await loadHttp();
     return new HttpExporter(config.http_service, context.calls);
   }
-  const { GrpcExporter } = await import('./grpc-exporter.js');
+  const { GrpcExporter } = await loadGrpc();
   return new GrpcExporter(config.grpc_service!, context.hosts);
 }

@@ -1,8 +1,10 @@
 // envoy.stat_sinks.statsd: lines to a statsd server, by UDP, to a Unix datagram socket, or by TCP to a host of a cluster.
 
 import type { StatsdSink } from '../../../config/generated/api.js';
-import type { StatsSinkExtension } from '../../sdk.js';
+import { onDemand, type StatsSinkExtension } from '../../sdk.js';
 import { checkDatagramAddress } from '../lines/datagram-address.js';
+
+const load = onDemand(() => import('./statsd.js'));
 
 export const statsdSink: StatsSinkExtension<StatsdSink> = {
   category: 'envoy.stats_sinks',
@@ -13,7 +15,7 @@ export const statsdSink: StatsSinkExtension<StatsdSink> = {
   },
   clusters: ({ tcp_cluster_name: cluster }) => [['tcp_cluster_name', cluster]],
   async createOnPrimary(config, context) {
-    const { createStatsdSink } = await import('./statsd.js');
+    const { createStatsdSink } = await load();
     return createStatsdSink(config, context);
   },
 };
