@@ -59,7 +59,7 @@ export class AwaitedHosts {
   /** Those of the route configuration with this id. */
   of(routes: number): OnDemandHosts {
     return {
-      ask: (host, waiter) => this.#ask({ routes, host }, waiter),
+      request: (host, waiter) => this.#ask({ routes, host }, waiter),
       cancel: (host, waiter) => this.#cancel({ routes, host }, waiter),
     };
   }

@@ -68,7 +68,7 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
     [
       'a cookie that no client could send',
       route({ route: { cluster: 'host', hash_policy: [{ cookie: { name: 'a;b' } }] } }),
-      /hash_policy\[0\]\.cookie\.name: 'a;b' is no name of a cookie/,
+      /hash_policy\[0\]\.cookie\.name: 'a;b' is not a valid cookie name/,
     ],
     ['a negative timeout', route({ route: { cluster: 'host', timeout: '-1s' } }), /timeout/],
     ['no time', route({ route: { cluster: 'host', timeout: 'soon' } }), /timeout/],
@@ -159,17 +159,17 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
     [
       'a name with a space',
       route({ direct_response: { status: 200 }, ...adding('x y') }),
-      /header\.key: 'x y' is no name of a header/,
+      /header\.key: 'x y' is not a valid header name/,
     ],
     [
       'a name with a colon',
       route({ direct_response: { status: 200 }, ...adding('x:') }),
-      /header\.key: 'x:' is no name of a header/,
+      /header\.key: 'x:' is not a valid header name/,
     ],
     [
       'a name that no header can have',
       route({ direct_response: { status: 200 }, ...removing('x(') }),
-      /remove\[0\]: 'x\(' is no name/,
+      /remove\[0\]: 'x\(' is not a valid header name/,
     ],
     [
       'an upgrade twice',
@@ -189,22 +189,22 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
     [
       'a scheme that ends the line',
       route({ redirect: { scheme_redirect: 'http\r\nx: 1' } }),
-      /redirect\.scheme_redirect: .*is no scheme.*without/,
+      /redirect\.scheme_redirect: .*is not a valid URL scheme.*without/,
     ],
     [
       'a port that is none',
       route({ redirect: { port_redirect: 65_536 } }),
-      /redirect\.port_redirect: 65536 is no port/,
+      /redirect\.port_redirect: 65536 is not a valid port/,
     ],
     [
       'a new prefix with a space',
       managerOf([routeTo({ prefix: '/' }, 'host', { prefix_rewrite: '/a b' })]),
-      /route\.prefix_rewrite: '\/a b' holds.*%20/,
+      /route\.prefix_rewrite: '\/a b' has a character that a request path cannot have.*%20/,
     ],
     [
       'a substitution with a fragment',
       route({ route: { cluster: 'host', regex_rewrite: { pattern: { regex: 'a' }, substitution: '#' } } }),
-      /regex_rewrite\.substitution: '#' holds/,
+      /regex_rewrite\.substitution: '#' has a character/,
     ],
     ['no terminal filter', manager({ http_filters: [] }), /http_filters/],
   ];

@@ -221,7 +221,7 @@ t.test('a virtual host is asked for once, whoever waits for it, and until nobody
   t.equal(host, 'foo.com');
   let told = 0;
   const waiters = Array.from({ length: 3 }, () => ({ hostSettled: () => void told++ }));
-  for (const waiter of waiters) hosts.ask(host, waiter);
+  for (const waiter of waiters) hosts.request(host, waiter);
   t.strictSame(sent.splice(0), [{ routes: 1, host, isWanted: true }]);
   hosts.cancel(host, waiters[0]!);
   port.onState?.({ routes: 2, host });
@@ -232,7 +232,7 @@ t.test('a virtual host is asked for once, whoever waits for it, and until nobody
   t.equal(told, 2);
   hosts.cancel(host, waiters[1]!);
   t.strictSame(sent, []);
-  hosts.ask(host, waiters[1]!);
+  hosts.request(host, waiters[1]!);
   t.strictSame(sent.splice(0), [{ routes: 1, host, isWanted: true }], 'it may have come since');
   hosts.cancel(host, waiters[1]!);
   t.strictSame(sent, [{ routes: 1, host, isWanted: false }]);
@@ -244,7 +244,7 @@ t.test('when too many requests wait for virtual hosts the first of them goes on 
   const { hosts } = tables.rds(RDS, PLAIN).current.missingHost(requestHead('GET /', 'Host: made-up'))!;
   const told: number[] = [];
   const waiters = Array.from({ length: 1026 }, (_, index) => ({ hostSettled: () => void told.push(index) }));
-  for (const [index, waiter] of waiters.entries()) hosts.ask(index < 1000 ? 'made-up' : `made-up-${index}`, waiter);
+  for (const [index, waiter] of waiters.entries()) hosts.request(index < 1000 ? 'made-up' : `made-up-${index}`, waiter);
   t.strictSame(told, [], 'not while another one asks');
   hosts.cancel('made-up', waiters[1]!);
   await waitFor(() => told.length > 0, { what: 'the end of waiting' });

@@ -1,4 +1,4 @@
-// Routes whose cluster is chosen for each request: by weight, or by the name that a header gives.
+// Routes whose cluster is chosen for each request: by weight, or by a header.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import type { WeightedCluster, WeightedCluster_ClusterWeight } from '../../../config/generated/api.js';
@@ -8,24 +8,24 @@ import type { HeaderBlock } from '../../headers/header-block.js';
 import { type HeaderReader, headerReader } from '../matching/header-reader.js';
 import type { Route } from './route.js';
 
-/** Chooses among the routes of an entry that has several. */
+/** Chooses one of the routes of an entry. */
 export interface RouteChoice<C> {
   /** @param random 0 … 2^32 - 1 */
   choose(headers: HeaderBlock, random: number): Route<C>;
 }
 
-/** weighted_clusters: a route for each, in proportion to the weights, which runtime may override one by one. */
+/** weighted_clusters: one route for each cluster, chosen in proportion to the weights. Runtime may override each weight. */
 export class WeightedChoice<C> implements RouteChoice<C> {
   readonly #routes: Route<C>[] = [];
   readonly #runtime: Runtime;
   readonly #weights: readonly RuntimeInteger[];
   readonly #configured: readonly number[];
-  /** Sums of the weights up to and with each route, as of this version of runtime. */
+  /** Running sums of the weights, as of #version of runtime. */
   #sums: readonly number[] = [];
   #total = 0;
   #version = -1;
 
-  /** @throws BatonError when the weights make no sense; `where` is the path of the message in the configuration. */
+  /** @throws BatonError when the weights are invalid; `where` is the path of the message in the configuration. */
   constructor(
     config: WeightedCluster,
     where: string,
@@ -63,7 +63,7 @@ export class WeightedChoice<C> implements RouteChoice<C> {
     return this.#routes[this.#routes.length - 1]!;
   }
 
-  /** Weights of runtime that add up to nothing leave no cluster to choose: then those of the configuration hold. */
+  /** Reads the weights from runtime. If their sum is 0, the configured weights apply. */
   #update(): void {
     this.#version = this.#runtime.version;
     this.#sums = runningSums(this.#weights.map((weight) => weight.value));
@@ -72,7 +72,7 @@ export class WeightedChoice<C> implements RouteChoice<C> {
   }
 }
 
-/** cluster_header: routes are kept for names that some cluster has, so clients can't make the list grow. */
+/** cluster_header: caches routes for names of existing clusters only, so that clients cannot make the cache grow. */
 export class ClusterByHeader<C> implements RouteChoice<C> {
   readonly #name: HeaderReader;
   readonly #make: (name: string) => Route<C>;
@@ -89,7 +89,7 @@ export class ClusterByHeader<C> implements RouteChoice<C> {
     const known = this.#routes.get(name);
     if (known !== undefined) return known;
     const text = Buffer.from(name, 'latin1').toString();
-    // What is no UTF-8 stays as it is: many such names would become the same text.
+    // Invalid UTF-8 is kept as bytes: many such names would decode to the same text.
     const route = this.#make(byteText(text) === name ? text : name);
     if (route.cluster !== undefined) this.#routes.set(name, route);
     return route;
@@ -104,7 +104,7 @@ function runningSums(weights: readonly number[]): number[] {
   return weights.map((weight) => (sum += weight));
 }
 
-/** Another number from the same random one: a route's fraction has already looked at it. */
+/** Derives an independent number from `random`, which a route's fraction has already used. */
 function mix(random: number): number {
   let word = Math.imul(random ^ (random >>> 16), 0x21f0aaad);
   word = Math.imul(word ^ (word >>> 15), 0x735a2d97);

@@ -1,10 +1,10 @@
-// The body of a direct_response: read and measured when the table is made.
+// Reads the body of a direct_response when the route table is built.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import { readDataSource } from '../../../config/fields/data-source.js';
 import type { DataSource } from '../../../config/generated/api.js';
 
-/** @throws BatonError when it can't be had or is longer than `limit`; `where` is its path in the configuration. */
+/** @throws BatonError if the body cannot be read or is longer than `limit`; `where` is its path in the configuration. */
 export function directBody(source: DataSource | undefined, limit: number, where: string): Uint8Array {
   const body = source === undefined ? new Uint8Array(0) : readDataSource(source, where);
   if (body.length > limit) {

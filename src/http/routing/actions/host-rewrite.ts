@@ -1,4 +1,4 @@
-// What becomes of the Host of a request on its way to a cluster.
+// Rewrites the Host of forwarded requests.
 
 import { headerKey } from '../../../common/text/header-names.js';
 import type { Replacement } from '../../../common/text/regex.js';
@@ -32,7 +32,7 @@ export class HostRewrite {
     this.#appendsForwardedHost = action.append_x_forwarded_host ?? false;
   }
 
-  /** The rewrite of an action, or undefined when it leaves the host alone. */
+  /** Returns the rewrite of an action, or undefined if it keeps the host. */
   static of(action: RouteAction, where: string): HostRewrite | undefined {
     const isConfigured =
       action.host_rewrite_literal || action.host_rewrite_header || action.host_rewrite_path_regex !== undefined;
@@ -57,7 +57,7 @@ export class HostRewrite {
   }
 }
 
-/** Gives the request another Host: also what auto_host_rewrite does once the upstream host is known. */
+/** Replaces the Host of a request. Also used for auto_host_rewrite, when the upstream host is known. */
 export function rewriteHost(
   headers: HeaderBlock,
   host: string,
@@ -68,7 +68,7 @@ export function rewriteHost(
   headers.set(HOST, host);
 }
 
-/** x-forwarded-host (unless the host is its last value already) and x-envoy-original-host. */
+/** Records the former host in x-forwarded-host, unless it is already the last value there, and in x-envoy-original-host. */
 function noteFormerHost(headers: HeaderBlock, appends: boolean, keepsOriginal: boolean): void {
   const index = headers.find(HOST);
   if (index < 0) return;

@@ -1,4 +1,4 @@
-// prefix_rewrite and regex_rewrite: a new path in front of the old query.
+// prefix_rewrite and regex_rewrite: replace the path and keep the query.
 
 import { headerKey } from '../../../common/text/header-names.js';
 import type { Replacement } from '../../../common/text/regex.js';
@@ -18,7 +18,7 @@ export class PathRewrite {
   readonly #replacement: Replacement | undefined;
 
   /**
-   * @param rule the condition that the path fulfilled: it tells how much of it `prefix` replaces
+   * @param rule the condition that the path matched, which determines how much of it `prefix` replaces
    * @throws BatonError REGEX_INVALID; `where` is the path of regex_rewrite in the configuration
    */
   constructor(rule: PathRule, prefix: string | undefined, regex: RegexMatchAndSubstitute | undefined, where: string) {
@@ -27,7 +27,7 @@ export class PathRewrite {
     if (regex !== undefined) this.#replacement = replacementOf(regex, where);
   }
 
-  /** The new path and query as bytes in text. */
+  /** Returns the new path and query, one character per byte. */
   text(headers: HeaderBlock): string {
     const { memory, pathStart, pathEnd } = headers;
     if (this.#replacement === undefined) {
@@ -40,7 +40,7 @@ export class PathRewrite {
     return (path === '' ? '/' : path) + memory.text(queryStart, pathEnd);
   }
 
-  /** Rewrites the request's path; the former one goes to x-envoy-original-path if `keepsOriginal`. */
+  /** Rewrites the request's path. With `keepsOriginal`, x-envoy-original-path gets the former one. */
   apply(headers: HeaderBlock, keepsOriginal: boolean): void {
     if (keepsOriginal) noteFormerPath(headers);
     if (this.#replacement !== undefined) headers.setTarget(this.text(headers));

@@ -1,5 +1,5 @@
-// rate_limits of routes and virtual hosts: how requests are described to those who limit them. A descriptor is a list of entries, each of
-// a key and a value; it travels as one text, so that equal ones are equal texts.
+// rate_limits of routes and virtual hosts: the descriptors of requests for rate limit filters. A descriptor is a list of entries, each a
+// key and a value. It is represented as one string, so that equal descriptors are equal strings.
 
 import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import { buildEach } from '../../../common/errors/errors.js';
@@ -17,31 +17,31 @@ import { type HeaderReader, headerReader } from '../matching/header-reader.js';
 import { compileHeaderRules, matchesAll } from '../matching/header-rule.js';
 import { QueryRule } from '../matching/query-rule.js';
 
-/** A request, as far as descriptors are made of it. */
+/** The parts of a request that descriptors are made from. */
 export interface DescribedRequest {
   readonly headers: HeaderBlock;
   readonly info: StreamInfo;
-  /** That its route leads to. */
+  /** The cluster of its route. */
   readonly clusterName: string;
 }
 
-/** What an entry says of a request; SKIPPED: nothing; undefined: the request is not one that the descriptor is for. */
+/** Makes one entry for a request. SKIPPED: no entry; undefined: the descriptor does not apply to the request. */
 type Action = (request: DescribedRequest) => string | undefined;
 
 const SKIPPED = '';
 
-/** One entry of a descriptor, as text. */
+/** Returns one entry of a descriptor as text. */
 export function entryText(key: string, value: string): string {
   return `${key}\n${value}\n`;
 }
 
-/** What route and virtual host say together. */
+/** The rate limits of a route and its virtual host. */
 export class RouteRateLimits {
   readonly #own: readonly CompiledLimit[];
   readonly #ofHost: readonly CompiledLimit[];
   readonly #includesHost: boolean;
 
-  /** Undefined: neither says anything. Throws BatonError for what cannot be compiled. */
+  /** Returns undefined if neither has rate limits. */
   static of(
     own: CompiledLimits,
     ofHost: CompiledLimits,
@@ -56,12 +56,12 @@ export class RouteRateLimits {
     this.#includesHost = includesHost;
   }
 
-  /** The descriptors of a request at a stage. `ofHost`: when those of its virtual host count beside those of its route. */
+  /** Returns the descriptors of a request at a stage. `ofHost`: when those of the virtual host are added to those of the route. */
   descriptors(stage: number, ofHost: VhRateLimitsOptions, request: DescribedRequest): string[] {
     const found: string[] = [];
     addDescriptors(this.#own, stage, request, found);
-    const isHostAsked = this.#includesHost || ofHost === 'INCLUDE' || (ofHost !== 'IGNORE' && this.#own.length === 0);
-    if (isHostAsked) addDescriptors(this.#ofHost, stage, request, found);
+    const includesHost = this.#includesHost || ofHost === 'INCLUDE' || (ofHost !== 'IGNORE' && this.#own.length === 0);
+    if (includesHost) addDescriptors(this.#ofHost, stage, request, found);
     return found;
   }
 }
@@ -73,11 +73,11 @@ export interface CompiledLimit {
   readonly actions: readonly Action[];
 }
 
-/** Throws BatonError for what cannot be compiled; `where` is the path of the list. */
+/** Throws BatonError for invalid rate limits; `where` is the path of the list. */
 export function compileRateLimits(configs: readonly RateLimit[] | undefined, where: string): CompiledLimits {
   const compiled = buildEach(configs ?? [], ({ actions, disable_key, stage }, index) => ({
     stage: stage ?? 0,
-    // As in Envoy what runtime can disable is for services that limit, and not for limits of the proxy's own.
+    // As in Envoy, limits with disable_key are for external rate limit services, not for local rate limits.
     isForServices: (disable_key ?? '') !== '',
     actions: buildEach(actions ?? [], (action, at) => actionOf(action, `${where}[${index}].actions[${at}]`)),
   }));
@@ -127,7 +127,7 @@ function actionOf(config: RateLimit_Action, where: string): Action {
   if (config.destination_cluster !== undefined) {
     return (request) => textOf('destination_cluster', request.clusterName);
   }
-  // The only other one that is accepted: remote_address.
+  // Only remote_address is left.
   return ({ info }) => {
     const address = ipOfAddress(info.downstreamRemoteAddress);
     return address === '' ? undefined : entryText('remote_address', address);
@@ -149,7 +149,7 @@ function queryRules(configs: readonly QueryParameterMatcher[] | undefined, where
   return buildEach(configs ?? [], (config, index) => new QueryRule(config, `${where}[${index}]`, true));
 }
 
-/** entryText() of configured texts, which meet those of heads. */
+/** Returns entryText() of configured texts, converted to one character per byte like header values. */
 function textOf(key: string, value: string | undefined): string {
   return entryText(byteText(key), byteText(value ?? ''));
 }

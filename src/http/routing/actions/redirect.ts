@@ -1,4 +1,4 @@
-// RedirectAction: where a client is sent instead.
+// RedirectAction, compiled: makes the Location of a redirect.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import { headerKey } from '../../../common/text/header-names.js';
@@ -31,11 +31,11 @@ export class Redirect {
     this.status = status;
     if (action.scheme_redirect && !SCHEME.test(action.scheme_redirect)) {
       const at = { where: `${where}.scheme_redirect`, remedy: "give one such as 'https', without '://'" };
-      throw new BatonError('CONFIG_INVALID', `'${action.scheme_redirect}' is no scheme of a URL`, at);
+      throw new BatonError('CONFIG_INVALID', `'${action.scheme_redirect}' is not a valid URL scheme`, at);
     }
     if ((action.port_redirect ?? 0) > MAX_PORT) {
       const at = { where: `${where}.port_redirect`, remedy: `at most ${MAX_PORT}` };
-      throw new BatonError('CONFIG_INVALID', `${action.port_redirect} is no port`, at);
+      throw new BatonError('CONFIG_INVALID', `${action.port_redirect} is not a valid port`, at);
     }
     this.#scheme = action.https_redirect ? 'https' : (action.scheme_redirect ?? '');
     this.#host = byteText(action.host_redirect ?? '');
@@ -47,14 +47,14 @@ export class Redirect {
     this.#stripsQuery = action.strip_query ?? false;
   }
 
-  /** The Location for a request that came with `scheme`: bytes in text. */
+  /** Returns the Location for a request that arrived with `scheme`, one character per byte. */
   location(headers: HeaderBlock, scheme: string): string {
     const newScheme = this.#scheme === '' ? scheme : this.#scheme;
     const host = this.#host === '' ? this.#keptHost(headers, scheme, newScheme) : this.#host;
     return `${newScheme}://${host}${this.#port}${this.#newPath(headers)}`;
   }
 
-  /** Without its port if that is replaced, or was the default of a scheme that changes. */
+  /** Returns the request's host, without its port if that is replaced or is the default of a scheme that changes. */
   #keptHost(headers: HeaderBlock, scheme: string, newScheme: string): string {
     const host = headers.get(HOST) ?? '';
     const colon = portStart(host);
@@ -66,7 +66,7 @@ export class Redirect {
 
   #newPath(headers: HeaderBlock): string {
     if (this.#path !== '') {
-      // A query of its own takes precedence and is never stripped.
+      // A query in path_redirect takes precedence and is never stripped.
       if (this.#path.includes('?') || this.#stripsQuery) return this.#path;
       const path = headers.pathText();
       const query = path.indexOf('?');
@@ -78,7 +78,7 @@ export class Redirect {
   }
 }
 
-/** Where the port of a Host begins (at its colon), or -1; the colons of an IPv6 address in brackets are none. */
+/** Returns where the port of a Host begins (at its colon), or -1. Colons within the brackets of an IPv6 address do not count. */
 export function portStart(host: string): number {
   const colon = host.lastIndexOf(':');
   return colon > host.lastIndexOf(']') ? colon : -1;

@@ -1,4 +1,4 @@
-// What a request's route says: where it goes, how long it may take, and what is changed on the way.
+// A route: the destination of a request, its timeouts, and the changes to request and response.
 
 import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import type { Priority } from '../../../common/priority.js';
@@ -16,7 +16,7 @@ import type { Redirect } from './redirect.js';
 import type { StreamDuration } from './stream-duration.js';
 
 export const enum RouteKind {
-  /** To `cluster`. */
+  /** Forwarded to `cluster`. */
   Forward = 0,
   /** Answered with redirectStatus and redirectLocation(). */
   Redirect = 1,
@@ -24,15 +24,15 @@ export const enum RouteKind {
   DirectResponse = 2,
 }
 
-/** What a route makes of grpc-timeout. */
+/** How a route applies grpc-timeout. */
 export interface GrpcTimeout {
-  /** The most that counts; 0: there is no limit. */
+  /** Upper limit; 0: no limit. */
   readonly maxMs: number;
-  /** What is taken off, where more than that is given. */
+  /** Subtracted from values that are larger. */
   readonly offsetMs: number;
 }
 
-/** All that a route holds; see Route. */
+/** The properties of a Route, which documents them. */
 export interface RouteSettings<C> {
   name: string;
   virtualHostName: string;
@@ -66,46 +66,46 @@ export interface RouteSettings<C> {
 }
 
 /**
- * One route, with one of its clusters if it has several: a table makes a Route for each of them in advance.
- * `C` is what the table's maker takes a cluster's name for.
+ * One route to one cluster. For a route with several clusters, the table makes one Route for each in advance. `C` is the type that the
+ * table's ClusterResolver returns.
  */
 export class Route<C> {
-  /** As configured; '' if it has none. */
+  /** As configured; '' without a name. */
   readonly name: string;
   readonly virtualHostName: string;
   readonly kind: RouteKind;
-  /** Of RouteKind.Forward; undefined when there is no such cluster. */
+  /** For RouteKind.Forward; undefined if the cluster does not exist. */
   readonly cluster: C | undefined;
   readonly clusterName: string;
-  /** The answer when the cluster does not exist: 503, 404 or 500. */
+  /** Status of the reply if the cluster does not exist: 503, 404 or 500. */
   readonly clusterNotFoundStatus: number;
-  /** From the whole request to the whole response; 0: for ever. */
+  /** From the complete request to the complete response; 0: no timeout. */
   readonly timeoutMs: number;
-  /** Without a byte in either direction; 0: for ever; undefined: as the connection manager says. */
+  /** Time without a byte in either direction; 0: no timeout; undefined: the connection manager's setting. */
   readonly idleTimeoutMs: number | undefined;
-  /** From the beginning of the request to the end of all, whatever moves; undefined: as the connection manager says. */
+  /** Limit for the whole stream, regardless of progress; undefined: the connection manager's setting. */
   readonly streamDuration: StreamDuration | undefined;
-  /** For gRPC calls what their clients say counts in place of timeoutMs; undefined: it does not. */
+  /** How the grpc-timeout of gRPC calls replaces timeoutMs; undefined: it does not. */
   readonly grpcTimeout: GrpcTimeout | undefined;
-  /** The route's own or its virtual host's. */
+  /** The route's own policy, or that of its virtual host. */
   readonly retryPolicy: RetryPolicy | undefined;
-  /** What its requests are hashed by, where their cluster chooses hosts by hash; undefined: they go to any host. */
+  /** The hash by which the cluster chooses a host, if its load balancer uses hashes; undefined: no hash. */
   readonly hashPolicy: HashPolicy | undefined;
-  /** Which circuit breaker thresholds count. */
+  /** Selects the circuit breaker thresholds. */
   readonly priority: Priority;
-  /** The Host becomes that of the chosen upstream host: see rewriteToUpstreamHost(). */
+  /** Host is set to the name of the chosen upstream host: see rewriteToUpstreamHost(). */
   readonly autoHostRewrite: boolean;
   readonly includesRequestAttemptCount: boolean;
   readonly includesAttemptCountInResponse: boolean;
-  /** Most bytes of a request that are kept for retries, within the limit of the connection; undefined: that limit. */
+  /** Maximum bytes of a request that are buffered for retries, within the limit of the connection; undefined: that limit. */
   readonly requestBufferLimit: number | undefined;
-  /** How requests are described to who limits them; undefined: they are not. */
+  /** Makes descriptors for rate limit filters; undefined: none. */
   readonly rateLimits: RouteRateLimits | undefined;
   readonly directStatus: number;
   readonly directBody: Uint8Array;
   readonly requestMutations: HeaderMutations | undefined;
   readonly responseMutations: HeaderMutations | undefined;
-  /** What typed_per_filter_config says, compiled, FILTER_OFF or FILTER_ON: by the position of the filter in RouteTableOptions.filters. */
+  /** Compiled typed_per_filter_config, FILTER_OFF or FILTER_ON, indexed by the filter's position in RouteTableOptions.filters. */
   readonly filterConfigs: readonly unknown[];
 
   readonly #upgrades: ReadonlyMap<string, boolean> | undefined;
@@ -148,8 +148,8 @@ export class Route<C> {
   }
 
   /**
-   * Everything that the route changes in a request, in Envoy's order: header mutations, then host, then path. The head is
-   * retained if response headers are made from it.
+   * Applies all changes of the route to a request, in Envoy's order: header mutations, then host, then path. Retains the head if response
+   * headers are made from it.
    * @param keepsOriginals writes x-envoy-original-host and -path (Router.suppress_envoy_headers is off)
    */
   finalizeRequest(headers: HeaderBlock, info: StreamInfo, keepsOriginals = true): void {
@@ -160,36 +160,36 @@ export class Route<C> {
     }
   }
 
-  /** Host and path rewrites alone. */
+  /** Applies only the host and path rewrites. */
   applyRewrites(headers: HeaderBlock, keepsOriginals = true): void {
     this.#hostRewrite?.apply(headers, keepsOriginals);
     this.#pathRewrite?.apply(headers, keepsOriginals);
   }
 
   /**
-   * auto_host_rewrite, when the upstream host is known. Later tries replace the Host of the former one, which is nobody's
-   * original host: only the first is noted.
+   * Applies auto_host_rewrite when the upstream host is known. Only the first try records the original host: later tries replace the host
+   * of the previous try.
    */
   rewriteToUpstreamHost(headers: HeaderBlock, hostname: string, keepsOriginals = true, isFirstTry = true): void {
     rewriteHost(headers, byteText(hostname), isFirstTry && this.#appendsForwardedHost, isFirstTry && keepsOriginals);
   }
 
-  /** Everything that the route changes in a response, locally made ones included. */
+  /** Applies all changes of the route to a response, including local replies. */
   finalizeResponse(headers: HeaderBlock, info: StreamInfo): void {
     this.responseMutations?.applyToResponse(headers, info);
   }
 
-  /** Whether the route allows an upgrade (lower case), forbids it, or leaves it to the connection manager (undefined). */
+  /** Returns whether the route allows an upgrade type (lower case); undefined leaves it to the connection manager. */
   allowsUpgrade(type: string): boolean | undefined {
     return this.#upgrades?.get(type);
   }
 
-  /** 301, 302, 303, 307 or 308; of RouteKind.Redirect. */
+  /** 301, 302, 303, 307 or 308; for RouteKind.Redirect. */
   get redirectStatus(): number {
     return this.#redirect?.status ?? 301;
   }
 
-  /** The Location of a redirect for a request that came with `scheme`: bytes in text. */
+  /** Returns the Location of a redirect for a request that arrived with `scheme`, one character per byte. */
   redirectLocation(headers: HeaderBlock, scheme: string): string {
     if (this.#redirectsToHttps) return `https://${hostOf(headers)}${headers.pathText()}`;
     return this.#redirect!.location(headers, scheme);

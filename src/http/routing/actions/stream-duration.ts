@@ -1,4 +1,4 @@
-// How long streams of a route may last (max_stream_duration), which the client of a gRPC call may say where the route allows it.
+// max_stream_duration of a route, which gRPC clients may set by grpc-timeout if the route allows it.
 
 import { durationMs } from '../../../common/time/duration.js';
 import type { RouteAction_MaxStreamDuration } from '../../../config/generated/api.js';
@@ -6,9 +6,9 @@ import { grpcTimeoutMs, removeGrpcTimeout, setGrpcTimeout } from '../../headers/
 import type { HeaderBlock } from '../../headers/header-block.js';
 
 export class StreamDuration {
-  /** 0: for ever; undefined: as the connection manager says. */
+  /** 0: no limit; undefined: the connection manager's setting. */
   readonly #ms: number | undefined;
-  /** Most of what a client may say, 0 being no limit; undefined: it is not asked. */
+  /** Maximum for the client's grpc-timeout, 0 for no limit; undefined: grpc-timeout is ignored. */
   readonly #grpcMaxMs: number | undefined;
   readonly #grpcOffsetMs: number;
 
@@ -19,18 +19,18 @@ export class StreamDuration {
   }
 
   /**
-   * Milliseconds that this request may last; 0: for ever. As in Envoy the host of a gRPC call is told that time in place of what the
-   * client has said.
-   * @param managerMs as the connection manager says, 0 being for ever
+   * Returns how many milliseconds this request may last; 0: no limit. As in Envoy, the grpc-timeout that the host receives is replaced with
+   * that time.
+   * @param managerMs the connection manager's setting; 0: no limit
    */
   apply(headers: HeaderBlock, isGrpc: boolean, managerMs: number): number {
     const asked = this.#grpcMaxMs === undefined ? undefined : grpcTimeoutMs(headers);
     const ms = asked === undefined ? (this.#ms ?? managerMs) : this.#granted(asked, this.#grpcMaxMs!);
     const isEndless = asked === undefined && ms === 0;
     if (isGrpc && !isEndless) setGrpcTimeout(headers, ms);
-    // What would have ended the stream is off, and so is what the client thinks.
+    // The route disables the connection manager's limit, and so the client's grpc-timeout too.
     else if (isGrpc && managerMs > 0) removeGrpcTimeout(headers);
-    // Who has no time left gets none, and 0 would be for ever.
+    // No time left: 0 would mean no limit.
     return isEndless ? 0 : Math.max(1, ms);
   }
 

@@ -1,15 +1,15 @@
-// upgrade_configs of a connection manager or a route: which upgrades they allow.
+// upgrade_configs of a connection manager or a route: the upgrade types that they allow.
 
 import { BatonError } from '../../../common/errors/errors.js';
 
-/** What both kinds of UpgradeConfig have. */
+/** The common fields of both UpgradeConfig messages. */
 interface UpgradeConfig {
   readonly upgrade_type?: string;
   readonly enabled?: boolean;
 }
 
 /**
- * Whether each type that is named, in lower case, is allowed.
+ * Returns the named types in lower case, and whether each is allowed.
  * @throws BatonError CONFIG_INVALID; `where` is the path of the list in the configuration
  */
 export function upgradeTypes(configs: readonly UpgradeConfig[] | undefined, where: string): Map<string, boolean> {
@@ -20,7 +20,7 @@ export function upgradeTypes(configs: readonly UpgradeConfig[] | undefined, wher
     if (types.has(type)) throw new BatonError('CONFIG_INVALID', `the upgrade '${type}' occurs twice`, at);
     if (type === '') throw new BatonError('CONFIG_INVALID', 'an upgrade needs a type, such as websocket', at);
     if (type === 'h2c' && isAllowed) {
-      const message = `'${name}' cannot be allowed: requests that ask for it are answered in HTTP/1.1`;
+      const message = `'${name}' cannot be allowed: such requests are answered in HTTP/1.1`;
       throw new BatonError('CONFIG_INVALID', message, { ...at, remedy: 'leave it out' });
     }
     if (type === 'connect' && isAllowed) {

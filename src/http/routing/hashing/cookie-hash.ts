@@ -1,4 +1,5 @@
-// A cookie in a hash policy: with a ttl a client that has none gets one with the response, and its next requests go to the same host.
+// A cookie in a hash policy. With a ttl, a client without the cookie gets one in the response, so that its next requests go to the same
+// host.
 
 import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import { BatonError } from '../../../common/errors/errors.js';
@@ -15,7 +16,7 @@ const COOKIE = headerKey('cookie');
 export class CookieHash {
   readonly #name: string;
   readonly #nameBytes: Uint8Array;
-  /** What follows the value in set-cookie; undefined: no cookie is made. */
+  /** Attributes after the value in set-cookie; undefined: no cookie is generated. */
   readonly #attributes: string | undefined;
 
   /** @throws BatonError CONFIG_INVALID; `where` is its path in the configuration */
@@ -23,7 +24,7 @@ export class CookieHash {
     this.#name = config.name ?? '';
     if (!isFieldName(this.#name)) {
       const remedy = "a name has letters, digits and !#$%&'*+-.^_`|~";
-      throw new BatonError('CONFIG_INVALID', `'${this.#name}' is no name of a cookie`, {
+      throw new BatonError('CONFIG_INVALID', `'${this.#name}' is not a valid cookie name`, {
         where: `${where}.name`,
         remedy,
       });
@@ -41,7 +42,7 @@ export class CookieHash {
       return true;
     }
     if (this.#attributes === undefined) return false;
-    // Requests of one connection that come before the first response get the same cookie.
+    // Derived from the connection, so that requests before the first response get the same cookie.
     xxh64Text((info.downstream?.remoteText ?? '') + info.downstreamLocalAddress, hash);
     const value = hex(hash.hi) + hex(hash.lo);
     cookies.push(`${this.#name}="${value}"${this.#attributes}`);
@@ -71,7 +72,7 @@ function attributesOf(config: RouteAction_HashPolicy_Cookie, where: string): str
   return config.ttl === undefined ? undefined : `${text}; HttpOnly`;
 }
 
-/** As bytes in text. */
+/** Validates a cookie attribute and converts it to one character per byte. */
 function attributeText(text: string, where: string): string {
   if (!/[\0-\x1f\x7f;]/.test(text)) return byteText(text);
   throw new BatonError('CONFIG_INVALID', "a part of a cookie holds neither ';' nor control characters", { where });

@@ -1,17 +1,17 @@
-// Cookies of a request, read in place: `name=value` between semicolons (RFC 6265, 4.2.1).
+// Finds cookies of a request in place: `name=value` between semicolons (RFC 6265, 4.2.1).
 
 const SEMICOLON = 59;
 const EQUALS = 61;
 const SPACE = 32;
 const QUOTE = 34;
 
-/** Where a value stands, without quotes around it. One object, used again by each search. */
+/** The range of a value, without its quotes. Each search reuses one object. */
 export interface CookieValue {
   start: number;
   end: number;
 }
 
-/** Finds the first cookie `name` in the field value bytes[start, end), and puts its value's place into `value`. */
+/** Finds the first cookie `name` in the field value bytes[start, end) and sets `value` to its range. Returns whether there is one. */
 export function findCookie(
   bytes: Uint8Array,
   start: number,

@@ -1,4 +1,4 @@
-// hash_policy of a route: what requests have in common that are to go to one host, as far as their cluster chooses hosts by hash.
+// hash_policy of a route: the properties of a request that are hashed to choose its host, in clusters that choose hosts by hash.
 
 import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import { BatonError, buildEach } from '../../../common/errors/errors.js';
@@ -10,18 +10,18 @@ import { CookieHash } from './cookie-hash.js';
 import { HeaderHash } from './header-hash.js';
 import { QueryHash } from './query-hash.js';
 
-/** One thing that is hashed. */
+/** One property to hash. */
 interface HashMethod {
   /**
-   * Hashes what the request has of it into `hash`; returns false when it has nothing.
-   * @param cookies takes values of set-cookie that its response is to have
+   * Hashes the request's property into `hash`. Returns false if the request lacks it.
+   * @param cookies receives set-cookie values for the response
    */
   evaluate(headers: HeaderBlock, info: StreamInfo, hash: Word64, cookies: string[]): boolean;
 }
 
 interface ListedMethod {
   readonly method: HashMethod;
-  /** The rest counts only for requests that have nothing so far. */
+  /** Later methods are used only if there is no hash yet. */
   readonly isTerminal: boolean;
 }
 
@@ -33,7 +33,7 @@ export class HashPolicy {
   }
 
   /**
-   * Undefined when there is nothing to hash.
+   * Returns undefined if there is nothing to hash.
    * @throws BatonError CONFIG_INVALID or REGEX_INVALID; `where` is the path of the list in the configuration
    */
   static of(configs: readonly RouteAction_HashPolicy[] | undefined, where: string): HashPolicy | undefined {
@@ -45,15 +45,15 @@ export class HashPolicy {
   }
 
   /**
-   * Combines, as Envoy does, what the request has, up to the first that is terminal; returns false when it has nothing of all.
-   * @param cookies takes values of set-cookie that its response is to have
+   * Combines the hashes of all properties that the request has, up to a terminal one, as Envoy does. Returns false if it has none.
+   * @param cookies receives set-cookie values for the response
    */
   evaluate(headers: HeaderBlock, info: StreamInfo, hash: Word64, cookies: string[]): boolean {
     let hasHash = false;
     hash.set(0, 0);
     for (const { isTerminal, method } of this.#methods) {
       if (method.evaluate(headers, info, part, cookies)) {
-        // Otherwise two equal ones would leave nothing.
+        // Without the rotation, two equal hashes would cancel out.
         hash.rotateLeft(1);
         hash.xor(part.hi, part.lo);
         hasHash = true;
@@ -76,7 +76,7 @@ function methodOf(config: RouteAction_HashPolicy, where: string): HashMethod | u
   throw new BatonError('CONFIG_INVALID', message, { where });
 }
 
-/** The address of the client, without its port. One that comes by a Unix socket has none. */
+/** The address of the client without its port. Clients on Unix sockets have none. */
 const SOURCE_IP: HashMethod = {
   evaluate(_headers, info, hash) {
     const ip = ipOfAddress(info.downstreamRemoteAddress);

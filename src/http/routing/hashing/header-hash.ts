@@ -1,5 +1,5 @@
-// A header in a hash policy: its value, or the values of all fields of the name, in whatever order they come. Fields that are one value
-// (HeaderKey.joinedIn) are hashed as that.
+// A header in a hash policy: hashes its value, or the values of all its fields independent of their order. List headers
+// (HeaderKey.joinedIn) are hashed as one joined value.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
@@ -12,7 +12,7 @@ import { replacedText } from '../matching/regex-text.js';
 import { replacementOf } from '../matching/string-rule.js';
 
 export class HeaderHash {
-  /** Undefined: a part of the request line. */
+  /** Undefined for a part of the request line. */
   readonly #key: HeaderKey | undefined;
   readonly #isPath: boolean;
   readonly #rewrite: Replacement | undefined;
@@ -56,7 +56,7 @@ export class HeaderHash {
         this.#rewrite === undefined ? memory.text(start, end) : replacedText(memory, start, end, this.#rewrite),
       );
     }
-    // As in Envoy each hash is the seed of the next.
+    // As in Envoy, each hash is the seed of the next.
     hash.set(0, 0);
     for (const value of values.sort()) xxh64Text(value, hash, hash.lo, hash.hi);
   }

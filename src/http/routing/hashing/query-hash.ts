@@ -1,4 +1,4 @@
-// A query parameter in a hash policy: its first value, as it was sent.
+// A query parameter in a hash policy: hashes its first value as sent.
 
 import { type Word64, xxh64 } from '../../../common/xxh64.js';
 import type { RouteAction_HashPolicy_QueryParameter } from '../../../config/generated/api.js';

@@ -1,4 +1,4 @@
-// Finds the header that a configuration names in a request, for what needs its value as text; pseudo-headers included.
+// Reads a configured request header, or pseudo-header, as text.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import { headerKey } from '../../../common/text/header-names.js';
@@ -8,8 +8,8 @@ import type { HeaderBlock } from '../../headers/header-block.js';
 export type HeaderReader = (headers: HeaderBlock) => string | undefined;
 
 /**
- * Reads the header of that name; undefined where a request lacks it.
- * @throws BatonError CONFIG_INVALID for what is no name, or a pseudo-header that is not there yet; `where` is the name's path in the configuration
+ * Returns a reader of the header `name`, which returns undefined if a request lacks it.
+ * @throws BatonError CONFIG_INVALID for an invalid name or an unsupported pseudo-header; `where` is the name's path in the configuration
  */
 export function headerReader(name: string, where: string): HeaderReader {
   const lower = name.toLowerCase();

@@ -1,4 +1,4 @@
-// envoy.config.route.v3.HeaderMatcher: one condition on a header of a request or response.
+// envoy.config.route.v3.HeaderMatcher, compiled: one condition on a header of a request or response.
 
 import type { HeaderView } from '../../../access-log/stream/header-view.js';
 import { BatonError } from '../../../common/errors/errors.js';
@@ -14,11 +14,11 @@ const enum Test {
   /** By a StringRule. */
   Text = 2,
   Range = 3,
-  /** A deprecated exact_match of "": every value, as long as there is one. */
+  /** A deprecated exact_match of "": any value of a present header. */
   AnyValue = 4,
 }
 
-/** Where a name that begins with a colon is found. */
+/** Where the value is found; all but Field are pseudo-headers. */
 const enum Source {
   Field = 0,
   Method = 1,
@@ -28,8 +28,8 @@ const enum Source {
 }
 
 /**
- * One HeaderMatcher. As in Envoy each of several fields of a name is matched on its own, except where they are one value
- * (HeaderKey.joinedIn).
+ * One HeaderMatcher. As in Envoy, repeated fields are matched one by one, except for list headers (HeaderKey.joinedIn), which are matched
+ * as one joined value.
  */
 export class HeaderRule {
   readonly #key: HeaderKey;
@@ -74,26 +74,26 @@ export class HeaderRule {
     }
   }
 
-  /** A part of the request line, which responses have not. */
+  /** Matches a part of the request line, which responses lack. */
   #matchesPart(headers: HeaderView, start: number, end: number): boolean {
     return start === end ? this.#matchesMissing(headers) : this.#matchesValue(headers, start, end);
   }
 
-  /** What stands nowhere in the head; '' is missing. */
+  /** Matches a text that is not in the head's bytes; '' means missing. */
   #matchesText(headers: HeaderView, text: string): boolean {
     if (text === '') return this.#matchesMissing(headers);
     const { memory } = headers;
     const start = memory.scratch(text.length);
     memory.write(start, text);
     const isMatch = this.#matchesValue(headers, start, start + text.length);
-    // Each of many routes may ask for it.
+    // Many routes may evaluate this for one request.
     memory.withdrawScratch(start);
     return isMatch;
   }
 
   #matchesMissing(headers: HeaderView): boolean {
     if (this.#missingIsEmpty) return this.#matchesValue(headers, 0, 0);
-    // An inverted rule does not hold for a header that is missing, except when it asks for presence itself.
+    // An inverted rule does not match a missing header, unless it tests presence itself.
     return this.#test === Test.Present ? this.#isInverted : this.#test === Test.Absent && !this.#isInverted;
   }
 
@@ -105,7 +105,7 @@ export class HeaderRule {
     return (this.#key.joinedIn & headers.kind) === 0 ? this.#matchesEach(headers, first) : this.#matchesJoined(headers);
   }
 
-  /** Whether one of several values fulfils the condition; inverted: whether none does. */
+  /** Returns whether one of several values meets the condition; if inverted, whether none does. */
   #matchesEach(headers: HeaderView, first: number): boolean {
     for (let i = first; i >= 0; i = headers.findNext(this.#key, i)) {
       if (this.#holds(headers, headers.valueStart(i), headers.valueEnd(i))) return !this.#isInverted;
@@ -116,7 +116,7 @@ export class HeaderRule {
   #matchesJoined(headers: HeaderView): boolean {
     const index = headers.findValue(this.#key);
     const isMatch = this.#matchesValue(headers, headers.valueStart(index), headers.valueEnd(index));
-    // Each of many routes may ask for the same fields.
+    // Many routes may evaluate this for one request.
     headers.withdrawValue(index);
     return isMatch;
   }
@@ -145,7 +145,7 @@ export class HeaderRule {
   }
 }
 
-/** Compiles the matchers of a list; undefined when there are none. */
+/** Compiles a list of matchers. Returns undefined for an empty list. */
 export function compileHeaderRules(
   configs: readonly HeaderMatcher[] | undefined,
   where: string,
@@ -154,13 +154,13 @@ export function compileHeaderRules(
   return configs.map((config, index) => new HeaderRule(config, `${where}[${index}]`));
 }
 
-/** Whether all rules hold. */
+/** Returns whether all rules match. */
 export function matchesAll(rules: readonly HeaderRule[], headers: HeaderView): boolean {
   for (let i = 0; i < rules.length; i++) if (!rules[i]!.matches(headers)) return false;
   return true;
 }
 
-/** Whether one rule holds. */
+/** Returns whether any rule matches. */
 export function matchesAny(rules: readonly HeaderRule[], headers: HeaderView): boolean {
   for (let i = 0; i < rules.length; i++) if (rules[i]!.matches(headers)) return true;
   return false;

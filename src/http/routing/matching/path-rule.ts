@@ -1,4 +1,4 @@
-// The path condition of a route: prefix, whole path, prefix that ends at a slash, or regular expression. Queries don't count.
+// The path condition of a route: prefix, whole path, prefix that ends at a slash, or regular expression. Queries are ignored.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import { FOLD } from '../../../common/text/header-names.js';
@@ -16,7 +16,7 @@ const enum Kind {
   Exact = 1,
   SeparatedPrefix = 2,
   Regex = 3,
-  /** A path with '?' or '#' in it: the part of a path that is compared has neither. */
+  /** A configured path with '?' or '#', which the compared part of a path never contains. */
   Never = 4,
 }
 
@@ -54,7 +54,7 @@ export class PathRule {
     this.#length = this.#bytes.length;
   }
 
-  /** Whether the path in [start, end) fulfils the condition. */
+  /** Returns whether the path in [start, end) meets the condition. */
   matches(memory: Memory, start: number, end: number): boolean {
     const kind = this.#kind;
     if (kind >= Kind.Regex) return kind === Kind.Regex && this.#matchesRegex(memory, start, end);
@@ -62,7 +62,7 @@ export class PathRule {
     if (end - start < length) return false;
     const bytes = memory.bytes;
     const wanted = this.#bytes;
-    // From the end: sibling routes often begin alike.
+    // From the end, because sibling routes often share a prefix.
     if (this.#ignoresCase) {
       for (let i = length - 1; i >= 0; i--) if (FOLD[bytes[start + i]!] !== wanted[i]) return false;
     } else {
@@ -73,7 +73,7 @@ export class PathRule {
     return endsPath(bytes, after, end) || (kind === Kind.SeparatedPrefix && bytes[after] === SLASH);
   }
 
-  /** Length of the part of a matching path that prefix_rewrite replaces. */
+  /** Returns the length of the part of a matching path that prefix_rewrite replaces. */
   matchedLength(headers: HeaderBlock): number {
     if (this.#kind !== Kind.Regex) return this.#length;
     return pathEndOf(headers.memory.bytes, headers.pathStart, headers.pathEnd) - headers.pathStart;

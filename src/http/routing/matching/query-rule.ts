@@ -1,5 +1,5 @@
-// envoy.config.route.v3.QueryParameterMatcher: one condition on a query parameter, whose first value counts. As in Envoy routes compare
-// what was sent, and rate limits what it stands for: "role=%61dmin" is role=admin to them.
+// envoy.config.route.v3.QueryParameterMatcher, compiled: one condition on the first value of a query parameter. As in Envoy, routes match
+// the query as sent, and rate limits match it unescaped: "role=%61dmin" is role=admin for rate limits.
 
 import type { QueryParameterMatcher } from '../../../config/generated/api.js';
 import type { Memory } from '../../../io/memory.js';
@@ -10,10 +10,13 @@ import { compileStringMatcher, type StringRule } from './string-rule.js';
 export class QueryRule {
   readonly #name: Uint8Array;
   readonly #text: StringRule | undefined;
-  readonly #wantsPresence: boolean;
+  readonly #expectsPresence: boolean;
   readonly #unescapes: boolean;
 
-  /** @throws BatonError when the matcher is invalid; `where` is its path in the configuration. `unescapes`: names and values. */
+  /**
+   * @param unescapes names and values are unescaped before matching
+   * @throws BatonError when the matcher is invalid; `where` is its path in the configuration.
+   */
   constructor(config: QueryParameterMatcher, where: string, unescapes = false) {
     this.#unescapes = unescapes;
     this.#name = new TextEncoder().encode(config.name ?? '');
@@ -21,7 +24,7 @@ export class QueryRule {
       config.string_match === undefined
         ? undefined
         : compileStringMatcher(config.string_match, `${where}.string_match`);
-    this.#wantsPresence = config.present_match ?? true;
+    this.#expectsPresence = config.present_match ?? true;
   }
 
   matches(headers: HeaderBlock): boolean {
@@ -31,7 +34,7 @@ export class QueryRule {
       if (query !== undefined) return this.#matchesUnescaped(memory, query);
     }
     const isPresent = findQueryParameter(memory.bytes, headers.pathStart, headers.pathEnd, this.#name, found);
-    if (this.#text === undefined) return isPresent === this.#wantsPresence;
+    if (this.#text === undefined) return isPresent === this.#expectsPresence;
     return isPresent && this.#text.matches(memory, found.start, found.end);
   }
 
@@ -42,7 +45,7 @@ export class QueryRule {
       return { name: unescaped(own!), value: unescaped(value.join('=')) };
     });
     const first = parameters.find((parameter) => parameter.name === name);
-    if (this.#text === undefined) return (first !== undefined) === this.#wantsPresence;
+    if (this.#text === undefined) return (first !== undefined) === this.#expectsPresence;
     if (first === undefined) return false;
     const start = memory.scratch(first.value.length);
     memory.write(start, first.value);
@@ -52,14 +55,14 @@ export class QueryRule {
   }
 }
 
-/** The query of a path, without its question mark; undefined when it has no escapes. */
+/** Returns the query of a path, without its question mark; undefined if it has no escapes. */
 function unescapedQuery(headers: HeaderBlock): string | undefined {
   const path = headers.pathText();
   const query = path.slice(path.indexOf('?') + 1);
   return query.length < path.length && query.includes('%') ? query : undefined;
 }
 
-/** What %XX stands for; what is no escape stays. One character a byte. */
+/** Replaces %XX with its byte and keeps invalid escapes. One character per byte. */
 function unescaped(text: string): string {
   return text.replace(/%[0-9a-f]{2}/gi, (found) => String.fromCharCode(Number.parseInt(found.slice(1), 16)));
 }

@@ -1,12 +1,12 @@
-// The query of a path, read in place: parameters between '&', a name before the first '='. Nothing is percent-decoded,
-// because route matching compares what was sent.
+// Finds query parameters in place: parameters between '&', a name before the first '='. Nothing is percent-decoded, because routes match
+// the query as sent.
 
 const QUESTION = 63;
 const HASH = 35;
 const AMPERSAND = 38;
 const EQUALS = 61;
 
-/** Where the path proper ends: at '?' or '#', or at `end`. */
+/** Returns where the path without query ends: at '?' or '#', or at `end`. */
 export function pathEndOf(bytes: Uint8Array, start: number, end: number): number {
   for (let at = start; at < end; at++) {
     const byte = bytes[at];
@@ -15,18 +15,21 @@ export function pathEndOf(bytes: Uint8Array, start: number, end: number): number
   return end;
 }
 
-/** Whether the path proper ends at `at`. */
+/** Returns whether the path without query ends at `at`. */
 export function endsPath(bytes: Uint8Array, at: number, end: number): boolean {
   return at === end || bytes[at] === QUESTION || bytes[at] === HASH;
 }
 
-/** A parameter that was found: where its value stands. One object, used again by each search. */
+/** The range of a parameter's value. Each search reuses one object. */
 export interface QueryValue {
   start: number;
   end: number;
 }
 
-/** Finds the first parameter `name` in the query of the path bytes[start, end), and puts its value's place into `value`. */
+/**
+ * Finds the first parameter `name` in the query of the path bytes[start, end) and sets `value` to the range of its value. Returns whether
+ * there is one.
+ */
 export function findQueryParameter(
   bytes: Uint8Array,
   start: number,

@@ -1,16 +1,20 @@
-// Header bytes as the text that a user's regular expression sees: UTF-8, as RE2 reads bytes in Envoy. byteText() is the way back.
+// Converts header bytes to the text that configured regular expressions match: UTF-8, as RE2 reads bytes in Envoy. byteText() is the
+// inverse.
 
 import type { TextMemory } from '../../../access-log/stream/header-view.js';
 import type { Replacement } from '../../../common/text/regex.js';
 import { byteText } from '../../headers/byte-text.js';
 
-/** bytes [start, end) as text: the only place where matching makes a string. */
+/** Returns bytes[start, end) as text. This is the only place where matching creates a string. */
 export function regexText(memory: TextMemory, start: number, end: number): string {
   const text = memory.text(start, end);
   return isAscii(memory.bytes, start, end) ? text : Buffer.from(text, 'latin1').toString('utf8');
 }
 
-/** bytes [start, end) with all matches replaced, a character a byte. Of bytes that are no UTF-8 each is a character, and stays. */
+/**
+ * Returns bytes[start, end) with all matches replaced, one character per byte. In text that is not valid UTF-8, each byte counts as a
+ * character.
+ */
 export function replacedText(memory: TextMemory, start: number, end: number, replacement: Replacement): string {
   const bytes = memory.text(start, end);
   const text = regexText(memory, start, end);

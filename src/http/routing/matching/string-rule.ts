@@ -1,4 +1,4 @@
-// envoy.type.matcher.v3.StringMatcher over bytes: a string is made for regular expressions only.
+// envoy.type.matcher.v3.StringMatcher, compiled to match bytes. Only regular expressions need a string.
 
 import type { TextMemory } from '../../../access-log/stream/header-view.js';
 import { BatonError } from '../../../common/errors/errors.js';
@@ -22,7 +22,7 @@ export class StringRule {
   readonly #ignoresCase: boolean;
   readonly #regex: Regex | undefined;
 
-  /** `pattern` is the text that is looked for, or the expression that must match the whole value. */
+  /** `pattern` is the text to find, or the regular expression that must match the whole value. */
   constructor(kind: StringKind, pattern: string, ignoresCase = false) {
     this.#kind = kind;
     this.#ignoresCase = ignoresCase;
@@ -30,7 +30,7 @@ export class StringRule {
     this.#bytes = encoder.encode(ignoresCase ? lowerAscii(pattern) : pattern);
   }
 
-  /** Whether a text of so many bytes may match. */
+  /** Returns whether a text of `length` bytes may match. */
   canHaveLength(length: number): boolean {
     if (this.#kind === StringKind.Regex) return true;
     return this.#kind === StringKind.Exact ? length === this.#bytes.length : length >= this.#bytes.length;
@@ -82,19 +82,19 @@ export function compileStringMatcher(config: StringMatcher, where: string): Stri
   });
 }
 
-/** A rule for a whole-value expression; what is wrong with it is said with its place. */
+/** Returns a rule for a regular expression that must match the whole value. Errors carry `where`. */
 export function regexRule(pattern: string, where: string): StringRule {
   return located(where, () => new StringRule(StringKind.Regex, pattern));
 }
 
-/** Compiles an expression and what takes the place of its matches; the same is said of both. */
+/** Compiles a regular expression and its substitution. Errors carry their path in the configuration. */
 export function replacementOf({ pattern, substitution = '' }: RegexMatchAndSubstitute, where: string): Replacement {
   const regex = pattern?.regex ?? '';
   located(`${where}.pattern.regex`, () => compileRegex(regex));
   return located(`${where}.substitution`, () => new Replacement(regex, substitution));
 }
 
-/** Runs `compile`, and tells errors of expressions with their place in the configuration. */
+/** Runs `compile` and adds `where` to its BatonErrors that have no path in the configuration. */
 export function located<T>(where: string, compile: () => T): T {
   try {
     return compile();

@@ -1,4 +1,4 @@
-// rate_limited_retry_back_off: how long a host that limits its clients wants not to be asked again, by a header of its response.
+// rate_limited_retry_back_off: the delay before a retry that a rate-limiting host requests in a response header.
 
 import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
 import { durationMs } from '../../../common/time/duration.js';
@@ -10,7 +10,7 @@ const DEFAULT_LONGEST_MS = 300_000;
 
 interface ResetHeader {
   readonly key: HeaderKey;
-  /** It holds the second since 1970 from which on requests are welcome; else the seconds until then. */
+  /** The header has the Unix time of the next request, in seconds; otherwise the number of seconds until then. */
   readonly isTimestamp: boolean;
 }
 
@@ -28,7 +28,7 @@ export class RateLimitReset {
   }
 
   /**
-   * How long to wait, in milliseconds, by the first of the headers that says so and asks for no more than may be waited; 0: none does.
+   * Returns the delay in milliseconds from the first header that has one within max_interval; 0 if there is none.
    * @param nowMs since 1970
    */
   waitMs(response: HeaderBlock, nowMs: number): number {

@@ -1,4 +1,4 @@
-// When and how often a request is tried again: envoy.config.route.v3.RetryPolicy, compiled.
+// envoy.config.route.v3.RetryPolicy, compiled: when and how often a request is retried.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import { durationMs } from '../../../common/time/duration.js';
@@ -7,7 +7,7 @@ import { Runtime, type RuntimeInteger } from '../../../runtime/runtime.js';
 import { compileHeaderRules, type HeaderRule } from '../matching/header-rule.js';
 import { RateLimitReset } from './rate-limit-reset.js';
 
-/** Conditions of retry_on, a bit each. */
+/** Conditions of retry_on, as bits. */
 export const enum RetryOn {
   None = 0,
   ServerError = 1 << 0,
@@ -27,13 +27,13 @@ export const enum RetryOn {
   GrpcInternal = 1 << 14,
 }
 
-/** What a retry_on text asks for, and the words in it that mean nothing. */
+/** The conditions in a retry_on text, and its unknown words. */
 export interface ParsedRetryOn {
   readonly conditions: number;
   readonly unknown: readonly string[];
 }
 
-/** Parses a comma-separated retry_on: bits of RetryOn. */
+/** Parses a comma-separated retry_on. */
 export function parseRetryOn(text: string): ParsedRetryOn {
   let conditions: number = RetryOn.None;
   const unknown: string[] = [];
@@ -47,7 +47,7 @@ export function parseRetryOn(text: string): ParsedRetryOn {
   return { conditions, unknown };
 }
 
-/** The words that retry_on knows. */
+/** Returns all words of retry_on. */
 function retryOnWords(): readonly string[] {
   return [...CONDITIONS.keys()];
 }
@@ -58,19 +58,19 @@ export class RetryPolicy {
   /** Bits of RetryOn. */
   readonly conditions: number;
   readonly maxRetries: number;
-  /** Milliseconds; 0: as long as the whole request may take. */
+  /** In milliseconds; 0: limited only by the timeout of the whole request. */
   readonly perTryTimeoutMs: number;
-  /** Longest pause in the response of one try, in milliseconds; 0: any. */
+  /** Longest time without progress in the response of one try, in milliseconds; 0: no limit. */
   readonly perTryIdleTimeoutMs: number;
   readonly statusCodes: readonly number[];
   readonly headers: readonly HeaderRule[] | undefined;
-  /** If set, only requests for which one of these holds are tried again. */
+  /** If set, only requests that match one of these rules are retried. */
   readonly requestHeaders: readonly HeaderRule[] | undefined;
-  /** Another try prefers a host that the request has not been at: retry_host_predicate, of which there is one kind. */
+  /** Retries prefer hosts that the request has not tried yet (retry_host_predicate, of which Baton has one kind). */
   readonly avoidsPreviousHosts: boolean;
-  /** How many further picks there are for such a host. */
+  /** How many further picks may be made to find such a host. */
   readonly furtherPicks: number;
-  /** What hosts say of the time until another try. */
+  /** Response headers that set the delay before a retry. */
   readonly reset: RateLimitReset | undefined;
   readonly #baseInterval: RuntimeInteger;
   readonly #maxIntervalMs: number | undefined;
@@ -79,7 +79,7 @@ export class RetryPolicy {
   constructor(config: RetryPolicyConfig, where: string, runtime: Runtime = new Runtime()) {
     const { conditions, unknown } = parseRetryOn(config.retry_on ?? '');
     if (unknown.length > 0) {
-      throw new BatonError('CONFIG_INVALID', `retry_on does not know '${unknown.join("', '")}'`, {
+      throw new BatonError('CONFIG_INVALID', `unknown retry_on condition '${unknown.join("', '")}'`, {
         where: `${where}.retry_on`,
         remedy: `one or more of ${retryOnWords().join(', ')}`,
       });
@@ -97,7 +97,7 @@ export class RetryPolicy {
         where: `${where}.host_selection_retry_max_attempts`,
       });
     }
-    // As in Envoy 0 is not set.
+    // As in Envoy, 0 means not set.
     this.furtherPicks = Number(config.host_selection_retry_max_attempts ?? 0) || 1;
     const limited = config.rate_limited_retry_back_off;
     this.reset = limited && new RateLimitReset(limited, `${where}.rate_limited_retry_back_off`);
@@ -113,7 +113,7 @@ export class RetryPolicy {
     }
   }
 
-  /** The configuration's, else that of runtime. */
+  /** From the configuration, otherwise from runtime. */
   get baseIntervalMs(): number {
     return Math.max(1, this.#baseInterval.value);
   }
@@ -143,10 +143,10 @@ const CONDITIONS: ReadonlyMap<string, RetryOn> = new Map<string, RetryOn>([
   ['internal', RetryOn.GrpcInternal],
 ]);
 
-/** Retries nothing: for requests that ask for retries themselves on a route that has no policy. */
+/** Retries nothing. For requests that enable retries by their headers on a route without a policy. */
 export const NO_RETRIES = new RetryPolicy({}, '');
 
-/** Whole milliseconds, at least 1. */
+/** Returns whole milliseconds, at least 1. */
 function wholeMs(duration: string): number {
   return Math.max(1, Math.floor(durationMs(duration)));
 }

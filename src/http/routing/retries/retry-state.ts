@@ -1,47 +1,47 @@
-// The retries of one request: what the policy and the request's own x-envoy-* headers allow, and what is left of it.
+// The retries of one request: the conditions of its policy and its x-envoy-* headers, and the number of retries left.
 
 import { HeaderSet, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { matchesAny } from '../matching/header-rule.js';
 import { NO_RETRIES, parseRetryOn, RetryOn, type RetryPolicy } from './retry-policy.js';
 
-/** How a try ended without a whole response head. */
+/** How a try ended without a complete response head. */
 export const enum RetryReset {
-  /** No connection could be had: refused, unreachable, timed out. The request has not been sent. */
+  /** No connection was available: refused, unreachable, timed out. The request has not been sent. */
   ConnectFailure = 1,
-  /** The upstream closed or reset the connection or the stream. */
+  /** The upstream host closed or reset the connection or the stream. */
   Reset = 2,
-  /** The upstream refused the stream without looking at it (HTTP/2 REFUSED_STREAM). */
+  /** The upstream host refused the stream unprocessed (HTTP/2 REFUSED_STREAM). */
   RefusedStream = 3,
-  /** Given up here: per_try_timeout, or something the upstream sent is invalid. */
+  /** Baton ended the try: per_try_timeout, or an invalid response. */
   Local = 4,
-  /** A circuit breaker is open: never tried again. */
+  /** A circuit breaker is open: never retried. */
   Overflow = 5,
 }
 
 export const enum RetryDecision {
   No = 0,
-  /** Try again after backoffMs(), if the retry circuit breaker agrees. */
+  /** Retry after backoffMs(), if the circuit breaker for retries allows it. */
   Retry = 1,
-  /** It would be tried again, but no retry is left. */
+  /** The conditions match, but no retry is left. */
   LimitExceeded = 2,
 }
 
-/** One a stream; begin() makes it ready for the next request, and nothing is allocated as long as no header asks for it. */
+/** There is one for each stream object; begin() resets it for the next request. It allocates nothing unless request headers require it. */
 export class RetryState {
   protected policy: RetryPolicy = NO_RETRIES;
   #conditions = 0;
   #remaining = 0;
-  /** Before the next try; 0: the policy's first. */
+  /** Back-off interval before the next try; 0: the policy's base interval. */
   #intervalMs = 0;
-  /** What the response that is tried again asks for instead; 0: nothing. */
+  /** Delay that the last response requests instead; 0: none. */
   #resetMs = 0;
   #extraStatusCodes: number[] = NO_CODES;
   #extraHeaders: readonly string[] = NO_NAMES;
 
   /**
-   * Starts with a request's policy and headers. The headers are consumed: they are not for the upstream. External requests
-   * have lost theirs at the edge.
+   * Starts with a request's policy and its retry headers, and removes these headers. They have already been removed from external requests
+   * at the edge.
    */
   begin(policy: RetryPolicy | undefined, headers: HeaderBlock): void {
     const effective = policy ?? NO_RETRIES;
@@ -56,44 +56,44 @@ export class RetryState {
     if (effective.requestHeaders !== undefined && !matchesAny(effective.requestHeaders, headers)) this.#conditions = 0;
   }
 
-  /** Whether anything could be tried again: only then must the request be kept. */
+  /** Whether a retry is possible: only then must the request be buffered. */
   get isEnabled(): boolean {
     return this.#conditions !== 0 && this.#remaining > 0;
   }
 
-  /** Whether responses are looked at, be it to count one that no retry is left for. */
+  /** Whether responses must be checked, if only to count one for which no retry is left. */
   get hasConditions(): boolean {
     return this.#conditions !== 0;
   }
 
-  /** Nothing is tried again from here on: the request can no longer be sent a second time. */
+  /** Prevents further retries, because the request can no longer be replayed. */
   disable(): void {
     this.#conditions = 0;
   }
 
   /**
-   * A response head has come.
+   * Called when a response head arrives.
    * @param nowMs since 1970
    */
   onHeaders(status: number, headers: HeaderBlock, nowMs: number): RetryDecision {
-    if (!this.#wantsRetryOf(status, headers)) return RetryDecision.No;
+    if (!this.#matchesResponse(status, headers)) return RetryDecision.No;
     this.#resetMs = this.policy.reset?.waitMs(headers, nowMs) ?? 0;
     return this.#takeOne();
   }
 
-  /** The next try waits as long as the last response asks for. */
+  /** The next try waits for the delay that the last response requests. */
   get waitsForReset(): boolean {
     return this.#resetMs > 0;
   }
 
-  /** The try ended before a response head. `requestStarted`: a byte of the request has been sent. */
+  /** Called when the try ends before a response head. `requestStarted`: a byte of the request has been sent. */
   onReset(kind: RetryReset, requestStarted: boolean): RetryDecision {
-    return this.#wantsRetryAfter(kind, requestStarted) ? this.#takeOne() : RetryDecision.No;
+    return this.#matchesReset(kind, requestStarted) ? this.#takeOne() : RetryDecision.No;
   }
 
   /**
-   * How long to wait before the next try, in milliseconds: fully jittered, from an interval that doubles each time; or what the
-   * last response asks for, and up to half of that more.
+   * Returns the delay before the next try in milliseconds: fully jittered over an interval that doubles each time, or the delay that the
+   * last response requests plus up to half of it.
    * @param random [0, 1)
    */
   backoffMs(random: number): number {
@@ -114,7 +114,7 @@ export class RetryState {
     return RetryDecision.Retry;
   }
 
-  #wantsRetryOf(status: number, headers: HeaderBlock): boolean {
+  #matchesResponse(status: number, headers: HeaderBlock): boolean {
     const on = this.#conditions;
     if (headers.findId(RATE_LIMITED) >= 0) return (on & RetryOn.EnvoyRateLimited) !== 0;
     if ((on & RetryOn.ServerError) !== 0 && status >= 500 && status <= 599) return true;
@@ -125,12 +125,12 @@ export class RetryState {
     return (on & ANY_GRPC) !== 0 && (on & grpcCondition(headers)) !== 0;
   }
 
-  #wantsRetryAfter(kind: RetryReset, requestStarted: boolean): boolean {
+  #matchesReset(kind: RetryReset, requestStarted: boolean): boolean {
     const on = this.#conditions;
     if (kind === RetryReset.Overflow) return false;
     if (kind === RetryReset.ConnectFailure && (on & RetryOn.ConnectFailure) !== 0) return true;
     if (!requestStarted && (on & RetryOn.ResetBeforeRequest) !== 0) return true;
-    // A reset becomes a 503 for the client: those who retry 5xx mean it too.
+    // The client would get a 503 for a reset, so conditions for 5xx include it.
     if ((on & (RetryOn.Reset | RetryOn.ServerError | RetryOn.GatewayError)) !== 0) return true;
     return kind === RetryReset.RefusedStream && (on & RetryOn.RefusedStream) !== 0;
   }
@@ -158,7 +158,7 @@ export class RetryState {
   }
 }
 
-// All of them are known names, so that the head's presence bits tell whether there is one.
+// All are known headers, so the head's presence bits show whether any occurs.
 const RETRY_ON = headerKey('x-envoy-retry-on');
 const RETRY_GRPC_ON = headerKey('x-envoy-retry-grpc-on');
 const MAX_RETRIES = headerKey('x-envoy-max-retries');
@@ -179,7 +179,7 @@ const ANY_GRPC =
   RetryOn.GrpcUnavailable |
   RetryOn.GrpcInternal;
 
-/** By the text of a grpc-status. */
+/** Indexed by the text of a grpc-status. */
 const GRPC_CONDITIONS: ReadonlyMap<string, RetryOn> = new Map([
   ['1', RetryOn.GrpcCancelled],
   ['4', RetryOn.GrpcDeadlineExceeded],

@@ -1,7 +1,7 @@
-// Finds a virtual host by the authority of a request: exact names, then the longest suffix, then the longest prefix.
+// Finds a virtual host by the authority of a request: an exact name, otherwise the longest suffix, otherwise the longest prefix.
 //
-// Names are hashed folded and byte by byte, forwards for exact names and prefixes, backwards for suffixes: one pass over
-// the authority gives the hash of every prefix or suffix on its way, and no string is made.
+// Names are hashed case-folded and byte by byte, forwards for exact names and prefixes, backwards for suffixes. One pass over the authority
+// yields the hash of every prefix or suffix, without creating a string.
 
 import { FOLD } from '../../../common/text/header-names.js';
 
@@ -14,7 +14,7 @@ export class DomainTable<T> {
   #any: T | undefined;
   #hasNames = false;
 
-  /** Adds a name, `*suffix`, `prefix*` or `*`. Returns false when it is there already. */
+  /** Adds a name, `*suffix`, `prefix*` or `*`. Returns false if it exists already. */
   add(domain: string, value: T): boolean {
     if (domain === '*') {
       if (this.#any !== undefined) return false;
@@ -27,7 +27,7 @@ export class DomainTable<T> {
     return this.#exact.add(domain, value);
   }
 
-  /** Only `*` is there: the authority does not matter. */
+  /** The table has at most `*`, so the authority does not matter. */
   get isCatchAll(): boolean {
     return !this.#hasNames;
   }
@@ -37,7 +37,7 @@ export class DomainTable<T> {
     return this.#any;
   }
 
-  /** The value for the authority in bytes[start, end), in Envoy's order of precedence. */
+  /** Returns the value for the authority in bytes[start, end), in Envoy's order of precedence. */
   find(bytes: Uint8Array, start: number, end: number): T | undefined {
     const prefixes = this.#prefixes;
     let prefix = NONE;
@@ -45,7 +45,7 @@ export class DomainTable<T> {
     if (prefixes.longest === 0) {
       for (let at = start; at < end; at++) hash = Math.imul(hash ^ FOLD[bytes[at]!]!, PRIME);
     } else {
-      // A wildcard stands for one byte at least, so the whole authority is no candidate.
+      // A wildcard matches at least one byte, so the whole authority is not a candidate.
       for (let at = start; at < end; at++) {
         const length = at - start;
         if (length <= prefixes.longest && prefixes.hasLength(length)) {
@@ -81,24 +81,24 @@ export class DomainTable<T> {
 }
 
 const NONE = -1;
-/** FNV-1a, folded to the slots by its upper bits as well. */
+/** FNV-1a; spread() mixes in the upper bits. */
 const SEED = 0x811c9dc5 | 0;
 const PRIME = 0x01000193;
 
 const encoder = new TextEncoder();
 
-/** Byte strings with values, in open addressing at no more than half full. */
+/** A map of byte strings with open addressing, at most half full. */
 class KeyTable<T> {
   readonly values: T[] = [];
-  /** Bytes of the longest key; 0 when there is none. */
+  /** Length of the longest key in bytes; 0 if there is none. */
   longest = 0;
 
   readonly #isBackwards: boolean;
-  /** The keys one behind the other: key i is #bytes[#ends[i], #ends[i + 1]). */
+  /** Concatenated keys: key i is #bytes[#ends[i], #ends[i + 1]). */
   #bytes = new Uint8Array(256);
   readonly #ends: number[] = [0];
   #lengths = new Uint8Array(1);
-  /** Index of a key plus 1, 0 for a free slot; then the key's hash. */
+  /** Pairs of a key's index plus 1 (0 for a free slot) and the key's hash. */
   #slots = new Int32Array(16);
   #mask = 7;
 
@@ -127,12 +127,12 @@ class KeyTable<T> {
     return true;
   }
 
-  /** Whether a key of this length exists; `length` up to `longest`. */
+  /** Returns whether a key of this length exists, for `length` up to `longest`. */
   hasLength(length: number): boolean {
     return this.#lengths[length] === 1;
   }
 
-  /** Index of the key that equals bytes[start, end) without regard to case, or NONE. */
+  /** Returns the index of the key that equals bytes[start, end) case-insensitively, or NONE. */
   find(hash: number, bytes: Uint8Array, start: number, end: number): number {
     const length = end - start;
     const keys = this.#bytes;
@@ -148,7 +148,7 @@ class KeyTable<T> {
     }
   }
 
-  /** Writes a key behind the last one; returns where it ends. */
+  /** Writes a key after the last one. Returns the offset after it. */
   #write(key: string, start: number): number {
     const most = start + 3 * key.length;
     if (most > this.#bytes.length) {

@@ -1,18 +1,18 @@
-// Virtual hosts that a route table does not have yet, and that can be asked for (VHDS).
+// Virtual hosts that a route table does not have yet and that can be requested (VHDS).
 
 /** A request that waits for its virtual host. */
 export interface HostWaiter {
   /**
-   * It is known whether it exists, and the table of the request's routes is up to date; or it has waited while too many others
-   * began to. Called in a turn of its own.
+   * Called in a turn of its own when the source has answered and the route table is up to date, or when the waiter is evicted because too
+   * many wait.
    */
   hostSettled(): void;
 }
 
 export interface OnDemandHosts {
-  /** `waiter` is told later, once. */
-  ask(host: string, waiter: HostWaiter): void;
-  /** The waiter is not told any more. */
+  /** Requests a virtual host. Calls `waiter` once, later. */
+  request(host: string, waiter: HostWaiter): void;
+  /** Cancels the request of `waiter`, which is not called any more. */
   cancel(host: string, waiter: HostWaiter): void;
 }
 

@@ -1,4 +1,4 @@
-// One entry of a virtual host's routes: the conditions, and the route or routes behind them.
+// One entry of a virtual host's routes: conditions, and the route or routes for matching requests.
 
 import type { RouteMatch } from '../../../config/generated/api.js';
 import type { Memory } from '../../../io/memory.js';
@@ -34,12 +34,12 @@ export class RouteEntry<C> {
   }
 }
 
-/** What a route asks for beyond the path. */
+/** The conditions of a route in addition to the path. */
 export class RouteConditions {
   readonly #headers: readonly HeaderRule[] | undefined;
   readonly #query: readonly QueryRule[];
   readonly #isGrpc: boolean;
-  /** The share of requests that match; undefined: all. */
+  /** The fraction of requests that match; undefined: all. */
   readonly #fraction: RuntimeFraction | undefined;
 
   private constructor(match: RouteMatch, where: string, runtime: Runtime) {
@@ -51,7 +51,7 @@ export class RouteConditions {
     this.#fraction = match.runtime_fraction && runtime.fractionOf(match.runtime_fraction, {});
   }
 
-  /** Undefined when the path is all that counts. */
+  /** Returns undefined if the path is the only condition. */
   static of(match: RouteMatch, where: string, runtime: Runtime): RouteConditions | undefined {
     const hasConditions =
       (match.headers?.length ?? 0) > 0 ||

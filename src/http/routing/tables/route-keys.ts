@@ -1,8 +1,8 @@
-// Names of what routes come from: equal on the primary and on the workers for connection managers that can share it.
+// Keys of the sources of routes. They are equal on the primary and on the workers for connection managers that can share a source.
 
 import type { ConfigSource, Rds, ScopedRoutes } from '../../../config/generated/api.js';
 
-/** Of a route configuration of that name from that source. */
+/** Returns the key of the route configuration `name` from `source`. */
 export function rdsKey(source: ConfigSource, name: string): string {
   return JSON.stringify([name, source]);
 }

@@ -1,4 +1,4 @@
-// What route configuration, virtual host, route and weighted cluster say together: header changes and filter configurations.
+// Combines the settings of route configuration, virtual host, route and weighted cluster: header changes and filter configurations.
 
 import { BatonError, buildEach } from '../../../common/errors/errors.js';
 import { routeFilterConfig } from '../../../config/fields/filter-config.js';
@@ -6,40 +6,40 @@ import type { Any, CorsPolicy } from '../../../config/generated/api.js';
 import type { Runtime } from '../../../runtime/runtime.js';
 import { compileHeaderMutations, type HeaderChanges, type HeaderMutations } from '../../headers/header-mutations.js';
 
-/** A filter that routes can speak to. */
+/** A filter that routes can configure. */
 export interface RouteFilter {
-  /** As in the filter chain. */
+  /** The name in the filter chain. */
   readonly name: string;
-  /** The one that ends the chain, which no route can switch off. */
+  /** The terminal filter, which no route can disable. */
   readonly isTerminal?: boolean;
-  /** Compiles what route configuration, virtual host, route and weighted cluster say, the most general first. */
+  /** Compiles the configurations of route configuration, virtual host, route and weighted cluster, the most general first. */
   compileRouteConfig(configs: readonly Any[], where: string, runtime: Runtime, place: string): unknown;
-  /** What speaks to it where no level does in typed_per_filter_config. */
+  /** The field that configures the filter if no level has typed_per_filter_config for it. */
   readonly routeField?: RouteField | undefined;
 }
 
-/** A field that virtual hosts and route actions have for one kind of filters. */
+/** A field of virtual hosts and route actions that configures one kind of filter. */
 export interface RouteField {
   readonly name: 'cors';
-  /** Type URL of the message that says the same in typed_per_filter_config, with the same fields. */
+  /** Type URL of the equivalent message in typed_per_filter_config, which has the same fields. */
   readonly type: string;
 }
 
-/** What a route says to a filter that does not run there. */
+/** The route's configuration of a filter that the route disables. */
 export const FILTER_OFF = Symbol('off');
-/** The same to one that runs, even if it is disabled in the chain, and is told nothing. */
+/** The route's configuration of a filter that the route enables, even if it is disabled in the chain, without further settings. */
 export const FILTER_ON = Symbol('on');
 
-/** The fields that a message of any level has. */
+/** The common fields of the messages of all levels. */
 export interface Level {
   readonly request_headers_to_add?: HeaderChanges['toAdd'];
   readonly request_headers_to_remove?: HeaderChanges['toRemove'];
   readonly response_headers_to_add?: HeaderChanges['toAdd'];
   readonly response_headers_to_remove?: HeaderChanges['toRemove'];
   readonly typed_per_filter_config?: { readonly [name: string]: Any };
-  /** Of a virtual host. */
+  /** In a virtual host. */
   readonly cors?: CorsPolicy;
-  /** Of a route. */
+  /** In a route. */
   readonly route?: { readonly cors?: CorsPolicy };
 }
 
@@ -52,15 +52,15 @@ export interface Place {
 export interface LevelSettings {
   readonly requestMutations: HeaderMutations | undefined;
   readonly responseMutations: HeaderMutations | undefined;
-  /** By filter: what it has compiled, FILTER_OFF, FILTER_ON, or undefined where nothing is said to it. */
+  /** Indexed by filter: its compiled configuration, FILTER_OFF, FILTER_ON, or undefined if the levels do not configure it. */
   readonly filterConfigs: readonly unknown[];
 }
 
 /**
- * Compiles what the places say together.
+ * Compiles the combined settings of the places.
  * @param places the most specific first
- * @param specificWins header changes of the most specific place are made last; by default those of the most general are
- * @param placeOf gives what `where` is in the process, see RouteTableOptions.place
+ * @param specificWins header changes of the most specific place apply last; by default those of the most general one do
+ * @param placeOf returns the process-wide name of `where`, see RouteTableOptions.place
  */
 export function settingsOfLevels(
   places: readonly Place[],
@@ -99,25 +99,25 @@ function filterConfig(
     const where = within(last.where, `typed_per_filter_config.${name}.disabled`);
     throw new BatonError('CONFIG_INVALID', `'${name}' ends the chain and cannot be disabled`, { where });
   }
-  // What a place says to a filter that it switches off counts for nothing.
+  // The configuration of a disabled filter is ignored.
   const typed = entries.flatMap(({ config, isDisabled, path, where }) => {
     if (config === undefined || isDisabled) return [];
     return { config, where: within(where, ['typed_per_filter_config', name, ...path].join('.')) };
   });
-  const said = typed.length > 0 || filter.routeField === undefined ? typed : fieldConfigs(filter.routeField, places);
-  if (said.length === 0) return last && FILTER_ON;
-  const configs = said.map(({ config }) => config);
-  const { where } = said.at(-1)!;
+  const found = typed.length > 0 || filter.routeField === undefined ? typed : fieldConfigs(filter.routeField, places);
+  if (found.length === 0) return last && FILTER_ON;
+  const configs = found.map(({ config }) => config);
+  const { where } = found.at(-1)!;
   return filter.compileRouteConfig(configs, where, runtime, placeOf(where)) ?? FILTER_ON;
 }
 
-/** What one level says to a filter, and where. */
-interface Said {
+/** The configuration of a filter at one level, and its path. */
+interface LevelConfig {
   readonly config: Any;
   readonly where: string;
 }
 
-function fieldConfigs({ name, type }: RouteField, places: readonly Place[]): Said[] {
+function fieldConfigs({ name, type }: RouteField, places: readonly Place[]): LevelConfig[] {
   return places.flatMap(({ level, where }) => {
     const ofHost = level[name];
     const config = ofHost ?? level.route?.[name];

@@ -1,4 +1,4 @@
-// Finds what is wrong with a route configuration, by building the table that workers would build.
+// Finds all errors in a route configuration by building the table that workers would build.
 
 import { atOnce, inBatches } from '../../../common/time/next-turn.js';
 import type { RouteConfiguration } from '../../../config/generated/api.js';
@@ -8,8 +8,8 @@ import { buildRouteTableInSteps, type RouteFilter } from './route-table.js';
 const ROUTES_PER_STEP = 256;
 
 /**
- * Gives `report` all that makes a table for these filters impossible: an error, or Mistakes, at a time. `onCluster` is told the name
- * of each cluster that routes send requests to.
+ * Calls `report` with each error, or Mistakes, of building a table for these filters, and `onCluster` with the name of each cluster that
+ * routes forward to.
  */
 export function findRouteMistakes(
   config: RouteConfiguration,

@@ -1,4 +1,4 @@
-// Makes virtual hosts and routes from a RouteConfiguration: everything that matching would otherwise work out each time.
+// Builds virtual hosts and routes from a RouteConfiguration, with everything that does not depend on the request computed in advance.
 
 import { BatonError, buildEach } from '../../../common/errors/errors.js';
 import { Priority } from '../../../common/priority.js';
@@ -28,41 +28,41 @@ import type { OnDemandHosts } from './on-demand-hosts.js';
 import { RouteConditions, RouteEntry } from './route-entry.js';
 import { type LevelSettings, type Place, type RouteFilter, settingsOfLevels } from './route-levels.js';
 
-/** Gives what a table keeps for a cluster's name; undefined when there is no such cluster. May throw to refuse the table. */
+/** Resolves a cluster's name to the value that routes keep; undefined if the cluster does not exist. May throw to refuse the table. */
 export type ClusterResolver<C> = (name: string) => C | undefined;
 
 export interface RouteTableOptions<C = unknown> {
   /**
-   * Finds the cluster that a client names (cluster_header). Unlike the table's own resolver it must not keep anything for a
-   * name that is none. Absent: the table's own.
+   * Finds the cluster that a client names (cluster_header). Unlike the table's own resolver, it must keep nothing for unknown names.
+   * Absent: the table's own.
    */
   readonly findCluster?: (name: string) => C | undefined;
-  /** Filters of the chain, in its order: Route.filterConfigs has the same. */
+  /** The filters of the chain, in the order of Route.filterConfigs. */
   readonly filters?: readonly RouteFilter[];
-  /** What of the process these routes are: the same on all workers, and for all versions of a configuration. Absent: ''. */
+  /** The name of these routes in the process, equal on all workers and for all versions of a configuration. Absent: ''. */
   readonly place?: string;
-  /** Of those that have vhds. */
+  /** For configurations with vhds. */
   readonly onDemandHosts?: OnDemandHosts | undefined;
-  /** Absent: values that the configuration gives hold. */
+  /** Absent: the configured values apply. */
   readonly runtime?: Runtime;
   /**
-   * Virtual hosts that were built with the same resolver and options, of a configuration that is the same but for its virtual hosts:
-   * they are not built again. Takes those that are.
+   * Cache of virtual hosts that were built with the same resolver and options, from a configuration that differs only in its virtual hosts.
+   * They are reused, and new ones are added.
    */
   readonly built?: WeakMap<VirtualHost, BuiltVirtualHost<C>>;
-  /** Takes what makes a route impossible: the others are built to find their mistakes. Absent: the first one is thrown. */
+  /** Called with each error; the other routes are still built, to find theirs. Absent: the first error is thrown. */
   readonly onMistake?: (error: unknown) => void;
 }
 
-/** A virtual host as tables have it. */
+/** A virtual host as built for tables. */
 export interface BuiltVirtualHost<C> {
   readonly routes: readonly RouteEntry<C>[];
   readonly requireTls: VirtualHost_TlsRequirementType;
-  /** The answer where TLS is required. */
+  /** The route of requests that must use TLS and do not. */
   readonly httpsRedirect: Route<C>;
 }
 
-/** Builds each virtual host, and adds it under its domains; yields after each route, and each virtual host that is built already. */
+/** Builds the virtual hosts and adds them under their domains. Yields after each route and each reused virtual host. */
 export function* buildVirtualHosts<C, V>(
   config: RouteConfiguration,
   resolveCluster: ClusterResolver<C>,
@@ -196,7 +196,7 @@ class VirtualHostBuilder<C> {
       ...common,
       kind: RouteKind.Forward,
       clusterNotFoundStatus: NOT_FOUND_STATUS[action.cluster_not_found_response_code ?? ''] ?? 503,
-      // As in Envoy, a route that says how long its streams may last has no timeout, not even one that it gives.
+      // As in Envoy, a route with max_stream_duration has no timeout, even if it configures one.
       timeoutMs: action.max_stream_duration === undefined ? durationMs(action.timeout, DEFAULT_TIMEOUT_MS) : 0,
       idleTimeoutMs: durationMs(action.idle_timeout, undefined),
       streamDuration: action.max_stream_duration && new StreamDuration(action.max_stream_duration),
@@ -290,7 +290,7 @@ class VirtualHostBuilder<C> {
     };
   }
 
-  /** What `places` (the most specific first) say together with virtual host and route configuration. */
+  /** Combines the settings of `places` (the most specific first), the virtual host and the route configuration. */
   #levels(places: readonly Place[]): LevelSettings {
     const all = [...places, { level: this.#host, where: this.#where }, { level: this.#config, where: '' }];
     const specificWins = this.#config.most_specific_header_mutations_wins ?? false;
@@ -299,7 +299,10 @@ class VirtualHostBuilder<C> {
     );
   }
 
-  /** `where`, in the process: virtual hosts have their names there, since others may come or go before them. */
+  /**
+   * Returns the process-wide name of `where`. Virtual hosts are named instead of numbered, because others may be added or removed before
+   * them.
+   */
   #place(where: string): string {
     const { place = '' } = this.#options;
     const isOfHost = where.startsWith(this.#where);
@@ -317,7 +320,7 @@ const NOT_FOUND_STATUS: Readonly<Record<string, number>> = {
   INTERNAL_SERVER_ERROR: 500,
 };
 
-/** How much of a body is kept, if a route or its virtual host says so. The newer fields go before the deprecated ones, wherever these stand. */
+/** Returns the configured buffer limit for a request body. The newer fields take precedence over the deprecated ones, at either level. */
 function requestBufferLimit(route: RouteConfig, host: VirtualHost): number | undefined {
   const limit = route.request_body_buffer_limit ?? host.request_body_buffer_limit;
   if (limit !== undefined) return Number(limit);
@@ -335,15 +338,15 @@ function pathRewriteOf(action: RouteAction, path: PathRule, where: string): Path
   return new PathRewrite(path, prefix, regex, `${where}.regex_rewrite`);
 }
 
-/** What becomes a part of the request line must not end it, nor be cut off by the host. */
+/** Refuses text that would end the request line, or that the host would cut off. */
 function checkTarget(text: string | undefined, where: string): void {
   if (text === undefined || !/[\0-\x20\x7f#]/.test(text)) return;
   const remedy = 'write it in escaped form, such as %20 for a space';
-  const message = `'${text}' holds what no path of a request can hold: a space, a control character or '#'`;
+  const message = `'${text}' has a character that a request path cannot have: a space, a control character or '#'`;
   throw new BatonError('CONFIG_INVALID', message, { where, remedy });
 }
 
-/** By the older fields, which a route without max_stream_duration may have. */
+/** Reads the deprecated fields, which apply to routes without max_stream_duration. */
 function grpcTimeoutOf(action: RouteAction): GrpcTimeout | undefined {
   const maxMs = durationMs(action.max_grpc_timeout, undefined);
   if (maxMs === undefined || action.max_stream_duration !== undefined) return undefined;

@@ -1,31 +1,30 @@
-// The route tables of one chain of filters on one worker, one after the other: virtual hosts that a table has in common with those
-// before it are not built again.
+// Builds the successive route tables of one filter chain on one worker, and reuses unchanged virtual hosts.
 
 import type { RouteConfiguration, VirtualHost } from '../../../config/generated/api.js';
 import type { Runtime } from '../../../runtime/runtime.js';
 import type { OnDemandHosts } from './on-demand-hosts.js';
 import { type BuiltVirtualHost, buildRouteTableInSteps, type RouteFilter, type RouteTable } from './route-table.js';
 
-/** What tables are built with. */
+/** The parts of the thread that tables are built with. */
 export interface TableThread<Cluster> {
   readonly clusters: {
-    /** The cluster of a name that a route has; it need not exist yet. */
+    /** Returns a reference to the cluster that a route names, which may not exist yet. */
     reference(name: string): Cluster;
-    /** The same of a name that a client may have made up: one that no route has leaves nothing behind. */
+    /** Returns the cluster that a client names. Keeps nothing for unknown names. */
     find(name: string): Cluster | undefined;
   };
   readonly runtime: Runtime;
 }
 
-/** `Cluster` is what a route holds on to. */
+/** `Cluster` is the type that routes keep. */
 export class RouteTableSeries<Cluster> {
   readonly #thread: TableThread<Cluster>;
   readonly #filters: readonly RouteFilter[];
   readonly #place: string;
-  /** By the virtual host as configured. */
+  /** Keyed by the configured virtual host. */
   readonly #built = new WeakMap<VirtualHost, BuiltVirtualHost<Cluster>>();
 
-  /** `filters` are those of the chain, in its order; `place` is as RouteTableOptions has it. */
+  /** `filters` are those of the chain, in its order. `place` is described in RouteTableOptions. */
   constructor(thread: TableThread<Cluster>, filters: readonly RouteFilter[], place: string) {
     this.#thread = thread;
     this.#filters = filters;
@@ -33,8 +32,9 @@ export class RouteTableSeries<Cluster> {
   }
 
   /**
-   * Builds another table, a route at a time. A virtual host that is the same object as before is to stand in a configuration that is
-   * the same but for its virtual hosts. `onDemandHosts` are asked for where the configuration has vhds. Throws as buildRouteTable().
+   * Builds another table, one route per step. Virtual hosts that are the same object as before are reused, so the configuration may differ
+   * from that of the previous table only in its virtual hosts if it shares any. `onDemandHosts` is used if the configuration has vhds.
+   * Throws like buildRouteTable().
    */
   next(config: RouteConfiguration, onDemandHosts?: OnDemandHosts): Generator<void, RouteTable<Cluster>> {
     const { clusters, runtime } = this.#thread;

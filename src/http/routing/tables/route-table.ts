@@ -1,6 +1,6 @@
-// Finds the route of a request: the virtual host by its authority, then the first of its routes that matches.
+// Finds the route of a request: the virtual host by its authority, then its first matching route.
 //
-// A table is made once for a configuration and thread; matching makes no string but for regular expressions.
+// A table is built once for each configuration and thread. Matching creates strings only for regular expressions.
 
 import { type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import { atOnce } from '../../../common/time/next-turn.js';
@@ -21,7 +21,7 @@ export { FILTER_OFF, FILTER_ON, type RouteField, type RouteFilter } from './rout
 export type { BuiltVirtualHost, ClusterResolver, RouteTableOptions } from './route-table-builder.js';
 
 /**
- * Makes the table of a RouteConfiguration.
+ * Builds the table of a RouteConfiguration.
  * @throws BatonError CONFIG_INVALID or REGEX_INVALID, with the path within the configuration as `where`
  */
 export function buildRouteTable<C>(
@@ -32,7 +32,7 @@ export function buildRouteTable<C>(
   return atOnce(buildRouteTableInSteps(config, resolveCluster, options));
 }
 
-/** The same a route at a time: who builds a long table may let others have the thread between two steps. */
+/** Builds a table one route per step, so that the caller can let other work run between steps. */
 export function* buildRouteTableInSteps<C>(
   config: RouteConfiguration,
   resolveCluster: ClusterResolver<C>,
@@ -49,15 +49,15 @@ export function* buildRouteTableInSteps<C>(
 }
 
 export class RouteTable<C> {
-  /** Of the RouteConfiguration. */
+  /** The name of the RouteConfiguration. */
   readonly name: string;
-  /** Headers that requests from outside lose: for ForwardingRules.apply(). */
+  /** Headers to remove from external requests, for ForwardingRules.apply(). */
   readonly internalOnlyHeaders: readonly HeaderKey[];
   readonly #domains: DomainTable<VirtualHost<C>>;
   readonly #ignoresPort: boolean;
   readonly #onDemandHosts: OnDemandHosts | undefined;
 
-  /** Use buildRouteTable(). */
+  /** Called by buildRouteTable(). */
   constructor(
     name: string,
     domains: DomainTable<VirtualHost<C>>,
@@ -73,17 +73,17 @@ export class RouteTable<C> {
   }
 
   /**
-   * The route of a request, or undefined (404): no virtual host, or none of its routes matches.
+   * Returns the route of a request, or undefined (404) if no virtual host or none of its routes matches.
    * @param random 0 … 2^32 - 1, for fractions and weights
    */
   match(headers: HeaderBlock, random: number): Route<C> | undefined {
     const host = this.#virtualHost(headers);
-    // The target of a CONNECT is an authority: no path condition can match it.
+    // The target of a CONNECT is an authority, which no path condition can match.
     if (host === undefined || headers.method === Method.Connect) return undefined;
     return host.match(headers, random);
   }
 
-  /** What can be asked for when there is no virtual host for a request. */
+  /** Returns the virtual host to request on demand; undefined if the table has one for the request, or has no source for others. */
   missingHost(headers: HeaderBlock): MissingHost | undefined {
     const hosts = this.#onDemandHosts;
     if (hosts === undefined || this.#virtualHost(headers) !== undefined) return undefined;
@@ -131,7 +131,7 @@ class VirtualHost<C> {
     return undefined;
   }
 
-  /** x-forwarded-proto is what counts, since it tells how the client came to the first proxy. */
+  /** Decides by x-forwarded-proto, which has the scheme of the client's connection to the first proxy. */
   #mustBecomeHttps(headers: HeaderBlock): boolean {
     const index = headers.findValue(FORWARDED_PROTO);
     if (index >= 0 && isText(headers, index, 'https')) return false;
@@ -147,7 +147,7 @@ const ENVOY_INTERNAL = headerKey('x-envoy-internal');
 const COLON = 58;
 const BRACKET = 93;
 
-/** Where the authority ends without its port. */
+/** Returns where the authority ends without its port. */
 function hostEnd(bytes: Uint8Array, start: number, end: number): number {
   for (let at = end - 1; at >= start; at--) {
     if (bytes[at] === COLON) return at;

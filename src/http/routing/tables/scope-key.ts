@@ -1,4 +1,4 @@
-// Which scope a request is of: a key that is made of its headers (ScopedRoutes.ScopeKeyBuilder).
+// Builds the key of a request's scope from its headers (ScopedRoutes.ScopeKeyBuilder).
 
 import { BatonError } from '../../../common/errors/errors.js';
 import type {
@@ -9,7 +9,7 @@ import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { type HeaderReader, headerReader } from '../matching/header-reader.js';
 
-/** The key of a scope as one string: no header can hold what joins the fragments. */
+/** Returns the key of a scope as one string. The separator cannot occur in a header. */
 export function scopeKey(fragments: readonly string[]): string {
   return byteText(fragments.join('\0'));
 }
@@ -17,7 +17,7 @@ export function scopeKey(fragments: readonly string[]): string {
 export class ScopeKeyBuilder {
   readonly #extractors: readonly HeaderValueExtractor[];
 
-  /** Throws BatonError CONFIG_INVALID with the path within `config`. */
+  /** Throws BatonError CONFIG_INVALID with a path within `config`. */
   constructor(config: ScopedRoutes_ScopeKeyBuilder) {
     this.#extractors = (config.fragments ?? []).map(
       ({ header_value_extractor: extractor = {} }, index) =>
@@ -25,7 +25,7 @@ export class ScopeKeyBuilder {
     );
   }
 
-  /** As scopeKey(); undefined when a fragment cannot be had of these headers. */
+  /** Returns the key as scopeKey() does; undefined if the headers lack a fragment. */
   keyOf(headers: HeaderBlock): string | undefined {
     const extractors = this.#extractors;
     let key = '';
@@ -40,9 +40,9 @@ export class ScopeKeyBuilder {
 
 class HeaderValueExtractor {
   readonly #value: HeaderReader;
-  /** '': the value is one element. */
+  /** '': the whole value is one element. */
   readonly #separator: string;
-  /** Of the element that counts; without effect when elements are chosen by their key. */
+  /** Index of the element to use; ignored if elements are chosen by key. */
   readonly #index: number;
   readonly #element: { readonly key: string; readonly separator: string } | undefined;
 

@@ -126,6 +126,6 @@ t.test('mistakes are told with their places', async (t) => {
     t.fail('it is accepted');
   } catch (error) {
     const where = 'rate_limits[0].actions[1].header_value_match.headers[0].name';
-    t.match(error instanceof BatonError && error.describe(), `${where}: 'a b' is no name of a header`);
+    t.match(error instanceof BatonError && error.describe(), `${where}: 'a b' is not a valid header name`);
   }
 });

@@ -41,7 +41,7 @@ class OnDemandFilter implements HttpFilter, HostWaiter {
   decodeHeaders(): HeadersStatus {
     const missing = this.#stream.missingHost();
     if (missing === undefined) return HeadersStatus.Continue;
-    missing.hosts.ask(missing.host, this);
+    missing.hosts.request(missing.host, this);
     this.#awaited = missing;
     this.#stream.pauseRequest();
     return HeadersStatus.StopIteration;
