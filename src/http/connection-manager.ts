@@ -1,4 +1,4 @@
-// The HTTP connection manager of one filter chain on one worker: it takes accepted connections.
+// The HTTP connection manager of one filter chain on one worker: it serves accepted connections.
 
 import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Transport } from '../io/transport/transport.js';
@@ -27,7 +27,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
   readonly headTimeout: HeadTimeout | undefined;
   readonly lateFlush: number;
   readonly lateClose: number;
-  /** There are about as many as requests that were ever busy at the same time. */
+  /** Each pool grows to about the largest number of requests that were active at once. */
   readonly #pools: ServerPools;
 
   constructor(thread: HttpThread, options: ConnectionManagerOptions, stats: ConnectionManagerStats) {
@@ -61,16 +61,19 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
   }
 
   close(): void {
-    // Closes outlive it, and its stats may be somebody else's then.
+    // Delayed closes outlive this manager, and its stats slots may be reused by then.
     this.thread.transport.forgetLate(this.lateFlush);
     this.thread.transport.forgetLate(this.lateClose);
     closeParts(this.options, this.thread.transport);
   }
 
-  /** Routes, filters and timeouts are this chain's from the next request on, as on a new connection. */
+  /**
+   * Takes over a connection from another chain. From its next request on, this chain's routes, filters and timeouts apply, as on a new
+   * connection.
+   */
   expect({ facts, input, sockets }: Cargo, isClientBlocked: boolean): FilterArrival | string {
     const former = FormerRequests.from(facts.progress, isClientBlocked);
-    if (sockets.length !== 1 || former === undefined) return 'it is no HTTP connection';
+    if (sockets.length !== 1 || former === undefined) return 'it is not an HTTP connection';
     let handler: ServerConnection | undefined;
     return {
       pausesClient: false,
@@ -84,7 +87,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
   }
 }
 
-/** Ends what a chain holds. What goes wrong with one part keeps none of the others open. */
+/** Closes the access loggers and filter factories of a chain. An error in one of them does not prevent the others from closing. */
 export function closeParts(
   { accessLogs, filters }: Pick<ConnectionManagerOptions, 'accessLogs' | 'filters'>,
   transport: Pick<Transport, 'report'>,

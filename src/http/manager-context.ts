@@ -1,4 +1,4 @@
-// What all connections and streams of one HTTP connection manager have in common on one worker.
+// The context that all connections and streams of one HTTP connection manager share on one worker.
 
 import type { AccessLogger } from '../access-log/access-logger.js';
 import type { Random } from '../common/random.js';
@@ -21,80 +21,80 @@ import type { HostNormalizer } from './normalization/host-normalization.js';
 import type { PathNormalizer } from './normalization/path-normalization.js';
 import type { RouteTable } from './routing/tables/route-table.js';
 
-/** The routes that new requests see; a request keeps those that it began with. */
+/** Provides the route table for new requests. A request keeps the table that it began with. */
 export interface RouteSource {
   readonly current: RouteTable<unknown>;
-  /** As TerminalNetworkFilter.prepareRoutes, of a connection manager whose routes stand in its configuration. */
+  /** Implements TerminalNetworkFilter.prepareRoutes. Absent unless the routes are inlined in the connection manager's configuration. */
   prepare?(routes: RouteConfiguration): Generator<void, () => void>;
 }
 
-/** Routes that a request's own headers choose a table of. */
+/** Chooses a route table by the headers of a request (scoped_routes). */
 export interface ScopedRouteSource {
-  /** The table for new requests; without one for this request an empty one. `headers` as the client has sent them. */
+  /** Returns the table of the request's scope, or an empty one without a matching scope. `headers` are those that the client sent. */
   tableFor(headers: HeaderBlock): RouteTable<unknown>;
 }
 
-/** A filter in its place in the chain. */
+/** One filter of the configured chain. */
 export interface ChainedFilter {
   readonly factory: HttpFilterFactory;
-  /** It only runs for routes that speak to it, or switch it on. */
+  /** The filter runs only on routes that configure or enable it. */
   readonly isDisabled: boolean;
 }
 
 export interface ConnectionManagerOptions {
   http1: Http1Options;
   routes: RouteSource;
-  /** In place of `routes`, with scoped_routes. */
+  /** Replaces `routes` when scoped_routes is configured. */
   scopes: ScopedRouteSource | undefined;
   filters: readonly ChainedFilter[];
   terminal: TerminalFilterFactory;
   forwarding: ForwardingRules;
-  /** Host of HTTP/1.0 requests that name none. */
+  /** The Host header for HTTP/1.0 requests that have none. */
   defaultHost: HeaderLine | undefined;
   paths: PathNormalizer | undefined;
   hosts: HostNormalizer | undefined;
-  /** What happens to requests with '_' in the name of a field. */
+  /** How requests with '_' in a header name are handled. */
   underscores: 'ALLOW' | 'REJECT_REQUEST' | 'DROP_HEADER';
   responseHeaders: ResponseHeaders;
-  /** What becomes of answers that Baton gives itself; undefined: nothing. */
+  /** Rewrites local replies; undefined: they are sent unchanged. */
   localReplies: LocalReplyRules | undefined;
-  /** Responses carry the x-request-id of their request. */
+  /** Responses repeat the x-request-id of their request. */
   returnsRequestId: boolean;
   accessLogs: readonly AccessLogger[];
-  /** Something reads request headers, or response headers, when the stream is over: they are kept until then. */
+  /** Request or response headers are kept until the stream ends, because an access log reads them. */
   keepsRequestHeaders: boolean;
   keepsResponseHeaders: boolean;
   /** Upgrade types (lower case) that routes may forward. */
   upgrades: ReadonlySet<string>;
-  /** 100-continue is answered by the upstream, not here, and clients get its answers in advance (1xx). */
+  /** The upstream host answers Expect: 100-continue, and its 1xx responses are forwarded to clients. */
   proxies100Continue: boolean;
-  /** Milliseconds; 0 is none. */
+  /** In milliseconds; 0: no timeout. */
   streamIdleMs: number;
   maxStreamMs: number;
   requestMs: number;
   requestHeadersMs: number;
   idleMs: number;
   maxConnectionMs: number;
-  /** How long a connection that has reached that without a request is kept for one more. */
+  /** How long a connection that reaches maxConnectionMs between requests still accepts one more request. */
   drainMs: number;
-  /** How long a peer that is still sending gets to read the last answer. */
+  /** How long a client that is still sending may read the last response before the connection closes. */
   delayedCloseMs: number;
-  /** How long a client may take nothing of what is left to send it when its connection is closed. */
+  /** How long a client may read none of the unsent bytes of a closing connection. */
   flushMs: number;
   /** 0: no limit. */
   maxRequestsPerConnection: number;
-  /** Most bytes that a filter may hold back of a message. */
+  /** Maximum bytes of one message that a filter may buffer. */
   bufferLimit: number;
 }
 
-/** What the thread gives to every connection manager. */
+/** What all connection managers of a thread share. */
 export interface HttpThread {
   readonly transport: Transport;
   readonly memory: Memory;
   readonly clock: Clock;
   readonly wheel: TimingWheel;
   readonly random: Random;
-  /** For heads of answers that are made here. */
+  /** For the heads of local replies. */
   readonly headerBlocks: HeaderBlockPool;
 }
 
@@ -114,9 +114,12 @@ export interface ManagerContext {
   readonly stats: ConnectionManagerStats;
   /** The shortest of the configured timeouts; Infinity without any. */
   readonly shortestTimeoutMs: number;
-  /** The first that ends a request whose head does not come. */
+  /** The timeout that fires first while a request head is incomplete. */
   readonly headTimeout: HeadTimeout | undefined;
-  /** Of Transport.tellLate(), for closes that wait until the client takes what was sent, and for those that also wait for its end. */
+  /**
+   * Listener IDs for Transport.tellLate(): for closes that wait until the client has read everything, and for those that also wait for its
+   * FIN.
+   */
   readonly lateFlush: number;
   readonly lateClose: number;
 }

@@ -1,5 +1,5 @@
-// What one filter of one request may do with its stream, until it is destroyed. Streams are used again: a filter whose timer or
-// answer comes late holds this, and reaches no other request.
+// One filter's access to its stream, until the filter is destroyed. Stream objects are reused: a late timer or response of a filter goes
+// through this object, and so cannot reach another request.
 
 import { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { HeaderBlock } from '../headers/header-block.js';
@@ -7,11 +7,11 @@ import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { HttpFilter, LocalReply, StreamControl } from './filter.js';
 
-/** The stream, as far as its filters may use it; `filter` is the one that asks. Nothing of it throws. */
+/** The part of a stream that its filters may use; `filter` is the caller. No method throws. */
 export interface FilterHost {
   readonly info: StreamInfo;
   beginTurn(): void;
-  /** The request ends with what a filter of it has thrown. */
+  /** Ends the request because one of its filters threw. */
   fault(error: unknown): void;
   continueDecoding(filter: HttpFilter): void;
   continueEncoding(filter: HttpFilter): void;
@@ -22,35 +22,35 @@ export interface FilterHost {
   addRequestTrailers(filter: HttpFilter): HeaderBlock | undefined;
   addResponseTrailers(filter: HttpFilter): HeaderBlock | undefined;
   setRequestBufferLimit(bytes: number): void;
-  /** A filter pauses the request that does not do so yet, and one that does lets it flow again. */
+  /** Called once when a filter begins to pause the request, and once when that filter resumes it. */
   pauseForFilter(): void;
   resumeForFilter(): void;
   route(): Route<unknown> | undefined;
   missingHost(): MissingHost | undefined;
-  /** `place`: of the filter in the configured chain. */
+  /** `place`: index of the filter in the configured chain. */
   continueWithNewRoute(filter: HttpFilter, place: number): void;
   sendLocalReply(reply: LocalReply): void;
 }
 
 export class FilterControl implements StreamControl {
   readonly #place: number;
-  /** Undefined: the filter is gone. */
+  /** Undefined once the filter is destroyed. */
   #host: FilterHost | undefined;
   #filter: HttpFilter | undefined;
   #isPausing = false;
 
-  /** `place`: of the filter in the configured chain. */
+  /** `place`: index of the filter in the configured chain. */
   constructor(host: FilterHost, place: number) {
     this.#host = host;
     this.#place = place;
   }
 
-  /** Its factory has made the filter. */
+  /** Sets the filter that the factory created with this control. */
   belongsTo(filter: HttpFilter): void {
     this.#filter = filter;
   }
 
-  /** The filter is destroyed. */
+  /** Detaches the destroyed filter from the stream. */
   release(): void {
     this.resumeRequest();
     this.#host = undefined;
@@ -133,11 +133,11 @@ export class FilterControl implements StreamControl {
 
   sendLocalReply(reply: LocalReply): void {
     if (this.#filter !== undefined) this.#host!.sendLocalReply(reply);
-    // Those before it would never learn of the answer, and the request would go on.
+    // Filters before this one would not see the reply, and the request would continue.
     else if (this.#host !== undefined) throw new Error('a filter answers as it is made: answer in decodeHeaders()');
   }
 
-  /** What is thrown when the filter is gone harms nobody, and is logged as any rejection that nobody handles. */
+  /** Ends the request. An error after the filter was destroyed affects no request; it is logged as an unhandled rejection. */
   #fault(error: unknown): void {
     if (this.#host === undefined) void Promise.reject(error);
     else this.#host.fault(error);

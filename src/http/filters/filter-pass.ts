@@ -1,7 +1,7 @@
-// The way of one message through the filters of a stream, in one direction: who has seen what, and who holds what back.
+// Passes one message through the filters of a stream in one direction, and tracks what each filter has seen and holds back.
 //
-// A filter that stops at the headers still gets the data itself, so that it can collect a body; those behind it see
-// nothing until it continues. The two directions differ only in the callbacks they call and in where the message ends.
+// A filter that stops at the headers still receives the data, so that it can collect a body. The filters after it see nothing until it
+// continues. The two directions differ only in the callbacks and in the message's destination.
 
 import { HeldBytes } from '../../io/held-bytes.js';
 import type { Memory } from '../../io/memory.js';
@@ -13,7 +13,7 @@ interface Hold {
   headers: boolean;
   body: HeldBytes;
   trailers: boolean;
-  /** The end of the stream has arrived here. */
+  /** The end of the message has reached this filter. */
   endStream: boolean;
 }
 
@@ -23,17 +23,19 @@ export abstract class FilterPass {
   readonly #holds: (Hold | undefined)[] = [];
   #headers: HeaderBlock | undefined;
   #trailers: HeaderBlock | undefined;
-  /** Their codec gives them up when the message is complete, a filter perhaps not. */
+  /**
+   * Set while this object holds the block too: the codec releases it when the message is complete, which may be before a filter continues.
+   */
   #holdsHeaders = false;
   #holdsTrailers = false;
-  #isOver = false;
-  /** The filter whose callback runs, by its place; NOBODY once it has continued in there. */
-  #running = NOBODY;
-  /** What the callback that runs is about ends the message. */
+  #isFinished = false;
+  /** Index of the filter whose callback is running; NONE once it has continued within the callback. */
+  #running = NONE;
+  /** The running callback's headers or data end the message. */
   #runsEnd = false;
-  /** The filter that has given a message trailers which came without, by its place. */
-  #trailersOf = NOBODY;
-  /** Most bytes that one filter may hold back. */
+  /** Index of the filter that added trailers to a message without any. */
+  #trailersOf = NONE;
+  /** Maximum bytes that one filter may hold back. */
   limit: number;
 
   constructor(filters: readonly HttpFilter[], memory: Memory, limit: number) {
@@ -43,7 +45,7 @@ export abstract class FilterPass {
   }
 
   protected abstract callHeaders(filter: HttpFilter, headers: HeaderBlock, endStream: boolean): HeadersStatus;
-  /** `absent`: the answer for a filter without this callback. */
+  /** `absent`: the result for a filter without this callback. */
   protected abstract callData(
     filter: HttpFilter,
     offset: number,
@@ -53,33 +55,33 @@ export abstract class FilterPass {
   ): DataStatus;
   protected abstract callTrailers(filter: HttpFilter, trailers: HeaderBlock, absent: HeadersStatus): HeadersStatus;
 
-  /** Where the message goes behind the last filter. */
+  /** Receives the message after the last filter. */
   protected abstract passHeaders(headers: HeaderBlock, endStream: boolean): void;
   protected abstract passData(offset: number, length: number, endStream: boolean): void;
   protected abstract passTrailers(trailers: HeaderBlock): void;
-  /** A filter holds back more than its limit. */
+  /** Called when a filter would hold back more than its limit. */
   protected abstract tooLarge(): void;
-  /** The arena is full. */
+  /** Called when the arena is full. */
   protected abstract noRoom(): void;
 
-  /** The head of a message has come. */
+  /** The head of the message has arrived. */
   get hasBegun(): boolean {
     return this.#headers !== undefined;
   }
 
-  /** Bytes that `filter` holds back. */
+  /** Returns how many body bytes `filter` holds back. */
   heldBytes(filter: HttpFilter): number {
     return this.#holds[this.#filters.indexOf(filter)]?.body.bytes ?? 0;
   }
 
-  /** Bytes that all filters hold back. */
+  /** Body bytes that all filters hold back. */
   get allHeldBytes(): number {
     let sum = 0;
     for (const hold of this.#holds) sum += hold?.body.bytes ?? 0;
     return sum;
   }
 
-  /** Whether `filter` holds the head back: those behind it have seen nothing. */
+  /** Returns whether `filter` holds the head back, so that the filters after it have seen nothing. */
   holdsHead(filter: HttpFilter): boolean {
     return this.#holds[this.#filters.indexOf(filter)]?.headers === true;
   }
@@ -99,17 +101,17 @@ export abstract class FilterPass {
   }
 
   /**
-   * `filter` goes on: what it held back passes to those behind it, and from within its own callback what that is about too, when it
-   * returns. Ignored when it holds nothing.
+   * Passes what `filter` holds back to the filters after it. Within a callback of `filter`, this happens when the callback returns, and
+   * includes what the callback is about. A no-op when it holds nothing.
    */
   continue(filter: HttpFilter): void {
     const index = this.#filters.indexOf(filter);
     if (index < 0) return;
-    if (index === this.#running) this.#running = NOBODY;
+    if (index === this.#running) this.#running = NONE;
     else if (this.#holds[index] !== undefined) this.#release(index);
   }
 
-  /** `filter` holds these behind what it holds of the body. Ignored when it neither holds anything nor is being asked. */
+  /** Appends `bytes` to the body that `filter` holds back. A no-op unless it holds something or its callback is running. */
   add(filter: HttpFilter, bytes: Uint8Array): void {
     const index = this.#filters.indexOf(filter);
     if (index < 0 || (index !== this.#running && this.#holds[index] === undefined)) return;
@@ -117,8 +119,9 @@ export abstract class FilterPass {
   }
 
   /**
-   * Trailers, empty yet, for a message that ends without: when its end has come to `filter`, which is being asked about it or holds it.
-   * Those behind it get them. Undefined at any other time, when there are trailers, and when the arena is full.
+   * Returns an empty trailer block for a message that ends without trailers; the filters after `filter` receive it. The end of the message
+   * must be held by `filter` or be the subject of its running callback. Returns undefined otherwise, when the message has trailers, and
+   * when the arena is full.
    */
   addTrailers(filter: HttpFilter): HeaderBlock | undefined {
     const index = this.#filters.indexOf(filter);
@@ -138,12 +141,13 @@ export abstract class FilterPass {
     return trailers;
   }
 
-  /** The stream is over: nothing passes any more, and nothing is held. */
+  /** Ends the pass with its stream: releases what is held, and passes nothing more. */
   end(): void {
-    this.#isOver = true;
+    this.#isFinished = true;
     for (const hold of this.#holds) {
       hold?.body.clear();
-      // A filter that holds them may wait for something, and change them when it comes: no other message may have them then.
+      // A filter that still holds a block may change it later, when what it waits for arrives: the block must not be reused for another
+      // message.
       if (hold?.headers === true && this.#holdsHeaders) {
         this.#headers?.abandon();
         this.#holdsHeaders = false;
@@ -164,22 +168,22 @@ export abstract class FilterPass {
     const headers = this.#headers!;
     for (let index = first; index < this.#filters.length; index++) {
       const caller = this.#running;
-      const callersEnd = this.#runsEnd;
+      const callerEnds = this.#runsEnd;
       this.#running = index;
       this.#runsEnd = endStream;
       const status = this.callHeaders(this.#filters[index]!, headers, endStream);
-      if (this.#isOver) return;
-      const goesOn = status === HeadersStatus.Continue || this.#running === NOBODY;
+      if (this.#isFinished) return;
+      const continues = status === HeadersStatus.Continue || this.#running === NONE;
       this.#running = caller;
-      this.#runsEnd = callersEnd;
+      this.#runsEnd = callerEnds;
       const addsTrailers = this.#trailersOf === index;
-      if (goesOn && this.#holds[index] === undefined && !addsTrailers) continue;
+      if (continues && this.#holds[index] === undefined && !addsTrailers) continue;
       const hold = this.#hold(index);
       hold.headers = true;
       hold.endStream = endStream;
       hold.trailers = addsTrailers;
-      if (goesOn) this.#release(index);
-      // The head must live until the filter continues, in a later turn perhaps.
+      if (continues) this.#release(index);
+      // The head must stay valid until the filter continues, which may be in a later turn.
       else if (!this.#holdsHeaders && !headers.hold()) this.noRoom();
       else this.#holdsHeaders = true;
       return;
@@ -191,22 +195,22 @@ export abstract class FilterPass {
     for (let index = first; index < this.#filters.length; index++) {
       const absent = this.#holds[index] === undefined ? DataStatus.Continue : DataStatus.StopAndBuffer;
       const caller = this.#running;
-      const callersEnd = this.#runsEnd;
+      const callerEnds = this.#runsEnd;
       this.#running = index;
       this.#runsEnd = endStream;
       const status = this.callData(this.#filters[index]!, offset, length, endStream, absent);
-      if (this.#isOver) return;
-      const goesOn = status === DataStatus.Continue || this.#running === NOBODY;
+      if (this.#isFinished) return;
+      const continues = status === DataStatus.Continue || this.#running === NONE;
       this.#running = caller;
-      this.#runsEnd = callersEnd;
+      this.#runsEnd = callerEnds;
       const isDropped = status === DataStatus.StopNoBuffer;
       const addsTrailers = this.#trailersOf === index;
-      if (goesOn && !isDropped && this.#holds[index] === undefined && !addsTrailers) continue;
+      if (continues && !isDropped && this.#holds[index] === undefined && !addsTrailers) continue;
       const hold = this.#hold(index);
       hold.endStream = endStream;
       hold.trailers = addsTrailers;
       if (!isDropped && !this.#keep(hold.body, offset, length)) return;
-      if (goesOn) this.#release(index);
+      if (continues) this.#release(index);
       return;
     }
     this.passData(offset, length, endStream);
@@ -217,17 +221,17 @@ export abstract class FilterPass {
     for (let index = first; index < this.#filters.length; index++) {
       const absent = this.#holds[index] === undefined ? HeadersStatus.Continue : HeadersStatus.StopIteration;
       const caller = this.#running;
-      const callersEnd = this.#runsEnd;
+      const callerEnds = this.#runsEnd;
       this.#running = index;
       this.#runsEnd = false;
       const status = this.callTrailers(this.#filters[index]!, trailers, absent);
-      if (this.#isOver) return;
-      const goesOn = status === HeadersStatus.Continue || this.#running === NOBODY;
+      if (this.#isFinished) return;
+      const continues = status === HeadersStatus.Continue || this.#running === NONE;
       this.#running = caller;
-      this.#runsEnd = callersEnd;
-      if (goesOn && this.#holds[index] === undefined) continue;
+      this.#runsEnd = callerEnds;
+      if (continues && this.#holds[index] === undefined) continue;
       this.#hold(index).trailers = true;
-      if (goesOn) this.#release(index);
+      if (continues) this.#release(index);
       else if (!this.#holdsTrailers && !trailers.hold()) this.noRoom();
       else this.#holdsTrailers = true;
       return;
@@ -251,7 +255,7 @@ export abstract class FilterPass {
     return false;
   }
 
-  /** Passes what the filter at `index` held to those behind it. */
+  /** Passes what the filter at `index` held back to the filters after it. */
   #release(index: number): void {
     const hold = this.#holds[index]!;
     this.#holds[index] = undefined;
@@ -269,13 +273,13 @@ export abstract class FilterPass {
       let left = body.bytes;
       body.forEach((offset, length) => {
         left -= length;
-        if (!this.#isOver) this.#dataFrom(next, offset, length, endsWithBody && left === 0);
+        if (!this.#isFinished) this.#dataFrom(next, offset, length, endsWithBody && left === 0);
       });
-    } else if (endsWithBody && !headers && !this.#isOver) {
+    } else if (endsWithBody && !headers && !this.#isFinished) {
       this.#dataFrom(next, 0, 0, true);
     }
-    if (trailers && !this.#isOver) this.#trailersFrom(next);
+    if (trailers && !this.#isFinished) this.#trailersFrom(next);
   }
 }
 
-const NOBODY = -1;
+const NONE = -1;

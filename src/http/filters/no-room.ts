@@ -1,4 +1,4 @@
-// The answer when a thread has no memory left to hold a request in, whoever of those that serve it notices.
+// The local reply for a request that the thread has no memory left to hold.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { LocalReply } from './filter.js';

@@ -1,4 +1,4 @@
-// HttpConnectionManager.local_reply_config, compiled: what becomes of the answers that Baton gives itself, before filters see them.
+// HttpConnectionManager.local_reply_config, compiled: rewrites local replies before filters see them.
 
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { buildAll, buildEach } from '../../common/errors/errors.js';
@@ -16,7 +16,7 @@ const TEXT_PLAIN = new HeaderLine(CONTENT_TYPE, 'text/plain');
 const NOTHING = new Uint8Array(0);
 
 export class LocalReplyRules {
-  /** The head of the request is read: it must still be there when the answer is made. */
+  /** Rules read the request head: it must be kept until the reply is made. */
   readonly readsRequest: boolean;
   readonly #mappers: readonly ResponseMapper[];
   readonly #format: ReplyFormat | undefined;
@@ -31,8 +31,8 @@ export class LocalReplyRules {
   }
 
   /**
-   * Undefined when nothing is configured, so that it costs nothing.
-   * @throws BatonError for what is wrong with it, Mistakes for several
+   * Returns undefined if nothing is configured.
+   * @throws BatonError for an invalid configuration, Mistakes for several errors
    */
   static of(
     config: LocalReplyConfig | undefined,
@@ -40,7 +40,7 @@ export class LocalReplyRules {
   ): LocalReplyRules | undefined {
     const { body_format: format, mappers = [] } = config ?? {};
     if (format === undefined && mappers.length === 0) return undefined;
-    // No record is written yet when a mapper's filter is asked.
+    // No log record is being written when a mapper's filter is evaluated.
     const filterContext: LogFilterContext = { ...context, recordType: 'NotSet' };
     const { compiled, common } = buildAll({
       compiled: () => buildEach(mappers, (mapper, index) => compileMapper(mapper, `mappers[${index}]`, filterContext)),
@@ -50,11 +50,11 @@ export class LocalReplyRules {
   }
 
   /**
-   * Makes of an answer with this head what the first mapper that matches and the formats say, as Envoy does: what the mapper adds to the
-   * head sees the status that the answer had, formats see the new one. Sets in `info` what is known of the answer so far.
-   * @param body in bytes, or ASCII; the answer's own length is not in the head yet
-   * @param isGrpc it will be the grpc-message of a head
-   * @returns the new body; the head says what it is
+   * Rewrites a local reply by the first matching mapper and the formats. As in Envoy, headers that the mapper adds see the original status,
+   * and formats see the new one. Sets the reply's status and head in `info`.
+   * @param body bytes, or ASCII text; the head has no content-length for it yet
+   * @param isGrpc the body becomes a grpc-message
+   * @returns the new body, whose content type is in the head
    */
   rewrite(headers: HeaderBlock, info: StreamInfo, body: string | Uint8Array, isGrpc: boolean): string | Uint8Array {
     info.responseCode = headers.status;
@@ -81,7 +81,7 @@ export class LocalReplyRules {
     return text;
   }
 
-  /** Whether the head has another content type then: that alone, for there is one body. */
+  /** Applies the changes and keeps only the last content-type. Returns whether the content type has changed. */
   #apply(changes: HeaderMutations, headers: HeaderBlock, info: StreamInfo): boolean {
     const former = headers.get(CONTENT_TYPE);
     changes.apply(headers, info);

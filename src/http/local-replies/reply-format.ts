@@ -1,4 +1,4 @@
-// The body that an answer of Baton's own gets by a format (body_format, body_format_override), and what it is.
+// A body_format or body_format_override, compiled: makes the body and the content type of a local reply.
 
 import type { Format } from '../../access-log/formats/format.js';
 import { compileSubstitutionFormat } from '../../access-log/formats/substitution-format.js';
@@ -12,11 +12,11 @@ import type { SubstitutionFormatString } from '../../config/generated/api.js';
 import { HeaderLine } from '../headers/header-line.js';
 
 export const CONTENT_TYPE = headerKey('content-type');
-/** Of bodies, as they are configured and as they are sent: a format repeats what a client says as often as it names it. */
-export const MOST_BODY_BYTES = 1024 * 1024;
+/** Limit for configured bodies and for formatted ones: a format may repeat client input many times. */
+export const MAX_BODY_BYTES = 1024 * 1024;
 
 const JSON_TYPE = 'application/json';
-/** What a thread keeps for the next answer. */
+/** Size of the buffer that a thread keeps for the next reply. */
 const KEPT_BYTES = 16 * 1024;
 const NEWLINE = 10;
 
@@ -37,14 +37,14 @@ export class ReplyFormat {
     this.#isJson = type === JSON_TYPE;
   }
 
-  /** @throws BatonError for what is wrong with it, Mistakes for several; `where` is its path in the configuration. */
+  /** @throws BatonError for an invalid format, Mistakes for several errors; `where` is its path in the configuration. */
   static of(config: SubstitutionFormatString, where: string): ReplyFormat {
     return within(where, () => new ReplyFormat(config));
   }
 
   /**
-   * The body for an answer that says `text`; undefined: it would be too long. `isInHeader`: it is for a grpc-message, where as in Envoy
-   * a line of JSON does not end.
+   * Returns the body for a reply with the original body `text`; undefined if it would be too long. `isInHeader`: it is for a grpc-message,
+   * where as in Envoy JSON has no final newline.
    */
   bytes(info: StreamInfo, text: string | Uint8Array, isInHeader: boolean): Uint8Array | undefined {
     const out = scratch;
@@ -52,7 +52,7 @@ export class ReplyFormat {
     this.#body.text = text;
     try {
       this.#format.write(info, out);
-      if (out.length > MOST_BODY_BYTES) return undefined;
+      if (out.length > MAX_BODY_BYTES) return undefined;
       if (isInHeader && this.#isJson && out.bytes[out.length - 1] === NEWLINE && out.length > 0) out.length--;
       return out.bytes.slice(0, out.length);
     } finally {

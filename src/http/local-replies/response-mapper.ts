@@ -1,4 +1,4 @@
-// One of the mappers of local_reply_config: which answers it is for, and what becomes of them.
+// A mapper of local_reply_config: a filter that selects local replies, and the changes to them.
 
 import { BatonError, buildAll } from '../../common/errors/errors.js';
 import { readDataSource } from '../../config/fields/data-source.js';
@@ -6,9 +6,9 @@ import type { DataSource, ResponseMapper as ResponseMapperConfig } from '../../c
 import { compileHeaderMutations, type HeaderMutations } from '../headers/header-mutations.js';
 import { compileLogFilter } from '../log-filters/compile-log-filter.js';
 import type { LogFilter, LogFilterContext } from '../log-filters/log-filter.js';
-import { MOST_BODY_BYTES, ReplyFormat } from './reply-format.js';
+import { MAX_BODY_BYTES, ReplyFormat } from './reply-format.js';
 
-/** What is undefined stays as it is. */
+/** Undefined parts are not changed. */
 export interface ResponseMapper {
   readonly filter: LogFilter;
   readonly status: number | undefined;
@@ -17,7 +17,7 @@ export interface ResponseMapper {
   readonly format: ReplyFormat | undefined;
 }
 
-/** @throws BatonError for what is wrong with it, Mistakes for several; `where` is its path in the configuration. */
+/** @throws BatonError for an invalid mapper, Mistakes for several errors; `where` is its path in the configuration. */
 export function compileMapper(config: ResponseMapperConfig, where: string, context: LogFilterContext): ResponseMapper {
   const { body, body_format_override: format, headers_to_add: toAdd } = config;
   return buildAll<ResponseMapper>({
@@ -34,7 +34,7 @@ export function compileMapper(config: ResponseMapperConfig, where: string, conte
 
 function bodyOf(source: DataSource, where: string): Uint8Array {
   const body = readDataSource(source, where);
-  if (body.length <= MOST_BODY_BYTES) return body;
-  const message = `the body has ${body.length} bytes, and at most ${MOST_BODY_BYTES} are allowed`;
+  if (body.length <= MAX_BODY_BYTES) return body;
+  const message = `the body has ${body.length} bytes, and at most ${MAX_BODY_BYTES} are allowed`;
   throw new BatonError('CONFIG_INVALID', message, { where, remedy: 'redirect to a host that has it' });
 }

@@ -12,10 +12,10 @@ import { DurationFilter, StatusCodeFilter } from './number-filters.js';
 import { ResponseFlagFilter } from './response-flag-filter.js';
 import { SamplingFilter } from './sampling-filter.js';
 
-/** For those who only want to know whether a filter compiles. */
+/** Context for callers that only validate a filter. */
 export const CHECKING: LogFilterContext = { runtime: new Runtime(), random: new Random(0), recordType: 'NotSet' };
 
-/** @throws BatonError for what is wrong with it, Mistakes for several; `where` is its path in the configuration. */
+/** @throws BatonError for an invalid filter, Mistakes for several errors; `where` is its path in the configuration. */
 export function compileLogFilter(config: AccessLogFilter, where: string, context: LogFilterContext): LogFilter {
   const { status_code_filter: status, duration_filter: duration, and_filter: and, or_filter: or } = config;
   if (status !== undefined) return new StatusCodeFilter(status.comparison!, context.runtime);
@@ -30,23 +30,23 @@ export function compileLogFilter(config: AccessLogFilter, where: string, context
   if (config.response_flag_filter !== undefined) return new ResponseFlagFilter(config.response_flag_filter);
   if (config.grpc_status_filter !== undefined) return new GrpcStatusFilter(config.grpc_status_filter);
   if (config.log_type_filter !== undefined) return typeFilter(config.log_type_filter, context.recordType);
-  throw new BatonError('CONFIG_INVALID', 'a filter of an access log says what it filters by', { where });
+  throw new BatonError('CONFIG_INVALID', 'an access log filter needs a condition', { where });
 }
 
 function compileEach(configs: readonly AccessLogFilter[], where: string, context: LogFilterContext): LogFilter[] {
   return buildEach(configs, (config, index) => compileLogFilter(config, `${where}.filters[${index}]`, context));
 }
 
-/** All records that one filter is asked about are of one type: the answer is always the same. */
+/** All records of one filter have one type, so the result is constant. */
 function typeFilter({ types = [], exclude = false }: LogTypeFilter, type: AccessLogType): LogFilter {
-  const isLet = types.includes(type) !== exclude;
-  return { needs: NO_NEEDS, matches: () => isLet };
+  const isMatch = types.includes(type) !== exclude;
+  return { needs: NO_NEEDS, matches: () => isMatch };
 }
 
-/** not_health_check_filter: the health check filter has not taken the request for one. */
+/** not_health_check_filter: the health check filter did not mark the request as a health check. */
 const NOT_HEALTH_CHECK: LogFilter = { needs: NO_NEEDS, matches: (info) => !info.isHealthCheck };
 
-/** and_filter and or_filter: in their order, up to the first that decides. */
+/** and_filter and or_filter: evaluates filters in order, up to the first that decides. */
 class Combination implements LogFilter {
   readonly needs;
   readonly #filters: readonly LogFilter[];

@@ -1,4 +1,4 @@
-// An access logger with a filter: what does not match is not logged. One without a filter is not wrapped.
+// An access logger with a filter: streams that do not match are not logged. Loggers without a filter are not wrapped.
 
 import type { AccessLogger } from '../../access-log/access-logger.js';
 import type { HeaderNeeds } from '../../access-log/operators/operator.js';

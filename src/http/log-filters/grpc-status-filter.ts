@@ -1,4 +1,4 @@
-// grpc_status_filter: that of the trailers, else of the head of the response, else what its status of HTTP is in gRPC.
+// grpc_status_filter: uses the grpc-status of the response trailers, else of the response head, else the equivalent of the HTTP status.
 
 import type { HeaderView } from '../../access-log/stream/header-view.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
@@ -9,17 +9,17 @@ import type { LogFilter } from './log-filter.js';
 
 const GRPC_STATUS = headerKey('grpc-status');
 
-/** The API's names, by number. */
+/** The API's names, indexed by grpc-status. */
 const STATUSES = [
   ...['OK', 'CANCELED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS'],
   ...['PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE', 'UNIMPLEMENTED'],
   ...['INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'],
 ];
 const UNKNOWN = 2;
-/** What a peer sends that is none. */
+/** A received value that is not a valid grpc-status. */
 const INVALID = -1;
-/** No number above the last of them is one, however many digits it has. */
-const MOST_DIGITS = 9;
+/** Longer values are invalid anyway. */
+const MAX_DIGITS = 9;
 
 export class GrpcStatusFilter implements LogFilter {
   readonly needs = {
@@ -41,14 +41,14 @@ export class GrpcStatusFilter implements LogFilter {
   }
 }
 
-/** Undefined: it says none. */
+/** Returns undefined if the head has no grpc-status. */
 function statusIn(head: HeaderView | undefined): number | undefined {
   const index = head === undefined ? -1 : head.findValue(GRPC_STATUS);
   if (index < 0) return undefined;
   const start = head!.valueStart(index);
   const end = head!.valueEnd(index);
   if (start === end) return undefined;
-  if (end - start > MOST_DIGITS) return INVALID;
+  if (end - start > MAX_DIGITS) return INVALID;
   const { bytes } = head!.memory;
   let number = 0;
   for (let at = start; at < end; at++) {

@@ -1,4 +1,4 @@
-// header_filter: a condition on the head of the request, by the same rules as those of routes.
+// header_filter: a condition on the request head, with the rules of route header matchers.
 
 import { noNeeds } from '../../access-log/formats/format.js';
 import type { HeaderNeeds } from '../../access-log/operators/operator.js';
@@ -18,7 +18,7 @@ export class HeaderFilter implements LogFilter {
     this.needs = { ...noNeeds(), request: new Set([config.name!.toLowerCase()]) };
   }
 
-  /** Where there was no request that could be read, as in TCP, it has no header. */
+  /** Without a readable request, as in TCP, the head is treated as empty. */
   matches(info: StreamInfo): boolean {
     return this.#rule.matches(info.requestHeaders ?? NO_HEAD);
   }

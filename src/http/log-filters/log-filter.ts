@@ -1,4 +1,4 @@
-// What a filter of an access log is (AccessLog.filter): a condition on a stream, made once from its configuration.
+// The interface of access log filters (AccessLog.filter): a compiled condition on a stream.
 
 import { noNeeds } from '../../access-log/formats/format.js';
 import type { HeaderNeeds } from '../../access-log/operators/operator.js';
@@ -8,23 +8,23 @@ import type { AccessLogType } from '../../config/generated/api.js';
 import type { Runtime } from '../../runtime/runtime.js';
 
 export interface LogFilter {
-  /** Header names that it reads: their heads must still be there. */
+  /** Header names that the filter reads: their heads must be kept. */
   readonly needs: HeaderNeeds;
-  /** Whether the stream, as far as it is known, is one that is asked for. */
+  /** Returns whether the stream, in its current state, matches. */
   matches(info: StreamInfo): boolean;
 }
 
 export interface LogFilterContext {
   readonly runtime: Runtime;
   readonly random: Random;
-  /** Of all records that the filter is asked about. */
+  /** The type of all records that the filter is used for. */
   readonly recordType: AccessLogType;
 }
 
 /** For filters that read no headers. */
 export const NO_NEEDS: HeaderNeeds = noNeeds();
 
-/** What several filters read together. */
+/** Returns the union of the needs. */
 export function needsOfAll(all: readonly { readonly needs: HeaderNeeds }[]): HeaderNeeds {
   const sum = noNeeds();
   for (const { needs } of all) {

@@ -1,4 +1,4 @@
-// Filters that compare a number of a stream: status_code_filter and duration_filter. Runtime may have another bound.
+// Filters that compare a number of a stream: status_code_filter and duration_filter. Runtime may override the bound.
 
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { ComparisonFilter, ComparisonFilter_Op } from '../../config/generated/api.js';
@@ -32,7 +32,7 @@ abstract class NumberFilter implements LogFilter {
   }
 }
 
-/** A stream without an answer has the status 0. */
+/** A stream without a response has status 0. */
 export class StatusCodeFilter extends NumberFilter {
   matches(info: StreamInfo): boolean {
     return this.holds(info.responseCode);

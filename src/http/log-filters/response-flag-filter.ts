@@ -1,4 +1,4 @@
-// response_flag_filter: streams with one of these flags, or with any if none is named.
+// response_flag_filter: matches streams with one of the configured flags, or with any flag if none is configured.
 
 import { flagsOf } from '../../access-log/stream/response-flags.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
@@ -11,7 +11,7 @@ export class ResponseFlagFilter implements LogFilter {
   readonly needs = NO_NEEDS;
   readonly #flags: number;
 
-  /** The API's rules know which flags there are. */
+  /** The API's validation rules have checked the names. */
   constructor({ flags = [] }: ResponseFlagConfig) {
     this.#flags = flags.length === 0 ? ANY : flags.reduce((sum, flag) => sum | flagsOf(flag), 0);
   }

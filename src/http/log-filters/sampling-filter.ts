@@ -1,4 +1,4 @@
-// runtime_filter: a share of the streams. Those of one x-request-id are sampled alike, here and on other hosts.
+// runtime_filter: matches a share of the streams. Streams with the same x-request-id get the same result, on all hosts.
 
 import { noNeeds } from '../../access-log/formats/format.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
@@ -9,13 +9,13 @@ import { DENOMINATORS, type RuntimeInteger } from '../../runtime/runtime.js';
 import { type LogFilter, type LogFilterContext, NO_NEEDS } from './log-filter.js';
 
 const REQUEST_ID = headerKey('x-request-id');
-/** So many characters at its beginning make the number by which a request is sampled. */
+/** Number of hexadecimal digits at the beginning of the request ID that decide. */
 const ID_DIGITS = 8;
 
 export class SamplingFilter implements LogFilter {
   readonly needs;
   readonly #random: Random;
-  /** Of `#buckets`. Runtime replaces the numerator alone, by a whole number. */
+  /** Out of `#buckets`. Runtime replaces only the numerator, by an integer. */
   readonly #numerator: RuntimeInteger;
   readonly #buckets: number;
   readonly #isIndependent: boolean;
@@ -36,7 +36,7 @@ export class SamplingFilter implements LogFilter {
   }
 }
 
-/** The number that begins the id of the request, in hexadecimal as in a UUID; -1: it has no such id. */
+/** Returns the number in the first hexadecimal digits of the request ID; -1 without such an ID. */
 function numberOf({ requestHeaders: head }: StreamInfo): number {
   const index = head === undefined ? -1 : head.findValue(REQUEST_ID);
   if (index < 0) return -1;

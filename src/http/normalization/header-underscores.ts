@@ -1,16 +1,16 @@
-// headers_with_underscores_action: header names with '_' may collide with others where '-' and '_' mean the same (CGI).
+// headers_with_underscores_action: header names with '_' collide with others in backends that treat '-' and '_' alike (CGI).
 
 import { OTHER_HEADER } from '../../common/text/header-names.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 
 const UNDERSCORE = 95;
 
-/** Whether a field's name has an underscore. */
+/** Returns whether a field's name has an underscore. */
 export function hasUnderscoredNames(headers: HeaderBlock): boolean {
   return nextUnderscored(headers, 0) >= 0;
 }
 
-/** Removes fields whose name has an underscore; returns how many. */
+/** Removes fields whose name has an underscore. Returns how many. */
 export function dropUnderscoredNames(headers: HeaderBlock): number {
   let dropped = 0;
   for (let index = nextUnderscored(headers, 0); index >= 0; index = nextUnderscored(headers, index + 1)) {
@@ -20,7 +20,7 @@ export function dropUnderscoredNames(headers: HeaderBlock): number {
   return dropped;
 }
 
-/** Names with a number have no underscores: only the others are looked at. */
+/** Returns the index of the next field with an underscore in its name, or -1. Known names have none. */
 function nextUnderscored(headers: HeaderBlock, from: number): number {
   if (!headers.mayHave(OTHER_HEADER)) return -1;
   const { bytes } = headers.memory;

@@ -1,5 +1,5 @@
-// Takes from the Host of a request what a client may write or leave out without meaning another host, before anything is matched
-// against it: the port (strip_any_host_port, strip_matching_host_port) and a dot behind the name (strip_trailing_host_dot).
+// Normalizes the Host of a request before matching: removes the port (strip_any_host_port, strip_matching_host_port) and a trailing dot
+// (strip_trailing_host_dot).
 
 import { headerKey } from '../../common/text/header-names.js';
 import type { HttpConnectionManager } from '../../config/generated/api.js';
@@ -12,15 +12,15 @@ export type HostConfig = Pick<
   'strip_any_host_port' | 'strip_matching_host_port' | 'strip_trailing_host_dot'
 >;
 
-/** What is asked about the connection that a request came on. */
+/** The connection of a request, as far as normalization needs it. */
 export interface LocalEnd {
-  /** Address of this end, with its port if it has one. */
+  /** Local address, with its port if it has one. */
   readonly localText: string;
 }
 
 export class HostNormalizer {
   readonly #stripsAnyPort: boolean;
-  /** Only that of the address at which the request came. */
+  /** Strips the port only if it is that of the local address. */
   readonly #stripsOwnPort: boolean;
   readonly #stripsDot: boolean;
 
@@ -30,7 +30,7 @@ export class HostNormalizer {
     this.#stripsDot = config.strip_trailing_host_dot ?? false;
   }
 
-  /** Undefined when hosts are left as they are. */
+  /** Returns undefined if hosts are not changed. */
   static of(config: HostConfig): HostNormalizer | undefined {
     const normalizer = new HostNormalizer(config);
     const doesAnything = normalizer.#stripsAnyPort || normalizer.#stripsOwnPort || normalizer.#stripsDot;
@@ -39,7 +39,7 @@ export class HostNormalizer {
 
   apply(headers: HeaderBlock, end: LocalEnd): void {
     const host = headers.get(HOST);
-    // The target of a CONNECT has a port that counts.
+    // The port of a CONNECT target is significant.
     if (host === undefined || headers.method === Method.Connect) return;
     const normal = this.#normal(host, end);
     if (normal !== host) headers.set(HOST, normal);

@@ -1,5 +1,5 @@
-// Makes paths that mean the same look the same before anything decides by them: escaped slashes, dot segments (RFC 3986),
-// repeated slashes. One look at a path tells whether there is anything to do.
+// Normalizes paths before routing: escaped slashes, dot segments (RFC 3986), repeated slashes. A single scan detects paths that need no
+// change.
 
 import { headerKey } from '../../common/text/header-names.js';
 import type { HttpConnectionManager } from '../../config/generated/api.js';
@@ -35,8 +35,8 @@ export class PathNormalizer {
   }
 
   /**
-   * Undefined when paths are left as they are. What runtime says of paths is asked once, when the configuration is built, as
-   * in Envoy: all requests of a connection manager have the same rules, on all workers.
+   * Returns undefined if paths are not changed. As in Envoy, runtime keys are read once, when the configuration is built: all requests of a
+   * connection manager follow the same rules on all workers.
    */
   static of(config: PathConfig, runtime = new Runtime()): PathNormalizer | undefined {
     const normalizer = new PathNormalizer(config, runtime);
@@ -45,10 +45,10 @@ export class PathNormalizer {
     return doesAnything ? normalizer : undefined;
   }
 
-  /** Normalizes the path of a request. What it returns is the answer that the request gets instead of being served. */
+  /** Normalizes the path of a request. Returns the local reply for a request that must not be served. */
   apply(headers: HeaderBlock): LocalReply | undefined {
     const { memory, pathStart } = headers;
-    // The target of CONNECT and the "*" of OPTIONS are no paths.
+    // The target of CONNECT and the "*" of OPTIONS are not paths.
     if (headers.method === Method.Connect || memory.bytes[pathStart] !== SLASH) return undefined;
     const end = pathEndOf(memory.bytes, pathStart, headers.pathEnd);
     if (isPlain(memory.bytes, pathStart, end)) return undefined;
@@ -60,7 +60,7 @@ export class PathNormalizer {
       if (path !== original) {
         if (this.#escapedSlashes === EscapedSlashes.Reject) return refusal();
         redirects = this.#escapedSlashes === EscapedSlashes.Redirect;
-        // gRPC clients follow none.
+        // gRPC clients do not follow redirects.
         if (redirects && isGrpcRequest(headers)) return refusal();
       }
     }
@@ -69,7 +69,7 @@ export class PathNormalizer {
       if (normal === undefined) return refusal();
       path = normal;
     }
-    // After the dot segments, for those can leave slashes behind.
+    // After the removal of dot segments, which can leave repeated slashes.
     if (this.#mergesSlashes) path = path.replace(/\/{2,}/g, '/');
     if (path !== original) headers.setPath(path + memory.text(end, headers.pathEnd));
     return redirects ? redirectTo(headers.pathText()) : undefined;
@@ -77,9 +77,10 @@ export class PathNormalizer {
 }
 
 /**
- * Dot segments resolved, those with parameters too ("..;x", RFC 3986 section 3.3: hosts that know parameters resolve them), unreserved characters unescaped, characters that a path can't have escaped, backslashes turned;
- * other escapes stay as they are. Undefined when the path holds a NUL.
- * @param path begins with a slash and has no query; a character a byte
+ * Resolves dot segments, including those with parameters ("..;x", RFC 3986 section 3.3, which some hosts resolve). Unescapes unreserved
+ * characters, escapes characters that are not allowed in a path, and turns backslashes into slashes. Keeps other escapes. Returns undefined
+ * if the path has a NUL.
+ * @param path begins with a slash and has no query; one character per byte
  */
 function normalizePath(path: string): string | undefined {
   let unescaped = '';
@@ -106,17 +107,17 @@ function normalizePath(path: string): string | undefined {
   return removeDotSegments(unescaped);
 }
 
-/** Whether the last segment is "." or "..". */
+/** Returns whether the last segment is "." or "..". */
 function endsWithDots(path: string): boolean {
   return path.endsWith('/.') || path.endsWith('/..');
 }
 
-/** %2F and %5C become what they stand for. */
+/** Unescapes %2F and %5C. */
 function unescapeSlashes(path: string): string {
   return path.replace(/%2f/gi, '/').replace(/%5c/gi, '\\');
 }
 
-/** RFC 3986 section 5.2.4; empty segments are segments. */
+/** RFC 3986 section 5.2.4. Empty segments count as segments. */
 function removeDotSegments(path: string): string {
   const kept: string[] = [];
   const segments = path.slice(1).split('/');
@@ -137,10 +138,10 @@ const PERCENT = 37;
 const SEMICOLON = 59;
 const BACKSLASH = 92;
 
-/** No draw, so that all workers decide alike: a share counts when it is more than half. */
+/** A fixed value instead of a random one, so that all workers decide alike: a fraction applies if it exceeds one half. */
 const MIDDLE = 2 ** 31;
 
-/** By the number of the action in the API, as runtime gives it. */
+/** Indexed by the API's number of the action, which runtime provides. */
 const ESCAPED_SLASHES_BY_NUMBER: Readonly<Record<number, EscapedSlashes>> = {
   2: EscapedSlashes.Reject,
   3: EscapedSlashes.Redirect,
@@ -161,16 +162,16 @@ const ESCAPED_SLASHES: Readonly<Record<string, EscapedSlashes>> = {
   UNESCAPE_AND_FORWARD: EscapedSlashes.Forward,
 };
 
-/** Bytes that a normalized path holds in escaped form only. */
+/** Bytes that must be escaped in a normalized path. */
 const MUST_ESCAPE = new Uint8Array(256).map((_, byte) =>
   byte <= 32 || byte >= 127 || '"#<>?^`{|}'.includes(String.fromCharCode(byte)) ? 1 : 0,
 );
 
-/** Bytes that may mean that a path is not in normal form; of dots only those behind a slash count. */
+/** Bytes that indicate a path that may need normalization; a dot does so only after a slash. */
 const SUSPECT = MUST_ESCAPE.map((mustEscape, byte) => (byte === PERCENT || byte === BACKSLASH ? 1 : mustEscape));
 const DOT = 46;
 
-/** Whether nothing of all this can apply to the path. */
+/** Returns whether the path certainly needs no normalization. */
 function isPlain(bytes: Uint8Array, start: number, end: number): boolean {
   let isBehindSlash = false;
   for (let at = start; at < end; at++) {
@@ -190,7 +191,7 @@ function isUnreserved(byte: number): boolean {
   return /[A-Za-z0-9\-._~]/.test(String.fromCharCode(byte));
 }
 
-/** The byte of the escape at `at`, or -1 when it is none. */
+/** Returns the byte of the escape at `at`, or -1 if it is not a valid escape. */
 function escapedByte(path: string, at: number): number {
   const digits = path.slice(at + 1, at + 3);
   return /^[0-9A-Fa-f]{2}$/.test(digits) ? Number.parseInt(digits, 16) : -1;
@@ -198,7 +199,10 @@ function escapedByte(path: string, at: number): number {
 
 const LOCATION = headerKey('location');
 const DETAILS = 'path_normalization_failed';
-/** A Location that begins so leads to another host, which clients must not be able to choose; a dot segment before it resolves to the path. */
+/**
+ * A Location with this beginning leads to another host, which clients must not be able to choose. A dot segment before it resolves to the
+ * same path.
+ */
 const NAMES_A_HOST = /^\/[/\\]/;
 
 function refusal(): LocalReply {
