@@ -1,12 +1,12 @@
-// Objects that are used again, the last one given back first, because its memory is still in the processor's cache. What is given back
-// while one event is handled is taken again while a later one is: callers further up the stack may still hold it until then.
+// A pool of reusable objects. It is LIFO, because the memory of the last released object is still in the processor's cache. An object that
+// is released during one event is reused only in a later event: callers further up the stack may hold it until then.
 
 import type { Memory } from '../io/memory.js';
 
 export class StepPool<T> {
   readonly #memory: Memory;
   readonly #make: () => T;
-  /** The first #ready of #count can be taken; the rest was given back in step #step. */
+  /** The first #ready of #count can be taken; the rest were released in step #step. */
   readonly #items: T[] = [];
   #count = 0;
   #ready = 0;
@@ -18,19 +18,19 @@ export class StepPool<T> {
   }
 
   take(): T {
-    this.#look();
+    this.#sync();
     if (this.#ready === 0) return this.#make();
     const item = this.#items[--this.#ready]!;
     this.#items[this.#ready] = this.#items[--this.#count]!;
     return item;
   }
 
-  giveBack(item: T): void {
-    this.#look();
+  release(item: T): void {
+    this.#sync();
     this.#items[this.#count++] = item;
   }
 
-  #look(): void {
+  #sync(): void {
     const { step } = this.#memory;
     if (step === this.#step) return;
     this.#step = step;

@@ -46,7 +46,7 @@ class Sink implements ByteSink {
   }
   pause(): void {}
   resume(): void {}
-  goOnLater(): void {}
+  requestTurn(): void {}
 }
 
 /** The least that a proxy does between two codecs. */

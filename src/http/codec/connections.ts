@@ -1,5 +1,5 @@
-// What stands between a codec and the owner of its connection, whatever the protocol: bytes and the end of the peer's direction go in,
-// streams and the end of the connection come out. streams.ts has what a stream and its codec say to each other.
+// The interface between a codec and the owner of its connection, for any protocol. Received bytes and the peer's FIN go in; streams and the
+// end of the connection come out. streams.ts has the interface between a codec and its streams.
 
 import type { Protocol } from '../../access-log/stream/stream-info.js';
 import type { HeaderBlock } from '../headers/header-block.js';
@@ -13,53 +13,53 @@ import type {
   ResponseEncoder,
 } from './streams.js';
 
-/** What the codecs of both ends are told by the connection that they belong to, and asked. */
+/** How a connection calls its codec, on the client's and the server's end. */
 export interface ConnectionCodec {
-  /** Received bytes: memory[offset, offset + length), valid until the call returns. Never called by what it calls. */
+  /** Takes received bytes memory[offset, offset + length), which are valid until the call returns. Not reentrant. */
   receive(offset: number, length: number): void;
-  /** The peer has ended its direction (FIN). */
+  /** Called when the peer has half-closed (FIN). */
   end(): void;
-  /** More than the high watermark waits to be sent, and again less than the low one. */
+  /** Called when the send queue rises above its high watermark, and when it falls below the low one. */
   blocked(): void;
   drained(): void;
-  /** For ByteSink.goOnLater(). */
+  /** Continues after ByteSink.requestTurn(). */
   takeTurn(): void;
-  /** Bytes that were received and wait: an unfinished head, or what cannot be handled yet. */
+  /** Received bytes that are buffered: an incomplete head, or input that cannot be handled yet. */
   readonly bufferedBytes: number;
-  /** The connection is gone: releases everything. Streams that are not over learn it from onReset(); nothing else follows. */
+  /** Releases everything after the connection has closed. Unfinished streams get onReset(); no other callback follows. */
   destroy(): void;
 }
 
-/** What of a request and its answer there is at the end of their connection. */
+/** How far the last request and its response had come when their connection ends. */
 export const enum ExchangeEnd {
-  /** There is none, or its answer is complete and the client may still be sending. */
+  /** There is no request, or its response is complete and the client may still be sending. */
   None = 0,
-  /** Both are complete: the client has nothing to send. */
-  Whole = 1,
-  /** The request has got no complete answer. */
+  /** Both are complete: the client has nothing left to send. */
+  Complete = 1,
+  /** The response is incomplete. */
   Broken = 2,
-  /** Both are complete, and the client has said that it sends no more (RFC 9112, section 9.6). */
+  /** Both are complete, and the client announced this request as its last (RFC 9112, section 9.6). */
   Last = 3,
 }
 
-/** What the owner of a connection from a client is told by its codec. */
+/** The callbacks of a server codec to the owner of its connection. */
 export interface ServerCodecEvents {
-  /** A request head is complete; its decoder's onHeaders() follows. */
+  /** Called when a request head is complete. Returns the decoder, whose onHeaders() follows. */
   newStream(encoder: ResponseEncoder): RequestDecoder;
   /**
-   * A request that cannot be read, and there is no stream for it: the owner answers with answerInvalid() and closes. The
-   * codec reads nothing more. `head` has what could be read of the request, until this returns.
+   * Called for an unreadable request without a stream. The owner answers with answerInvalid() and closes; the codec reads nothing more.
+   * `head` has the readable part of the request and is valid until this returns.
    */
   onInvalid(error: CodecError, head: HeaderBlock | undefined): void;
-  /** No stream is left and the connection waits for the next. The headers of the last one can still be read. */
+  /** Called when the last stream has ended and the connection is ready for the next. That stream's headers are still readable. */
   onIdle(): void;
   /**
-   * The connection has to be closed: behind what was sent, or with `abort` in a way that the peer cannot take for the end
-   * of a message (RST). Nothing more is read or sent.
+   * Called when the connection must close: after the queued bytes are sent, or with `abort` by RST, which the peer cannot mistake for the
+   * end of a message. Nothing more is read or sent.
    */
   onClose(abort: boolean, exchange: ExchangeEnd): void;
   /**
-   * The arena has no room for the head that comes, of which there are so many bytes. Returns true when the owner will call
+   * Called when the arena has no room for an incoming head, of which `bytes` have been received. Returns true when the owner will call
    * takeRoom(); otherwise the request is refused.
    */
   onNoRoom?(bytes: number): boolean;
@@ -67,36 +67,39 @@ export interface ServerCodecEvents {
 
 /** The server's end of a connection. */
 export interface ServerCodec extends ConnectionCodec {
-  /** From now on it is the codec of this connection, which begins with a request. It is new, or at rest since an earlier event. */
+  /** Attaches this codec to a connection that begins with a request. The codec must be new, or at rest since an earlier event. */
   serve(sink: ByteSink, events: ServerCodecEvents): void;
-  /** Nothing of what it has served is left: it can serve another connection, from the next event on because callers may still be inside. */
+  /**
+   * No state of the last connection is left. Another connection may use the codec from the next event on; until then callers may still be
+   * on the stack.
+   */
   readonly isAtRest: boolean;
-  /** Between two requests, neither of which the client has given up: whatever is buffered belongs to the next. */
+  /** The connection is between two requests and the client has not half-closed: everything buffered belongs to the next request. */
   readonly isBetweenRequests: boolean;
-  /** No request begins before the client takes more of the answers that it has. */
+  /** No request begins until the client reads more of the responses that it has been sent. */
   readonly awaitsClient: boolean;
-  /** All that waits is an empty line behind the last message, with which nothing begins. */
+  /** The only buffered bytes are an empty line after the last message, which begins no request. */
   readonly holdsEmptyLine: boolean;
-  /** Bytes of the arena that they take. */
+  /** Bytes of the arena that the buffered bytes occupy. */
   readonly retainedBytes: number;
-  /** A copy of the bytes that wait, in order. */
+  /** Returns a copy of the buffered bytes, in order. */
   copyBuffered(): Uint8Array;
-  /** No request begins until startRequests(). */
+  /** Prevents new requests until startRequests(). */
   holdRequests(): void;
   startRequests(): void;
-  /** The head of a request waits until the arena has room. */
+  /** A request head is waiting until the arena has room. */
   readonly isAwaitingRoom: boolean;
-  /** Goes on with a head that waits, which may then wait again. Returns false when there is no room for what has come of it. */
+  /** Resumes the waiting head, which may have to wait again. Returns false when there is still no room for the bytes received so far. */
   takeRoom(): boolean;
-  /** Refuses the request whose head waits. */
+  /** Refuses the request whose head is waiting. */
   giveUpRoom(): void;
-  /** What the request that could not be read, or has not come, was to be in. */
+  /** The protocol version for an answer to an unreadable or missing request. */
   readonly protocol: Protocol;
-  /** Answers what could not be read. Does nothing when an answer has begun. The owner closes afterwards. */
+  /** Answers an unreadable request. A no-op when a response has begun. The owner closes the connection afterwards. */
   answerInvalid(error: CodecError, isHeadRequest: boolean): void;
 }
 
-/** A protocol that clients speak: how its connections and requests are counted (HttpStats.at), and its codecs. */
+/** A downstream protocol: its codecs, and the HttpStats.at indexes of its counters. */
 export interface ServerProtocol {
   readonly connectionsTotal: number;
   readonly connectionsActive: number;
@@ -104,41 +107,41 @@ export interface ServerProtocol {
   readonly codecs: StepPool<ServerCodec>;
 }
 
-/** How a stream to a host is over. */
+/** How a stream to a host ended. */
 export const enum StreamEnd {
-  /** Request and response are complete, or the rest of the request is of no use. */
+  /** Request and response are complete, or the host needs no more of the request. */
   Complete = 0,
-  /** It was given up before the response was complete. */
-  GivenUp = 1,
-  /** So was a tunnel in which more might have been sent: only a broken connection tells the server that it has not got all. */
+  /** It was abandoned before the response was complete. */
+  Abandoned = 1,
+  /** A tunnel was abandoned while both directions were open: only a reset shows the host that bytes are missing. */
   CutOff = 2,
 }
 
-/** What the owner of a connection to a host is told by its codec. */
+/** The callbacks of a client codec to the owner of its connection. */
 export interface ClientCodecEvents {
-  /** A stream is over. Without `reusable` the connection has to be closed; with it, newStream() may be called at once. */
+  /** Called when a stream has ended. If `reusable`, newStream() may be called at once; otherwise the connection must be closed. */
   onStreamComplete(reusable: boolean, end: StreamEnd): void;
-  /** A response says that the server closes the connection behind it. */
+  /** Called when a response announces that the host closes the connection after it. */
   onCloseNotice?(): void;
-  /** The server broke the protocol. Streams were reset before; the connection has to be closed. */
+  /** Called when the host violated the protocol. Streams have already been reset; the connection must be closed. */
   onProtocolError(error: CodecError): void;
-  /** The server has ended its direction, and everything before that was handled: the connection has to be closed. */
+  /** Called when the host has half-closed and everything before that was handled: the connection must be closed. */
   onEnded(): void;
-  /** A tunnel's sending direction has ended: the owner may end it on the socket too. */
+  /** Called when a tunnel's sending direction has ended: the owner may half-close the socket. */
   onHalfClose?(): void;
 }
 
 /** The client's end of a connection. */
 export interface ClientCodec extends ConnectionCodec {
-  /** Requests that can begin now, beside those that are under way. */
+  /** How many more requests can begin now. */
   readonly freeStreams: number;
-  /** Begins a request; there must be room for one. */
+  /** Begins a request. Requires freeStreams > 0. */
   newStream(decoder: ResponseDecoder): RequestEncoder;
 }
 
-/** A protocol that hosts speak: how its connections are counted (ClusterStats.at), and its codecs. */
+/** An upstream protocol: its codecs, and the ClusterStats.at index of its connection counter. */
 export interface ClientProtocol {
   readonly connectionsTotal: number;
-  /** For a new connection. */
+  /** Creates the codec of a new connection. */
   codec(sink: ByteSink, events: ClientCodecEvents): ClientCodec;
 }

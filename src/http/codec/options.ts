@@ -1,16 +1,16 @@
-// What configurations say about the codecs of a protocol.
+// The configurable options of the codecs.
 
 export interface Http1Options {
-  /** Start line, fields and empty line together; at most LARGEST_BLOCK. */
+  /** Limit for start line, fields and empty line together; at most LARGEST_BLOCK. */
   maxHeadBytes: number;
   maxHeaders: number;
-  /** Whether requests in HTTP/1.0 are served; otherwise they are answered with 426. */
+  /** Serves HTTP/1.0 requests; otherwise they are answered with 426. */
   acceptHttp10?: boolean;
-  /** Whether any token is a method; otherwise those that are not known are refused. */
+  /** Accepts any token as a method; otherwise unknown methods are refused. */
   allowsCustomMethods?: boolean;
-  /** Whether a target may not be an https URL: its client takes a connection for encrypted that is not. */
+  /** Refuses https URLs as request targets: the client believes that this plaintext connection is encrypted. */
   refusesHttpsTargets?: boolean;
-  /** Trailers are read and go no further, and none are sent. */
+  /** Discards received trailers and sends none. */
   dropsTrailers?: boolean;
 }
 

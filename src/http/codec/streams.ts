@@ -1,96 +1,96 @@
-// What stands between a codec and the streams above it: requests come in through RequestDecoder and are answered through
-// ResponseEncoder; upstream it is RequestEncoder and ResponseDecoder. HTTP/1.1 and HTTP/2 codecs look the same from here.
+// The interface between a codec and its streams. Downstream, requests arrive through RequestDecoder and are answered through
+// ResponseEncoder; upstream the pair is RequestEncoder and ResponseDecoder. The interface does not depend on the HTTP version.
 //
-// Codecs do no I/O: bytes come in by receive(), bytes go out through ByteSink. Byte ranges handed to a decoder are valid
-// until the call returns; headers until then too, unless HeaderBlock.retain() is called.
+// Codecs do no I/O: bytes enter through receive() and leave through ByteSink. Byte ranges passed to a decoder are valid until the call
+// returns. So are headers, unless HeaderBlock.retain() is called.
 
 import type { Protocol } from '../../access-log/stream/stream-info.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 
-/** Where a codec's bytes go, and how it asks for more or fewer: one connection. */
+/** The connection as its codec uses it: sends bytes and controls reading. */
 export interface ByteSink {
   /** Queues memory[offset, offset + length) for the peer. */
   send(offset: number, length: number): void;
-  /** Receive nothing more for now: the codec's stream cannot take it. */
+  /** Stops reading from the peer: the codec's stream cannot accept more. */
   pause(): void;
   resume(): void;
-  /** Has the codec go on with what it holds in another turn, behind what others have received by then. */
-  goOnLater(): void;
+  /** Requests a call of the codec's takeTurn() in a later turn, after other connections had theirs. */
+  requestTurn(): void;
 }
 
 export const enum ResetReason {
   /** The peer closed or reset the connection before the message ended. */
   ConnectionTermination = 1,
-  /** The peer broke the protocol. */
+  /** The peer violated the protocol. */
   ProtocolError = 2,
-  /** This side gave the stream up. */
+  /** This side abandoned the stream. */
   LocalReset = 3,
-  /** The peer reset the stream alone (HTTP/2). */
+  /** The peer reset only this stream (HTTP/2). */
   RemoteReset = 4,
-  /** The same, and says that it has done nothing for it: the request may be sent again (RFC 9113, section 8.7). */
+  /** The peer reset the stream unprocessed: the request may be retried (RFC 9113, section 8.7). */
   RefusedStream = 5,
-  /** Something threw here on behalf of the stream. */
+  /** An exception was thrown while handling the stream. */
   InternalError = 6,
 }
 
-/** What is wrong with a message: the answer it deserves and a fixed text for logs (response code details). */
+/** Why a message is invalid: the status to answer with, and a fixed text for logs (response code details). */
 export interface CodecError {
-  /** 400, 408, 426, 431 … for requests; for responses it only tells that the message is invalid. */
+  /** 400, 408, 426, 431 … for requests; for responses only a marker that the message is invalid. */
   readonly status: number;
   /** As in Envoy's response code details, for example `http1.content_length_and_chunked`. */
   readonly detail: string;
-  /** Text of the answer, one character a byte: plain, unless `fields` say what it is. */
+  /** Body of the answer, one character per byte; text/plain unless `fields` has a content-type. */
   readonly body?: string;
-  /** Lines that its head has beside those of its framing and its connection. */
+  /** Additional field lines of the answer, each with CRLF; framing and Connection fields are the codec's. */
   readonly fields?: string;
 }
 
-/** The arena has no room for what has to be kept of a message. */
+/** The arena has no room for the bytes of a message that must be kept. */
 export const NO_MEMORY: CodecError = { status: 503, detail: 'overload' };
 
-/** Whether what has come is no HTTP; other requests can be read, and are refused. */
+/** Returns whether the input is not HTTP at all. Other errors concern readable requests that are refused. */
 export function isUnreadable(error: CodecError): boolean {
   return error.detail.startsWith('http1.');
 }
 
-/** One request as it is decoded. After onHeaders(…, true), onData(…, true) or onTrailers() the request is complete. */
+/** Receives one request as it is decoded. onHeaders(…, true), onData(…, true) or onTrailers() completes the request. */
 export interface RequestDecoder {
   onHeaders(headers: HeaderBlock, endStream: boolean): void;
   onData(offset: number, length: number, endStream: boolean): void;
   onTrailers(trailers: HeaderBlock): void;
   /**
-   * The stream ended before it was complete: the peer left, or sent something invalid (error says what). Returns what the peer is told
-   * of that, if it has no answer yet: `error`, or another answer in its place.
+   * Called when the stream ends before it is complete: the client left, or sent invalid input (`error`). Returns the answer to send if no
+   * response has begun: `error`, or a replacement for it.
    */
   onReset(reason: ResetReason, error: CodecError | undefined): CodecError | undefined;
-  /** The response direction holds more than its high watermark, and again less than its low one. */
+  /** Called when the response direction rises above its high watermark, and when it falls below its low one. */
   onWriteBlocked(): void;
   onWriteDrained(): void;
 }
 
-/** The answer to one request. Framing (content-length, chunked, no body) is the codec's; end exactly once. */
+/** Sends the response to one request. The codec does the framing (content-length, chunked, no body). The caller ends it exactly once. */
 export interface ResponseEncoder {
-  /** What the request was sent in. */
+  /** The protocol version of the request. */
   readonly protocol: Protocol;
-  /** Tells a client that waits before it sends its body (Expect: 100-continue) to go on. */
+  /** Sends 100 Continue to a client that waits before it sends its body (Expect: 100-continue). */
   sendContinue(): void;
-  /** A 1xx head; the final answer follows. */
+  /** Sends a 1xx head; the final response follows. */
   informational(headers: HeaderBlock): void;
   headers(headers: HeaderBlock, endStream: boolean): void;
   data(offset: number, length: number, endStream: boolean): void;
   trailers(trailers: HeaderBlock): void;
-  /** No request is to follow on this connection: said before the headers, it is told with them where the protocol can. */
+  /** Accepts no further request on this connection. Called before headers(), it is announced in them where the protocol can. */
   endConnection(): void;
-  /** Gives the stream up: after headers have gone out HTTP/1 can only close the connection. */
+  /** Abandons the stream. Once headers were sent, HTTP/1 can only close the connection. */
   reset(reason: ResetReason): void;
-  /** Stops and restarts the delivery of this stream's request body. */
+  /** Pauses and resumes the delivery of this stream's request body. */
   pauseReading(): void;
   resumeReading(): void;
 }
 
-/** One request as it is sent upstream. End exactly once. */
+/** Sends one request upstream. The caller ends it exactly once. */
 export interface RequestEncoder {
-  /** What the host is spoken to in. */
+  /** The protocol version of the upstream connection. */
   readonly protocol: Protocol;
   headers(headers: HeaderBlock, endStream: boolean): void;
   data(offset: number, length: number, endStream: boolean): void;
@@ -100,7 +100,7 @@ export interface RequestEncoder {
   resumeReading(): void;
 }
 
-/** One response as it is decoded. */
+/** Receives one response as it is decoded. */
 export interface ResponseDecoder {
   onInformational(headers: HeaderBlock): void;
   onHeaders(headers: HeaderBlock, endStream: boolean): void;

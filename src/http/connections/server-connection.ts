@@ -108,7 +108,7 @@ export class ServerConnection
 
   streamFinished(stream: ServerStream): void {
     this.#remove(stream);
-    this.#pools.streams.giveBack(stream);
+    this.#pools.streams.release(stream);
     this.clocks.moved();
   }
 
@@ -140,7 +140,7 @@ export class ServerConnection
   resume(): void {
     this.socket.resume();
   }
-  goOnLater(): void {
+  requestTurn(): void {
     const codec = this.#codec!;
     this.socket.transport.later(this.socket.id, () => {
       codec.takeTurn();
@@ -218,7 +218,7 @@ export class ServerConnection
     this.#end();
     if (abort) return this.socket.reset();
     // A client that has sent all waits for the end as others do; but as in Envoy it does not count if its own does not come.
-    const late = lingers && exchange !== ExchangeEnd.Whole ? lateClose : lateFlush;
+    const late = lingers && exchange !== ExchangeEnd.Complete ? lateClose : lateFlush;
     this.socket.close(lingers ? options.delayedCloseMs : 0, late, options.flushMs);
   }
 
@@ -336,7 +336,7 @@ export class ServerConnection
   }
 
   onListenerGone(): void {
-    if (this.#streams === undefined) return this.onClose(false, ExchangeEnd.Whole);
+    if (this.#streams === undefined) return this.onClose(false, ExchangeEnd.Complete);
     this.manager.stats.http.add(HttpStats.at.downstream_rq_rx_reset, this.#activeStreams);
     this.#cut('downstream_local_disconnect', ResponseFlag.DownstreamConnectionTermination);
   }
@@ -369,7 +369,7 @@ export class ServerConnection
     const codec = this.#codec;
     if (codec === undefined || !codec.isAtRest) return;
     this.#codec = undefined;
-    this.#pools.protocol.codecs.giveBack(codec);
+    this.#pools.protocol.codecs.release(codec);
   }
 
   // ── Leaving for another process ──────────────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,5 @@
-// The chunked transfer coding (RFC 9112 section 7.1), both ways. Sizes and line ends are taken literally: no space around
-// the size, no bare CR or LF, bounded extensions. Trailer fields are a head and are read as such by the codec.
+// Decodes and encodes the chunked transfer coding (RFC 9112 section 7.1). Decoding is strict: no space around the size, no bare CR or LF,
+// bounded extensions. The codec reads trailer fields with its head parser.
 
 import type { Memory } from '../../io/memory.js';
 import type { ByteSink } from '../codec/streams.js';
@@ -8,7 +8,7 @@ import { Char, EXTENSION, HEX_VALUE } from './head/characters.js';
 import type { Lines } from './lines.js';
 
 export const enum ChunkState {
-  /** No digit of the size was seen. */
+  /** No digit of the size has been read. */
   Begin = 0,
   Size = 1,
   Extension = 2,
@@ -17,18 +17,18 @@ export const enum ChunkState {
   Data = 4,
   DataCr = 5,
   DataLf = 6,
-  /** Behind the chunk of size 0: a trailer section, which is often only the empty line. */
+  /** After the chunk of size 0: a trailer section, which is often only the empty line. */
   Trailers = 7,
 }
 
 /** A size has at most 16 digits, and bodies of more than 2^53 - 1 bytes are refused. */
 const MAX_SIZE_DIGITS = 16;
-/** Of all chunks of a message. */
+/** Limit for the extensions of all chunks of a message together. */
 const MAX_EXTENSION_BYTES = 16384;
 
 export class ChunkedDecoder {
   state = ChunkState.Begin;
-  /** Data bytes of this chunk that have not been taken. */
+  /** Data bytes of this chunk that are not consumed yet. */
   left = 0;
   #digits = 0;
   #extensionBytes = 0;
@@ -41,8 +41,8 @@ export class ChunkedDecoder {
   }
 
   /**
-   * Goes over framing from `at` and stops at `end`, at data (state Data) or at the trailer section (state Trailers).
-   * Returns where it stopped, or a negated H1Error.
+   * Parses framing from `at` up to `end`, to data (state Data) or to the trailer section (state Trailers). Returns the offset of the first
+   * unparsed byte, or a negated H1Error.
    */
   advance(bytes: Uint8Array, at: number, end: number): number {
     let state = this.state;
@@ -89,14 +89,14 @@ export class ChunkedDecoder {
     return at;
   }
 
-  /** `length` bytes of data were taken. */
+  /** Consumes `length` bytes of data. */
   take(length: number): void {
     this.left -= length;
     if (this.left === 0) this.state = ChunkState.DataCr;
   }
 }
 
-/** Whether bytes[at, end) begins with the end of a chunk, the chunk of size 0 and the empty line. */
+/** Returns whether bytes[at, end) begins with the CRLF after a chunk's data, the chunk of size 0 and the empty line. */
 export function endsBody(bytes: Uint8Array, at: number, end: number): boolean {
   return (
     end - at >= BODY_END_BYTES &&
@@ -111,7 +111,7 @@ export function endsBody(bytes: Uint8Array, at: number, end: number): boolean {
 }
 export const BODY_END_BYTES = 7;
 
-/** Sends one chunk, with `isLast` the end of the body too. A chunk of no bytes would be that end: it is left out. */
+/** Sends one chunk, and with `isLast` the end of the body. Sends no chunk for `length` 0, because an empty chunk ends the body. */
 export function sendChunk(
   sink: ByteSink,
   memory: Memory,

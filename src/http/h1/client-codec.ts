@@ -1,4 +1,4 @@
-// The client's end of an HTTP/1 connection: one request at a time, its response read strictly.
+// The client's end of an HTTP/1 connection. It sends one request at a time and parses responses strictly.
 
 import { Protocol } from '../../access-log/stream/stream-info.js';
 import { ConnectionHeader, headerKey } from '../../common/text/header-names.js';
@@ -15,23 +15,23 @@ import {
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { H1Connection, Reading, Writing } from './connection.js';
 import { H1Error } from './errors.js';
-import { contentLengthOf, saysChunked } from './head/framing.js';
+import { contentLengthOf, isPlainChunked } from './head/framing.js';
 import { HeadKind } from './head/head-parser.js';
 import { Tail } from './lines.js';
 import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendRequestHead } from './serializer.js';
 
-/** When the server ends the connection before a response is complete, the stream is reset; onEnded() follows. */
+/** If the host half-closes before a response is complete, the stream is reset and onEnded() follows. */
 export class H1ClientCodec extends H1Connection<ResponseDecoder> implements ClientCodec, RequestEncoder {
   // Not a #field: methods of the base class that are compiled into one function for both codecs would look it up by name.
   private readonly events: ClientCodecEvents;
 
-  /** Of the request that waits for its response. */
+  /** Properties of the current request. */
   #isHeadRequest = false;
   #isConnect = false;
   #isUpgrade = false;
-  /** The connection goes on after this exchange. */
+  /** The connection can be reused after this exchange. */
   #canReuse = true;
-  /** When it began (Memory.step). */
+  /** Memory.step when the request began. */
   #beginning = 0;
 
   constructor(
@@ -46,7 +46,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     this.writing = Writing.Complete;
   }
 
-  /** A request has begun and its exchange is not over. */
+  /** A request has begun and its exchange has not finished. */
   get hasStream(): boolean {
     return this.decoder !== undefined;
   }
@@ -59,7 +59,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     return this.hasStream || this.isClosed ? 0 : 1;
   }
 
-  /** Begins a request; the one before must be over. */
+  /** Begins a request. Throws unless the previous exchange has finished. */
   newStream(decoder: ResponseDecoder): RequestEncoder {
     if (this.decoder !== undefined || this.isClosed) throw new Error('the HTTP/1 connection is not free for a request');
     this.decoder = decoder;
@@ -73,7 +73,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   }
 
   override receive(offset: number, length: number): void {
-    // What was on its way before the request went out is no answer to it, however much it looks like one.
+    // Bytes that arrived before the request was sent are not its response.
     if (this.decoder !== undefined && this.#beginning >= this.memory.turnStart) this.fail(H1Error.Unrequested);
     else super.receive(offset, length);
   }
@@ -83,7 +83,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     this.#isHeadRequest = headers.method === Method.Head;
     this.#isConnect = headers.method === Method.Connect;
     const maySwitch = headers.upgrade && !endStream;
-    // What the request asked for may have been taken out of it: then the host is not asked, and has nothing to agree to.
+    // A filter may have removed the Upgrade field: the request then asks for no upgrade, and the host must not accept one.
     this.#isUpgrade = maySwitch && headers.findId(ConnectionHeader.Upgrade) >= 0;
     let skip = SKIP_CONNECTION;
     let tail: number = Tail.None;
@@ -107,7 +107,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
         this.writeLength(0);
       } else {
         skip |= SKIP_LENGTH;
-        if (!saysChunked(headers)) {
+        if (!isPlainChunked(headers)) {
           skip |= SKIP_CODING;
           tail = Tail.Chunked;
         }
@@ -118,11 +118,11 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     if (endStream) this.completeWriting();
   }
 
-  /** Gives the stream up; its decoder hears nothing more. */
+  /** Abandons the stream. Its decoder gets no further callback. */
   reset(_reason: ResetReason): void {
     if (this.decoder === undefined) return;
     const isUntouched = this.writing === Writing.Head && this.reading === Reading.Head && this.bufferedBytes === 0;
-    let end = this.reading === Reading.Complete ? StreamEnd.Complete : StreamEnd.GivenUp;
+    let end = this.reading === Reading.Complete ? StreamEnd.Complete : StreamEnd.Abandoned;
     if (this.writing === Writing.Raw && this.reading === Reading.Raw) end = StreamEnd.CutOff;
     this.#finish(isUntouched && !this.ended, end);
   }
@@ -142,7 +142,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     } else if (this.#isConnect && status < 300) {
       this.#openTunnel();
     } else {
-      // Refused tunnels end the request: nothing was sent behind its head and body.
+      // A refused tunnel ends the request: nothing follows its head and body.
       if (this.writing === Writing.Raw || (this.#isUpgrade && this.hasSentLength)) this.writing = Writing.Complete;
       if (head.close) {
         this.#canReuse = false;
@@ -155,7 +155,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   }
 
   protected override onSurplus(): boolean {
-    // Nobody asked for these bytes. A response that was complete stays so, but nothing more is read from this server.
+    // Unrequested bytes. A complete response remains valid, but nothing more is read from this host.
     this.#canReuse = false;
     if (this.decoder === undefined) this.fail(H1Error.Unrequested);
     return false;
@@ -210,7 +210,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     if (!this.isDestroyed) this.events.onEnded();
   }
 
-  /** Prepares for the body of the response; tells whether there is one. */
+  /** Sets the reading state for the body of the response. Returns whether there is one. */
   #readBody(head: HeaderBlock): boolean {
     this.reading = Reading.Complete;
     if (this.#isHeadRequest || head.status === 204 || head.status === 304) return false;
@@ -232,12 +232,12 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   #openTunnel(): void {
     this.#canReuse = false;
     this.reading = Reading.Raw;
-    // What is left of a body are bytes like others now.
+    // The rest of a body is sent as raw bytes from here on.
     if (this.writing === Writing.Length) this.writing = Writing.Raw;
     this.decoder!.onHeaders(this.head!, false);
   }
 
-  /** Ends the exchange when both directions are done; a connection that ends anyway need not wait for the request. */
+  /** Ends the exchange when both directions are complete. A connection that will not be reused does not wait for the request. */
   #settle(): void {
     if (this.isRunning || this.reading !== Reading.Complete || this.decoder === undefined) return;
     if (this.writing === Writing.Complete) this.#finish(this.#canReuse);
@@ -257,8 +257,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
 const CONTENT_LENGTH = headerKey('content-length');
 
 /**
- * Length of the body that comes before a switch of protocols. Its field is in the head again when it was taken out: a host that does
- * not switch would take the body for requests.
+ * Returns the length of the body that precedes a protocol switch. Restores the Content-Length field if it was removed: a host that does not
+ * switch would parse the body as requests.
  */
 function bodyBeforeSwitch(headers: HeaderBlock): number {
   const { bodyKind, contentLength } = headers;
@@ -268,7 +268,7 @@ function bodyBeforeSwitch(headers: HeaderBlock): number {
   return contentLength;
 }
 
-/** Methods whose requests say how long their content is even when there is none (RFC 9110 section 8.6). */
+/** Returns whether requests with this method have a Content-Length even without content (RFC 9110 section 8.6). */
 function mayHaveContent(method: Method): boolean {
   switch (method) {
     case Method.Post:

@@ -1,8 +1,8 @@
-// What both ends of an HTTP/1 connection have in common: taking bytes in, reading and writing bodies, pausing, ending.
+// The common part of both ends of an HTTP/1 connection: receiving bytes, reading and writing bodies, pausing, ending.
 //
-// Bytes go through step() piece by piece, in a loop and never recursively: what a callback does to the codec (answer,
-// pause, end the exchange) shows in its state when the callback returns. Bytes that cannot be handled yet are held, and
-// while anything is held the peer is not read; so at most the bytes of one receive event are held.
+// #step() handles bytes piece by piece, in a loop and never recursively: the effects of a callback on the codec (a response, a pause, the
+// end of the exchange) are in the codec's state when the callback returns. Bytes that cannot be handled yet are held. While any are held,
+// the connection is not read, so at most the bytes of one receive event are held.
 
 import { HeldBytes } from '../../io/held-bytes.js';
 import type { Memory } from '../../io/memory.js';
@@ -27,71 +27,71 @@ import { type H1Shared, h1Shared } from './shared.js';
 
 const logger = getLogger('http');
 
-/** What the next received byte is. */
+/** What the next received byte belongs to. */
 export const enum Reading {
-  /** A head or what comes before it. */
+  /** A head, or the empty line before it. */
   Head = 0,
   /** Body of `readLeft` bytes. */
   Length = 1,
   Chunked = 2,
   Trailers = 3,
-  /** All bytes up to the end of the connection: a body without length, a tunnel. */
+  /** Raw bytes up to the end of the connection: a body without length, a tunnel. */
   Raw = 4,
-  /** Nothing before the exchange is over. */
+  /** The message is complete; nothing is read until the exchange has finished. */
   Complete = 5,
-  /** Never again. */
+  /** Nothing is read any more. */
   Closed = 6,
 }
 
-/** How the next byte to be sent is framed. */
+/** How the next sent byte is framed. */
 export const enum Writing {
-  /** No head was sent yet. */
+  /** No head has been sent yet. */
   Head = 0,
   /** Body of `writeLeft` bytes. */
   Length = 1,
   Chunked = 2,
   Raw = 3,
-  /** There is no body; what is given is dropped (HEAD). */
+  /** There is no body; data is dropped (HEAD). */
   Nothing = 4,
   Complete = 5,
 }
 
 /**
- * Steps that one connection may take before others have their turn: heads, pieces of bodies, and what is sent meanwhile. Many small ones
- * may stand in what was received at once: requests that are answered here, or chunks of a byte.
+ * Steps that one connection may take in a turn: heads, pieces of bodies, and bytes sent meanwhile. One receive event may contain many small
+ * pieces: pipelined requests that get local replies, or chunks of one byte.
  */
 const SHARE = 256;
-/** A head costs as much as so many pieces of a body. */
+/** Additional steps for a head, which costs as much as this many pieces of a body. */
 const HEAD_STEPS = 15;
-/** Each 4 KiB that are sent count as a step: the peer cannot be known not to take them before the turn ends. */
+/** Every 4 KiB sent count as a step, because the send queue reports a blocked peer only after the turn. */
 const SENT_STEP_SHIFT = 12;
 
 export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDecoder> implements ConnectionCodec {
   protected readonly memory: Memory;
   protected readonly shared: H1Shared;
-  /** Set before anything is received. */
+  /** Set before the first receive(). */
   protected sink!: ByteSink;
   protected readonly limits: Http1Options;
   readonly #kind: HeadKind;
 
   protected decoder: Decoder | undefined;
-  /** The head of the message that is being received. */
+  /** The head of the received message. */
   protected head: HeaderBlock | undefined;
   protected reading: Reading;
   protected writing: Writing = Writing.Head;
-  /** The peer has ended its direction. */
+  /** The peer has half-closed. */
   protected ended = false;
   protected held: HeldBytes | undefined;
-  /** What has come of a head for which the arena has no room, in order: nothing is read until it has some. */
+  /** The received part of a head for which the arena has no room. Nothing is read until there is room. */
   protected aside: Uint8Array | undefined;
-  /** The peer takes nothing more for now. */
+  /** The send queue is above its high watermark. */
   protected isBlocked = false;
-  /** Its owner wants to hear nothing more. */
+  /** destroy() was called: the owner gets no more callbacks. */
   protected isDestroyed = false;
 
   #readLeft = 0;
   #writeLeft = 0;
-  /** What it may still do in this run of receive() or goOn(). */
+  /** Steps left in this run of receive() or resume(). */
   #share = 0;
   #awaitsTurn = false;
   #chunked: ChunkedDecoder | undefined;
@@ -101,7 +101,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   #isPaused = false;
   #isSinkPaused = false;
 
-  /** `kind`: what is received, requests or responses. */
+  /** `kind`: whether requests or responses are received. */
   constructor(memory: Memory, limits: Http1Options, kind: HeadKind, reading: Reading) {
     this.memory = memory;
     this.shared = h1Shared(memory);
@@ -110,24 +110,27 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     this.reading = reading;
   }
 
-  /** A head is complete in this.head. */
+  /** Called when this.head is complete. */
   protected abstract onHead(): void;
-  /** Bytes that make no sense; no more are read. */
+  /** Called for invalid input; nothing more is read. */
   protected abstract onInvalid(error: CodecError): void;
-  /** The received message is complete; reading is Complete. */
+  /** Called when the received message is complete; reading is Complete. */
   protected abstract onReadComplete(): void;
-  /** Bytes stand behind a complete message: tells whether they are to be held until the exchange is over. */
+  /** Called for bytes after a complete message. Returns whether to hold them until the exchange has finished. */
   protected abstract onSurplus(): boolean;
-  /** What was received is handled, as far as it can be now. */
+  /** Called when received bytes have been handled as far as possible. */
   protected abstract onHandled(): void;
-  /** The sent message is complete; writing is Complete. */
+  /** Called when the sent message is complete; writing is Complete. */
   protected abstract onWriteComplete(): void;
-  /** What was sent is not what its head promised: the stream is reset, and only a broken connection tells the peer. */
+  /**
+   * Called when the sent body does not have the length that its head announced: the stream is reset, and the connection must be reset so
+   * that the peer notices.
+   */
   protected abstract onWriteBroken(): void;
-  /** The peer has ended its direction, and everything before that was handled. */
+  /** Called when the peer has half-closed and everything before that was handled. */
   protected abstract onEnd(): void;
 
-  /** Received bytes: memory[offset, offset + length), valid until the call returns. Never called by what it calls. */
+  /** Takes received bytes memory[offset, offset + length), which are valid until the call returns. Not reentrant. */
   receive(offset: number, length: number): void {
     if (this.reading === Reading.Closed || length === 0) return;
     const end = offset + length;
@@ -148,24 +151,24 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     this.onHandled();
   }
 
-  /** The peer has ended its direction (FIN). */
+  /** Called when the peer has half-closed (FIN). */
   end(): void {
     if (this.ended || this.reading === Reading.Closed) return;
     this.ended = true;
     if (this.held === undefined) this.onEnd();
   }
 
-  /** More than the high watermark waits to be sent. */
+  /** Called when the send queue rises above its high watermark. */
   blocked(): void {
     this.isBlocked = true;
     this.decoder?.onWriteBlocked();
   }
 
-  /** Less than the low watermark waits to be sent. */
+  /** Called when the send queue falls below its low watermark. */
   drained(): void {
     this.isBlocked = false;
     this.decoder?.onWriteDrained();
-    this.goOn();
+    this.resume();
   }
 
   pauseReading(): void {
@@ -176,22 +179,22 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   resumeReading(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.goOn();
+    this.resume();
     this.#syncSink();
   }
 
-  /** For sink.goOnLater(). */
+  /** Continues after sink.requestTurn(). */
   takeTurn(): void {
     this.#awaitsTurn = false;
-    if (!this.isClosed) this.goOn();
+    if (!this.isClosed) this.resume();
   }
 
-  /** All that the head of the sent message has promised is sent, whether its stream has ended or not. */
+  /** The announced content length has been sent, whether the stream has ended or not. */
   protected get hasSentLength(): boolean {
     return this.writing === Writing.Length && this.#writeLeft === 0;
   }
 
-  /** Body bytes to be sent, valid until the call returns or, when they are in the arena, until they are released. */
+  /** Sends body bytes, which must stay valid until the call returns or, in the arena, until they are released. */
   data(offset: number, length: number, endStream: boolean): void {
     this.#share -= length >>> SENT_STEP_SHIFT;
     switch (this.writing) {
@@ -216,7 +219,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     if (endStream) this.completeWriting();
   }
 
-  /** Ends the sent message with trailer fields; without chunked coding there is no place for them. */
+  /** Ends the sent message with trailer fields, or without them if the body is not chunked. */
   trailers(trailers: HeaderBlock): void {
     if (this.writing === Writing.Chunked && this.limits.dropsTrailers !== true) {
       sendTrailers(this.sink, this.shared, trailers);
@@ -224,22 +227,22 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     } else this.data(0, 0, true);
   }
 
-  /** Bytes that were received and wait: an unfinished head, or what cannot be handled yet. */
+  /** Received bytes that are buffered: an incomplete head, or input that cannot be handled yet. */
   get bufferedBytes(): number {
     return (this.#reader?.kept ?? 0) + (this.held?.bytes ?? 0) + (this.aside?.length ?? 0);
   }
 
-  /** Bytes of the arena that they take. */
+  /** Bytes of the arena that the buffered bytes occupy. */
   get retainedBytes(): number {
     return (this.#reader?.retained ?? 0) + (this.held?.retainedBytes ?? 0);
   }
 
-  /** All that waits is an empty line behind the last message, with which nothing begins. */
+  /** The only buffered bytes are an empty line after the last message, which begins no request. */
   get holdsEmptyLine(): boolean {
     return this.reading === Reading.Head && this.held === undefined && this.#reader?.keepsEmptyLine === true;
   }
 
-  /** A copy of them, in order. */
+  /** Returns a copy of the buffered bytes, in order. */
   copyBuffered(): Uint8Array {
     if (this.aside !== undefined) return this.aside;
     const copy = new Uint8Array(this.bufferedBytes);
@@ -253,7 +256,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     return copy;
   }
 
-  /** The connection is gone: releases everything. A stream that is not over learns it from onReset(); nothing else follows. */
+  /** Releases everything after the connection has closed. An unfinished stream gets onReset(); no other callback follows. */
   destroy(): void {
     this.isDestroyed = true;
     this.reading = Reading.Closed;
@@ -270,27 +273,27 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     return this.reading === Reading.Closed;
   }
 
-  /** Whether a new head may be read now. */
+  /** Returns whether a new head may be read now. */
   protected canStart(): boolean {
     return true;
   }
 
-  /** The arena has no room for bytes[at, end) of a head. Returns whether they were put aside until it has some. */
+  /** Called when the arena has no room for bytes[at, end) of a head. Returns whether they were set aside until there is room. */
   protected awaitsRoom(_at: number, _end: number): boolean {
     return false;
   }
 
-  /** Puts aside what has come of a head: the arena keeps nothing of it. */
+  /** Moves the received part of a head out of the arena. */
   protected putAside(at: number, end: number): void {
     const kept = this.copyBuffered();
-    // What is held includes these bytes.
+    // The held bytes include these.
     this.aside = this.held === undefined ? Buffer.concat([kept, this.memory.bytes.subarray(at, end)]) : kept;
     this.#dropKept();
     this.dropHead();
     this.#syncSink();
   }
 
-  /** Goes on with what was put aside. Returns false when there is still no room. */
+  /** Resumes the head that was set aside. Returns false when there is still no room. */
   protected takeFromAside(): boolean {
     const { aside } = this;
     if (aside === undefined) return true;
@@ -301,7 +304,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     }
     this.aside = undefined;
     this.held = held;
-    this.goOn();
+    this.resume();
     return true;
   }
 
@@ -327,16 +330,16 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     this.onWriteComplete();
   }
 
-  /** No peer sends such a message: a filter has changed one without the other. */
+  /** Only a filter that changes a body without its content-length causes this: peers' messages have been checked. */
   #breakLength(): void {
     logger.error(
-      'a message is broken off: its body is longer or shorter than its content-length, which a filter that changes bodies sets or removes',
+      'message aborted: its body is longer or shorter than its content-length; a filter that changes a body must set or remove content-length',
     );
     this.onWriteBroken();
   }
 
-  /** Handles what is held, as far as the state allows it now. */
-  protected goOn(): void {
+  /** Handles held bytes as far as the state allows. */
+  protected resume(): void {
     if (this.#isRunning) return;
     const held = this.held;
     if (held !== undefined) {
@@ -348,7 +351,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
         if (this.held === held) held.consume(at);
       }
       this.#isRunning = false;
-      // What stands behind a complete message may have come before it was complete.
+      // Bytes after a complete message may have arrived before it was complete.
       if (this.held === held && !held.isEmpty && this.reading === Reading.Complete && !this.onSurplus()) held.clear();
       if (held.isEmpty) this.held = undefined;
       if (this.isClosed) return;
@@ -359,12 +362,12 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     this.#syncSink();
   }
 
-  /** Inside receive() or goOn(): what callbacks change is seen when they return. */
+  /** receive() or resume() is on the stack: it checks the state after each callback. */
   protected get isRunning(): boolean {
     return this.#isRunning;
   }
 
-  /** Nothing distinguishes it from one that is new: no exchange, nothing kept, nothing stopped. */
+  /** The codec is like a new one: no exchange, nothing buffered, nothing paused. */
   protected get isPristine(): boolean {
     return (
       this.reading === Reading.Head &&
@@ -379,7 +382,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     );
   }
 
-  /** The stream of this exchange is over: the next one starts unpaused. */
+  /** Detaches the stream of this exchange. The next one starts unpaused. */
   protected forgetStream(): void {
     this.decoder = undefined;
     if (!this.#isPaused) return;
@@ -392,14 +395,14 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     this.head = undefined;
   }
 
-  /** What was received is invalid. */
+  /** Stops reading because of invalid input. */
   protected fail(code: H1Error): void {
     this.reading = Reading.Closed;
     this.dropInput();
     this.onInvalid(codecError(code));
   }
 
-  /** Releases received bytes that will never be handled. */
+  /** Discards received bytes that are not handled yet. */
   protected dropInput(): void {
     this.aside = undefined;
     this.#dropKept();
@@ -419,11 +422,11 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     return this.reading === Reading.Head ? this.canStart() : !this.#isPaused;
   }
 
-  /** It has had its share, and more could be done. */
+  /** Requests another turn: the share is used up and input is left. */
   #awaitTurn(): void {
     if (this.#awaitsTurn) return;
     this.#awaitsTurn = true;
-    this.sink.goOnLater();
+    this.sink.requestTurn();
   }
 
   #hold(at: number, end: number): void {
@@ -444,7 +447,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     else this.sink.resume();
   }
 
-  /** Handles the next piece of bytes[at, end), which is not empty; returns the offset behind it. */
+  /** Handles the next piece of the non-empty bytes[at, end). Returns the offset after it. */
   #step(at: number, end: number): number {
     this.#share--;
     switch (this.reading) {
@@ -472,7 +475,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     }
   }
 
-  /** Reads on in a head: the offset behind it when it is complete; otherwise 0, and an error was dealt with. */
+  /** Continues reading a head. Returns the offset after it, or 0 if it is incomplete or invalid; errors have been handled then. */
   #readHead(kind: HeadKind, head: HeaderBlock, at: number, end: number): number {
     const reader = this.#reader ?? this.shared.reader;
     const result = reader.read(kind, head, at, end, this.limits);
@@ -489,7 +492,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     return 0;
   }
 
-  /** Chunk framing and at most one range of data. */
+  /** Reads chunk framing and at most one range of data. */
   #readChunk(at: number, end: number): number {
     const chunked = this.#chunked!;
     const { bytes } = this.memory;
@@ -516,7 +519,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   #readTrailers(at: number, end: number): number {
     const { bytes } = this.memory;
-    // Most often there are none.
+    // Usually there are no trailers.
     if (this.#reader === undefined && end - at > 1 && bytes[at] === Char.Cr && bytes[at + 1] === Char.Lf) {
       this.#deliver(0, 0, true);
       return at + 2;
@@ -536,7 +539,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     return behind;
   }
 
-  /** Gives body bytes to the stream; the state is up to date before it hears of them. The body of an upgrade is not its end. */
+  /** Passes body bytes to the stream after updating the state. The end of an upgrade request's body does not end the stream. */
   #deliver(at: number, length: number, isLast: boolean): void {
     if (isLast) this.reading = Reading.Complete;
     this.decoder!.onData(at, length, isLast && this.head?.upgrade !== true);

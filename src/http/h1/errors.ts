@@ -1,9 +1,9 @@
-// Everything that can be wrong with an HTTP/1 message: codes for the parsers, and what each means to those above them.
+// The errors of HTTP/1 messages: codes for the parsers, and the CodecError of each.
 
 import { type CodecError, NO_MEMORY } from '../codec/streams.js';
 import { reasonPhrase } from '../headers/reason-phrase.js';
 
-/** Parsers return these negated. */
+/** Parsers return these codes negated. */
 export const enum H1Error {
   /** Method, spaces or the end of the request line. */
   RequestLine = 1,
@@ -14,10 +14,10 @@ export const enum H1Error {
   Target,
   /** An https URL, where that is refused. */
   HttpsTarget,
-  /** A field line without a valid name and a colon right behind it; also a folded line. */
+  /** A field line that does not begin with a valid name and a colon; also a folded line. */
   FieldName,
   FieldValue,
-  /** Connection names more fields than anybody needs. */
+  /** Connection names too many fields, or one that clients may not nominate. */
   Connection,
   /** CR or LF that is not part of CRLF. */
   LineEnd,
@@ -27,26 +27,26 @@ export const enum H1Error {
   HostRepeated,
   HostInvalid,
   ContentLength,
-  /** Content-Length where no body may be: CONNECT, 1xx, 204. */
+  /** Content-Length in a message that cannot have a body: CONNECT, 1xx, 204. */
   ContentLengthNotAllowed,
   LengthAndCoding,
-  /** Chunked is not the only coding. */
+  /** A transfer coding other than exactly one chunked. */
   Coding,
   CodingNotAllowed,
   ChunkSize,
   ChunkExtension,
   ChunkEnd,
-  /** Bytes from a server that nobody asked. */
+  /** Bytes from a host without a request. */
   Unrequested,
   /** 101 without a request for it. */
   UpgradeNotRequested,
-  /** The arena has no room to keep what has to be kept. */
+  /** The arena has no room for bytes that must be kept. */
   NoMemory,
 }
 
 const CODEC_ERROR = 'http1.codec_error';
 
-/** By H1Error. Details are those of Envoy's response code details where it has one. */
+/** Indexed by H1Error. Details equal Envoy's response code details where Envoy has one. */
 const ERRORS: Readonly<Record<H1Error, CodecError>> = {
   [H1Error.RequestLine]: unreadable(400, CODEC_ERROR),
   [H1Error.StatusLine]: { status: 502, detail: CODEC_ERROR },
@@ -76,12 +76,12 @@ const ERRORS: Readonly<Record<H1Error, CodecError>> = {
   [H1Error.NoMemory]: NO_MEMORY,
 };
 
-/** What cannot be read as HTTP/1 is answered with the words of its status, as in Envoy. */
+/** An error for input that is not HTTP/1. As in Envoy, the answer's body is the reason phrase. */
 function unreadable(status: number, detail: string): CodecError {
   return { status, detail, body: reasonPhrase(status) };
 }
 
-/** What a parser's code means. */
+/** Returns the CodecError of a parser's code. */
 export function codecError(code: H1Error): CodecError {
   return ERRORS[code];
 }

@@ -1,9 +1,9 @@
-// Lines that every HTTP/1 answer needs, written once into a thread's memory: sending one is naming a range.
+// Constant HTTP/1 lines, written once into a thread's memory and sent as ranges.
 
 import type { Memory } from '../../io/memory.js';
 import { reasonPhrase } from '../headers/reason-phrase.js';
 
-/** Lines that sendRequestHead() and sendResponseHead() put behind the fields; any may be combined. */
+/** Lines that sendRequestHead() and sendResponseHead() append to the fields. A bit set. */
 export const enum Tail {
   None = 0,
   Close = 1,
@@ -21,10 +21,10 @@ export interface Line {
 }
 
 export class Lines {
-  /** By Tail bits, with the empty line that ends the head. */
+  /** Indexed by Tail bits; each includes the empty line that ends the head. */
   readonly tails: readonly Line[];
   readonly crlf: Line;
-  /** Behind the data of a last chunk: its end, the chunk of size 0, no trailers. */
+  /** Follows the data of the last chunk: its CRLF, the chunk of size 0, no trailers. */
   readonly lastChunkAfterData: Line;
   readonly lastChunk: Line;
   /** The chunk of size 0 when trailers follow. */
@@ -44,7 +44,7 @@ export class Lines {
     this.continue = this.#write('HTTP/1.1 100 Continue\r\n\r\n');
   }
 
-  /** "HTTP/1.1 200 OK" with CRLF, in the version that the client speaks. Written when it is first needed. */
+  /** Returns "HTTP/1.1 200 OK" with CRLF, in the client's version. Each line is written when it is first needed. */
   statusLine(status: number, minorVersion: number): Line {
     const index = status * 2 + minorVersion;
     const line = this.#statusLines[index];

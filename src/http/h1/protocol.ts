@@ -1,4 +1,4 @@
-// HTTP/1 as connections take it: its codecs, and what it is counted as.
+// HTTP/1 as a ServerProtocol and a ClientProtocol: its codecs and its stats.
 
 import type { Memory } from '../../io/memory.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
@@ -9,7 +9,7 @@ import { StepPool } from '../step-pool.js';
 import { H1ClientCodec } from './client-codec.js';
 import { H1ServerCodec } from './server-codec.js';
 
-/** For the connections of one connection manager. */
+/** Returns the protocol for one connection manager. */
 export function h1Server(memory: Memory, options: Http1Options): ServerProtocol {
   return {
     connectionsTotal: HttpStats.at.downstream_cx_http1_total,
@@ -19,7 +19,7 @@ export function h1Server(memory: Memory, options: Http1Options): ServerProtocol 
   };
 }
 
-/** For the connections to the hosts of one cluster. */
+/** Returns the protocol for one cluster. */
 export function h1Client(memory: Memory, options: Http1Options): ClientProtocol {
   return {
     connectionsTotal: ClusterStats.at.upstream_cx_http1_total,

@@ -1,5 +1,4 @@
-// Writes heads as ranges: lines that stand behind each other where they were received are one range, and a head that
-// nobody changed is sent with a single one.
+// Sends heads as ranges. Adjacent received lines are one range, and an unchanged head is a single range.
 
 import { ConnectionHeader } from '../../common/text/header-names.js';
 import type { ByteSink } from '../codec/streams.js';
@@ -7,13 +6,13 @@ import type { HeaderBlock } from '../headers/header-block.js';
 import type { Line } from './lines.js';
 import type { H1Shared } from './shared.js';
 
-/** Bits of names that a head is sent without. */
+/** Bits of header names that are omitted. */
 export const SKIP_CONNECTION =
   (1 << ConnectionHeader.Connection) | (1 << ConnectionHeader.KeepAlive) | (1 << ConnectionHeader.ProxyConnection);
 export const SKIP_LENGTH = 1 << ConnectionHeader.ContentLength;
 export const SKIP_CODING = 1 << ConnectionHeader.TransferEncoding;
 
-/** Sends the request line of `head`, raw when it is intact, then fields and tail. */
+/** Sends the request line of `head`, as received if it is unchanged, then fields and tail. */
 export function sendRequestHead(sink: ByteSink, shared: H1Shared, head: HeaderBlock, skip: number, tail: number): void {
   if (head.startLineEnd > head.startLineStart) {
     sendFields(sink, head, head.startLineStart, head.startLineEnd, skip, shared.lines.tails[tail]!, tail);
@@ -33,7 +32,7 @@ export function sendRequestHead(sink: ByteSink, shared: H1Shared, head: HeaderBl
   sendFields(sink, head, start, at, skip, shared.lines.tails[tail]!, tail);
 }
 
-/** Sends the status line of `head`, raw when it is intact and the client speaks HTTP/1.1, then fields and tail. */
+/** Sends the status line of `head`, as received if it is unchanged and the client speaks HTTP/1.1, then fields and tail. */
 export function sendResponseHead(
   sink: ByteSink,
   shared: H1Shared,
@@ -68,7 +67,7 @@ function sendFields(
   tail: number,
 ): void {
   const size = head.size;
-  // Without any of the names there is nothing to look for.
+  // If the head has none of the names, the loop need not check for them.
   if (!head.mayHaveAny(skip)) skip = 0;
   for (let i = 0; i < size; i++) {
     const id = head.id(i);
@@ -80,7 +79,7 @@ function sendFields(
     }
     end = head.lineEnd(i);
   }
-  // The received empty line can be sent on with the last field.
+  // The received empty line is sent together with the last field.
   if (tail === 0 && end === head.headEnd - 2) {
     sink.send(start, head.headEnd - start);
     return;
@@ -89,7 +88,7 @@ function sendFields(
   sink.send(tailLine.start, tailLine.length);
 }
 
-/** Fields that frame or route a message have no place in trailers (RFC 9110 section 6.5.1). */
+/** Fields that frame or route a message are not allowed in trailers (RFC 9110 section 6.5.1). */
 const SKIP_IN_TRAILERS =
   SKIP_CONNECTION |
   SKIP_LENGTH |

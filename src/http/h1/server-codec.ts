@@ -1,4 +1,4 @@
-// The server's end of an HTTP/1 connection: reads requests one after the other, writes their answers in order.
+// The server's end of an HTTP/1 connection. It reads requests one at a time and writes their responses in order.
 
 import { Protocol } from '../../access-log/stream/stream-info.js';
 import { ConnectionHeader } from '../../common/text/header-names.js';
@@ -15,73 +15,75 @@ import {
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { H1Connection, Reading, Writing } from './connection.js';
 import { H1Error } from './errors.js';
-import { contentLengthOf, saysChunked } from './head/framing.js';
+import { contentLengthOf, isPlainChunked } from './head/framing.js';
 import { HeadKind } from './head/head-parser.js';
 import { Tail } from './lines.js';
 import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendResponseHead } from './serializer.js';
 
 /**
- * Requests that upgrade (headers.upgrade) and CONNECT arrive with endStream false: when they are answered with 101, or 2xx
- * for CONNECT, onData() and data() carry raw bytes until either side ends; with any other answer nothing more comes. A body of
- * known length that an upgrade has comes before its answer.
- * Answering the last piece of a response may start the next, pipelined request before the call returns.
+ * Upgrade requests (headers.upgrade) and CONNECT arrive with endStream false. After a 101, or a 2xx for CONNECT, onData() and data() carry
+ * raw bytes until either side ends; after any other response no data follows. An upgrade request's body of known length is delivered before
+ * its response. Sending the last piece of a response may start the next, pipelined request before the call returns.
  */
 export class H1ServerCodec extends H1Connection<RequestDecoder> implements ServerCodec, ResponseEncoder {
   // Not a #field: methods of the base class that are compiled into one function for both codecs would look it up by name.
   private events!: ServerCodecEvents;
 
-  /** Of the request that is being answered. */
+  /** Properties of the current request. */
   #isHeadRequest = false;
   #isConnect = false;
   #isUpgrade = false;
   #minorVersion = 1;
-  /** No request follows the one that is being answered. */
+  /** No request follows the current one. */
   #isLast = false;
-  /** The client has said so. */
+  /** The client announced the current request as its last. */
   #isAnnouncedLast = false;
   #holdsRequests = false;
 
-  /** The next thing it is told is whom it serves. */
+  /** The next call must be serve(). */
   constructor(memory: Memory, options: Http1Options = DEFAULT_HTTP1_OPTIONS) {
     super(memory, options, HeadKind.Request, Reading.Head);
   }
 
-  /** From now on it is the codec of this connection, which begins with a request. It is new, or at rest since an earlier event. */
+  /** Attaches this codec to a connection that begins with a request. The codec must be new, or at rest since an earlier event. */
   serve(sink: ByteSink, events: ServerCodecEvents): void {
     this.sink = sink;
     this.events = events;
   }
 
   /**
-   * A client that ends its direction waits for no answer: it cannot be told from one that has gone. What it has sent behind
-   * the unanswered request is not looked at. In a tunnel the directions end one by one.
+   * Handles a half-close. Outside of tunnels it ends the current request, because it cannot be told from a client that has gone; bytes
+   * after that request are ignored. In a tunnel each direction ends on its own.
    */
   override end(): void {
     if (this.held === undefined || this.reading === Reading.Raw || !this.hasStream) super.end();
     else this.#breakOff(ResetReason.ConnectionTermination, undefined);
   }
 
-  /** A request has begun and its answer is not complete. */
+  /** A request has begun and its response is not complete. */
   get hasStream(): boolean {
     return this.decoder !== undefined;
   }
 
-  /** Between two requests, neither of which the client has given up: whatever is buffered belongs to the next. */
+  /** The connection is between two requests and the client has not half-closed: everything buffered belongs to the next request. */
   get isBetweenRequests(): boolean {
     return this.reading === Reading.Head && this.decoder === undefined && !this.ended && !this.isRunning;
   }
 
-  /** No request begins before the client takes more of the answers that it has. */
+  /** No request begins until the client reads more of the responses that it has been sent. */
   get awaitsClient(): boolean {
     return this.isBlocked;
   }
 
-  /** Nothing of what it has served is left: it can serve another connection, from the next event on because callers may still be inside. */
+  /**
+   * No state of the last connection is left. Another connection may use the codec from the next event on; until then callers may still be
+   * on the stack.
+   */
   get isAtRest(): boolean {
     return this.isPristine && !this.#holdsRequests;
   }
 
-  /** No request begins until startRequests(). */
+  /** Prevents new requests until startRequests(). */
   holdRequests(): void {
     this.#holdsRequests = true;
   }
@@ -89,25 +91,25 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   startRequests(): void {
     if (!this.#holdsRequests) return;
     this.#holdsRequests = false;
-    this.goOn();
+    this.resume();
   }
 
-  /** The head of a request waits until the arena has room. */
+  /** A request head is waiting until the arena has room. */
   get isAwaitingRoom(): boolean {
     return this.aside !== undefined;
   }
 
-  /** Goes on with a head that waits, which may then wait again. Returns false when there is no room for what has come of it. */
+  /** Resumes the waiting head, which may have to wait again. Returns false when there is still no room for the bytes received so far. */
   takeRoom(): boolean {
     return this.takeFromAside();
   }
 
-  /** Refuses the request whose head waits. */
+  /** Refuses the request whose head is waiting. */
   giveUpRoom(): void {
     if (this.isAwaitingRoom) this.fail(H1Error.NoMemory);
   }
 
-  /** Tells a client that waits with its body (Expect) to send it. */
+  /** Sends 100 Continue to a client that waits before it sends its body. */
   sendContinue(): void {
     if (this.writing !== Writing.Head || this.decoder === undefined || this.#minorVersion === 0) return;
     const { start, length } = this.shared.lines.continue;
@@ -157,15 +159,15 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
         this.#isLast = true;
       } else {
         skip |= SKIP_LENGTH;
-        // The line that came from upstream is as good as another.
-        if (!saysChunked(headers)) {
+        // The host's own field line is forwarded if it is well-formed.
+        if (!isPlainChunked(headers)) {
           skip |= SKIP_CODING;
           tail = Tail.Chunked;
         }
         this.writing = Writing.Chunked;
       }
     }
-    // An answer to a request that still arrives, or to one whose protocol it refuses: nobody waits for the rest of it.
+    // The response precedes the end of the request, or refuses an upgrade: the rest of the request is not read.
     if (this.reading !== Reading.Complete || this.#isUpgrade) this.#isLast = true;
     if (this.#isLast) tail |= Tail.Close;
     else if (this.#minorVersion === 0) tail |= Tail.KeepAlive;
@@ -173,24 +175,25 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     if (endStream) this.completeWriting();
   }
 
-  /** Gives the stream up: the client learns nothing but that the connection ends. */
+  /** Abandons the stream by closing the connection. */
   reset(reason: ResetReason): void {
     if (this.decoder === undefined) return;
     const isFault = reason === ResetReason.InternalError;
-    this.#close(isFault || this.#wouldLookWhole, isFault ? ExchangeEnd.Broken : ExchangeEnd.None);
+    this.#close(isFault || this.#wouldLookComplete, isFault ? ExchangeEnd.Broken : ExchangeEnd.None);
   }
 
   /**
-   * Only the end of the connection ends what is being sent. Any other answer shows that something is missing, and is closed behind
-   * the bytes that have been sent: a reset would destroy those that a slow client has not taken yet, of answers before it too.
+   * The end of the connection delimits the sent message, so only a reset shows that it is incomplete. Other framing shows the client that
+   * bytes are missing; such a connection closes after its queued bytes, because a reset would discard those that a slow client has not read
+   * yet, of earlier responses too.
    */
-  get #wouldLookWhole(): boolean {
+  get #wouldLookComplete(): boolean {
     return this.writing === Writing.Raw;
   }
 
   /**
-   * Answers what could not be read: a head with `connection: close`, and the error's fields and text if it has them; of the text HEAD gets
-   * only the length. Does nothing when an answer has begun. The owner closes afterwards.
+   * Answers an unreadable request with `connection: close`, and with the error's fields and body if there are any; HEAD gets only the
+   * length of the body. A no-op when a response has begun. The owner closes the connection afterwards.
    */
   answerInvalid(error: CodecError, isHeadRequest: boolean): void {
     if (this.writing !== Writing.Head) return;
@@ -207,7 +210,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   }
 
   #sendRefusal({ status, body = '', fields = PLAIN }: CodecError, isHeadRequest: boolean): void {
-    // RFC 9110 section 8.6: where no body may be, no length is either.
+    // RFC 9110 section 8.6: no Content-Length in a response that cannot have a body.
     const length = status === 204 || status === 304 ? '' : `content-length: ${body.length}\r\n`;
     const head = `${length}${fields}connection: close\r\n\r\n`;
     const { memory } = this.shared;
@@ -218,7 +221,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   }
 
   protected override canStart(): boolean {
-    // Answers that the client does not read must not pile up.
+    // Responses that the client does not read must not accumulate.
     return !this.isBlocked && !this.#holdsRequests && this.aside === undefined;
   }
 
@@ -238,7 +241,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     this.#isConnect = head.method === Method.Connect;
     this.#isUpgrade = head.upgrade;
     this.#minorVersion = head.minorVersion;
-    // Behind a CONNECT that is refused may stand bytes for the tunnel: they are no requests.
+    // After a refused CONNECT, bytes for the tunnel may follow: they are not requests.
     this.#isAnnouncedLast = head.close && !this.#isConnect;
     this.#isLast = head.close || this.#isConnect;
     this.writing = Writing.Head;
@@ -254,17 +257,17 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   }
 
   protected override onReadComplete(): void {
-    // The response ends the exchange; had it been complete before, nothing would have been read.
+    // The response ends the exchange. It is not complete yet, otherwise nothing would have been read.
   }
 
   protected override onHandled(): void {
-    // Nothing waits for that here.
+    // Not needed at the server's end.
   }
 
   protected override onWriteComplete(): void {
     const isWhole = this.reading === Reading.Complete;
     if (!isWhole || this.#isLast) {
-      this.#close(false, isWhole ? this.#wholeEnd : ExchangeEnd.None);
+      this.#close(false, isWhole ? this.#completeEnd : ExchangeEnd.None);
       return;
     }
     this.reading = Reading.Head;
@@ -274,7 +277,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     this.events.onIdle();
     if (this.isClosed) return;
     this.dropHead();
-    if (this.held !== undefined) this.goOn();
+    if (this.held !== undefined) this.resume();
   }
 
   protected override onWriteBroken(): void {
@@ -304,9 +307,9 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     }
   }
 
-  /** The request will never be complete. A protocol error is answered if nothing was sent yet. */
+  /** Ends a request that cannot be completed. A protocol error is answered if nothing has been sent yet. */
   #breakOff(reason: ResetReason, error: CodecError | undefined): void {
-    const abort = this.#wouldLookWhole;
+    const abort = this.#wouldLookComplete;
     const isAnswered = error !== undefined && this.writing === Writing.Head;
     const decoder = this.decoder!;
     this.reading = Reading.Closed;
@@ -316,7 +319,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     this.#close(abort, isAnswered ? ExchangeEnd.None : ExchangeEnd.Broken);
   }
 
-  /** From here on both directions are raw. */
+  /** Accepts the tunnel: both directions carry raw bytes from here on. */
   #acceptTunnel(headers: HeaderBlock, status: number): void {
     if (status === 101 && !this.#isUpgrade) {
       this.onWriteBroken();
@@ -329,14 +332,14 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     this.#isLast = true;
     this.writing = Writing.Raw;
     this.reading = Reading.Raw;
-    if (this.held !== undefined) this.goOn();
+    if (this.held !== undefined) this.resume();
   }
 
-  get #wholeEnd(): ExchangeEnd {
-    return this.#isAnnouncedLast && this.held === undefined ? ExchangeEnd.Last : ExchangeEnd.Whole;
+  get #completeEnd(): ExchangeEnd {
+    return this.#isAnnouncedLast && this.held === undefined ? ExchangeEnd.Last : ExchangeEnd.Complete;
   }
 
-  /** Nothing more is read or sent; the owner closes the connection. */
+  /** Stops reading and sending; the owner closes the connection. */
   #close(abort: boolean, exchange = ExchangeEnd.None): void {
     this.reading = Reading.Closed;
     this.writing = Writing.Complete;
@@ -346,8 +349,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   }
 }
 
-/** 426: a client is too old. */
+/** Upgrade Required: the request's HTTP version is too old. */
 const VERSION_TOO_LOW = 426;
 
-/** What a text is when nobody says. */
+/** The content type of a text body without `fields`. */
 const PLAIN = 'content-type: text/plain\r\n';

@@ -1,4 +1,4 @@
-// What the HTTP/1 codecs of one thread share: header blocks, a spare head reader, and the lines that are always the same.
+// What the HTTP/1 codecs of one thread share: header blocks, a head reader, and constant lines.
 
 import type { Memory } from '../../io/memory.js';
 import { type HeaderBlockPool, headerBlocks } from '../headers/header-block.js';
@@ -11,7 +11,7 @@ export class H1Shared {
   readonly blocks: HeaderBlockPool;
   readonly lines: Lines;
   readonly known: KnownFields;
-  /** Reads heads that come in one piece; a codec whose head does not, keeps it and leaves another one here. */
+  /** Reads heads that arrive in one piece. A codec with an incomplete head keeps this reader and replaces it here. */
   reader: HeadReader;
 
   constructor(memory: Memory) {
@@ -23,7 +23,7 @@ export class H1Shared {
   }
 }
 
-/** The one set of a memory. */
+/** Returns the H1Shared of a memory; there is one for each. */
 export function h1Shared(memory: Memory): H1Shared {
   if (last !== undefined && last.memory === memory) return last;
   last = all.get(memory);

@@ -1,6 +1,6 @@
-// Text as HeaderBlock takes it: one character a byte.
+// Text in the form that HeaderBlock takes: one character per byte.
 
-/** The UTF-8 of a text, which would otherwise lose the upper bytes of its characters. */
+/** Returns the UTF-8 bytes of a text, one character per byte. Without this, characters above 255 would lose their upper bytes. */
 export function byteText(text: string): string {
   for (let i = 0; i < text.length; i++) {
     if (text.charCodeAt(i) > 127) return Buffer.from(text, 'utf8').toString('latin1');

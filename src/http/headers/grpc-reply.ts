@@ -1,5 +1,5 @@
-// Local replies to gRPC requests: their clients look at grpc-status and not at the status of HTTP, so they get a head that has
-// the one and no body.
+// Local replies to gRPC requests. gRPC clients read grpc-status instead of the HTTP status, so the reply is a head with grpc-status and no
+// body.
 
 import { headerKey } from '../../common/text/header-names.js';
 import type { HeaderBlock } from './header-block.js';
@@ -12,9 +12,11 @@ const GRPC_MESSAGE = headerKey('grpc-message');
 const TYPE = Buffer.from('application/grpc');
 const PLUS = 43;
 
-/** Whether a request, or a response, is one of gRPC: its type is application/grpc, or that with a suffix (application/grpc+proto). */
+/**
+ * Returns whether a request or a response is gRPC: its content type is application/grpc, possibly with a suffix (application/grpc+proto).
+ */
 export function isGrpcRequest(headers: HeaderBlock): boolean {
-  // Most types are another one: they need no look for a second field.
+  // Most messages have another type: they need no search for a second field.
   const first = headers.findId(CONTENT_TYPE.id);
   if (first < 0) return false;
   const isEmpty = headers.valueStart(first) === headers.valueEnd(first);
@@ -26,16 +28,16 @@ function isGrpcType(headers: HeaderBlock, index: number): boolean {
   const length = headers.valueEnd(index) - start;
   const { bytes } = headers.memory;
   if (length < TYPE.length || (length > TYPE.length && bytes[start + TYPE.length] !== PLUS)) return false;
-  // What tells it from other types stands last.
+  // From the end, where other types differ.
   for (let at = TYPE.length - 1; at >= 0; at--) if (bytes[start + at] !== TYPE[at]) return false;
   return true;
 }
 
 /**
- * Makes the head of a local reply one of gRPC: `body` is what it says, `hasMessage` whether it may say it. `grpcStatus`: undefined for
- * what the status of HTTP means.
+ * Converts the head of a local reply to gRPC. `body` becomes the grpc-message if `hasMessage`. `grpcStatus`: undefined derives it from the
+ * HTTP status.
  */
-export function becomeGrpcReply(
+export function makeGrpcReply(
   headers: HeaderBlock,
   body: string | Uint8Array,
   hasMessage: boolean,
@@ -49,7 +51,7 @@ export function becomeGrpcReply(
   if (hasMessage && body.length > 0) headers.set(GRPC_MESSAGE, percentEncoded(Buffer.from(body)));
 }
 
-/** What a status of HTTP is in gRPC, by its http-grpc-status-mapping.md. */
+/** Returns the grpc-status for an HTTP status (gRPC's http-grpc-status-mapping.md). */
 export function grpcStatusOf(status: number): number {
   switch (status) {
     case 400:
@@ -70,7 +72,7 @@ export function grpcStatusOf(status: number): number {
   }
 }
 
-/** What cannot stand in a grpc-message, as %XX. */
+/** Escapes bytes that are not allowed in a grpc-message as %XX. */
 function percentEncoded(bytes: Uint8Array): string {
   let text = '';
   for (const byte of bytes) {

@@ -1,4 +1,4 @@
-// grpc-timeout: how long the client of a gRPC call waits (gRPC's PROTOCOL-HTTP2.md): at most eight digits and a unit.
+// grpc-timeout: how long the client of a gRPC call waits, as at most eight digits and a unit (gRPC's PROTOCOL-HTTP2.md).
 
 import { headerKey } from '../../common/text/header-names.js';
 import type { HeaderBlock } from './header-block.js';
@@ -6,12 +6,12 @@ import type { HeaderBlock } from './header-block.js';
 const GRPC_TIMEOUT = headerKey('grpc-timeout');
 const LARGEST = 99_999_999;
 
-/** Milliseconds of each unit that has whole ones; micro- and nanoseconds (u, n) have not. */
+/** Milliseconds of each unit, except for micro- and nanoseconds (u, n). */
 const UNITS: { readonly [unit: string]: number } = { H: 3_600_000, M: 60_000, S: 1000, m: 1 };
-/** Those that are written: the first in which the number has no more than eight digits. */
+/** Units for output: the first in which the number has at most eight digits is used. */
 const WRITTEN = ['m', 'S', 'M', 'H'] as const;
 
-/** Whole milliseconds, rounded up; undefined: it says nothing, or what is none. */
+/** Returns whole milliseconds, rounded up; undefined if the header is absent or invalid. */
 export function grpcTimeoutMs(headers: HeaderBlock): number | undefined {
   const text = headers.get(GRPC_TIMEOUT);
   if (text === undefined || !/^[0-9]{1,8}[HMSmun]$/.test(text)) return undefined;
@@ -21,7 +21,7 @@ export function grpcTimeoutMs(headers: HeaderBlock): number | undefined {
   return unit === 'n' ? Math.ceil(number / 1_000_000) : number * UNITS[unit]!;
 }
 
-/** Milliseconds that have no whole number of a longer unit are cut. */
+/** Sets grpc-timeout, rounded down to the unit that is used. */
 export function setGrpcTimeout(headers: HeaderBlock, milliseconds: number): void {
   const unit = WRITTEN.find((each) => Math.floor(milliseconds / UNITS[each]!) <= LARGEST) ?? 'H';
   headers.set(GRPC_TIMEOUT, `${Math.min(LARGEST, Math.floor(milliseconds / UNITS[unit]!))}${unit}`);

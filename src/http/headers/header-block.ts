@@ -1,8 +1,8 @@
-// The head of a message as byte ranges: start line and header fields stay where they were received until somebody asks.
+// The head of a message as byte ranges: start line and header fields stay where they were received, and become strings only on request.
 //
-// A field is one line "name: value CRLF" somewhere in the thread's memory. Fields that are added are written as such lines too,
-// into scratch, so that a whole head is a list of ranges, and neighbouring unchanged lines are one range. Ranges in the
-// receive window and in scratch end with the turn: retain() moves the block to the arena when it must live longer.
+// A field is one line "name: value CRLF" in the thread's memory. Added fields are written as such lines into scratch, so a whole head is a
+// list of ranges, and adjacent unchanged lines are one range. Ranges in the receive window and in scratch are valid until the turn ends;
+// retain() moves the block to the arena when it must live longer.
 
 import { ConnectionHeader, type HeaderKey, isFieldName } from '../../common/text/header-names.js';
 import { HeadKind } from '../../common/text/joined-names.js';
@@ -10,7 +10,7 @@ import { type Memory, NO_BLOCK, NoRoomError } from '../../io/memory.js';
 import { StepPool } from '../step-pool.js';
 import { HeaderFields } from './header-fields.js';
 
-/** How the end of a body is told (RFC 9112 section 6.3). */
+/** How the end of a body is determined (RFC 9112 section 6.3). */
 export const enum BodyKind {
   None = 0,
   Length = 1,
@@ -31,45 +31,45 @@ export const enum Method {
   Patch = 9,
 }
 
-/** Of all but Method.Other, in the order of their numbers. */
+/** Names of all methods except Method.Other, in the order of their numbers. */
 export const METHOD_NAMES = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
 
 export class HeaderBlock extends HeaderFields {
-  /** Request: the method, and where it stands. */
+  /** Request: the method and its range. */
   method: Method = Method.Other;
   methodStart = 0;
   methodEnd = 0;
   /** Request: path with query, in origin form ("/a?b"), "*" or the authority of a CONNECT. */
   pathStart = 0;
   pathEnd = 0;
-  /** Request: that of its URL, or what x-forwarded-proto had said at the edge; '' without either. See requestScheme(). */
+  /** Request: the scheme of its URL, or of x-forwarded-proto at the edge; '' without either. See requestScheme(). */
   scheme: '' | 'http' | 'https' = '';
   /** Response: status code; 0 in a request or trailers. */
   status = 0;
   /** Minor version of HTTP/1 as received: 0 or 1. */
   minorVersion = 1;
-  /** The start line as received, ready to be sent on: [startLineStart, startLineEnd) with CRLF; empty when it must be written anew. */
+  /** The range of the start line as received, with CRLF; empty when it must be rewritten. */
   startLineStart = 0;
   startLineEnd = 0;
 
   bodyKind: BodyKind = BodyKind.None;
   /** With BodyKind.Length. */
   contentLength = 0;
-  /** The connection does not go on after this message (Connection: close, or HTTP/1.0 without keep-alive). */
+  /** The connection ends after this message (Connection: close, or HTTP/1.0 without keep-alive). */
   close = false;
-  /** A request to switch protocols: Connection: upgrade with an Upgrade field; in a response 101. */
+  /** Request: it asks for an upgrade (Connection: upgrade with an Upgrade field). Response: its status is 101. */
   upgrade = false;
   /** Expect: 100-continue. */
   expectContinue = false;
-  /** The Connection field names more than close, keep-alive and upgrade: fields that are for the next hop only. */
+  /** The Connection field names fields for the next hop only, besides close, keep-alive and upgrade. */
   nominates = false;
-  /** Behind the empty line, when it follows the last received field directly; 0 when it does not. */
+  /** Offset after the empty line if that follows the last received field directly; otherwise 0. */
   headEnd = 0;
 
   #block = NO_BLOCK;
   #retained = false;
   #isAbandoned = false;
-  /** Who still needs the block: its codec, and everybody who called hold(). */
+  /** Reference count: one for the codec and one for each hold(). */
   #users = 1;
   readonly #pool: HeaderBlockPool | undefined;
   /** Next unused byte of the arena block. */
@@ -80,7 +80,7 @@ export class HeaderBlock extends HeaderFields {
     this.#pool = pool;
   }
 
-  /** Forgets everything and releases what was retained. */
+  /** Resets the block and releases its arena block. */
   clear(): void {
     if (this.#block !== NO_BLOCK) {
       this.memory.release(this.#block);
@@ -102,10 +102,7 @@ export class HeaderBlock extends HeaderFields {
     this.headEnd = 0;
   }
 
-  /**
-   * Keeps the block beyond the exchange that it came with: retains it, and its codec leaves it alone until drop().
-   * Returns false when the arena has no room.
-   */
+  /** Keeps the block beyond its exchange: retains it and adds a reference until drop(). Returns false when the arena has no room. */
   hold(): boolean {
     if (!this.retain()) return false;
     this.#users++;
@@ -113,8 +110,8 @@ export class HeaderBlock extends HeaderFields {
   }
 
   /**
-   * Gives the block up. When the last user has done so, its arena block is released and the block used again for another
-   * message; its callers can read what it tells until they return.
+   * Removes a reference. After the last one, the arena block is released and this object is reused for another message; callers can still
+   * read it until they return.
    */
   drop(): void {
     if (--this.#users > 0) return;
@@ -128,7 +125,7 @@ export class HeaderBlock extends HeaderFields {
     else this.#pool?.put(this);
   }
 
-  /** drop() where somebody may still have the block and use it when he likes: it serves no other message, and tells nothing. */
+  /** drop() for a block that a filter may still use at any time: the object is emptied and never reused. */
   abandon(): void {
     this.#isAbandoned = true;
     this.drop();
@@ -139,7 +136,7 @@ export class HeaderBlock extends HeaderFields {
     return this.methodEnd > this.methodStart ? HeadKind.Request : HeadKind.Trailers;
   }
 
-  /** Bytes of the arena that it takes. */
+  /** Bytes of the arena that the block occupies. */
   get retainedBytes(): number {
     return this.#block === NO_BLOCK ? 0 : this.memory.blockSize(this.#block);
   }
@@ -152,12 +149,11 @@ export class HeaderBlock extends HeaderFields {
   }
 
   /**
-   * Adds a field behind the others. The name must be valid, and in the value one character is one byte: byteText() makes that of
-   * other text. Throws when a character is no byte, or would end the line (CR, LF, NUL); and for a second content-length, of which one
-   * peer obeys the first and another the last.
+   * Appends a field. The name must be valid. The value has one character per byte; byteText() converts other text. Throws if a character is
+   * above 255 or is CR, LF or NUL, and for a second content-length, because some peers obey the first and others the last.
    */
   add(key: HeaderKey, value: string): void {
-    // JSON.parse() and the like give values that the compiler takes for any type.
+    // Values from JSON.parse() and the like bypass the compiler's types.
     if (typeof value !== 'string') throw unsuitable(key.name, value);
     if (key.id === ConnectionHeader.ContentLength && this.findId(key.id) >= 0)
       throw new TypeError('a message has one content-length: set() replaces it');
@@ -179,16 +175,15 @@ export class HeaderBlock extends HeaderFields {
     this.addField(key.id, start, start + name.length, valueStart, at, at + 2);
   }
 
-  /** Replaces all fields of this name by one. */
+  /** Replaces all fields of this name with one. */
   set(key: HeaderKey, value: string): void {
     this.remove(key);
     this.add(key, value);
   }
 
   /**
-   * Replaces the path, one character a byte as in add(); the start line is written anew. Throws when it is neither "*" nor begins with a
-   * slash, but for the authority of a CONNECT, or has a character that no path can have: a space, a control character, '#', one that is
-   * no byte.
+   * Replaces the path, which has one character per byte as in add(). Throws unless it begins with a slash, is "*", or is the authority of a
+   * CONNECT; also for a space, a control character, '#' or a character above 255.
    */
   setPath(path: string): void {
     const isTarget =
@@ -197,7 +192,10 @@ export class HeaderBlock extends HeaderFields {
     this.setTarget(path);
   }
 
-  /** setPath() of what may begin with anything: a regex_rewrite can leave no slash, and as in Envoy the host is to judge that. */
+  /**
+   * setPath() without the check of the first character: a regex_rewrite may leave no slash, and as in Envoy the host decides what to do
+   * then.
+   */
   setTarget(path: string): void {
     if (path === '') throw unsuitable('a path', path);
     for (let i = 0; i < path.length; i++) if (!isInPath(path.charCodeAt(i))) throw unsuitable('a path', path);
@@ -208,8 +206,8 @@ export class HeaderBlock extends HeaderFields {
   }
 
   /**
-   * Replaces the method; the start line is written anew. Throws when `text` is no token, or is not what `method` says: where a response
-   * ends depends on both ends taking the request for the same.
+   * Replaces the method. Throws if `text` is not a token, or does not match `method`: both ends must agree on the method to find the end of
+   * the response.
    */
   setMethod(method: Method, text: string): void {
     if (!isFieldName(text)) throw unsuitable('a method', text);
@@ -221,7 +219,7 @@ export class HeaderBlock extends HeaderFields {
     this.startLineEnd = this.startLineStart;
   }
 
-  /** Of a response that ends its request: throws when it is no whole number from 200 to 599. */
+  /** Sets the status of a final response. Throws unless it is an integer from 200 to 599. */
   setStatus(status: number): void {
     if (!(Number.isInteger(status) && status >= 200 && status <= 599))
       throw new RangeError(`no request ends with the status ${status}`);
@@ -229,7 +227,7 @@ export class HeaderBlock extends HeaderFields {
     this.startLineEnd = this.startLineStart;
   }
 
-  /** Latin-1 text into bytes that live as long as the block's other bytes; returns their start. */
+  /** Writes Latin-1 text to bytes that live as long as the block's other bytes. Returns their offset. */
   writeText(text: string): number {
     const start = this.room(text.length);
     const bytes = this.memory.bytes;
@@ -237,7 +235,7 @@ export class HeaderBlock extends HeaderFields {
     return start;
   }
 
-  /** Gives the block an arena block that all its ranges point into; what is added goes to `next` in it. */
+  /** Takes over an arena block that all ranges point into. Additions are written from `next` on. */
   adopt(block: number, next: number): void {
     this.#block = block;
     this.#retained = true;
@@ -245,16 +243,16 @@ export class HeaderBlock extends HeaderFields {
   }
 
   /**
-   * Moves all ranges to the arena, so that the block outlives the turn. Later additions go to the arena as well.
-   * Returns false when the arena has no room; the block is then unchanged.
+   * Moves all ranges to the arena, so that the block outlives the turn. Later additions go to the arena too. Returns false when the arena
+   * has no room; the block is then unchanged.
    */
   retain(): boolean {
     return this.#retained || this.#moveToArena(0);
   }
 
   /**
-   * Room for `length` bytes which live as long as the block's other bytes: scratch, or the arena once the block is retained.
-   * The block's ranges may have moved afterwards. Throws a NoRoomError when there is none.
+   * Allocates `length` bytes that live as long as the block's other bytes: in scratch, or in the arena once the block is retained. The
+   * block's ranges may move. Throws NoRoomError when the arena is full.
    */
   room(length: number): number {
     if (!this.#retained) return this.memory.scratch(length);
@@ -262,7 +260,7 @@ export class HeaderBlock extends HeaderFields {
     return this.#arenaNext - length;
   }
 
-  /** Copies every range into a fresh arena block with `spare` bytes behind them, and releases the former block. */
+  /** Copies all ranges to a new arena block with `spare` bytes after them, and releases the former block. */
   #moveToArena(spare: number): boolean {
     if (this.#block !== NO_BLOCK) {
       const end = this.#block + this.memory.blockSize(this.#block);
@@ -284,7 +282,7 @@ export class HeaderBlock extends HeaderFields {
     return true;
   }
 
-  /** Moves start line and fields to `to`. Returns the end. */
+  /** Moves start line and fields to `to`. Returns the offset after them. */
   #moveTo(to: number): number {
     const { startLineStart: start, startLineEnd: end } = this;
     if (end > start) this.#shiftStartLine(to - start);
@@ -301,7 +299,7 @@ export class HeaderBlock extends HeaderFields {
     this.pathEnd += shift;
   }
 
-  /** Moves what a start line is to be made of. Returns the end. */
+  /** Moves method and path, for a start line that must be rewritten. Returns the offset after them. */
   #moveTarget(to: number): number {
     const path = to + this.methodEnd - this.methodStart;
     const end = path + this.pathEnd - this.pathStart;
@@ -314,12 +312,12 @@ export class HeaderBlock extends HeaderFields {
   }
 }
 
-/** Whether a character is a byte that may stand in a line. */
+/** Returns whether a character is a byte that is allowed in a line. */
 function isInLine(code: number): boolean {
   return code < 256 && code !== 13 && code !== 10 && code !== 0;
 }
 
-/** Whether a character is a byte that a path may have. */
+/** Returns whether a character is a byte that is allowed in a path. */
 function isInPath(code: number): boolean {
   return code > 32 && code < 256 && code !== 127 && code !== 35;
 }
@@ -328,7 +326,7 @@ function unsuitable(what: string, value: unknown): TypeError {
   return new TypeError(`${what} cannot have such a value: ${(JSON.stringify(value) ?? String(value)).slice(0, 82)}`);
 }
 
-/** The header blocks of a memory, used again and again by all that work with it. */
+/** Returns the pool of header blocks of a memory; there is one for each. */
 export function headerBlocks(memory: Memory): HeaderBlockPool {
   if (lastPool?.memory === memory) return lastPool;
   lastPool = pools.get(memory);
@@ -351,15 +349,15 @@ export class HeaderBlockPool {
     this.#blocks = new StepPool(memory, () => new HeaderBlock(memory, this));
   }
 
-  /** An empty block; drop() gives it back. */
+  /** Returns an empty block; drop() returns it to the pool. */
   take(): HeaderBlock {
     const block = this.#blocks.take();
     block.clear();
     return block;
   }
 
-  /** For HeaderBlock.drop(). */
+  /** Called by HeaderBlock.drop(). */
   put(block: HeaderBlock): void {
-    this.#blocks.giveBack(block);
+    this.#blocks.release(block);
   }
 }

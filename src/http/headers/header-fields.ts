@@ -1,4 +1,4 @@
-// The header fields of a message, each a line "name: value CRLF" somewhere in the thread's memory, told by where its parts stand.
+// The header fields of a message: each is a line "name: value CRLF" in the thread's memory, recorded as the offsets of its parts.
 
 import { equalsFolded, type HeaderKey, type HeaderSet, OTHER_HEADER } from '../../common/text/header-names.js';
 import type { HeadKind } from '../../common/text/joined-names.js';
@@ -7,13 +7,13 @@ import type { Memory } from '../../io/memory.js';
 /** Words of a field record. */
 export const FIELD_WORDS = 6;
 export const enum Field {
-  /** Number of the name; REMOVED when the field is gone. */
+  /** Header ID of the name; REMOVED for a removed field. */
   Id = 0,
   NameStart = 1,
   NameEnd = 2,
   ValueStart = 3,
   ValueEnd = 4,
-  /** Behind the line's CRLF. */
+  /** After the line's CRLF. */
   LineEnd = 5,
 }
 const REMOVED = -1;
@@ -24,10 +24,10 @@ export abstract class HeaderFields {
   readonly memory: Memory;
   #fields = new Int32Array(24 * FIELD_WORDS);
   #count = 0;
-  /** Which known names occur or did occur: a bit each, so that most look-ups need no scan. */
+  /** Bits of the known names that occur or occurred, so that most look-ups need no scan. */
   #presentLow = 0;
   #presentHigh = 0;
-  /** The same of known names that have come a second time. */
+  /** Bits of the known names that occurred more than once. */
   #repeatedLow = 0;
   #repeatedHigh = 0;
 
@@ -35,7 +35,7 @@ export abstract class HeaderFields {
     this.memory = memory;
   }
 
-  /** Number of field records, removed ones included: indexes run from 0 to size - 1. */
+  /** Number of field records, including removed ones. Indexes are 0 to size - 1. */
   get size(): number {
     return this.#count;
   }
@@ -44,7 +44,7 @@ export abstract class HeaderFields {
     this.#count = this.#presentLow = this.#presentHigh = this.#repeatedLow = this.#repeatedHigh = 0;
   }
 
-  /** Appends the field whose line is [nameStart, lineEnd). Used by codecs and for lines written in advance. */
+  /** Appends the field whose line is [nameStart, lineEnd). For codecs and prepared lines. */
   addField(
     id: number,
     nameStart: number,
@@ -73,7 +73,7 @@ export abstract class HeaderFields {
     }
   }
 
-  /** Appends the fields of `count` records, the first of which begins at records[from]; their offsets count from `base`. */
+  /** Appends the fields of `count` records from records[from] on, whose offsets are relative to `base`. */
   addFields(records: Int32Array, from: number, count: number, base: number): void {
     const size = this.#count;
     while ((size + count) * FIELD_WORDS > this.#fields.length) this.#grow();
@@ -107,7 +107,7 @@ export abstract class HeaderFields {
     this.#count = size + count;
   }
 
-  /** Writes the records of the first `count` fields to records[from] and behind, with offsets that count from `base`. */
+  /** Writes the records of the first `count` fields to records[from …], with offsets relative to `base`. */
   copyFields(records: Int32Array, from: number, count: number, base: number): void {
     const fields = this.#fields;
     const end = count * FIELD_WORDS;
@@ -136,30 +136,30 @@ export abstract class HeaderFields {
     return this.#fields[index * FIELD_WORDS + Field.LineEnd]!;
   }
 
-  /** Whether a known name may occur: false is certain. */
+  /** Returns whether a known name may occur; false is certain. */
   mayHave(id: number): boolean {
     return ((id < 32 ? this.#presentLow >>> id : this.#presentHigh >>> (id - 32)) & 1) === 1;
   }
 
-  /** Whether one of the known names below 32 whose bits are set in `mask` may occur: false is certain. */
+  /** Returns whether a known name below 32 with its bit in `mask` may occur; false is certain. */
   mayHaveAny(mask: number): boolean {
     return (this.#presentLow & mask) !== 0;
   }
 
-  /** Whether one of these names may occur: false is certain. */
+  /** Returns whether one of these names may occur; false is certain. */
   mayHaveOneOf(names: HeaderSet): boolean {
     return ((this.#presentLow & names.low) | (this.#presentHigh & names.high)) !== 0;
   }
 
-  /** Index of the next field with the name of the field at `index`, or -1. */
+  /** Returns the index of the next field with the name of the field at `index`, or -1. */
   findNext(key: HeaderKey, index: number): number {
     const { id } = key;
-    // Known names, which most heads have once, need no scan.
+    // Most heads have a known name only once: no scan is needed.
     if (id !== OTHER_HEADER && ((id < 32 ? this.#repeatedLow : this.#repeatedHigh) & (1 << id)) === 0) return -1;
     return this.find(key, index + 1);
   }
 
-  /** Index of the first field at or behind `from` with the known name `id`, or -1. */
+  /** Returns the index of the first field at or after `from` with the known name `id`, or -1. */
   findId(id: number, from = 0): number {
     if (!this.mayHave(id)) return -1;
     const fields = this.#fields;
@@ -168,7 +168,7 @@ export abstract class HeaderFields {
     return -1;
   }
 
-  /** Index of the first field at or behind `from` with this name, or -1. */
+  /** Returns the index of the first field at or after `from` with this name, or -1. */
   find(key: HeaderKey, from = 0): number {
     if (key.id !== OTHER_HEADER) return this.findId(key.id, from);
     if (!this.mayHave(OTHER_HEADER)) return -1;
@@ -185,14 +185,17 @@ export abstract class HeaderFields {
     return -1;
   }
 
-  /** The field's name in lower case. */
+  /** Returns the field's name in lower case. */
   name(index: number): string {
     return this.memory.text(this.nameStart(index), this.nameEnd(index)).toLowerCase();
   }
   value(index: number): string {
     return this.memory.text(this.valueStart(index), this.valueEnd(index));
   }
-  /** The value of this name, or undefined: that of its first field, or of all its fields joined where they are one value. */
+  /**
+   * Returns the value of this name: that of its first field, or all values joined if the header is a list (HeaderKey.joinedIn). Undefined
+   * if it is absent.
+   */
   get(key: HeaderKey): string | undefined {
     const index = this.findValue(key);
     if (index < 0) return undefined;
@@ -217,7 +220,10 @@ export abstract class HeaderFields {
     if (index === this.#count) this.memory.withdrawScratch(this.valueStart(index));
   }
 
-  /** Writes the values of a name, without empty ones as Envoy does, and where they are to the record behind the last field. */
+  /**
+   * Writes the joined non-empty values of a name, as Envoy does, and their range to the record after the last field. Returns that record's
+   * index.
+   */
   #join(key: HeaderKey, first: number): number {
     const { memory } = this;
     let length = 0;
@@ -243,7 +249,7 @@ export abstract class HeaderFields {
   removeId(id: number): void {
     for (let index = this.findId(id); index >= 0; index = this.findId(id, index + 1)) this.removeAt(index);
   }
-  /** Removes all fields of this name; tells whether there was one. */
+  /** Removes all fields of this name. Returns whether there was one. */
   remove(key: HeaderKey): boolean {
     let found = false;
     for (let index = this.find(key); index >= 0; index = this.find(key, index + 1)) {
@@ -253,7 +259,7 @@ export abstract class HeaderFields {
     return found;
   }
 
-  /** Length of all lines in bytes. */
+  /** Returns the length of all lines in bytes. */
   protected linesLength(): number {
     const fields = this.#fields;
     const end = this.#count * FIELD_WORDS;
@@ -264,10 +270,7 @@ export abstract class HeaderFields {
     return sum;
   }
 
-  /**
-   * Moves [start, end), where a start line stands, and the lines behind it to `to`: what stands one right behind another in one go, as
-   * most does. Returns the end.
-   */
+  /** Moves the start line at [start, end) and all field lines to `to`. Adjacent lines are copied at once. Returns the offset after them. */
   protected moveLines(to: number, start: number, end: number): number {
     const { memory } = this;
     const fields = this.#fields;

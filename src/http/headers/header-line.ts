@@ -1,4 +1,4 @@
-// Header lines that are written in advance: "name: value CRLF" as bytes, copied into a head in one go.
+// Prepared header lines: "name: value CRLF" as bytes, copied into a head at once.
 
 import { copyBytes } from '../../common/copy-bytes.js';
 import type { HeaderKey } from '../../common/text/header-names.js';
@@ -6,16 +6,16 @@ import type { Memory } from '../../io/memory.js';
 import type { HeaderBlock } from './header-block.js';
 
 /**
- * Text that is copied into heads: eight bytes at a time, because for so few of them a call of set() costs more than the copy. It does
- * so as numbers; ASCII never makes one a NaN, which might not come out as it went in.
+ * Text that is copied into heads eight bytes at a time, because for short texts a call of set() costs more than the copy. The eight bytes
+ * are copied as a float64. ASCII bytes never form a NaN, whose bits a copy may change.
  */
-export class WrittenText {
+export class PreparedText {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
-  /** The bytes, eight in each. */
+  /** The same bytes as float64 numbers. */
   readonly #numbers: Float64Array;
   #length = 0;
-  /** Those that are set in any of its bytes. */
+  /** All bytes combined by OR. */
   #bits = 0;
 
   constructor(capacity: number) {
@@ -24,12 +24,12 @@ export class WrittenText {
     this.#view = new DataView(this.#bytes.buffer);
   }
 
-  /** How many of the bytes are in use. */
+  /** Length of the text in bytes. */
   get length(): number {
     return this.#length;
   }
 
-  /** Writes Latin-1 text from `at` on, where the text then ends; returns that. */
+  /** Writes Latin-1 text at `at`. The text ends after it; returns that offset. */
   write(at: number, text: string): number {
     const bytes = this.#bytes;
     const first = at >> 3;
@@ -55,21 +55,21 @@ export class WrittenText {
     const numbers = this.#numbers;
     const whole = length >> 3;
     for (let i = 0; i < whole; i++) view.setFloat64(to + 8 * i, numbers[i]!, true);
-    // The last eight, some of them for the second time.
+    // The last eight bytes, some of them copied a second time.
     const last = length - 8;
     if ((length & 7) !== 0) view.setFloat64(to + last, this.#view.getFloat64(last, true), true);
   }
 }
 
-/** One line, made when configuration is read. */
+/** A line that is prepared when the configuration is loaded. */
 export class HeaderLine {
   readonly key: HeaderKey;
-  readonly #text: WrittenText;
+  readonly #text: PreparedText;
 
   constructor(key: HeaderKey, value: string | Uint8Array) {
     const text = `${key.name}: ${Buffer.from(value).toString('latin1')}\r\n`;
     this.key = key;
-    this.#text = new WrittenText(text.length);
+    this.#text = new PreparedText(text.length);
     this.#text.write(0, text);
   }
 
@@ -77,7 +77,7 @@ export class HeaderLine {
     return this.#text.length === this.key.bytes.length + 4;
   }
 
-  /** Adds the line behind the other fields. */
+  /** Appends the line to the fields. */
   addTo(headers: HeaderBlock): void {
     const { length } = this.#text;
     const start = headers.room(length);
@@ -94,8 +94,8 @@ export class HeaderLine {
 }
 
 /**
- * Begins a line "name: " with room for a value of `length` bytes; returns where the value goes. The block's ranges may have
- * moved, so whoever copies from them looks up where they are now. endLine() completes the line.
+ * Begins a line "name: " with room for a value of `length` bytes. Returns the value's offset. The block's ranges may have moved: callers
+ * that copy from them must read the offsets afterwards. endLine() completes the line.
  */
 export function beginLine(headers: HeaderBlock, key: HeaderKey, length: number): number {
   const name = key.bytes;
@@ -107,7 +107,7 @@ export function beginLine(headers: HeaderBlock, key: HeaderKey, length: number):
   return start + name.length + 2;
 }
 
-/** Completes the line whose value is written to [valueStart, valueEnd), and adds it as a field. */
+/** Completes the line with the value [valueStart, valueEnd) and adds it as a field. */
 export function endLine(headers: HeaderBlock, key: HeaderKey, valueStart: number, valueEnd: number): void {
   const { bytes } = headers.memory;
   bytes[valueEnd] = 13;
@@ -116,7 +116,7 @@ export function endLine(headers: HeaderBlock, key: HeaderKey, valueStart: number
   headers.addField(key.id, nameEnd - key.bytes.length, nameEnd, valueStart, valueEnd, valueEnd + 2);
 }
 
-/** Writes Latin-1 text at `at`; returns where it ends. */
+/** Writes Latin-1 text at `at`. Returns the offset after it. */
 export function writeLatin1(bytes: Uint8Array, at: number, text: string): number {
   for (let i = 0; i < text.length; i++) bytes[at++] = text.charCodeAt(i);
   return at;

@@ -1,5 +1,5 @@
-// request_headers_to_add, …_to_remove and their likes, compiled: constants are lines copied at once, values with %OPERATORS%
-// are formatted for each message.
+// Compiles request_headers_to_add, …_to_remove and similar fields. Constant values are prepared lines; values with %OPERATORS% are
+// formatted for each message.
 
 import { compileFormat, type Format } from '../../access-log/formats/format.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
@@ -10,13 +10,13 @@ import { checkFieldName, checkRemovable } from './field-name.js';
 import type { HeaderBlock } from './header-block.js';
 import { HeaderLine } from './header-line.js';
 
-/** The changes of one place in the configuration: what it removes, and what it adds behind that. */
+/** The changes of one place in the configuration: removals, then additions. */
 export interface HeaderChanges {
   readonly toRemove: readonly string[] | undefined;
   readonly toAdd: readonly HeaderValueOption[] | undefined;
-  /** Path of an element in the configuration, for messages: `virtual_hosts[0].request_headers_to_add[1]`. */
+  /** Returns the path of an element in the configuration, for error messages: `virtual_hosts[0].request_headers_to_add[1]`. */
   where(list: 'to_add' | 'to_remove', index: number): string;
-  /** Values are taken as they are written: '%' begins no operator. */
+  /** Values are literal: '%' does not begin an operator. */
   readonly isLiteral?: boolean;
 }
 
@@ -28,14 +28,14 @@ const enum Action {
 }
 
 interface Change {
-  /** What it adds is made from the request's head. */
+  /** The added value is made from the request head. */
   readonly needsRequestHeaders: boolean;
   apply(headers: HeaderBlock, info: StreamInfo | undefined): void;
 }
 
-/** Changes to a head, in the order in which they are made. */
+/** Changes to a head, in order. */
 export class HeaderMutations {
-  /** Values are made from the request's head: it must still be there when a response is changed. */
+  /** Values are made from the request head: it must be kept until the response is changed. */
   readonly needsRequestHeaders: boolean;
   readonly #changes: readonly Change[];
 
@@ -44,12 +44,12 @@ export class HeaderMutations {
     this.#changes = changes;
   }
 
-  /** `info` may be left out only where all values are literal. */
+  /** `info` may be undefined only if all values are literal. */
   apply(headers: HeaderBlock, info: StreamInfo | undefined): void {
     for (let i = 0; i < this.#changes.length; i++) this.#changes[i]!.apply(headers, info);
   }
 
-  /** Values may be made from the response itself, which is not on its way yet. */
+  /** Applies the changes to a response head, whose own status and headers are available to the values. */
   applyToResponse(headers: HeaderBlock, info: StreamInfo): void {
     info.responseCode = headers.status;
     info.responseHeaders = headers;
@@ -58,8 +58,7 @@ export class HeaderMutations {
 }
 
 /**
- * Compiles the changes of several places, the first to be applied first. Undefined when nothing is to be changed, so that
- * nothing configured costs nothing.
+ * Compiles the changes of several places, in the order in which they apply. Returns undefined if there are none.
  * @throws BatonError CONFIG_INVALID
  */
 export function compileHeaderMutations(places: readonly HeaderChanges[]): HeaderMutations | undefined {
@@ -71,10 +70,10 @@ function changesOf(changes: HeaderChanges): Change[] {
   const { toRemove = [], toAdd = [], isLiteral = false } = changes;
   const removals = buildEach(toRemove, (name, index) => removal(name, changes.where('to_remove', index)));
   const additions = buildEach(toAdd, (option, index) => addition(option, changes.where('to_add', index), isLiteral));
-  // As in Envoy what overwrites goes first: a value that the same list appends is not lost.
+  // As in Envoy, overwrites go first, so that they do not discard values that the same list appends.
   const ordered = [...additions.filter((each) => each.overwrites), ...additions.filter((each) => !each.overwrites)];
   const looksAtHead = ordered.length > 1 && ordered.some((each) => each.looksAtHead);
-  return [...removals, ...(looksAtHead ? [new AdditionsAtOnce(ordered)] : ordered)];
+  return [...removals, ...(looksAtHead ? [new IndependentAdditions(ordered)] : ordered)];
 }
 
 class Removal implements Change {
@@ -114,7 +113,7 @@ class Addition implements Change {
     return this.#action >= Action.Overwrite;
   }
 
-  /** What it adds, or whether it adds anything, may depend on the fields that are there. */
+  /** The value, or whether it is added, may depend on the fields of the head. */
   get looksAtHead(): boolean {
     const isConditional = this.#action === Action.AddIfAbsent || this.#action === Action.OverwriteIfPresent;
     return isConditional || this.#format !== undefined;
@@ -125,7 +124,7 @@ class Addition implements Change {
     if (value !== undefined) this.put(headers, value);
   }
 
-  /** What is to be added to this head; undefined: nothing. */
+  /** Returns the value to add to this head, or undefined for none. */
   valueFor(headers: HeaderBlock, info: StreamInfo | undefined): HeaderLine | string | undefined {
     const action = this.#action;
     if (action === Action.AddIfAbsent && headers.find(this.#key) >= 0) return undefined;
@@ -146,13 +145,13 @@ class Addition implements Change {
 }
 
 /**
- * A list of which no addition sees what another one does: all values are made from the head as it was before the list, as
- * Envoy's HeaderParser::evaluateHeaders makes them.
+ * A list of additions that do not see each other: all values are made from the head before the list is applied, as in Envoy's
+ * HeaderParser::evaluateHeaders.
  */
-class AdditionsAtOnce implements Change {
+class IndependentAdditions implements Change {
   readonly needsRequestHeaders: boolean;
   readonly #additions: readonly Addition[];
-  /** Of the head that is being changed. */
+  /** Values for the head that is being changed. */
   readonly #values: (HeaderLine | string | undefined)[];
 
   constructor(additions: readonly Addition[]) {
@@ -172,7 +171,7 @@ class AdditionsAtOnce implements Change {
   }
 }
 
-/** What codecs and upgrades are about: it says where a message ends, or what becomes of its connection. */
+/** Fields that codecs and upgrades control: they frame the message or affect its connection. */
 const CONNECTION_FIELDS = new Set([
   'connection',
   'content-length',
@@ -194,7 +193,7 @@ function addition(option: HeaderValueOption, where: string, isLiteral: boolean):
     throw new BatonError('CONFIG_INVALID', `'${name}' cannot be set here`, { where: `${where}.header.key`, remedy });
   }
   if (CONNECTION_FIELDS.has(name.toLowerCase())) {
-    const message = `'${name}' cannot be set: Baton writes it as the message and its connection need it`;
+    const message = `'${name}' cannot be set: Baton controls it for the message and its connection`;
     throw new BatonError('CONFIG_INVALID', message, { where: `${where}.header.key`, remedy: 'leave it out' });
   }
   checkFieldName(name, `${where}.header.key`);

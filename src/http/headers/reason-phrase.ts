@@ -1,6 +1,6 @@
-// The words that stand behind a status.
+// Reason phrases of statuses.
 
-/** The words of a status, as Envoy writes them. */
+/** Returns Envoy's reason phrase for a status. */
 export function reasonPhrase(status: number): string {
   return REASONS[status] ?? 'Unknown';
 }

@@ -4,7 +4,7 @@
 import { headerKey } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import type { LocalReply, ResponseStream } from '../filters/filter.js';
-import { becomeGrpcReply } from '../headers/grpc-reply.js';
+import { makeGrpcReply } from '../headers/grpc-reply.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import { RouteKind } from '../routing/actions/route.js';
@@ -40,7 +40,7 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrp
     }
     const hasBody = body.length > 0 && !isHead && !isGrpc;
     // What local_reply_config makes another status means that.
-    if (isGrpc) becomeGrpcReply(headers, body, !isHead, headers.status === status ? reply.grpcStatus : undefined);
+    if (isGrpc) makeGrpcReply(headers, body, !isHead, headers.status === status ? reply.grpcStatus : undefined);
     else if (body.length > 0) {
       // Its editor may have said another length, such as that of a response that it gives again.
       headers.set(CONTENT_LENGTH, String(body.length));

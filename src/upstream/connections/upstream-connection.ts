@@ -100,7 +100,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   resume(): void {
     this.transport.resume(this.id);
   }
-  goOnLater(): void {
+  requestTurn(): void {
     this.transport.later(this.id, () => this.#codec!.takeTurn());
   }
 

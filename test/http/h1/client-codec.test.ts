@@ -621,8 +621,8 @@ t.test('an owner is told what a stream lacks when it is given up', (t) => {
   const post = { start: 'POST /', fields: [] };
   const switched = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n';
   const cases = [
-    ['its answer', post, '', StreamEnd.GivenUp],
-    ['the answer whether there is a tunnel', chat, '', StreamEnd.GivenUp],
+    ['its answer', post, '', StreamEnd.Abandoned],
+    ['the answer whether there is a tunnel', chat, '', StreamEnd.Abandoned],
     ['the end of a tunnel', chat, switched, StreamEnd.CutOff],
     [
       'nothing: of the rest of the request there is no use',

@@ -1027,8 +1027,8 @@ t.test('an owner is told whether a client may still send when its connection end
   const close = 'Host: x:1\r\nConnection: close\r\n\r\n';
   const cases: [what: string, request: string, expected: ExchangeEnd][] = [
     ['it has said that it does not', `GET / HTTP/1.1\r\n${close}`, ExchangeEnd.Last],
-    ['it has said so, and does', `GET / HTTP/1.1\r\n${close}GET`, ExchangeEnd.Whole],
-    ['what stands behind a CONNECT is for the tunnel', `CONNECT x:1 HTTP/1.1\r\n${close}`, ExchangeEnd.Whole],
+    ['it has said so, and does', `GET / HTTP/1.1\r\n${close}GET`, ExchangeEnd.Complete],
+    ['what stands behind a CONNECT is for the tunnel', `CONNECT x:1 HTTP/1.1\r\n${close}`, ExchangeEnd.Complete],
     ['it is about to', `POST / HTTP/1.1\r\nContent-Length: 2\r\n${close}a`, ExchangeEnd.None],
   ];
   for (const [what, request, expected] of cases) {

@@ -39,7 +39,7 @@ export class Wire implements ByteSink {
     this.isPaused = false;
   }
 
-  goOnLater(): void {
+  requestTurn(): void {
     this.#waits = true;
   }
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { headerKey } from '../../../src/common/text/header-names.js';
 import { HeaderBlock } from '../../../src/http/headers/header-block.js';
-import { HeaderLine, WrittenText } from '../../../src/http/headers/header-line.js';
+import { HeaderLine, PreparedText } from '../../../src/http/headers/header-line.js';
 import { newMemory } from '../h1/wire.js';
 
 const memory = newMemory();
@@ -29,7 +29,7 @@ t.test('a line of any bytes, of any length', (t) => {
 });
 
 t.test('a text that is written in pieces, and again', (t) => {
-  const text = new WrittenText(64);
+  const text = new PreparedText(64);
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'binary-ascii', maxLength: 12 }), { maxLength: 5 }), (pieces) => {
       let at = text.write(0, '');

@@ -1,16 +1,16 @@
-// Whether bytes are a valid "host[:port]": a Host field, the authority of an absolute target, or that of a CONNECT.
+// Validates "host[:port]": a Host field, the authority of an absolute target, or that of a CONNECT.
 
 import { Char, HOST, IP_LITERAL, spanEnd, URL_HOST, URL_IP_LITERAL } from './characters.js';
 
-/** What isUrlAuthority() demands of the port. */
+/** Whether isUrlAuthority() requires a port. */
 export const enum Port {
   Optional = 0,
   Required = 1,
 }
 
 /**
- * Whether bytes[start, end) is host[:port] (RFC 3986 section 3.2 without userinfo): a registered name, an IPv4 address or
- * an IP literal in brackets; of the port only that it is digits. An empty host is none.
+ * Returns whether bytes[start, end) is host[:port] (RFC 3986 section 3.2 without userinfo): a registered name, an IPv4 address or an IP
+ * literal in brackets. The host must not be empty. The port must consist of digits.
  */
 export function isAuthority(bytes: Uint8Array, start: number, end: number): boolean {
   const at = hostEnd(bytes, start, end, HOST, IP_LITERAL);
@@ -18,7 +18,7 @@ export function isAuthority(bytes: Uint8Array, start: number, end: number): bool
   return at === end || (bytes[at] === Char.Colon && digitsEnd(bytes, at + 1, end) === end);
 }
 
-/** Whether bytes[start, end) is the host[:port] of a URL, without escapes, and with a port that can be one. */
+/** Returns whether bytes[start, end) is the host[:port] of a URL, without escapes and with a valid port number. */
 export function isUrlAuthority(bytes: Uint8Array, start: number, end: number, port: Port): boolean {
   const at = hostEnd(bytes, start, end, URL_HOST, URL_IP_LITERAL);
   if (at === start) return false;
@@ -29,7 +29,7 @@ export function isUrlAuthority(bytes: Uint8Array, start: number, end: number, po
 
 const MAX_PORT = 65535;
 
-/** Behind the host that bytes[start, end) begin with, or `start`. */
+/** Returns the offset after the host that bytes[start, end) begins with, or `start` if there is none. */
 function hostEnd(bytes: Uint8Array, start: number, end: number, host: Uint8Array, literal: Uint8Array): number {
   if (start === end || bytes[start] !== Char.OpenBracket) return spanEnd(host, bytes, start, end);
   const at = spanEnd(literal, bytes, start + 1, end);

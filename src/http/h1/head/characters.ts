@@ -1,4 +1,4 @@
-// Which bytes may stand where in an HTTP/1 head (RFC 9110 section 5.6, RFC 3986): tables of 256 entries, 1 is allowed.
+// The bytes allowed in each part of an HTTP/1 head (RFC 9110 section 5.6, RFC 3986), as tables of 256 entries: 1 is allowed.
 
 const LETTERS_AND_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
@@ -8,7 +8,7 @@ export const TOKEN = table(`!#$%&'*+-.^_\`|~${LETTERS_AND_DIGITS}`);
 /** Field values and reason phrases: visible bytes, space, tab, and those above 127. */
 const TEXT = tableWhere((byte) => byte === 9 || (byte >= 32 && byte !== 127));
 
-/** Request targets: neither controls, nor space, nor a fragment, nor bytes above 127, which hosts decode in several ways. */
+/** Request targets: no control characters, space, '#' or bytes above 127, which hosts decode in different ways. */
 export const TARGET = tableWhere((byte) => byte > 32 && byte < 127 && byte !== 35);
 
 /** A host without its port: registered names and IPv4 addresses. */
@@ -17,14 +17,14 @@ export const HOST = table(`-._~%!$&'()*+,;=${LETTERS_AND_DIGITS}`);
 /** Between the brackets of an IP literal. */
 export const IP_LITERAL = table(`:.-_~%${LETTERS_AND_DIGITS}`);
 
-/** The same in a URL, of which only what DNS and IP addresses have is taken, as Envoy does. */
+/** The same in a URL: as in Envoy, only the characters of DNS names and IP addresses. */
 export const URL_HOST = table(`-.${LETTERS_AND_DIGITS}`);
 export const URL_IP_LITERAL = table(':.0123456789abcdefABCDEF');
 
 /** Chunk extensions: visible ASCII, space and tab. */
 export const EXTENSION = tableWhere((byte) => byte === 9 || (byte >= 32 && byte < 127));
 
-/** Value of a hexadecimal digit; 255 for every other byte. */
+/** Values of hexadecimal digits; 255 for every other byte. */
 export const HEX_VALUE = /* @__PURE__ */ Uint8Array.from({ length: 256 }, (_, byte) => {
   const digit = '0123456789abcdef'.indexOf(String.fromCharCode(byte).toLowerCase());
   return digit < 0 ? 255 : digit;
@@ -48,7 +48,7 @@ export const enum Char {
   CloseBracket = 93,
 }
 
-/** Offset of the first byte at or behind `at` that is not in `table`, or `end`. */
+/** Returns the offset of the first byte at or after `at` that is not in `table`, or `end`. */
 export function spanEnd(table: Uint8Array, bytes: Uint8Array, at: number, end: number): number {
   for (; at + 4 <= end; at += 4) {
     if (table[bytes[at]!] === 0) return at;
@@ -61,17 +61,17 @@ export function spanEnd(table: Uint8Array, bytes: Uint8Array, at: number, end: n
 }
 
 /**
- * Offset of the first byte at or behind `at` that is no TEXT, or `end`. `view` are the same bytes, four at a time: for the
- * values of a browser that takes a third of the time that single bytes take.
+ * Returns the offset of the first byte at or after `at` that is not in TEXT, or `end`. `view` is a view of `bytes`: reading four bytes at a
+ * time takes a third of the time of single bytes for a browser's header values.
  */
 export function textEnd(bytes: Uint8Array, view: DataView, at: number, end: number): number {
   while (at < end) {
     for (; at + 4 <= end; at += 4) {
       const word = view.getInt32(at, true);
-      // The high bit of each byte below space, and of DEL. A carry may set one too many; the table then clears that up.
+      // The high bit of each byte below space, and of DEL. A carry may set one too many; the table decides below.
       if ((((word - 0x20202020) | (word + 0x01010101)) & ~word & 0x80808080) !== 0) break;
     }
-    // The last bytes, or a word with one that may be a control: a tab, or the end.
+    // The last bytes, or a word that may contain a control character: a tab, or the end of the value.
     let stop = at + 4;
     if (stop > end) stop = end;
     for (; at < stop; at++) if (TEXT[bytes[at]!] === 0) return at;
@@ -79,7 +79,7 @@ export function textEnd(bytes: Uint8Array, view: DataView, at: number, end: numb
   return end;
 }
 
-/** Offset of the first colon in [at, end), or `end`. It looks at whole words only: a colon among the last three bytes may be missed. */
+/** Returns the offset of the first colon in [at, end), or `end`. Reads whole words only: a colon in the last three bytes may be missed. */
 export function colonAt(view: DataView, at: number, end: number): number {
   for (; at + 4 <= end; at += 4) {
     const word = view.getInt32(at, true) ^ 0x3a3a3a3a;

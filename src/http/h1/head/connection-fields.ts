@@ -1,5 +1,5 @@
-// What the fields of ConnectionHeader say of a message: where its body ends, whether its connection ends with it, and what else
-// they ask of the next hop (RFC 9112 sections 3.2, 6 and 9). What is ambiguous is refused.
+// Interprets the fields of ConnectionHeader: where the body ends, whether the connection ends after the message, and what else they ask of
+// the next hop (RFC 9112 sections 3.2, 6 and 9). Ambiguous messages are refused.
 
 import { ConnectionHeader, equalsFolded, headerIdOf, headerKey } from '../../../common/text/header-names.js';
 import type { Memory } from '../../../io/memory.js';
@@ -15,39 +15,42 @@ const enum Token {
   Upgrade = 4,
 }
 
-/** Each name costs a look at all fields, so that a peer could keep a worker busy with one head. The number for clients is Envoy's. */
+/**
+ * Limits for the names in Connection. Each name costs a scan of all fields, so a peer could keep a worker busy with one head. The limit for
+ * clients is Envoy's.
+ */
 const TOO_MANY_NAMES = 10;
 const TOO_MANY_NAMES_OF_HOSTS = 100;
 
-/** The fields of one head, noted one by one. Errors are an H1Error, or 0 when there is none. */
+/** Collects the connection fields of one head. Methods return an H1Error, or 0 for success. */
 export class ConnectionFields {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
 
   #hostIndex = -1;
   #contentLength = -1;
-  /** Content-Length is not written as everybody writes it. */
+  /** Content-Length is valid, but not in its usual form. */
   #isOddLength = false;
   #chunked = false;
   #connectionTokens = 0;
-  /** How many names the Connection fields have listed. */
+  /** How many names the Connection fields list. */
   #connectionNames = 0;
   #upgradeField = false;
   #expectField = false;
-  /** Connection names a field that clients may not take out. */
-  #namesLasting = false;
+  /** Connection names a field that clients may not remove. */
+  #namesProtected = false;
 
   constructor(memory: Memory) {
     this.#bytes = memory.bytes;
     this.#view = memory.view;
   }
 
-  /** Of the last Host field, or -1. */
+  /** Index of the last Host field, or -1. */
   get hostIndex(): number {
     return this.#hostIndex;
   }
 
-  /** Another head begins. */
+  /** Resets the state for another head. */
   clear(): void {
     this.#hostIndex = -1;
     this.#contentLength = -1;
@@ -55,10 +58,10 @@ export class ConnectionFields {
     this.#chunked = false;
     this.#connectionTokens = 0;
     this.#connectionNames = 0;
-    this.#upgradeField = this.#expectField = this.#namesLasting = false;
+    this.#upgradeField = this.#expectField = this.#namesProtected = false;
   }
 
-  /** Notes a field, one of ConnectionHeader. */
+  /** Records a field, one of ConnectionHeader. */
   note(head: HeaderBlock, index: number, isRequest: boolean): number {
     const start = head.valueStart(index);
     const end = head.valueEnd(index);
@@ -69,10 +72,10 @@ export class ConnectionFields {
         return 0;
       case ConnectionHeader.Connection:
         this.#connectionList(head, start, end);
-        if (isRequest && this.#namesLasting) return H1Error.Connection;
+        if (isRequest && this.#namesProtected) return H1Error.Connection;
         return this.#connectionNames >= (isRequest ? TOO_MANY_NAMES : TOO_MANY_NAMES_OF_HOSTS) ? H1Error.Connection : 0;
       case ConnectionHeader.ContentLength:
-        // A repeated length is refused even when it says the same: others in the chain may pick another one.
+        // A repeated length is refused even if both are equal: other hops may use the other one.
         if (this.#contentLength >= 0) return H1Error.ContentLength;
         this.#contentLength = parseContentLength(this.#bytes, start, end);
         if (this.#contentLength < 0) return H1Error.ContentLength;
@@ -87,7 +90,7 @@ export class ConnectionFields {
         if (!equalsFolded(this.#bytes, start, end, H2C)) this.#upgradeField = true;
         return 0;
       case ConnectionHeader.Expect:
-        // Several are one value, which asks for something else.
+        // Several fields are one list, which is not exactly 100-continue.
         head.expectContinue = !this.#expectField && equalsFolded(this.#bytes, start, end, CONTINUE);
         this.#expectField = true;
         return 0;
@@ -96,7 +99,7 @@ export class ConnectionFields {
     }
   }
 
-  /** All fields of a request were noted. */
+  /** Called when all fields of a request are recorded. */
   finishRequest(head: HeaderBlock): number {
     if (this.#hostIndex < 0) {
       if (head.minorVersion === 1) return H1Error.HostMissing;
@@ -117,12 +120,12 @@ export class ConnectionFields {
       head.contentLength = this.#contentLength;
     }
     const isUpgrade = this.#upgradeField && (this.#connectionTokens & Token.Upgrade) !== 0 && head.minorVersion === 1;
-    // Chunks would have to be ended for the host, who may take them for the tunnel's bytes: such an upgrade is ignored.
+    // A chunked body would need its last chunk before the switch, which the host may read as tunnel bytes: such an upgrade is ignored.
     head.upgrade = isUpgrade && !this.#chunked && head.method !== Method.Connect;
     return 0;
   }
 
-  /** All fields of a response were noted. */
+  /** Called when all fields of a response are recorded. */
   finishResponse(head: HeaderBlock): number {
     head.close = this.#isLast(head);
     const hasNoBody = head.status < 200 || head.status === 204;
@@ -142,8 +145,8 @@ export class ConnectionFields {
   }
 
   /**
-   * Writes an odd Content-Length anew, because peers that stumble over tabs, or read 010 as 8, would find another end of the body. True
-   * when there was one: the head has bytes in scratch then.
+   * Rewrites an unusual Content-Length, because peers that misread tabs, or read 010 as 8, would find another end of the body. Returns true
+   * if there was one; some bytes of the head are in scratch then.
    */
   rewriteOddLength(head: HeaderBlock): boolean {
     if (this.#isOddLength) head.set(CONTENT_LENGTH, String(this.#contentLength));
@@ -152,7 +155,7 @@ export class ConnectionFields {
 
   #connectionList(head: HeaderBlock, start: number, end: number): void {
     const bytes = this.#bytes;
-    // What nearly everybody writes; it is the name of a field too, so that it has a number.
+    // The usual value. It is also a field name, so it has an ID.
     if (headerIdOf(bytes, this.#view, start, end) === ConnectionHeader.KeepAlive) {
       this.#connectionNames++;
       this.#connectionTokens |= Token.KeepAlive;
@@ -172,26 +175,26 @@ export class ConnectionFields {
       else if (equalsFolded(bytes, tokenStart, tokenEnd, UPGRADE)) this.#connectionTokens |= Token.Upgrade;
       else {
         head.nominates = true;
-        this.#namesLasting ||= isLasting(bytes, tokenStart, tokenEnd);
+        this.#namesProtected ||= isProtected(bytes, tokenStart, tokenEnd);
       }
     }
   }
 
-  /** Whether the connection ends with this message (RFC 9112 section 9.3). */
+  /** Returns whether the connection ends after this message (RFC 9112 section 9.3). */
   #isLast(head: HeaderBlock): boolean {
     if ((this.#connectionTokens & Token.Close) !== 0) return true;
     return head.minorVersion === 0 && (this.#connectionTokens & Token.KeepAlive) === 0;
   }
 }
 
-/** Whether it is a name without which a request would be taken for another one: as Envoy refuses it. */
-function isLasting(bytes: Uint8Array, start: number, end: number): boolean {
-  return bytes[start] === Char.Colon || LASTING.some((name) => equalsFolded(bytes, start, end, name));
+/** Returns whether removing this field would change what the request means. As in Envoy, clients may not nominate it. */
+function isProtected(bytes: Uint8Array, start: number, end: number): boolean {
+  return bytes[start] === Char.Colon || PROTECTED.some((name) => equalsFolded(bytes, start, end, name));
 }
 
 const CONTENT_LENGTH = headerKey('content-length');
 const encoder = new TextEncoder();
-const LASTING = ['host', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'].map((name) =>
+const PROTECTED = ['host', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'].map((name) =>
   encoder.encode(name),
 );
 const CHUNKED = encoder.encode('chunked');

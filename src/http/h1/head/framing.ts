@@ -1,10 +1,10 @@
-// The two fields that tell where a body ends (RFC 9112 sections 6.1 and 6.2), read literally.
+// Strict parsing of the two fields that delimit a body (RFC 9112 sections 6.1 and 6.2).
 
 import { ConnectionHeader } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { Char } from './characters.js';
 
-/** The number in bytes[start, end), or -1 unless it is all digits and at most 2^53 - 1. */
+/** Returns the number in bytes[start, end), or -1 unless it is all digits and at most 2^53 - 1. */
 export function parseContentLength(bytes: Uint8Array, start: number, end: number): number {
   if (start === end || end - start > MAX_LENGTH_DIGITS) return -1;
   let length = 0;
@@ -16,14 +16,14 @@ export function parseContentLength(bytes: Uint8Array, start: number, end: number
   return length <= Number.MAX_SAFE_INTEGER ? length : -1;
 }
 
-/** Value of the first Content-Length field, or -1. */
+/** Returns the value of the first Content-Length field, or -1. */
 export function contentLengthOf(headers: HeaderBlock): number {
   const index = headers.findId(ConnectionHeader.ContentLength);
   if (index < 0) return -1;
   return parseContentLength(headers.memory.bytes, headers.valueStart(index), headers.valueEnd(index));
 }
 
-/** Whether what stands behind the name of a Content-Length field is exactly ": 12": one space, no zeros first. */
+/** Returns whether a Content-Length field has the form ": 12" after its name: one space, no leading zeros. */
 export function isPlainLength(headers: HeaderBlock, index: number): boolean {
   const { bytes } = headers.memory;
   const start = headers.valueStart(index);
@@ -37,10 +37,10 @@ export function isPlainLength(headers: HeaderBlock, index: number): boolean {
 }
 
 /**
- * Whether the one Transfer-Encoding field is exactly ": chunked", as everybody reads it. In capitals, or with other spaces around it,
- * it means the same; but a peer that does not know would find another message in the body.
+ * Returns whether there is one Transfer-Encoding field and it is exactly ": chunked" after its name. In capitals or with other whitespace
+ * it means the same, but a peer that does not recognize it would read another message in the body.
  */
-export function saysChunked(headers: HeaderBlock): boolean {
+export function isPlainChunked(headers: HeaderBlock): boolean {
   const index = headers.findId(ConnectionHeader.TransferEncoding);
   if (index < 0 || headers.findId(ConnectionHeader.TransferEncoding, index + 1) >= 0) return false;
   const { bytes } = headers.memory;
@@ -50,6 +50,6 @@ export function saysChunked(headers: HeaderBlock): boolean {
   return true;
 }
 
-/** More are more than 2^53 - 1, or begin with zeros that nobody writes. */
+/** Longer numbers exceed 2^53 - 1 or have leading zeros. */
 const MAX_LENGTH_DIGITS = 16;
 const CHUNKED_LINE = new TextEncoder().encode(': chunked\r\n');

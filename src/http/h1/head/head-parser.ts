@@ -1,7 +1,7 @@
-// Parses the head of a request or response, or a trailer section, in place into a HeaderBlock (RFC 9112 sections 2 to 5).
+// Parses a request head, a response head or a trailer section in place into a HeaderBlock (RFC 9112 sections 2 to 5).
 //
-// Nothing is allocated and no byte is looked at twice: when a head ends in the middle, the parser remembers where it
-// stands; HeadReader keeps the bytes. What is ambiguous is refused.
+// It allocates nothing and reads no byte twice: for an incomplete head the parser keeps its position, and HeadReader keeps the bytes.
+// Ambiguous heads are refused.
 
 import { headerIdOf, isConnectionHeader, LONGEST_NAME, OTHER_HEADER } from '../../../common/text/header-names.js';
 import type { Memory } from '../../../io/memory.js';
@@ -20,7 +20,7 @@ export const enum HeadKind {
   Trailers = 2,
 }
 
-/** parse() needs more bytes. Errors are negative, offsets behind a complete head positive. */
+/** Result of parse() that asks for more bytes. Errors are negative; the offset after a complete head is positive. */
 export const INCOMPLETE = 0;
 
 /** The start line is complete. */
@@ -35,17 +35,17 @@ const enum Stage {
   Fields = 5,
 }
 
-/** A field's number before its name was looked up. */
+/** Header ID before the name is looked up. */
 const UNREAD = -1;
 
-/** After so many lines that are not known a head is taken for a new one. */
-const MOST_UNKNOWN = 2;
+/** After this many unknown lines in a row, a head is no longer compared with an earlier one. */
+const MAX_UNKNOWN = 2;
 
 /** Length of "HTTP/1.1 200". */
 const STATUS_END = 12;
 
 export class HeadParser {
-  /** A complete head has bytes in scratch: an absolute target was taken apart, or a length written anew. */
+  /** The complete head has bytes in scratch: an absolute target was split, or a length was rewritten. */
   usedScratch = false;
 
   readonly #bytes: Uint8Array;
@@ -55,15 +55,15 @@ export class HeadParser {
 
   #kind = HeadKind.Request;
   #stage = Stage.Begin;
-  /** Where the current line begins, and up to where it was looked at. */
+  /** Start of the current line, and the offset up to which it was read. */
   #lineStart = 0;
   #scan = 0;
-  /** End of the current field's name once the colon was seen, otherwise 0. */
+  /** End of the current field's name once its colon was read, otherwise 0. */
   #nameEnd = 0;
   #fieldsStart = 0;
-  /** Fields that were taken over from an earlier head, or never will be. */
+  /** Fields that were copied from an earlier head, or must never be. */
   #settledFields = 0;
-  /** Lines that were not known, since the last one that was. */
+  /** Unknown lines since the last known one. */
   #unknownInRow = 0;
 
   constructor(memory: Memory, known: KnownFields) {
@@ -73,7 +73,7 @@ export class HeadParser {
     this.#connectionFields = new ConnectionFields(memory);
   }
 
-  /** A head begins at `start`. */
+  /** Starts a head at `start`. */
   begin(kind: HeadKind, start: number): void {
     this.#kind = kind;
     this.#stage = kind === HeadKind.Trailers ? Stage.Fields : Stage.Begin;
@@ -81,14 +81,14 @@ export class HeadParser {
     this.#scan = start;
     this.#nameEnd = 0;
     this.#settledFields = 0;
-    this.#unknownInRow = kind === HeadKind.Trailers ? MOST_UNKNOWN : 0;
+    this.#unknownInRow = kind === HeadKind.Trailers ? MAX_UNKNOWN : 0;
     this.#connectionFields.clear();
     this.usedScratch = false;
   }
 
   /**
-   * Goes on up to `end` and fills `head`, which was empty at begin(). Returns the offset behind the head, INCOMPLETE, or
-   * a negated H1Error.
+   * Continues up to `end` and fills `head`, which was empty at begin(). Returns the offset after the head, INCOMPLETE, or a negated
+   * H1Error.
    */
   parse(head: HeaderBlock, end: number, limits: Http1Options): number {
     if (this.#stage !== Stage.Fields) {
@@ -117,7 +117,7 @@ export class HeadParser {
     const bytes = this.#bytes;
     let at = this.#scan;
     if (this.#stage === Stage.Begin) {
-      // One empty line before a request is forgiven: old clients send one behind a body (RFC 9112 section 2.2).
+      // One empty line before a request is ignored: old clients send one after a body (RFC 9112 section 2.2).
       if (at < end && bytes[at] === Char.Cr) {
         if (at + 1 >= end) return INCOMPLETE;
         if (bytes[at + 1] !== Char.Lf) return -H1Error.LineEnd;
@@ -191,12 +191,12 @@ export class HeadParser {
     if (bytes[at] !== Char.Cr) return -H1Error.StatusLine;
     if (bytes[at + 1] !== Char.Lf) return -H1Error.LineEnd;
     this.#startFields(head, at + 2);
-    // A line without the space before its missing reason phrase is understood, but not passed on.
+    // A status line without the space before an empty reason phrase is accepted, but rewritten when it is forwarded.
     if (bytes[head.startLineStart + STATUS_END] !== Char.Space) head.startLineEnd = head.startLineStart;
     return DONE;
   }
 
-  /** "HTTP/1.0" or "HTTP/1.1" at `at`: returns the offset behind it. */
+  /** Parses "HTTP/1.0" or "HTTP/1.1" at `at`. Returns the offset after it. */
   #version(head: HeaderBlock, at: number, end: number): number {
     const bytes = this.#bytes;
     if (at + 8 <= end && this.#view.getInt32(at, true) === HTTP && this.#view.getInt32(at + 4, true) === SLASH_1_1) {
@@ -230,7 +230,7 @@ export class HeadParser {
     return DONE;
   }
 
-  /** Takes over lines that are the same as those of an earlier head. Returns the offset behind them, or a negated H1Error. */
+  /** Copies the fields of lines that equal those of an earlier head. Returns the offset after them, or a negated H1Error. */
   #takeKnown(head: HeaderBlock, at: number, end: number, maxHeaders: number): number {
     const from = head.size;
     if (from === 0) this.#known.choose(this.#kind, end - at);
@@ -249,7 +249,7 @@ export class HeadParser {
     return head.lineEnd(from + count - 1);
   }
 
-  /** Field lines up to the empty line: returns the offset behind it. */
+  /** Parses field lines up to the empty line. Returns the offset after it. */
   #fields(head: HeaderBlock, end: number, maxHeaders: number): number {
     const bytes = this.#bytes;
     const view = this.#view;
@@ -257,14 +257,14 @@ export class HeadParser {
     let at = this.#scan;
     let nameEnd = this.#nameEnd;
     for (;;) {
-      if (at === lineStart && this.#unknownInRow < MOST_UNKNOWN) {
+      if (at === lineStart && this.#unknownInRow < MAX_UNKNOWN) {
         at = this.#takeKnown(head, at, end, maxHeaders);
         if (at < 0) return at;
         lineStart = at;
       }
       let id = UNREAD;
       if (nameEnd === 0) {
-        // A known name needs no look at its bytes one by one.
+        // A known name need not be checked byte by byte.
         if (at === lineStart) {
           let reach = at + LONGEST_NAME + 4;
           if (reach > end) reach = end;
@@ -292,7 +292,7 @@ export class HeadParser {
       if (bytes[at + 1] !== Char.Lf) return -H1Error.LineEnd;
       if (head.size >= maxHeaders) return -H1Error.TooManyFields;
 
-      // The CR behind the value and the colon before it stop these loops.
+      // The CR after the value and the colon before it stop these loops.
       let valueStart = nameEnd + 1;
       while (bytes[valueStart] === Char.Space || bytes[valueStart] === Char.Tab) valueStart++;
       let valueEnd = at;
@@ -320,7 +320,7 @@ export class HeadParser {
     return INCOMPLETE;
   }
 
-  /** Takes a target apart that is not just a path. Returns an H1Error or 0. */
+  /** Splits a target that is not just a path. Returns an H1Error or 0. */
   #target(head: HeaderBlock, limits: Http1Options): number {
     if (this.#bytes[head.pathStart] === Char.Slash && head.method !== Method.Connect) return 0;
     const target = readTarget(head, this.#connectionFields.hostIndex);
@@ -330,7 +330,7 @@ export class HeadParser {
   }
 }
 
-/** The byte that ended a value too early. */
+/** Returns the error for the byte that ended a value too early. */
 function valueError(byte: number): H1Error {
   return byte === Char.Lf ? H1Error.LineEnd : H1Error.FieldValue;
 }

@@ -1,5 +1,6 @@
-// Reads one head that may come in pieces: in place when it is there at once, otherwise collected in an arena block that
-// the finished HeaderBlock takes over. The block is as large as what has come: a client that stops holds no more than that.
+// Reads one head that may arrive in pieces. A head in one piece is read in place; otherwise the pieces are collected in an arena block,
+// which the complete HeaderBlock takes over. The block is only as large as the bytes received, so a client that stops holds no more than
+// that.
 
 import { LARGEST_BLOCK, type Memory, NO_BLOCK, PIECE_BYTES } from '../../../io/memory.js';
 import type { Http1Options } from '../../codec/options.js';
@@ -20,29 +21,29 @@ export class HeadReader {
     this.#parser = new HeadParser(memory, known);
   }
 
-  /** Bytes that were kept of an unfinished head. */
+  /** Bytes kept of an incomplete head. */
   get kept(): number {
     return this.#used;
   }
 
-  /** Where they stand. */
+  /** Offset of the kept bytes. */
   get keptAt(): number {
     return this.#block;
   }
 
-  /** Bytes of the arena that they take. */
+  /** Bytes of the arena that the kept bytes occupy. */
   get retained(): number {
     return this.#block === NO_BLOCK ? 0 : this.#memory.blockSize(this.#block);
   }
 
-  /** They are no more than the empty line, or half of it, that may come before a request. */
+  /** The kept bytes are only the empty line, or half of it, that may precede a request. */
   get keepsEmptyLine(): boolean {
     return this.#used > 0 && this.#used <= 2 && this.#memory.bytes[this.#block] === Char.Cr;
   }
 
   /**
-   * Reads bytes[at, end). Returns the offset behind the head; INCOMPLETE when more is needed (all bytes were kept), and
-   * the same reader and `head` must be given what comes next; or a negated H1Error. With NoMemory nothing was taken of the bytes.
+   * Reads bytes[at, end). Returns the offset after the head, a negated H1Error, or INCOMPLETE: all bytes were kept, and the same reader and
+   * `head` must get the next ones. With NoMemory no byte was consumed.
    */
   read(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: Http1Options): number {
     if (this.#block !== NO_BLOCK) return this.#readOn(kind, head, at, end, limits);
@@ -55,7 +56,7 @@ export class HeadReader {
     return this.#keep(kind, head, at, end);
   }
 
-  /** Releases what was kept; the reader can be used for another head. */
+  /** Releases the kept bytes. The reader can then read another head. */
   reset(): void {
     if (this.#block !== NO_BLOCK) this.#memory.release(this.#block);
     this.#block = NO_BLOCK;
@@ -72,7 +73,7 @@ export class HeadReader {
     return INCOMPLETE;
   }
 
-  /** The kept bytes stand elsewhere now: what was found out about them is found again with the next bytes. */
+  /** Restarts parsing, because the kept bytes have moved. */
   #startAgain(kind: HeadKind, head: HeaderBlock): void {
     head.clear();
     this.#parser.begin(kind, this.#block);
@@ -96,15 +97,15 @@ export class HeadReader {
     return behind;
   }
 
-  /** A request may wait until there is room; what a host or a body is at the end of may not. */
+  /** Takes an arena block. Under memory pressure request heads must wait; response heads and trailers may not. */
   #take(kind: HeadKind, length: number, wanted: number): number {
     const mustWait = kind === HeadKind.Request && this.#memory.pressure.isCrowded;
     return mustWait ? NO_BLOCK : this.#memory.retain(length, wanted);
   }
 
-  /** Moves what was kept into a block of at least `length` bytes. */
+  /** Moves the kept bytes to a block of at least `length` bytes. */
   #grow(kind: HeadKind, head: HeaderBlock, length: number): boolean {
-    // Each move reads the head again from its beginning: a long one has few.
+    // Each move restarts parsing from the beginning, so long heads must move rarely.
     const wanted = length > PIECE_BYTES ? Math.max(length, Math.min(2 * this.retained, LARGEST_BLOCK)) : length;
     const larger = this.#take(kind, length, wanted);
     if (larger === NO_BLOCK) return false;
@@ -115,7 +116,7 @@ export class HeadReader {
     return true;
   }
 
-  /** Gives the block to the finished head, or a copy when some of the head's bytes are in scratch. */
+  /** Transfers the block to the complete head, or copies it when some of the head's bytes are in scratch. */
   #handOver(head: HeaderBlock, headEnd: number): boolean {
     if (this.#parser.usedScratch) {
       if (!head.retain()) return false;

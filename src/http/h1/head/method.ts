@@ -2,10 +2,10 @@
 
 import { METHOD_NAMES, Method } from '../../headers/header-block.js';
 
-/** What methodOf() gives for a method that is none of Envoy's. */
+/** Result of methodOf() for a method that Envoy does not know. */
 export const CUSTOM = -1;
 
-/** The method in bytes[start, end), which is not empty; Method.Other: it is known by its name alone. */
+/** Returns the method in the non-empty bytes[start, end). Method.Other: Envoy knows it, but Baton has no number for it. */
 export function methodOf(bytes: Uint8Array, start: number, end: number): Method | typeof CUSTOM {
   const candidates = BY_FIRST_BYTE[bytes[start]!]!;
   for (let i = 0; i < candidates.length; i++) {
@@ -20,7 +20,7 @@ export function methodOf(bytes: Uint8Array, start: number, end: number): Method 
 
 const METHODS: readonly (readonly [string, Method])[] = [
   ...METHOD_NAMES.map((name, index): [string, Method] => [name, index + 1]),
-  // As Envoy's HTTP/1 codec knows them, MSEARCH without its hyphen.
+  // The other methods of Envoy's HTTP/1 codec, which spells MSEARCH without its hyphen.
   ...(
     'ACL BIND CHECKOUT COPY LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL MOVE MSEARCH NOTIFY PROPFIND PROPPATCH PURGE ' +
     'REBIND REPORT SEARCH SOURCE SUBSCRIBE UNBIND UNLINK UNLOCK UNSUBSCRIBE'

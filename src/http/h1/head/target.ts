@@ -7,16 +7,16 @@ import { Char } from './characters.js';
 
 export const enum Target {
   Invalid = 0,
-  /** The authority of a CONNECT, or "*": the path of the head as it was received. */
+  /** The authority of a CONNECT, or "*": the head's path stays as received. */
   AsReceived = 1,
-  /** A URL of either scheme that was taken apart: some bytes of the head are in scratch now. */
+  /** A URL of either scheme that was split: some bytes of the head are in scratch now. */
   Http = 2,
   Https = 3,
 }
 
 /**
- * Checks the target in the head's path. That of CONNECT is an authority with a port, "*" is for OPTIONS, everything else is
- * http://host/path or https://host/path: then the authority takes the place of the Host field (at `hostIndex`, or -1), and the rest is the path.
+ * Checks the target in the head's path. CONNECT has an authority with a port, OPTIONS may have "*", and everything else is http://host/path
+ * or https://host/path. The authority of a URL then replaces the Host field (at `hostIndex`, or -1), and the rest becomes the path.
  */
 export function readTarget(head: HeaderBlock, hostIndex: number): Target {
   const { bytes } = head.memory;
@@ -49,14 +49,14 @@ function readUrl(head: HeaderBlock, hostIndex: number): Target {
   return scheme;
 }
 
-/** Whether there is something behind "http://" or "https://". */
+/** Returns the scheme of a URL with at least one byte after "http://" or "https://". */
 function schemeOf(bytes: Uint8Array, start: number, end: number): Target.Http | Target.Https | Target.Invalid {
   if (end > start + HTTP.length && equalsFolded(bytes, start, start + HTTP.length, HTTP)) return Target.Http;
   if (end > start + HTTPS.length && equalsFolded(bytes, start, start + HTTPS.length, HTTPS)) return Target.Https;
   return Target.Invalid;
 }
 
-/** The path is `first` and then bytes[from, to). */
+/** Sets the path to `first` followed by bytes[from, to). */
 function setPath(head: HeaderBlock, first: number, from: number, to: number): void {
   const { memory } = head;
   const start = head.room(1 + to - from);

@@ -1,4 +1,4 @@
-// Takes from requests the headers by which only proxies and internal clients may speak to the proxy.
+// Removes request headers that only proxies and internal clients may send.
 
 import {
   type HeaderKey,
@@ -10,24 +10,24 @@ import {
 import type { HeaderBlock } from '../header-block.js';
 
 /**
- * Takes what an external request may not say.
- * @param isEdge this is the first proxy, so that nobody but the client can have written the headers
+ * Removes the headers that an external request may not have.
+ * @param isEdge this is the first proxy, so only the client can have sent the headers
  * @param internalOnly further names (RouteConfiguration.internal_only_headers)
  */
 export function sanitizeExternal(headers: HeaderBlock, isEdge: boolean, internalOnly: readonly HeaderKey[]): void {
   headers.removeId(CLIENT_CERTIFICATE);
-  if (headers.mayHaveOneOf(EXTERNAL_SET)) for (const { id } of EXTERNAL_LOSES) headers.removeId(id);
-  if (isEdge && headers.mayHaveOneOf(EDGE_SET)) for (const { id } of EDGE_LOSES) headers.removeId(id);
+  if (headers.mayHaveOneOf(EXTERNAL_SET)) for (const { id } of REMOVED_FROM_EXTERNAL) headers.removeId(id);
+  if (isEdge && headers.mayHaveOneOf(EDGE_SET)) for (const { id } of REMOVED_AT_EDGE) headers.removeId(id);
   for (let i = 0; i < internalOnly.length; i++) headers.remove(internalOnly[i]!);
 }
 
-/** Takes what not even an internal request may say. */
+/** Removes the headers that even an internal request may not have. */
 export function sanitizeInternal(headers: HeaderBlock): void {
   headers.removeId(CLIENT_CERTIFICATE);
 }
 
-/** Requests from outside must not steer retries, timeouts and traces. */
-const EXTERNAL_LOSES = knownKeys([
+/** External requests must not control retries, timeouts and traces. */
+const REMOVED_FROM_EXTERNAL = knownKeys([
   'x-envoy-retriable-status-codes',
   'x-envoy-retriable-header-names',
   'x-envoy-retry-on',
@@ -45,8 +45,8 @@ const EXTERNAL_LOSES = knownKeys([
   'x-envoy-hedge-on-per-try-timeout',
   'x-envoy-is-timeout-retry',
 ]);
-/** … and at the first proxy they lose what only a proxy may say. */
-const EDGE_LOSES = knownKeys([
+/** Headers that only a proxy may send: also removed by the first proxy. */
+const REMOVED_AT_EDGE = knownKeys([
   'x-envoy-decorator-operation',
   'x-envoy-original-host',
   'x-envoy-original-path',
@@ -54,13 +54,13 @@ const EDGE_LOSES = knownKeys([
   'x-envoy-downstream-service-node',
 ]);
 
-/** Client certificates are not forwarded (forward_client_cert_details SANITIZE): what a client claims of one is a lie. */
+/** Client certificates are not forwarded (forward_client_cert_details SANITIZE), so this header can only be forged. */
 const CLIENT_CERTIFICATE = knownHeader('x-forwarded-client-cert');
 
-const EXTERNAL_SET = new HeaderSet(EXTERNAL_LOSES);
-const EDGE_SET = new HeaderSet(EDGE_LOSES);
+const EXTERNAL_SET = new HeaderSet(REMOVED_FROM_EXTERNAL);
+const EDGE_SET = new HeaderSet(REMOVED_AT_EDGE);
 
-/** A look at the head's presence bits is enough for names that have a number. */
+/** All names are known headers, for which the head's presence bits suffice. */
 function knownKeys(names: readonly KnownHeader[]): readonly HeaderKey[] {
   return names.map(headerKey);
 }

@@ -1,16 +1,16 @@
-// The lines that the usual request gets at the edge, written in one go: client address, scheme, id.
+// The lines that most requests get at the edge, written at once: client address, scheme, request ID.
 
 import type { Random } from '../../../common/random.js';
 import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../header-block.js';
-import { WrittenText } from '../header-line.js';
+import { PreparedText } from '../header-line.js';
 import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';
 
-/** The lines are kept for one client at a time, since the requests of a connection come one after another. */
+/** Caches the lines of one client, because requests of a connection often follow each other. */
 export class EdgeLines {
   readonly #localIp: string;
   readonly #ip4Prefix: string;
-  readonly #lines = new WrittenText(512);
+  readonly #lines = new PreparedText(512);
   #peer = '';
   #scheme = '';
   #addressLength = 0;
@@ -68,12 +68,12 @@ function addWritten(headers: HeaderBlock, key: HeaderKey, start: number, valueLe
   headers.addField(key.id, start, nameEnd, nameEnd + 2, valueEnd, valueEnd + 2);
 }
 
-/** Clients on the loopback interface stand in x-forwarded-for with the server's own address. */
+/** Returns whether a client is on the loopback interface: x-forwarded-for then has the server's own address. */
 export function isLoopback(ip: string): boolean {
   return ip === '127.0.0.1' || ip === '::1';
 }
 
-/** What makes an IPv4 address an IPv6 one, if that is asked for. */
+/** Returns `prefix`, which maps an IPv4 address to IPv6, or '' if none is configured or the address is IPv6. */
 export function mappedPrefix(prefix: string, ip: string): string {
   return prefix !== '' && !ip.includes(':') ? prefix : '';
 }

@@ -1,5 +1,5 @@
-// What the connection manager does to the headers of a request at the door: who the client is, what it may say about
-// itself, and what the next hop learns of it. As Envoy's ConnectionManagerUtility::mutateRequestHeaders.
+// Processes the headers of an incoming request: determines the client's address, removes headers that the client may not send, and adds
+// those for the next hop. Like Envoy's ConnectionManagerUtility::mutateRequestHeaders.
 
 import type { Random } from '../../../common/random.js';
 import { type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
@@ -29,9 +29,9 @@ export type ForwardingConfig = Pick<
   | 'represent_ipv4_remote_address_as_ipv4_mapped_ipv6'
 >;
 
-/** What the server knows about itself. */
+/** The server's own address and names. */
 export interface LocalIdentity {
-  /** The server's own address, which stands in x-forwarded-for for clients on the loopback interface. */
+  /** The server's own address: x-forwarded-for has it for clients on the loopback interface. */
   readonly ip: string;
   /** --service-cluster and --service-node; '' if not set. */
   readonly cluster: string;
@@ -40,16 +40,16 @@ export interface LocalIdentity {
   readonly zone: string;
 }
 
-/** What the rules ask about a client connection. */
+/** The properties of a client connection that the rules use. */
 export interface EdgeConnection {
-  /** The peer's address without port; '' when it has none (Unix sockets). */
+  /** The peer's address without port; '' for Unix sockets. */
   readonly remoteIp: string;
   readonly scheme: 'http' | 'https';
 }
 
-/** One a connection manager and thread. */
+/** There is one for each connection manager and thread. */
 export class ForwardingRules {
-  /** Whether the request that apply() saw last is an internal one. */
+  /** Whether the request of the last apply() is internal. */
   isInternal = false;
 
   readonly #usesRemoteAddress: boolean;
@@ -64,7 +64,7 @@ export class ForwardingRules {
   readonly #userAgent: HeaderLine | undefined;
   readonly #serviceCluster: HeaderLine;
   readonly #serviceNode: HeaderLine | undefined;
-  /** For the usual request at the edge: nobody has forwarded it, and its id is made here. */
+  /** For most requests at the edge: no proxy has forwarded them, and Baton generates their ID. */
   readonly #edgeLines: EdgeLines | undefined;
 
   constructor(config: ForwardingConfig, local: LocalIdentity) {
@@ -90,8 +90,8 @@ export class ForwardingRules {
   }
 
   /**
-   * Applies the rules to a request, and returns the address of the client as far as it can be trusted.
-   * @param internalOnly names that external requests lose as well (RouteConfiguration.internal_only_headers)
+   * Applies the rules to a request. Returns the trusted address of the client.
+   * @param internalOnly further headers to remove from external requests (RouteConfiguration.internal_only_headers)
    */
   apply(
     headers: HeaderBlock,
@@ -124,7 +124,7 @@ export class ForwardingRules {
   ): string {
     const peer = connection.remoteIp;
     let client = peer;
-    // Whether the address may make the request an internal one: only if nobody but the peer can have written it.
+    // Whether the address may make the request internal: only if no other client can have forged it.
     let isSure: boolean;
     if (this.#usesRemoteAddress) {
       isSure = !hasForwardedFor;
@@ -156,7 +156,7 @@ export class ForwardingRules {
     return client;
   }
 
-  /** x-forwarded-for: all former values in one field, then the peer. */
+  /** Appends the peer to x-forwarded-for, with all former values in one field. */
   #appendPeer(headers: HeaderBlock, peer: string, hasFormer: boolean): void {
     const ip = isLoopback(peer) ? this.#localIp : peer;
     const prefix = mappedPrefix(this.#ip4Prefix, ip);
@@ -230,11 +230,11 @@ function forwardedFor(headers: HeaderBlock): string {
   return headers.get(FORWARDED_FOR) ?? '';
 }
 
-/** The address that stands in x-forwarded-for behind `skipped` later ones, in canonical form; '' when there is none. */
+/** Returns the canonical form of the address in x-forwarded-for that `skipped` others follow; '' if there is none. */
 function forwardedAddress(headers: HeaderBlock, skipped: number): string {
   const values = forwardedFor(headers).split(',');
   const text = values[values.length - 1 - skipped]?.trim() ?? '';
-  // Another machine's name of an interface says nothing here.
+  // A zone ID that names an interface of another machine has no meaning here.
   if (/%[^0-9]/.test(text)) return '';
   return ipAddress(text, 0)?.ip ?? '';
 }

@@ -1,13 +1,12 @@
-// Header fields that are meant for one connection only, and go no further (RFC 9110 section 7.6.1).
+// Removes hop-by-hop header fields (RFC 9110 section 7.6.1).
 
 import { ConnectionHeader, equalsFolded, FOLD, headerKey } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../header-block.js';
 
 /**
- * Takes what belongs to the connection it came on out of a head that goes to another one: Connection and the fields that it
- * names, Keep-Alive, Proxy-Connection, Upgrade, and TE but for "trailers". Fields that frame or route the message
- * stay, even when Connection names them.
- * With `keepUpgrade`, Upgrade and Connection stay for the rules of filters; the codec writes the Connection field that goes with it.
+ * Removes the fields of a head that are for its own connection only: Connection and the fields that it names, Keep-Alive, Proxy-Connection,
+ * Upgrade, and TE except for "trailers". Fields that frame or route the message stay, even when Connection names them. With `keepUpgrade`,
+ * Upgrade and Connection stay visible to filters; the codec writes its own Connection field.
  */
 export function removeHopByHop(headers: HeaderBlock, keepUpgrade: boolean): void {
   if (!headers.mayHaveAny(HOP_BY_HOP)) return;
@@ -27,7 +26,7 @@ const HOP_BY_HOP =
   (1 << ConnectionHeader.Te) |
   (1 << ConnectionHeader.Upgrade);
 
-/** Names that Connection cannot take out. */
+/** Names that Connection cannot remove. */
 const PROTECTED =
   (1 << ConnectionHeader.Host) |
   (1 << ConnectionHeader.ContentLength) |
@@ -42,8 +41,8 @@ const TRAILERS = new TextEncoder().encode('trailers');
 const FORWARDED = new TextEncoder().encode('x-forwarded-');
 
 /**
- * Removes every field that is named in a Connection field. Done before anything is added to a request: else clients could
- * take out what the proxy says of them. What proxies before this one have said (x-forwarded-…) stays in any case.
+ * Removes every field that a Connection field names. Must run before fields are added to a request, otherwise clients could remove what the
+ * proxy adds. The fields of earlier proxies (x-forwarded-…) always stay.
  */
 export function removeNominated(headers: HeaderBlock): void {
   headers.nominates = false;

@@ -1,6 +1,6 @@
-// Which clients count as internal (HttpConnectionManager.internal_address_config): their x-envoy-* headers are obeyed.
+// Internal clients (HttpConnectionManager.internal_address_config), whose x-envoy-* headers are obeyed.
 //
-// As in Envoy since 1.33 nobody does unless ranges are configured: in a network with many tenants private addresses say nothing.
+// As in Envoy since 1.33, no client is internal unless ranges are configured: in a multi-tenant network a private address is no proof.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import type { HttpConnectionManager } from '../../../config/generated/api.js';
@@ -12,11 +12,11 @@ type InternalAddressConfig = NonNullable<HttpConnectionManager['internal_address
 export class InternalAddresses {
   readonly #ranges: readonly IpRange[];
   readonly #unixSockets: boolean;
-  /** The last answer: the requests of a connection come one after another. */
+  /** Cache of the last result: requests of a connection often follow each other. */
   #lastIp = '';
   #lastAnswer: boolean;
 
-  /** @throws BatonError CONFIG_INVALID for a prefix that is no IP address */
+  /** @throws BatonError CONFIG_INVALID for a prefix that is not an IP address */
   constructor(config: InternalAddressConfig) {
     this.#ranges = (config.cidr_ranges ?? []).map(({ address_prefix = '', prefix_len = 0 }, index) =>
       rangeOf(address_prefix, prefix_len, `cidr_ranges[${index}].address_prefix`),
@@ -25,12 +25,12 @@ export class InternalAddresses {
     this.#lastAnswer = this.#unixSockets;
   }
 
-  /** Undefined when nothing is configured. */
+  /** Returns undefined if nothing is configured. */
   static of(config: InternalAddressConfig | undefined): InternalAddresses | undefined {
     return config === undefined ? undefined : new InternalAddresses(config);
   }
 
-  /** Whether an address (without port; '' for a Unix socket) is internal. */
+  /** Returns whether an address (without port; '' for a Unix socket) is internal. */
   has(ip: string): boolean {
     if (ip !== this.#lastIp) {
       this.#lastIp = ip;

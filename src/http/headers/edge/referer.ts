@@ -1,5 +1,5 @@
-// Takes a Referer out of a request that tells more than the page it comes from. As Envoy documents it: several of them, one with a
-// fragment, and an absolute URL with user information (RFC 9110 section 10.1.3: a client must send none of these).
+// Removes an invalid Referer from a request. As Envoy documents it: repeated fields, a fragment, or an absolute URL with user information
+// (RFC 9110 section 10.1.3 forbids these).
 
 import { knownHeader } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../header-block.js';
@@ -10,13 +10,13 @@ export function sanitizeReferer(headers: HeaderBlock): void {
   const index = headers.findId(REFERER);
   if (index < 0) return;
   const isOne = headers.findId(REFERER, index + 1) < 0;
-  if (!isOne || tellsMore(headers.memory.bytes, headers.valueStart(index), headers.valueEnd(index))) {
+  if (!isOne || isSensitive(headers.memory.bytes, headers.valueStart(index), headers.valueEnd(index))) {
     headers.removeId(REFERER);
   }
 }
 
-/** Whether bytes[start, end) has a fragment, or an authority with '@' in it. */
-function tellsMore(bytes: Uint8Array, start: number, end: number): boolean {
+/** Returns whether bytes[start, end) has a fragment, or an authority with '@'. */
+function isSensitive(bytes: Uint8Array, start: number, end: number): boolean {
   let part: Part = Part.Scheme;
   for (let at = start; at < end; at++) {
     const byte = bytes[at];

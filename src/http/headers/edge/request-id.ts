@@ -1,12 +1,12 @@
-// Request ids: version-4 UUIDs (RFC 9562) written straight into outgoing bytes.
+// Request IDs: version-4 UUIDs (RFC 9562), written directly into outgoing bytes.
 //
-// As in Envoy the version nibble also tells why a request is traced; a '4', as written here, says that it is not.
+// As in Envoy, the version nibble also encodes the trace reason; the '4' written here means that the request is not traced.
 
 import type { Random } from '../../../common/random.js';
 
 export const REQUEST_ID_BYTES = 36;
 
-/** Writes a new id in lower case to bytes[at, at + REQUEST_ID_BYTES). */
+/** Writes a new ID in lower case to bytes[at, at + REQUEST_ID_BYTES). */
 export function writeRequestId(bytes: Uint8Array, at: number, random: Random): void {
   let word = random.nextInt32();
   writeByte(bytes, at, word >>> 24);

@@ -1,18 +1,21 @@
-// The scheme of a request, :scheme in Envoy's words.
+// The scheme of a request (:scheme in Envoy).
 
 import type { HeaderView } from '../../../access-log/stream/header-view.js';
 import { equalsFolded, headerKey } from '../../../common/text/header-names.js';
 
 export type Scheme = 'http' | 'https';
 
-/** That of its URL, or by which its client came to the first proxy; '' until the edge rules have run, which see to x-forwarded-proto. */
+/**
+ * Returns the scheme of the request's URL, or that of its client's connection to the first proxy. Returns '' before ForwardingRules have
+ * ensured x-forwarded-proto.
+ */
 export function requestScheme(headers: HeaderView): Scheme | '' {
   if (headers.scheme !== '') return headers.scheme;
   const index = headers.findValue(FORWARDED_PROTO);
   return index < 0 ? '' : (schemeAt(headers, index) ?? '');
 }
 
-/** The scheme that a field names; undefined: none that a client could have come by. */
+/** Returns the scheme in a field's value; undefined if it is neither http nor https. */
 export function schemeAt(headers: HeaderView, index: number): Scheme | undefined {
   const { bytes } = headers.memory;
   const start = headers.valueStart(index);

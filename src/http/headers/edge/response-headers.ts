@@ -1,4 +1,4 @@
-// What the connection manager writes into every response head: Server, Date and Via.
+// The headers that the connection manager adds to every response: Server, Date and Via.
 
 import { headerKey } from '../../../common/text/header-names.js';
 import type { Clock } from '../../../io/time/clock.js';
@@ -12,7 +12,7 @@ export const enum ServerHeader {
   PassThrough = 2,
 }
 
-/** One a connection manager and thread. */
+/** There is one for each connection manager and thread. */
 export class ResponseHeaders {
   readonly #clock: Clock;
   readonly #mode: ServerHeader;
@@ -28,7 +28,7 @@ export class ResponseHeaders {
     this.#via = via === '' ? undefined : new HeaderLine(VIA, via);
   }
 
-  /** A Date that the host has set stays as it is. */
+  /** Adds the headers. A Date that the host has set is kept. */
   apply(headers: HeaderBlock): void {
     if (this.#mode === ServerHeader.Overwrite) {
       headers.removeId(SERVER.id);

@@ -105,7 +105,7 @@ t.test('bytes for a body that has passed go nowhere', async (t) => {
 });
 
 t.test('a body that is not as long as its head says is broken off, and the log says why', async (t) => {
-  const told = () => proxy.baton.stderr.split('a message is broken off: its body is longer or shorter').length - 1;
+  const told = () => proxy.baton.stderr.split('message aborted: its body is longer or shorter').length - 1;
   for (const length of [3, 30]) {
     const before = told();
     const set = `remove:content-length add:content-length:${length}`;
