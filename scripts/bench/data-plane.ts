@@ -342,6 +342,7 @@ function buildWorker(): PlayedTransport {
     stats,
     words: new SharedWords(words.handle(1)),
     runtime: new Runtime(),
+    policies: extensions,
     zone: '',
     reportFailedCheck: () => {},
     reportOutlier: () => {},
@@ -364,7 +365,7 @@ function buildWorker(): PlayedTransport {
     tokenBucket: (_name, rate) => new OwnTokenBucket(rate),
   };
   clusters.apply({
-    spec: clusterSpec(cluster),
+    spec: clusterSpec(cluster, extensions),
     specVersion: 0,
     block,
     scope: clusterScope,

@@ -281,33 +281,53 @@ export class Checker {
     this.#categories.push(undefined);
     if (type) this.#message(type, config);
     this.#categories.pop();
-    this.#ask(found, config as Any);
-  }
-
-  /** An extension is asked about a message with mistakes too, and what it says of the parts that have them does not count. */
-  #ask(extension: Extension, config: Any): void {
-    if (extension.validate === undefined) return;
-    ask(this.#problems, this.#path, (report) => {
-      try {
-        extension.validate!(config, report, this.#path.includes('typed_per_filter_config'));
-      } catch (error) {
-        if (this.#problems.isDamaged(this.#path, this.#problems.errorCount)) return;
-        report('', defectOf('validate', extension.name, error));
-      }
+    askExtension(found, config as Any, this.#problems, {
+      path: this.#path,
+      isOfRoute: this.#path.includes(PER_FILTER),
     });
   }
+}
+
+/** Where a message that an extension is asked about stands. */
+interface AskedAbout {
+  readonly path: Path;
+  /** A part of it, where that is not behind `path`. */
+  readonly placeOf?: (inner: Path) => Path;
+  /** A route says it. */
+  readonly isOfRoute?: boolean;
+}
+
+/** An extension is asked about a message with mistakes too, and what it says of the parts that have them does not count. */
+export function askExtension(extension: Extension, config: Any, problems: Problems, about: AskedAbout): void {
+  if (extension.validate === undefined) return;
+  const { isOfRoute = false, path, placeOf } = about;
+  const check = (report: Report) => {
+    try {
+      extension.validate!(config, report, isOfRoute);
+    } catch (error) {
+      if (problems.isDamaged(path, problems.errorCount)) return;
+      report('', defectOf('validate', extension.name, error));
+    }
+  };
+  ask(problems, path, check, placeOf);
 }
 
 /**
  * Lets a check from another room look at the message at `path`. It relies on messages that obey the schema: of a part that is known not
  * to do so, what it reports or throws may only follow from that.
  */
-export function ask(problems: Problems, path: Path, check: (report: Report) => void): void {
+export function ask(
+  problems: Problems,
+  path: Path,
+  check: (report: Report) => void,
+  placeOf = (inner: Path): Path => [...path, ...inner],
+): void {
   const known = problems.errorCount;
   problems.checking(path, () =>
-    check((inner, message) => {
-      const place = [...path, ...parsePath(inner)];
-      if (!problems.isDamaged(place, known)) problems.error(place, message);
+    check((inner, message, ...others) => {
+      const [place, ...from] = [inner, ...others].map((each) => placeOf(parsePath(each)));
+      if ([place!, ...from].some((each) => problems.isDamaged(each, known))) return;
+      problems.error(place!, message);
     }),
   );
 }

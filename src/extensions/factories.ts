@@ -22,6 +22,7 @@ import type { ScopeRequest } from '../stats/store.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { CallingThread } from '../upstream/calling-thread.js';
 import type { ClusterManager } from '../upstream/cluster-manager.js';
+import type { LoadBalancingPolicy } from '../upstream/load-balancer/policy.js';
 import type { TokenBucket, TokenRate } from '../upstream/token-bucket.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 
@@ -91,9 +92,12 @@ export interface NamedExtension extends Extension {
     | 'envoy.upstream_options';
 }
 
-/** How clusters choose hosts, which is read where clusters are configured: nothing is built from the extension. */
-export interface LoadBalancingPolicyExtension extends Extension {
+/** How clusters choose hosts. lb_policy means the policies that have the messages of config/fields/load-balancing.ts. */
+export interface LoadBalancingPolicyExtension<C = unknown, S = unknown>
+  extends Extension<C>,
+    LoadBalancingPolicy<C, S> {
   readonly category: 'envoy.load_balancing_policies';
+  readonly name: string;
 }
 
 /** A sink of stats: it lives on the primary, and nothing of it is loaded before it is created. */

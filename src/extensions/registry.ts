@@ -4,12 +4,14 @@ import type { AccessLogger } from '../access-log/access-logger.js';
 import { GuardedLogger } from '../access-log/guarded-logger.js';
 import type { AccessLog, AccessLogType, Any } from '../config/generated/api.js';
 import { messageNameOf } from '../config/schema/message-name.js';
+import type { LoadBalancingPolicies } from '../upstream/load-balancer/policy.js';
 import type {
   AccessLoggerExtension,
   AnyExtension,
   ExtensionFinder,
   HttpFilterExtension,
   ListenerFilterExtension,
+  LoadBalancingPolicyExtension,
   NetworkFilterExtension,
   StatsSinkExtension,
   TerminalHttpFilterExtension,
@@ -17,12 +19,14 @@ import type {
 } from './factories.js';
 import { createFiltered } from './log-filters.js';
 
-export class ExtensionRegistry implements ExtensionFinder {
+export class ExtensionRegistry implements ExtensionFinder, LoadBalancingPolicies {
   readonly #byMessage = new Map<string, AnyExtension>();
+  readonly #policies = new Map<string, LoadBalancingPolicyExtension>();
 
   constructor(extensions: readonly AnyExtension[]) {
     for (const extension of extensions) {
       for (const url of extension.typeUrls) this.#byMessage.set(messageNameOf(url), extension);
+      if (extension.category === 'envoy.load_balancing_policies') this.#policies.set(extension.name, extension);
     }
   }
 
@@ -54,6 +58,17 @@ export class ExtensionRegistry implements ExtensionFinder {
     const extension = this.#find(config);
     if (extension.category === 'envoy.stats_sinks') return extension;
     throw wrongKind(config, 'a stats sink');
+  }
+
+  policyNamed(name: string): LoadBalancingPolicyExtension {
+    const policy = this.#policies.get(name);
+    if (policy === undefined) throw new Error(`'${name}' is no load-balancing policy of this build`);
+    return policy;
+  }
+
+  policyOf(typeUrl: string): LoadBalancingPolicyExtension | undefined {
+    const extension = this.#byMessage.get(messageNameOf(typeUrl));
+    return extension?.category === 'envoy.load_balancing_policies' ? extension : undefined;
   }
 
   #find(config: Any): AnyExtension {

@@ -88,6 +88,13 @@ export { compileFormat, type Format, noNeeds } from '../access-log/formats/forma
 export { compileSubstitutionFormat } from '../access-log/formats/substitution-format.js';
 export type { StreamInfo } from '../access-log/stream/stream-info.js';
 
+// ── Load balancing ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+export { Word64, xxh64, xxh64Text } from '../common/xxh64.js';
+export { UNBOUNDED_HASHES } from '../config/implemented/cluster.js';
+export type { HostList, LoadBalancer } from '../upstream/load-balancer/load-balancer.js';
+export { EdfSchedule } from '../upstream/load-balancer/schedule.js';
+
 // ── Listener filters ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 export { type InspectedEnds, type ListenerFilter, Verdict } from '../listener/listener-filter.js';

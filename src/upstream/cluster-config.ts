@@ -2,10 +2,11 @@
 //
 // ClusterSpec goes into snapshots and reaches the workers; DiscoverySpec stays with the primary, which finds the hosts.
 
+import { ofExtension } from '../common/errors/defects.js';
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
 import { http1Options, httpOptions } from '../config/fields/http-options.js';
-import { loadBalancing, ringSizes, tableSize } from '../config/fields/load-balancing.js';
+import { policyMessage } from '../config/fields/load-balancing.js';
 import type {
   CircuitBreakers,
   CircuitBreakers_Thresholds_RetryBudget,
@@ -27,7 +28,7 @@ import { endpointHealthFlags } from './hosts/health-flags.js';
 import type { EndpointCheck, EndpointTraits, ResolvedEndpoint } from './hosts/host.js';
 import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
-import type { LoadBalancerSpec } from './load-balancer/load-balancer.js';
+import { type LoadBalancerSpec, type LoadBalancingPolicies, loadBalancerSpec } from './load-balancer/policy.js';
 import { type OutlierSpec, outlierSpec } from './outliers/outlier-spec.js';
 
 /** What workers need to know; plain data. */
@@ -103,7 +104,7 @@ export interface DiscoverySpec {
 }
 
 /** The worker's part of a checked cluster configuration. Throws AddressError for a source address that is none. */
-export function clusterSpec(cluster: Cluster): ClusterSpec {
+export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies): ClusterSpec {
   const options = httpOptions(cluster);
   const common = options?.common_http_protocol_options ?? {};
   const source = cluster.upstream_bind_config?.source_address;
@@ -126,7 +127,7 @@ export function clusterSpec(cluster: Cluster): ClusterSpec {
       tracksRemaining(cluster.circuit_breakers, 'DEFAULT'),
       tracksRemaining(cluster.circuit_breakers, 'HIGH'),
     ],
-    loadBalancer: loadBalancerSpec(cluster),
+    loadBalancer: loadBalancerOf(cluster, policies),
     health: healthPolicy(cluster),
     closesOnHostChange: cluster.common_lb_config?.close_connections_on_host_set_change ?? false,
     isHealthChecked: (cluster.health_checks?.length ?? 0) > 0,
@@ -237,25 +238,11 @@ function tracksRemaining(breakers: CircuitBreakers | undefined, priority: 'DEFAU
   return thresholdsOf(breakers, priority)?.track_remaining ?? false;
 }
 
-function loadBalancerSpec(cluster: Cluster): LoadBalancerSpec {
-  const { policy, options } = loadBalancing(cluster);
-  const { usesHostname } = options;
-  switch (policy) {
-    case 'LEAST_REQUEST': {
-      const bias = options.active_request_bias;
-      const value = bias === undefined ? 1 : Number(bias.default_value ?? 0);
-      const activeRequestBias = { runtimeKey: bias?.runtime_key ?? '', value };
-      return { policy: 'least_request', choiceCount: options.choice_count ?? 2, activeRequestBias };
-    }
-    case 'RANDOM':
-      return { policy: 'random' };
-    case 'ROUND_ROBIN':
-      return { policy: 'round_robin' };
-    case 'RING_HASH':
-      return { policy: 'ring_hash', usesHostname, ...ringSizes(options) };
-    case 'MAGLEV':
-      return { policy: 'maglev', usesHostname, tableSize: tableSize(options) };
-  }
+function loadBalancerOf(cluster: Cluster, policies: LoadBalancingPolicies): LoadBalancerSpec {
+  const config = policyMessage(cluster, (typeUrl) => policies.policyOf(typeUrl) !== undefined);
+  const policy = policies.policyOf(config['@type']);
+  if (policy === undefined) throw new Error(`cluster ${cluster.name}: ${config['@type']} is no load-balancing policy`);
+  return ofExtension('settings', policy.name, () => loadBalancerSpec(policy, config));
 }
 
 function healthPolicy(cluster: Cluster): ClusterSpec['health'] {

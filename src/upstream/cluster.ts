@@ -19,7 +19,6 @@ import { Host } from './hosts/host.js';
 import { HostSet } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
-import { isHashSpec } from './load-balancer/load-balancer.js';
 import { HostMonitor, OutlierCounting } from './outliers/host-monitor.js';
 import { ResponseStats } from './response-stats.js';
 import { HostWord } from './shared-words.js';
@@ -68,8 +67,8 @@ export class Cluster implements PooledCluster {
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
     this.protocol = h1Client(thread.memory, spec.http1);
-    this.picksByHash = isHashSpec(spec.loadBalancer);
-    this.#countsActiveRequests = spec.loadBalancer.policy === 'least_request';
+    this.picksByHash = spec.loadBalancer.picksByHash === true;
+    this.#countsActiveRequests = spec.loadBalancer.countsActiveRequests === true;
     this.outliers = outlierCounting(thread, snapshot);
     this.#snapshot = snapshot;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot));
@@ -211,8 +210,9 @@ export class Cluster implements PooledCluster {
 export function loadBalancerOf(thread: UpstreamThread, snapshot: ClusterSnapshot): ClusterLoadBalancer {
   const { hosts, overprovisioning, spec } = snapshot;
   const health = { ...spec.health, overprovisioning };
-  const { random, runtime, words } = thread;
-  return new ClusterLoadBalancer(hosts, spec.loadBalancer, health, words.words, random, runtime);
+  const { policies, random, runtime, words } = thread;
+  const { policy, settings } = spec.loadBalancer;
+  return new ClusterLoadBalancer(hosts, policies.policyNamed(policy), settings, health, words.words, random, runtime);
 }
 
 function makeHost({ outliers, thread }: Cluster, { hosts, scope }: ClusterSnapshot) {

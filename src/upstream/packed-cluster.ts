@@ -3,7 +3,6 @@
 
 import type { ClusterSnapshot } from './cluster-snapshot.js';
 import type { HostSetData } from './hosts/host-set.js';
-import { isHashSpec } from './load-balancer/load-balancer.js';
 
 export interface PackedCluster {
   readonly name: string;
@@ -17,7 +16,7 @@ const MAX_HOSTS = 16;
 /** Undefined where the cluster is to be made before it is used, because that takes longer. */
 export function packCluster(snapshot: ClusterSnapshot): PackedCluster | undefined {
   const { hosts, spec } = snapshot;
-  if (hosts.blocks.length > MAX_HOSTS || isHashSpec(spec.loadBalancer)) return undefined;
+  if (hosts.blocks.length > MAX_HOSTS || spec.loadBalancer.picksByHash) return undefined;
   const { sourceAddress: source } = spec;
   const packed = {
     ...snapshot,

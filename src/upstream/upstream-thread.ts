@@ -8,6 +8,7 @@ import type { Transport } from '../io/transport/transport.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ThreadStats } from '../stats/thread-stats.js';
 import type { FailedCheckReport } from './health-checks/failed-check-report.js';
+import type { LoadBalancingPolicies } from './load-balancer/policy.js';
 import type { OutlierReport } from './outliers/outlier-report.js';
 import type { SharedWords } from './shared-words.js';
 
@@ -22,6 +23,8 @@ export interface UpstreamThread {
   readonly words: SharedWords;
   /** Values that can change while the configuration stays: fields with a runtime key read them through handles. */
   readonly runtime: Runtime;
+  /** How hosts of clusters can be chosen. */
+  readonly policies: LoadBalancingPolicies;
   /** The zone that this server is in; '' when nobody has said. */
   readonly zone: string;
   /** Tells the primary. */

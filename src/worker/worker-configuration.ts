@@ -4,8 +4,7 @@ import type { AccessLogFiles } from '../access-log/files/file-log.js';
 import { messageOf } from '../common/errors/errors.js';
 import { lacksDescriptors } from '../common/errors/shortages.js';
 import type { WorkerContext } from '../extensions/factories.js';
-import { EXTENSIONS } from '../extensions/index.js';
-import { ExtensionRegistry } from '../extensions/registry.js';
+import type { ExtensionRegistry } from '../extensions/registry.js';
 import { headerBlocks } from '../http/headers/header-block.js';
 import { monotonicMs } from '../io/time/timer-driver.js';
 import { getLogger } from '../log/logger.js';
@@ -27,6 +26,7 @@ import type { ThreadScopes } from './stats/thread-scopes.js';
 
 export interface ConfigurationContext {
   readonly thread: UpstreamThread;
+  readonly extensions: ExtensionRegistry;
   readonly scopes: ThreadScopes;
   readonly ports: WorkerPorts;
   readonly accessLogFiles: AccessLogFiles;
@@ -48,7 +48,7 @@ export class WorkerConfiguration {
   readonly #inflated: Scope;
 
   constructor(start: WorkerStart, context: ConfigurationContext) {
-    const { accessLogFiles, ports, scopes, thread } = context;
+    const { accessLogFiles, extensions, ports, scopes, thread } = context;
     this.#context = context;
     this.#isReplacement = start.isReplacement;
     this.#inflated = scopes.find(`thread_local_cluster_manager.worker_${start.index}.`, ThreadLocalClusterManagerStats);
@@ -63,7 +63,7 @@ export class WorkerConfiguration {
       routes: this.#routes,
       filterConfigs: this.#filterConfigs,
       accessLogFiles,
-      extensions: new ExtensionRegistry(EXTENSIONS),
+      extensions,
       headerBlocks: headerBlocks(thread.memory),
       identity: start.identity,
       port: (name) => ports.port(name),

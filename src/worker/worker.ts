@@ -9,6 +9,8 @@ import { Random } from '../common/random.js';
 import { atOnce } from '../common/time/next-turn.js';
 import { atMostMs } from '../common/time/within-ms.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
+import { EXTENSIONS } from '../extensions/index.js';
+import { ExtensionRegistry } from '../extensions/registry.js';
 import { openMemory } from '../io/memory.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { openThreadIo } from '../io/thread-io.js';
@@ -110,6 +112,7 @@ class Worker {
     );
     const failedChecks = this.#ports.port(FAILED_CHECK_PORT);
     const outliers = this.#ports.port(OUTLIER_PORT);
+    const extensions = new ExtensionRegistry(EXTENSIONS);
     const thread: UpstreamThread = {
       ...io,
       wheel: timers.wheel,
@@ -117,6 +120,7 @@ class Worker {
       stats,
       words: new SharedWords(start.words),
       runtime: this.#runtime,
+      policies: extensions,
       zone: start.identity.zone,
       reportFailedCheck: (report) => failedChecks.send(report),
       reportOutlier: (report) => outliers.send(report),
@@ -127,6 +131,7 @@ class Worker {
     this.#heartbeat = startHeartbeat(start.heartbeat, start.index);
     this.#configuration = new WorkerConfiguration(start, {
       thread,
+      extensions,
       scopes: this.#scopes,
       ports: this.#ports,
       accessLogFiles: this.#accessLogFiles,

@@ -18,6 +18,8 @@ import { RenderPool } from '../../src/admin/render/render-pool.js';
 import type { ContentionSums } from '../../src/common/process/contention.js';
 import { threadMemory } from '../../src/common/process/thread-memory.js';
 import type { Cluster, LayeredRuntime as LayeredRuntimeConfig } from '../../src/config/generated/api.js';
+import { EXTENSIONS } from '../../src/extensions/index.js';
+import { ExtensionRegistry } from '../../src/extensions/registry.js';
 import { parseAddress } from '../../src/io/addresses/address.js';
 import type { LevelRules } from '../../src/log/level-rules.js';
 import { setLevelRules } from '../../src/log/logger.js';
@@ -173,7 +175,7 @@ class FakeCluster implements ClusterView {
 
   constructor(stats: StatsStore, config: Cluster) {
     this.#stats = stats;
-    this.spec = clusterSpec(config);
+    this.spec = clusterSpec(config, new ExtensionRegistry(EXTENSIONS));
     this.directory = new HostDirectory({
       allocate: (address) => {
         const scope = stats.addScope(`cluster.${config.name}.host.${address}.`, HostStats, { hidden: true });

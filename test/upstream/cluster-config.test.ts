@@ -1,8 +1,14 @@
 import t from 'tap';
 import type { Cluster } from '../../src/config/generated/api.js';
+import { EXTENSIONS } from '../../src/extensions/index.js';
+import { ExtensionRegistry } from '../../src/extensions/registry.js';
 import { addressText } from '../../src/io/addresses/address.js';
-import { clusterSpec, discoverySpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
+import { discoverySpec, clusterSpec as specOf, staticEndpoint } from '../../src/upstream/cluster-config.js';
 import { HealthFlag } from '../../src/upstream/hosts/health-flags.js';
+
+const POLICIES = 'envoy.load_balancing_policies';
+const policies = new ExtensionRegistry(EXTENSIONS);
+const clusterSpec = (cluster: Cluster) => specOf(cluster, policies);
 
 t.test("what is not configured has Envoy's defaults", async (t) => {
   t.match(clusterSpec({ name: 'c' }), {
@@ -21,7 +27,7 @@ t.test("what is not configured has Envoy's defaults", async (t) => {
       { maxConnections: 1024, maxPendingRequests: 1024, maxRequests: 1024, maxRetries: 3 },
     ],
     trackRemaining: [false, false],
-    loadBalancer: { policy: 'round_robin' },
+    loadBalancer: { policy: `${POLICIES}.round_robin` },
     health: { panicThreshold: 50, failTrafficOnPanic: false },
   });
   t.match(discoverySpec({ name: 'c' }), {
@@ -94,7 +100,11 @@ t.test('what is configured arrives, in milliseconds, bytes and numbers', async (
       { maxConnections: 1, maxRetries: 3 },
     ],
     trackRemaining: [false, true],
-    loadBalancer: { policy: 'least_request', choiceCount: 5, activeRequestBias: { runtimeKey: 'x', value: 0 } },
+    loadBalancer: {
+      policy: `${POLICIES}.least_request`,
+      settings: { choiceCount: 5, activeRequestBias: { runtimeKey: 'x', value: 0 } },
+      countsActiveRequests: true,
+    },
     health: { panicThreshold: 0 },
   });
   t.same([...spec.sourceAddress!.subarray(4, 8)], [127, 0, 0, 9]);
@@ -150,48 +160,45 @@ t.test('load_balancing_policy has precedence, and its first policy that is imple
         }),
       },
     }).loadBalancer;
-  t.same(balancer(['round_robin'], ['random']), { policy: 'round_robin' });
-  t.same(balancer(['pick_first'], ['random'], ['round_robin']), { policy: 'random' });
-  t.same(balancer(['least_request']), {
-    policy: 'least_request',
-    choiceCount: 2,
-    activeRequestBias: { runtimeKey: '', value: 1 },
+  t.match(balancer(['round_robin'], ['random']), { policy: `${POLICIES}.round_robin` });
+  t.match(balancer(['pick_first'], ['random'], ['round_robin']), { policy: `${POLICIES}.random` });
+  t.match(balancer(['least_request']), {
+    policy: `${POLICIES}.least_request`,
+    settings: { choiceCount: 2, activeRequestBias: { runtimeKey: '', value: 1 } },
   });
   const fields = { choice_count: 7, active_request_bias: { default_value: 0.5, runtime_key: 'k' } };
-  t.same(balancer(['least_request', fields]), {
-    policy: 'least_request',
+  t.same(balancer(['least_request', fields]).settings, {
     choiceCount: 7,
     activeRequestBias: { runtimeKey: 'k', value: 0.5 },
   });
-  const ring = { policy: 'ring_hash', usesHostname: false, minSize: 1024, maxSize: 8388608 };
-  t.same(balancer(['ring_hash']), ring);
-  t.same(balancer(['ring_hash', { minimum_ring_size: '7', maximum_ring_size: '9', use_hostname_for_hashing: true }]), {
-    policy: 'ring_hash',
-    usesHostname: true,
-    minSize: 7,
-    maxSize: 9,
-  });
+  const ring = { usesHostname: false, minSize: 1024, maxSize: 8388608 };
+  t.match(balancer(['ring_hash']), { policy: `${POLICIES}.ring_hash`, settings: ring, picksByHash: true });
+  const sizes = { minimum_ring_size: '7', maximum_ring_size: '9', use_hostname_for_hashing: true };
+  t.same(balancer(['ring_hash', sizes]).settings, { usesHostname: true, minSize: 7, maxSize: 9 });
   const hashing = { consistent_hashing_lb_config: {}, use_hostname_for_hashing: true };
-  t.same(balancer(['ring_hash', hashing]), ring, 'the newer field counts');
+  t.same(balancer(['ring_hash', hashing]).settings, ring, 'the newer field counts');
   const byName = { use_hostname_for_hashing: true };
-  t.same(balancer(['maglev', { table_size: '7', consistent_hashing_lb_config: byName }]), {
-    policy: 'maglev',
-    usesHostname: true,
-    tableSize: 7,
+  t.match(balancer(['maglev', { table_size: '7', consistent_hashing_lb_config: byName }]), {
+    policy: `${POLICIES}.maglev`,
+    settings: { usesHostname: true, tableSize: 7 },
+    picksByHash: true,
   });
 });
 
 t.test('lb_policy takes options from the field of its own', async (t) => {
   const balancer = (fields: object) => clusterSpec({ name: 'c', ...fields }).loadBalancer;
-  t.same(balancer({ lb_policy: 'MAGLEV' }), { policy: 'maglev', usesHostname: false, tableSize: 65537 });
+  t.match(balancer({ lb_policy: 'MAGLEV' }), {
+    policy: `${POLICIES}.maglev`,
+    settings: { usesHostname: false, tableSize: 65537 },
+  });
   const consistent_hashing_lb_config = { use_hostname_for_hashing: true };
-  t.same(
+  t.match(
     balancer({
       lb_policy: 'RING_HASH',
       ring_hash_lb_config: { minimum_ring_size: '5' },
       common_lb_config: { consistent_hashing_lb_config },
     }),
-    { policy: 'ring_hash', usesHostname: true, minSize: 5, maxSize: 8388608 },
+    { policy: `${POLICIES}.ring_hash`, settings: { usesHostname: true, minSize: 5, maxSize: 8388608 } },
   );
 });
 

@@ -3,6 +3,8 @@
 import t from 'tap';
 import { Priority } from '../../src/common/priority.js';
 import { Random } from '../../src/common/random.js';
+import { EXTENSIONS } from '../../src/extensions/index.js';
+import { ExtensionRegistry } from '../../src/extensions/registry.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { Cluster } from '../../src/upstream/cluster.js';
 import type { ClusterSnapshot } from '../../src/upstream/cluster-snapshot.js';
@@ -27,6 +29,7 @@ function workersCluster(flags: number) {
     words: new SharedWords(clusters.words.handle(1)),
     runtime: new Runtime(),
     random: new Random(1),
+    policies: new ExtensionRegistry(EXTENSIONS),
     zone: '',
     reportFailedCheck: (report: FailedCheckReport) => reports.push(report),
   } as unknown as UpstreamThread;

@@ -3,6 +3,8 @@
 import t from 'tap';
 import { Random } from '../../src/common/random.js';
 import type { Cluster as ClusterConfig } from '../../src/config/generated/api.js';
+import { EXTENSIONS } from '../../src/extensions/index.js';
+import { ExtensionRegistry } from '../../src/extensions/registry.js';
 import { Runtime } from '../../src/runtime/runtime.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { packCluster, unpackCluster } from '../../src/upstream/packed-cluster.js';
@@ -77,6 +79,7 @@ function setUp(more: Partial<ClusterConfig>, ips = IPS) {
     words: new SharedWords(clusters.words.handle(1)),
     runtime: new Runtime(),
     random: new Random(1),
+    policies: new ExtensionRegistry(EXTENSIONS),
     zone: '',
   } as unknown as UpstreamThread;
   return { manager: new ClusterManager(thread), thread, snapshot: () => clusters.set.byName.get('a')!.snapshot() };

@@ -4,6 +4,9 @@
 import { deserialize, serialize } from 'node:v8';
 import { Random } from '../../../src/common/random.js';
 import type { ClusterLoadAssignment } from '../../../src/config/generated/api.js';
+import { leastRequest } from '../../../src/extensions/load-balancing-policies/least-request/index.js';
+import { random as randomPolicy } from '../../../src/extensions/load-balancing-policies/random/index.js';
+import { roundRobin } from '../../../src/extensions/load-balancing-policies/round-robin/index.js';
 import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { endpointSpecs, staticEndpoint } from '../../../src/upstream/cluster-config.js';
@@ -12,7 +15,7 @@ import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
 import { HostSet, type HostSetData } from '../../../src/upstream/hosts/host-set.js';
 import { ClusterLoadBalancer } from '../../../src/upstream/load-balancer/cluster-load-balancer.js';
 import { DEFAULT_HEALTH_POLICY } from '../../../src/upstream/load-balancer/health-parts.js';
-import type { LoadBalancerSpec } from '../../../src/upstream/load-balancer/load-balancer.js';
+import type { LoadBalancingPolicy } from '../../../src/upstream/load-balancer/policy.js';
 import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { cpuMs } from './cpu-time.js';
 
@@ -71,7 +74,8 @@ function steps(what: string, given: ClusterLoadAssignment): void {
 }
 
 /** A worker that has used all of its hosts takes over a list in which some are new. */
-function worker(spec: LoadBalancerSpec): void {
+function worker(policy: LoadBalancingPolicy): void {
+  const settings = policy.settings?.({});
   const times: number[] = [];
   let hosts: HostSet<Host> | undefined;
   for (let round = 0; round < ROUNDS; round++) {
@@ -79,13 +83,13 @@ function worker(spec: LoadBalancerSpec): void {
     const start = cpuMs();
     const data = deserialize(message) as HostSetData;
     hosts = new HostSet<Host>(data, make, hosts);
-    const balancer = new ClusterLoadBalancer(data, spec, DEFAULT_HEALTH_POLICY, words, random);
+    const balancer = new ClusterLoadBalancer(data, policy, settings, DEFAULT_HEALTH_POLICY, words, random);
     hosts.takeRemoved();
     hosts.host(balancer.pick(random));
     times.push(cpuMs() - start);
     for (let index = 0; index < HOSTS; index++) hosts.host(index);
   }
-  report(`worker: ${spec.policy}`, times);
+  report(`worker: ${policy.name}`, times);
 }
 
 function make(set: HostSet<Host>, index: number): Host {
@@ -100,6 +104,8 @@ function report(what: string, times: readonly number[]): void {
   console.log(`${what.padEnd(48)} median ${median.toFixed(2)} ms, worst ${sorted.at(-1)!.toFixed(2)} ms`);
 }
 
+const POLICIES = [roundRobin, randomPolicy, leastRequest as LoadBalancingPolicy];
+
 console.log(`${HOSTS} hosts`);
 steps(
   'the steps for new hosts',
@@ -109,11 +115,9 @@ primary('all of them are new, and prepared for', () => assignment(0, () => 1), 1
 primary('nothing has changed', () => assignment(0, () => 1), ROUNDS);
 primary('another weight of one', (round) => assignment(0, (host) => (host === 0 ? round + 2 : 1)), ROUNDS);
 primary('one has come, one has gone', (round) => assignment(round + 1, () => 1), ROUNDS);
-for (const policy of ['round_robin', 'random'] as const) worker({ policy });
-worker({ policy: 'least_request', choiceCount: 2, activeRequestBias: { runtimeKey: '', value: 1 } });
+for (const policy of POLICIES) worker(policy);
 directory.update(
   endpointSpecs(assignment(0, (host) => 1 + (host % 7))).flatMap((endpoint) => staticEndpoint(endpoint) ?? []),
 );
 console.log('of different weights');
-for (const policy of ['round_robin', 'random'] as const) worker({ policy });
-worker({ policy: 'least_request', choiceCount: 2, activeRequestBias: { runtimeKey: '', value: 1 } });
+for (const policy of POLICIES) worker(policy);

@@ -4,8 +4,11 @@ import type { Any } from '../generated/api.js';
 import type { ImplementedTable } from '../implemented/table.js';
 import { messageNameOf } from '../schema/message-name.js';
 
-/** Reports a mistake at a path relative to the extension's own configuration, such as `filters[0].name`. */
-export type Report = (path: string, message: string) => void;
+/**
+ * Reports a mistake at a path relative to the extension's own configuration, such as `filters[0].name`. `others` are paths of what it
+ * follows from as well: where something is wrong with them already, it is not reported.
+ */
+export type Report = (path: string, message: string, ...others: string[]) => void;
 
 /** What the loader needs to know of an extension. `C` is the message that configures it, or one of them. */
 export interface Extension<C = Any> {

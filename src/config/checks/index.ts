@@ -25,7 +25,7 @@ export function checkBootstrap(
   checkRuntime(bootstrap.layered_runtime, problems);
   checkWatchdogs(bootstrap, problems);
   checkOverload(bootstrap.overload_manager, problems);
-  checkClusters(clusters, problems);
+  checkClusters(clusters, catalog, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
   const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');
   const around = {

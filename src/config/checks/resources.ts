@@ -25,7 +25,7 @@ export function checkResource(name: string, message: unknown, around: Surroundin
 const CHECKS: { readonly [name: string]: (message: never, around: Surroundings) => void } = {
   'envoy.config.listener.v3.Listener': (listener: Listener, around) => checkListener(listener, [], around),
   'envoy.config.cluster.v3.Cluster': (cluster: Cluster, around) => {
-    checkCluster(cluster, [], around.problems);
+    checkCluster(cluster, [], around.catalog, around.problems);
     if (!speaksHttp2(cluster)) return;
     const reason = "it speaks HTTP/2, which is implemented for gRPC calls of Baton's own only, to static clusters";
     around.problems.error([], reason);

@@ -1,72 +1,71 @@
-// How a cluster chooses hosts: by the first policy of load_balancing_policy that Baton has, or without it by lb_policy.
+// How a cluster chooses hosts, as the message of a policy: the first one of load_balancing_policy that Baton has, or without it what
+// lb_policy and the fields beside it mean.
 
-import type { Any, Cluster, Cluster_LeastRequestLbConfig, Maglev, RingHash } from '../generated/api.js';
-import { messageNameOf } from '../schema/message-name.js';
+import type { Any, Cluster } from '../generated/api.js';
+import { typeUrlOf } from '../schema/message-name.js';
 import type { Path } from '../text/path.js';
 
-export interface LoadBalancing {
-  readonly policy: 'ROUND_ROBIN' | 'LEAST_REQUEST' | 'RANDOM' | 'RING_HASH' | 'MAGLEV';
-  /** What is said to that policy. */
-  readonly options: LoadBalancingOptions;
-  /** Where that stands, from the cluster on. */
-  readonly path: Path;
+/** What a value of lb_policy means. */
+interface LegacyPolicy {
+  /** The message of the policy. */
+  readonly message: string;
+  /** The cluster's field with its options, which are called there as in the message. */
+  readonly options?: { readonly field: string; of(cluster: Cluster): object | undefined };
+  /** consistent_hashing_lb_config, which stands in common_lb_config, is one of its options. */
+  readonly hashes?: true;
 }
 
-/** Those of all policies, as far as the messages of both fields have them. */
-export interface LoadBalancingOptions
-  extends Pick<Cluster_LeastRequestLbConfig, 'choice_count' | 'active_request_bias'>,
-    Pick<RingHash, 'minimum_ring_size' | 'maximum_ring_size'>,
-    Pick<Maglev, 'table_size'> {
-  /** Hosts are known by their names where they are chosen by hash. */
-  readonly usesHostname: boolean;
-}
+const OF_POLICIES = 'envoy.extensions.load_balancing_policies';
 
-const POLICIES: { readonly [message: string]: LoadBalancing['policy'] } = {
-  'envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin': 'ROUND_ROBIN',
-  'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest': 'LEAST_REQUEST',
-  'envoy.extensions.load_balancing_policies.random.v3.Random': 'RANDOM',
-  'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash': 'RING_HASH',
-  'envoy.extensions.load_balancing_policies.maglev.v3.Maglev': 'MAGLEV',
+export const ROUND_ROBIN = `${OF_POLICIES}.round_robin.v3.RoundRobin`;
+
+export const LEGACY_POLICIES: { readonly [lbPolicy: string]: LegacyPolicy } = {
+  ROUND_ROBIN: { message: ROUND_ROBIN },
+  LEAST_REQUEST: {
+    message: `${OF_POLICIES}.least_request.v3.LeastRequest`,
+    options: { field: 'least_request_lb_config', of: (cluster) => cluster.least_request_lb_config },
+  },
+  RANDOM: { message: `${OF_POLICIES}.random.v3.Random` },
+  RING_HASH: {
+    message: `${OF_POLICIES}.ring_hash.v3.RingHash`,
+    options: { field: 'ring_hash_lb_config', of: (cluster) => cluster.ring_hash_lb_config },
+    hashes: true,
+  },
+  MAGLEV: {
+    message: `${OF_POLICIES}.maglev.v3.Maglev`,
+    options: { field: 'maglev_lb_config', of: (cluster) => cluster.maglev_lb_config },
+    hashes: true,
+  },
 };
 
-/** The options of lb_policy, each with the policy that they are for and their field. */
-export function policyOptions(cluster: Cluster) {
-  return [
-    { policy: 'LEAST_REQUEST', field: 'least_request_lb_config', options: cluster.least_request_lb_config },
-    { policy: 'RING_HASH', field: 'ring_hash_lb_config', options: cluster.ring_hash_lb_config },
-    { policy: 'MAGLEV', field: 'maglev_lb_config', options: cluster.maglev_lb_config },
-  ] as const;
+/**
+ * The message of the policy that counts. Of a cluster that is as it has to be: another one has ROUND_ROBIN.
+ * @param isPolicy whether messages of that type configure a policy of this build
+ */
+export function policyMessage(cluster: Cluster, isPolicy: (typeUrl: string) => boolean): Any {
+  const { load_balancing_policy: list } = cluster;
+  if (list === undefined) return legacyPolicy(cluster).config;
+  for (const policy of list.policies ?? []) {
+    const config = policy?.typed_extension_config?.typed_config;
+    if (config !== undefined && isPolicy(config['@type'])) return config;
+  }
+  return { '@type': typeUrlOf(ROUND_ROBIN) };
 }
 
-/** Of a cluster that is as it has to be: another one is taken for ROUND_ROBIN. */
-export function loadBalancing(cluster: Cluster): LoadBalancing {
-  const { load_balancing_policy: list, lb_policy: policy = 'ROUND_ROBIN', common_lb_config: common } = cluster;
-  if (list === undefined) {
-    const usesHostname = common?.consistent_hashing_lb_config?.use_hostname_for_hashing ?? false;
-    const own = policyOptions(cluster).find((each) => each.policy === policy);
-    if (own !== undefined) return { policy: own.policy, options: { ...own.options, usesHostname }, path: [own.field] };
-    return { policy: policy === 'RANDOM' ? policy : 'ROUND_ROBIN', options: { usesHostname }, path: [] };
-  }
-  for (const [index, entry] of (list.policies ?? []).entries()) {
-    const config: (Any & Partial<RingHash>) | undefined = entry?.typed_extension_config?.typed_config;
-    const chosen = config && POLICIES[messageNameOf(config['@type'])];
-    if (chosen === undefined) continue;
-    const path = ['load_balancing_policy', 'policies', index, 'typed_extension_config', 'typed_config'];
-    const hashing = config!.consistent_hashing_lb_config ?? config!;
-    return { policy: chosen, options: { ...config, usesHostname: hashing.use_hostname_for_hashing ?? false }, path };
-  }
-  return { policy: 'ROUND_ROBIN', options: { usesHostname: false }, path: [] };
-}
-
-/** How many places a ring has at least, and at most. */
-export function ringSizes(options: LoadBalancingOptions): { readonly minSize: number; readonly maxSize: number } {
+/** The policy of lb_policy. */
+export function legacyPolicy(cluster: Cluster) {
+  const { common_lb_config: common, lb_policy: name = 'ROUND_ROBIN' } = cluster;
+  const { hashes, message, options } = LEGACY_POLICIES[name] ?? LEGACY_POLICIES['ROUND_ROBIN']!;
+  const hashing = hashes && common?.consistent_hashing_lb_config;
+  const config: Any = { '@type': typeUrlOf(message), ...options?.of(cluster), ...(hashing && { [HASHING]: hashing }) };
   return {
-    minSize: Number(options.minimum_ring_size ?? 1024),
-    maxSize: Number(options.maximum_ring_size ?? 8 * 1024 * 1024),
+    config,
+    /** Where a part of the message stands, from the cluster on. */
+    placeOf(inner: Path): Path {
+      if (inner[0] === HASHING) return ['common_lb_config', ...inner];
+      return options === undefined ? inner : [options.field, ...inner];
+    },
   };
 }
 
-/** How many entries a table has, a prime. */
-export function tableSize(options: LoadBalancingOptions): number {
-  return Number(options.table_size ?? 65_537);
-}
+const HASHING = 'consistent_hashing_lb_config';

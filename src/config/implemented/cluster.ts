@@ -15,11 +15,11 @@ import {
 const OTHER_CHECKS = 'use http_health_check or tcp_health_check';
 const EVENTS = 'changes of health are in the log, of the component hc';
 const BODIES = 'a check by HTTP looks at the status of the answer: use expected_statuses';
-const UNBOUNDED =
+/** Of fields that bound how much a host of many hashes gets. */
+export const UNBOUNDED_HASHES =
   'all requests of a hash go to its host, however many there are: give hosts weights, or use LEAST_REQUEST';
 const OF_HTTP = 'set it in HttpProtocolOptions, which typed_extension_protocol_options takes';
 const FULL_BUFFERS = 'what waits in full buffers is ended by idle timeouts alone: leave it out';
-const HASH_OF_ROUTES = 'set hash_policy of the routes that lead to the cluster';
 const AS_CLIENTS = 'clients are served with HTTP/1.1, and so are hosts: leave it out';
 
 export const CLUSTER: ImplementedTable = {
@@ -125,37 +125,6 @@ export const CLUSTER: ImplementedTable = {
   },
   'envoy.config.cluster.v3.LoadBalancingPolicy': obeyed('policies'),
   'envoy.config.cluster.v3.LoadBalancingPolicy.Policy': obeyed('typed_extension_config'),
-  'envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin': {
-    ...notImplemented('slow_start_config', 'locality_lb_config'),
-  },
-  'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest': {
-    choice_count: true,
-    active_request_bias: true,
-    selection_method: byValue({ N_CHOICES: true, FULL_SCAN: false }),
-    ...notImplemented('slow_start_config', 'locality_lb_config', 'enable_full_scan'),
-  },
-  'envoy.extensions.load_balancing_policies.random.v3.Random': {
-    ...notImplemented('locality_lb_config'),
-  },
-  'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash': {
-    minimum_ring_size: true,
-    maximum_ring_size: true,
-    hash_function: byValue({ DEFAULT_HASH: true, XX_HASH: true, MURMUR_HASH_2: false }),
-    use_hostname_for_hashing: true,
-    hash_balance_factor: refused(UNBOUNDED),
-    consistent_hashing_lb_config: true,
-    ...notImplemented('locality_weighted_lb_config'),
-  },
-  'envoy.extensions.load_balancing_policies.maglev.v3.Maglev': {
-    table_size: true,
-    consistent_hashing_lb_config: true,
-    ...notImplemented('locality_weighted_lb_config'),
-  },
-  'envoy.extensions.load_balancing_policies.common.v3.ConsistentHashingLbConfig': {
-    use_hostname_for_hashing: true,
-    hash_balance_factor: refused(UNBOUNDED),
-    hash_policy: refused(HASH_OF_ROUTES),
-  },
   'envoy.config.cluster.v3.Cluster.EdsClusterConfig': { eds_config: true, service_name: true },
   'envoy.config.cluster.v3.Cluster.RefreshRate': obeyed('base_interval', 'max_interval'),
   'envoy.config.cluster.v3.Cluster.LeastRequestLbConfig': {
@@ -174,7 +143,7 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster.MaglevLbConfig': obeyed('table_size'),
   'envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig': {
     use_hostname_for_hashing: true,
-    hash_balance_factor: refused(UNBOUNDED),
+    hash_balance_factor: refused(UNBOUNDED_HASHES),
   },
   'envoy.config.cluster.v3.Cluster.CommonLbConfig': {
     healthy_panic_threshold: true,
@@ -337,7 +306,7 @@ export const CLUSTER: ImplementedTable = {
     ...notImplemented('upstream_http_protocol_options', 'http_filters', 'header_validation_config'),
     outlier_detection: refused('outlier_detection of the cluster says what is an outlier'),
     request_mirror_policies: refused('requests are sent to one cluster: leave it out'),
-    hash_policy: refused(HASH_OF_ROUTES),
+    hash_policy: refused('set hash_policy of the routes that lead to the cluster'),
     retry_policy: refused('set retry_policy of the routes that lead to the cluster, or of their virtual host'),
   },
   'envoy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig': {

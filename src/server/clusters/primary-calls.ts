@@ -1,6 +1,7 @@
 // The primary's own connections to hosts: src/upstream with a transport on the primary, made when it is first needed.
 
 import { Random } from '../../common/random.js';
+import { random } from '../../extensions/load-balancing-policies/random/index.js';
 import { Memory } from '../../io/memory.js';
 import { PageCare } from '../../io/page-care.js';
 import { openThreadIo } from '../../io/thread-io.js';
@@ -10,7 +11,7 @@ import type { Runtime } from '../../runtime/runtime.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
-import { isHashSpec } from '../../upstream/load-balancer/load-balancer.js';
+import { loadBalancerSpec } from '../../upstream/load-balancer/policy.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
 import type { Primary } from '../primary.js';
@@ -82,7 +83,7 @@ export class PrimaryCalls implements CallingThread {
   }
 
   #start(): Running {
-    const { shim, store, words } = this.#primary;
+    const { extensions, shim, store, words } = this.#primary;
     const { reserve, runtime, zone } = this.#options;
     const clusters = this.#clusters;
     const { timers, ...io } = openThreadIo(shim, {
@@ -97,6 +98,7 @@ export class PrimaryCalls implements CallingThread {
       random: new Random(),
       stats: store.own,
       words: new SharedWords(words.handle(PRIMARY)),
+      policies: extensions,
       runtime,
       zone,
       reportFailedCheck: (report) => clusters.reportFailedCheck(report),
@@ -106,12 +108,14 @@ export class PrimaryCalls implements CallingThread {
   }
 }
 
+const ANY_HOST = loadBalancerSpec(random, { '@type': random.typeUrls[0]! });
+
 /** No call of the primary has a hash: it need not build what finds hosts by one. */
 function snapshotOf(cluster: PrimaryCluster): ClusterSnapshot {
   const snapshot = cluster.snapshot();
   const { spec } = snapshot;
-  if (!isHashSpec(spec.loadBalancer)) return snapshot;
-  return { ...snapshot, spec: { ...spec, loadBalancer: { policy: 'random' } } };
+  if (!spec.loadBalancer.picksByHash) return snapshot;
+  return { ...snapshot, spec: { ...spec, loadBalancer: ANY_HOST } };
 }
 
 interface Running {

@@ -93,19 +93,6 @@ export const CircuitBreakerStats = defineLayout({
   rq_retry_open: 'gauge',
 });
 
-/** Scope `cluster.<name>.ring_hash_lb.`, of clusters that choose hosts so. */
-export const RingHashStats = defineLayout({
-  size: 'own_gauge',
-  min_hashes_per_host: 'own_gauge',
-  max_hashes_per_host: 'own_gauge',
-});
-
-/** Scope `cluster.<name>.maglev_lb.`, of clusters that choose hosts so. */
-export const MaglevStats = defineLayout({
-  min_entries_per_host: 'own_gauge',
-  max_entries_per_host: 'own_gauge',
-});
-
 /** In the scope of CircuitBreakerStats, only for thresholds with track_remaining. */
 export const CircuitBreakerRemainingStats = defineLayout({
   remaining_cx: 'gauge',

@@ -6,66 +6,71 @@ import { atOnce } from '../../common/time/next-turn.js';
 import type { Word64 } from '../../common/xxh64.js';
 import { Runtime, type RuntimeDouble, type RuntimeInteger } from '../../runtime/runtime.js';
 import type { HostSetData } from '../hosts/host-set.js';
-import { HostWord } from '../shared-words.js';
-import { createHashBalancer, createLoadBalancer } from './create-load-balancer.js';
 import { type HealthPart, type HealthPolicy, healthParts } from './health-parts.js';
-import { hostKey } from './host-key.js';
-import { isHashSpec, type LoadBalancer, type LoadBalancerSpec, type PickList } from './load-balancer.js';
+import { HostsOfSet } from './hosts-of-set.js';
+import type { LoadBalancer } from './load-balancer.js';
+import type { LoadBalancingPolicy } from './policy.js';
 
 export class ClusterLoadBalancer implements LoadBalancer {
   /** Whether the last pick ignored health, for lb_healthy_panic. */
   pickedInPanic = false;
   readonly #hosts: HostSetData;
-  readonly #spec: LoadBalancerSpec;
-  readonly #policy: HealthPolicy;
+  readonly #policy: LoadBalancingPolicy;
+  readonly #settings: unknown;
+  readonly #health: HealthPolicy;
   readonly #words: Int32Array;
   readonly #random: Random;
   readonly #runtime: Runtime;
   readonly #panicThreshold: RuntimeInteger;
-  readonly #requestBias: RuntimeDouble;
+  readonly #runtimeNumber: RuntimeDouble;
   /** What the parts were made with. */
   #runtimeVersion = -1;
   #panicPercent = 0;
-  #bias = 0;
+  #number = 0;
   /** None before they are made. */
   #parts: readonly Part[] = [];
   /** Others are being made. */
   #steps: Generator<void, void> | undefined;
 
-  /** `words` are the shared words. Hosts and their health do not change: a new set gets a new load balancer. */
+  /**
+   * `words` are the shared words. Hosts and their health do not change: a new set gets a new load balancer.
+   * @param settings of `policy`
+   */
   constructor(
     hosts: HostSetData,
-    spec: LoadBalancerSpec,
-    policy: HealthPolicy,
+    policy: LoadBalancingPolicy,
+    settings: unknown,
+    health: HealthPolicy,
     words: Int32Array,
     random: Random,
     runtime = new Runtime(),
   ) {
     this.#hosts = hosts;
-    this.#spec = spec;
     this.#policy = policy;
+    this.#settings = settings;
+    this.#health = health;
     this.#words = words;
     this.#random = random;
     this.#runtime = runtime;
-    this.#panicThreshold = runtime.integer('upstream.healthy_panic_threshold', policy.panicThreshold);
-    const bias = spec.policy === 'least_request' ? spec.activeRequestBias : NO_BIAS;
-    this.#requestBias = runtime.double(bias.runtimeKey, bias.value);
+    this.#panicThreshold = runtime.integer('upstream.healthy_panic_threshold', health.panicThreshold);
+    const { runtimeKey, value } = policy.runtimeNumber?.(settings) ?? NO_NUMBER;
+    this.#runtimeNumber = runtime.double(runtimeKey, value);
   }
 
   /** Makes what pick() needs, in steps where that takes long. Without it the first pick() does, in one go. */
   *prepare(): Generator<void, void> {
     const { version } = this.#runtime;
     const panicPercent = Math.min(100, this.#panicThreshold.value);
-    const bias = this.#requestBias.value;
-    if (this.#parts.length === 0 || panicPercent !== this.#panicPercent || bias !== this.#bias) {
+    const number = this.#runtimeNumber.value;
+    if (this.#parts.length === 0 || panicPercent !== this.#panicPercent || number !== this.#number) {
       const parts: Part[] = [];
-      for (const { below, hosts, isPanic } of healthParts(this.#hosts, this.#policy, panicPercent)) {
-        const balancer = hosts.length === 0 ? undefined : yield* this.#balancer(hosts, bias);
+      for (const { below, hosts, isPanic } of healthParts(this.#hosts, this.#health, panicPercent)) {
+        const balancer = hosts.length === 0 ? undefined : yield* this.#balancer(hosts, number);
         parts.push({ below, isPanic, balancer });
       }
       this.#parts = parts;
       this.#panicPercent = panicPercent;
-      this.#bias = bias;
+      this.#number = number;
     }
     this.#runtimeVersion = version;
   }
@@ -92,17 +97,13 @@ export class ClusterLoadBalancer implements LoadBalancer {
     return NO_HOSTS;
   }
 
-  *#balancer(indexes: readonly number[], bias: number): Generator<void, LoadBalancer> {
-    const { weights, blocks } = this.#hosts;
-    const spec = this.#spec;
-    const list: PickList = {
-      hosts: Int32Array.from(indexes),
-      weights: Uint32Array.from(indexes, (host) => weights[host]!),
-      activeWords: Int32Array.from(indexes, (host) => blocks[host]! + HostWord.ActiveRequests),
-    };
-    if (!isHashSpec(spec)) return createLoadBalancer(spec, list, this.#words, bias, this.#random);
-    const keys = indexes.map((host) => hostKey(this.#hosts, host, spec.usesHostname));
-    return yield* createHashBalancer(spec, { ...list, keys });
+  *#balancer(indexes: readonly number[], runtimeNumber: number): Generator<void, LoadBalancer> {
+    const made = this.#policy.createLoadBalancer(this.#settings, new HostsOfSet(this.#hosts, indexes), {
+      words: this.#words,
+      random: this.#random,
+      runtimeNumber,
+    });
+    return 'next' in made ? yield* made : made;
   }
 }
 
@@ -111,7 +112,7 @@ interface Part extends Omit<HealthPart, 'hosts'> {
   readonly balancer: LoadBalancer | undefined;
 }
 
-/** Policies that do not look at active requests. */
-const NO_BIAS = { runtimeKey: '', value: 0 };
+/** Of policies that have none. */
+const NO_NUMBER = { runtimeKey: '', value: 0 };
 
 const NO_HOSTS: Part = { below: 100, isPanic: false, balancer: undefined };

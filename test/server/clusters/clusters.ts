@@ -7,6 +7,8 @@ import type {
   HealthStatus,
   OutlierDetectionEvent,
 } from '../../../src/config/generated/api.js';
+import { EXTENSIONS } from '../../../src/extensions/index.js';
+import { ExtensionRegistry } from '../../../src/extensions/registry.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { ClusterDiscovery } from '../../../src/server/clusters/cds.js';
@@ -60,6 +62,7 @@ export class Clusters {
         timers: this.#wheel,
         random: new Random(1),
         runtime: new Runtime(),
+        policies: new ExtensionRegistry(EXTENSIONS),
         now: () => this.#nowMs,
         checks: this.checks,
         outlierEvents: { write: (event) => this.outlierEvents.push(event) },

@@ -1,6 +1,10 @@
 import t from 'tap';
 import { Random } from '../../../src/common/random.js';
 import { Word64, xxh64Text } from '../../../src/common/xxh64.js';
+import { leastRequest } from '../../../src/extensions/load-balancing-policies/least-request/index.js';
+import { random as randomPolicy } from '../../../src/extensions/load-balancing-policies/random/index.js';
+import { ringHash } from '../../../src/extensions/load-balancing-policies/ring-hash/index.js';
+import { roundRobin } from '../../../src/extensions/load-balancing-policies/round-robin/index.js';
 import { ipAddress } from '../../../src/io/addresses/address.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { endpointHealthFlags, HealthFlag } from '../../../src/upstream/hosts/health-flags.js';
@@ -8,14 +12,24 @@ import type { ResolvedEndpoint } from '../../../src/upstream/hosts/host.js';
 import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
 import { ClusterLoadBalancer } from '../../../src/upstream/load-balancer/cluster-load-balancer.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from '../../../src/upstream/load-balancer/health-parts.js';
-import type { LoadBalancerSpec } from '../../../src/upstream/load-balancer/load-balancer.js';
+import type { LoadBalancingPolicy } from '../../../src/upstream/load-balancer/policy.js';
 import { HostWord, SharedWords, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { setValues } from '../../runtime/values.js';
 
+/** A policy that was given a message. */
+interface Chosen {
+  readonly policy: LoadBalancingPolicy;
+  readonly settings: unknown;
+}
+
+function chosen<C, S>(policy: LoadBalancingPolicy<C, S>, config: C): Chosen {
+  return { policy: policy as LoadBalancingPolicy, settings: policy.settings?.(config) };
+}
+
 function clusterOf(
   endpoints: Partial<ResolvedEndpoint>[],
-  policy: HealthPolicy = DEFAULT_HEALTH_POLICY,
-  spec: LoadBalancerSpec = { policy: 'round_robin' },
+  health: HealthPolicy = DEFAULT_HEALTH_POLICY,
+  { policy, settings }: Chosen = chosen(roundRobin, {}),
 ) {
   const runtime = new Runtime();
   const owner = new SharedWordsOwner(8192);
@@ -37,7 +51,7 @@ function clusterOf(
   );
   const { words } = new SharedWords(owner.handle(0));
   const random = new Random(5);
-  const balancer = new ClusterLoadBalancer(directory.data, spec, policy, words, random, runtime);
+  const balancer = new ClusterLoadBalancer(directory.data, policy, settings, health, words, random, runtime);
   const picks = (count = 300) => {
     const counts = endpoints.map(() => 0);
     for (let i = 0; i < count; i++) {
@@ -53,15 +67,10 @@ function clusterOf(
 }
 
 t.test('weights may be as large as a configuration can have them', async (t) => {
-  const policies: LoadBalancerSpec[] = [
-    { policy: 'round_robin' },
-    { policy: 'least_request', choiceCount: 2, activeRequestBias: { runtimeKey: '', value: 1 } },
-    { policy: 'random' },
-  ];
-  for (const spec of policies) {
-    const { picks } = clusterOf([{ weight: 3_000_000_000 }, { weight: 1_000_000_000 }], DEFAULT_HEALTH_POLICY, spec);
+  for (const policy of [chosen(roundRobin, {}), chosen(leastRequest, {}), chosen(randomPolicy, {})]) {
+    const { picks } = clusterOf([{ weight: 3_000_000_000 }, { weight: 1_000_000_000 }], DEFAULT_HEALTH_POLICY, policy);
     const [heavy, light] = picks(4000);
-    t.ok(Math.abs(heavy! - 3 * light!) < 400, `${spec.policy}: ${heavy} and ${light}`);
+    t.ok(Math.abs(heavy! - 3 * light!) < 400, `${policy.policy.name}: ${heavy} and ${light}`);
   }
 });
 
@@ -116,9 +125,8 @@ t.test('runtime moves the panic threshold and the request bias while there is tr
   setValues(runtime, {});
   t.same(picks(), [100, 100, 100]);
 
-  const activeRequestBias = { runtimeKey: 'bias', value: 0 };
-  const spec: LoadBalancerSpec = { policy: 'least_request', choiceCount: 2, activeRequestBias };
-  const busy = clusterOf([{ weight: 1 }, { weight: 3 }], DEFAULT_HEALTH_POLICY, spec);
+  const biased = chosen(leastRequest, { active_request_bias: { runtime_key: 'bias', default_value: 0 } });
+  const busy = clusterOf([{ weight: 1 }, { weight: 3 }], DEFAULT_HEALTH_POLICY, biased);
   busy.setActive(1, 5);
   t.same(busy.picks(400), [100, 300]);
   for (const bias of ['1.0', '-1']) {
@@ -150,7 +158,7 @@ t.test('requests of one hash go to one priority, and to one of its hosts', async
   const { balancer, random } = clusterOf(
     [{}, { healthFlags: HealthFlag.FailedActiveHealthCheck }, { priority: 1 }, { priority: 1 }],
     DEFAULT_HEALTH_POLICY,
-    { policy: 'ring_hash', usesHostname: false, minSize: 1024, maxSize: 1024 },
+    chosen(ringHash, { maximum_ring_size: '1024' }),
   );
   const hash = new Word64();
   const used = new Map<number, number>();
@@ -172,8 +180,8 @@ t.test('hosts are known by their hash_key, their name or their address', async (
     [true, ['own', 'b', '10.0.0.2:80']],
     [false, ['own', '10.0.0.1:80', '10.0.0.2:80']],
   ] as const) {
-    const spec = { policy: 'ring_hash', usesHostname, minSize: 3, maxSize: 3 } as const;
-    const { balancer, random } = clusterOf(hosts, DEFAULT_HEALTH_POLICY, spec);
+    const ring = { minimum_ring_size: '3', maximum_ring_size: '3', use_hostname_for_hashing: usesHostname };
+    const { balancer, random } = clusterOf(hosts, DEFAULT_HEALTH_POLICY, chosen(ringHash, ring));
     for (const [host, key] of keys.entries()) {
       xxh64Text(`${key}_0`, hash);
       t.equal(balancer.pick(random, hash), host, `${key} has its place`);
@@ -182,11 +190,10 @@ t.test('hosts are known by their hash_key, their name or their address', async (
 });
 
 t.test('a large ring that runtime changes is made in steps, while requests go on as before', async (t) => {
-  const spec = { policy: 'ring_hash', usesHostname: false, minSize: 100_000, maxSize: 100_000 } as const;
   const { balancer, random, runtime } = clusterOf(
     [{}, { healthFlags: HealthFlag.FailedActiveHealthCheck }, { healthFlags: HealthFlag.FailedActiveHealthCheck }],
     { ...DEFAULT_HEALTH_POLICY, panicThreshold: 0 },
-    spec,
+    chosen(ringHash, { minimum_ring_size: '100000', maximum_ring_size: '100000' }),
   );
   t.equal(balancer.pick(random), 0);
   setValues(runtime, { 'upstream.healthy_panic_threshold': '100' });

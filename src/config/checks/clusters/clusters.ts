@@ -3,6 +3,7 @@
 import { isIP } from 'node:net';
 import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/addresses/address.js';
+import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { HTTP_OPTIONS, http1Options, httpOptions, speaksHttp2 } from '../../fields/http-options.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, OutlierDetection, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
@@ -15,7 +16,7 @@ import { checkEndpointCheck, checkHealthChecks } from './health-checks.js';
 import { checkLoadBalancing } from './load-balancing.js';
 
 const CLUSTERS = ['static_resources', 'clusters'];
-export function checkClusters(clusters: readonly Cluster[], problems: Problems): void {
+export function checkClusters(clusters: readonly Cluster[], catalog: ExtensionCatalog, problems: Problems): void {
   checkUnique(
     clusters.map((cluster) => cluster?.name),
     (index) => [...CLUSTERS, index, 'name'],
@@ -25,18 +26,18 @@ export function checkClusters(clusters: readonly Cluster[], problems: Problems):
   clusters.forEach((cluster, index) => {
     if (!cluster) return;
     const path = [...CLUSTERS, index];
-    problems.checking(path, () => checkCluster(cluster, path, problems));
+    problems.checking(path, () => checkCluster(cluster, path, catalog, problems));
   });
 }
 
 /** A cluster by itself. */
-export function checkCluster(cluster: Cluster, path: Path, problems: Problems): void {
+export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   const source = cluster.upstream_bind_config?.source_address;
   checkConnected(source, [...path, 'upstream_bind_config', 'source_address'], problems);
-  checkOptions(cluster, path, problems);
+  checkOptions(cluster, path, catalog, problems);
   checkEds(cluster, path, problems);
   checkHealthChecks(cluster, path, problems);
-  if (speaksHttp2(cluster)) checkGrpcCluster(cluster, path, problems);
+  if (speaksHttp2(cluster)) checkGrpcCluster(cluster, path, catalog, problems);
   const type = cluster.type ?? 'STATIC';
   const isTypeWrong = problems.has([...path, 'type']);
   if (!isTypeWrong && !type.endsWith('_DNS')) checkLookups(cluster, type, path, problems);
@@ -130,13 +131,13 @@ function checkWeights(assignment: ClusterLoadAssignment | undefined, path: Path,
 }
 
 /** What the schema cannot say of one cluster's own fields. */
-function checkOptions(cluster: Cluster, path: Path, problems: Problems): void {
+function checkOptions(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   const source = cluster.upstream_bind_config?.source_address?.address;
   if (source !== undefined && !isPlainIp(source)) {
     problems.error([...path, 'upstream_bind_config', 'source_address', 'address'], `malformed IP address: ${source}`);
   }
   checkThresholds(cluster, path, problems);
-  checkLoadBalancing(cluster, path, problems);
+  checkLoadBalancing(cluster, path, catalog, problems);
   checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
   checkProtocolOptions(cluster, path, problems);
   checkHttpOptions(cluster, path, problems);

@@ -1,8 +1,10 @@
 // Clusters that speak HTTP/2: only Baton's own gRPC calls can use them, and these choose hosts in a way of their own.
 
+import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { HTTP_OPTIONS, httpOptions } from '../../fields/http-options.js';
-import { loadBalancing } from '../../fields/load-balancing.js';
+import { policyMessage, ROUND_ROBIN } from '../../fields/load-balancing.js';
 import type { Cluster, GrpcService } from '../../generated/api.js';
+import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { checkClusterName } from '../names/cluster-name.js';
@@ -19,7 +21,7 @@ const WITHOUT_EFFECT = [
 ] as const;
 
 /** Reports fields of a cluster with HTTP/2 that would have no effect. */
-export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problems): void {
+export function checkGrpcCluster(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   const refuse = (at: Path) => {
     const why = 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only';
     problems.error(at, why, 'key');
@@ -31,7 +33,8 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, problems: Problem
   } else if (cluster.protocol_selection === 'USE_DOWNSTREAM_PROTOCOL') refuse([...path, 'protocol_selection']);
   for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
   checkKeepalive(cluster, path, problems);
-  if (loadBalancing(cluster).policy !== 'ROUND_ROBIN') {
+  const isPolicy = (typeUrl: string) => catalog.byTypeUrl(typeUrl)?.category === 'envoy.load_balancing_policies';
+  if (messageNameOf(policyMessage(cluster, isPolicy)['@type']) !== ROUND_ROBIN) {
     refuse([...path, cluster.load_balancing_policy ? 'load_balancing_policy' : 'lb_policy']);
   }
   if (httpOptions(cluster)?.common_http_protocol_options !== undefined) {

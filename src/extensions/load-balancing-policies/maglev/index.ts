@@ -1,9 +1,53 @@
-// envoy.load_balancing_policies.maglev: requests of one hash go to one host, by a table. Clusters read it themselves.
+// envoy.load_balancing_policies.maglev: requests of one hash go to one host, by a table.
 
-import type { LoadBalancingPolicyExtension } from '../../sdk.js';
+import type { Maglev } from '../../../config/generated/api.js';
+import { defineLayout, type LoadBalancingPolicyExtension, notImplemented } from '../../sdk.js';
+import { HASHING_ROWS, spread, usesHostname } from '../hashing.js';
+import { MaglevTable, maglevCounts, type TableSettings } from './maglev-table.js';
 
-export const maglev: LoadBalancingPolicyExtension = {
+/** Scope `cluster.<name>.maglev_lb.` */
+const MaglevStats = defineLayout({
+  min_entries_per_host: 'own_gauge',
+  max_entries_per_host: 'own_gauge',
+});
+
+export const maglev: LoadBalancingPolicyExtension<Maglev, TableSettings> = {
   category: 'envoy.load_balancing_policies',
   name: 'envoy.load_balancing_policies.maglev',
   typeUrls: ['type.googleapis.com/envoy.extensions.load_balancing_policies.maglev.v3.Maglev'],
+  implemented: {
+    'envoy.extensions.load_balancing_policies.maglev.v3.Maglev': {
+      table_size: true,
+      consistent_hashing_lb_config: true,
+      ...notImplemented('locality_weighted_lb_config'),
+    },
+    ...HASHING_ROWS,
+  },
+  picksByHash: true,
+  validate(config, report) {
+    const size = tableSize(config);
+    if (!isPrime(size)) report('table_size', `it must be a prime number, found ${size}`);
+  },
+  settings: (config) => ({ usesHostname: usesHostname(config), tableSize: tableSize(config) }),
+  createLoadBalancer: (settings, hosts) => MaglevTable.build(hosts, settings),
+  gauges: {
+    prefix: 'maglev_lb.',
+    layout: MaglevStats,
+    measure(settings, hosts, scope) {
+      const { least, most } = spread(maglevCounts(hosts, settings));
+      scope.set(MaglevStats.at.min_entries_per_host, least);
+      scope.set(MaglevStats.at.max_entries_per_host, most);
+    },
+  },
 };
+
+function tableSize(config: Maglev): number {
+  return Number(config.table_size ?? 65_537);
+}
+
+/** With another number of entries a host whose step is a divisor would find no free one. */
+function isPrime(number: number): boolean {
+  if (!(number >= 2)) return false;
+  for (let divisor = 2; divisor * divisor <= number; divisor++) if (number % divisor === 0) return false;
+  return true;
+}

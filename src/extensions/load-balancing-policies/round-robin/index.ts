@@ -1,9 +1,17 @@
-// envoy.load_balancing_policies.round_robin: each host in turn, by its weight. Clusters read it themselves.
+// envoy.load_balancing_policies.round_robin: each host in turn, by its weight.
 
-import type { LoadBalancingPolicyExtension } from '../../sdk.js';
+import { type LoadBalancingPolicyExtension, notImplemented } from '../../sdk.js';
+import { RoundRobin, WeightedRoundRobin } from './round-robin.js';
 
 export const roundRobin: LoadBalancingPolicyExtension = {
   category: 'envoy.load_balancing_policies',
   name: 'envoy.load_balancing_policies.round_robin',
   typeUrls: ['type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin'],
+  implemented: {
+    'envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin': {
+      ...notImplemented('slow_start_config', 'locality_lb_config'),
+    },
+  },
+  createLoadBalancer: (_settings, hosts, { random }) =>
+    hosts.isWeighted ? new WeightedRoundRobin(hosts, random) : new RoundRobin(hosts, random),
 };

@@ -8,16 +8,18 @@ import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import { type ClusterSpec, clusterSpec, discoverySpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
-import { isHashSpec } from '../../../upstream/load-balancer/load-balancer.js';
+import type { LoadBalancingPolicies } from '../../../upstream/load-balancer/policy.js';
 import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js';
 import { CircuitBreakers } from './circuit-breakers.js';
 import type { GrpcLimits } from './grpc-limits.js';
-import { HashGauges } from './hash-gauges.js';
 import { type DiscoveryContext, type HostDiscovery, hostDiscovery } from './host-discovery.js';
 import { Membership, type MembershipContext } from './membership.js';
+import { PolicyGauges } from './policy-gauges.js';
 import type { VersionResources } from './version-resources.js';
 
 export interface PrimaryClusterContext extends DiscoveryContext, MembershipContext {
+  /** How hosts can be chosen. */
+  readonly policies: LoadBalancingPolicies;
   /** Workers are to be told of it: its hosts have changed. */
   changed(cluster: PrimaryCluster): void;
   /** Its first hosts are known, and checked where it has health checks; or it is known that there are none. */
@@ -45,8 +47,8 @@ export class PrimaryCluster {
   readonly discovery: HostDiscovery;
   readonly #specVersion: number;
   readonly #resources: VersionResources;
-  /** Undefined where hosts are chosen otherwise than by hash. */
-  readonly #hashGauges: HashGauges | undefined;
+  /** Undefined where the load-balancing policy has none. */
+  readonly #policyGauges: PolicyGauges | undefined;
 
   /** `resources` are released by stop(), or by the caller if it throws. `specVersion` is of this version of this cluster alone. */
   constructor(
@@ -58,13 +60,13 @@ export class PrimaryCluster {
   ) {
     this.config = config;
     this.origin = origin;
-    this.spec = clusterSpec(config);
+    this.spec = clusterSpec(config, context.policies);
     this.servesTraffic = !speaksHttp2(config);
     this.#specVersion = specVersion;
     this.#resources = resources;
-    const { health, loadBalancer } = this.spec;
     this.breakers = new CircuitBreakers(this.spec, resources, context.runtime);
-    if (isHashSpec(loadBalancer)) this.#hashGauges = new HashGauges(health, loadBalancer, resources, context.runtime);
+    const { gauges } = context.policies.policyNamed(this.spec.loadBalancer.policy);
+    if (gauges !== undefined) this.#policyGauges = new PolicyGauges(gauges, this.spec, resources, context.runtime);
     const discovery = discoverySpec(config);
     this.membership = new Membership(config, this.spec, discovery, resources, context, {
       changed: () => context.changed(this),
@@ -136,6 +138,6 @@ export class PrimaryCluster {
   updateGauges(): void {
     this.breakers.updateGauges();
     const { hosts, overprovisioning } = this.membership.snapshot;
-    this.#hashGauges?.update(hosts, overprovisioning);
+    this.#policyGauges?.update(hosts, overprovisioning);
   }
 }

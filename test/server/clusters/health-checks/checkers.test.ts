@@ -12,6 +12,8 @@ import type {
   Http1ProtocolOptions,
   HttpProtocolOptions,
 } from '../../../../src/config/generated/api.js';
+import { EXTENSIONS } from '../../../../src/extensions/index.js';
+import { ExtensionRegistry } from '../../../../src/extensions/registry.js';
 import { loadShim } from '../../../../src/io/shim.js';
 import { Runtime } from '../../../../src/runtime/runtime.js';
 import { PrimaryCheckThread } from '../../../../src/server/clusters/health-checks/primary-check-thread.js';
@@ -39,7 +41,9 @@ const HAS_IP6 = Object.values(networkInterfaces()).some((list) => list?.some(({ 
 const store = new StatsStore({ workers: 1 });
 const runtime = new Runtime();
 const faults: unknown[] = [];
+const extensions = new ExtensionRegistry(EXTENSIONS);
 const primary = {
+  extensions,
   shim: loadShim(),
   store,
   words: new SharedWordsOwner(8192),
@@ -90,7 +94,7 @@ function checks(t: Teardown, at: number | Endpoint, check: HealthCheck, more: Cl
   const outcomes: [Outcome, string][] = [];
   const checker = thread.checker({
     spec: healthCheckSpec(cluster)!,
-    cluster: clusterSpec(cluster),
+    cluster: clusterSpec(cluster, extensions),
     endpoint: staticEndpoint(endpointSpecs(cluster.load_assignment)[0]!)!,
     onVerified: () => {},
     onChecked: (outcome, reason) => outcomes.push([outcome, reason]),

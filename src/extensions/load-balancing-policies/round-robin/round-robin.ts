@@ -1,15 +1,13 @@
 // ROUND_ROBIN: each host in turn, as often as its weight says.
 
-import type { Random } from '../../common/random.js';
-import type { LoadBalancer, PickList } from './load-balancer.js';
-import { EdfSchedule } from './schedule.js';
+import { EdfSchedule, type HostList, type LoadBalancer, type Random } from '../../sdk.js';
 
 /** Hosts of equal weight: plain rotation from a random start, so that workers do not all begin with the same host. */
 export class RoundRobin implements LoadBalancer {
   readonly #hosts: Int32Array;
   #next = 0;
 
-  constructor(list: PickList, random: Random) {
+  constructor(list: HostList, random: Random) {
     this.#hosts = list.hosts;
     this.#next = random.below(list.hosts.length);
   }
@@ -26,7 +24,7 @@ export class WeightedRoundRobin implements LoadBalancer {
   readonly #weights: Uint32Array;
   readonly #schedule: EdfSchedule;
 
-  constructor(list: PickList, random: Random) {
+  constructor(list: HostList, random: Random) {
     this.#hosts = list.hosts;
     this.#weights = list.weights;
     this.#schedule = new EdfSchedule(list.hosts.length, (item) => list.weights[item]!, random);

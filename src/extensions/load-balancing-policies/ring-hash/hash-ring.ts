@@ -1,9 +1,18 @@
 // RING_HASH: each host has places on a ring of 64-bit numbers, and a request goes to the host of the first place at or behind its hash
 // (Ketama). Places are where Envoy has them, so that both send a request to the same host.
 
-import type { Random } from '../../common/random.js';
-import { Word64, xxh64 } from '../../common/xxh64.js';
-import type { HashedList, LoadBalancer, RingSize } from './load-balancer.js';
+import { type HostList, type LoadBalancer, type Random, Word64, xxh64 } from '../../sdk.js';
+
+/** How many places all hosts together have on a ring. */
+export interface RingSize {
+  readonly minSize: number;
+  readonly maxSize: number;
+}
+
+export interface RingSettings extends RingSize {
+  /** Hosts are known by their names rather than by their addresses. */
+  readonly usesHostname: boolean;
+}
 
 export class HashRing implements LoadBalancer {
   readonly #places: Places;
@@ -13,9 +22,9 @@ export class HashRing implements LoadBalancer {
   }
 
   /** Yields about every millisecond: a ring may have 8 million places. */
-  static *build(list: HashedList, size: RingSize): Generator<void, HashRing> {
-    const counts = ringCounts(list.weights, size);
-    const places = yield* unsortedPlaces(list, counts);
+  static *build(list: HostList, settings: RingSettings): Generator<void, HashRing> {
+    const counts = ringCounts(list.weights, settings);
+    const places = yield* unsortedPlaces(list.hosts, list.keys(settings.usesHostname), counts);
     return new HashRing(yield* sorted(places));
   }
 
@@ -43,6 +52,7 @@ export class HashRing implements LoadBalancer {
  */
 export function ringCounts(weights: Uint32Array, { minSize, maxSize }: RingSize): Uint32Array {
   const counts = new Uint32Array(weights.length);
+  if (weights.length === 0) return counts;
   const sum = weights.reduce((total, weight) => total + weight, 0);
   const least = weights.reduce((a, b) => Math.min(a, b)) / sum;
   const scale = Math.min(Math.ceil(least * minSize) / least, maxSize);
@@ -85,17 +95,17 @@ function emptyPlaces(count: number): Places {
 }
 
 /** In the order of hosts. `runs` has how many places each run has, one index later. */
-function* unsortedPlaces(list: HashedList, counts: Uint32Array): Generator<void, Places> {
+function* unsortedPlaces(hosts: Int32Array, keys: readonly string[], counts: Uint32Array): Generator<void, Places> {
   const places = emptyPlaces(counts.reduce((total, count) => total + count, 0));
   const hash = new Word64();
   let place = 0;
   for (let item = 0; item < counts.length; item++) {
-    const key = new NumberedKey(list.keys[item]!);
+    const key = new NumberedKey(keys[item]!);
     for (let number = 0; number < counts[item]!; number++) {
       xxh64(key.bytes, 0, key.write(number), hash);
       places.highs[place] = hash.hi;
       places.lows[place] = hash.lo;
-      places.hosts[place] = list.hosts[item]!;
+      places.hosts[place] = hosts[item]!;
       places.runs[(hash.hi >>> places.shift) + 1]!++;
       if (++place % STEP === 0) yield;
     }

@@ -2,26 +2,28 @@
 
 import t from 'tap';
 import type { Cluster } from '../../../../src/config/generated/api.js';
+import { EXTENSIONS } from '../../../../src/extensions/index.js';
+import { ExtensionRegistry } from '../../../../src/extensions/registry.js';
 import { Runtime } from '../../../../src/runtime/runtime.js';
-import { HashGauges } from '../../../../src/server/clusters/version/hash-gauges.js';
+import { PolicyGauges } from '../../../../src/server/clusters/version/policy-gauges.js';
 import { ResourcePool } from '../../../../src/server/clusters/version/resource-pool.js';
 import { StatsStore } from '../../../../src/stats/store.js';
 import { HealthFlag } from '../../../../src/upstream/hosts/health-flags.js';
-import type { HashSpec } from '../../../../src/upstream/load-balancer/load-balancer.js';
 import { setValues } from '../../../runtime/values.js';
 import { Clusters, staticCluster } from '../clusters.js';
 
 /** The gauges of a cluster of two hosts, of which the second has more weight. */
-function gaugesOf(policy: Partial<Cluster>) {
+function gaugesOf(config: Partial<Cluster>) {
   const clusters = new Clusters();
-  clusters.start([staticCluster('a', ['10.0.0.1', '10.0.0.2'], policy)]);
+  clusters.start([staticCluster('a', ['10.0.0.1', '10.0.0.2'], config)]);
   const { hosts: equal, spec } = clusters.set.byName.get('a')!.snapshot();
   const hosts = { ...equal, weights: Uint32Array.of(1, 3) };
   const { words } = clusters;
   const store = new StatsStore({ workers: 1 });
   const resources = new ResourcePool({ store, words, retire: () => {} }).acquire('a', 'a');
   const runtime = new Runtime();
-  const gauges = new HashGauges(spec.health, spec.loadBalancer as HashSpec, resources, runtime);
+  const policy = new ExtensionRegistry(EXTENSIONS).policyNamed(spec.loadBalancer.policy);
+  const gauges = new PolicyGauges(policy.gauges!, spec, resources, runtime);
   const failing = { ...hosts, healthFlags: Int32Array.of(0, HealthFlag.FailedOutlierCheck) };
   return { failing, gauges, hosts, resources, runtime, value: (name: string) => store.value(`cluster.a.${name}`) };
 }

@@ -1,9 +1,14 @@
 // MAGLEV: a table of hosts in which a request's hash is an index. Each host takes its entries in an order of its own, in turns with the
 // others (Eisenbud et al. 2016). Entries are as in Envoy, so that both send a request to the same host.
 
-import type { Random } from '../../common/random.js';
-import { Word64, xxh64Text } from '../../common/xxh64.js';
-import type { HashedList, LoadBalancer } from './load-balancer.js';
+import { type HostList, type LoadBalancer, type Random, Word64, xxh64Text } from '../../sdk.js';
+
+export interface TableSettings {
+  /** Hosts are known by their names rather than by their addresses. */
+  readonly usesHostname: boolean;
+  /** Entries of the table, a prime. */
+  readonly tableSize: number;
+}
 
 export class MaglevTable implements LoadBalancer {
   readonly #table: Int32Array;
@@ -12,13 +17,15 @@ export class MaglevTable implements LoadBalancer {
     this.#table = table;
   }
 
-  /** `size` is a prime. Yields about every millisecond. */
-  static *build(list: HashedList, size: number): Generator<void, MaglevTable> {
+  /** Yields about every millisecond. */
+  static *build(list: HostList, settings: TableSettings): Generator<void, MaglevTable> {
     const { weights } = list;
+    const { tableSize: size } = settings;
+    const keys = list.keys(settings.usesHostname);
     const heaviest = weights.reduce((a, b) => Math.max(a, b));
-    const order = keyOrder(list.keys);
+    const order = keyOrder(keys);
     const entries: Candidate[] = [];
-    for (const item of order) if (entries.push(new Candidate(list.keys[item]!, size)) % NEW_PER_STEP === 0) yield;
+    for (const item of order) if (entries.push(new Candidate(keys[item]!, size)) % NEW_PER_STEP === 0) yield;
     const table = new Int32Array(size).fill(-1);
     let work = 0;
     for (let round = 1, left = size; left > 0; round++) {
@@ -56,15 +63,17 @@ const STEP = 32_768;
 const NEW_PER_STEP = 1024;
 
 /** How many entries each host has. */
-export function maglevCounts(list: Pick<HashedList, 'weights' | 'keys'>, size: number): Uint32Array {
+export function maglevCounts(list: Pick<HostList, 'weights' | 'keys'>, settings: TableSettings): Uint32Array {
   const { weights } = list;
+  const { tableSize: size } = settings;
+  if (weights.length === 0) return weights;
   const heaviest = weights.reduce((a, b) => Math.max(a, b));
   const total = (rounds: number) => weights.reduce((sum, weight) => sum + turnsBy(rounds, weight, heaviest), 0);
   let rounds = 0;
   for (let step = 2 ** 23; step >= 1; step /= 2) if (total(rounds + step) <= size) rounds += step;
   const counts = weights.map((weight) => turnsBy(rounds, weight, heaviest));
   let left = size - total(rounds);
-  for (const item of keyOrder(list.keys)) {
+  for (const item of keyOrder(list.keys(settings.usesHostname))) {
     if (left === 0) break;
     if (turnsBy(rounds + 1, weights[item]!, heaviest) === counts[item]) continue;
     counts[item]!++;

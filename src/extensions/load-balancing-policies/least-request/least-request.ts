@@ -1,8 +1,6 @@
 // LEAST_REQUEST: the host with the fewest active requests, counted over all workers.
 
-import type { Random } from '../../common/random.js';
-import type { LoadBalancer, PickList } from './load-balancer.js';
-import { EdfSchedule } from './schedule.js';
+import { EdfSchedule, type HostList, type LoadBalancer, type Random } from '../../sdk.js';
 
 /** More random choices than so many for each host would only find the same ones again. */
 const CHOICES_PER_HOST = 8;
@@ -14,7 +12,7 @@ export class LeastRequest implements LoadBalancer {
   readonly #words: Int32Array;
   readonly #choices: number;
 
-  constructor(list: PickList, words: Int32Array, choiceCount: number) {
+  constructor(list: HostList, words: Int32Array, choiceCount: number) {
     this.#hosts = list.hosts;
     this.#activeWords = list.activeWords;
     this.#words = words;
@@ -40,13 +38,13 @@ export class LeastRequest implements LoadBalancer {
 
 /** Hosts of different weights: weighted rotation, in which a host's weight sinks with its active requests, as in Envoy. */
 export class WeightedLeastRequest implements LoadBalancer {
-  readonly #list: PickList;
+  readonly #list: HostList;
   readonly #words: Int32Array;
   readonly #bias: number;
   readonly #schedule: EdfSchedule;
 
   /** The effective weight is weight / (active requests + 1) ^ bias. */
-  constructor(list: PickList, words: Int32Array, bias: number, random: Random) {
+  constructor(list: HostList, words: Int32Array, bias: number, random: Random) {
     this.#list = list;
     this.#words = words;
     this.#bias = bias;

@@ -1,12 +1,11 @@
 // RANDOM: any host, as likely as its weight says.
 
-import type { Random } from '../../common/random.js';
-import type { LoadBalancer, PickList } from './load-balancer.js';
+import type { HostList, LoadBalancer, Random } from '../../sdk.js';
 
 export class RandomChoice implements LoadBalancer {
   readonly #hosts: Int32Array;
 
-  constructor(list: PickList) {
+  constructor(list: HostList) {
     this.#hosts = list.hosts;
   }
 
@@ -22,7 +21,7 @@ export class WeightedRandomChoice implements LoadBalancer {
   readonly #probability: Float64Array;
   readonly #alias: Int32Array;
 
-  constructor(list: PickList) {
+  constructor(list: HostList) {
     const count = list.hosts.length;
     this.#hosts = list.hosts;
     this.#probability = new Float64Array(count).fill(1);

@@ -1,0 +1,43 @@
+import t from 'tap';
+import { Random } from '../../../../src/common/random.js';
+import { leastRequest } from '../../../../src/extensions/load-balancing-policies/least-request/index.js';
+import { balancerOf, tally } from '../hosts.js';
+
+t.test('least request prefers the idle host, and with one choice is random', async (t) => {
+  const { words, pick } = balancerOf(leastRequest, {}, [1, 1]);
+  words[0] = 50;
+  const [busy, idle] = tally(pick, 1000, 2) as [number, number];
+  t.ok(busy > 150 && busy < 350, `the busy one only when it is drawn twice: ${busy}`);
+  t.equal(busy + idle, 1000);
+  const all = balancerOf(leastRequest, { choice_count: 64 }, [1, 1, 1]);
+  all.words[0] = all.words[2] = 1;
+  t.same(tally(all.pick, 100, 3), [0, 100, 0]);
+});
+
+t.test('least request looks at each host a few times at most, whatever choice_count says', async (t) => {
+  class CountedRandom extends Random {
+    looks = 0;
+    override below(n: number): number {
+      if (++this.looks > 1000) throw new Error('too many looks');
+      return super.below(n);
+    }
+  }
+  const { pick, words } = balancerOf(leastRequest, { choice_count: 2 ** 32 - 1 }, [1, 1, 1], new CountedRandom(1));
+  words.set([2, 1, 2]);
+  t.equal(pick(), 1);
+});
+
+t.test('least request with weights: requests in flight lower the weight of a host', async (t) => {
+  const { words, pick } = balancerOf(leastRequest, {}, [1, 3]);
+  t.same(tally(pick, 400, 2), [100, 300]);
+  words[1] = 5;
+  for (let settle = 0; settle < 20; settle++) pick();
+  const [light, heavy] = tally(pick, 300, 2) as [number, number];
+  t.ok(Math.abs(light - 200) <= 2 && Math.abs(heavy - 100) <= 2, `weights 1 and 3 / 6: ${light}, ${heavy}`);
+  const unbiased = balancerOf(leastRequest, { active_request_bias: { default_value: 0 } }, [1, 3]);
+  unbiased.words[1] = 5;
+  t.same(tally(unbiased.pick, 400, 2), [100, 300]);
+  const squared = balancerOf(leastRequest, { active_request_bias: { default_value: 2 } }, [1, 4]);
+  squared.words[1] = 1;
+  t.same(tally(squared.pick, 400, 2), [200, 200], 'weights 1 and 4 / 2^2');
+});
