@@ -41,10 +41,10 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     this.headTimeout = firstHeadTimeout(options);
     const { memory, transport } = thread;
     const countLate = () => stats.http.increment(HttpStats.at.downstream_cx_delayed_close_timeout);
-    this.lateFlush = transport.listenToLate((isSent) => {
+    this.lateFlush = transport.addLateHandler((isSent) => {
       if (!isSent) countLate();
     });
-    this.lateClose = transport.listenToLate(countLate);
+    this.lateClose = transport.addLateHandler(countLate);
     this.#pools = {
       streams: new StepPool(memory, () => new ServerStream(this)),
       protocol: h1Server(memory, options.http1),
@@ -62,8 +62,8 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
 
   close(): void {
     // Delayed closes outlive this manager, and its stats slots may be reused by then.
-    this.thread.transport.forgetLate(this.lateFlush);
-    this.thread.transport.forgetLate(this.lateClose);
+    this.thread.transport.removeLateHandler(this.lateFlush);
+    this.thread.transport.removeLateHandler(this.lateClose);
     closeParts(this.options, this.thread.transport);
   }
 

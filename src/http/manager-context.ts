@@ -117,7 +117,7 @@ export interface ManagerContext {
   /** The timeout that fires first while a request head is incomplete. */
   readonly headTimeout: HeadTimeout | undefined;
   /**
-   * Listener IDs for Transport.tellLate(): for closes that wait until the client has read everything, and for those that also wait for its
+   * Listener IDs for Transport.requestLate(): for closes that wait until the client has read everything, and for those that also wait for its
    * FIN.
    */
   readonly lateFlush: number;

@@ -1,6 +1,6 @@
-// How many bytes connections hold back in each direction, summed up by what the bytes are counted for.
+// Sums up the bytes that connections buffer in each direction, by the gauges that count them.
 
-/** A pair of gauges of which a connection's bytes are a part. */
+/** Gauges that include a connection's bytes. */
 export interface BufferedGauges {
   set(at: number, value: number): void;
 }
@@ -12,12 +12,12 @@ interface Sums {
   sent: number;
 }
 
-/** One thread's sums, gathered in rounds in which each of its connections is asked once. */
+/** The sums of one thread. They are collected in rounds, in which each connection adds its bytes once. */
 export class BufferedBytes {
-  /** Gauges that were ever above 0, with what they are now. */
+  /** Gauges that are or were above 0 in the last round, with their sums. */
   readonly #sums = new Map<BufferedGauges, Sums>();
 
-  /** The round is over: sets the gauges, and begins with nothing. */
+  /** Ends a round: sets the gauges and resets the sums. */
   finishRound(): void {
     for (const [gauges, sums] of this.#sums) {
       gauges.set(sums.receivedAt, sums.received);
@@ -27,7 +27,7 @@ export class BufferedBytes {
     }
   }
 
-  /** One connection: bytes that were received and wait here, and bytes that the kernel has not taken yet. */
+  /** Adds one connection's bytes: received ones that are buffered here, and unsent ones that the kernel has not accepted yet. */
   add(gauges: BufferedGauges, receivedAt: number, received: number, sentAt: number, sent: number): void {
     if (received === 0 && sent === 0) return;
     const sums = this.#sums.get(gauges);

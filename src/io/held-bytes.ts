@@ -1,9 +1,9 @@
-// Bytes that must outlive the turn, copied into arena blocks, in order: a body that waits for its filters or for another try, or what
-// was received and cannot be handled yet.
+// A FIFO of bytes that must outlive the turn, copied into arena blocks: a body that waits for filters or a retry, or received bytes that
+// cannot be handled yet.
 
 import { type Memory, NO_BLOCK } from './memory.js';
 
-/** The bytes from `start` up to `end`, in `block`. */
+/** The bytes [start, end) in `block`. */
 interface Piece {
   readonly block: number;
   start: number;
@@ -27,21 +27,24 @@ export class HeldBytes {
     return this.#bytes;
   }
 
-  /** Bytes of the arena that they take. */
+  /** Bytes of the arena that the held bytes occupy. */
   get retainedBytes(): number {
     let sum = 0;
     for (const { block } of this.#pieces) sum += this.#memory.blockSize(block);
     return sum;
   }
 
-  /** Copies source[offset, offset + length). False when the arena is full: nothing more was kept than bytes tells. */
+  /**
+   * Appends a copy of source[offset, offset + length). Returns false if the arena is full; then only a part may have been appended, see
+   * `bytes`.
+   */
   append(offset: number, length: number, source = this.#memory.bytes): boolean {
     const { bytes } = this.#memory;
     let last = this.#pieces[this.#pieces.length - 1];
     while (length > 0) {
       const room = last === undefined ? 0 : last.block + this.#memory.blockSize(last.block) - last.end;
       if (last === undefined || room === 0) {
-        // Few bytes get small blocks; those that become more get larger ones.
+        // Small contents get small blocks; blocks become larger as the contents grow.
         const block = this.#memory.retainPiece(Math.max(length, this.#bytes));
         if (block === NO_BLOCK) return false;
         last = { block, start: block, end: block };
@@ -59,17 +62,17 @@ export class HeldBytes {
     return true;
   }
 
-  /** Gives each range in order. The bytes stay until clear(). */
+  /** Calls `visit` with each range in order. The bytes are kept. */
   forEach(visit: (offset: number, length: number) => void): void {
     for (const { start, end } of this.#pieces) visit(start, end - start);
   }
 
-  /** The oldest bytes, [start, end), of what is not empty. */
+  /** The oldest range. Must not be empty. */
   get front(): { readonly start: number; readonly end: number } {
     return this.#pieces[0]!;
   }
 
-  /** The front's bytes before `at` are done with. They stay readable until the turn ends. */
+  /** Removes the front's bytes before `at`. They stay readable until the turn ends. */
   consume(at: number): void {
     const front = this.#pieces[0]!;
     this.#bytes -= at - front.start;

@@ -1,36 +1,36 @@
-// What is done when a thread's memory is short: connections that hold some of it, and wait for nobody but their own peers, are ended,
-// the one that has held it longest first; and connections that wait for room get it when there is some.
+// Relieves memory pressure on a thread: ends connections that hold memory and wait only for their peers, the longest-holding first, and
+// serves connections that wait for room.
 //
-// It is done at the end of a turn. So nothing of a connection is on the stack when it is ended, and what it held can be used in the next.
+// It runs at the end of a turn, so no code of an ended connection is on the stack, and its memory can be used in the next turn.
 
 import type { Memory } from './memory.js';
 import type { Clock } from './time/clock.js';
 import type { Stall } from './transport/connection-handler.js';
 import type { Transport } from './transport/transport.js';
 
-/** While memory is short, but not scarce, those that have moved since are spared: have sent something, or taken some of what is unsent. */
-const SENDING_STANDSTILL_MS = 1000;
-const READING_STANDSTILL_MS = 5000;
-/** Nor is a connection worth ending then that holds less than this. */
-const LEAST_BYTES = 4096;
-/** How long none is looked for when those that were found were not enough, unless memory becomes scarce meanwhile. */
+/** While memory is short but not scarce, a connection is spared if its peer has sent, or read unsent bytes, within this time. */
+const SENDING_STALL_MS = 1000;
+const READING_STALL_MS = 5000;
+/** A connection that holds less than this is spared too while memory is not scarce. */
+const MIN_BYTES = 4096;
+/** Pause before the next scan if a scan did not free enough, unless memory becomes scarce meanwhile. */
 const PAUSE_MS = 100;
-/** How often it looks after connections that wait, when no turn comes. */
+/** Interval at which waiting connections are served if there is no turn. */
 const WAITING_MS = 20;
 
-/** The transport whose memory it is. */
+/** The transport that owns the memory. */
 export type Relieved = Pick<Transport, 'memory' | 'onPressure' | 'stalls' | 'endStall' | 'beginTurn' | 'settle'>;
 
 export class MemoryRelief {
-  /** How many connections it has ended. */
+  /** Number of connections ended so far. */
   ended = 0;
   readonly #transport: Relieved;
   readonly #memory: Memory;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
-  #nextLookMs = 0;
+  #nextScanMs = 0;
   #wasScarce = false;
   #timer: NodeJS.Timeout | undefined;
-  /** What was unsent to slow readers at the last look, by id. */
+  /** Unsent bytes of slow readers at the last scan, by connection ID. */
   #readers = new Map<number, Reader>();
 
   constructor(transport: Relieved, clock: Pick<Clock, 'monotonicMs'>) {
@@ -44,22 +44,22 @@ export class MemoryRelief {
     const { pressure } = this.#memory;
     this.#transport.beginTurn();
     this.#memory.collect();
-    if (pressure.isShort && this.#mayLook) this.#endStalled();
+    if (pressure.isShort && this.#mayScan) this.#endStalled();
     if (pressure.waiting.isEmpty) return;
     pressure.waiting.serve(pressure.room);
-    if (!pressure.waiting.isEmpty) this.#timer ??= setTimeout(this.#lookAgain, WAITING_MS).unref();
+    if (!pressure.waiting.isEmpty) this.#timer ??= setTimeout(this.#retry, WAITING_MS).unref();
   }
 
-  readonly #lookAgain = (): void => {
+  readonly #retry = (): void => {
     this.#timer = undefined;
-    // What was released in the last turn is free only now.
+    // Blocks that were released in the last turn become free only here.
     this.#transport.settle();
     this.#relieve();
   };
 
-  get #mayLook(): boolean {
+  get #mayScan(): boolean {
     const isWorse = this.#memory.pressure.isScarce && !this.#wasScarce;
-    return isWorse || this.#clock.monotonicMs >= this.#nextLookMs;
+    return isWorse || this.#clock.monotonicMs >= this.#nextScanMs;
   }
 
   #endStalled(): void {
@@ -72,12 +72,12 @@ export class MemoryRelief {
     this.#wasScarce = pressure.isScarce;
     for (const stall of stalls) {
       if (excess <= 0) break;
-      if (!pressure.isScarce && (stall.bytes < LEAST_BYTES || !this.#standsStill(stall, now))) continue;
+      if (!pressure.isScarce && (stall.bytes < MIN_BYTES || !this.#isStalled(stall, now))) continue;
       this.#transport.endStall(stall);
       excess -= stall.bytes;
       this.ended++;
     }
-    this.#nextLookMs = excess > 0 ? now + PAUSE_MS : now;
+    this.#nextScanMs = excess > 0 ? now + PAUSE_MS : now;
   }
 
   #observeReaders(stalls: readonly Stall[], now: number): void {
@@ -90,13 +90,13 @@ export class MemoryRelief {
     }
   }
 
-  #standsStill({ id, movedMs, unsent }: Stall, now: number): boolean {
-    if (unsent === 0) return now - movedMs >= SENDING_STANDSTILL_MS;
-    return now - this.#readers.get(id)!.sinceMs >= READING_STANDSTILL_MS;
+  #isStalled({ id, movedMs, unsent }: Stall, now: number): boolean {
+    if (unsent === 0) return now - movedMs >= SENDING_STALL_MS;
+    return now - this.#readers.get(id)!.sinceMs >= READING_STALL_MS;
   }
 }
 
-/** Nothing tells when a peer takes some of many bytes but that they become fewer. */
+/** A slow reader. Its progress shows only in a decrease of its unsent bytes. */
 interface Reader {
   readonly unsent: number;
   readonly sinceMs: number;

@@ -1,10 +1,10 @@
-// The bytes of one thread's traffic: a single address space in which every byte range is a pair of small integers.
+// The memory for one thread's traffic: a single address space, in which every byte range is a pair of small integers.
 //
 //   [ receive window | scratch | arena: blocks from 1 KiB to 8.5 MiB ]
 //
-// Received bytes live until the turn ends, scratch until the next turn begins, arena blocks until they are released.
-// The buffer is a SharedArrayBuffer because an ArrayBuffer can be detached under the native code that writes into it.
-// Its pages cost memory only once they are touched; those of the arena that are not used any more go back to the kernel.
+// Received bytes are valid until the turn ends, scratch until the next turn begins, arena blocks until they are released. The buffer is a
+// SharedArrayBuffer, because an ArrayBuffer can be detached while native code writes to it. Its pages use physical memory only once they
+// are touched; unused pages of the arena are returned to the kernel.
 
 import { copyBytes } from '../common/copy-bytes.js';
 import { Arena, NO_BLOCK } from './arena/arena.js';
@@ -15,11 +15,11 @@ import { Pressure } from './arena/pressure.js';
 export { NO_BLOCK } from './arena/arena.js';
 
 export interface MemoryLayout {
-  /** Bytes the transport receives into in one turn. */
+  /** Bytes that the transport can receive in one turn. */
   receiveBytes: number;
-  /** Bytes for what is written during a turn: rewritten head lines, local answers. */
+  /** Bytes that can be written during a turn: rewritten head lines, local replies. */
   scratchBytes: number;
-  /** The limit of all arena blocks together, a multiple of 64 KiB. The whole layout stays below 2 GiB. */
+  /** Limit of all arena blocks together, a multiple of 64 KiB. The whole layout must be below 2 GiB. */
   arenaBytes: number;
 }
 
@@ -29,73 +29,73 @@ export const DEFAULT_LAYOUT: MemoryLayout = {
   arenaBytes: 256 * 1024 * 1024,
 };
 
-/** The default layout with another arena. Where so much address space cannot be had, it becomes smaller. */
+/** Allocates the default layout with an arena of `arenaBytes`, or a smaller one if there is not enough address space. */
 export function openMemory(arenaBytes: number): Memory {
   for (let bytes = arenaBytes; ; bytes /= 2) {
     try {
       return new Memory({ ...DEFAULT_LAYOUT, arenaBytes: bytes });
     } catch (error) {
-      if (!(error instanceof RangeError) || bytes < LEAST_ARENA) throw error;
+      if (!(error instanceof RangeError) || bytes < MIN_ARENA) throw error;
     }
   }
 }
 
-/** What is tried at least. */
-const LEAST_ARENA = 32 * 1024 * 1024;
+/** Below this size openMemory() throws instead of trying a smaller arena. */
+const MIN_ARENA = 32 * 1024 * 1024;
 
-/** What an arena can be at most: offsets are small integers, and the native code's are 32 bits wide. */
+/** Maximum size of an arena: offsets are small integers, and native code has 32-bit offsets. */
 export const LARGEST_ARENA = 2032 * 1024 * 1024;
 
-/** The longest range that one block holds: the largest head, and what is added to it. */
+/** The longest range that one block can hold: the largest head with its additions. */
 export const LARGEST_BLOCK = 8704 * 1024;
 
-/** Up to here copyBytes() is faster than copyWithin(). */
+/** Up to this length copyBytes() is faster than copyWithin(). */
 const SHORT_COPY = 96;
 
-/** Traffic needs more at the same time than there is: a message may be the last straw. */
+/** Thrown when neither scratch nor the arena has room for the bytes of a message. */
 export class NoRoomError extends RangeError {}
 
-/** What may be in pieces is kept in blocks of at most this size. */
+/** Bytes that may be split into pieces are kept in blocks of at most this size. */
 export const PIECE_BYTES = CHUNK_BYTES;
 
-/** What has happened in an arena, and how much of it is used; bytes but for the counts. */
+/** Usage of an arena in bytes, and counts of allocation failures. */
 export interface MemoryUse {
   /** The limit. */
   readonly limit: number;
-  /** In blocks. */
+  /** Bytes in allocated blocks. */
   readonly used: number;
-  /** What the shim holds for peers that do not take it. */
+  /** Unsent bytes that the shim holds. */
   readonly unsent: number;
-  /** Of the arena's pages, what was touched and not given back: an upper bound. */
+  /** Upper bound of the arena's resident pages: touched and not returned to the kernel. */
   readonly resident: number;
-  /** Blocks of another size than the one that was wanted. */
+  /** Allocations that got a block of another size than requested. */
   readonly fallbacks: number;
-  /** Blocks that could not be had. */
+  /** Allocations that failed. */
   readonly refusals: number;
 }
 
 export class Memory {
   /** All bytes. Offsets everywhere in the data plane are indexes into it. */
   readonly bytes: Uint8Array;
-  /** The same bytes, four at a time at any offset. */
+  /** A view of the same bytes. */
   readonly view: DataView;
   readonly receiveBytes: number;
-  /** Counts what is handled: one event of a connection after the other. Callers hold nothing of an object from one to the next. */
+  /** Number of the current step. Each event of a connection is a step. No caller on the stack keeps using an object across steps. */
   step = 0;
-  /** The step with which this turn began: what is received in a turn has come before anything that is sent in it could go out. */
+  /** The first step of this turn. Bytes that are received in a turn arrived before anything that is sent in it. */
   turnStart = 0;
 
-  /** How near the arena is to its limit. */
+  /** How close the arena is to its limit. */
   readonly pressure: Pressure;
   readonly pageReturn: PageReturn;
 
-  /** The same bytes with Buffer's methods. */
+  /** The same bytes as a Buffer. */
   readonly #buffer: Latin1Buffer;
   readonly #scratchStart: number;
   #scratchEnd = 0;
   #scratchNext = 0;
   readonly #arena: Arena;
-  /** Arena blocks that stood in for a full scratch; they go with the turn. */
+  /** Arena blocks that replace a full scratch in this turn. */
   readonly #overflow: number[] = [];
   #fallbacks = 0;
   #refusals = 0;
@@ -115,16 +115,16 @@ export class Memory {
     this.#buffer = Buffer.from(buffer) as Latin1Buffer;
   }
 
-  /** Throws a RangeError unless [offset, offset + length) lies in the memory: for ranges that come from outside of Baton's own code. */
+  /** Throws a RangeError unless [offset, offset + length) is in the memory. For ranges from code outside of Baton. */
   checkRange(offset: number, length: number): void {
     const isRange = Number.isInteger(offset) && Number.isInteger(length) && offset >= 0 && length >= 0;
     if (isRange && offset + length <= this.bytes.length) return;
     throw new RangeError(
-      `${length} bytes from ${offset} on are no part of the ${this.bytes.length} bytes of the memory`,
+      `${length} bytes from ${offset} on are not within the ${this.bytes.length} bytes of the memory`,
     );
   }
 
-  /** Room for `length` bytes that live until the turn ends. Throws a NoRoomError when even the arena has none left. */
+  /** Allocates `length` bytes that are valid until the turn ends. Throws NoRoomError if the arena is full too. */
   scratch(length: number): number {
     const offset = this.#scratchNext;
     if (offset + length <= this.#scratchEnd) {
@@ -134,13 +134,13 @@ export class Memory {
     return this.#overflowingScratch(length);
   }
 
-  /** Takes back the room that scratch() gave last: nobody needs its bytes any more in this turn. */
+  /** Frees the last allocation of scratch(), whose bytes are no longer needed in this turn. */
   withdrawScratch(offset: number): void {
     if (offset < this.#scratchEnd) this.#scratchNext = offset;
     else this.release(this.#overflow.pop()!);
   }
 
-  /** Room for `length` bytes that are never given back: lines that are written once and sent many times. */
+  /** Allocates `length` bytes that are never released, for lines that are written once and sent often. */
   permanent(length: number): number {
     if (this.#scratchEnd - length >= this.#scratchNext) return (this.#scratchEnd -= length);
     const block = this.retain(length);
@@ -148,7 +148,7 @@ export class Memory {
     return block;
   }
 
-  /** The transport has taken all submissions: scratch may be written anew, and released blocks may be handed out again. */
+  /** Called when the transport has processed all submissions: scratch and released blocks can be reused. */
   endTurn(): void {
     this.turnStart = ++this.step;
     this.#scratchNext = this.#scratchStart;
@@ -159,15 +159,18 @@ export class Memory {
     this.#arena.endTurn();
   }
 
-  /** An arena block of at least `length` bytes, of `wanted` bytes if there is one, or NO_BLOCK. The caller releases it. */
+  /**
+   * Allocates an arena block of `wanted` bytes, or else of at least `length` bytes. Returns NO_BLOCK if there is none. The caller releases
+   * the block.
+   */
   retain(length: number, wanted = length): number {
     const block = wanted > LARGEST_BLOCK ? NO_BLOCK : this.#arena.take(wanted);
     return block === NO_BLOCK ? this.#retainOther(length, wanted) : block;
   }
 
   /**
-   * A block for the first of `length` bytes that may be in pieces: for PIECE_BYTES of them at most, and when no block is left
-   * that is large enough, the largest one below. NO_BLOCK when there is none of any size.
+   * Allocates a block for the first of `length` bytes that may be split into pieces: at most PIECE_BYTES, or the largest available size
+   * below if no block is large enough. Returns NO_BLOCK if no block of any size is left.
    */
   retainPiece(length: number): number {
     const wanted = Math.min(length, PIECE_BYTES);
@@ -179,33 +182,30 @@ export class Memory {
     return other;
   }
 
-  /** A block that holds a copy of [start, end), or NO_BLOCK. */
+  /** Returns a block with a copy of [start, end), or NO_BLOCK. */
   retainCopy(start: number, end: number): number {
     const block = this.retain(end - start);
     if (block !== NO_BLOCK) this.copy(block, start, end);
     return block;
   }
 
-  /**
-   * Gives a block back. Its bytes stay as they are until the turn ends, because submissions that wait for the flush may
-   * name them.
-   */
+  /** Releases a block. Its bytes are kept until the turn ends, because queued submissions may refer to them. */
   release(block: number): void {
-    this.#arena.give(block);
+    this.#arena.release(block);
   }
 
-  /** Capacity of a block got from retain(). */
+  /** Returns the capacity of a block from retain(). */
   blockSize(block: number): number {
     return this.#arena.sizeOf(block);
   }
 
-  /** Copies [start, end) to `to`, which is no part of it. */
+  /** Copies [start, end) to `to`, which must not overlap. */
   copy(to: number, start: number, end: number): void {
     if (end - start <= SHORT_COPY) copyBytes(this.view, to, this.view, start, end);
     else this.bytes.copyWithin(to, start, end);
   }
 
-  /** The range as Latin-1 text: made only when somebody asks. */
+  /** Returns the range as Latin-1 text. */
   text(start: number, end: number): string {
     return this.#buffer.latin1Slice(start, end);
   }
@@ -215,27 +215,27 @@ export class Memory {
     this.#buffer.latin1Write(text, offset, text.length);
   }
 
-  /** Bytes of all blocks that are out: tests find by it what was not given back. */
+  /** Returns the bytes of all allocated blocks, by which tests find leaks. */
   retainedBytes(): number {
-    return this.#arena.bytesOut();
+    return this.#arena.bytesAllocated();
   }
 
-  /** Bytes of blocks that were released in this turn. */
+  /** Returns the bytes of blocks that were released in this turn. */
   restingBytes(): number {
     return this.#arena.bytesResting();
   }
 
-  /** Makes what was released available to blocks of all sizes. */
+  /** Makes released chunks available to all block sizes. */
   collect(): void {
     this.#arena.collect();
   }
 
-  /** Counts the blocks that are out: for stats, not for each request. */
+  /** Returns the usage of the arena. Scans all chunks: for stats, not for each request. */
   use(): MemoryUse {
     const { chunks } = this.#arena;
     return {
       limit: chunks.count * CHUNK_BYTES,
-      used: this.#arena.bytesOut(),
+      used: this.#arena.bytesAllocated(),
       unsent: this.pressure.unsent * CHUNK_BYTES,
       resident: (chunks.inUse + chunks.touched) * CHUNK_BYTES,
       fallbacks: this.#fallbacks,
@@ -261,7 +261,7 @@ export class Memory {
   }
 }
 
-/** Node's own decoder, without the argument handling of toString(). */
+/** Node's internal Latin-1 methods, without the argument handling of toString(). */
 type Latin1Buffer = Buffer & {
   latin1Slice(start: number, end: number): string;
   latin1Write(text: string, offset: number, length: number): number;

@@ -1,13 +1,13 @@
-// Looks after a thread's memory once a second: gives pages that are not used any more back to the kernel.
+// Returns unused pages of a thread's memory to the kernel, once a second.
 
 import type { MemoryUse } from './memory.js';
 import type { NativeShim } from './shim.js';
 import type { Transport } from './transport/transport.js';
 
 const STEP_MS = 1000;
-/** Between two parts of what is given back at a time. */
+/** Pause between parts of a large release. */
 const PART_MS = 10;
-/** What the shim has freed stays with the C library, which is asked for it where it is at least so much. */
+/** The C library keeps memory that the shim has freed. It is trimmed when this much may have been freed. */
 const TRIM_BYTES = 32 * 1024 * 1024;
 
 export class PageCare {
@@ -15,8 +15,8 @@ export class PageCare {
   readonly #shim: Pick<NativeShim, 'releasePages' | 'trimMemory'>;
   readonly #onStep: (use: MemoryUse) => void;
   #timer: NodeJS.Timeout;
-  /** Most that was unsent since the C library was asked. */
-  #mostUnsent = 0;
+  /** Maximum of unsent bytes since the last trim. */
+  #peakUnsent = 0;
 
   /** `onStep` is called once a second. */
   constructor(
@@ -37,7 +37,7 @@ export class PageCare {
 
   readonly #step = (): void => {
     const { memory } = this.#transport;
-    // What the last turn has released may be all that there is.
+    // Blocks that were released in the last turn are not free before this.
     this.#transport.settle();
     const hasMore = memory.pageReturn.step(this.#release);
     const use = memory.use();
@@ -59,9 +59,9 @@ export class PageCare {
   };
 
   #trim(unsent: number): void {
-    this.#mostUnsent = Math.max(this.#mostUnsent, unsent);
-    if (this.#mostUnsent - unsent < TRIM_BYTES) return;
-    this.#mostUnsent = unsent;
+    this.#peakUnsent = Math.max(this.#peakUnsent, unsent);
+    if (this.#peakUnsent - unsent < TRIM_BYTES) return;
+    this.#peakUnsent = unsent;
     this.#shim.trimMemory();
   }
 }

@@ -1,12 +1,12 @@
-// What a thread leaves behind when it has loaded its code: up to half of what a small server has resident.
+// Collects the garbage that remains after a thread has loaded its code: up to half of a small server's resident memory.
 
 import { getHeapStatistics } from 'node:v8';
 import type { NativeShim } from './shim.js';
 
-/** Above this many bytes in use it is left to V8: a thread would stand still for more than a tenth of a second. */
+/** Above this heap size collection is left to V8, because it would block the thread for more than 100 ms. */
 const LARGEST_HEAP = 32 * 1024 * 1024;
 
-/** Collects it at once. V8 keeps it until the thread has been idle for eight seconds, which one with traffic never is. */
+/** Collects the garbage at once. V8 would keep it until the thread was idle for eight seconds, which never happens under traffic. */
 export function collectStartGarbage(shim: NativeShim): void {
   if (getHeapStatistics().used_heap_size <= LARGEST_HEAP) shim.collectGarbage();
 }

@@ -1,64 +1,64 @@
-// Ends HTTP/2 sessions that have stopped by themselves. When the peer sends what is no HTTP/2, nghttp2 says so to the peer, and reads
-// and sends nothing any more; before version 22 Node tells nobody of that, and does not even notice that the peer closes the connection then.
+// Detects and ends HTTP/2 sessions that have stopped. When the peer sends invalid HTTP/2, nghttp2 sends a GOAWAY and stops reading and
+// sending. Before version 22, Node does not report that, nor does it notice when the peer then closes the connection.
 
 import type { Http2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 
-/** How often a session is looked at. */
-const LOOK_MS = 5000;
-/** Node ends a session that has asked ten times in vain. */
-const MOST_UNANSWERED = 8;
+/** Interval between checks of a session. */
+const CHECK_MS = 5000;
+/** Node ends a session with ten unanswered SETTINGS frames; this stays below that. */
+const MAX_UNANSWERED = 8;
 
 const watched = new WeakSet<Http2Session>();
 
-/** It ends when it has stopped, and its streams with it, some looks later: with an error whose code is that of a broken protocol. */
-export function endWhenStopped(session: Http2Session, lookMs = LOOK_MS): void {
+/** Ends the session and its streams within a few checks after it has stopped, with the error code ERR_HTTP2_ERROR. */
+export function endWhenStopped(session: Http2Session, intervalMs = CHECK_MS): void {
   if (watched.has(session)) return;
   watched.add(session);
   let bytesRead = -1;
-  /** How much had come when it was asked last: what comes after that may stop it. */
-  let bytesAsked = -1;
+  /** Bytes read at the last probe: later input may stop the session. */
+  let bytesAtProbe = -1;
   let unanswered = 0;
-  const look = () => {
+  const check = () => {
     const socket = socketState(session);
     if (socket === undefined) return;
     const isSilent = socket.bytesRead === bytesRead;
     ({ bytesRead } = socket);
     if (!isSilent) return;
-    if (bytesAsked !== bytesRead) {
-      if (unanswered === MOST_UNANSWERED) return;
-      bytesAsked = bytesRead;
+    if (bytesAtProbe !== bytesRead) {
+      if (unanswered === MAX_UNANSWERED) return;
+      bytesAtProbe = bytesRead;
       unanswered++;
-      // Settings, none of which is changed: a PING may be one too many for the peer. It may answer late, or not at all.
+      // An empty SETTINGS frame, because a PING may exceed the peer's limit. The answer may come late or not at all.
       session.settings({}, () => unanswered--);
     } else if ((session.state.outboundQueueSize ?? 0) > 0 && socket.unsent === 0) {
-      // It has not sent that, although the kernel has taken all that was sent before.
-      session.destroy(Object.assign(new Error('what came is not HTTP/2'), { code: 'ERR_HTTP2_ERROR' }));
+      // The probe is still queued although the kernel has accepted all earlier bytes: the session has stopped.
+      session.destroy(Object.assign(new Error('the peer sent invalid HTTP/2'), { code: 'ERR_HTTP2_ERROR' }));
     }
   };
-  const timer = setInterval(look, lookMs).unref();
+  const timer = setInterval(check, intervalMs).unref();
   session.once('close', () => clearInterval(timer));
 }
 
 interface SocketState {
   readonly bytesRead: number;
-  /** How many bytes the kernel has not taken yet. */
+  /** Bytes that the kernel has not accepted yet. */
   readonly unsent: number;
 }
 
-/** Undefined when the session has ended, or is about to. */
+/** Returns undefined if the session has ended or is about to. */
 function socketState({ destroyed, socket }: Http2Session): SocketState | undefined {
   if (destroyed) return undefined;
   try {
     const { _handle: handle, bytesRead } = socket as SocketWithHandle;
     return handle && { bytesRead, unsent: handle.writeQueueSize };
   } catch {
-    // The socket has gone: the session goes in a moment.
+    // The socket is destroyed; the session follows in a moment.
     return undefined;
   }
 }
 
-/** What Node does not document. */
+/** Undocumented parts of Node's sockets. */
 interface SocketWithHandle extends Socket {
   readonly _handle?: { readonly writeQueueSize: number };
 }

@@ -1,4 +1,4 @@
-// What a thread that carries connections does its I/O with: a transport, its memory, and timers that go by the transport's clock.
+// The I/O objects of a thread with connections: a transport, its memory, and timers on the transport's clock.
 
 import type { Memory } from './memory.js';
 import { MemoryRelief } from './memory-relief.js';
@@ -18,15 +18,15 @@ export interface ThreadIo {
 
 export interface ThreadIoOptions {
   readonly memory: Memory;
-  /** What a connection may buffer where nothing else is configured, in bytes. */
+  /** Default buffer limit of a connection in bytes. */
   readonly bufferLimit: number;
-  /** Descriptors that connections leave to others. */
+  /** Descriptors that connections may not use, see TransportOptions. */
   readonly reserve: number;
-  /** What should not happen, and was caught: `what` is a sentence for the log. Must not throw. */
+  /** Called with caught internal errors; `what` is a sentence for the log. Must not throw. */
   readonly failed: (what: string, error: unknown) => void;
 }
 
-/** Whoever has it closes the timers and destroys the transport. */
+/** Creates the objects. The caller closes the timers and destroys the transport. */
 export function openThreadIo(shim: NativeShim, options: ThreadIoOptions): ThreadIo {
   const { bufferLimit, failed, memory, reserve } = options;
   const clock = new Clock();

@@ -233,7 +233,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     return {
       begin: () => this.#begin(id, chain, cargo, expected),
       drop: () => {
-        this.#transport.letGo(id);
+        this.#transport.releaseFrozen(id);
         this.#releaseLimits();
         expected.drop();
       },

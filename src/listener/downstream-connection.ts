@@ -192,14 +192,14 @@ export class DownstreamConnection {
   /**
    * Closes behind what is pending, of which the peer has to take some every `flushMs`. `lingerMs` > 0: the peer may still be
    * sending, and gets that long to notice, so that the last answer is not destroyed by a reset. `lateToken`, of
-   * Transport.listenToLate(), tells who hears of it if either takes too long; 0: nobody. Throws a RangeError for a time that is none.
+   * Transport.addLateHandler(), requests a notification if either takes too long; 0: none. Throws a RangeError for a time that is none.
    */
   close(lingerMs: number, lateToken = 0, flushMs = FLUSH_MS): void {
     if (this.#isClosed) return;
     if (!(lingerMs >= 0 && lingerMs <= LONGEST_TIMER_MS))
       throw new RangeError(`a connection cannot linger for ${lingerMs} ms`);
     this.#keepEnds();
-    if (lateToken !== 0) this.transport.tellLate(this.id, lateToken);
+    if (lateToken !== 0) this.transport.requestLate(this.id, lateToken);
     this.transport.close(this.id, flushMs, lingerMs);
     if (logger.isDebug) logger.debug(`[C${this.serial}] closing`);
     this.#ended();
@@ -216,7 +216,7 @@ export class DownstreamConnection {
 
   /** It was frozen, and is another process's now. */
   leave(): void {
-    this.transport.letGo(this.id);
+    this.transport.releaseFrozen(this.id);
     if (logger.isDebug) logger.debug(`[C${this.serial}] handed over to another process`);
     this.#gone();
   }

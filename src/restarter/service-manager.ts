@@ -28,7 +28,7 @@ export class ServiceManager {
     this.#isReloading = false;
     this.#status = status;
     // This wrapper stays the main process: epochs come and go, and it is the one that takes SIGHUP and SIGTERM.
-    this.#queue?.say(`READY=1\nMAINPID=${process.pid}\nSTATUS=${status}`);
+    this.#queue?.notify(`READY=1\nMAINPID=${process.pid}\nSTATUS=${status}`);
   }
 
   /** Begins a reload, which ready() or reloaded() ends. What has never been ready is started, not reloaded. */
@@ -36,7 +36,7 @@ export class ServiceManager {
     if (!this.#isReady || this.#isReloading) return;
     this.#isReloading = true;
     // hrtime is CLOCK_MONOTONIC; Type=notify-reload compares it with when it sent the signal.
-    this.#queue?.say(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
+    this.#queue?.notify(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
   }
 
   /** Ends a reload, if one has begun, that has changed nothing. */
@@ -46,17 +46,17 @@ export class ServiceManager {
 
   stopping(status: string): void {
     this.#status = status;
-    this.#queue?.say(`STOPPING=1\nSTATUS=${status}`);
+    this.#queue?.notify(`STOPPING=1\nSTATUS=${status}`);
   }
 
   status(text: string): void {
     if (text === this.#status) return;
     this.#status = text;
-    this.#queue?.say(`STATUS=${text}`);
+    this.#queue?.notify(`STATUS=${text}`);
   }
 
   signOfLife(): void {
-    this.#queue?.signOfLife();
+    this.#queue?.pingWatchdog();
   }
 }
 

@@ -66,7 +66,7 @@ t.test('whatever is taken and given back, blocks do not overlap, are within the 
         } else if (act.kind === 'give') {
           const blocks = [...model.out.keys()].filter((block) => !model.resting.has(block));
           for (const block of blocks.slice(act.from % (blocks.length + 1)).slice(0, act.times)) {
-            arena.give(block);
+            arena.release(block);
             model.resting.add(block);
           }
         } else if (act.kind === 'end turn') {
@@ -74,10 +74,10 @@ t.test('whatever is taken and given back, blocks do not overlap, are within the 
           model.endTurn();
         } else if (act.kind === 'collect') arena.collect();
         else purge(arena, model, act.keep, act.most);
-        equal(arena.bytesOut(), model.bytes, 'bytes of the blocks that are out');
+        equal(arena.bytesAllocated(), model.bytes, 'bytes of the blocks that are out');
         equal(arena.chunks.inUse <= CHUNKS, true, 'the limit');
       }
-      for (const block of model.out.keys()) if (!model.resting.has(block)) arena.give(block);
+      for (const block of model.out.keys()) if (!model.resting.has(block)) arena.release(block);
       arena.endTurn();
       arena.collect();
       equal(arena.chunks.inUse, 0, 'chunks in use at the end');
@@ -104,7 +104,7 @@ t.test('the arena is full only when it is: as long as a chunk is unused, each si
         if (hasChunk) equal(block === NO_BLOCK, false, `${each} bytes`);
         if (block !== NO_BLOCK) blocks.push(block);
         // Every third one is released at once.
-        if (blocks.length % 3 === 0 && blocks.length > 0) arena.give(blocks.pop()!);
+        if (blocks.length % 3 === 0 && blocks.length > 0) arena.release(blocks.pop()!);
         arena.endTurn();
       }
     }),
@@ -119,10 +119,10 @@ t.test('a burst of one size leaves its memory to the others', (t) => {
     const blocks: number[] = [];
     for (let block = arena.take(size); block !== NO_BLOCK; block = arena.take(size)) blocks.push(block);
     t.ok(blocks.length * arena.sizeOf(blocks[0]!) >= 60 * CHUNK_BYTES, `blocks of ${size} bytes fill the arena`);
-    for (const block of blocks) arena.give(block);
+    for (const block of blocks) arena.release(block);
     arena.endTurn();
   }
-  t.equal(arena.bytesOut(), 0);
+  t.equal(arena.bytesAllocated(), 0);
   t.end();
 });
 
@@ -134,7 +134,7 @@ t.test('long blocks find room beside short ones that stay', (t) => {
     kept.push(short.pop()!);
     const long = Array.from({ length: 4 }, () => arena.take(8 * 1024 * 1024));
     t.notOk(long.includes(NO_BLOCK), `round ${round}`);
-    for (const block of [...short, ...long]) arena.give(block);
+    for (const block of [...short, ...long]) arena.release(block);
     arena.endTurn();
   }
   t.ok(kept.every((block) => block !== NO_BLOCK));
@@ -145,7 +145,7 @@ t.test('pages that were not used for two periods go back, a part at a time; the 
   const arena = new Arena(START, 2000);
   const pages = new PageReturn(arena);
   const blocks = Array.from({ length: 1500 }, () => arena.take(65_536));
-  for (const block of blocks.slice(100)) arena.give(block);
+  for (const block of blocks.slice(100)) arena.release(block);
   arena.endTurn();
   const returned: [number, number][] = [];
   const note = (start: number, bytes: number) => void returned.push([start, bytes]);
@@ -166,7 +166,7 @@ t.test('pages that were not used for two periods go back, a part at a time; the 
   returned.length = 0;
   for (let second = 0; second < 60; second++) {
     const wave = Array.from({ length: 500 }, () => arena.take(65_536));
-    for (const block of wave) arena.give(block);
+    for (const block of wave) arena.release(block);
     arena.endTurn();
     pages.step(note);
   }

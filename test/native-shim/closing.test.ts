@@ -46,7 +46,7 @@ t.test('whoever asks is told when a connection is closed, however it comes to th
   for (const { client } of [read, unread]) rig.submit(Op.Pause, client);
   for (const { server } of [read, unread]) rig.sendNow(server, pattern(6 << 20));
   const close = (id: number, token: number, op: Op, flushMs = 0) => {
-    rig.submit(Op.TellGone, id, token);
+    rig.submit(Op.NotifyGone, id, token);
     rig.submit(op, id, flushMs);
   };
   close(read.server, 1, Op.Close, 60_000);
@@ -72,11 +72,11 @@ t.test('whoever asks for late ends is told of those alone, and what they have wa
   const [unread, silent, prompt] = [await rig.pair(address), await rig.pair(address), await rig.pair(address)];
   rig.submit(Op.Pause, unread.client);
   rig.sendNow(unread.server, pattern(6 << 20));
-  rig.submit(Op.TellLate, unread.server, 7);
+  rig.submit(Op.NotifyLate, unread.server, 7);
   rig.submit(Op.Close, unread.server, 100, 60_000);
-  rig.submit(Op.TellLate, silent.server, 8);
+  rig.submit(Op.NotifyLate, silent.server, 8);
   rig.submit(Op.Close, silent.server, 60_000, 100);
-  rig.submit(Op.TellLate, prompt.server, 8);
+  rig.submit(Op.NotifyLate, prompt.server, 8);
   rig.submit(Op.Close, prompt.server, 60_000, 60_000);
   rig.flush();
   await rig.next(Event.End, prompt.client);
@@ -99,7 +99,7 @@ t.test('that a connection is closed is told when nothing else happens', async (t
   const peer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   t.teardown(() => peer.destroy());
   const { id } = await rig.next(Event.Accept);
-  rig.submit(Op.TellGone, id, 5);
+  rig.submit(Op.NotifyGone, id, 5);
   rig.now(Op.Close, id);
   t.match(await rig.next(Event.Gone), { offset: 5 });
 });
@@ -111,7 +111,7 @@ t.test('a late end is told when nothing else happens', async (t) => {
   const peer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   t.teardown(() => peer.destroy());
   const { id } = await rig.next(Event.Accept);
-  rig.submit(Op.TellLate, id, 5);
+  rig.submit(Op.NotifyLate, id, 5);
   rig.now(Op.Close, id, 60_000, 100);
   t.match(await rig.next(Event.Late), { offset: 5, value: 1 });
 });

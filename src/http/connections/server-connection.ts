@@ -142,7 +142,7 @@ export class ServerConnection
   }
   requestTurn(): void {
     const codec = this.#codec!;
-    this.socket.transport.later(this.socket.id, () => {
+    this.socket.transport.defer(this.socket.id, () => {
       codec.takeTurn();
       this.#restCodec();
     });
@@ -322,7 +322,7 @@ export class ServerConnection
   }
 
   onRoom(): void {
-    this.socket.transport.later(this.socket.id, () => {
+    this.socket.transport.defer(this.socket.id, () => {
       const codec = this.#codec;
       if (codec?.isAwaitingRoom !== true) return;
       if (!codec.takeRoom() && !this.onNoRoom(codec.bufferedBytes)) codec.giveUpRoom();
@@ -447,7 +447,7 @@ export class ServerConnection
   /** Timeouts go on where they were. What has come on the way is received before one is found to be over. */
   #resumeTimeouts(): void {
     this.clocks.begin();
-    this.socket.transport.later(this.socket.id, () => {
+    this.socket.transport.defer(this.socket.id, () => {
       if (this.clocks.isScheduled) this.clocks.check();
     });
   }

@@ -1,4 +1,4 @@
-// Socket addresses: as text, and as raw Linux sockaddr bytes, which the shim takes and gives.
+// Socket addresses, as text and as the raw Linux sockaddr bytes that the shim uses.
 
 import { isIPv4 } from 'node:net';
 import { endianness, networkInterfaces } from 'node:os';
@@ -14,23 +14,23 @@ export const enum AddressKind {
 
 export interface Address {
   readonly kind: AddressKind;
-  /** Canonical text without port (RFC 5952), with `%scope` for a scoped IPv6 address; '' when it is no IP address. */
+  /** Canonical text without port (RFC 5952), with `%scope` for a scoped IPv6 address; '' if it is not an IP address. */
   readonly ip: string;
   readonly port: number;
-  /** Path of a Unix socket; '@name' for an abstract one; '' when it is no Unix socket. */
+  /** Path of a Unix socket; '@name' for an abstract one; '' if it is not a Unix socket. */
   readonly path: string;
 }
 
 export const NO_ADDRESS: Address = { kind: AddressKind.None, ip: '', port: 0, path: '' };
 
-/** Text that is no address, or an address that does not fit in a sockaddr. */
+/** Thrown for text that is not an address, and for an address that does not fit in a sockaddr. */
 export class AddressError extends BatonError {
   constructor(message: string) {
     super('CONFIG_INVALID', message);
   }
 }
 
-/** The raw sockaddr of an IP address. Throws AddressError for text that is no IP address and for impossible ports. */
+/** Returns the raw sockaddr of an IP address. Throws AddressError for text that is not an IP address and for invalid ports. */
 export function encodeIp(ip: string, port: number): Uint8Array {
   if (!Number.isInteger(port) || port < 0 || port > 65535) throw new AddressError(`port ${port} is not in 0…65535`);
   const { bytes, scope } = splitScope(ip);
@@ -45,8 +45,8 @@ export function encodeIp(ip: string, port: number): Uint8Array {
 }
 
 /**
- * The raw sockaddr of a Unix socket; a leading '@' names an abstract one. Throws AddressError when it does not fit in
- * the 108 bytes of sun_path: the kernel would cut it silently.
+ * Returns the raw sockaddr of a Unix socket; a leading '@' names an abstract one. Throws AddressError if it does not fit in the 108 bytes
+ * of sun_path, because the kernel would truncate it silently.
  */
 export function encodePath(path: string): Uint8Array {
   const text = Buffer.from(path);
@@ -62,14 +62,14 @@ export function encodePath(path: string): Uint8Array {
   return raw;
 }
 
-/** The raw sockaddr of a parsed address. */
+/** Returns the raw sockaddr of a parsed address. */
 export function encodeAddress(address: Address): Uint8Array {
   return address.kind === AddressKind.Unix ? encodePath(address.path) : encodeIp(address.ip, address.port);
 }
 
 /**
- * The address in the sockaddr bytes[offset, offset + length). An IPv4-mapped IPv6 address, as a dual-stack socket sees
- * its IPv4 peers, is given as the IPv4 address that it is, so that ranges and logs know one form only.
+ * Returns the address in the sockaddr bytes[offset, offset + length). An IPv4-mapped IPv6 address, which dual-stack sockets have for IPv4
+ * peers, becomes the IPv4 address, so that ranges and logs handle one form only.
  */
 export function decodeSockaddr(bytes: Uint8Array, offset: number, length: number): Address {
   if (length < 2) return NO_ADDRESS;
@@ -84,7 +84,7 @@ export function decodeSockaddr(bytes: Uint8Array, offset: number, length: number
   return NO_ADDRESS;
 }
 
-/** Text for people and configuration: `127.0.0.1:80`, `[::1]:80`, `/run/x.sock`, `@name`; '' for none. */
+/** Returns readable text, as in configurations: `127.0.0.1:80`, `[::1]:80`, `/run/x.sock`, `@name`; '' for no address. */
 export function addressText(address: Address): string {
   switch (address.kind) {
     case AddressKind.Ip4:
@@ -96,21 +96,21 @@ export function addressText(address: Address): string {
   }
 }
 
-/** The IP address in what addressText() has written; '' for that of a Unix socket. */
+/** Returns the IP address in a text of addressText(); '' for a Unix socket. */
 export function ipOfAddress(text: string): string {
   if (text[0] === '/' || text[0] === '@') return '';
   const colon = text.lastIndexOf(':');
   return text[0] === '[' ? text.slice(1, colon - 1) : text.slice(0, Math.max(colon, 0));
 }
 
-/** The port in what addressText() has written; 0 for a Unix socket, whatever its name. */
+/** Returns the port in a text of addressText(); 0 for a Unix socket. */
 export function portOfAddress(text: string): number {
   return ipOfAddress(text) === '' ? 0 : Number(text.slice(text.lastIndexOf(':') + 1));
 }
 
 /**
- * Reads what addressText() writes, and `unix://path`, but no relative paths. Undefined when it is none of these; names are not
- * resolved. An IPv6 address gets its canonical form.
+ * Parses a text of addressText() or `unix://path`, but no relative paths. Returns undefined for other text; names are not resolved. IPv6
+ * addresses become canonical.
  */
 export function parseAddress(text: string): Address | undefined {
   if (text.startsWith('unix://')) text = text.slice('unix://'.length);
@@ -123,12 +123,12 @@ export function parseAddress(text: string): Address | undefined {
   return address !== undefined && (address.kind === AddressKind.Ip6) === isBracketed ? address : undefined;
 }
 
-/** The address in what addressText() has written of one. Unlike parseAddress() it takes any other text as a relative path. */
+/** Returns the address in a text of addressText(). Unlike parseAddress(), it treats any other text as a relative path. */
 export function addressOfText(text: string): Address {
   return parseAddress(text) ?? { kind: AddressKind.Unix, ip: '', port: 0, path: text };
 }
 
-/** An IP address in canonical text with a port; undefined when `ip` is none. */
+/** Returns an IP address with canonical text and a port; undefined if `ip` is not an IP address. */
 export function ipAddress(ip: string, port: number): Address | undefined {
   const { bytes, scope } = splitScope(ip);
   if (bytes === undefined) return undefined;
@@ -138,17 +138,17 @@ export function ipAddress(ip: string, port: number): Address | undefined {
     : { kind: AddressKind.Ip6, ip: scope === 0 ? text : `${text}%${scope}`, port, path: '' };
 }
 
-/** The 4 or 16 bytes of an IP address in text (RFC 4291 §2.2; no zone, no brackets), or undefined. */
+/** Returns the 4 or 16 bytes of an IP address in text (RFC 4291 §2.2; no zone, no brackets), or undefined. */
 export function parseIp(text: string): Uint8Array | undefined {
   return text.includes(':') ? parseIp6(text) : parseIp4(text);
 }
 
-/** Canonical text of 4 or 16 address bytes. */
+/** Returns the canonical text of 4 or 16 address bytes. */
 export function formatIp(bytes: Uint8Array): string {
   return bytes.length === 4 ? formatIp4(bytes, 0) : formatIp6(bytes, 0);
 }
 
-/** The IP address in 4 or 16 bytes; an IPv4-mapped one as decodeSockaddr() gives it. */
+/** Returns the IP address in 4 or 16 bytes; an IPv4-mapped one becomes IPv4, as in decodeSockaddr(). */
 export function addressOfBytes(bytes: Uint8Array, port: number): Address {
   if (bytes.length === 4) return { kind: AddressKind.Ip4, ip: formatIp4(bytes, 0), port, path: '' };
   if (isMapped(bytes, 0)) return { kind: AddressKind.Ip4, ip: formatIp4(bytes, 12), port, path: '' };
@@ -164,7 +164,7 @@ const IP6_SOCKADDR_BYTES = 28;
 const SUN_PATH_BYTES = 108;
 const AT_SIGN = 64;
 
-/** Decimal text of each byte, alone and with a dot: joining four of these is the fastest way to an IPv4 address. */
+/** Decimal text of each byte, without and with a dot: joining four of these is the fastest way to format an IPv4 address. */
 const DECIMAL: readonly string[] = Array.from({ length: 256 }, (_, byte) => String(byte));
 const DOTTED: readonly string[] = DECIMAL.map((decimal) => `${decimal}.`);
 
@@ -195,7 +195,7 @@ function isMapped(bytes: Uint8Array, at: number): boolean {
 
 function pathOf(bytes: Uint8Array, start: number, end: number): string {
   const isAbstract = bytes[start] === 0;
-  // Only a filesystem path ends at a NUL; in an abstract name it is a byte like any other.
+  // Only a filesystem path ends at a NUL; an abstract name may contain NULs.
   const nul = isAbstract ? -1 : bytes.subarray(start, end).indexOf(0);
   const text = Buffer.from(bytes.subarray(isAbstract ? start + 1 : start, nul < 0 ? end : start + nul)).toString();
   return isAbstract ? `@${text}` : text;
@@ -240,7 +240,7 @@ function parseIp6(text: string): Uint8Array | undefined {
   return bytes;
 }
 
-/** Bytes of colon-separated groups; the last may be an IPv4 address when it ends the whole address. */
+/** Returns the bytes of colon-separated groups. The last group may be an IPv4 address if it ends the whole address. */
 function parseGroups(text: string, endsAddress: boolean): number[] | undefined {
   if (text === '') return [];
   const bytes: number[] = [];
@@ -259,7 +259,7 @@ function parseGroups(text: string, endsAddress: boolean): number[] | undefined {
   return bytes;
 }
 
-/** `fe80::1%2` and `fe80::1%eth0`: the scope is an interface's number, or its name where that exists on this machine. */
+/** `fe80::1%2` and `fe80::1%eth0`: the scope is an interface's index, or its name if this machine has it. */
 function splitScope(ip: string): { bytes: Uint8Array | undefined; scope: number } {
   const percent = ip.indexOf('%');
   if (percent < 0) return { bytes: parseIp(ip), scope: 0 };

@@ -1,15 +1,15 @@
-// Ranges of IP addresses: a prefix and how many of its bits count.
+// Ranges of IP addresses: a prefix and the number of its significant bits.
 
 import { formatIp, parseIp } from './address.js';
 
 export interface IpRange {
-  /** 4 or 16 bytes; those bits are 0 that do not count. */
+  /** 4 or 16 bytes; insignificant bits are 0. */
   readonly prefix: Uint8Array;
   /** At most 32 or 128. */
   readonly bits: number;
 }
 
-/** More bits than the address has mean all of them, as in Envoy. Undefined when `prefix` is no IP address. */
+/** Returns a range; undefined if `prefix` is not an IP address. As in Envoy, `bits` is capped at the length of the address. */
 export function ipRange(prefix: string, bits: number): IpRange | undefined {
   const bytes = parseIp(prefix);
   if (bytes === undefined) return undefined;
@@ -17,12 +17,12 @@ export function ipRange(prefix: string, bits: number): IpRange | undefined {
   return { prefix: masked(bytes, count), bits: count };
 }
 
-/** `10.0.0.0/8`: equal for ranges that are the same. */
+/** Returns text such as `10.0.0.0/8`, which is equal for equal ranges. */
 export function rangeText({ prefix, bits }: IpRange): string {
   return `${formatIp(prefix)}/${bits}`;
 }
 
-/** Whether the address (4 or 16 bytes) lies in the range. */
+/** Returns whether the address (4 or 16 bytes) is in the range. */
 export function isInRange({ prefix, bits }: IpRange, address: Uint8Array): boolean {
   if (address.length !== prefix.length) return false;
   const whole = bits >> 3;
@@ -31,9 +31,9 @@ export function isInRange({ prefix, bits }: IpRange, address: Uint8Array): boole
   return rest === 0 || address[whole]! >> (8 - rest) === prefix[whole]! >> (8 - rest);
 }
 
-/** Values by range: the narrowest range that holds an address decides. */
+/** Maps ranges to values. The narrowest range that contains an address decides. */
 export class RangeTable<T> {
-  /** By the length of addresses in bytes; of each, the narrowest ranges first. */
+  /** Keyed by the length of addresses in bytes; the narrowest ranges come first. */
   readonly #levels: { [bytes: number]: { readonly bits: number; readonly values: Map<string, T> }[] } = {};
 
   constructor(entries: Iterable<readonly [IpRange, T]>) {
@@ -47,7 +47,7 @@ export class RangeTable<T> {
     for (const levels of Object.values(this.#levels)) levels.sort((one, other) => other.bits - one.bits);
   }
 
-  /** Of an address of 4 or 16 bytes; undefined when no range holds it. */
+  /** Returns the value for an address of 4 or 16 bytes; undefined if no range contains it. */
   find(address: Uint8Array): T | undefined {
     for (const { bits, values } of this.#levels[address.length] ?? []) {
       const value = values.get(keyOf(masked(address, bits)));

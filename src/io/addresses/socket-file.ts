@@ -1,39 +1,36 @@
-// The file of a Unix socket, which somebody else may have replaced by his own.
+// Removes files of Unix sockets, which another process may have replaced.
 
 import { randomBytes } from 'node:crypto';
 import { lstatSync, unlinkSync } from 'node:fs';
 import type { NativeShim } from '../shim.js';
 import { AddressKind, encodeAddress } from './address.js';
 
-/** Removes what stands at `path` if it is still the file with this inode. */
+/** Removes the file at `path` if it still has this inode. */
 export function removeSocketFile(path: string, inode: number): void {
   try {
     if (lstatSync(path).ino === inode) unlinkSync(path);
   } catch {
-    // Somebody has removed it already.
+    // Already removed.
   }
 }
 
-/**
- * Removes a socket file that a former process has left behind: it would keep the path. Throws an Error for any other file, which
- * is not ours to remove.
- */
+/** Removes a socket file that an earlier process left behind, which would block the path. Throws an Error for any other file. */
 export function removeStaleSocket(path: string): void {
   if (path.startsWith('@')) return;
   try {
-    if (!lstatSync(path).isSocket()) throw new Error('a file that is no socket has this path');
+    if (!lstatSync(path).isSocket()) throw new Error('a file at this path is not a socket');
     unlinkSync(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }
 
-/** Between bind() making a file and the kernel finding the socket by it, a new file looks abandoned. */
+/** A new file seems abandoned between its creation by bind() and the moment from which the kernel finds the socket by it. */
 const MIN_AGE_MS = 1000;
 
 /**
- * Removes the file of a Unix socket that this user's process has left when it was killed: one that nobody has bound any more. Anything
- * else stays, such as what another user owns. Does not throw.
+ * Removes a socket file that a killed process of this user left behind and that no socket is bound to. Keeps all other files, such as those
+ * of other users. Does not throw.
  */
 export function removeAbandonedSocket(shim: NativeShim, path: string): void {
   try {
@@ -42,14 +39,14 @@ export function removeAbandonedSocket(shim: NativeShim, path: string): void {
     if (!isOwn || Date.now() - file.ctimeMs < MIN_AGE_MS) return;
     if (isSocketBound(shim, encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path }))) return;
     const now = lstatSync(path);
-    // Another process may have replaced it meanwhile.
+    // Another process may have replaced the file meanwhile.
     if (now.ino === file.ino && now.ctimeMs === file.ctimeMs) unlinkSync(path);
   } catch {
-    // It is not there, or cannot be reached.
+    // The file does not exist or is inaccessible.
   }
 }
 
-/** Whether a process has a socket of any type bound to this address, whether it listens or not. */
+/** Returns whether any process has a socket of any type bound to this address, listening or not. */
 export function isSocketBound(shim: NativeShim, address: Uint8Array): boolean {
   const path = `@baton-probe-${process.pid}-${randomBytes(8).toString('hex')}`;
   const own = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
@@ -58,7 +55,7 @@ export function isSocketBound(shim: NativeShim, address: Uint8Array): boolean {
     probe.sendTo(address, new Uint8Array(0), []);
     return true;
   } catch (error) {
-    // To a socket of another type no datagram goes either, but for another reason.
+    // A datagram to a socket of another type fails too, with another code.
     const { code } = error as NodeJS.ErrnoException;
     return code !== 'ECONNREFUSED' && code !== 'ENOENT';
   } finally {

@@ -1,5 +1,5 @@
-// Blocks of an arena, from 1 KiB to megabytes: short ones are cut from chunks of 64 KiB, which go to whatever size needs one;
-// longer ones are runs of chunks. So there is one limit for all sizes together, and a burst of one size leaves room for the others.
+// The block allocator of an arena, from 1 KiB to megabytes. Small blocks are cut from chunks of 64 KiB, which are assigned to block sizes
+// on demand; larger blocks are runs of chunks. So all sizes share one limit, and chunks return from one size to the others after a burst.
 
 import { CHUNK_BYTES, CHUNK_SHIFT, ChunkPool, NO_CHUNK } from './chunk-pool.js';
 
@@ -10,7 +10,7 @@ const LARGEST_CUT = 32768;
 /** No block is available. Offset 0 is never a block. */
 export const NO_BLOCK = 0;
 
-/** What a chunk is used for, beside the index of its size in CUT_SIZES. */
+/** Uses of a chunk, besides an index in CUT_SIZES. */
 const RUN = 254;
 const FREE = 255;
 
@@ -18,31 +18,31 @@ export class Arena {
   readonly chunks: ChunkPool;
   readonly #start: number;
   readonly #cuts: readonly CutSize[] = CUT_SIZES.map((size) => new CutSize(size));
-  /** By chunk: what it is used for. */
+  /** The use of each chunk. */
   readonly #uses: Uint8Array;
-  /** By chunk: how many of the blocks it is cut into are out, including those that rest. */
-  readonly #out: Uint8Array;
-  /** By the first chunk of a run: its length. */
+  /** The number of allocated blocks of each cut chunk, including resting ones. */
+  readonly #allocated: Uint8Array;
+  /** The length of each run, indexed by its first chunk. */
   readonly #runs: Uint16Array;
-  /** Blocks that were given back in this turn: the first #restingCount. */
+  /** Resting blocks, which were released in this turn: the first #restingCount. */
   readonly #resting: number[] = [];
   #restingCount = 0;
 
-  /** From `start` on, which is above 0, `count` chunks. */
+  /** Manages `count` chunks from `start`, which must be above 0. */
   constructor(start: number, count: number) {
     this.#start = start;
     this.chunks = new ChunkPool(count);
     this.#uses = new Uint8Array(count).fill(FREE);
-    this.#out = new Uint8Array(count);
+    this.#allocated = new Uint8Array(count);
     this.#runs = new Uint16Array(count);
   }
 
-  /** A block of the smallest size that holds `length` bytes, or NO_BLOCK. */
+  /** Returns a block of the smallest size that holds `length` bytes, or NO_BLOCK. */
   take(length: number): number {
     return length > LARGEST_CUT ? this.#takeRun(length) : this.#takeCut(cutFor(length));
   }
 
-  /** A block of more than `length` bytes where take() has none: what is left of chunks that larger blocks are cut from. */
+  /** Returns a block of a larger size than take() does, or NO_BLOCK. Larger sizes may have free blocks in their cut chunks. */
   takeLarger(length: number): number {
     if (length > LARGEST_CUT) return NO_BLOCK;
     for (let index = cutFor(length) + 1; index < CUT_SIZES.length; index++) {
@@ -52,7 +52,7 @@ export class Arena {
     return NO_BLOCK;
   }
 
-  /** The largest block below `length` bytes, where there is none of that size. */
+  /** Returns the largest available block below the size for `length` bytes, or NO_BLOCK. */
   takeSmaller(length: number): number {
     for (let index = length > LARGEST_CUT ? CUT_SIZES.length - 1 : cutFor(length) - 1; index >= 0; index--) {
       const block = this.#takeCut(index);
@@ -61,12 +61,12 @@ export class Arena {
     return NO_BLOCK;
   }
 
-  /** Gives a block back at the end of the turn. */
-  give(block: number): void {
+  /** Releases a block at the end of the turn; until then it rests. */
+  release(block: number): void {
     this.#resting[this.#restingCount++] = block;
   }
 
-  /** Blocks that were given back may be taken again. */
+  /** Makes resting blocks available again. */
   endTurn(): void {
     const count = this.#restingCount;
     if (count === 0) return;
@@ -81,32 +81,32 @@ export class Arena {
     return use === RUN ? this.#runs[chunk]! << CHUNK_SHIFT : CUT_SIZES[use]!;
   }
 
-  /** Bytes of the blocks that are out and do not rest. Counted when asked for. */
-  bytesOut(): number {
+  /** Returns the bytes of allocated blocks that do not rest. Scans all chunks. */
+  bytesAllocated(): number {
     let sum = 0;
     for (let chunk = 0; chunk < this.#uses.length; chunk++) {
       const use = this.#uses[chunk]!;
       if (use === RUN) sum += this.#runs[chunk]! << CHUNK_SHIFT;
-      else if (use !== FREE) sum += this.#out[chunk]! * CUT_SIZES[use]!;
+      else if (use !== FREE) sum += this.#allocated[chunk]! * CUT_SIZES[use]!;
     }
     return sum - this.bytesResting();
   }
 
-  /** Bytes of the blocks that were given back in this turn. */
+  /** Returns the bytes of resting blocks. */
   bytesResting(): number {
     let sum = 0;
     for (let index = 0; index < this.#restingCount; index++) sum += this.sizeOf(this.#resting[index]!);
     return sum;
   }
 
-  /** Gives chunks of which no block is out back to the pool. */
+  /** Returns chunks without allocated blocks to the pool. */
   collect(): void {
     for (let index = 0; index < this.#cuts.length; index++) if (this.#cuts[index]!.unused > 0) this.#collect(index);
   }
 
-  /** Gives pages of free chunks back, as ChunkPool.purge(). `release` is called with offsets. */
-  purge(keep: number, most: number, release: (start: number, bytes: number) => void): number {
-    return this.chunks.purge(keep, most, (first, length) =>
+  /** Releases pages of free chunks, as ChunkPool.purge() does. `release` gets offsets and lengths in bytes. */
+  purge(keep: number, maxChunks: number, release: (start: number, bytes: number) => void): number {
+    return this.chunks.purge(keep, maxChunks, (first, length) =>
       release(this.#start + (first << CHUNK_SHIFT), length << CHUNK_SHIFT),
     );
   }
@@ -120,9 +120,9 @@ export class Arena {
       cut.next += cut.size;
     }
     const chunk = (block - this.#start) >>> CHUNK_SHIFT;
-    const out = this.#out[chunk]!;
+    const out = this.#allocated[chunk]!;
     if (out === 0) cut.unused--;
-    this.#out[chunk] = out + 1;
+    this.#allocated[chunk] = out + 1;
     return block;
   }
 
@@ -165,12 +165,12 @@ export class Arena {
     const use = this.#uses[chunk]!;
     if (use === RUN) {
       this.#uses[chunk] = FREE;
-      this.chunks.give(chunk, this.#runs[chunk]!);
+      this.chunks.release(chunk, this.#runs[chunk]!);
       return;
     }
     const cut = this.#cuts[use]!;
     cut.free.push(block);
-    if (--this.#out[chunk]! === 0) cut.unused++;
+    if (--this.#allocated[chunk]! === 0) cut.unused++;
   }
 
   #collect(index: number): void {
@@ -180,27 +180,27 @@ export class Arena {
     for (let at = 0; at < free.length; at++) {
       const block = free[at]!;
       const chunk = (block - this.#start) >>> CHUNK_SHIFT;
-      if (this.#out[chunk]! > 0) free[kept++] = block;
+      if (this.#allocated[chunk]! > 0) free[kept++] = block;
       else if (this.#uses[chunk] === index) {
         this.#uses[chunk] = FREE;
-        this.chunks.give(chunk, 1);
+        this.chunks.release(chunk, 1);
       }
     }
     free.length = kept;
     cut.unused = 0;
-    // The chunk that is being cut may be one of them.
+    // The chunk that is being cut may have been returned too.
     if (cut.next < cut.end && this.#uses[(cut.next - this.#start) >>> CHUNK_SHIFT] !== index) cut.next = cut.end = 0;
   }
 }
 
-/** One size. Blocks that were given back are taken last-in first-out, so that warm pages are used first. */
+/** The blocks of one size. Free blocks are reused last-in first-out, so that warm pages are used first. */
 class CutSize {
   readonly size: number;
   readonly free: number[] = [];
-  /** [next, end): what is left of the chunk that was cut last. */
+  /** [next, end): the uncut rest of the last chunk. */
   next = 0;
   end = 0;
-  /** Chunks of this size of which no block is out. */
+  /** Chunks of this size without allocated blocks. */
   unused = 0;
 
   constructor(size: number) {
@@ -208,7 +208,7 @@ class CutSize {
   }
 }
 
-/** Index in CUT_SIZES of the smallest size that holds `length` bytes, at most 32768. */
+/** Returns the index in CUT_SIZES of the smallest size that holds `length` bytes, at most 32768. */
 function cutFor(length: number): number {
   return length <= 1024 ? 0 : 22 - Math.clz32(length - 1);
 }

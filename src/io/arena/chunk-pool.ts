@@ -1,8 +1,8 @@
-// The chunks of 64 KiB that an arena consists of: which are in use, and which of the others have pages that the kernel could
-// have back.
+// The pool of an arena's chunks of 64 KiB. It tracks which chunks are in use, and which free chunks have pages that can be returned to the
+// kernel.
 //
-// Single chunks come from the bottom, the lowest first; runs of several come from the top. So what is long and rare does not wait
-// for gaps between what is short and many, and the touched pages of a quiet thread lie close together.
+// Single chunks are taken from the bottom, the lowest first; runs are taken from the top. So long, rare runs do not need gaps among many
+// single chunks, and the touched pages of a quiet thread are close together.
 
 export const CHUNK_SHIFT = 16;
 export const CHUNK_BYTES = 1 << CHUNK_SHIFT;
@@ -13,15 +13,15 @@ export class ChunkPool {
   readonly count: number;
   /** Chunks in use. */
   inUse = 0;
-  /** Free ones whose pages were touched and not given back. */
+  /** Free chunks whose pages were touched and not returned to the kernel. */
   touched = 0;
-  /** Most chunks that were in use at a time since resetPeak(). */
+  /** Maximum number of chunks in use since resetPeak(). */
   peak = 0;
-  /** A bit for each chunk: it is free. */
+  /** A bit for each chunk: set if it is free. */
   readonly #free: Int32Array;
-  /** A bit for each chunk: it was in use since its pages were given back last. */
+  /** A bit for each chunk: set if it was used since its pages were last returned to the kernel. */
   readonly #dirty: Int32Array;
-  /** No word of #free below this one has a bit. */
+  /** All words of #free below this one are 0. */
   #lowest = 0;
 
   constructor(count: number) {
@@ -32,7 +32,7 @@ export class ChunkPool {
     if ((count & 31) !== 0) this.#free[words - 1] = (1 << (count & 31)) - 1;
   }
 
-  /** The lowest free chunk, or NO_CHUNK. */
+  /** Takes the lowest free chunk. Returns NO_CHUNK if there is none. */
   take(): number {
     const free = this.#free;
     for (let word = this.#lowest; word < free.length; word++) {
@@ -48,14 +48,14 @@ export class ChunkPool {
     return NO_CHUNK;
   }
 
-  /** The first of `length` adjacent chunks, as high as possible, or NO_CHUNK. */
+  /** Takes `length` adjacent chunks, as high as possible. Returns the first one, or NO_CHUNK. */
   takeRun(length: number): number {
     const free = this.#free;
     let run = 0;
     for (let chunk = this.count - 1; chunk >= 0; chunk--) {
       const bits = free[chunk >>> 5]!;
       if (bits === 0) {
-        // The whole word: on to the one below.
+        // No chunk of this word is free: continue with the word below.
         run = 0;
         chunk &= ~31;
       } else if ((bits >>> (chunk & 31)) & 1) {
@@ -68,8 +68,8 @@ export class ChunkPool {
     return NO_CHUNK;
   }
 
-  /** Gives `length` chunks from `first` on back to the pool. */
-  give(first: number, length: number): void {
+  /** Returns `length` chunks from `first` on to the pool. */
+  release(first: number, length: number): void {
     for (let chunk = first; chunk < first + length; chunk++) {
       this.#free[chunk >>> 5]! |= 1 << (chunk & 31);
       this.#dirty[chunk >>> 5]! |= 1 << (chunk & 31);
@@ -79,7 +79,7 @@ export class ChunkPool {
     if (first >>> 5 < this.#lowest) this.#lowest = first >>> 5;
   }
 
-  /** Forgets the peak: it is what is in use now. Returns what it was. */
+  /** Sets the peak to the chunks in use now. Returns the former peak. */
   resetPeak(): number {
     const { peak } = this;
     this.peak = this.inUse;
@@ -87,11 +87,11 @@ export class ChunkPool {
   }
 
   /**
-   * Gives pages of free chunks back, those of the highest ones first, until `keep` of the free chunks have some, or `most` chunks
-   * were given back. `release` is called for each run of adjacent chunks. Returns how many chunks were given back.
+   * Releases pages of free chunks, the highest ones first, until only `keep` free chunks have pages or `maxChunks` chunks were released.
+   * Calls `release` for each run of adjacent chunks. Returns how many chunks were released.
    */
-  purge(keep: number, most: number, release: (first: number, length: number) => void): number {
-    const wanted = Math.min(this.touched - keep, most);
+  purge(keep: number, maxChunks: number, release: (first: number, length: number) => void): number {
+    const wanted = Math.min(this.touched - keep, maxChunks);
     let purged = 0;
     let end = 0;
     let start = 0;

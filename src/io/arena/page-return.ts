@@ -1,13 +1,13 @@
-// Gives the kernel back what an arena has touched and no longer uses. What was in use at the peak of the last seconds stays, so
-// that traffic in waves does not pay for its pages with each wave.
+// Returns unused pages of an arena to the kernel. Pages up to the peak of the last seconds are kept, so that bursty traffic does not fault
+// them in again with each burst.
 
 import type { Arena } from './arena.js';
 
-/** Calls of step() for which a peak counts: until the end of the period after its own. */
+/** Length of a period in calls of step(). A peak counts until the end of the next period. */
 const PERIOD = 3;
 
-/** Chunks that are given back at a time: 16 MiB, one to two milliseconds. */
-const MOST_CHUNKS = 256;
+/** Maximum chunks that one call releases: 16 MiB, one to two milliseconds. */
+const MAX_CHUNKS = 256;
 
 export class PageReturn {
   readonly #arena: Arena;
@@ -18,10 +18,7 @@ export class PageReturn {
     this.#arena = arena;
   }
 
-  /**
-   * Called once a second. `release` is called with ranges whose bytes are not needed. Returns whether there are more, for which it may
-   * be called again at once.
-   */
+  /** Called once a second. Calls `release` with ranges of unused pages. Returns whether there are more, for purge(). */
   step(release: (start: number, bytes: number) => void): boolean {
     const { chunks } = this.#arena;
     this.#arena.collect();
@@ -32,10 +29,10 @@ export class PageReturn {
     return this.purge(release);
   }
 
-  /** The rest of a step. */
+  /** Continues a step. Returns whether there are more pages to release. */
   purge(release: (start: number, bytes: number) => void): boolean {
     const { chunks } = this.#arena;
     const keep = Math.max(this.#peakBefore, chunks.peak) - chunks.inUse;
-    return this.#arena.purge(keep, MOST_CHUNKS, release) === MOST_CHUNKS;
+    return this.#arena.purge(keep, MAX_CHUNKS, release) === MAX_CHUNKS;
   }
 }

@@ -1,23 +1,24 @@
-// How near a thread is to the limit of its memory: the chunks of its arena, and what the shim holds for peers that do not take it. From each mark on less is granted, so that what can be finished is finished:
+// How close a thread is to its memory limit, which covers the chunks of its arena and the unsent bytes that the shim holds. At each mark
+// less is allowed, so that requests in progress can finish:
 //
-//   short     1/4 is left: connections that hold memory, wait for their clients and have stood still are ended
-//   scarce    1/8: so are those that move
-//   crowded   1/16: heads that are not complete wait until there is room; the rest is for what is complete
+//   short     1/4 is left: connections that hold memory and wait for clients without progress are ended
+//   scarce    1/8 is left: so are those with progress
+//   crowded   1/16 is left: incomplete request heads wait for room; the rest is for complete ones
 //
-// In a small arena more is left than that: what a turn can bring comes before something is done about it.
+// In a small arena the marks leave more than that, because relief runs only after a turn, which may receive a lot.
 
 import { CHUNK_BYTES, type ChunkPool } from './chunk-pool.js';
 import { RoomQueue } from './room-queue.js';
 
-/** Chunks: a turn receives a megabyte, and blocks are up to twice as long as what is in them. */
-const SHORT_LEAST = 96;
-const SCARCE_LEAST = 64;
-const CROWDED_LEAST = 16;
+/** Minimum chunks left at each mark: a turn receives up to a megabyte, and blocks are up to twice as long as their contents. */
+const MIN_SHORT = 96;
+const MIN_SCARCE = 64;
+const MIN_CROWDED = 16;
 
 export class Pressure {
-  /** Connections whose heads wait for room. */
+  /** Connections with a request head that waits for room. */
   readonly waiting: RoomQueue;
-  /** What the shim holds of bytes that the kernel has not taken, in units of a chunk. The transport writes it. */
+  /** Unsent bytes that the shim holds, in chunks. Set by the transport. */
   unsent = 0;
   readonly #chunks: ChunkPool;
   readonly #shortAt: number;
@@ -26,9 +27,9 @@ export class Pressure {
 
   constructor(chunks: ChunkPool) {
     this.#chunks = chunks;
-    this.#shortAt = markAt(chunks.count, 4, SHORT_LEAST);
-    this.#scarceAt = markAt(chunks.count, 8, SCARCE_LEAST);
-    this.#crowdedAt = markAt(chunks.count, 16, CROWDED_LEAST);
+    this.#shortAt = markAt(chunks.count, 4, MIN_SHORT);
+    this.#scarceAt = markAt(chunks.count, 8, MIN_SCARCE);
+    this.#crowdedAt = markAt(chunks.count, 16, MIN_CROWDED);
     this.waiting = new RoomQueue((chunks.count * CHUNK_BYTES) / 16);
   }
 
@@ -44,17 +45,17 @@ export class Pressure {
     return this.#inUse > this.#crowdedAt;
   }
 
-  /** Whether something is to be done about it when the turn is over. */
+  /** Whether MemoryRelief must run at the end of the turn. */
   get needsRelief(): boolean {
     return this.#inUse > this.#shortAt || !this.waiting.isEmpty;
   }
 
-  /** Bytes that may be used until the arena is crowded. */
+  /** Bytes that may still be used before the arena is crowded. */
   get room(): number {
     return (this.#crowdedAt - this.#inUse) * CHUNK_BYTES;
   }
 
-  /** Bytes above the first mark, and a sixteenth more, so that it is not reached again at once. */
+  /** Bytes to free: those above the first mark plus a sixteenth of the arena, so that the mark is not reached again at once. */
   get excess(): number {
     return (this.#inUse - this.#shortAt + this.#chunks.count / 16) * CHUNK_BYTES;
   }
@@ -64,7 +65,7 @@ export class Pressure {
   }
 }
 
-/** Chunks in use at which a part of them is left: at least so many, unless that is twice the part. */
+/** Returns the chunks in use at which 1/`part` of them is left, or `least` chunks if that is more, but at most 2/`part`. */
 function markAt(count: number, part: number, least: number): number {
   return count - Math.max(Math.ceil(count / part), Math.min(least, Math.floor((2 * count) / part)));
 }

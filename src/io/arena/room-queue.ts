@@ -1,40 +1,40 @@
-// Connections that wait for room in an arena, the first one first, with what they have received outside of it.
+// A FIFO queue of connections that wait for room in an arena. They hold the bytes received so far outside of it.
 
 export interface RoomWaiter {
-  /** Called when there is room again. The waiter is no longer in the queue. */
+  /** Called when there is room again, after the waiter was removed from the queue. */
   onRoom(): void;
 }
 
 export class RoomQueue {
-  /** Bytes that all waiters together may have. */
-  readonly #most: number;
+  /** Maximum bytes of all waiters together. */
+  readonly #maxBytes: number;
   readonly #waiters = new Map<RoomWaiter, number>();
   #bytes = 0;
   #total = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
   get isEmpty(): boolean {
     return this.#waiters.size === 0;
   }
 
-  /** How many have begun to wait. */
+  /** How many waiters were ever added. */
   get total(): number {
     return this.#total;
   }
 
-  /** Puts a waiter at the end, with `bytes` of its own. Returns false when the queue is full. */
+  /** Appends a waiter that holds `bytes`. Returns false if the queue is full. */
   add(waiter: RoomWaiter, bytes: number): boolean {
-    if (this.#bytes + bytes > this.#most) return false;
+    if (this.#bytes + bytes > this.#maxBytes) return false;
     this.#waiters.set(waiter, bytes);
     this.#bytes += bytes;
     this.#total++;
     return true;
   }
 
-  /** Takes a waiter out that waits no longer. No-op for others. */
+  /** Removes a waiter. A no-op if it is not in the queue. */
   remove(waiter: RoomWaiter): void {
     const bytes = this.#waiters.get(waiter);
     if (bytes === undefined) return;
@@ -42,7 +42,7 @@ export class RoomQueue {
     this.#bytes -= bytes;
   }
 
-  /** Calls those that have waited longest, as many as `room` bytes are enough for. */
+  /** Removes and calls the longest-waiting waiters for which `room` bytes suffice. */
   serve(room: number): void {
     for (const [waiter, bytes] of this.#waiters) {
       room -= bytes * BLOCK_SHARE;
@@ -53,5 +53,5 @@ export class RoomQueue {
   }
 }
 
-/** A block is less than twice as long as what is in it. */
+/** A block is less than twice as long as its contents. */
 const BLOCK_SHARE = 2;

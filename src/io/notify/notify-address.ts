@@ -1,11 +1,11 @@
-// What a service manager, or the wrapper, asks for in the environment of a process that it starts (sd_notify(3)).
+// Reads the environment variables by which a service manager, or baton-restarter, requests notifications (sd_notify(3)).
 
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import { AddressKind, encodeAddress } from '../addresses/address.js';
 
 /**
- * The raw sockaddr in NOTIFY_SOCKET; undefined when it is not set. Throws an Error for what is neither a path nor '@name', and
- * for what is too long.
+ * Returns the raw sockaddr in NOTIFY_SOCKET; undefined if it is not set. Throws an Error for a value that is neither a path nor '@name', or
+ * is too long.
  */
 export function notifyAddress(env: NodeJS.ProcessEnv): Uint8Array | undefined {
   const { NOTIFY_SOCKET: path = '' } = env;
@@ -16,7 +16,9 @@ export function notifyAddress(env: NodeJS.ProcessEnv): Uint8Array | undefined {
   return encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
 }
 
-/** How often a sign of life is wanted, in milliseconds that a timer takes; undefined when none is (sd_watchdog_enabled(3)). */
+/**
+ * Returns the watchdog interval in milliseconds, capped at the longest timer; undefined if there is no watchdog (sd_watchdog_enabled(3)).
+ */
 export function watchdogIntervalMs(env: NodeJS.ProcessEnv): number | undefined {
   const { WATCHDOG_USEC: usec = '', WATCHDOG_PID: pid } = env;
   if (!/^[1-9]\d*$/.test(usec) || (pid !== undefined && pid !== String(process.pid))) return undefined;

@@ -1,7 +1,7 @@
-// What whoever listens on NOTIFY_SOCKET is told (sd_notify(3)), in order: that a server is live must not get lost where the
-// receiver has no room.
+// Sends notifications to NOTIFY_SOCKET (sd_notify(3)) in order. They are queued while the receiver's buffer is full, so that READY=1 is not
+// lost.
 
-/** How soon it is tried again. */
+/** Delay before a retry. */
 const RETRY_MS = 100;
 
 export class NotifyQueue {
@@ -10,23 +10,29 @@ export class NotifyQueue {
   #waiting: string[] = [];
   #retry: NodeJS.Timeout | undefined;
 
-  /** `send` sends one message; false when there is no room now. `failed` gets what it throws: that message is given up. */
+  /**
+   * `send` sends one message and returns false if the receiver's buffer is full. If it throws, the message is dropped and `failed` is
+   * called.
+   */
   constructor(send: (message: string) => boolean, failed: (message: string, error: unknown) => void) {
     this.#send = send;
     this.#failed = failed;
   }
 
-  /** A newer message takes the place of what waits and says the same, or another status: who never reads costs no more. */
-  say(message: string): void {
+  /**
+   * Sends or queues a message. It replaces a queued message of the same kind, so that a receiver that never reads does not make the queue
+   * grow.
+   */
+  notify(message: string): void {
     const kind = kindOf(message);
     this.#waiting = this.#waiting.filter((each) => kindOf(each) !== kind);
     this.#waiting.push(message);
     if (this.#retry === undefined) this.#sendWaiting();
   }
 
-  /** Whoever does not read needs no further one. */
-  signOfLife(): void {
-    if (this.#waiting.length === 0) this.say('WATCHDOG=1');
+  /** Sends WATCHDOG=1 unless messages are queued: a receiver that does not read needs no further ones. */
+  pingWatchdog(): void {
+    if (this.#waiting.length === 0) this.notify('WATCHDOG=1');
   }
 
   close(): void {
@@ -49,7 +55,9 @@ export class NotifyQueue {
   }
 }
 
-/** READY=1 and the like stand first, and tell of a change each; of texts only the last one matters. */
+/**
+ * Returns the first line, such as READY=1, which names a state change. All STATUS messages are one kind, because only the last one matters.
+ */
 function kindOf(message: string): string {
   const [first] = message.split('\n', 1);
   return first!.startsWith('STATUS=') ? 'STATUS' : first!;

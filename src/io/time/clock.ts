@@ -1,4 +1,4 @@
-// The time of a thread, read once a turn: the native shim writes it before each batch, timers refresh it when they fire.
+// The time of a thread, read once in each turn: the native shim writes it before each batch, and timers refresh it when they fire.
 
 import { ClockWord } from '../shim.js';
 
@@ -20,7 +20,7 @@ export class Clock {
     return this.words[ClockWord.Realtime]!;
   }
 
-  /** Reads the clocks now: for turns that the shim did not begin. */
+  /** Reads the clocks, for turns that the shim did not begin. */
   refresh(): void {
     const [seconds, nanoseconds] = process.hrtime();
     this.words[ClockWord.Monotonic] = seconds * 1000 + nanoseconds / 1e6;

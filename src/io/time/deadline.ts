@@ -1,40 +1,40 @@
-// A timeout that is set for each of many things in turn and is hardly ever reached: setting and lifting it is a number that
-// changes, while its timer sleeps on and looks again when it wakes.
+// A timeout that is set often and rarely reached. Setting and clearing it changes a number only; its timer keeps sleeping and checks the
+// number when it wakes.
 
 import { Timer, type TimingWheel } from './timing-wheel.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** A timer holds whoever waits for it: one that has gone since is let go after this long. */
+/** A pending timer keeps its owner alive. An unused owner is released after this long. */
 const LONGEST_SLEEP_MS = 250;
 
 export class Deadline {
   readonly #wheel: TimingWheel;
   readonly #timer: Timer<Deadline>;
   readonly #onReached: () => void;
-  /** Both on the wheel's clock. The timer wakes no later than at the deadline. */
+  /** Both are times of the wheel. The timer wakes at the deadline or earlier. */
   #atMs = NEVER;
   #wakesAtMs = NEVER;
 
-  /** `onReached` is called once each time that the deadline passes. */
+  /** `onReached` is called once for each deadline that passes. */
   constructor(wheel: TimingWheel, onReached: () => void) {
     this.#wheel = wheel;
     this.#timer = new Timer<Deadline>(this, onTimer);
     this.#onReached = onReached;
   }
 
-  /** The deadline is `delayMs` or a little more from the wheel's time; the one before does not count any more. */
+  /** Replaces the deadline: `delayMs` or slightly more after the wheel's time. */
   set(delayMs: number): void {
     this.#atMs = this.#wheel.nowMs + delayMs;
     if (this.#atMs < this.#wakesAtMs) this.#sleep(delayMs);
   }
 
-  /** There is none. */
-  lift(): void {
+  /** Removes the deadline. */
+  clear(): void {
     this.#atMs = NEVER;
   }
 
-  /** For the timer. */
+  /** Called by the timer. */
   wake(): void {
     this.#wakesAtMs = NEVER;
     if (this.#atMs === NEVER) return;

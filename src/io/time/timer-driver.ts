@@ -1,10 +1,10 @@
-// Runs a timing wheel on Node's event loop: one timeout for the earliest timer, none while there is no timer.
+// Runs a timing wheel on Node's event loop, with one Node timeout for the earliest timer and none without timers.
 //
-// Only a timer that is earlier than all before it touches Node; timeouts that come and go (15 s each, 100,000 a second)
-// move no Node timer. The clock is CLOCK_MONOTONIC, as the shim reports it: a worker tells the wheel the time of each turn.
+// Only a timer that is earlier than all others rearms Node's timeout; timers that are scheduled and cancelled (15 s each, 100,000 a second)
+// do not. The clock is CLOCK_MONOTONIC as reported by the shim: a worker sets the wheel's time in each turn.
 //
-// Node looks at its timers before it looks at sockets. Timers fire when it has done both: after a thread or a machine has stood
-// still, what has come in the meantime is served first, and is not late.
+// Node runs its timers before it polls sockets. The wheel's timers fire after both, so that after a stall of the thread or machine, input
+// that arrived in time is handled before its timeout fires.
 
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import { MOST_CATCHING_UP_MS } from '../../common/time/patient-timeout.js';
@@ -15,24 +15,24 @@ export class TimerDriver implements Timers {
   readonly wheel: TimingWheel;
   readonly #clock: Clock;
   #timeout: NodeJS.Timeout | undefined;
-  /** When that is to fire. */
+  /** When #timeout is due. */
   #dueMs = 0;
-  /** Timers are due, and wait for sockets. */
+  /** Set while due timers wait for sockets to be served. */
   #immediate: NodeJS.Immediate | undefined;
   #waitsUntilMs = 0;
-  /** The wheel's time of the last turn that they have waited for. */
+  /** The wheel's time of the last turn that due timers waited for. */
   #turnMs = 0;
   #isFiring = false;
   #isClosed = false;
 
-  /** `onError` gets what timers' callbacks throw, and must not throw itself; `clock` is the thread's, if it has one. */
+  /** `onError` is called with errors of timer callbacks and must not throw. `clock` is the thread's clock, if it has one. */
   constructor(onError: (error: unknown) => void, clock = new Clock()) {
     this.#clock = clock;
     clock.refresh();
     this.wheel = new TimingWheel({ nowMs: clock.monotonicMs, onError, onEarlier: (atMs) => this.#arm(atMs) });
   }
 
-  /** TimingWheel.reschedule() from now: for code outside a turn, where the wheel's own time is that of the last turn. */
+  /** TimingWheel.reschedule() relative to the current time, for code outside a turn, where the wheel's time is that of the last turn. */
   reschedule(timer: Timer, delayMs: number): void {
     this.#clock.refresh();
     this.wheel.setTime(this.#clock.monotonicMs);
@@ -43,7 +43,7 @@ export class TimerDriver implements Timers {
     this.wheel.cancel(timer);
   }
 
-  /** No timer fires any more, and nothing keeps the event loop alive. */
+  /** Stops all timers, so that they no longer keep the event loop alive. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timeout);
@@ -66,7 +66,7 @@ export class TimerDriver implements Timers {
     this.#immediate = setImmediate(this.#onServed);
   };
 
-  /** Sockets have been looked at. Those that had something may have more. */
+  /** Called after sockets were polled. Sockets that had input may have more. */
   readonly #onServed = (): void => {
     const turnMs = this.wheel.nowMs;
     if (turnMs !== this.#turnMs && monotonicMs() < this.#waitsUntilMs) {
@@ -88,7 +88,7 @@ export class TimerDriver implements Timers {
   }
 }
 
-/** CLOCK_MONOTONIC in milliseconds with fraction: one time base in all threads of the machine. */
+/** Returns CLOCK_MONOTONIC in milliseconds with fraction, the common time base of all threads of the machine. */
 export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime();
   return seconds * 1e3 + nanoseconds / 1e6;

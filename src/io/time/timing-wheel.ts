@@ -1,18 +1,18 @@
-// One thread's timers: a hierarchical timing wheel with a resolution of a millisecond, without I/O.
+// One thread's timers: a hierarchical timing wheel with millisecond resolution, without I/O.
 //
-// Most timers are timeouts that never fire, so scheduling and cancelling must cost next to nothing: both are a few
-// pointer writes on lists that run through the Timer objects themselves. Time comes in from outside; a timer never fires
-// before its delay has passed on that clock, and fires at the first advance() after it.
+// Most timers are timeouts that never fire, so scheduling and cancelling must be cheap: both are a few pointer writes on lists that link
+// the Timer objects themselves. The caller provides the time. A timer never fires before its delay has passed on that clock, and fires at
+// the first advance() after it.
 //
-// Four levels of 256 slots reach 2^32 ms with each entry moved at most three times. Here there are three of them, which
-// reach to the next multiple of 2^24 ms (4.7 h), and one list for what lies beyond, which is walked at each multiple.
+// Four levels of 256 slots would cover 2^32 ms and move each timer at most three times. This wheel has three levels, which reach the next
+// multiple of 2^24 ms (4.7 h), and a list for later timers, which is walked at each multiple.
 
-/** Written as a method so that a Timer of any owner is a Timer for the wheel, which only ever passes its own owner. */
+/** A method type, so that a Timer of any owner is assignable to Timer: the wheel only passes a timer its own owner. */
 export type OnTimer<T> = { call(owner: T): void }['call'];
 
-/** A timer that its owner keeps and schedules again and again; it belongs to at most one wheel at a time. */
+/** A reusable timer, kept by its owner. It belongs to at most one wheel at a time. */
 export class Timer<T = unknown> {
-  /** When it fires, in ticks of its wheel, as long as it is scheduled. A small integer needs no object of its own. */
+  /** When it fires, in ticks of its wheel, while it is scheduled. A small integer needs no allocation. */
   deadline = 0;
   prev: Timer | null = null;
   next: Timer | null = null;
@@ -31,39 +31,39 @@ export class Timer<T = unknown> {
   }
 }
 
-/** Where timers are kept by whoever need not know whether this is a turn, in which the wheel's own time is right. */
+/** Timers for code that may run outside a turn, where the wheel's time is not current. */
 export interface Timers {
-  /** Fires `timer` once, `delayMs` or a little more from now, whether it was scheduled or not. */
+  /** Schedules `timer` to fire once, `delayMs` or slightly more from now. Replaces an earlier schedule. */
   reschedule(timer: Timer, delayMs: number): void;
   cancel(timer: Timer): void;
 }
 
 export interface TimingWheelOptions {
-  /** The clock's reading, in milliseconds with fraction, when the wheel is made. */
+  /** The clock's time at creation, in milliseconds with fraction. */
   nowMs: number;
-  /** Called with what a timer's callback throws; the other timers fire all the same. */
+  /** Called with errors of timer callbacks. The other timers still fire. */
   onError(error: unknown): void;
   /**
-   * Called when advance() is needed earlier than it was asked for: at `atMs` on the wheel's clock. After that call
-   * nothing is asked for until an earlier timer is scheduled or nextWakeMs() is read.
+   * Called when advance() is needed at `atMs` on the wheel's clock, earlier than last requested. It is not called again until an even
+   * earlier timer is scheduled or nextWakeMs() is called.
    */
   onEarlier?(atMs: number): void;
 }
 
 export class TimingWheel implements Timers {
-  /** The clock's last reading relative to the wheel's start: delays count from here. */
+  /** The last time set, relative to the wheel's origin. Delays are relative to it. */
   #now = 0;
-  /** Everything up to and including this tick has fired. */
+  /** All timers up to and including this tick have fired. */
   #tick = 0;
   /** The three levels cover ticks [windowStart, windowStart + WINDOW). */
   #windowStart = 0;
-  /** The tick for which the outside has been asked to call. */
+  /** The tick for which advance() was last requested. */
   #wakeAt = Number.POSITIVE_INFINITY;
   #isAdvancing = false;
   readonly #origin: number;
   readonly #slots: Timer[] = Array.from({ length: LEVELS * SLOTS }, makeSlot);
   readonly #later: Timer = makeSlot();
-  /** A bit for each slot that may hold timers; cancelling leaves it set, the next search clears it. */
+  /** A bit for each slot that may hold timers. Cancelling leaves it set; the next search clears it. */
   readonly #occupied = new Int32Array((LEVELS * SLOTS) / 32);
   readonly #onError: (error: unknown) => void;
   readonly #onEarlier: ((atMs: number) => void) | undefined;
@@ -74,47 +74,47 @@ export class TimingWheel implements Timers {
     this.#onEarlier = options.onEarlier;
   }
 
-  /** The clock's last reading that the wheel was given. */
+  /** The last time that the wheel was given. */
   get nowMs(): number {
     return this.#origin + this.#now;
   }
 
-  /** Tells the time without firing anything: done when a turn begins, so that delays count from then. */
+  /** Sets the time without firing timers. Called when a turn begins, so that delays are relative to it. */
   setTime(nowMs: number): void {
     const now = nowMs - this.#origin;
     if (now > this.#now) this.#now = now;
   }
 
-  /** Fires `timer` once, `delayMs` or up to a millisecond more from the wheel's time. It must not be scheduled. */
+  /** Schedules `timer` to fire once, `delayMs` to `delayMs` + 1 after the wheel's time. It must not be scheduled already. */
   schedule(timer: Timer, delayMs: number): void {
     const earliest = this.#tick + 1;
     let deadline = Math.ceil(this.#now + delayMs);
     if (!(deadline >= earliest)) deadline = earliest;
     timer.deadline = deadline;
     this.#link(timer);
-    if (deadline < this.#wakeAt) this.#askFor(deadline);
+    if (deadline < this.#wakeAt) this.#requestWake(deadline);
   }
 
-  /** schedule() for a timer that may be scheduled already: the new delay replaces the old one. */
+  /** schedule() for a timer that may be scheduled already; replaces its delay. */
   reschedule(timer: Timer, delayMs: number): void {
     if (timer.next !== null) unlink(timer);
     this.schedule(timer, delayMs);
   }
 
-  /** reschedule(), unless the timer fires earlier as it is. */
+  /** reschedule() unless the timer already fires earlier. */
   hasten(timer: Timer, delayMs: number): void {
     if (timer.next === null || this.#now + delayMs < timer.deadline) this.reschedule(timer, delayMs);
   }
 
-  /** The timer does not fire. Nothing happens when it is not scheduled. */
+  /** Cancels a timer. A no-op if it is not scheduled. */
   cancel(timer: Timer): void {
     if (timer.next === null) return;
     unlink(timer);
   }
 
   /**
-   * Fires all timers whose delay has passed at `nowMs`, earliest first, those of one millisecond in the order they were
-   * scheduled. What their callbacks schedule fires in a later millisecond. A time before the last one is taken as that.
+   * Fires all timers that are due at `nowMs`, the earliest first, and those of one millisecond in the order in which they were scheduled.
+   * Timers that callbacks schedule fire in a later millisecond. Time never goes backwards: an earlier `nowMs` counts as the last one.
    */
   advance(nowMs: number): void {
     this.setTime(nowMs);
@@ -135,15 +135,15 @@ export class TimingWheel implements Timers {
   }
 
   /**
-   * When advance() is needed next, on the wheel's clock: never later than the first timer, perhaps earlier. Infinity when
-   * there is no timer. The wheel counts on being called then.
+   * Returns when advance() must be called next, on the wheel's clock: not later than the first timer, perhaps earlier; Infinity without
+   * timers.
    */
   nextWakeMs(): number {
     this.#wakeAt = this.#nextOccupiedTick();
     return this.#origin + this.#wakeAt;
   }
 
-  #askFor(deadline: number): void {
+  #requestWake(deadline: number): void {
     this.#wakeAt = deadline;
     this.#onEarlier?.(this.#origin + deadline);
   }
@@ -154,8 +154,8 @@ export class TimingWheel implements Timers {
       append(this.#later, timer);
       return;
     }
-    // The level is that of the highest digit (base 256) in which the deadline differs from the current tick, so the
-    // slots of a level that are still to come all lie above the current digit, and none is used twice.
+    // The level is that of the highest digit (base 256) in which the deadline differs from the current tick. So all pending slots of a
+    // level are above the current digit, and none is used twice.
     const low = offset | 0;
     const difference = low ^ (this.#tick - this.#windowStart);
     let slot: number;
@@ -166,7 +166,7 @@ export class TimingWheel implements Timers {
     append(this.#slots[slot]!, timer);
   }
 
-  /** The first tick at which a slot fires or must be spread over the level below; Infinity when there is none. */
+  /** Returns the first tick at which a slot fires or must be spread over the level below; Infinity if there is none. */
   #nextOccupiedTick(): number {
     const low = this.#tick - this.#windowStart;
     let slot = this.#firstOccupied(0, low & SLOT_MASK);
@@ -178,7 +178,7 @@ export class TimingWheel implements Timers {
     return this.#later.next === this.#later ? Number.POSITIVE_INFINITY : this.#windowStart + WINDOW;
   }
 
-  /** The first slot of `level` above `digit` that holds timers, or -1. */
+  /** Returns the first slot of `level` above `digit` that holds timers, or -1. */
   #firstOccupied(level: number, digit: number): number {
     const words = this.#occupied;
     const end = (level + 1) * WORDS_PER_LEVEL;
@@ -208,7 +208,7 @@ export class TimingWheel implements Timers {
     if ((low & SLOT_MASK) === 0) this.#spread(this.#slots[SLOTS + ((low >>> SLOT_BITS) & SLOT_MASK)]!);
   }
 
-  /** Brings the window to `tick` and takes in what now lies inside. No timer below `tick` may be left. */
+  /** Moves the window to `tick` and links the later timers that are now inside. No timer below `tick` may be left. */
   #moveWindow(tick: number): void {
     if (tick < this.#windowStart + WINDOW) return;
     this.#windowStart = Math.floor(tick / WINDOW) * WINDOW;
@@ -246,7 +246,7 @@ const LEVELS = 3;
 const WINDOW = 2 ** (SLOT_BITS * LEVELS);
 const WORDS_PER_LEVEL = SLOTS / 32;
 
-/** The head of an empty circular list. */
+/** Returns the head of an empty circular list. */
 function makeSlot(): Timer {
   const head = new Timer<unknown>(undefined, () => {});
   head.next = head.prev = head;

@@ -1,12 +1,12 @@
-// The listeners of a thread's transport: whom new connections are given to.
+// The listeners of a thread's transport.
 
 import type { ListenerHandler } from './connection-handler.js';
 
 export class TransportListeners {
   readonly #handlers = new Map<number, ListenerHandler>();
-  /** Those among them that were removed, and may still accept the rest of their queue. */
-  readonly #leaving = new Set<number>();
-  /** The one that has been given connections of this batch last. */
+  /** Removed listeners that may still accept the rest of their backlog. */
+  readonly #draining = new Set<number>();
+  /** The listener that last got a connection of this batch. */
   #accepting: ListenerHandler | undefined;
 
   add(id: number, handler: ListenerHandler): void {
@@ -17,34 +17,36 @@ export class TransportListeners {
     return this.#handlers.get(id);
   }
 
-  /** `acceptsRest`: what the kernel has queued is still to come. */
+  /** `acceptsRest`: connections in the backlog are still delivered. */
   remove(id: number, acceptsRest: boolean): void {
-    if (acceptsRest) this.#leaving.add(id);
+    if (acceptsRest) this.#draining.add(id);
     else {
       this.#handlers.delete(id);
-      this.#leaving.delete(id);
+      this.#draining.delete(id);
     }
   }
 
-  get hasLeaving(): boolean {
-    return this.#leaving.size > 0;
+  get hasDraining(): boolean {
+    return this.#draining.size > 0;
   }
 
-  /** Lets go of those that have accepted the rest: that so many are `open` is all that the shim tells of it. */
-  forgetLeft(open: number): void {
-    if (open > this.#handlers.size - this.#leaving.size) return;
-    for (const id of this.#leaving) this.#handlers.delete(id);
-    this.#leaving.clear();
+  /**
+   * Removes listeners that have accepted their backlog. The shim reports only the number of `open` listeners, so they are removed together.
+   */
+  removeDrained(open: number): void {
+    if (open > this.#handlers.size - this.#draining.size) return;
+    for (const id of this.#draining) this.#handlers.delete(id);
+    this.#draining.clear();
   }
 
-  /** `handler` is given a connection of this batch. */
+  /** Called before `handler` gets a connection of this batch. */
   beginAccepting(handler: ListenerHandler): void {
     if (handler === this.#accepting) return;
     this.endAccepting();
     this.#accepting = handler;
   }
 
-  /** No more connections come for the one that was given some last. */
+  /** Called when no more connections follow for the current listener. */
   endAccepting(): void {
     const handler = this.#accepting;
     this.#accepting = undefined;

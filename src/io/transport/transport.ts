@@ -1,7 +1,7 @@
-// The thread's transport: hands events of the native shim to connections, and queues what they send until the turn ends.
+// The transport of a thread: dispatches events of the native shim to connections, and queues their submissions until the turn ends.
 //
-// One batch is one turn: every handler runs to completion, all submissions are flushed, then received bytes and scratch
-// are void. Work outside a batch (timers, messages) is a turn too: its submissions are flushed in a microtask.
+// A batch is a turn: every handler runs to completion, all submissions are flushed, then received bytes and scratch become invalid. Work
+// outside a batch (timers, messages) is a turn too: its submissions are flushed in a microtask.
 
 import type { BufferedBytes } from '../buffered-bytes.js';
 import type { Memory } from '../memory.js';
@@ -20,15 +20,15 @@ import {
 } from '../shim.js';
 import type { Clock } from '../time/clock.js';
 import type { BufferLimits } from './buffer-limits.js';
-import { CloseNews, type LateHandler } from './close-news.js';
+import { CloseNotifications, type LateHandler } from './close-notifications.js';
 import type { ConnectionHandler, ListenerHandler, Stall } from './connection-handler.js';
-import { type LaterAct, LaterTurns } from './later-turns.js';
+import { type DeferredAction, DeferredActions } from './deferred-actions.js';
 import { TransportListeners } from './transport-listeners.js';
 
 export interface ConnectingOptions {
   /** Raw sockaddr to connect from. */
   readonly sourceAddress: Uint8Array | undefined;
-  /** Undefined: none. */
+  /** Undefined: keepalive is off. */
   readonly keepalive: Keepalive | undefined;
 }
 
@@ -48,29 +48,29 @@ export class Transport {
   readonly #control = new Int32Array(Control.AcceptedBy + MAX_EVENTS);
   readonly #connections: (ConnectionHandler | undefined)[] = [];
   readonly #listeners = new TransportListeners();
-  readonly #closeNews = new CloseNews();
+  readonly #closeNotifications = new CloseNotifications();
   readonly #reportFault: (error: unknown, what: string) => void;
   /** Called when a batch begins, after the clock has been read. */
   onTurn: () => void = () => {};
-  /** Told of a connection that was reset because even its handler's onFault() threw: who has counted it does so no longer. */
+  /** Called with a connection that was reset because its handler's onFault() threw: the connection must no longer be counted. */
   onLost: (id: number) => void = () => {};
-  /** Called when all events of a batch are handled. */
+  /** Called when all events of a batch have been handled. */
   onTurnEnd: (() => void) | undefined;
-  /** Batches in a row that an exception outside handlers has cut short. */
+  /** Number of successive batches that an exception outside of handlers has aborted. */
   failedTurns = 0;
-  /** Called at the end of each turn in which memory is short, or somebody waits for some. */
+  /** Called at the end of each turn in which memory is short or connections wait for room. */
   onPressure: () => void = () => {};
-  readonly #laterTurns = new LaterTurns(
+  readonly #deferred = new DeferredActions(
     () => this.beginTurn(),
-    (act) => this.#actLater(act),
+    (act) => this.#runDeferred(act),
   );
   #queued = 0;
   #inBatch = false;
   #flushScheduled = false;
 
   /**
-   * `reserve`: descriptors that are left to others (see TransportOptions). `reportFault` is told of every exception that a handler
-   * threw, before the connection is ended, and of what else was caught (`what` is what the log says of it).
+   * `reserve`: descriptors that connections may not use (see TransportOptions). `reportFault` is called with every exception of a handler,
+   * before its connection is ended, and with other caught errors; `what` is the log line.
    */
   constructor(
     shim: NativeShim,
@@ -99,33 +99,38 @@ export class Transport {
     });
   }
 
-  /** Copies `fd`, for accept(); `shared`: other threads accept on the same socket. Returns the listener's id. */
+  /**
+   * Adds a listener on a copy of `fd`, which accepts after accept(). `shared`: other threads accept on the same socket. Returns the
+   * listener's ID.
+   */
   addListener(fd: number, shared: boolean, handler: ListenerHandler): number {
-    // Between batches nothing of those that have left is under way.
-    if (this.#listeners.hasLeaving && !this.#inBatch) this.#listeners.forgetLeft(this.#native.counts().listeners);
+    // Between batches no event of a removed listener is pending.
+    if (this.#listeners.hasDraining && !this.#inBatch) this.#listeners.removeDrained(this.#native.counts().listeners);
     const id = this.#native.addListener(fd, shared);
     this.#native.setAccepting(id, false);
     this.#listeners.add(id, handler);
     return id;
   }
 
-  /** Takes connections at a listener, which listens. */
+  /** Starts or resumes accepting at a listener. */
   accept(id: number): void {
     this.#native.setAccepting(id, true);
   }
 
-  /** Takes none any more, until accept(). */
+  /** Stops accepting until accept(). */
   suspend(id: number): void {
     this.#native.setAccepting(id, false);
   }
 
-  /** Stops accepting and closes this thread's copy; with `acceptRest` what the kernel has queued is still delivered. */
+  /** Stops accepting and closes this thread's copy. With `acceptRest`, connections in the backlog are still delivered. */
   removeListener(id: number, acceptRest: boolean): void {
     this.#native.removeListener(id, acceptRest);
     this.#listeners.remove(id, acceptRest);
   }
 
-  /** Connects to a raw sockaddr, as `from` says. Returns the id; success and failure come as events. */
+  /**
+   * Starts a connect to a raw sockaddr with the options `from`. Returns the connection's ID; success and failure are reported to `handler`.
+   */
   connect(remote: Uint8Array, from: ConnectingOptions, limits: BufferLimits, handler: ConnectionHandler): number {
     const { hardLimit, highWatermark, receiveLimit } = limits;
     const id = this.#native.connect(remote, from.sourceAddress, highWatermark, hardLimit, receiveLimit);
@@ -134,7 +139,7 @@ export class Transport {
     return id;
   }
 
-  /** Takes over a connected socket. */
+  /** Takes over a connected socket. Returns the connection's ID. */
   adopt(fd: number, handler: ConnectionHandler): number {
     const id = this.#native.adopt(fd);
     this.#connections[id & ID_SLOT_MASK] = handler;
@@ -142,8 +147,8 @@ export class Transport {
   }
 
   /**
-   * Goes on with a copy of a connected socket, as another transport has left it, when it is thawed: then it needs its handler.
-   * Throws an Error with `code`.
+   * Takes over a copy of a connected socket in the state that another transport left it in. It is frozen; its handler must be set before
+   * thaw(). Returns the connection's ID. Throws an Error with `code`.
    */
   adoptFrozen(socket: FrozenConnection, limits: BufferLimits, paused: boolean): number {
     const { ended, fd, finAsked, pending } = socket;
@@ -157,34 +162,34 @@ export class Transport {
   }
 
   /**
-   * Stops a connection where it is, for another transport to go on with it: it has no events, and nothing is sent or ended.
-   * False when it is not connected or broken. Called between batches, or in onTurnEnd().
+   * Freezes a connection, so that another transport can take it over: it gets no events, and nothing is sent or closed. Returns false if it
+   * is not connected or broken. Called between batches or in onTurnEnd().
    */
   freeze(id: number): boolean {
-    // What was submitted before belongs to what the other one goes on with.
+    // Earlier submissions are part of the state that the other transport takes over.
     this.#flush();
     return this.#native.freeze(id);
   }
 
-  /** A frozen connection as another transport needs it. Throws an Error with `code` when no descriptor is left. */
+  /** Returns the state of a frozen connection for another transport. Throws an Error with `code` if no descriptor is left. */
   copyFrozen(id: number): FrozenConnection {
     return this.#native.copyFrozen(id);
   }
 
-  /** A frozen connection goes on here. */
+  /** Resumes a frozen connection in this transport. */
   thaw(id: number): void {
     this.#native.thaw(id);
   }
 
-  /** A frozen connection is another one's: its peer does not notice. The id is dead. */
-  letGo(id: number): void {
+  /** Closes this transport's descriptor of a frozen connection that another transport has taken over. The ID becomes invalid. */
+  releaseFrozen(id: number): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
     this.#native.letGo(id);
   }
 
-  /** TCP keepalive of a connected socket that somebody else reads. Throws an Error with `code`. */
+  /** Sets TCP keepalive of a connected socket that other code reads. Throws an Error with `code`. */
   keepAlive(fd: number, settings: Keepalive): void {
-    // Options are the socket's, whichever descriptor names it; a frozen one is not read.
+    // Options belong to the socket, not to a descriptor; a frozen connection is not read.
     const limits = { highWatermark: 0, hardLimit: 0, receiveLimit: 0 };
     const id = this.adoptFrozen({ fd, pending: new Uint8Array(), ended: false, finAsked: false }, limits, true);
     try {
@@ -198,7 +203,7 @@ export class Transport {
     return this.#native.localAddress(id);
   }
 
-  /** Another handler takes the connection over. */
+  /** Replaces the handler of a connection. */
   setHandler(id: number, handler: ConnectionHandler): void {
     this.#connections[id & ID_SLOT_MASK] = handler;
   }
@@ -208,47 +213,47 @@ export class Transport {
   }
 
   /**
-   * Closes in order: behind pending bytes, as long as the peer takes some of them every `flushMs`; with `lingerMs` > 0 the peer then
-   * gets that long to end its side, so that unread bytes of his do not destroy what was sent last. The id is dead at once; `gone` is
-   * called when all that is over.
+   * Closes a connection after its pending bytes, as long as the peer reads some of them every `flushMs`. With `lingerMs` > 0 it then waits
+   * that long for the peer's FIN, so that unread input does not cause an RST that discards the last bytes sent. The ID is invalid at once;
+   * `gone` is called when the close has finished.
    */
   close(id: number, flushMs: number, lingerMs: number, gone?: () => void): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
-    if (gone !== undefined) this.#submit(Op.TellGone, id, this.#closeNews.awaitGone(gone), 0);
+    if (gone !== undefined) this.#submit(Op.NotifyGone, id, this.#closeNotifications.addGone(gone), 0);
     this.#submit(Op.Close, id, flushMs, lingerMs);
   }
 
-  /** `late` is called for each connection whose close is cut short, of those that tellLate() names with the token that this returns. */
-  listenToLate(late: LateHandler): number {
-    return this.#closeNews.listenToLate(late);
+  /** Returns a token for requestLate(). Calls `late` for each connection with this token whose close is cut short. */
+  addLateHandler(late: LateHandler): number {
+    return this.#closeNotifications.addLateHandler(late);
   }
 
-  forgetLate(token: number): void {
-    this.#closeNews.forgetLate(token);
+  removeLateHandler(token: number): void {
+    this.#closeNotifications.removeLateHandler(token);
   }
 
-  /** The close that follows tells if it is cut short. */
-  tellLate(id: number, token: number): void {
-    this.#submit(Op.TellLate, id, token, 0);
+  /** Requests a notification if the close that follows is cut short. */
+  requestLate(id: number, token: number): void {
+    this.#submit(Op.NotifyLate, id, token, 0);
   }
 
-  /** Aborts with RST. The id is dead at once. */
+  /** Aborts with RST. The ID is invalid at once. */
   reset(id: number): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
     this.#submit(Op.Reset, id, 0, 0);
   }
 
-  /** Ends the sending direction behind what is pending. */
+  /** Half-closes after pending bytes. */
   shutdown(id: number): void {
     this.#submit(Op.Shutdown, id, 0, 0);
   }
 
-  /** Of a new connection: onData() only shows what has come so far, at most `most` bytes, each time that more has come. */
-  peek(id: number, most: number): void {
-    this.#submit(Op.Peek, id, most, 0);
+  /** For a new connection: onData() only shows the bytes received so far, at most `maxBytes`, whenever more arrive. */
+  peek(id: number, maxBytes: number): void {
+    this.#submit(Op.Peek, id, maxBytes, 0);
   }
 
-  /** Takes away so many of the bytes that were shown; the rest is received as on any other connection. */
+  /** Consumes `count` of the shown bytes. The rest is received as on any other connection. */
   take(id: number, count: number): void {
     this.#submit(Op.Take, id, count, 0);
   }
@@ -266,12 +271,12 @@ export class Transport {
     this.#submit(Op.ReceiveLimit, id, limits.receiveLimit, 0);
   }
 
-  /** Bytes of a connection that the kernel has not taken yet. */
+  /** Returns the bytes of a connection that the kernel has not accepted yet. */
   pendingBytes(id: number): number {
     return this.#native.pendingBytes(id);
   }
 
-  /** Lets connections from slot `from` on add what they hold back. Returns the slot to go on from, 0 after the last. */
+  /** Calls addBuffered() of the connections in up to `slots` slots from `from` on. Returns the next slot, or 0 after the last. */
   addBuffered(sums: BufferedBytes, from: number, slots: number): number {
     const connections = this.#connections;
     const end = Math.min(from + slots, connections.length);
@@ -279,7 +284,7 @@ export class Transport {
     return end === connections.length ? 0 : end;
   }
 
-  /** Connections that hold memory and wait for their peers. */
+  /** Returns the connections that hold memory and wait for their peers. */
   stalls(): Stall[] {
     const found: Stall[] = [];
     for (const connection of this.#connections) {
@@ -289,31 +294,31 @@ export class Transport {
     return found;
   }
 
-  /** Ends a connection of stalls(). Called outside of a batch. */
+  /** Ends a connection from stalls(). Called outside of a batch. */
   endStall(stall: Stall): void {
-    this.#actLater({ id: stall.id, act: () => stall.end() });
+    this.#runDeferred({ id: stall.id, action: () => stall.end() });
   }
 
-  /** Tells the time where neither the transport nor a timer has: nothing else has told it since the last turn. */
+  /** Updates the clock for a turn that neither the transport nor a timer has begun. */
   beginTurn(): void {
     if (this.#inBatch) return;
     this.clock.refresh();
     this.onTurn();
   }
 
-  /** Ends the turn where no submission has: what was released in it can be used again. Called outside of a batch. */
+  /** Ends a turn outside of a batch, so that memory that was released in it can be reused. */
   settle(): void {
     this.#flush();
     this.memory.pressure.unsent = this.#control[Control.Pending]!;
     this.memory.endTurn();
   }
 
-  /** Calls `act` for the connection in another turn, behind what has been received by then. What it throws ends the connection. */
-  later(id: number, act: () => void): void {
-    this.#laterTurns.add({ id, act });
+  /** Defers `action` of a connection to a later turn, after input that has arrived by then. If it throws, the connection is ended. */
+  defer(id: number, action: () => void): void {
+    this.#deferred.add({ id, action });
   }
 
-  /** An exception that was caught before it could end the event in which it happened; `what` as the log is to say it. */
+  /** Reports a caught exception; `what` is the log line. */
   report(error: unknown, what = FAULT): void {
     this.#reportFault(error, what);
   }
@@ -322,17 +327,17 @@ export class Transport {
     return this.#native.counts();
   }
 
-  /** Whether connections wait that a listener could not accept, since its handler was told. */
+  /** Whether a listener has reported AcceptFailed, has accepted none since, and connections are waiting. */
   get isStarved(): boolean {
     return this.#native.isStarved();
   }
 
-  /** Carries out what was submitted, and closes every descriptor of this thread, without events. */
+  /** Carries out queued submissions and closes all descriptors of this thread, without events. */
   destroy(): void {
     this.#native.flush();
     this.#native.close();
-    this.#laterTurns.clear();
-    this.#closeNews.clear();
+    this.#deferred.clear();
+    this.#closeNotifications.clear();
     this.#connections.length = 0;
     this.#listeners.clear();
   }
@@ -365,7 +370,7 @@ export class Transport {
   }
 
   #flush(): void {
-    // Before, because it throws for a mistake in one of them, when all are taken: none may be carried out again.
+    // Reset first: flush() throws for an invalid submission after carrying out the others, and none may be carried out twice.
     this.#queued = 0;
     this.#native.flush();
   }
@@ -374,13 +379,13 @@ export class Transport {
     this.memory.endTurn();
     this.memory.pressure.unsent = this.#control[Control.Pending]!;
     this.#inBatch = true;
-    // The shim has taken what was submitted by who heard of an exception in the batch before.
+    // The shim has carried out what an uncaught-exception handler submitted after the last batch failed: the count has changed.
     this.#queued = this.#control[Control.Submissions]!;
     this.failedTurns++;
     try {
       this.onTurn();
       let cursor = from;
-      // A handler that throws ends its own connection; the rest of the batch goes on behind it.
+      // A handler that throws ends its own connection; the rest of the batch continues.
       while (cursor < count) {
         try {
           cursor = this.#dispatch(cursor, count);
@@ -416,8 +421,8 @@ export class Transport {
         continue;
       }
       if (kind >= Event.AcceptFailed) {
-        if (kind === Event.Gone) this.#tellGone(events[at + 2]!);
-        else if (kind === Event.Late) this.#closeNews.tellLate(events[at + 2]!, events[at + 3]! === 1);
+        if (kind === Event.Gone) this.#notifyGone(events[at + 2]!);
+        else if (kind === Event.Late) this.#closeNotifications.notifyLate(events[at + 2]!, events[at + 3]! === 1);
         else this.#listeners.get(id)?.onAcceptFailed(events[at + 3]!);
         continue;
       }
@@ -447,18 +452,18 @@ export class Transport {
     return count;
   }
 
-  #actLater({ act, id }: LaterAct): void {
+  #runDeferred({ action, id }: DeferredAction): void {
     this.memory.step++;
     try {
-      act();
+      action();
     } catch (error) {
       this.#fault(id, error);
     }
   }
 
-  #tellGone(token: number): void {
+  #notifyGone(token: number): void {
     try {
-      this.#closeNews.tellGone(token);
+      this.#closeNotifications.notifyGone(token);
     } catch (error) {
       this.#reportFault(error, FAULT);
     }
@@ -471,7 +476,7 @@ export class Transport {
       return;
     }
     this.#listeners.beginAccepting(handler);
-    // Until the handler is known a failure has nobody to end the connection.
+    // There is no handler yet that could end the connection after a failure.
     try {
       this.#connections[id & ID_SLOT_MASK] = handler.onAccept(id, offset, length);
     } catch (error) {
@@ -485,7 +490,7 @@ export class Transport {
     try {
       this.#connections[id & ID_SLOT_MASK]?.onFault(error);
     } catch (another) {
-      // Nobody is left who could end it.
+      // The handler itself failed, so reset the connection here.
       this.#reportFault(another, FAULT);
       this.reset(id);
       this.onLost(id);

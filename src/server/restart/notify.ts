@@ -48,7 +48,7 @@ export class Notifier {
       const address = notifyAddress(env);
       if (address === undefined) return undefined;
       const notifier = new Notifier(shim, env, address, follows);
-      notifier.#queue.say(follows ? 'X_BATON_EPOCH=initializing' : 'STATUS=initializing');
+      notifier.#queue.notify(follows ? 'X_BATON_EPOCH=initializing' : 'STATUS=initializing');
       return notifier;
     } catch (error) {
       logger.warning(`nobody can be told that this server is live: ${messageOf(error)}`);
@@ -61,26 +61,26 @@ export class Notifier {
     // Otherwise the service manager has started this process itself, and knows it.
     const isAnother = this.#follows || !this.#speaksForService;
     this.#speaksForService = true;
-    this.#queue.say(`READY=1\n${isAnother ? `MAINPID=${mainPid(this.#env)}\n` : ''}STATUS=live`);
+    this.#queue.notify(`READY=1\n${isAnother ? `MAINPID=${mainPid(this.#env)}\n` : ''}STATUS=live`);
     // A wrapper that has heard none of this epoch for a while takes it for dead.
     if (isAnother && this.#signsOfLife !== undefined) this.#giveSignOfLife();
   }
 
   /** It accepts from now on, beside the epoch that it replaces, which does not know it yet. */
   beginsToServe(): void {
-    if (this.#follows) this.#queue.say('X_BATON_EPOCH=serving');
+    if (this.#follows) this.#queue.notify('X_BATON_EPOCH=serving');
   }
 
   /** Another epoch serves, and speaks. */
   replaced(): void {
     this.#speaksForService = false;
-    this.#queue.say('X_BATON_EPOCH=replaced');
+    this.#queue.notify('X_BATON_EPOCH=replaced');
   }
 
   /** It will leave, after `what`. */
   stopping(what: 'draining' | 'shutting down'): void {
     const state = `X_BATON_EPOCH=${what === 'draining' ? 'draining' : 'leaving'}`;
-    this.#queue.say(this.#speaksForService ? `STOPPING=1\nSTATUS=${what}\n${state}` : state);
+    this.#queue.notify(this.#speaksForService ? `STOPPING=1\nSTATUS=${what}\n${state}` : state);
   }
 
   close(): void {
@@ -90,7 +90,7 @@ export class Notifier {
   }
 
   #giveSignOfLife(): void {
-    if (this.#speaksForService) this.#queue.signOfLife();
+    if (this.#speaksForService) this.#queue.pingWatchdog();
   }
 }
 

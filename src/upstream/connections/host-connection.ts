@@ -149,7 +149,7 @@ export abstract class HostConnection implements ConnectionHandler {
 
   /** It was frozen, and is another process's now. */
   protected handOver(): void {
-    this.transport.letGo(this.id);
+    this.transport.releaseFrozen(this.id);
     this.#end(EndedBy.Nobody);
   }
 

@@ -101,7 +101,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     this.transport.resume(this.id);
   }
   requestTurn(): void {
-    this.transport.later(this.id, () => this.#codec!.takeTurn());
+    this.transport.defer(this.id, () => this.#codec!.takeTurn());
   }
 
   override addBuffered(sums: BufferedBytes): void {

@@ -17,14 +17,14 @@ t.test(
       () => t.fail('nothing is given up'),
     );
     for (let count = 0; count < 10_000; count++) {
-      queue.say(`STATUS=epoch ${count} starting`);
-      queue.say(`RELOADING=1\nMONOTONIC_USEC=${count}`);
-      queue.say('X_BATON_EPOCH=serving');
-      queue.say('X_BATON_EPOCH=replaced');
-      queue.say(`READY=1\nSTATUS=epoch ${count} live`);
+      queue.notify(`STATUS=epoch ${count} starting`);
+      queue.notify(`RELOADING=1\nMONOTONIC_USEC=${count}`);
+      queue.notify('X_BATON_EPOCH=serving');
+      queue.notify('X_BATON_EPOCH=replaced');
+      queue.notify(`READY=1\nSTATUS=epoch ${count} live`);
     }
-    queue.signOfLife();
-    queue.say('STATUS=at last');
+    queue.pingWatchdog();
+    queue.notify('STATUS=at last');
     hasRoom = true;
     await waitFor(() => sent.length > 0, { what: 'what has waited' });
     t.same(sent, [
@@ -34,7 +34,7 @@ t.test(
       'READY=1\nSTATUS=epoch 9999 live',
       'STATUS=at last',
     ]);
-    queue.say('STATUS=read at once');
+    queue.notify('STATUS=read at once');
     t.equal(sent.at(-1), 'STATUS=read at once');
   },
 );

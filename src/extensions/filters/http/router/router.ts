@@ -193,7 +193,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#isClientBlocked = false;
     if (!this.#isActive) return;
     this.#isActive = false;
-    this.#deadline.lift();
+    this.#deadline.clear();
     this.#try.abort();
     this.#retries.end();
     this.#request.drop();
@@ -256,7 +256,7 @@ export class Router implements TerminalFilter, TryListener {
     if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#try.attempts);
     if (this.#hash !== undefined) this.#requestHash!.addCookies(headers);
     this.#route.finalizeResponse(headers, info);
-    if (status === 101) this.#deadline.lift();
+    if (status === 101) this.#deadline.clear();
     if (endStream) this.#responseCompleted(now);
     this.#stream.encodeHeaders(headers, endStream);
   }
@@ -295,7 +295,7 @@ export class Router implements TerminalFilter, TryListener {
   #responseCompleted(now: number): void {
     const { info, isInternal } = this.#stream;
     this.#isResponseComplete = true;
-    this.#deadline.lift();
+    this.#deadline.clear();
     this.#try.responseCompleted();
     info.lastUpstreamRxMs = now;
     // A response that does not wait for its request to be complete has no time.

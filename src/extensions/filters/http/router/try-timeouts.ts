@@ -72,7 +72,7 @@ export class TryTimeouts {
   }
 
   responseBegan(): void {
-    this.#response.lift();
+    this.#response.clear();
     this.progressed();
   }
 
@@ -84,8 +84,8 @@ export class TryTimeouts {
   /** The try is over. */
   stop(): void {
     this.#isRunning = false;
-    this.#response.lift();
-    this.#progress.lift();
-    this.#end.lift();
+    this.#response.clear();
+    this.#progress.clear();
+    this.#end.clear();
   }
 }

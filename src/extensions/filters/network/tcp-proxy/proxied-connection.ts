@@ -264,7 +264,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const { shortestTimeoutMs, thread } = this.proxy;
     if (shortestTimeoutMs === 0) return;
     thread.wheel.schedule(this.#timer, shortestTimeoutMs);
-    thread.transport.later(this.downstream.id, () => {
+    thread.transport.defer(this.downstream.id, () => {
       if (this.#timer.isScheduled) this.checkTimeouts();
     });
   }

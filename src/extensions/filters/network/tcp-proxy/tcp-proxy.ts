@@ -82,7 +82,7 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
         return connection;
       },
       begun: () => transport.thaw(id),
-      drop: () => transport.letGo(id),
+      drop: () => transport.releaseFrozen(id),
     };
   }
 }
