@@ -1,6 +1,7 @@
 // What an extension has on the primary, made and closed so that a mistake in it is told with its name, and keeps nothing else from closing.
 
 import { ofExtension } from '../common/errors/defects.js';
+import { shownName } from '../common/text/shown.js';
 import type { Any } from '../config/generated/api.js';
 import { getLogger } from '../log/logger.js';
 import type { HttpFilterExtension, PrimaryFilterContext, PrimaryPart } from './factories.js';
@@ -26,6 +27,6 @@ export function closePart(part: PrimaryPart, name: string): void {
   try {
     part.close();
   } catch (error) {
-    logger.error({ err: error }, `close() of what '${name}' has on the primary failed`);
+    logger.error({ err: error }, `close() of what '${shownName(name)}' has on the primary failed`);
   }
 }

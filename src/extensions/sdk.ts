@@ -40,6 +40,7 @@ export type {
 
 export { BatonError, messageOf } from '../common/errors/errors.js';
 export { onDemand } from '../common/package/on-demand.js';
+export { shownName } from '../common/text/shown.js';
 export { durationMs } from '../common/time/duration.js';
 export { checkGrpcService } from '../config/checks/services/grpc-service.js';
 export { errorStatus } from '../config/fields/http-status.js';

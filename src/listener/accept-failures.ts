@@ -3,6 +3,7 @@
 
 import { constants } from 'node:os';
 import { errorName } from '../common/errors/errno.js';
+import { shownName } from '../common/text/shown.js';
 import type { Clock } from '../io/time/clock.js';
 import type { Logger } from '../log/logger.js';
 
@@ -32,8 +33,8 @@ export class AcceptFailures {
     this.#saidMs.set(errno, nowMs);
     this.#logger.warning(
       errno === constants.errno.EMFILE
-        ? `listener '${listener}': no more connections are accepted until some end, because this process may open too few files; idle connections to hosts are closed meanwhile; raise the limit (ulimit -n, LimitNOFILE=)`
-        : `listener '${listener}': accept failed (${errorName(errno)}); accepting again as soon as it is possible`,
+        ? `listener '${shownName(listener)}': no more connections are accepted until some end, because this process may open too few files; idle connections to hosts are closed meanwhile; raise the limit (ulimit -n, LimitNOFILE=)`
+        : `listener '${shownName(listener)}': accept failed (${errorName(errno)}); accepting again as soon as it is possible`,
     );
   }
 }

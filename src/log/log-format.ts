@@ -1,6 +1,7 @@
 // The layout of process log lines (--log-format): a formatter over log records, compiled once into small writers, one a flag.
 
 import { basename } from 'node:path';
+import { printableLines } from '../common/text/shown.js';
 import type { MessageLevel } from './levels.js';
 import { Moment, pad2 } from './moment.js';
 
@@ -61,10 +62,17 @@ export function compileLogFormat(pattern: string, options: LogFormatOptions = {}
 /** Compiles a text that holds flags. `own`: writers of flags that are to differ. */
 export function compileFlags(
   pattern: string,
-  { threadId = () => process.pid, version = '' }: LogFormatOptions,
+  { escaped = false, threadId = () => process.pid, version = '' }: LogFormatOptions,
   own: Readonly<Record<string, Writer>> = {},
 ): FlagText {
-  const known: Readonly<Record<string, Writer>> = { ...WRITERS, N: () => version, t: () => `${threadId()}`, ...own };
+  const messages = escaped ? RAW_MESSAGES : MESSAGES;
+  const known: Readonly<Record<string, Writer>> = {
+    ...WRITERS,
+    ...messages,
+    N: () => version,
+    t: () => `${threadId()}`,
+    ...own,
+  };
   const moment = new Moment('local');
   const writers: Writer[] = [];
   let needsSource = false;
@@ -96,10 +104,19 @@ export function compileFlags(
 /** A flag, or padding and a flag: alignment, width, and whether longer texts are cut, as in `%-8!n`. */
 export const FLAG = /%(?:([-=]?)(\d{1,3})(!?)(.)|(.))/gsu;
 
-/** Those of spdlog's flags that no option has a part in. */
-const WRITERS: Readonly<Record<string, Writer>> = {
+/** Messages, where the line is escaped as a whole. */
+const RAW_MESSAGES: Readonly<Record<string, Writer>> = {
   v: (r) => r.message,
   _: (r) => r.message.replaceAll('\n', '\\n'),
+};
+/** A message may quote anything that a peer has sent: it tells a terminal nothing. */
+const MESSAGES: Readonly<Record<string, Writer>> = {
+  v: (r) => printableLines(r.message),
+  _: (r) => printableLines(r.message).replaceAll('\n', '\\n'),
+};
+
+/** Those of spdlog's flags that no option has a part in. */
+const WRITERS: Readonly<Record<string, Writer>> = {
   j: (r) => JSON.stringify(r.message).slice(1, -1),
   P: () => `${process.pid}`,
   n: (r) => r.logger,

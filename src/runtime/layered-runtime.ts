@@ -1,6 +1,7 @@
 // Runtime on the primary: its layers, what changes them, and which values are other ones then.
 
 import { BatonError } from '../common/errors/errors.js';
+import { shownName } from '../common/text/shown.js';
 import type { LayeredRuntime as LayeredRuntimeConfig, RuntimeLayer, Struct } from '../config/generated/api.js';
 import { getLogger } from '../log/logger.js';
 import { RuntimeStats } from '../stats/layouts/runtime.js';
@@ -250,6 +251,6 @@ class DiskSlot implements Slot, DiskSource {
   loaded(layer: Layer | undefined, failure: string | undefined): void {
     this.layer = layer;
     this.hasFailed = failure !== undefined;
-    if (this.hasFailed) logger.warning(`runtime layer '${this.name}' is left out: ${failure}`);
+    if (this.hasFailed) logger.warning(`runtime layer '${shownName(this.name)}' is left out: ${failure}`);
   }
 }

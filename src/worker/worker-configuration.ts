@@ -3,6 +3,7 @@
 import type { AccessLogFiles } from '../access-log/files/file-log.js';
 import { messageOf } from '../common/errors/errors.js';
 import { lacksDescriptors } from '../common/errors/shortages.js';
+import { shownName } from '../common/text/shown.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import type { ExtensionRegistry } from '../extensions/registry.js';
 import { headerBlocks } from '../http/headers/header-block.js';
@@ -120,7 +121,7 @@ export class WorkerConfiguration {
       this.listeners.apply(listener);
     } catch (error) {
       if (this.#makesRoom(snapshot, error)) throw error;
-      logger.error({ err: error }, `listener '${listener.name}' cannot be built`);
+      logger.error({ err: error }, `listener '${shownName(listener.name)}' cannot be built`);
       this.#failed(snapshot, `listener '${listener.name}' cannot be built: ${messageOf(error)}`);
       if (this.#isReplacement && snapshot.isComplete) this.listeners.applyLater(listener);
     }

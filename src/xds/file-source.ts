@@ -2,8 +2,8 @@
 
 import { messageOf } from '../common/errors/errors.js';
 import { FileWatch, type FileWatchOptions, fileIdentity } from '../common/files/file-watch.js';
+import { shownName } from '../common/text/shown.js';
 import { StepQueue } from '../common/time/step-queue.js';
-import { escaped } from '../config/text/problem.js';
 import { getLogger } from '../log/logger.js';
 import type { StatsStore } from '../stats/store.js';
 import type { RefusedResource, ResourceType } from './resource.js';
@@ -263,5 +263,5 @@ export class FileSource {
 }
 
 function describe(wrong: readonly (Rejection | RefusedResource)[]): string {
-  return wrong.map(({ name, details }) => (name === '' ? details : `${escaped(name)}: ${details}`)).join('\n');
+  return wrong.map(({ name, details }) => (name === '' ? details : `${shownName(name)}: ${details}`)).join('\n');
 }

@@ -1,5 +1,7 @@
 // The line around an offset of a text, cut to what a terminal shows, with the caret's column.
 
+import { UNPRINTABLE } from '../../common/text/shown.js';
+
 /** A place in a text; line, column and caret count from 1. */
 export interface Place {
   readonly line: number;
@@ -65,9 +67,6 @@ export class Excerpts {
 }
 
 const HALF = 100;
-
-/** What would end a line, change its direction, or tell a terminal something. */
-export const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /** As many characters, so that the caret stays where it is. */
 function printable(line: string): string {

@@ -1,6 +1,6 @@
 // What is wrong with a configuration, with the place in the file, as it crosses threads and is printed.
 
-import { UNPRINTABLE } from './excerpt.js';
+import { onOneLine } from '../../common/text/shown.js';
 
 /** One mistake or warning. All numbers count from 1; 0 means that the source has no lines (binary protos). */
 export interface Problem {
@@ -38,10 +38,7 @@ const MAX_LENGTH = 2000;
 
 /** What a user or a peer wrote may be in a message: it is of any length, but it ends no line, and tells a terminal nothing. */
 export function escaped(text: string): string {
-  const shown = text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text;
-  return shown.replace(UNPRINTABLE, (character) =>
-    character === '\n' ? '\\n' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  return onOneLine(text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text);
 }
 
 /** All of them, one after the other. */

@@ -1,6 +1,7 @@
 // CDS: clusters from a file or a management server. Those that are right are used even when others of the update are not.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { shownName } from '../../common/text/shown.js';
 import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
@@ -93,7 +94,7 @@ export class ClusterDiscovery implements Watcher<Cluster> {
       this.#states.set(resource.name, refused(this.#stateOf(resource.name), resource));
     }
     for (const name of gone) {
-      logger.debug(`cds: remove cluster '${name}'`);
+      logger.debug(`cds: remove cluster '${shownName(name)}'`);
       if (this.#clusters.removeDynamic(name)) removed++;
       this.#states.delete(name);
       this.#shadowed.delete(name);
@@ -128,7 +129,7 @@ export class ClusterDiscovery implements Watcher<Cluster> {
   #set(resource: Resource<Cluster>): boolean {
     const { name } = resource;
     const outcome = this.#clusters.setDynamic(resource);
-    logger.debug(`cds: add/update cluster '${name}'${outcome === 'changed' ? '' : ' skipped'}`);
+    logger.debug(`cds: add/update cluster '${shownName(name)}'${outcome === 'changed' ? '' : ' skipped'}`);
     if (outcome === 'static') {
       this.#shadowed.set(name, resource);
       return false;

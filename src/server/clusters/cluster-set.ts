@@ -2,6 +2,7 @@
 // before it serves, and replaces it on all workers at once.
 
 import { isDeepStrictEqual } from 'node:util';
+import { shownName } from '../../common/text/shown.js';
 import { fileOfSource } from '../../config/fields/file-of-source.js';
 import type { Cluster } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
@@ -284,7 +285,7 @@ export class ClusterSet {
 
   /** Uses a version that has warmed already. */
   #replace(cluster: PrimaryCluster): void {
-    upstream.debug(`add/update cluster ${cluster.spec.name} that is warm`);
+    upstream.debug(`add/update cluster ${shownName(cluster.spec.name)} that is warm`);
     this.#admit(cluster.spec.name);
     this.#activate(cluster);
     this.#noteChange(cluster);
@@ -294,11 +295,11 @@ export class ClusterSet {
     const { name } = cluster.spec;
     this.#admit(name);
     if (this.#isStarting) {
-      upstream.debug(`add/update cluster ${name} during init`);
+      upstream.debug(`add/update cluster ${shownName(name)} during init`);
       if (this.#init !== undefined) this.#targets.set(cluster, this.#init.add(`cluster ${name}`));
       this.#activate(cluster);
     } else {
-      upstream.debug(`add/update cluster ${name} starting warming`);
+      upstream.debug(`add/update cluster ${shownName(name)} starting warming`);
       this.#warming.set(name, cluster);
     }
     this.#countClusters();
@@ -306,7 +307,7 @@ export class ClusterSet {
   }
 
   #remove(name: string): void {
-    upstream.debug(`removing cluster ${name}`);
+    upstream.debug(`removing cluster ${shownName(name)}`);
     this.#stats.increment(ClusterManagerStats.at.cluster_removed);
     this.#discardWarming(name);
     const active = this.#active.get(name);
@@ -346,7 +347,7 @@ export class ClusterSet {
     if (staged !== undefined) return staged();
     const { name } = cluster.spec;
     if (this.#warming.get(name) === cluster) {
-      upstream.debug(`warming cluster ${name} complete`);
+      upstream.debug(`warming cluster ${shownName(name)} complete`);
       this.#warming.delete(name);
       this.#activate(cluster);
       this.#countClusters();

@@ -2,6 +2,7 @@
 // the workers, and kept when the source has nothing better.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { shownName } from '../../common/text/shown.js';
 import type { Any, ConfigSource, TypedExtensionConfig } from '../../config/generated/api.js';
 import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
@@ -82,7 +83,9 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
       if (typeof prepared !== 'string') prepared[0]!.use();
       else {
         this.#count(ExtensionConfigStats.at.config_conflict);
-        logger.warning(`the discovered configuration of the filter '${this.name}' is not for this chain: ${prepared}`);
+        logger.warning(
+          `the discovered configuration of the filter '${shownName(this.name)}' is not for this chain: ${prepared}`,
+        );
       }
     }
     this.#context.publish({ statScopes: use.scopes });
@@ -101,7 +104,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
 
   fetchTimedOut(): void {
     this.#count(ExtensionConfigStats.at.config_fail);
-    logger.warning(`the configuration of the filter '${this.name}' has not come in time`);
+    logger.warning(`the configuration of the filter '${shownName(this.name)}' has not come in time`);
     this.#settle();
   }
 
@@ -151,7 +154,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     this.#publish(uses);
     for (const each of prepared) each.use();
     this.#count(ExtensionConfigStats.at.config_reload);
-    logger.info(`ecds: the filter '${this.name}' is configured by version '${resource.version}'`);
+    logger.info(`ecds: the filter '${shownName(this.name)}' is configured by version '${shownName(resource.version)}'`);
     return [];
   }
 
@@ -165,11 +168,13 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
       try {
         use.withdraw();
       } catch (error) {
-        logger.error(`the default configuration of the filter '${this.name}' cannot be used: ${messageOf(error)}`);
+        logger.error(
+          `the default configuration of the filter '${shownName(this.name)}' cannot be used: ${messageOf(error)}`,
+        );
       }
     }
     this.#publish(uses);
-    logger.info(`ecds: the configuration of the filter '${this.name}' is removed`);
+    logger.info(`ecds: the configuration of the filter '${shownName(this.name)}' is removed`);
   }
 
   #publish(uses: readonly ChainUse[]): void {

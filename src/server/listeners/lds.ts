@@ -1,5 +1,6 @@
 // The listener discovery service: listeners of files and management servers come, change and go.
 
+import { shownName } from '../../common/text/shown.js';
 import type { ConfigSource, Listener } from '../../config/generated/api.js';
 import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
@@ -140,7 +141,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const plan = this.#listeners.plan({ isStatic: false, set: [], removed: [name] });
     if (plan.names.length === 0) return false;
     void plan.apply();
-    logger.info(`lds: remove listener '${name}'`);
+    logger.info(`lds: remove listener '${shownName(name)}'`);
     return true;
   }
 
@@ -151,21 +152,21 @@ export class ListenerDiscovery implements Watcher<Listener> {
     else this.#shadowed.delete(name);
     const plan = this.#listeners.plan({ isStatic: false, set: [specOf(resource)], removed: [] });
     const hasChanged = this.#apply(plan);
-    if (!hasChanged) logger.debug(`lds: add/update listener '${name}' skipped`);
+    if (!hasChanged) logger.debug(`lds: add/update listener '${shownName(name)}' skipped`);
     return hasChanged;
   }
 
   /** Returns whether it changes anything. What turns out later comes to onFailure. */
   #apply(plan: ListenerPlan): boolean {
     void plan.apply();
-    for (const name of plan.names) logger.info(`lds: add/update listener '${name}'`);
+    for (const name of plan.names) logger.info(`lds: add/update listener '${shownName(name)}'`);
     return plan.names.length > 0;
   }
 
   #reject(resource: Resource<Listener>, error: unknown): Rejection {
     const { message, name } = resource;
     const details = messageWithoutSecrets(refusalText(error), message);
-    logger.warning(`lds: listener '${name}' cannot be used: ${details}`);
+    logger.warning(`lds: listener '${shownName(name)}' cannot be used: ${details}`);
     this.#failures.set(name, rejected(this.#stateOf(name), resource, { details }));
     const shortage = shortageIn(error);
     if (shortage !== undefined) this.#unbound.add(specOf(resource), shortage);

@@ -2,6 +2,7 @@
 // and reloads may do with them, and see of them.
 
 import { randomUUID } from 'node:crypto';
+import { shownName } from '../../common/text/shown.js';
 import type { Listener } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerManagerStats, ListenerStats } from '../../stats/layouts/listener.js';
@@ -172,7 +173,7 @@ export class ListenerSet implements ListenerEvents {
     for (const listener of listeners) {
       listener.stop();
       this.#stats.increment(ListenerManagerStats.at.listener_stopped);
-      logger.info(`listener '${listener.name}' is stopped`);
+      logger.info(`listener '${shownName(listener.name)}' is stopped`);
     }
     this.#steps.count();
     return listeners;

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withPlace } from '../../common/errors/defects.js';
 import { messageOf } from '../../common/errors/errors.js';
 import { lacksDescriptors } from '../../common/errors/shortages.js';
+import { shownName } from '../../common/text/shown.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { StatsSink as StatsSinkConfig } from '../../config/generated/api.js';
 import type { ExtensionFinder, PrimaryContext } from '../../extensions/factories.js';
@@ -58,7 +59,7 @@ export class StatsSinks {
       const extension = extensions.statsSink(config.typed_config!);
       const name = config.name || extension.name;
       const late = setTimeout(() => {
-        logger.warning(`the server waits for the stats sink '${name}', which has not been created yet`);
+        logger.warning(`the server waits for the stats sink '${shownName(name)}', which has not been created yet`);
       }, LATE_MS).unref();
       try {
         const create = () => extension.createOnPrimary(config.typed_config, context);
@@ -125,8 +126,8 @@ export class StatsSinks {
     }
     if (failure === sink.failure) return;
     sink.failure = failure;
-    if (failure === '') logger.info(`stats sink '${sink.name}' works again`);
-    else logger.error(`stats sink '${sink.name}' has lost a part of a flush: ${failure}`);
+    if (failure === '') logger.info(`stats sink '${shownName(sink.name)}' works again`);
+    else logger.error(`stats sink '${shownName(sink.name)}' has lost a part of a flush: ${failure}`);
   }
 }
 
@@ -146,7 +147,7 @@ async function closeOne({ name, sink }: NamedSink): Promise<void> {
   try {
     await sink.close();
   } catch (error) {
-    logger.error(`stats sink '${name}' could not be closed: ${withPlace(error)}`);
+    logger.error(`stats sink '${shownName(name)}' could not be closed: ${withPlace(error)}`);
   }
 }
 

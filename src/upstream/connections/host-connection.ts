@@ -1,6 +1,7 @@
 // A connection to a host of a cluster, whatever is spoken on it. This is the one place that connects: it limits how long connecting may
 // take, counts the connection, its bytes and its end, and leaves the rest to those that extend it.
 
+import { shownName } from '../../common/text/shown.js';
 import { addressText, decodeSockaddr } from '../../io/addresses/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { ConnectStep } from '../../io/shim.js';
@@ -229,7 +230,7 @@ export abstract class HostConnection implements ConnectionHandler {
   }
 
   #log(text: string): void {
-    logger.debug(`cluster '${this.#cluster.spec.name}', host ${this.host.address}: ${text}`);
+    logger.debug(`cluster '${shownName(this.#cluster.spec.name)}', host ${this.host.address}: ${text}`);
   }
 }
 

@@ -2,6 +2,7 @@
 // requests that find none wait in line for the next one that gets some, whichever that is.
 
 import type { Priority } from '../../common/priority.js';
+import { shownName } from '../../common/text/shown.js';
 import type { ClientProtocol } from '../../http/codec/connections.js';
 import type { RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
 import { getLogger } from '../../log/logger.js';
@@ -153,7 +154,7 @@ export class HttpPool implements ConnectionPool {
 
   #overflow(request: PoolRequest, reason: PoolFailure): void {
     this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
-    if (logger.isDebug) logger.debug(`cluster '${this.cluster.spec.name}': a circuit breaker is open`);
+    if (logger.isDebug) logger.debug(`cluster '${shownName(this.cluster.spec.name)}': a circuit breaker is open`);
     request.onPoolFailure(reason, '');
   }
 
@@ -169,7 +170,7 @@ export class HttpPool implements ConnectionPool {
       if (this.#connections > 0) return;
       limits.acquire(LimitKind.Connections, this.priority);
     }
-    if (logger.isDebug) logger.debug(`cluster '${spec.name}': connecting to ${this.host.address}`);
+    if (logger.isDebug) logger.debug(`cluster '${shownName(spec.name)}': connecting to ${this.host.address}`);
     try {
       new UpstreamConnection(this);
     } catch (error) {

@@ -4,6 +4,7 @@
 // No I/O of its own: names are resolved, time passes and things are counted through DnsClusterContext.
 
 import type { Random } from '../../common/random.js';
+import { shownName } from '../../common/text/shown.js';
 import { ipAddress } from '../../io/addresses/address.js';
 import { Timer, type Timers } from '../../io/time/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';
@@ -81,7 +82,7 @@ export class DnsCluster {
       if (this.#isStopped) return;
       if (logger.isDebug) {
         const answer = result.status === 'found' ? result.addresses.join(', ') : result.status;
-        logger.debug(`${target.endpoint.host}: ${answer}`);
+        logger.debug(`${shownName(target.endpoint.host)}: ${answer}`);
       }
       nextMs = this.#take(target, result);
     } finally {

@@ -1,5 +1,6 @@
 // One worker's connections on their way to the child process: which of them can leave when, and what becomes of them.
 
+import { shownName } from '../../common/text/shown.js';
 import type { FrozenConnection, NativeShim } from '../../io/shim.js';
 import type { Transport } from '../../io/transport/transport.js';
 import type { Departure, Departures, TravellingConnection } from '../../listener/travel.js';
@@ -144,7 +145,7 @@ export class WorkerDepartures implements Departures {
     this.#stats.increment(HandOverStats.at.connections_kept);
     if (!this.#told.has(why)) {
       this.#told.add(why);
-      logger.warning(`connections of listener '${connection.listener.name}' stay in this process: ${why}`);
+      logger.warning(`connections of listener '${shownName(connection.listener.name)}' stay in this process: ${why}`);
     }
     this.#transport.beginTurn();
     departure.stay();

@@ -1,6 +1,7 @@
 // Listeners that a new worker could not build although the ended one whose place it takes had them, as when the directory of an
 // access log is gone. The kernel goes on giving connections to their sockets, so they are tried again until they can be built.
 
+import { shownName } from '../../common/text/shown.js';
 import { getLogger } from '../../log/logger.js';
 import type { InlineRoutesSnapshot, ListenerSnapshot } from '../messages/messages.js';
 
@@ -51,7 +52,7 @@ export class UnbuiltListeners {
     for (const snapshot of [...this.#snapshots.values()]) {
       try {
         this.#build(snapshot);
-        logger.info(`listener '${snapshot.name}' can be built again`);
+        logger.info(`listener '${shownName(snapshot.name)}' can be built again`);
       } catch {
         this.add(snapshot);
       }

@@ -1,6 +1,7 @@
 // The listeners of one worker: versions built from snapshots, kept by id.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { shownName } from '../../common/text/shown.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import { CONNECTION_MONITOR } from '../../config/fields/connection-monitor.js';
 import type { WorkerContext } from '../../extensions/factories.js';
@@ -151,7 +152,7 @@ export class WorkerListeners {
       listener.takeSockets(own, isShared);
     } catch (error) {
       logger.warning(
-        `listener '${listener.name}' waits for descriptors to accept on all of its sockets: ${messageOf(error)}`,
+        `listener '${shownName(listener.name)}' waits for descriptors to accept on all of its sockets: ${messageOf(error)}`,
       );
       this.#lateSockets.set(
         sockets,

@@ -2,6 +2,7 @@
 // what filters can take from it, and new requests see it from then on.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { shownName } from '../../common/text/shown.js';
 import { atOnce, inBatches } from '../../common/time/next-turn.js';
 import type { Rds, ScopedRoutes } from '../../config/generated/api.js';
 import type { RouteFilters, WorkerPort, WorkerRoutes } from '../../extensions/factories.js';
@@ -142,7 +143,7 @@ class LiveRoutes {
         source.current = prepared?.tables.get(signature) ?? atOnce(source.tables.next(config, this.#onDemandHosts));
       } catch (error) {
         // The primary has built it: a file that a route answers with is gone since, perhaps. The former routes go on.
-        logger.error(`route configuration '${config.name ?? ''}' cannot be used: ${messageOf(error)}`);
+        logger.error(`route configuration '${shownName(config.name ?? '')}' cannot be used: ${messageOf(error)}`);
       }
     }
   }

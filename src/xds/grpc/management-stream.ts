@@ -3,6 +3,7 @@
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { messageOf } from '../../common/errors/errors.js';
 import { Random } from '../../common/random.js';
+import { shownName } from '../../common/text/shown.js';
 import { durationMs } from '../../common/time/duration.js';
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
@@ -166,7 +167,7 @@ export class ManagementStream {
   #connected(call: Call): void {
     if (call !== this.#call) return;
     this.#stats.set(ControlPlaneStats.at.connected_state, 1);
-    if (this.#trouble !== '') logger.info(`${this.#name} is open again`);
+    if (this.#trouble !== '') logger.info(`${shownName(this.#name)} is open again`);
     this.#trouble = '';
   }
 
@@ -192,7 +193,7 @@ export class ManagementStream {
     this.#end();
     // Left open it would connect again at once, and as fast as it can where each connection is ended as soon as it is there.
     this.#channel?.close();
-    if (reason !== this.#trouble) logger.warning(`${this.#name} closed: ${escaped(reason)}`);
+    if (reason !== this.#trouble) logger.warning(`${shownName(this.#name)} closed: ${escaped(reason)}`);
     this.#trouble = reason;
     this.#retryTimer = setTimeout(() => this.open(), Math.min(LONGEST_TIMER_MS, this.#backOff.next()));
     this.#events.lost();

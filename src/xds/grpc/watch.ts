@@ -1,10 +1,10 @@
 // One subscription on a stream: its watcher, its stats, and the time it waits for a first update.
 
 import { messageOf } from '../../common/errors/errors.js';
+import { shownName } from '../../common/text/shown.js';
 import { durationMs } from '../../common/time/duration.js';
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
 import { PatientTimeout } from '../../common/time/patient-timeout.js';
-import { escaped } from '../../config/text/problem.js';
 import { getLogger } from '../../log/logger.js';
 import type { RefusedResource, Update } from '../resource.js';
 import {
@@ -73,7 +73,7 @@ export class Watch {
     if (refused.length === 0) {
       this.#stats.success(update.version, performance.now() - beganMs);
       logger.debug(
-        `gRPC config for ${this.#typeUrl} accepted with ${update.resources.length} resources with version ${update.version}`,
+        `gRPC config for ${this.#typeUrl} accepted with ${update.resources.length} resources with version ${shownName(update.version)}`,
       );
     } else {
       this.#stats.rejected();
@@ -141,7 +141,7 @@ export class Watch {
 /** What is wrong, a line each; cut where it gets too long for logs and servers. */
 export function rejectionText(rejections: readonly (Rejection | RefusedResource)[]): string {
   const text = rejections
-    .map(({ name, details }) => (name === '' ? details : `${escaped(name)}: ${details}`))
+    .map(({ name, details }) => (name === '' ? details : `${shownName(name)}: ${details}`))
     .join('\n');
   return text.length > LONGEST_TEXT_CHARS ? `${text.slice(0, LONGEST_TEXT_CHARS)}...(truncated)` : text;
 }

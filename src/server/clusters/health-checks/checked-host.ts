@@ -1,6 +1,7 @@
 // The checks of one host, one after the other, for as long as its cluster has it.
 
 import { messageOf } from '../../../common/errors/errors.js';
+import { shownName } from '../../../common/text/shown.js';
 import { addressText } from '../../../io/addresses/address.js';
 import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
@@ -157,7 +158,7 @@ export class CheckedHost {
     const { name, spec } = this.#checks;
     const { isHealthy } = this.#health;
     const isGood = hasPassed(outcome);
-    const what = () => `cluster '${name}', host ${addressText(this.#endpoint.address)}`;
+    const what = () => `cluster '${shownName(name)}', host ${addressText(this.#endpoint.address)}`;
     if (isHealthy !== wasHealthy) logger.info(`${what()} is ${isHealthy ? 'healthy' : 'unhealthy'}: ${reason}`);
     else if (isGood ? spec.logsSuccesses : wasNew || spec.logsFailures) {
       logger.info(`${what()}: its check has ${isGood ? 'passed' : 'failed'}: ${reason}`);

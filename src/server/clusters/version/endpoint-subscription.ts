@@ -1,6 +1,7 @@
 // The endpoint assignment of one cluster from EDS. It is subscribed to as long as a version of the cluster uses it; the next version
 // gets what is known at once.
 
+import { shownName } from '../../../common/text/shown.js';
 import { durationMs } from '../../../common/time/duration.js';
 import type { ClusterLoadAssignment, ConfigSource } from '../../../config/generated/api.js';
 import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
@@ -107,7 +108,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
       return [];
     }
     // The last assignment stays in use when it is missing, refused or removed.
-    logger.debug(`no assignment of endpoints for '${this.#serviceName}' in an update`);
+    logger.debug(`no assignment of endpoints for '${shownName(this.#serviceName)}' in an update`);
     const refusal = update.refused.find(ofThis);
     if (refusal !== undefined) this.#state = refused(this.#state, refusal);
     if (update.resources.length + update.refused.length === 0)

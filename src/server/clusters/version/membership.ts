@@ -2,6 +2,7 @@
 // health. Until the version is in use they are only checked. Then the directory holds them, and workers are told of changes.
 
 import { messageOf } from '../../../common/errors/errors.js';
+import { shownName } from '../../../common/text/shown.js';
 import type { Cluster } from '../../../config/generated/api.js';
 import { getLogger } from '../../../log/logger.js';
 import { ClusterStats, HealthCheckStats } from '../../../stats/layouts/cluster.js';
@@ -145,7 +146,7 @@ export class Membership implements HostSeeker {
 
   cannotUse({ length }: readonly ResolvedEndpoint[], error: unknown): void {
     this.#resources.stats.increment(ClusterStats.at.update_failure);
-    logger.error(`cluster '${this.#name}': its ${length} endpoints cannot be used: ${messageOf(error)}`);
+    logger.error(`cluster '${shownName(this.#name)}': its ${length} endpoints cannot be used: ${messageOf(error)}`);
   }
 
   looked(): void {

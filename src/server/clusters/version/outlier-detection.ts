@@ -2,6 +2,7 @@
 // again; here it is decided once for all of them, and told by flags of the hosts.
 
 import type { Random } from '../../../common/random.js';
+import { shownName } from '../../../common/text/shown.js';
 import type { OutlierDetectionEvent } from '../../../config/generated/api.js';
 import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
@@ -175,7 +176,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
 
   ejected(host: WatchedHost, kind: OutlierKind, isEnforced: boolean): void {
     const what = isEnforced ? 'is ejected' : 'is an outlier, and is not ejected for that';
-    logger.debug(`cluster '${this.#clusterName}': host ${host.address} ${what}: ${OUTLIER_NAMES[kind]}`);
+    logger.debug(`cluster '${shownName(this.#clusterName)}': host ${host.address} ${what}: ${OUTLIER_NAMES[kind]}`);
     const rates = (origin: Origin) => this.rates(origin);
     this.#tell(host, ejectionEvent(host, kind, isEnforced, rates, this.#context.now()));
     if (!isEnforced) return;
@@ -186,7 +187,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   }
 
   returned(host: WatchedHost): void {
-    logger.debug(`cluster '${this.#clusterName}': host ${host.address} is not ejected any longer`);
+    logger.debug(`cluster '${shownName(this.#clusterName)}': host ${host.address} is not ejected any longer`);
     this.#tell(host, returnEvent(host, this.#context.now()));
     host.clearRows(this.#context.words);
     this.#countEjected();

@@ -1,5 +1,6 @@
 // What workers are told of listener versions and filter chains: to build them, to accept on their sockets, to forget them.
 
+import { shownName } from '../../../common/text/shown.js';
 import { addressText } from '../../../io/addresses/address.js';
 import { getLogger } from '../../../log/logger.js';
 import type { ListenerSnapshot } from '../../../worker/messages/messages.js';
@@ -56,7 +57,7 @@ export class ListenerRollout {
   /** The same for sockets that listen. */
   announce(listener: PrimaryListener): void {
     if (!listener.hasSockets) return;
-    logger.info(`listener '${listener.name}' listens on ${addressText(listener.address)}`);
+    logger.info(`listener '${shownName(listener.name)}' listens on ${addressText(listener.address)}`);
     this.#primary.workers.broadcast({ kind: 'accept', id: listener.id });
   }
 

@@ -1,6 +1,7 @@
 // Changes of listeners before they happen: everything that could fail is done, and nobody sees anything of it yet.
 
 import { isDeepStrictEqual } from 'node:util';
+import { shownName } from '../../../common/text/shown.js';
 import type { Listener } from '../../../config/generated/api.js';
 import { getLogger } from '../../../log/logger.js';
 import type { InheritedSockets } from '../version/inherited-sockets.js';
@@ -72,7 +73,7 @@ class Preparation implements PreparedChange {
   remove(name: string): void {
     const isHeld = !this.#isStatic && this.#now.held.has(name);
     if (isHeld || latestOf(this.#now.stagesOf(name))?.isStatic === this.#isStatic) this.removed.add(name);
-    else logger.debug(`unknown/locked listener '${name}'. no remove`);
+    else logger.debug(`unknown/locked listener '${shownName(name)}'. no remove`);
   }
 
   /** To be called for all before add(): the listener's versions may have addresses that others get. */
@@ -86,26 +87,26 @@ class Preparation implements PreparedChange {
   add(spec: ListenerSpec): void {
     const { config, name } = spec;
     if (this.#now.isReplaced) {
-      logger.debug(`listener ${name} is held: another process has taken over from this one`);
+      logger.debug(`listener ${shownName(name)} is held: another process has taken over from this one`);
       if (!this.#isStatic) this.held.push(spec);
       return;
     }
     if (this.#isStopped(config)) {
       const direction = config.traffic_direction ?? 'UNSPECIFIED';
       logger.debug(
-        `listener ${name} can not be added because listeners in the traffic direction ${direction} are stopped`,
+        `listener ${shownName(name)} can not be added because listeners in the traffic direction ${direction} are stopped`,
       );
       return;
     }
     const present = this.removed.has(name) ? {} : this.#now.stagesOf(name);
     const latest = latestOf(present);
     if (latest !== undefined && (this.#isLocked(latest) || isDeepStrictEqual(latest.config, config))) {
-      logger.debug(`duplicate/locked listener '${name}'. no add/update`);
+      logger.debug(`duplicate/locked listener '${shownName(name)}'. no add/update`);
     } else if (present.warming !== undefined && isDeepStrictEqual(present.active?.config, config)) {
       this.#checkAddress(spec, present);
       this.restored.push(name);
     } else {
-      logger.debug(`begin add/update listener: name=${name}`);
+      logger.debug(`begin add/update listener: name=${shownName(name)}`);
       if (latest !== undefined && changesReusePort(latest.config, config)) {
         throw new ListenError(
           `Listener ${name}: reuse port cannot be changed during an update; remove the listener first, and add it then`,

@@ -2,6 +2,7 @@
 // left them, and no connection in the kernel's queues is lost.
 
 import { messageOf } from '../../../common/errors/errors.js';
+import { shownName } from '../../../common/text/shown.js';
 import { getLogger } from '../../../log/logger.js';
 import { ListenerManagerStats } from '../../../stats/layouts/listener.js';
 import type { ListenerDrains } from '../../draining/listener-drains.js';
@@ -66,7 +67,7 @@ export class Replacement {
     this.#dropped = listeners.filter((each) => !taken.has(each));
     for (const listener of listeners) {
       this.#primary.listenerManagerStats.increment(ListenerManagerStats.at.listener_stopped);
-      logger.info(`listener '${listener.name}' is stopped`);
+      logger.info(`listener '${shownName(listener.name)}' is stopped`);
     }
     for (const listener of this.#suspended) listener.suspend();
     workers.broadcast({ kind: 'suspend-listeners', ids: this.#suspended.map(({ id }) => id) });
@@ -135,7 +136,7 @@ export class Replacement {
       listener.resume();
       this.#rollout.announce(listener);
     } catch (error) {
-      logger.error(`listener '${listener.name}' cannot accept again: ${messageOf(error)}`);
+      logger.error(`listener '${shownName(listener.name)}' cannot accept again: ${messageOf(error)}`);
     }
   }
 
@@ -146,7 +147,7 @@ export class Replacement {
       this.#primary.workers.broadcast({ kind: 'add-sockets', sockets: listener.sockets });
       this.#rollout.accept(listener);
     } catch (error) {
-      logger.error(`listener '${listener.name}' cannot be opened again: ${messageOf(error)}`);
+      logger.error(`listener '${shownName(listener.name)}' cannot be opened again: ${messageOf(error)}`);
     }
   }
 }

@@ -1,6 +1,7 @@
 // Where a new version of a listener gets its sockets from: those that another version has are its own from then on, so that no
 // connection is refused between them.
 
+import { shownName } from '../../../common/text/shown.js';
 import type { Listener } from '../../../config/generated/api.js';
 import { type Address, addressText } from '../../../io/addresses/address.js';
 import { getLogger } from '../../../log/logger.js';
@@ -56,7 +57,7 @@ function sourceOf(owner: PrimaryListener, config: Listener): SocketSource {
   if (socketTraits(owner.config) === socketTraits(config)) {
     if (wantsSiblings && !isReusePort) {
       logger.info(
-        `listener '${config.name}' goes on with one socket for all workers: ${addressText(address)} was bound without ` +
+        `listener '${shownName(config.name ?? '')}' goes on with one socket for all workers: ${addressText(address)} was bound without ` +
           'enable_reuse_port, and is bound anew only after a restart',
       );
     }

@@ -2,6 +2,7 @@
 // before, which leaves. Until then that serves, and a failure leaves no trace.
 
 import { messageOf } from '../../../common/errors/errors.js';
+import { shownName } from '../../../common/text/shown.js';
 import { getLogger } from '../../../log/logger.js';
 import { ListenerManagerStats } from '../../../stats/layouts/listener.js';
 import type { Scope } from '../../../stats/thread-stats.js';
@@ -226,7 +227,7 @@ export class UpdateSteps {
 
   #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {
     this.#stats.increment(at.listener_create_failure);
-    logger.warning(`listener '${spec.name}' cannot be used: ${messageOf(error)}`);
+    logger.warning(`listener '${shownName(spec.name)}' cannot be used: ${messageOf(error)}`);
     this.#events.onFailure(spec, error, isStart);
   }
 }

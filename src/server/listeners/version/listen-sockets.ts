@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { currentUmask } from '../../../common/process/umask.js';
+import { shownName } from '../../../common/text/shown.js';
 import type { Address as AddressConfig, Listener } from '../../../config/generated/api.js';
 import {
   type Address,
@@ -146,7 +147,7 @@ export function listenIfPossible(shim: NativeShim, listener: Listener, fds: read
       shim.listen(fd, backlogOf(listener));
     } catch (error) {
       logger.warning(
-        `a socket of listener '${listener.name}' that a child process has bound cannot listen: ${explain(error)}`,
+        `a socket of listener '${shownName(listener.name ?? '')}' that a child process has bound cannot listen: ${explain(error)}`,
       );
     }
   }

@@ -1,6 +1,7 @@
 // Virtual hosts that requests on the workers wait for, until it is known whether they exist or their source has said nothing
 // for too long.
 
+import { shownName } from '../../../common/text/shown.js';
 import { PatientTimeout } from '../../../common/time/patient-timeout.js';
 import { getLogger } from '../../../log/logger.js';
 import { AwaitedHostStats } from '../../../stats/layouts/xds.js';
@@ -80,7 +81,9 @@ export class PendingHosts {
     this.#stats.increment(AwaitedHostStats.at.hosts_overflow);
     if (!this.#isFull) {
       this.#isFull = true;
-      logger.warning(`${MOST_PENDING} virtual hosts are asked for at '${this.#where}': older ones count as missing`);
+      logger.warning(
+        `${MOST_PENDING} virtual hosts are asked for at '${shownName(this.#where)}': older ones count as missing`,
+      );
     }
     for (const name of this.#pending.keys()) return this.#unanswered(name);
   }

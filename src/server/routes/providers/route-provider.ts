@@ -1,6 +1,7 @@
 // One route configuration that a source delivers (RDS), for all connection managers that name it: checked here, published to
 // the workers, and kept when the source has nothing better.
 
+import { shownName } from '../../../common/text/shown.js';
 import type { ConfigSource, RouteConfiguration, VirtualHost } from '../../../config/generated/api.js';
 import type { RouteFilters } from '../../../extensions/factories.js';
 import { getLogger } from '../../../log/logger.js';
@@ -135,7 +136,9 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   fetchTimedOut(): void {
-    logger.warning(`route configuration '${this.name}' has not come in time: requests that it is for get 404`);
+    logger.warning(
+      `route configuration '${shownName(this.name)}' has not come in time: requests that it is for get 404`,
+    );
     this.#settle();
   }
 
@@ -168,7 +171,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     if (!isGone) this.#counts.besides.increment(RouteUpdateStats.at.update_empty);
     if (this.#resource !== undefined) return;
     if (isGone) this.#state = DOES_NOT_EXIST;
-    logger.warning(`the source has no route configuration '${this.name}': requests that it is for get 404`);
+    logger.warning(`the source has no route configuration '${shownName(this.name)}': requests that it is for get 404`);
   }
 
   *#take(resource: Resource<RouteConfiguration>): Generator<void, Rejection | undefined> {
@@ -194,7 +197,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     if (staysSource) former.ownChanged();
     else this.#subscribeHosts(message.vhds?.config_source);
     this.#counts.reloaded();
-    logger.debug(`rds: the routes '${this.name}' are those of version '${resource.version}'`);
+    logger.debug(`rds: the routes '${shownName(this.name)}' are those of version '${shownName(resource.version)}'`);
     return undefined;
   }
 
@@ -233,7 +236,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
 
   #refuse(refusal: RefusedResource): void {
     this.#state = refused(this.#state, refusal);
-    logger.warning(`an update of the routes '${this.name}' is refused: ${refusal.details}`);
+    logger.warning(`an update of the routes '${shownName(this.name)}' is refused: ${refusal.details}`);
   }
 
   #problems(config: RouteConfiguration, filters: Iterable<RouteFilters>): string {

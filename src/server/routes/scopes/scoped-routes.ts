@@ -2,6 +2,7 @@
 // scope has routes of its own, or names a route configuration that a source delivers.
 
 import { BatonError, messageOf } from '../../../common/errors/errors.js';
+import { shownName } from '../../../common/text/shown.js';
 import type { RouteConfiguration, ScopedRouteConfiguration, ScopedRoutes } from '../../../config/generated/api.js';
 import type { RouteFilters } from '../../../extensions/factories.js';
 import { scopeKey } from '../../../http/routing/tables/scope-key.js';
@@ -147,7 +148,8 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     const clashing = update.isComplete ? [] : [...this.#clashing.values()].filter(({ name }) => !told.has(name));
     this.#clashing.clear();
     const rejections = this.#apply(kept, update.resources);
-    for (const { name, details } of rejections) logger.warning(`the scope '${name}' is rejected: ${details}`);
+    for (const { name, details } of rejections)
+      logger.warning(`the scope '${shownName(name)}' is rejected: ${details}`);
     // They get what the others have left.
     if (clashing.length > 0) this.#apply(this.#scopes, clashing);
     this.#note(update, rejections);
@@ -156,7 +158,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   fetchTimedOut(): void {
-    logger.warning(`the scopes '${this.config.name ?? ''}' have not come in time: their requests get 404`);
+    logger.warning(`the scopes '${shownName(this.config.name ?? '')}' have not come in time: their requests get 404`);
     this.#answered();
   }
 

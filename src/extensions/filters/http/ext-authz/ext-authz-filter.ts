@@ -19,6 +19,7 @@ import {
   ResponseFlag,
   type Scope,
   type StreamControl,
+  shownName,
 } from '../../../sdk.js';
 import type { ClusterOutcomes, Outcome } from './cluster-outcomes.js';
 import type { NameRules } from './name-rules.js';
@@ -161,7 +162,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
 
   onFailure(reason: string): void {
     this.#call = undefined;
-    if (logger.isDebug) logger.debug(`no authorization from cluster '${this.#cluster.name}': ${reason}`);
+    if (logger.isDebug) logger.debug(`no authorization from cluster '${shownName(this.#cluster.name)}': ${reason}`);
     this.#stream.run(() => this.#failed());
   }
 

@@ -3,6 +3,7 @@
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { withPlace } from '../../../../common/errors/defects.js';
 import { BatonError, messageOf } from '../../../../common/errors/errors.js';
+import { shownName } from '../../../../common/text/shown.js';
 import type { Any, HttpFilter as HttpFilterConfig } from '../../../../config/generated/api.js';
 import {
   HeadersStatus,
@@ -60,7 +61,7 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
       // The primary has checked it for the other chains that use it: what this one had before goes on.
       this.#built ??= this.#default;
       const why = error instanceof BatonError ? messageOf(error) : withPlace(error);
-      logger.error(`the configuration of the filter '${this.#config.name}' cannot be used: ${why}`);
+      logger.error(`the configuration of the filter '${shownName(this.#config.name ?? '')}' cannot be used: ${why}`);
       return;
     }
     if (former !== this.#default) this.#close(former);
