@@ -89,7 +89,7 @@ function worker(policy: LoadBalancingPolicy): void {
     times.push(cpuMs() - start);
     for (let index = 0; index < HOSTS; index++) hosts.host(index);
   }
-  report(`worker: ${policy.name}`, times);
+  report(`worker: ${policy.name.replace(/.*\./, '')}`, times);
 }
 
 function make(set: HostSet<Host>, index: number): Host {

@@ -1,4 +1,4 @@
-// Some hosts of a set, as load balancers see them. What a policy does not ask for is not worked out.
+// Some hosts of a set, as load balancers see them. What a policy does not ask for is not worked out, and nothing is worked out twice.
 
 import type { HostSetData } from '../hosts/host-set.js';
 import { HostWord } from '../shared-words.js';
@@ -9,6 +9,8 @@ export class HostsOfSet implements HostList {
   readonly hosts: Int32Array;
   readonly weights: Uint32Array;
   readonly #set: HostSetData;
+  #isWeighted: boolean | undefined;
+  #activeWords: Int32Array | undefined;
 
   constructor(set: HostSetData, indexes: readonly number[]) {
     this.#set = set;
@@ -17,12 +19,13 @@ export class HostsOfSet implements HostList {
   }
 
   get isWeighted(): boolean {
-    const [first] = this.weights;
-    return this.weights.some((weight) => weight !== first);
+    this.#isWeighted ??= this.weights.some((weight) => weight !== this.weights[0]);
+    return this.#isWeighted;
   }
 
   get activeWords(): Int32Array {
-    return this.hosts.map((host) => this.#set.blocks[host]! + HostWord.ActiveRequests);
+    this.#activeWords ??= this.hosts.map((host) => this.#set.blocks[host]! + HostWord.ActiveRequests);
+    return this.#activeWords;
   }
 
   keys(usesHostname: boolean): readonly string[] {

@@ -38,14 +38,18 @@ export class LeastRequest implements LoadBalancer {
 
 /** Hosts of different weights: weighted rotation, in which a host's weight sinks with its active requests, as in Envoy. */
 export class WeightedLeastRequest implements LoadBalancer {
-  readonly #list: HostList;
+  readonly #hosts: Int32Array;
+  readonly #weights: Uint32Array;
+  readonly #activeWords: Int32Array;
   readonly #words: Int32Array;
   readonly #bias: number;
   readonly #schedule: EdfSchedule;
 
   /** The effective weight is weight / (active requests + 1) ^ bias. */
   constructor(list: HostList, words: Int32Array, bias: number, random: Random) {
-    this.#list = list;
+    this.#hosts = list.hosts;
+    this.#weights = list.weights;
+    this.#activeWords = list.activeWords;
     this.#words = words;
     this.#bias = bias;
     this.#schedule = new EdfSchedule(list.hosts.length, (item) => this.#effectiveWeight(item), random);
@@ -54,12 +58,12 @@ export class WeightedLeastRequest implements LoadBalancer {
   pick(): number {
     const item = this.#schedule.first();
     this.#schedule.advance(this.#effectiveWeight(item));
-    return this.#list.hosts[item]!;
+    return this.#hosts[item]!;
   }
 
   #effectiveWeight(item: number): number {
-    const weight = this.#list.weights[item]!;
-    const active = Atomics.load(this.#words, this.#list.activeWords[item]!) + 1;
+    const weight = this.#weights[item]!;
+    const active = Atomics.load(this.#words, this.#activeWords[item]!) + 1;
     if (this.#bias === 1) return weight / active;
     return this.#bias === 0 ? weight : weight / active ** this.#bias;
   }
