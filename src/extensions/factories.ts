@@ -14,7 +14,7 @@ import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js'
 import type { RouteFilter } from '../http/routing/tables/route-table.js';
 import type { Timers } from '../io/time/timing-wheel.js';
 import type { ListenerFilter } from '../listener/listener-filter.js';
-import type { TerminalNetworkFilter } from '../listener/network-filter.js';
+import type { NetworkFilterFactory, TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { StatsSink } from '../stats/flush/sink.js';
 import type { Layout } from '../stats/layout.js';
@@ -34,9 +34,20 @@ export interface ListenerFilterExtension<C = unknown> extends Extension<C> {
   createOnWorker(config: C, context: WorkerContext): ListenerFilter;
 }
 
+/** A network filter that lets connections through, or ends them. */
 export interface NetworkFilterExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.filters.network';
-  /** There are no others yet: whatever stands before it in a chain is refused. */
+  readonly isTerminal?: false;
+  /** Stats that exist before traffic. */
+  scopes?(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
+  createOnWorker(config: C, chain: ChainIdentity, context: WorkerContext): NetworkFilterFactory;
+  /** What it has on the primary beside its filters on the workers. */
+  createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart[];
+}
+
+/** A network filter that ends the chain: it serves connections. */
+export interface TerminalNetworkFilterExtension<C = unknown> extends Extension<C> {
+  readonly category: 'envoy.filters.network';
   readonly isTerminal: true;
   /** Stats that exist before traffic, those of filters that it holds included. */
   scopes?(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
@@ -112,6 +123,7 @@ export type AnyExtension =
   | LoadBalancingPolicyExtension
   | ListenerFilterExtension
   | NetworkFilterExtension
+  | TerminalNetworkFilterExtension
   | HttpFilterExtension
   | TerminalHttpFilterExtension
   | AccessLoggerExtension;
@@ -119,7 +131,7 @@ export type AnyExtension =
 /** Finds the extension that a typed_config names. */
 export interface ExtensionFinder {
   listenerFilter(config: Any): ListenerFilterExtension;
-  networkFilter(config: Any): NetworkFilterExtension;
+  networkFilter(config: Any): NetworkFilterExtension | TerminalNetworkFilterExtension;
   httpFilter(config: Any): HttpFilterExtension | TerminalHttpFilterExtension;
   accessLogger(config: Any): AccessLoggerExtension;
   statsSink(config: Any): StatsSinkExtension;

@@ -15,6 +15,7 @@ import type {
   NetworkFilterExtension,
   StatsSinkExtension,
   TerminalHttpFilterExtension,
+  TerminalNetworkFilterExtension,
   WorkerContext,
 } from './factories.js';
 import { createFiltered } from './log-filters.js';
@@ -36,7 +37,7 @@ export class ExtensionRegistry implements ExtensionFinder, LoadBalancingPolicies
     throw wrongKind(config, 'a listener filter');
   }
 
-  networkFilter(config: Any): NetworkFilterExtension {
+  networkFilter(config: Any): NetworkFilterExtension | TerminalNetworkFilterExtension {
     const extension = this.#find(config);
     if (extension.category === 'envoy.filters.network') return extension;
     throw wrongKind(config, 'a network filter');

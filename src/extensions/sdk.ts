@@ -32,6 +32,7 @@ export type {
   PrimaryPart,
   PrimaryPort,
   StatsSinkExtension,
+  TerminalNetworkFilterExtension,
   WorkerContext,
   WorkerPort,
 } from './factories.js';
@@ -103,7 +104,14 @@ export { type InspectedEnds, type ListenerFilter, Verdict } from '../listener/li
 // ── Network filters ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 export type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
-export type { TerminalNetworkFilter } from '../listener/network-filter.js';
+export {
+  FilterClose,
+  type FilteredClient,
+  FilterStatus,
+  type NetworkFilter,
+  type NetworkFilterFactory,
+  type TerminalNetworkFilter,
+} from '../listener/network-filter.js';
 
 // ── Stats, and sinks of them ─────────────────────────────────────────────────────────────────────────────────────────
 

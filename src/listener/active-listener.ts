@@ -85,7 +85,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#finder = finder;
     for (const [id, chain] of former) if (!this.#chains.has(id)) this.#formerChains.set(id, chain);
     for (const id of this.#chains.keys()) this.#formerChains.delete(id);
-    for (const chain of chains) chain.drain.departures = this.#departures;
+    for (const chain of chains) setDepartures(chain, this.#departures);
   }
 
   /** Of those that take connections, or only go on. */
@@ -196,7 +196,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   /** Its connections are to leave for another process; undefined: no longer, and they drain. */
   depart(departures: Departures | undefined): void {
     this.#departures = departures;
-    for (const chain of this.#allChains()) chain.drain.departures = departures;
+    for (const chain of this.#allChains()) setDepartures(chain, departures);
     if (departures === undefined) return;
     for (const connection of [...this.#connections]) {
       // A process that was there before has refused it, or is dead; another one may take it.
@@ -268,7 +268,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     }
     this.#acceptedInBatch++;
     return this.#serve(
-      new DownstreamConnection(this.#transport, id, this, chain, this.#nextSerial(), { offset, length }),
+      new chain.Connection(this.#transport, id, this, chain, this.#nextSerial(), { offset, length }),
       chain,
     );
   }
@@ -293,7 +293,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     const { direct, localText: local, remote, startMonotonicMs } = socket;
     const known = { remote, direct: direct === remote ? undefined : direct, local, startMonotonicMs };
     const handler = this.#serve(
-      new DownstreamConnection(this.#transport, socket.id, this, chain, this.#nextSerial(), known),
+      new chain.Connection(this.#transport, socket.id, this, chain, this.#nextSerial(), known),
       chain,
     );
     if (handler !== undefined) this.#transport.setHandler(socket.id, handler);
@@ -392,6 +392,11 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.stats.increment(at.downstream_cx_overflow);
     return false;
   }
+}
+
+/** Connections whose filters could not resume them in another process must not stop for it: they drain. */
+function setDepartures({ drain, terminal }: FilterChain, departures: Departures | undefined): void {
+  if (terminal.expect !== undefined) drain.departures = departures;
 }
 
 /** How much is open. */

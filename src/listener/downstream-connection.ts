@@ -57,6 +57,8 @@ export interface DownstreamHandler extends ConnectionHandler {
   onDrainEnd?(): void;
   /** Its listener is gone: it ends now, whatever it is doing. */
   onListenerGone(): void;
+  /** A network filter in front ends the connection, and closes it when this returns. Absent: onListenerGone() is called. */
+  onFilterClose?(): void;
   /** Stops where it is, for another process to go on; undefined at moments at which that is not possible. */
   depart?(): Departure | undefined;
 }
@@ -162,6 +164,16 @@ export class DownstreamConnection {
     return this.#localText;
   }
 
+  /** Bytes of the client that network filters in front have not passed on. */
+  get withheldBytes(): number {
+    return 0;
+  }
+
+  /** Why a network filter in front ends it, as in %CONNECTION_TERMINATION_DETAILS%; '' when none does. */
+  get terminationDetails(): string {
+    return '';
+  }
+
   /** Bytes that were sent and that the kernel has not taken yet. */
   get pendingBytes(): number {
     return this.#isClosed ? 0 : this.transport.pendingBytes(this.id);
@@ -218,7 +230,7 @@ export class DownstreamConnection {
   leave(): void {
     this.transport.releaseFrozen(this.id);
     if (logger.isDebug) logger.debug(`[C${this.serial}] handed over to another process`);
-    this.#gone();
+    this.gone();
   }
 
   /** The log of a request that it ends amid may ask for them. */
@@ -235,10 +247,11 @@ export class DownstreamConnection {
       ListenerStats.at.downstream_cx_length_ms,
       Math.floor(this.transport.clock.monotonicMs - this.startMonotonicMs),
     );
-    this.#gone();
+    this.gone();
   }
 
-  #gone(): void {
+  /** It ends here, in whichever way. */
+  protected gone(): void {
     this.#isClosed = true;
     const { stats, workerStats } = this.listener;
     stats.decrement(ListenerStats.at.downstream_cx_active);

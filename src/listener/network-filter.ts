@@ -1,12 +1,73 @@
-// What a listener's filter chain is made of, as the listener sees it: something that takes accepted connections.
+// What a listener's filter chain is made of: network filters that let connections through or end them, and the terminal one, which
+// takes the accepted connections that they let through.
 
+import type { DownstreamEnds } from '../access-log/stream/stream-info.js';
 import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Address } from '../io/addresses/address.js';
 import type { ConnectionChain, DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
 import type { Cargo } from './travel.js';
 
+/** Whether the filters behind get what this one has seen. */
+export const enum FilterStatus {
+  Continue,
+  /**
+   * Holds back the filters behind, until continueReading() is called or onData() returns Continue. This filter still gets what is
+   * received, as long as not more than the listener's buffer limit is held.
+   */
+  Stop,
+}
+
+/** How a filter ends a connection. */
+export const enum FilterClose {
+  /** What is pending for the client is still delivered. */
+  Flush,
+  /** Nothing is: a client for which something was pending sees a reset. */
+  NoFlush,
+}
+
+/** A network filter before the terminal one. One a connection. What its methods throw ends this connection only. */
+export interface NetworkFilter {
+  /** Called when all filters before have let the connection through. */
+  onNewConnection(): FilterStatus;
+  /**
+   * Called with what the client sends, each byte once and in order: memory[offset, offset + length), valid until the call returns.
+   * `isEnd`: the client has ended its direction; length may be 0 then. Not called with an end that ends the connection (see
+   * TerminalNetworkFilter.halfCloses).
+   */
+  onData(offset: number, length: number, isEnd: boolean): FilterStatus;
+  /** The connection is gone, however that came: cancels what still waits. Called once. */
+  onDestroy?(): void;
+}
+
+/** Makes the filters of one chain's connections. One a chain and thread. */
+export interface NetworkFilterFactory {
+  /** Called for each connection. Undefined: the filter has nothing to do with this one. */
+  create(connection: FilteredClient): NetworkFilter | undefined;
+  /** The chain is gone, and its last connection with it. Absent: nothing is to be done. */
+  close?(): void;
+}
+
+/** A connection, as one of its network filters sees it. Calls that come after its end do nothing. */
+export interface FilteredClient extends DownstreamEnds {
+  /** Unique in the process, as in %CONNECTION_ID%. */
+  readonly serial: number;
+  readonly remote: Address;
+  /** Of the clock that does not jump. */
+  readonly startMonotonicMs: number;
+  readonly isClosed: boolean;
+  /** After Stop: what was held back goes to the filters behind, in a later turn. */
+  continueReading(): void;
+  /**
+   * Ends the connection, `delayMs` from now; until then no filter gets anything more of the client, and what was held back is dropped.
+   * @param details %CONNECTION_TERMINATION_DETAILS%, from now on
+   */
+  close(how: FilterClose, details: string, delayMs?: number): void;
+}
+
 /** The terminal network filter of a chain: the HTTP connection manager, the TCP proxy. One a chain and thread. */
 export interface TerminalNetworkFilter {
+  /** A client that ends its direction is still served. Absent or false: its end is that of the connection. */
+  readonly halfCloses?: boolean;
   /** Takes over a connection for as long as it lives; undefined when it has closed it at once. */
   accept(connection: DownstreamConnection): DownstreamHandler | undefined;
   /**
@@ -26,6 +87,8 @@ export interface TerminalNetworkFilter {
 /** Runtime form of a filter chain: immutable; connections hold on to the one they were accepted with. */
 export interface FilterChain extends ConnectionChain {
   readonly name: string;
+  /** The class of its connections. */
+  readonly Connection: typeof DownstreamConnection;
   readonly terminal: TerminalNetworkFilter;
 }
 

@@ -7,12 +7,20 @@ import {
   type ActiveListenerOptions,
   type OpenConnections,
 } from '../../src/listener/active-listener.js';
+import { DownstreamConnection } from '../../src/listener/downstream-connection.js';
 import { ListenerDrain } from '../../src/listener/listener-drain.js';
 import type { FilterChain } from '../../src/listener/network-filter.js';
 
 function chain(id: number): FilterChain {
   const terminal = { accept: () => undefined };
-  return { id, name: `${id}`, terminal, drain: new ListenerDrain(undefined), fingerprint: () => `${id}` };
+  return {
+    id,
+    name: `${id}`,
+    Connection: DownstreamConnection,
+    terminal,
+    drain: new ListenerDrain(undefined),
+    fingerprint: () => `${id}`,
+  };
 }
 
 t.test('a chain that was left takes connections again when an update is taken back', (t) => {

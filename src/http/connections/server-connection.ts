@@ -335,6 +335,12 @@ export class ServerConnection
     else if (!this.socket.isClosed) this.onClose(true);
   }
 
+  onFilterClose(): void {
+    if (this.#streams !== undefined) return this.onListenerGone();
+    this.#countClose();
+    this.#end();
+  }
+
   onListenerGone(): void {
     if (this.#streams === undefined) return this.onClose(false, ExchangeEnd.Complete);
     this.manager.stats.http.add(HttpStats.at.downstream_rq_rx_reset, this.#activeStreams);

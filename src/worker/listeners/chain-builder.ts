@@ -4,10 +4,23 @@
 import { atOnce, inBatches } from '../../common/time/next-turn.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import type { Any } from '../../config/generated/api.js';
-import type { ChainIdentity, WorkerContext } from '../../extensions/factories.js';
+import type {
+  ChainIdentity,
+  NetworkFilterExtension,
+  TerminalNetworkFilterExtension,
+  WorkerContext,
+} from '../../extensions/factories.js';
+import { DownstreamConnection } from '../../listener/downstream-connection.js';
 import { FilterChainTable } from '../../listener/filter-chain-match.js';
+import { FilteredConnection } from '../../listener/filters/filtered-connection.js';
+import { closeFilters, FilteredTerminal } from '../../listener/filters/filtered-terminal.js';
 import { ListenerDrain } from '../../listener/listener-drain.js';
-import type { FilterChain, FilterChainFinder, TerminalNetworkFilter } from '../../listener/network-filter.js';
+import type {
+  FilterChain,
+  FilterChainFinder,
+  NetworkFilterFactory,
+  TerminalNetworkFilter,
+} from '../../listener/network-filter.js';
 import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, Snapshot } from '../messages/messages.js';
 import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } from '../messages/packed-routes.js';
 import { chainFingerprint } from './chain-fingerprint.js';
@@ -75,8 +88,10 @@ export class ChainBuilder {
     drain.window = window;
     const bufferLimit = bufferLimitBytes(listener.per_connection_buffer_limit_bytes);
     const identity: ChainIdentity = { name, statToken, bufferLimit, chain: id };
-    const filterConfig: Any | undefined = config.filters?.at(-1)?.typed_config;
-    const terminal = filterConfig === undefined ? NO_FILTERS : this.#terminal(filterConfig, identity);
+    const { filters, terminal } = this.#filters(
+      (config.filters ?? []).map(({ typed_config: filter }) => filter!),
+      identity,
+    );
     try {
       if (routes !== undefined) (yield* routesChange(terminal, routes))();
     } catch (error) {
@@ -86,18 +101,53 @@ export class ChainBuilder {
     return {
       id,
       name: config.name ?? '',
+      Connection: filters.length === 0 ? DownstreamConnection : FilteredConnection,
       terminal,
       drain,
       fingerprint: () => chainFingerprint(listener.address, config),
     };
   }
 
-  #terminal(config: Any, identity: ChainIdentity): TerminalNetworkFilter {
-    const extension = this.#context.extensions.networkFilter(config);
+  /** The filters of a chain, and what takes connections for all of them. Throws, with nothing left open. */
+  #filters(configs: readonly Any[], identity: ChainIdentity): Filters {
+    const filters: NetworkFilterFactory[] = [];
+    const { timers, transport } = this.#context;
+    const report = (error: unknown, what: string) => transport.report(error, what);
+    try {
+      for (const config of configs) {
+        const extension = this.#context.extensions.networkFilter(config);
+        if (extension.isTerminal) {
+          const terminal = this.#terminal(extension, config, identity);
+          if (filters.length === 0) return { filters, terminal };
+          const maxHeldBytes = identity.bufferLimit;
+          return { filters, terminal: new FilteredTerminal(filters, terminal, maxHeldBytes, timers, report) };
+        }
+        filters.push(this.#filter(extension, config, identity));
+      }
+      return { filters: [], terminal: NO_FILTERS };
+    } catch (error) {
+      closeFilters(filters, report);
+      throw error;
+    }
+  }
+
+  #filter(extension: NetworkFilterExtension, config: Any, identity: ChainIdentity): NetworkFilterFactory {
+    const factory = extension.createOnWorker(config, identity, this.#context);
+    if (typeof factory?.create === 'function') return factory;
+    throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with a create()`);
+  }
+
+  #terminal(extension: TerminalNetworkFilterExtension, config: Any, identity: ChainIdentity): TerminalNetworkFilter {
     const terminal = extension.createOnWorker(config, identity, this.#context);
     if (typeof terminal?.accept === 'function') return terminal;
     throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with an accept()`);
   }
+}
+
+interface Filters {
+  /** Those before the terminal one. */
+  readonly filters: readonly NetworkFilterFactory[];
+  readonly terminal: TerminalNetworkFilter;
 }
 
 /** Unpacks and builds routes; what it returns gives them to the filter. */

@@ -3,9 +3,9 @@
 // its connection what the client says, configured by that of sni_cluster.
 
 import { EXTENSIONS } from '../../../src/extensions/index.js';
-import type { DownstreamConnection, NetworkFilterExtension } from '../../../src/extensions/sdk.js';
+import type { DownstreamConnection, TerminalNetworkFilterExtension } from '../../../src/extensions/sdk.js';
 
-const refusing: NetworkFilterExtension = {
+const refusing: TerminalNetworkFilterExtension = {
   category: 'envoy.filters.network',
   name: 'acme.refusing',
   typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo'],
@@ -17,7 +17,7 @@ const fail = (): never => {
   throw new Error('a mistake');
 };
 
-const failing: NetworkFilterExtension = {
+const failing: TerminalNetworkFilterExtension = {
   category: 'envoy.filters.network',
   name: 'acme.failing',
   typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.direct_response.v3.Config'],
@@ -49,7 +49,7 @@ const CALLS: Readonly<Record<string, (connection: DownstreamConnection, offset: 
   never: (connection) => connection.close(1e12),
 };
 
-const obeying: NetworkFilterExtension = {
+const obeying: TerminalNetworkFilterExtension = {
   category: 'envoy.filters.network',
   name: 'acme.obeying',
   typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.sni_cluster.v3.SniCluster'],
@@ -69,4 +69,4 @@ const obeying: NetworkFilterExtension = {
   }),
 };
 
-(EXTENSIONS as NetworkFilterExtension[]).push(refusing, failing, obeying);
+(EXTENSIONS as TerminalNetworkFilterExtension[]).push(refusing, failing, obeying);

@@ -17,9 +17,9 @@ import type {
   ExtensionFinder,
   HttpChain,
   ListenerIdentity,
-  NetworkFilterExtension,
   PrimaryFilterContext,
   PrimaryPart,
+  TerminalNetworkFilterExtension,
 } from '../../../factories.js';
 import { reportLogFilters } from '../../../log-filters.js';
 import { createPart } from '../../../primary-part.js';
@@ -27,7 +27,7 @@ import { reportMistake, reportMistakes } from '../../../report-mistakes.js';
 import { connectionManagerOptions } from './options.js';
 import { routeFilters } from './route-filters.js';
 
-export const httpConnectionManager: NetworkFilterExtension<HttpConnectionManager> = {
+export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectionManager> = {
   category: 'envoy.filters.network',
   name: 'envoy.filters.network.http_connection_manager',
   typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager'],

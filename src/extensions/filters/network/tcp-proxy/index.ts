@@ -4,14 +4,14 @@ import { durationMs } from '../../../../common/time/duration.js';
 import type { TcpProxy as TcpProxyConfig } from '../../../../config/generated/api.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
-import type { NetworkFilterExtension, WorkerContext } from '../../../factories.js';
+import type { TerminalNetworkFilterExtension, WorkerContext } from '../../../factories.js';
 import { reportLogFilters } from '../../../log-filters.js';
 import { createAccessLoggers } from '../../../registry.js';
 import { TcpProxy } from './tcp-proxy.js';
 
 const DEFAULT_IDLE_MS = 60 * 60_000;
 
-export const tcpProxy: NetworkFilterExtension<TcpProxyConfig> = {
+export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
   category: 'envoy.filters.network',
   name: 'envoy.filters.network.tcp_proxy',
   typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy'],

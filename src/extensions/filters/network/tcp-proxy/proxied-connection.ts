@@ -181,6 +181,11 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#break();
   }
 
+  onFilterClose(): void {
+    this.#log();
+    this.#upstream?.close();
+  }
+
   upstreamFault(): void {
     this.#break();
   }
@@ -365,6 +370,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#isOver = true;
     const { options, thread } = this.proxy;
     thread.wheel.cancel(this.#timer);
+    this.info.bytesReceived += this.downstream.withheldBytes;
+    this.info.connectionTerminationDetails ||= this.downstream.terminationDetails;
     this.info.durationMs = thread.clock.monotonicMs - this.info.startMonotonicMs;
     this.info.lastDownstreamTxMs = thread.clock.monotonicMs;
     for (const logger of options.accessLogs) logger.log(this.info);

@@ -12,6 +12,7 @@ import { ProxiedConnection } from './proxied-connection.js';
 import type { ProxyContext, TcpProxyOptions } from './proxy-context.js';
 
 export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
+  readonly halfCloses = true;
   readonly thread: UpstreamThread;
   readonly options: TcpProxyOptions;
   readonly stats: Scope;

@@ -1,0 +1,149 @@
+// Loaded into Baton before itself (--import): a network filter that does with its connections what its configuration says, and counts what it
+// gets of them. It is configured by the message of direct_response, whose response is one of the words below.
+
+import { EXTENSIONS } from '../../../src/extensions/index.js';
+import {
+  type ChainIdentity,
+  defineLayout,
+  FilterClose,
+  type FilteredClient,
+  FilterStatus,
+  type NetworkFilter,
+  type NetworkFilterExtension,
+  type Scope,
+  Timer,
+  type Timers,
+} from '../../../src/extensions/sdk.js';
+
+interface GateConfig {
+  readonly response?: { readonly inline_string?: string };
+}
+
+const MESSAGE = 'envoy.extensions.filters.network.direct_response.v3.Config';
+const Stats = defineLayout({
+  created: 'counter',
+  begun: 'counter',
+  bytes: 'counter',
+  ends: 'counter',
+  destroyed: 'counter',
+});
+
+const gate: NetworkFilterExtension<GateConfig> = {
+  category: 'envoy.filters.network',
+  name: 'acme.gate',
+  typeUrls: [`type.googleapis.com/${MESSAGE}`],
+  implemented: { [MESSAGE]: { response: true } },
+  scopes: (config, listener) => [{ prefix: prefixOf(config, listener), layout: Stats }],
+  createOnWorker(config, chain, context) {
+    const { memory, timers } = context;
+    const stats = context.scope(prefixOf(config, chain), Stats);
+    const word = wordOf(config);
+    return {
+      create(client) {
+        stats.increment(Stats.at.created);
+        if (word === 'throw in create') throw new Error(word);
+        if (word === 'not mine') return undefined;
+        return new Gate(client, word, stats, timers, (offset, length) => memory.text(offset, offset + length));
+      },
+    };
+  },
+};
+
+class Gate implements NetworkFilter {
+  readonly #client: FilteredClient;
+  readonly #word: string;
+  readonly #stats: Scope;
+  readonly #timers: Timers;
+  readonly #text: (offset: number, length: number) => string;
+  readonly #timer = new Timer<Gate>(this, (gate) => gate.#open());
+  #isOpen = false;
+
+  constructor(
+    client: FilteredClient,
+    word: string,
+    stats: Scope,
+    timers: Timers,
+    text: (offset: number, length: number) => string,
+  ) {
+    this.#client = client;
+    this.#word = word;
+    this.#stats = stats;
+    this.#timers = timers;
+    this.#text = text;
+  }
+
+  onNewConnection(): FilterStatus {
+    this.#stats.increment(Stats.at.begun);
+    switch (this.#word) {
+      case 'wait':
+        this.#timers.reschedule(this.#timer, 100);
+        return FilterStatus.Stop;
+      case 'line':
+      case 'never':
+        return FilterStatus.Stop;
+      case 'throw in onNewConnection':
+        throw new Error(this.#word);
+      case 'refuse':
+        this.#client.close(FilterClose.NoFlush, 'gate_closed');
+        return FilterStatus.Stop;
+      case 'refuse later':
+        this.#client.close(FilterClose.NoFlush, 'gate_closed', 300);
+        return FilterStatus.Stop;
+      default:
+        return FilterStatus.Continue;
+    }
+  }
+
+  onData(offset: number, length: number, isEnd: boolean): FilterStatus {
+    this.#stats.add(Stats.at.bytes, length);
+    if (isEnd) this.#stats.increment(Stats.at.ends);
+    switch (this.#word) {
+      case 'line':
+        this.#isOpen ||= this.#text(offset, length).includes('\n');
+        return this.#isOpen ? FilterStatus.Continue : FilterStatus.Stop;
+      case 'again':
+        this.#client.continueReading();
+        return FilterStatus.Stop;
+      case 'slow':
+        this.#timers.reschedule(this.#timer, 20);
+        return FilterStatus.Stop;
+      case 'wait':
+        return this.#isOpen ? FilterStatus.Continue : FilterStatus.Stop;
+      case 'never':
+        return FilterStatus.Stop;
+      case 'throw in onData':
+        throw new Error(this.#word);
+      case 'close':
+        this.#client.close(FilterClose.NoFlush, 'gate_closed');
+        return FilterStatus.Stop;
+      case 'flush':
+        this.#client.close(FilterClose.Flush, 'gate_closed');
+        return FilterStatus.Stop;
+      default:
+        return FilterStatus.Continue;
+    }
+  }
+
+  #open(): void {
+    this.#isOpen = true;
+    this.#client.continueReading();
+  }
+
+  onDestroy(): void {
+    this.#stats.increment(Stats.at.destroyed);
+    this.#timers.cancel(this.#timer);
+    this.#client.continueReading();
+    this.#client.close(FilterClose.Flush, 'too late');
+    if (this.#word === 'throw in onDestroy') throw new Error(this.#word);
+  }
+}
+
+function wordOf({ response }: GateConfig): string {
+  return response?.inline_string ?? '';
+}
+
+function prefixOf(config: GateConfig, { statToken }: Pick<ChainIdentity, 'statToken'>): string {
+  return `gate.${statToken}.${wordOf(config).replaceAll(' ', '_')}.`;
+}
+
+(EXTENSIONS as NetworkFilterExtension[]).push(gate as NetworkFilterExtension);
