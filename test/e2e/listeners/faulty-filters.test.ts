@@ -37,7 +37,7 @@ t.test('a filter throws in whatever happens to a connection, and when it is told
 const MISUSES = {
   before: -5,
   many: 1e12,
-  beyond: 'no part',
+  beyond: 'not within',
   fraction: '.5',
   nothing: Number.NaN,
   yesterday: -1,
