@@ -1796,3 +1796,22 @@ t.test('an extension of several categories is disabled in that which is named', 
   t.equal(problemsOf(text), '');
   t.end();
 });
+
+t.test('of the sizes of a ring nothing is said that only follows from a mistake in one of them', (t) => {
+  const ring = (sizes: string) => `static_resources:
+  clusters: [ { name: c, load_assignment: { cluster_name: c }, lb_policy: RING_HASH, ring_hash_lb_config: { ${sizes} } } ]
+`;
+  for (const [sizes, ...fields] of [
+    ['minimum_ring_size: many, maximum_ring_size: 10', 'minimum_ring_size'],
+    ['minimum_ring_size: 9000000', 'minimum_ring_size'],
+    ['maximum_ring_size: 10', 'maximum_ring_size'],
+  ] as const) {
+    const result = loadText(ring(sizes));
+    const paths = result.ok ? [] : result.errors.map(({ path }) => path);
+    t.same(
+      paths,
+      fields.map((field) => `${CLUSTER}.ring_hash_lb_config.${field}`),
+    );
+  }
+  t.end();
+});
