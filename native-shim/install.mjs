@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// Compiles the native code that Baton loads, for the Node that runs this: packages, and native-shim. What can be used already is left.
+// Compiles the native code that Baton loads, packages and native-shim, for the Node that runs this. Usable builds are kept.
 //
-// Usage: node native-shim/install.mjs [re2] [unix-dgram] [native-shim]. npm runs it when it installs Baton: it shows nothing of what
-// packages compile themselves, which takes minutes, so package.json lets none of them.
+// Usage: node native-shim/install.mjs [re2] [unix-dgram] [native-shim]. npm runs it when it installs Baton. package.json forbids packages
+// to compile themselves, because npm would show nothing of that for minutes.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ Node.js, which node-gyp downloads unless they lie beside the program or npm_conf
 
 const here = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
-/** The sources of native-shim when it was compiled last, as sourcesHash() gave them. */
+/** The sourcesHash() of the last build of native-shim. */
 const record = join(here, 'build/sources.sha256');
 
 const PARTS = {
@@ -40,7 +40,7 @@ for (const name of names.length > 0 ? names : Object.keys(PARTS)) {
   console.error(`Compiled ${name} in ${Math.round((performance.now() - began) / 1000)} s.`);
 }
 
-/** Tried in a process of its own: one that has met a module for another Node may not load the new one. */
+/** Tested in a new process: a process that has tried to load a module for another Node may not be able to load the new one. */
 function loads(name) {
   return spawnSync(process.execPath, ['-e', `require(${JSON.stringify(name)})`], { cwd: here }).status === 0;
 }
@@ -49,7 +49,7 @@ function isShimUsable() {
   return existsSync(record) && readFileSync(record, 'utf8') === sourcesHash() && loads('./build/Release/shim.node');
 }
 
-/** By its own script, which may know where to get it compiled. */
+/** Runs the package's own script, which may download a build. */
 function buildPackage(name) {
   const file = require.resolve(`${name}/package.json`);
   const { scripts } = JSON.parse(readFileSync(file, 'utf8'));
@@ -74,13 +74,13 @@ function run(cwd, command, args) {
   });
 }
 
-/** node-gyp downloads headers even where they came with Node itself, and takes those that npm is told of for whatever Node. */
+/** Returns settings for node-gyp, which downloads headers even if Node came with them, and uses npm_config_nodedir for any Node. */
 function headers() {
   const prefix = join(dirname(process.execPath), '..');
   return areHeaders(prefix) ? { npm_config_nodedir: prefix } : {};
 }
 
-/** Whether this folder has the headers of the Node that runs this. */
+/** Returns whether the folder has the headers of the Node that runs this. */
 function areHeaders(folder) {
   const version = join(folder, 'include/node/node_version.h');
   if (!existsSync(version)) return false;
@@ -91,7 +91,7 @@ function areHeaders(folder) {
   return process.version === `v${parts.join('.')}`;
 }
 
-/** Of the names and contents of what is compiled. */
+/** Returns a hash of the names and contents of the sources. */
 function sourcesHash() {
   const sum = createHash('sha256');
   const entries = readdirSync(join(here, 'src'), { recursive: true, withFileTypes: true });

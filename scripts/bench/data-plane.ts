@@ -123,7 +123,7 @@ class PlayedTransport implements NativeTransport {
   thaw(): boolean {
     return false;
   }
-  letGo(): boolean {
+  releaseFrozen(): boolean {
     return false;
   }
   localAddress(): Uint8Array {

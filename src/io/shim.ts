@@ -237,7 +237,7 @@ export interface NativeTransport {
   /** Resumes a frozen connection in this transport: input that arrived meanwhile is delivered. */
   thaw(id: number): boolean;
   /** Closes this transport's descriptor of a frozen connection without affecting copies. The ID becomes invalid. */
-  letGo(id: number): boolean;
+  releaseFrozen(id: number): boolean;
   /**
    * Carries out the queued submissions. Not needed inside onBatch, whose end flushes. Throws a TypeError for an invalid submission, after
    * carrying out the others.

@@ -175,7 +175,7 @@ t.test('a connection receives at most its limit at once, whatever it has earned'
   const { fd, ...progress } = rig.transport.copyFrozen(server);
   const limits = { highWatermark: 1 << 30, hardLimit: 0, receiveLimit: 30_000 };
   const adopted = rig.transport.adopt(fd, { ...progress, ...limits, paused: false, frozen: false });
-  rig.transport.letGo(server);
+  rig.transport.releaseFrozen(server);
   t.equal(await largest(adopted, client), 30_000, 'taken over');
   rig.close();
 });

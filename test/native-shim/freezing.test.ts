@@ -36,7 +36,7 @@ function move(from: Rig, id: number, to: Rig, paused = false): number {
   if (!from.transport.freeze(id)) throw new Error('it cannot be frozen');
   const { fd, ...progress } = from.transport.copyFrozen(id);
   const moved = to.transport.adopt(fd, { ...progress, ...LIMITS, paused, frozen: false });
-  if (!from.transport.letGo(id)) throw new Error('it was not frozen');
+  if (!from.transport.releaseFrozen(id)) throw new Error('it was not frozen');
   return moved;
 }
 
@@ -191,7 +191,7 @@ t.test('an end that is asked for while it is frozen is sent by whoever goes on w
       const { fd, ...progress } = here.transport.copyFrozen(id);
       const frozen = goesOn !== 'there';
       const moved = there.transport.adopt(fd, { ...progress, ...LIMITS, paused: false, frozen });
-      here.transport.letGo(id);
+      here.transport.releaseFrozen(id);
       if (frozen) there.transport.thaw(moved);
       await there.next(Event.Data, moved);
     }
@@ -237,7 +237,7 @@ t.test('what is taken over frozen touches nothing before it is thawed', async (t
   peer.write('not for it');
   peer.resume();
   // It is given up: the first holder goes on.
-  there.transport.letGo(prepared);
+  there.transport.releaseFrozen(prepared);
   here.transport.thaw(id);
   t.equal(here.transport.pendingBytes(id) <= pending, true);
   await here.next(Event.Data, id);
@@ -258,7 +258,7 @@ t.test('what cannot travel is refused', async (t) => {
   t.equal(rig.transport.freeze(listener), false, 'a listener');
   t.equal(rig.transport.freeze(12345), false, 'a stale id');
   t.throws(() => rig.transport.copyFrozen(client), { code: 'ENOENT' }, 'it is not frozen');
-  t.equal(rig.transport.letGo(client), false);
+  t.equal(rig.transport.releaseFrozen(client), false);
   const { id } = await rig.next(Event.Accept);
   rig.now(Op.Reset, client);
   await rig.next(Event.Reset, id);
@@ -280,7 +280,7 @@ t.test('a connection that breaks while it is frozen is reported when it goes on,
       t.equal((await here.next(Event.Reset, server)).value, ECONNRESET);
     } else {
       const { fd, ...progress } = here.transport.copyFrozen(server);
-      here.transport.letGo(server);
+      here.transport.releaseFrozen(server);
       const moved = there.transport.adopt(fd, { ...progress, ...LIMITS, paused: false, frozen: false });
       t.equal((await there.next(Event.Reset, moved)).value, ECONNRESET);
     }
@@ -365,7 +365,7 @@ t.test('descriptors are given back', async (t) => {
   const { fd } = rig.transport.copyFrozen(server);
   t.equal(fd, before, 'the copy is the lowest free number');
   shim.closeDescriptor(fd);
-  rig.transport.letGo(server);
+  rig.transport.releaseFrozen(server);
   await rig.next(Event.End, client);
   t.equal(rig.transport.counts().connections, 1);
   rig.close();

@@ -39,7 +39,7 @@ if (role === 'parent') {
     rig.transport.freeze(id);
     const traveller = {
       left: () => {
-        rig.transport.letGo(id);
+        rig.transport.releaseFrozen(id);
         process.send!('left');
       },
       stays: (why: string) => {
@@ -73,7 +73,7 @@ function arrival({ fd, ended, finAsked, pending }: FrozenConnection) {
     receiveLimit: 1 << 20,
   };
   const id = rig.transport.adopt(shim.duplicate(fd), as);
-  return { begin: () => void rig.transport.thaw(id), drop: () => void rig.transport.letGo(id) };
+  return { begin: () => void rig.transport.thaw(id), drop: () => void rig.transport.releaseFrozen(id) };
 }
 
 /** The shim, on whose message sockets this process dies, or stops, at its step. */

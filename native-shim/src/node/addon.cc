@@ -1,4 +1,4 @@
-// The module as JavaScript loads it: src/io/shim.ts in functions. Each thread that loads it gets an instance of its own.
+// The entry point of the module, which implements src/io/shim.ts. Each thread that loads it gets its own instance.
 
 #include <node_api.h>
 

@@ -23,13 +23,13 @@ bool readOptionalInt(napi_env env, napi_value object, const char* name, int& to)
 }  // namespace
 
 Arguments::Arguments(napi_env env, napi_callback_info info) : env_(env) {
-  size_t count = kMost;
+  size_t count = kMaxArguments;
   napi_get_cb_info(env, info, &count, values_, &self_, nullptr);
 }
 
 bool readInt(napi_env env, napi_value value, const char* name, int32_t least, int32_t& to) {
   double number = 0;
-  // Through a double, because napi_get_value_int32 wraps what is too large.
+  // Read as a double, because napi_get_value_int32 wraps values that are too large.
   if (napi_get_value_double(env, value, &number) != napi_ok || !(number >= least && number <= INT32_MAX) ||
       number != static_cast<double>(static_cast<int32_t>(number))) {
     return refuse(env, name, least == 0 ? "a non-negative 32-bit integer" : "a 32-bit integer in its range");

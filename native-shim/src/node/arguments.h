@@ -1,4 +1,4 @@
-// Reading JavaScript's arguments. Each function answers false after throwing a TypeError that names the argument.
+// Reads JavaScript arguments. Each function returns false after throwing a TypeError that names the argument.
 #pragma once
 
 #include <node_api.h>
@@ -10,10 +10,10 @@
 
 namespace baton {
 
-// The arguments of one call, absent ones undefined.
+// The arguments of one call. Absent ones are undefined.
 class Arguments {
  public:
-  static constexpr size_t kMost = 5;
+  static constexpr size_t kMaxArguments = 5;
 
   Arguments(napi_env env, napi_callback_info info);
 
@@ -24,14 +24,14 @@ class Arguments {
  private:
   napi_env env_;
   napi_value self_ = nullptr;
-  napi_value values_[kMost] = {};
+  napi_value values_[kMaxArguments] = {};
 };
 
 bool readInt(napi_env env, napi_value value, const char* name, int32_t least, int32_t& to);
 bool readBool(napi_env env, napi_value value, const char* name, bool& to);
-// A raw sockaddr in a Uint8Array.
+// Reads a raw sockaddr in a Uint8Array.
 bool readAddress(napi_env env, napi_value value, const char* name, SocketAddress& to);
-// A typed array of that type; `length` in elements. With `shared`, over a SharedArrayBuffer only.
+// Reads a typed array of that type; `length` is in elements. With `shared`, it must be a view of a SharedArrayBuffer.
 bool readArray(napi_env env, napi_value value, const char* name, napi_typedarray_type type, bool shared, void*& data,
                size_t& length);
 bool readListenOptions(napi_env env, napi_value value, ListenOptions& to);

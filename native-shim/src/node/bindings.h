@@ -1,4 +1,4 @@
-// What JavaScript calls, by what it is about. Each adds its functions to the module.
+// The groups of functions that JavaScript calls. Each adds its functions to the module.
 #pragma once
 
 #include <node_api.h>

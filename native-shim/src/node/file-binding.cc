@@ -1,4 +1,4 @@
-// Functions that write files at paths which the user gives.
+// Functions that write files at configured paths.
 
 #include <node_api.h>
 

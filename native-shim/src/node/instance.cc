@@ -6,7 +6,7 @@
 namespace baton {
 namespace {
 
-// Distinguishes our wrappers from other objects that carry native data.
+// Distinguishes transport wrappers from other objects with native data.
 constexpr napi_type_tag kTag = {0x6261746f6e2d7368, 0x696d2d7472616e73};
 
 bool refuse(napi_env env, const char* why) {
@@ -125,8 +125,8 @@ bool Instance::open(napi_value options) {
   return true;
 }
 
-// One callback scope serves all batches of a turn: it costs as much as the way into JavaScript itself, and where traffic is
-// thin a batch is two or three events.
+// All batches of a turn share one callback scope: it costs as much as the call into JavaScript itself, and under light traffic a batch has
+// two or three events.
 void Instance::beginTurn() {
   napi_open_handle_scope(env_, &handles_);
   napi_get_reference_value(env_, callback_, &onBatch_);
@@ -150,7 +150,7 @@ BatchHandler::Outcome Instance::handle(uint32_t from, uint32_t count) {
       napi_get_and_clear_last_exception(env_, &exception) != napi_ok) {
     return Outcome::Gone;
   }
-  // In an array, because only objects can be referred to and anything can be thrown.
+  // In an array, because only objects can be referenced and any value can be thrown.
   napi_value holder;
   if (napi_create_array_with_length(env_, 1, &holder) != napi_ok ||
       napi_set_element(env_, holder, 0, exception) != napi_ok ||
@@ -189,14 +189,14 @@ void Instance::closed() {
   deleteWhenUnused();
 }
 
-// The loop must not be torn down before our handles are closed, or libuv aborts the process.
+// The loop must not be torn down before the transport's handles are closed, or libuv aborts the process.
 void Instance::threadEnds(napi_async_cleanup_hook_handle hook, void* self) {
   auto* instance = static_cast<Instance*>(self);
   instance->hook_ = hook;
   if (instance->transport_ != nullptr) instance->transport_->close();
 }
 
-// A transport that is open goes on without its wrapper, until the thread ends.
+// An open transport stays in use without its wrapper until the thread ends.
 void Instance::wrapperCollected(napi_env, void* self, void*) {
   auto* instance = static_cast<Instance*>(self);
   instance->wrapped_ = false;

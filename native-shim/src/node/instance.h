@@ -1,4 +1,4 @@
-// A transport and the JavaScript it belongs to: its arrays, its callback, its wrapper object, its thread's end.
+// A transport and its JavaScript side: its arrays, its callback, its wrapper object, and the end of its thread.
 #pragma once
 
 #include <node_api.h>
@@ -13,7 +13,7 @@ class Instance final : public BatchHandler {
  public:
   // Opens a transport for a TransportOptions object and wraps it; nullptr after throwing.
   static napi_value create(napi_env env, napi_value options, const napi_property_descriptor* methods, size_t count);
-  // The instance behind a wrapper object; nullptr after throwing, when `self` is something else.
+  // Returns the instance of a wrapper object; throws and returns nullptr for any other object.
   static Instance* from(napi_env env, napi_value self);
 
   // nullptr once the transport is closed.
@@ -40,7 +40,7 @@ class Instance final : public BatchHandler {
   napi_ref callback_ = nullptr;  // onBatch
   napi_ref exception_ = nullptr;
   napi_async_context context_ = nullptr;
-  // Of the turn that is being served.
+  // For the current turn.
   napi_handle_scope handles_ = nullptr;
   napi_callback_scope callbacks_ = nullptr;
   napi_value onBatch_ = nullptr;

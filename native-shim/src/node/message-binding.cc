@@ -13,7 +13,7 @@
 namespace baton {
 namespace {
 
-// The descriptors of an array, their number in `count`.
+// Reads an array of descriptors; sets `count` to their number.
 bool readDescriptors(napi_env env, napi_value value, int* fds, size_t& count) {
   uint32_t length = 0;
   if (napi_get_array_length(env, value, &length) != napi_ok || length > kMaxMessageDescriptors) {

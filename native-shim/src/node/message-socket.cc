@@ -14,8 +14,8 @@ namespace {
 
 constexpr napi_type_tag kTag = {0x6261746f6e2d6d65, 0x73736167652d736f};
 
-// Messages that are handled before other handles of the loop get their turn.
-constexpr int kMostInATurn = 64;
+// Messages that are handled before other handles of the loop are served.
+constexpr int kMaxPerTurn = 64;
 
 napi_value makeCredentials(napi_env env, const ucred* credentials) {
   napi_value made;
@@ -41,7 +41,7 @@ napi_value MessageSocket::create(napi_env env, int fd, napi_value events, bool i
                                  const napi_property_descriptor* methods, size_t count) {
   int type = 0;
   socklen_t typeLength = sizeof type;
-  // Of what a stranger sends, the end of some kinds would never be noticed.
+  // An untrusted peer may send sockets of other types, whose end would never be noticed.
   if (isConversation && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &typeLength) != 0) {
     return throwErrno(env, "watchMessages", errno);
   }
@@ -66,7 +66,7 @@ napi_value MessageSocket::create(napi_env env, int fd, napi_value events, bool i
   socket->wrapped_ = true;
   socket->fd_ = Descriptor(fd);
   if (socket->open(events)) return wrapper;
-  // The caller keeps what was not taken over.
+  // The caller still owns the descriptor.
   socket->fd_.release();
   return nullptr;
 }
@@ -92,7 +92,7 @@ bool MessageSocket::open(napi_value events) {
   int type = 0;
   socklen_t typeLength = sizeof type;
   getsockopt(fd_.get(), SOL_SOCKET, SO_TYPE, &type, &typeLength);
-  meets_ = type == SOCK_DGRAM;
+  isMeeting_ = type == SOCK_DGRAM;
   keepReserve();
   napi_create_reference(env_, events, 1, &events_);
   napi_add_async_cleanup_hook(
@@ -112,7 +112,7 @@ void MessageSocket::watch(int events) {
     auto* socket = static_cast<MessageSocket*>(poll->data);
     if (status < 0) {
       const HandleScope scope(socket->env_);
-      // An error stands before what the peer said last, if it ended without having read everything.
+      // The error is reported before the peer's last messages if the peer closed with unread messages.
       while (socket->open_ && socket->receiveOne()) {
       }
       socket->reportEnd(-status);
@@ -128,22 +128,22 @@ void MessageSocket::serve(int events) {
     watch(UV_READABLE);
     call("onWritable", 0, nullptr);
   }
-  for (int count = 0; (events & UV_READABLE) != 0 && open_ && count < kMostInATurn; count++) {
+  for (int count = 0; (events & UV_READABLE) != 0 && open_ && count < kMaxPerTurn; count++) {
     if (!receiveOne()) return;
   }
 }
 
-// False when there is nothing more to receive now.
+// Returns false if there is nothing more to receive.
 bool MessageSocket::receiveOne() {
-  // One a thread: messages are handled before the next one is received.
+  // One buffer per thread suffices: each message is handled before the next one is received.
   static thread_local char bytes[kMaxMessageBytes];
   ReceivedMessage message;
-  // Where this process may open no more, a descriptor that comes takes the place of the one in reserve.
+  // At the descriptor limit, a received descriptor takes the place of the reserved one.
   reserve_.close();
   const int error = message.receive(fd_.get(), bytes);
   keepReserve();
   if (error != 0) {
-    // The peer has ended with messages unread: what it had sent is still to be received, then comes its end.
+    // The peer closed with unread messages: its own messages can still be received, then its end.
     if (error == EINTR || error == ECONNRESET) return true;
     if (error != EAGAIN) reportEnd(error);
     return false;
@@ -151,13 +151,13 @@ bool MessageSocket::receiveOne() {
   const size_t fdCount = message.descriptorCount();
   if (message.loss() != 0) {
     const napi_value made[] = {makeInt(env_, message.loss()), makeCredentials(env_, message.credentials())};
-    // Anybody may send datagrams: the loss is that of whoever sent it. The peer of a conversation relies on what it has said,
-    // unless the owner of the socket knows better.
-    if (call("onLost", 2, made) || meets_) return true;
+    // Any process may send datagrams, and a loss affects only its sender. The peer of a conversation relies on its messages, unless the
+    // owner handles onLost.
+    if (call("onLost", 2, made) || isMeeting_) return true;
     reportEnd(message.loss());
     return false;
   }
-  if (message.length() == 0 && fdCount == 0 && !meets_) {
+  if (message.length() == 0 && fdCount == 0 && !isMeeting_) {
     reportEnd(0);
     return false;
   }
@@ -168,15 +168,15 @@ bool MessageSocket::receiveOne() {
   }
   const napi_value made[] = {makeBytes(env_, bytes, message.length()), fds,
                              makeCredentials(env_, message.credentials())};
-  // Where the thread is ending nobody else has the descriptors, and their peers would wait for ever: they are closed.
+  // If the thread is ending, the descriptors stay with the message and are closed, otherwise their peers would wait forever.
   if (!call("onMessage", 3, made)) return false;
   message.releaseDescriptors();
   return true;
 }
 
-// For one message at least, whatever this process has open.
+// Keeps a descriptor in reserve, so that at least one message can be received at the limit.
 void MessageSocket::keepReserve() {
-  if (meets_ && !reserve_) reserve_ = Descriptor(fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
+  if (isMeeting_ && !reserve_) reserve_ = Descriptor(fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 void MessageSocket::reportEnd(int error) {
@@ -187,7 +187,7 @@ void MessageSocket::reportEnd(int error) {
   call("onEnd", 1, &argument);
 }
 
-// Calls a method of the events object; what it throws is reported as an uncaught exception. False when it was not called.
+// Calls a method of the events object. An exception is reported as uncaught. Returns false if it was not called.
 bool MessageSocket::call(const char* name, size_t count, const napi_value* arguments) {
   napi_value events;
   napi_value function;
@@ -207,7 +207,7 @@ int MessageSocket::send(const sockaddr* to, socklen_t toLength, const void* byte
                         size_t fdCount) {
   if (!open_) return EBADF;
   const int error = sendMessage(fd_.get(), to, toLength, bytes, length, fds, fdCount);
-  // Too many descriptors in flight (ETOOMANYREFS) pass as the peer takes them, but nothing tells when.
+  // ETOOMANYREFS (too many descriptors in flight) clears as the peer receives them, but there is no notification of that.
   if (error == EAGAIN) watch(UV_READABLE | UV_WRITABLE);
   return error;
 }
@@ -215,7 +215,7 @@ int MessageSocket::send(const sockaddr* to, socklen_t toLength, const void* byte
 void MessageSocket::close() {
   if (!open_) return;
   open_ = false;
-  // Before its descriptor goes: libuv takes it out of its epoll set here.
+  // Before the descriptor is closed: libuv removes it from its epoll set here.
   uv_close(reinterpret_cast<uv_handle_t*>(&poll_),
            [](uv_handle_t* handle) { static_cast<MessageSocket*>(handle->data)->handleClosed(); });
   fd_.close();

@@ -1,5 +1,5 @@
-// One end of a conversation in messages over a Unix socket: datagrams to meet, sequenced packets to talk. Descriptors
-// travel with a message. Polled by the thread's own libuv loop.
+// A Unix socket for messages: a meeting socket for datagrams, or one end of a SOCK_SEQPACKET conversation. Messages can carry descriptors.
+// The thread's libuv loop polls it.
 #pragma once
 
 #include <node_api.h>
@@ -12,13 +12,13 @@ namespace baton {
 
 class MessageSocket final {
  public:
-  // Takes over `fd` and wraps the socket; nullptr after throwing. `events` has onMessage, onWritable, onLost and onEnd.
+  // Takes over `fd` and returns a wrapper object; nullptr after throwing. `events` has onMessage, onWritable, onLost and onEnd.
   static napi_value create(napi_env env, int fd, napi_value events, bool isConversation,
                            const napi_property_descriptor* methods, size_t count);
-  // The socket behind a wrapper object; nullptr after throwing, when `self` is something else.
+  // Returns the socket of a wrapper object; throws and returns nullptr for any other object.
   static MessageSocket* from(napi_env env, napi_value self);
 
-  // 0, EAGAIN (writable is reported then), or another errno.
+  // Returns 0, EAGAIN (onWritable follows), or another errno.
   int send(const sockaddr* to, socklen_t toLength, const void* bytes, size_t length, const int* fds, size_t fdCount);
   void close();
 
@@ -38,14 +38,14 @@ class MessageSocket final {
 
   napi_env env_;
   Descriptor fd_;
-  Descriptor reserve_;  // makes room for one that comes; for datagrams alone
+  Descriptor reserve_;  // makes room for a received descriptor; only on meeting sockets
   uv_poll_t poll_{};
   napi_ref events_ = nullptr;
   napi_async_cleanup_hook_handle hook_ = nullptr;
   bool wrapped_ = false;
   bool polled_ = false;  // the handle is open or closing
   bool open_ = false;
-  bool meets_ = false;  // datagrams, from anybody
+  bool isMeeting_ = false;  // datagrams from any process
 };
 
 }  // namespace baton

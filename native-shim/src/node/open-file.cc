@@ -18,7 +18,7 @@ class Closing : public PromisedWork {
   explicit Closing(Descriptor fd) : fd_(std::move(fd)) {}
 
  protected:
-  // Network file systems tell some failed writes only here.
+  // Network file systems report some failed writes only on close.
   PathError run() override {
     if (!fd_) return {};
     return ::close(fd_.release()) == 0 || errno == EINTR ? PathError{} : PathError{errno, {}};
@@ -53,7 +53,7 @@ napi_value OpenFile::wrap(napi_env env, Descriptor fd) {
 
 napi_value OpenFile::close(napi_env env, napi_callback_info info) {
   void* data = nullptr;
-  // Without what it wrapped the object is closed already.
+  // Without a wrapped object the file is already closed.
   napi_remove_wrap(env, Arguments(env, info).self(), &data);
   const std::unique_ptr<OpenFile> file(static_cast<OpenFile*>(data));
   return PromisedWork::queue(env, std::make_unique<Closing>(file == nullptr ? Descriptor() : std::move(file->fd_)));

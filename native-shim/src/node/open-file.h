@@ -1,4 +1,4 @@
-// An open file as JavaScript has it: its descriptor for node:fs, and close().
+// An open file for JavaScript: a descriptor for node:fs, and close().
 #pragma once
 
 #include <node_api.h>
@@ -9,12 +9,12 @@
 
 namespace baton {
 
-// Closed with its object at the latest: at the end of the thread, which Node does not do for descriptors of addons.
+// The file is closed with its object at the latest, and so when the thread ends; Node does not close descriptors of addons.
 class OpenFile {
  public:
   explicit OpenFile(Descriptor fd) : fd_(std::move(fd)) {}
 
-  // The object; nullptr after throwing.
+  // Returns the object; nullptr after throwing.
   static napi_value wrap(napi_env env, Descriptor fd);
 
  private:

@@ -1,4 +1,4 @@
-// Work on a thread of libuv's, because a directory of the network may not answer for long. It settles a promise.
+// Work on a thread of libuv's pool, because network file systems may block for long. It settles a promise.
 #pragma once
 
 #include <node_api.h>
@@ -16,12 +16,12 @@ class PromisedWork {
   PromisedWork(const PromisedWork&) = delete;
   PromisedWork& operator=(const PromisedWork&) = delete;
 
-  // The promise; takes `work` over.
+  // Takes over `work` and returns its promise.
   static napi_value queue(napi_env env, std::unique_ptr<PromisedWork> work);
 
  protected:
   virtual PathError run() = 0;
-  // What the promise resolves with.
+  // Returns the value that the promise resolves with.
   virtual napi_value result(napi_env env) = 0;
 
  private:

@@ -1,4 +1,4 @@
-// Functions for sockets that belong to no transport yet.
+// Functions for sockets outside of a transport.
 
 #include <node_api.h>
 #include <sys/socket.h>
@@ -15,7 +15,7 @@
 namespace baton {
 namespace {
 
-// A descriptor that belongs to the caller, or a thrown Error.
+// Returns a descriptor that the caller owns, or throws an Error.
 napi_value answerSocket(napi_env env, SocketResult opened) {
   if (opened.error == 0) return makeInt(env, opened.fd.release());
   if (opened.reason.empty()) return throwErrno(env, opened.call, opened.error);

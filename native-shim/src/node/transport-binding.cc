@@ -13,7 +13,7 @@
 namespace baton {
 namespace {
 
-// The open transport that a method is called on; nullptr after throwing.
+// Returns the open transport that a method is called on; nullptr after throwing.
 Transport* openTransport(const Arguments& arguments) {
   Instance* instance = Instance::from(arguments.env(), arguments.self());
   if (instance == nullptr) return nullptr;
@@ -21,7 +21,7 @@ Transport* openTransport(const Arguments& arguments) {
   return instance->transport();
 }
 
-// An id, or a thrown Error for a negative errno.
+// Returns an ID, or throws an Error for a negative errno.
 napi_value answerId(napi_env env, const char* call, Id id) {
   return id < 0 ? throwErrno(env, call, -id) : makeInt(env, id);
 }
@@ -113,8 +113,8 @@ napi_value adopt(napi_env env, napi_callback_info info) {
   return answerId(env, "adopt", transport->adopt(fd, adoption));
 }
 
-// A call on a connection that says whether there was something to do.
-napi_value tryOn(napi_env env, napi_callback_info info, bool (Transport::*call)(Id)) {
+// Calls a method on a connection and returns its boolean result.
+napi_value callOn(napi_env env, napi_callback_info info, bool (Transport::*call)(Id)) {
   const Arguments arguments(env, info);
   int32_t id;
   Transport* transport = openTransport(arguments);
@@ -122,11 +122,13 @@ napi_value tryOn(napi_env env, napi_callback_info info, bool (Transport::*call)(
   return makeBool(env, (transport->*call)(id));
 }
 
-napi_value freeze(napi_env env, napi_callback_info info) { return tryOn(env, info, &Transport::freeze); }
+napi_value freeze(napi_env env, napi_callback_info info) { return callOn(env, info, &Transport::freeze); }
 
-napi_value thaw(napi_env env, napi_callback_info info) { return tryOn(env, info, &Transport::thaw); }
+napi_value thaw(napi_env env, napi_callback_info info) { return callOn(env, info, &Transport::thaw); }
 
-napi_value letGo(napi_env env, napi_callback_info info) { return tryOn(env, info, &Transport::letGo); }
+napi_value releaseFrozen(napi_env env, napi_callback_info info) {
+  return callOn(env, info, &Transport::releaseFrozen);
+}
 
 napi_value copyFrozen(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
@@ -147,8 +149,7 @@ napi_value copyFrozen(napi_env env, napi_callback_info info) {
   return made;
 }
 
-// After close() there is nothing to carry out, to count or to name: these answer so instead of throwing, because
-// tearing down is when they are called last.
+// After close() these return empty results instead of throwing, because they are called during teardown.
 
 napi_value flush(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
@@ -227,7 +228,7 @@ napi_value createTransport(napi_env env, napi_callback_info info) {
       method("removeListener", removeListener), method("connect", connect),
       method("adopt", adopt),                   method("freeze", freeze),
       method("copyFrozen", copyFrozen),         method("thaw", thaw),
-      method("letGo", letGo),                   method("flush", flush),
+      method("releaseFrozen", releaseFrozen),   method("flush", flush),
       method("localAddress", localAddress),     method("pendingBytes", pendingBytes),
       method("counts", counts),                 method("keepAlive", keepAlive),
       method("isStarved", isStarved),           method("close", close)};

@@ -1,4 +1,4 @@
-// Making values of JavaScript, and throwing its errors.
+// Creates JavaScript values and throws errors.
 #pragma once
 
 #include <node_api.h>
@@ -12,7 +12,7 @@
 
 namespace baton {
 
-// Values made in a callback from the loop live until its scope ends.
+// The scope of values that are created in a callback of the loop.
 class HandleScope {
  public:
   explicit HandleScope(napi_env env) : env_(env) { napi_open_handle_scope(env, &scope_); }
@@ -27,16 +27,16 @@ class HandleScope {
 
 napi_value makeInt(napi_env env, int32_t value);
 napi_value makeBool(napi_env env, bool value);
-// A Uint8Array of its own; nullptr when there is no memory.
+// Returns a new Uint8Array; nullptr without memory.
 napi_value makeBytes(napi_env env, const void* bytes, size_t length);
 napi_value makeAddress(napi_env env, const SocketAddress& address);
-// Throws an Error with `code` (EADDRINUSE …); nullptr.
+// Throws an Error with `code` (EADDRINUSE …) and returns nullptr.
 napi_value throwErrno(napi_env env, const char* call, int error);
-// An Error with `code` and that reason, or the kernel's words where it is empty.
+// Returns an Error with `code` and that reason, or the text of the errno if it is empty.
 napi_value makeError(napi_env env, int error, const std::string& reason);
 napi_value throwType(napi_env env, const char* message);
 
-// A method of an object, or a function of the module.
+// Describes a method of an object, or a function of the module.
 inline napi_property_descriptor method(const char* name, napi_callback call) {
   return {name, nullptr, call, nullptr, nullptr, nullptr, napi_enumerable, nullptr};
 }

@@ -19,7 +19,7 @@ struct Waiting {
   double since;
 };
 
-// Of all threads, in the order in which they began. Never destroyed: threads may still run when static objects are.
+// The waiting threads in FIFO order. Never destroyed: threads may outlive static objects.
 std::mutex waitingMutex;
 auto& waiting = *new std::vector<Waiting>;
 
@@ -30,18 +30,18 @@ auto placeOf(const DescriptorLimit* who) {
 }  // namespace
 
 bool DescriptorLimit::leavesReserve(int fd, double now) {
-  keepUp(now);
+  refreshLimit(now);
   return leaves(kept_, fd);
 }
 
 void DescriptorLimit::accepted(int fd, double now) {
-  waitNoMore();
-  keepUp(now);
+  stopWaiting();
+  refreshLimit(now);
   scarce_ = scarce_ || !leaves(2 * kept_, fd + 1);
 }
 
 bool DescriptorLimit::mayAccept(int any, double now) {
-  if (scarce_) keepUp(now);
+  if (scarce_) refreshLimit(now);
   if (!scarce_) return true;
   const Descriptor next(fcntl(any, F_DUPFD_CLOEXEC, 0));
   if (next && leaves(2 * kept_, next.get())) return hasTurn_ = hasTurn_ || isItsTurn(now);
@@ -58,7 +58,7 @@ bool DescriptorLimit::isItsTurn(double now) {
   }
   if (std::exchange(offeredTo_, waiting.front().who) != waiting.front().who) offeredAt_ = now;
   if (now - offeredAt_ < kPatienceMs) return false;
-  // Its thread is busy, or stuck: it waits anew when it asks again.
+  // Its thread is busy or stuck. It waits again when it next fails to accept.
   waiting.erase(waiting.begin());
   return true;
 }
@@ -69,17 +69,17 @@ void DescriptorLimit::wait(double now) {
   if (placeOf(this) == waiting.end()) waiting.push_back({this, now});
 }
 
-void DescriptorLimit::waitNoMore() {
+void DescriptorLimit::stopWaiting() {
   if (!std::exchange(waits_, false)) return;
   const std::lock_guard<std::mutex> lock(waitingMutex);
   const auto place = placeOf(this);
   if (place != waiting.end()) waiting.erase(place);
 }
 
-// Far from the limit comparing is enough: a low number takes the place of another one that has been closed.
+// Far below the limit a comparison suffices, because the kernel assigns the lowest free number.
 bool DescriptorLimit::leaves(int count, int fd) const { return fd < limit_ - 4 * kept_ || isFreeAbove(fd, count); }
 
-// Some of the highest numbers may be taken: inherited, or by those whom the reserve is for.
+// Some of the highest numbers may be in use: inherited, or by the users of the reserve.
 bool DescriptorLimit::isFreeAbove(int fd, int count) const {
   for (int number = limit_ - 1; number > fd && count > 0; --number) {
     if (fcntl(number, F_GETFD) < 0) --count;
@@ -87,14 +87,14 @@ bool DescriptorLimit::isFreeAbove(int fd, int count) const {
   return count <= 0;
 }
 
-void DescriptorLimit::keepUp(double now) {
+void DescriptorLimit::refreshLimit(double now) {
   if (now - readAt_ < kReadAgainMs) return;
   readAt_ = now;
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   const auto most = static_cast<uint32_t>(std::min<rlim_t>(limit.rlim_cur, INT_MAX));
   limit_ = static_cast<int>(most);
-  kept_ = static_cast<int>(std::min(reserve_, most / kLeastShare));
+  kept_ = static_cast<int>(std::min(reserve_, most / kReserveDivisor));
   scarce_ = scarce_ && !isFreeAbove(limit_ - 4 * kept_, 2 * kept_ + 1);
 }
 

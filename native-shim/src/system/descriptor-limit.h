@@ -1,5 +1,5 @@
-// How near this process is to the most descriptors it may open (RLIMIT_NOFILE), and what connections leave to others. The
-// number of a new descriptor tells it, because the kernel gives the lowest that is free.
+// Keeps connections from using the last descriptors below RLIMIT_NOFILE. The number of a new descriptor shows how close the process is to
+// the limit, because the kernel assigns the lowest free number.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +8,33 @@ namespace baton {
 
 class DescriptorLimit {
  public:
-  // `reserve`: so many are left to others, but of a small limit at most one in kLeastShare.
+  // `reserve`: descriptors that connections may not use, capped at 1/kReserveDivisor of the limit.
   explicit DescriptorLimit(uint32_t reserve) : reserve_(reserve) {}
   DescriptorLimit(const DescriptorLimit&) = delete;
   DescriptorLimit& operator=(const DescriptorLimit&) = delete;
-  ~DescriptorLimit() { waitNoMore(); }
+  ~DescriptorLimit() { stopWaiting(); }
 
-  // Whether the reserve can still be opened beside `fd`, which was opened just now.
+  // Returns whether the reserve is still free after `fd` was opened.
   bool leavesReserve(int fd, double now);
 
-  // Accepting leaves a second reserve, for connections that those who are accepted need. Told of each that was accepted, and
-  // asked before the next one; `any` is a descriptor to make a copy of.
+  // Accepting leaves a second reserve free, for upstream connections of accepted clients. accepted() is called after each accept and
+  // mayAccept() before the next; `any` is a descriptor that can be duplicated.
   void accepted(int fd, double now);
   bool mayAccept(int any, double now);
 
-  // Accepting was refused, and will be asked for again; it waits until a connection is accepted, or nobody wants one. Whoever
-  // frees a descriptor would always be the first to take it, and a thread that has none to free would wait for as long as that
-  // goes on: what becomes free is left to those who have waited for long, the first of them first.
+  // wait() is called when mayAccept() returns false and accepting will be retried; the wait ends when a connection is accepted or none is
+  // left to accept. Without an order, a thread that frees a descriptor would always reuse it itself, and a thread without any to free would
+  // starve. So free descriptors go to long-waiting threads first, in FIFO order.
   void wait(double now);
-  void waitNoMore();
+  void stopWaiting();
 
  private:
-  static constexpr uint32_t kLeastShare = 8;
-  // It may be changed from outside (prlimit) at any time.
+  static constexpr uint32_t kReserveDivisor = 8;
+  // The limit may be changed from outside (prlimit) at any time.
   static constexpr double kReadAgainMs = 1000;
   static constexpr double kPatienceMs = 200;
 
-  void keepUp(double now);
+  void refreshLimit(double now);
   bool leaves(int count, int fd) const;
   bool isFreeAbove(int fd, int count) const;
   bool isItsTurn(double now);
@@ -43,11 +43,11 @@ class DescriptorLimit {
   int limit_ = 0;
   int kept_ = 0;
   double readAt_ = -kReadAgainMs;
-  // Hardly more than both reserves are free of the highest numbers: only trying tells what the next descriptor will be.
+  // Hardly more than both reserves are free among the highest numbers: the next descriptor's number must be determined by a trial.
   bool scarce_ = false;
   bool waits_ = false;
-  bool hasTurn_ = false;  // it takes all that are free: the next one may be a while in coming
-  const DescriptorLimit* offeredTo_ = nullptr;  // whoever has waited longest, since offeredAt_
+  bool hasTurn_ = false;  // accepts as long as descriptors are free: the next may take a while to become free
+  const DescriptorLimit* offeredTo_ = nullptr;  // the longest-waiting one, since offeredAt_
   double offeredAt_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// A file descriptor with exactly one owner: it is closed when the owner goes, and can be moved but not copied.
+// A file descriptor with exactly one owner: it is closed with its owner, and can be moved but not copied.
 #pragma once
 
 #include <unistd.h>
@@ -27,7 +27,7 @@ class Descriptor {
   explicit operator bool() const { return fd_ >= 0; }
   int release() { return std::exchange(fd_, -1); }
 
-  // close() is not repeated on EINTR: Linux has released the number by then, and another thread may own it already.
+  // close() is not repeated on EINTR: Linux has already released the number, and another thread may own it.
   void close() {
     if (fd_ >= 0) ::close(release());
   }

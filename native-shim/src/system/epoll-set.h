@@ -1,4 +1,4 @@
-// An epoll set that owns its descriptor. Keys are 64-bit values that come back with each event.
+// An epoll set that owns its descriptor. Keys are 64-bit values that each event returns.
 #pragma once
 
 #include <sys/epoll.h>
@@ -10,8 +10,7 @@
 
 namespace baton {
 
-// Edge-triggered, with EPOLLOUT from the start: for TCP it fires only after a send fell short, so waiting for room
-// needs no further system call.
+// Edge-triggered, with EPOLLOUT from the start: for TCP it fires only after a short send, so waiting for room needs no further system call.
 constexpr uint32_t kConnectionInterest = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
 class EpollSet {
@@ -19,7 +18,7 @@ class EpollSet {
   EpollSet() : set_(epoll_create1(EPOLL_CLOEXEC)) {}
 
   int fd() const { return set_.get(); }
-  // 0 or errno.
+  // These return 0 or errno.
   int add(int fd, uint32_t events, uint64_t key) { return control(EPOLL_CTL_ADD, fd, events, key); }
   int change(int fd, uint32_t events, uint64_t key) { return control(EPOLL_CTL_MOD, fd, events, key); }
   int remove(int fd) { return control(EPOLL_CTL_DEL, fd, 0, 0); }

@@ -1,4 +1,4 @@
-// One message over a Unix socket, with what travels beside its bytes: descriptors, and who sent it.
+// One message over a Unix socket, with its descriptors and its sender's credentials.
 #pragma once
 
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 
 namespace baton {
 
-// The longest message, and the most descriptors that travel with one (the kernel's own limit is 253).
+// Limits of a message's length and its descriptors (the kernel's own limit is 253).
 constexpr size_t kMaxMessageBytes = 64 * 1024;
 constexpr size_t kMaxMessageDescriptors = 64;
 
@@ -19,22 +19,22 @@ class ReceivedMessage {
   ReceivedMessage& operator=(const ReceivedMessage&) = delete;
   ~ReceivedMessage() { closeDescriptors(); }
 
-  // Receives the next one, its bytes into `bytes` (kMaxMessageBytes), without waiting. 0 or errno.
+  // Receives the next message into `bytes` (kMaxMessageBytes) without waiting. Returns 0 or errno.
   int receive(int fd, void* bytes);
 
   size_t length() const { return length_; }
-  // Open until they are released, which leaves them to the caller.
+  // Closed with this object unless releaseDescriptors() transfers them to the caller.
   const int* descriptors() const { return fds_; }
   size_t descriptorCount() const { return fdCount_; }
   void releaseDescriptors() { fdCount_ = 0; }
-  // nullptr where the kernel vouches for nobody.
+  // nullptr if the kernel provides no credentials.
   const ucred* credentials() const { return hasCredentials_ ? &credentials_ : nullptr; }
-  // 0, or why something was cut off, and all descriptors are closed. EMSGSIZE: bytes or descriptors are too many; EMFILE: this
-  // process may open no more.
+  // 0, or why the message was truncated; its descriptors are then closed. EMSGSIZE: too many bytes or descriptors; EMFILE: this process has
+  // reached its descriptor limit.
   int loss() const { return loss_; }
 
  private:
-  // Where no credentials come, more descriptors have room than a message may have.
+  // Without credentials there is room for more descriptors than a message may have.
   static constexpr size_t kControlBytes = CMSG_SPACE(kMaxMessageDescriptors * sizeof(int)) + CMSG_SPACE(sizeof(ucred));
 
   void readControl(msghdr& message);
@@ -48,7 +48,7 @@ class ReceivedMessage {
   int loss_ = 0;
 };
 
-// Sends one message whole, with copies of the descriptors, without waiting; `to` is nullptr on a connected socket. 0 or errno.
+// Sends one whole message with copies of the descriptors, without waiting. `to` is nullptr on a connected socket. Returns 0 or errno.
 int sendMessage(int fd, const sockaddr* to, socklen_t toLength, const void* bytes, size_t length, const int* fds,
                 size_t fdCount);
 

@@ -15,18 +15,18 @@ namespace {
 
 constexpr mode_t kMode = 0644;
 constexpr int kWrite = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-// A file that comes and goes meanwhile is looked for so often.
+// Attempts to open a file that is created and removed concurrently.
 constexpr int kTries = 16;
-// Since Linux 6.6, and not in every header.
+// Since Linux 6.6; not defined in all headers.
 constexpr long kFchmodat2 = 452;
 
 PathError lastError() {
-  if (errno == ENXIO) return {ENXIO, "nobody reads this pipe, or the file is a socket"};
+  if (errno == ENXIO) return {ENXIO, "the pipe has no reader, or the file is a socket"};
   return {errno, {}};
 }
 
-// What is wrong with writing into a file that is there.
-PathError complaint(const Place& place, const struct stat& stats) {
+// Returns why an existing file must not be written to.
+PathError refusalFor(const Place& place, const struct stat& stats) {
   const bool isRegular = S_ISREG(stats.st_mode);
   if (S_ISDIR(stats.st_mode)) return {EISDIR, {}};
   if (place.isMagic() || !place.isPublic() || (!isRegular && !S_ISFIFO(stats.st_mode))) return {};
@@ -41,7 +41,7 @@ PathError complaint(const Place& place, const struct stat& stats) {
   return {};
 }
 
-// Opens what is at the place, or makes it.
+// Opens the file at the place, or creates it.
 OutputFile openAt(Place& place, int flags) {
   for (int tries = 0; tries < kTries; tries++) {
     const int noFollow = place.isMagic() ? 0 : O_NOFOLLOW;
@@ -49,7 +49,7 @@ OutputFile openAt(Place& place, int flags) {
     if (fd) {
       struct stat stats;
       if (fstat(fd.get(), &stats) != 0) return {{}, lastError()};
-      PathError error = complaint(place, stats);
+      PathError error = refusalFor(place, stats);
       if (error) return {{}, std::move(error)};
       return {std::move(fd), {}};
     }
@@ -87,7 +87,7 @@ PathError writeInPlace(Place& place, const void* bytes, size_t length) {
   return writeAll(file.fd.get(), bytes, length);
 }
 
-PathError writeBeside(const Place& place, const void* bytes, size_t length) {
+PathError writeAndRename(const Place& place, const void* bytes, size_t length) {
   uint64_t random;
   if (getrandom(&random, sizeof random, 0) != sizeof random) return {EAGAIN, {}};
   char name[64];
@@ -100,15 +100,15 @@ PathError writeBeside(const Place& place, const void* bytes, size_t length) {
   return error;
 }
 
-// Where files cannot be made or renamed, one that is there may still be written to: in a directory of another user, mounted alone.
-bool mayWorkInPlace(int error) { return error == EACCES || error == EPERM || error == EROFS || error == EBUSY; }
+// Where files cannot be created or renamed, an existing one may still be writable: in another user's directory, or as a mount point.
+bool mayWriteInPlace(int error) { return error == EACCES || error == EPERM || error == EROFS || error == EBUSY; }
 
-// What is at the place when links are followed; `isThere` is false where a file could be made.
-PathError lookAt(Place& place, struct stat& stats, bool& isThere) {
+// Reads the attributes of the file at the place after following links. `exists` is false if a file could be created.
+PathError inspect(Place& place, struct stat& stats, bool& exists) {
   for (;;) {
     const int noFollow = place.isMagic() ? 0 : AT_SYMLINK_NOFOLLOW;
-    isThere = fstatat(place.directory(), place.name(), &stats, noFollow) == 0;
-    if (!isThere) return errno == ENOENT && noFollow != 0 ? PathError{} : lastError();
+    exists = fstatat(place.directory(), place.name(), &stats, noFollow) == 0;
+    if (!exists) return errno == ENOENT && noFollow != 0 ? PathError{} : lastError();
     if (!S_ISLNK(stats.st_mode)) return {};
     if (PathError error = place.follow()) return error;
   }
@@ -127,11 +127,11 @@ PathError replaceFile(const char* path, const void* bytes, size_t length) {
   PathError error = place.find(path);
   if (error) return error;
   struct stat stats;
-  bool isThere;
-  if ((error = lookAt(place, stats, isThere))) return error;
-  if (isThere && (place.isMagic() || !S_ISREG(stats.st_mode))) return writeInPlace(place, bytes, length);
-  error = writeBeside(place, bytes, length);
-  return isThere && mayWorkInPlace(error.code) ? writeInPlace(place, bytes, length) : error;
+  bool exists;
+  if ((error = inspect(place, stats, exists))) return error;
+  if (exists && (place.isMagic() || !S_ISREG(stats.st_mode))) return writeInPlace(place, bytes, length);
+  error = writeAndRename(place, bytes, length);
+  return exists && mayWriteInPlace(error.code) ? writeInPlace(place, bytes, length) : error;
 }
 
 PathError checkOutput(const char* path) {
@@ -139,9 +139,9 @@ PathError checkOutput(const char* path) {
   PathError error = place.find(path);
   if (error) return error;
   struct stat stats;
-  bool isThere;
-  if ((error = lookAt(place, stats, isThere)) || (isThere && (error = complaint(place, stats)))) return error;
-  const char* const written = isThere ? place.name() : ".";
+  bool exists;
+  if ((error = inspect(place, stats, exists)) || (exists && (error = refusalFor(place, stats)))) return error;
+  const char* const written = exists ? place.name() : ".";
   return faccessat(place.directory(), written, W_OK, AT_EACCESS) == 0 ? PathError{} : lastError();
 }
 
@@ -154,7 +154,7 @@ PathError setSocketMode(const char* path, mode_t mode) {
   if (!S_ISSOCK(stats.st_mode)) return {ENOTSOCK, {}};
   if (syscall(kFchmodat2, fd.get(), "", mode, AT_EMPTY_PATH) == 0) return {};
   if (errno != ENOSYS && errno != EPERM) return lastError();
-  // Older kernels; and sandboxes that refuse calls that they do not know.
+  // For older kernels, and for sandboxes that refuse unknown system calls.
   char link[32];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd.get());
   return chmod(link, mode) == 0 ? PathError{} : lastError();

@@ -1,7 +1,7 @@
-// Files that this process writes at paths that its user gives: logs, profiles, values for scripts, permissions of sockets.
+// Writes files at configured paths: logs, profiles, values for scripts, permissions of sockets.
 //
-// No call follows a link of a stranger (see place.h), and none writes into a file that a stranger has put into a directory to which
-// all users may write, or of which he has made a second name there. None waits for the reader of a pipe.
+// No call follows an untrusted user's link (see place.h), or writes to a file that an untrusted user has created or hard-linked in a
+// world-writable directory. No call waits for the reader of a pipe.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,17 @@ struct OutputFile {
   PathError error;
 };
 
-// Opens a file to write to, non-blocking; a new one has mode 0644 or what the umask leaves of that. With `appends` each write goes
-// to its end.
+// Opens a file for non-blocking writes. A new file has mode 0644 less the umask. With `appends` each write appends.
 OutputFile openOutput(const char* path, bool appends);
 
-// Replaces what a file holds. A regular one is written beside and renamed, so that readers see the old content or the new; where
-// that is not allowed, and in pipes and devices, it is written in place.
+// Replaces the content of a file. A regular file is replaced by renaming a new one, so that readers see the old or the new content. Where
+// that is not permitted, and for pipes and devices, it is written in place.
 PathError replaceFile(const char* path, const void* bytes, size_t length);
 
-// Whether openOutput() would succeed, as far as that can be seen without opening or making anything.
+// Checks whether openOutput() would succeed, as far as possible without opening or creating a file.
 PathError checkOutput(const char* path);
 
-// Sets the permissions of the file of a Unix socket, and of nothing else.
+// Sets the permissions of a Unix socket's file; refuses other files.
 PathError setSocketMode(const char* path, mode_t mode);
 
 }  // namespace baton

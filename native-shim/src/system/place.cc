@@ -13,9 +13,9 @@ namespace baton {
 
 namespace {
 
-// As many as the kernel follows.
-constexpr int kMostLinks = 40;
-constexpr int kLook = O_PATH | O_CLOEXEC;
+// The kernel's limit.
+constexpr int kMaxLinks = 40;
+constexpr int kPathOnly = O_PATH | O_CLOEXEC;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ PathError Place::find(const char* path) {
   const bool isAbsolute = *path == '/';
   at_ = isAbsolute ? "/" : "";
   rest_ = path;
-  if (PathError error = enter(Descriptor(open(isAbsolute ? "/" : ".", kLook | O_DIRECTORY)))) return error;
+  if (PathError error = enter(Descriptor(open(isAbsolute ? "/" : ".", kPathOnly | O_DIRECTORY)))) return error;
   return descend();
 }
 
@@ -53,7 +53,7 @@ PathError Place::descend() {
       return {};
     }
     if (name == ".") continue;
-    Descriptor next(openat(directory(), name.c_str(), kLook | O_DIRECTORY | O_NOFOLLOW));
+    Descriptor next(openat(directory(), name.c_str(), kPathOnly | O_DIRECTORY | O_NOFOLLOW));
     if (!next) {
       if (errno != ENOTDIR) return {errno, {}};
       std::string target;
@@ -63,7 +63,7 @@ PathError Place::descend() {
         continue;
       }
       isMagic_ = false;
-      next = Descriptor(openat(directory(), name.c_str(), kLook | O_DIRECTORY));
+      next = Descriptor(openat(directory(), name.c_str(), kPathOnly | O_DIRECTORY));
     }
     at_ += name + "/";
     if (PathError error = enter(std::move(next))) return error;
@@ -77,12 +77,12 @@ PathError Place::enter(Descriptor directory) {
 }
 
 PathError Place::readLink(const std::string& name, std::string& target) {
-  const Descriptor link(openat(directory(), name.c_str(), kLook | O_NOFOLLOW));
+  const Descriptor link(openat(directory(), name.c_str(), kPathOnly | O_NOFOLLOW));
   struct stat stats;
   struct statfs system;
   if (!link || fstat(link.get(), &stats) != 0 || fstatfs(link.get(), &system) != 0) return {errno, {}};
   if (!S_ISLNK(stats.st_mode)) return {ENOTDIR, {}};
-  if (++links_ > kMostLinks) return {ELOOP, {}};
+  if (++links_ > kMaxLinks) return {ELOOP, {}};
   if (isPublic() && !isTrusted(stats.st_uid)) {
     return {EPERM, "'" + at_ + name + "' is a link of user " + std::to_string(stats.st_uid) +
                        " in a directory to which all users may write: it is not followed"};
@@ -92,14 +92,14 @@ PathError Place::readLink(const std::string& name, std::string& target) {
     return {};
   }
   char text[PATH_MAX];
-  // Of the descriptor, so of the link whose owner was read.
+  // Read by the descriptor, so it is the link whose owner was checked.
   const ssize_t length = readlinkat(link.get(), "", text, sizeof text);
   if (length < 0) return {errno, {}};
   target.assign(text, static_cast<size_t>(length));
   if (target.empty()) return {ENOENT, {}};
   if (target[0] != '/') return {};
   at_ = "/";
-  return enter(Descriptor(open("/", kLook | O_DIRECTORY)));
+  return enter(Descriptor(open("/", kPathOnly | O_DIRECTORY)));
 }
 
 }  // namespace baton

@@ -1,8 +1,8 @@
-// Where a path leads, found name by name, so that no link is followed that a stranger may have put there.
+// Resolves a path name by name, so that no link is followed that an untrusted user may have created.
 //
-// In a directory to which all users may write, anybody can put a link in place of a file that a program is about to make: what it
-// writes would then go where only that program may write. Such a link is followed only if root or the user of this process owns it.
-// Each directory is held open while it is looked into, so a path that changes meanwhile leads nowhere else.
+// In a world-writable directory any user can create a link in place of a file that a program is about to create, and so redirect its writes
+// to files that only the program may write. Such a link is followed only if root or the user of this process owns it. Each directory is
+// held open while names in it are resolved, so concurrent changes of the path cannot redirect it.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 
 namespace baton {
 
-// Why a path is not used: an errno, or a reason of our own in plain words.
+// Why a path is refused: an errno, and possibly a more specific reason.
 struct PathError {
   int code = 0;
   std::string reason;
@@ -23,22 +23,22 @@ struct PathError {
 
 class Place {
  public:
-  // Goes to the directory of the last name. That name itself may be a link: follow().
+  // Resolves the path up to its last name, which may itself be a link: see follow().
   PathError find(const char* path);
 
-  // Goes on to where the link of the last name leads.
+  // Follows the link that is the last name.
   PathError follow();
 
   int directory() const { return directory_.get(); }
-  // "." where the path ends with a directory.
+  // "." if the path ends with a slash or a dot name.
   const char* name() const { return name_.c_str(); }
-  // The last name leads to what no path names, as those of descriptors in /proc do: only the kernel can follow it.
+  // The last name is a magic link, such as those of descriptors in /proc, which only the kernel can follow.
   bool isMagic() const { return isMagic_; }
-  // All users may make files beside it; `isSticky`: and not take away those of others.
+  // All users may create files in its directory; with `isSticky` they may not remove those of other users.
   bool isPublic() const { return (stats_.st_mode & S_IWOTH) != 0; }
   bool isSticky() const { return (stats_.st_mode & S_ISVTX) != 0; }
   uid_t owner() const { return stats_.st_uid; }
-  // The path of the last name, as far as it is known.
+  // The resolved path.
   std::string path() const { return at_ + name_; }
 
  private:
@@ -50,13 +50,13 @@ class Place {
   struct stat stats_ = {};
   std::string name_;
   std::string rest_;
-  // The path of the directory, with a slash behind it.
+  // The path of the directory, with a final slash.
   std::string at_;
   int links_ = 0;
   bool isMagic_ = false;
 };
 
-// Whether files and links of that user are those of an administrator, or our own.
+// Returns whether the owner is root or the user of this process.
 bool isTrusted(uid_t owner);
 
 }  // namespace baton

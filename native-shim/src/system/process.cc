@@ -14,18 +14,17 @@ namespace baton {
 
 namespace {
 
-// Far above what any kernel is configured for: a bound for the loop below, not a limit.
-constexpr int kMostProcessors = 1 << 20;
-// Far more than any heap may have.
+// Far above any kernel's configuration; only bounds the loop below.
+constexpr int kMaxProcessors = 1 << 20;
+// Far larger than any heap.
 constexpr int64_t kPressureBytes = int64_t{1} << 40;
 constexpr int kCollections = 3;
 
 }  // namespace
 
 int allowedProcessors() {
-  // The kernel refuses a mask that is smaller than its own, whose size nobody tells: 1024 CPUs fit a cpu_set_t, larger
-  // machines need more.
-  for (int processors = CPU_SETSIZE; processors <= kMostProcessors; processors *= 2) {
+  // The kernel refuses a mask that is smaller than its own, whose size is unknown: a cpu_set_t has 1024 CPUs, larger machines need more.
+  for (int processors = CPU_SETSIZE; processors <= kMaxProcessors; processors *= 2) {
     cpu_set_t* mask = CPU_ALLOC(static_cast<size_t>(processors));
     if (mask == nullptr) return -ENOMEM;
     const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(processors));
@@ -38,8 +37,8 @@ int allowedProcessors() {
 }
 
 int enableCoreDump() {
-  // The flag alone, as Envoy does: a process loses it when it changes its user or runs from a file that it may not read.
-  // How large a core may be stays what the operator has set (RLIMIT_CORE).
+  // Sets only the flag, as Envoy does: a process loses it when it changes its user or runs from an unreadable file. The size of a core
+  // stays limited by RLIMIT_CORE.
   return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0 ? 0 : errno;
 }
 
@@ -51,9 +50,9 @@ int reap(int pid) {
 }
 
 void collectGarbage(napi_env env) {
-  // Node-API has no call for it. Memory beyond half of the largest heap that the engine is told of makes it collect at once
-  // and give pages back; V8 by itself does that only after eight seconds without work. The first time finalizers free what
-  // the second one finds, and code of modules that have run is dropped by the third.
+  // Node-API has no call for this. Reporting external memory of more than half of the maximum heap makes V8 collect at once and return
+  // pages; by itself it does that only after eight idle seconds. Finalizers of the first collection free objects for the second, and the
+  // third drops the code of modules that have run.
   for (int times = 0; times < kCollections; times++) {
     int64_t total;
     if (napi_adjust_external_memory(env, kPressureBytes, &total) != napi_ok) return;
@@ -62,7 +61,7 @@ void collectGarbage(napi_env env) {
 }
 
 void trimMemory() {
-  // What a thread leaves in the C library's heap stays resident otherwise: 5 MB after a configuration was loaded.
+  // Otherwise a thread's freed memory stays resident in the C library's heap: 5 MB after a configuration was loaded.
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif

@@ -14,7 +14,7 @@
 #include "system/output-file.h"
 #include "system/place.h"
 
-// Linux has them since 4.15 and 2.6.37; older C libraries do not name them.
+// In Linux since 4.15 and 2.6.37; older C libraries do not define them.
 #ifndef IPV6_FREEBIND
 #define IPV6_FREEBIND 78
 #endif
@@ -34,7 +34,7 @@ int getOption(int fd, int level, int name, int& value) {
   return getsockopt(fd, level, name, &value, &length) == 0 ? 0 : errno;
 }
 
-// Options that accepted connections inherit are set here once instead of on each of them.
+// Options that accepted connections inherit are set once, on the listen socket.
 int setListenOptions(int fd, int family, const ListenOptions& options) {
   const bool v6 = family == AF_INET6;
   int error = setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -54,7 +54,7 @@ SocketResult failed(const char* call, int error, std::string reason = {}) {
   return {Descriptor(), error, call, std::move(reason)};
 }
 
-// The path of a Unix socket that has a file; empty for any other address.
+// Returns the path of a Unix socket with a file; empty for any other address.
 std::string filePath(const SocketAddress& address) {
   const auto* local = reinterpret_cast<const sockaddr_un*>(address.get());
   const size_t before = offsetof(sockaddr_un, sun_path);
@@ -70,10 +70,10 @@ SocketResult bindTo(const SocketAddress& address, Descriptor fd) {
   }
   if (bind(fd.get(), address.get(), address.length) != 0) return failed("bind", errno);
   if (path.empty()) return {std::move(fd), 0, "", {}};
-  // bind() has gone by the path once more, which may have led elsewhere by then.
+  // bind() has resolved the path again, which may have changed.
   struct stat stats;
-  const bool isThere = fstatat(place.directory(), place.name(), &stats, AT_SYMLINK_NOFOLLOW) == 0;
-  if (isThere && S_ISSOCK(stats.st_mode)) return {std::move(fd), 0, "", {}};
+  const bool exists = fstatat(place.directory(), place.name(), &stats, AT_SYMLINK_NOFOLLOW) == 0;
+  if (exists && S_ISSOCK(stats.st_mode)) return {std::move(fd), 0, "", {}};
   return failed("bind", EPERM, "the directory of '" + path + "' has been replaced meanwhile");
 }
 
@@ -103,8 +103,8 @@ SocketResult openConnectSocket(const SocketAddress& remote) {
 }
 
 int bindConnecting(int fd, const SocketAddress& local) {
-  // The port is chosen at connect(): one local address then serves as many connections as there are distinct peers
-  // times ports, instead of as many as there are ports.
+  // The port is chosen at connect(): one local address can then have as many connections to each peer as there are ports, instead of that
+  // many in total.
   if (local.isInternet()) setOption(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   return bind(fd, local.get(), local.length) == 0 ? 0 : errno;
 }
@@ -119,12 +119,12 @@ SocketResult openMeetingSocket(const SocketAddress& address, mode_t mode) {
   const int error = setOption(fd.get(), SOL_SOCKET, SO_PASSCRED, 1);
   if (error != 0) return failed("setsockopt", error);
   const std::string path = filePath(address);
-  // bind() gives the file the mode of the socket's own inode, less the umask: nobody else can send before the mode is set. The umask
-  // itself is no means to that, for all threads share it.
+  // bind() gives the file the mode of the socket's own inode, less the umask, so no other user can send before the mode is set. The umask
+  // cannot be used for this, because all threads share it.
   if (!path.empty() && fchmod(fd.get(), mode) != 0) return failed("fchmod", errno);
   SocketResult bound = bindTo(address, std::move(fd));
   if (path.empty() || !bound.fd) return bound;
-  // What the umask has taken away.
+  // Restores what the umask has removed.
   if (PathError error = setSocketMode(path.c_str(), mode)) return failed("chmod", error.code, std::move(error.reason));
   return bound;
 }
@@ -168,7 +168,7 @@ int prepareListener(int fd, ListenerFacts& facts) {
   if (error != 0) return error;
   facts.reusePort = reusePort != 0;
   facts.v6Only = v6Only != 0;
-  // A thread that accepts must never wait.
+  // A thread must never block in accept().
   return prepareAdopted(fd);
 }
 

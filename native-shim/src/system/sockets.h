@@ -1,4 +1,4 @@
-// Plain socket calls that need no transport. Each answers with a result or an errno, never with an exception.
+// Socket calls that need no transport. Each returns a result or an errno, and never throws.
 #pragma once
 
 #include <sys/socket.h>
@@ -22,7 +22,7 @@ struct SocketAddress {
 
 struct Keepalive {
   bool enabled = false;
-  int idle = 0;  // seconds; 0 leaves the kernel's default
+  int idle = 0;  // seconds; 0: the kernel's default
   int interval = 0;
   int probes = 0;
 };
@@ -35,44 +35,45 @@ struct ListenOptions {
   Keepalive keepalive;
 };
 
-// A descriptor, or the call that failed and its errno.
+// A descriptor, or the failed call and its errno.
 struct SocketResult {
   Descriptor fd;
   int error = 0;
   const char* call = "";
-  // In words of our own, where the errno alone would mislead.
+  // A specific reason, if the errno alone would mislead.
   std::string reason;
 };
 
-// A bound socket. The path of a Unix socket is not reached through a link of a stranger (see place.h).
+// Returns a bound socket. Untrusted links in the path of a Unix socket are not followed (see place.h).
 SocketResult openListenSocket(const SocketAddress& address, const ListenOptions& options);
 SocketResult duplicate(int fd);
-// A socket for startConnect().
+// Returns a socket for startConnect().
 SocketResult openConnectSocket(const SocketAddress& remote);
-// Where it is to connect from; 0 or errno.
+// Binds to the address to connect from. Returns 0 or errno.
 int bindConnecting(int fd, const SocketAddress& local);
-// Begins a connect. 0 while it is under way or done, or errno.
+// Begins a connect. Returns 0 if it is in progress or done, or errno.
 int startConnect(int fd, const SocketAddress& remote);
-// A bound datagram socket whose messages tell who sent them; of its path the same is true. Its file has this mode from the beginning.
+// Returns a bound datagram socket whose messages carry the sender's credentials. Resolves the path like openListenSocket(). Its file has
+// this mode from the beginning.
 SocketResult openMeetingSocket(const SocketAddress& address, mode_t mode);
-// Two ends of a conversation in sequenced packets; 0 or errno.
+// Creates two connected SOCK_SEQPACKET sockets. Returns 0 or errno.
 int makeSocketPair(Descriptor ends[2]);
-// 0 or errno: makes an inherited descriptor fit for a transport, if it is a stream socket.
+// Prepares the descriptor of a stream socket for a transport. Returns 0 or errno.
 int prepareAdopted(int fd);
 bool isLocalSocket(int fd);
-// What a listen socket is, whoever has made it.
+// Properties of a listen socket that another process may have created.
 struct ListenerFacts {
   SocketAddress address;
   bool reusePort = false;
   bool v6Only = false;
 };
-// 0 or errno: fills `facts`, and makes the socket fit for a transport. EPROTOTYPE for what is no TCP or Unix stream socket, EINVAL for one
-// that does not listen.
+// Fills `facts` and prepares the socket for a transport. Returns 0 or errno: EPROTOTYPE unless it is a TCP or Unix stream socket, EINVAL if
+// it does not listen.
 int prepareListener(int fd, ListenerFacts& facts);
-// 0 or errno; EOPNOTSUPP for what is no TCP socket.
+// Returns 0 or errno; EOPNOTSUPP unless it is a TCP socket.
 int setKeepalive(int fd, const Keepalive& keepalive);
 void setNoDelay(int fd);
-// The socket's pending error, which this clears; 0 for none.
+// Returns and clears the socket's pending error; 0 if there is none.
 int takeSocketError(int fd);
 
 }  // namespace baton

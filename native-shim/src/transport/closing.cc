@@ -6,15 +6,15 @@
 namespace baton {
 namespace {
 
-constexpr int kDiscardShare = 4;  // reads of one connection in a round
+constexpr int kDiscardShare = 4;  // reads of one connection per round
 
 }  // namespace
 
 void Closing::add(SocketStream stream, bool shared, double now, uint32_t flushMs, uint32_t lingerMs, uint32_t endToken,
-                  bool tellsLate) {
+                  bool notifiesLate) {
   const Id id = table_.allocate();
   if (id < 0) {
-    if (endToken != 0 && !tellsLate) news_.push_back({Event::Gone, endToken});
+    if (endToken != 0 && !notifiesLate) notifications_.push_back({Event::Gone, endToken});
     return stream.abort();
   }
   Record& record = *table_.find(id);
@@ -23,12 +23,12 @@ void Closing::add(SocketStream stream, bool shared, double now, uint32_t flushMs
   record.flushMs = flushMs;
   record.lingerMs = lingerMs;
   record.endToken = endToken;
-  record.tellsLate = tellsLate;
+  record.notifiesLate = notifiesLate;
   record.deadline = now + flushMs;
   record.queued = record.stream.unacknowledged();
   record.leftAtDeadline = record.stream.pending().size();
   if (!record.stream.hasUnsent() && flush(record, now) == Next::Close) return remove(id, record);
-  // Changing the registration reports what is ready now, so nothing has to be tried here.
+  // Changing the registration reports current readiness, so nothing has to be tried here.
   if (epoll_.change(record.stream.descriptor(), kConnectionInterest, kKeyBit | static_cast<uint32_t>(id)) != 0) {
     remove(id, record);
   }
@@ -48,7 +48,7 @@ bool Closing::serve(uint64_t key, double now) {
 bool Closing::expire(double now) {
   const uint32_t before = size();
   table_.forEach([this, now](Id id, Record& record) {
-    if (record.deadline > now || (!record.flushed && movesOn(record, now))) return;
+    if (record.deadline > now || (!record.flushed && hasProgress(record, now))) return;
     remove(id, record, true);
   });
   return size() < before;
@@ -70,9 +70,9 @@ Closing::Next Closing::flush(Record& record, double now) {
   return Next::Wait;
 }
 
-// A slow peer is not a dead one. What it takes leaves the kernel's queue first: EPOLLOUT comes when much of that is free,
-// which may be a long time later.
-bool Closing::movesOn(Record& record, double now) {
+// Returns whether a slow peer has made progress since the last check. The bytes that it reads first leave the kernel's queue; EPOLLOUT
+// follows only when much of that is free, which may be much later.
+bool Closing::hasProgress(Record& record, double now) {
   const int before = std::exchange(record.queued, record.stream.unacknowledged());
   const uint32_t left = record.stream.pending().size();
   if (record.queued >= before && left >= record.leftAtDeadline) return false;
@@ -90,7 +90,7 @@ Closing::Next Closing::discard(Id id, Record& record) {
     }
     if (got < 0) return got == -EAGAIN ? Next::Wait : Next::Close;
   }
-  // More than its share: let the others go first, and be reported again.
+  // Its share is used up: other sockets are served first, and this one is reported again.
   const int error =
       epoll_.change(record.stream.descriptor(), kConnectionInterest, kKeyBit | static_cast<uint32_t>(id));
   return error == 0 ? Next::Wait : Next::Close;
@@ -99,8 +99,10 @@ Closing::Next Closing::discard(Id id, Record& record) {
 void Closing::remove(Id id, Record& record, bool late) {
   if (record.shared) epoll_.remove(record.stream.descriptor());
   record.stream.close();
-  if (record.endToken != 0 && !record.tellsLate) news_.push_back({Event::Gone, record.endToken});
-  if (record.endToken != 0 && record.tellsLate && late) news_.push_back({Event::Late, record.endToken, record.flushed});
+  if (record.endToken != 0 && !record.notifiesLate) notifications_.push_back({Event::Gone, record.endToken});
+  if (record.endToken != 0 && record.notifiesLate && late) {
+    notifications_.push_back({Event::Late, record.endToken, record.flushed});
+  }
   table_.release(id);
 }
 

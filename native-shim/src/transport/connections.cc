@@ -1,4 +1,4 @@
-// How connections begin and end.
+// The beginning and end of connections.
 
 #include <algorithm>
 #include <cerrno>
@@ -23,9 +23,9 @@ Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, L
   SocketStream stream(std::move(fd), remote.family() == AF_UNIX);
   Id id = addConnection(stream, limits);
   if (id < 0 && stream.isOpen()) {
-    // Without a place in the epoll set it fails as one does that cannot be begun.
+    // If it cannot be added to the epoll set, it fails like a connect that cannot begin.
     error = -id;
-    stream.letGo();
+    stream.closeLocally();
     id = addConnection(stream, limits);
   }
   if (id < 0) return id;
@@ -36,8 +36,8 @@ Id Transport::connect(const SocketAddress& remote, const SocketAddress* local, L
   return id;
 }
 
-// Takes the stream and gives it an id, and a place in the epoll set when it is to be watched. When either fails, the answer is a
-// negative errno and the stream is not taken.
+// Takes over the stream, allocates its ID and, if `watched`, adds it to the epoll set. On failure returns a negative errno and leaves the
+// stream to the caller.
 Id Transport::addConnection(SocketStream& stream, Limits limits, bool watched) {
   const Id id = sockets_.allocate(releasedInBatch_);
   if (id < 0) return -ENOBUFS;
@@ -51,14 +51,14 @@ Id Transport::addConnection(SocketStream& stream, Limits limits, bool watched) {
   connection.kind = SocketKind::Connection;
   connection.highWatermark = limits.highWatermark;
   connection.hardLimit = limits.hardLimit;
-  connection.receiveLimit = std::max(limits.receiveLimit, kLeastShareBytes);
+  connection.receiveLimit = std::max(limits.receiveLimit, kMinShareBytes);
   connection.inEpoll = watched;
   connection.stream = std::move(stream);
   ++connections_;
   return id;
 }
 
-// The connection is lost; Reset follows in a batch, with `readFirst` after what was received before.
+// Marks the connection as broken. Reset follows in a batch; with `readFirst`, after the bytes received before.
 void Transport::fail(Id id, SocketRecord& connection, int error, bool readFirst) {
   if (connection.error != 0 || connection.dead) return;
   connection.error = error;
@@ -69,7 +69,7 @@ void Transport::fail(Id id, SocketRecord& connection, int error, bool readFirst)
 }
 
 void Transport::reportReset(Id id, SocketRecord& connection, int error) {
-  // A connect that cannot begin leaves no descriptor.
+  // A connect that could not begin has no descriptor.
   const bool atOnce = connection.connecting && !connection.stream.isOpen();
   const ConnectStep step =
       connection.bindFailed ? ConnectStep::Bind : atOnce ? ConnectStep::Connect : ConnectStep::Later;
@@ -79,19 +79,21 @@ void Transport::reportReset(Id id, SocketRecord& connection, int error) {
   batch_.add(id, Event::Reset, static_cast<uint32_t>(step), static_cast<uint32_t>(error));
 }
 
-// The batch that is being handled may go on to tell of the id, and whoever reads it goes by the slot.
+// The current batch may still have events of the ID, which JavaScript dispatches by slot.
 void Transport::releaseSlot(Id id) {
   sockets_.release(id);
   ++releasedInBatch_;
 }
 
-// The id dies, and its stream ends in that way.
+// Invalidates the ID, and ends the stream by `end`.
 void Transport::release(Id id, SocketRecord& connection, void (SocketStream::*end)()) {
   const bool wasOpen = connection.stream.isOpen();
   if (wasOpen && connection.shared) epoll_.remove(connection.stream.descriptor());
   (connection.stream.*end)();
   --connections_;
-  if (connection.endToken != 0 && !connection.tellsLate) closing_.news().push_back({Event::Gone, connection.endToken});
+  if (connection.endToken != 0 && !connection.notifiesLate) {
+    closing_.notifications().push_back({Event::Gone, connection.endToken});
+  }
   releaseSlot(id);
   if (wasOpen) retryAccept();
 }

@@ -11,7 +11,7 @@
 
 namespace baton {
 
-// The numbers of src/io/shim.ts, which explains them.
+// The values of src/io/shim.ts, which documents them.
 enum class Event : int32_t { Accept = 1, Data, End, Reset, Connected, Blocked, Drained, AcceptFailed, Gone, Late };
 enum class Op : int32_t {
   Send = 1,
@@ -23,8 +23,8 @@ enum class Op : int32_t {
   Watermark,
   StartTls,
   ReceiveLimit,
-  TellGone,
-  TellLate,
+  NotifyGone,
+  NotifyLate,
   Peek,
   Take
 };
@@ -57,12 +57,12 @@ inline double nowMs(clockid_t clock) {
 
 class EventBatch {
  public:
-  // Events that one look at one socket can produce, and the least window worth a recv().
+  // Events that serving one socket can produce, and the smallest window worth a recv().
   static constexpr uint32_t kEventReserve = 6;
   static constexpr uint32_t kWindowReserve = 16 * 1024;
   static constexpr uint32_t kAlignment = 64;
-  // With this much received the batch is handled before another socket is looked at: what many connections have sent is
-  // still in the processor's cache then.
+  // After this many received bytes the batch is delivered before another socket is served, so that the input is still in the processor's
+  // cache.
   static constexpr uint32_t kEnoughBytes = 256 * 1024;
 
   explicit EventBatch(const Arrays& arrays) : arrays_(arrays) {}
@@ -84,7 +84,7 @@ class EventBatch {
     record[3] = static_cast<int32_t>(length);
   }
 
-  // `length` bytes stand at window().
+  // `length` bytes are at window().
   void addData(Id id, uint32_t length) {
     add(id, Event::Data, used_, length);
     take(length);
@@ -97,7 +97,7 @@ class EventBatch {
     take(length);
   }
 
-  // The batch has been handled (or there is nobody to handle it): begin the next one.
+  // Begins the next batch after this one has been handled (or cannot be).
   void reset() {
     count_ = 0;
     used_ = 0;

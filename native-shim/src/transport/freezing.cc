@@ -1,8 +1,8 @@
-// Connections that go from one transport to another, which may be in another process: taken out of the epoll set at a quiet
-// point and copied, then put back or let go; and taken over as they were.
+// Moves connections from one transport to another, which may be in another process. A connection is removed from the epoll set between
+// events and copied, then resumed or closed here; the other transport adopts it in the same state.
 //
-// Holders of a descriptor share the connection: shutdown() and a close with RST would end it for all of them, so neither is
-// done to a connection that is frozen.
+// All copies of a descriptor share the connection: shutdown() and a close with RST would end it for all of them, so neither is applied to a
+// frozen connection.
 
 #include <cerrno>
 
@@ -24,11 +24,11 @@ bool Transport::thaw(Id id) {
   if (connection == nullptr || !connection->frozen) return false;
   connection->frozen = false;
   endSending(*connection);
-  // Adding it reports what is ready now: nothing that has come meanwhile is missed.
+  // Adding it reports current readiness, so input that arrived meanwhile is not missed.
   const int error = epoll_.add(connection->stream.descriptor(), kConnectionInterest, static_cast<uint32_t>(id));
   connection->inEpoll = error == 0;
   if (error != 0) fail(id, *connection, error, false);
-  // Pressure may have changed, and submissions may have asked to go on.
+  // Back pressure may have changed, and submissions may have resumed it.
   enqueue(id, *connection);
   return true;
 }
@@ -41,10 +41,10 @@ bool Transport::frozen(Id id, Frozen& to) {
   return true;
 }
 
-bool Transport::letGo(Id id) {
+bool Transport::releaseFrozen(Id id) {
   SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr || !connection->frozen) return false;
-  release(id, *connection, &SocketStream::letGo);
+  release(id, *connection, &SocketStream::closeLocally);
   return true;
 }
 
@@ -59,7 +59,7 @@ Id Transport::adopt(int fd, const Adoption& adoption) {
   SocketStream stream(Descriptor(fd), isLocalSocket(fd));
   const Id id = addConnection(stream, adoption.limits, !adoption.frozen);
   if (id < 0) {
-    stream.release();  // still the caller's
+    stream.release();  // the caller still owns it
     return id;
   }
   SocketRecord& connection = *sockets_.find(id);

@@ -1,4 +1,4 @@
-// Accepting: who stands in the epoll set, how many connections a round takes, and what happens without resources.
+// Accepting: which listeners are in the epoll set, how many connections are accepted per round, and what happens without resources.
 
 #include <algorithm>
 #include <cerrno>
@@ -8,8 +8,8 @@
 namespace baton {
 namespace {
 
-// The connection was lost before it was accepted, or the network hiccuped: the next one may be fine (see accept(2)).
-bool isPassing(int error) {
+// The connection was lost before it was accepted, or the network had a transient error: the next accept() may succeed (see accept(2)).
+bool isTransient(int error) {
   switch (error) {
     case EINTR:
     case ECONNABORTED:
@@ -26,7 +26,7 @@ bool isPassing(int error) {
   }
 }
 
-// ENOSPC: this user has as many sockets in epoll sets as the system allows (fs.epoll.max_user_watches).
+// ENOSPC: this user has reached the limit of sockets in epoll sets (fs.epoll.max_user_watches).
 bool isShortage(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == ENOSPC;
 }
@@ -69,12 +69,12 @@ void Transport::removeListener(Id id, bool acceptRest) {
   enqueue(id, *listener);
 }
 
-// 0 or errno. A connection at a socket that several threads wait at wakes them all: EPOLLEXCLUSIVE counts only for threads that
-// wait in the set itself, and these wait in libuv's, where this set is (measured: 6 of 6 threads woke, with it or without).
-// With eight idle threads a connection costs 10.7 context switches, with a socket for each of them 3.0; and of 1,000 that come one
-// by one a thread gets 4 to 374. With the socket in libuv's own set, exclusive, and put behind the others after each accept, it was
-// 3.4 switches, 124 to 127 connections, and a sixth less processor time. But a connection then waits for the one thread that was
-// woken, even if that one gets no processor: on a busy machine p99 was 1.2 to 3.2 times as long. And libuv's set is libuv's affair.
+// Returns 0 or errno. A connection on a socket that several threads share wakes all of them: EPOLLEXCLUSIVE applies only to threads that
+// wait in the set itself, and these wait in libuv's set, which contains this one (measured: 6 of 6 threads woke, with it or without). With
+// eight idle threads a connection costs 10.7 context switches, with a socket for each thread 3.0; and of 1,000 sequential connections a
+// thread gets 4 to 374. With the socket in libuv's own set, exclusive, and requeued after each accept, it was 3.4 switches, 124 to 127
+// connections, and a sixth less processor time. But a connection then waits for the one thread that was woken, even if that thread is not
+// scheduled: on a busy machine p99 was 1.2 to 3.2 times as long. Besides, libuv's set is internal to libuv.
 int Transport::setInEpoll(Id id, SocketRecord& listener, bool wanted) {
   if (listener.inEpoll == wanted) return 0;
   const int error = wanted ? epoll_.add(listener.listening.get(), EPOLLIN, static_cast<uint32_t>(id))
@@ -84,18 +84,18 @@ int Transport::setInEpoll(Id id, SocketRecord& listener, bool wanted) {
 }
 
 void Transport::updateListener(Id id, SocketRecord& listener) {
-  const bool wanted = listener.accepting && !listener.resting && !listener.removed;
-  // The set may be full for this user: try again later like any other want of resources.
+  const bool wanted = listener.accepting && !listener.suspended && !listener.removed;
+  // The user's limit of epoll entries may be reached: retry later, as for any other shortage.
   const int error = setInEpoll(id, listener, wanted);
-  if (error != 0) rest(listener);
+  if (error != 0) suspend(listener);
 }
 
 void Transport::acceptSome(Id id, SocketRecord& listener) {
-  if (listener.resting || !(listener.accepting || listener.removed)) return;
+  if (listener.suspended || !(listener.accepting || listener.removed)) return;
   const int share = listener.contended ? kContendedAcceptShare : kAcceptShare;
   for (int accepted = 0; accepted < share && batch_.hasRoom(); ++accepted) {
     if (!descriptorLimit_.mayAccept(epoll_.fd(), now_)) {
-      if (accepted > 0) break;  // perhaps nobody waits: then this is not looked at again
+      if (accepted > 0) break;  // perhaps the backlog is empty: then it is not checked again
       descriptorLimit_.wait(now_);
       return acceptFailed(id, listener, EMFILE);
     }
@@ -104,10 +104,10 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
     auto* address = reinterpret_cast<sockaddr*>(&peer);
     Descriptor fd(accept4(listener.listening.get(), address, &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd) {
-      if (isPassing(errno)) continue;
+      if (isTransient(errno)) continue;
       if (errno != EAGAIN) return acceptFailed(id, listener, errno);
       listener.failReported = false;
-      descriptorLimit_.waitNoMore();
+      descriptorLimit_.stopWaiting();
       if (listener.removed) dropListener(id, listener);
       return;
     }
@@ -115,7 +115,7 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
     SocketStream stream(std::move(fd), peer.ss_family == AF_UNIX);
     const Id connection = addConnection(stream, acceptedLimits_);
     if (connection < 0) return acceptFailed(id, listener, -connection);
-    // What it has sent waits for the next batch: whoever hears of it may want to pause it, or only to look at its bytes.
+    // Its bytes wait for the next batch: JavaScript may pause it first, or only peek.
     sockets_.find(connection)->servedInBatch = batch_.number();
     listener.failReported = false;
     batch_.addAccept(connection, id, peer, std::min<socklen_t>(length, sizeof peer));
@@ -123,18 +123,18 @@ void Transport::acceptSome(Id id, SocketRecord& listener) {
   if (listener.removed) enqueue(id, listener);
 }
 
-// Said once until an accept succeeds again. Out of the epoll set meanwhile: a level-triggered listener would spin.
+// Reports once until an accept succeeds again. The listener leaves the epoll set meanwhile, because a level-triggered one would spin.
 void Transport::acceptFailed(Id id, SocketRecord& listener, int error) {
   if (!listener.failReported) batch_.add(id, Event::AcceptFailed, 0, static_cast<uint32_t>(error));
   listener.failReported = true;
   if (listener.removed && !isShortage(error)) return dropListener(id, listener);
-  rest(listener);
+  suspend(listener);
   updateListener(id, listener);
 }
 
-void Transport::rest(SocketRecord& listener) {
-  if (!listener.resting) ++resting_;
-  listener.resting = true;
+void Transport::suspend(SocketRecord& listener) {
+  if (!listener.suspended) ++suspended_;
+  listener.suspended = true;
   retryLater();
 }
 
@@ -143,24 +143,24 @@ void Transport::retryLater() {
                  kRetryAcceptMs, 0);
 }
 
-// Something may have become free: a descriptor was closed, or time has passed.
+// Called when resources may be available again: a descriptor was closed, or time has passed.
 void Transport::retryAccept() {
-  if (resting_ == 0 || !open_) return;
-  // Asked the clock: where all listeners rest and nothing happens on connections, no turn sets now_.
+  if (suspended_ == 0 || !open_) return;
+  // Reads the clock: if all listeners are suspended and connections are idle, no turn sets now_.
   const double now = nowMs(CLOCK_MONOTONIC);
   if (!descriptorLimit_.mayAccept(epoll_.fd(), now)) {
     descriptorLimit_.wait(now);
     return retryLater();
   }
-  resting_ = 0;
-  // In turn: for those behind the first there may be nothing left.
+  suspended_ = 0;
+  // Rotates, because nothing may be left for the listeners after the first.
   std::rotate(listeners_.begin(), listeners_.begin() + 1, listeners_.end());
   for (const Id id : listeners_) {
     SocketRecord& listener = *sockets_.find(id);
-    if (!listener.resting) continue;
-    listener.resting = false;
+    if (!listener.suspended) continue;
+    listener.suspended = false;
     updateListener(id, listener);
-    enqueue(id, listener);  // also where nobody waits any more: then others need not leave it anything
+    enqueue(id, listener);  // even if its backlog is empty: then other threads need not reserve anything for it
   }
 }
 
@@ -173,7 +173,7 @@ bool Transport::isStarved() {
 
 void Transport::dropListener(Id id, SocketRecord& listener) {
   setInEpoll(id, listener, false);
-  if (listener.resting && --resting_ == 0) descriptorLimit_.waitNoMore();
+  if (listener.suspended && --suspended_ == 0) descriptorLimit_.stopWaiting();
   listeners_.erase(std::find(listeners_.begin(), listeners_.end(), id));
   releaseSlot(id);
 }

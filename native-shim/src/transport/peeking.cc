@@ -1,5 +1,4 @@
-// Looking at the first bytes of a connection while they stay where they are: whoever reads it in the end finds all of them but
-// those that were taken away.
+// Peeks at the first bytes of a connection without consuming them: a later read returns all of them except those that were taken.
 
 #include <algorithm>
 #include <cerrno>
@@ -8,8 +7,8 @@
 
 namespace baton {
 
-// Each edge shows all that has come so far. FIN gives no count of its own while bytes stand before it: where a hang-up was hinted
-// at, the end is told in the look behind the one that has shown the last bytes, unless somebody has taken them by then.
+// Each edge shows all bytes received so far. A FIN cannot be seen by peeking while bytes precede it: after a hang-up hint, End is reported
+// after the peek that showed the last bytes, unless they have been taken by then.
 void Transport::peek(Id id, SocketRecord& connection) {
   if (connection.servedInBatch == batch_.number()) return enqueue(id, connection);
   connection.readable = false;
@@ -31,7 +30,7 @@ void Transport::peek(Id id, SocketRecord& connection) {
   }
   batch_.addData(id, static_cast<uint32_t>(got));
   connection.servedInBatch = batch_.number();
-  // The window of this batch was too small: what has come already brings no edge of its own.
+  // The window of this batch was too small: bytes that have already arrived cause no further edge.
   const bool isCut = static_cast<uint32_t>(got) == most && most < connection.peekLimit;
   if (!isCut && !connection.hungUp) return;
   connection.peekedToEnd = !isCut;
@@ -39,11 +38,11 @@ void Transport::peek(Id id, SocketRecord& connection) {
   enqueue(id, connection);
 }
 
-// Bytes that were shown are there.
+// Consumes bytes that were shown, and so are available.
 void Transport::take(Id id, SocketRecord& connection, uint32_t count) {
   if (connection.peekLimit == 0 || connection.error != 0) return;
   connection.peekLimit = 0;
-  if (connection.peekedToEnd) connection.ended = false;  // it is told again, behind what is left
+  if (connection.peekedToEnd) connection.ended = false;  // reported again, after the remaining bytes
   connection.peekedToEnd = false;
   uint8_t taken[1024];
   while (count > 0) {

@@ -1,5 +1,5 @@
-// Bytes that the kernel has not taken yet: one contiguous block, allocated on demand and freed as soon as it is empty, so
-// that an idle connection costs nothing here.
+// Bytes that the kernel has not accepted yet: one contiguous block, allocated on demand and freed when it is empty, so that an idle
+// connection needs no memory here.
 #pragma once
 
 #include <sys/uio.h>
@@ -11,12 +11,12 @@
 
 namespace baton {
 
-// What all queues of the calling thread take, in bytes.
+// Capacity of all queues of the calling thread in bytes.
 inline thread_local uint64_t pendingCapacity = 0;
 
 class PendingQueue {
  public:
-  // More than this is refused whatever the limits say; sizes are 32 bits wide.
+  // Absolute limit of a queue, because sizes are 32 bits wide.
   static constexpr uint32_t kMaxBytes = 1u << 30;
 
   PendingQueue() = default;
@@ -40,7 +40,7 @@ class PendingQueue {
   uint32_t size() const { return tail_ - head_; }
   bool empty() const { return head_ == tail_; }
 
-  // Appends the ranges without their first `skip` bytes, `total` bytes after skipping. False when there is no memory.
+  // Appends the ranges without their first `skip` bytes; `total` is the number of bytes after skipping. Returns false without memory.
   bool append(const iovec* ranges, int count, size_t skip, size_t total) {
     if (total > kMaxBytes - size() || !reserve(static_cast<uint32_t>(total))) return false;
     for (int i = 0; i < count; ++i) {
@@ -71,8 +71,8 @@ class PendingQueue {
  private:
   static constexpr uint32_t kSmallest = 4096;
 
-  // Moves the bytes to the front only while they fill at most half of the block, else the block doubles: appending n
-  // bytes costs O(n) over time either way.
+  // Moves the bytes to the front if they fill at most half of the block, otherwise doubles the block. Either way appending n bytes has
+  // amortized cost O(n).
   bool reserve(uint32_t more) {
     if (more <= capacity_ - tail_) return true;
     const uint32_t live = size();

@@ -1,4 +1,4 @@
-// What is done for a socket that epoll has hinted at: a connect is finished, unsent bytes are sent, and what has come is received.
+// Serves sockets that epoll has reported: finishes connects, sends unsent bytes and receives.
 
 #include <algorithm>
 #include <cerrno>
@@ -13,29 +13,29 @@ constexpr uint32_t kHangupHints = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 }  // namespace
 
-void Transport::look(Id id, SocketRecord& socket) {
+void Transport::serveSocket(Id id, SocketRecord& socket) {
   if (socket.kind == SocketKind::Listener) {
     socket.hints = 0;
     acceptSome(id, socket);
   } else {
-    lookAtConnection(id, socket);
+    serveConnection(id, socket);
   }
 }
 
-// epoll's bits are only hints; what recv(), send() and SO_ERROR answer decides.
-void Transport::lookAtConnection(Id id, SocketRecord& connection) {
+// epoll's bits are only hints; the results of recv(), send() and SO_ERROR decide.
+void Transport::serveConnection(Id id, SocketRecord& connection) {
   if (connection.frozen) return;
   const uint32_t hints = std::exchange(connection.hints, 0);
   if (connection.dead) return;
   if (connection.error == 0) {
     if (connection.connecting && !finishConnect(id, connection, hints)) return;
     if (hints & (connection.stream.readHint() | kHangupHints)) connection.readable = true;
-    if (hints & (kHangupHints | EPOLLPRI)) connection.readOn = true;
+    if (hints & (kHangupHints | EPOLLPRI)) connection.keepReading = true;
     if (hints & kHangupHints) connection.hungUp = true;
     if (hints & EPOLLERR) connection.errorHint = true;
     if ((hints & connection.stream.writeHint()) && connection.stream.hasUnsent()) sendUnsent(id, connection);
   }
-  // Bytes that are only looked at do not come before the news that the connection broke.
+  // Peeked bytes are not delivered before the Reset of a broken connection.
   const bool receives = !connection.paused && !connection.ended && connection.peekLimit == 0;
   if (connection.error == 0 && connection.errorHint && !receives) {
     connection.errorHint = false;
@@ -85,9 +85,9 @@ void Transport::receive(Id id, SocketRecord& connection) {
   do {
     got = connection.stream.read(batch_.window() + total, share - total);
     if (got.count > 0) total += static_cast<uint32_t>(got.count);
-    // What comes after the stream was emptied is a new edge; but a hang-up that was hinted at already comes with no edge of
-    // its own, and urgent data cuts a read short.
-  } while (got.count > 0 && total < share && (!got.emptied || connection.readOn || connection.error != 0));
+    // Input after the stream was emptied is a new edge. But a hang-up that was already hinted at causes no further edge, and urgent data
+    // shortens a read.
+  } while (got.count > 0 && total < share && (!got.emptied || connection.keepReading || connection.error != 0));
 
   if (total > 0) {
     batch_.addData(id, total);
@@ -112,15 +112,15 @@ void Transport::receive(Id id, SocketRecord& connection) {
   }
 }
 
-// One send is enough: when it falls short the kernel has noted that room is waited for, and EPOLLOUT follows.
+// One send is enough: after a short one the kernel reports EPOLLOUT when there is room.
 void Transport::sendUnsent(Id id, SocketRecord& connection) {
   const int error = connection.stream.flush();
   if (error == 0) return endSending(connection);
   if (error != EAGAIN) fail(id, connection, error, true);
 }
 
-// FIN, where it was asked for and nothing stands before it. Not from a connection that is lost: what was pending has been
-// dropped, and must not look complete.
+// Sends FIN if requested and nothing is unsent. Not on a broken connection: its pending bytes were dropped, and the stream must not look
+// complete.
 void Transport::endSending(SocketRecord& connection) {
   if (!connection.shutdownAsked || connection.stream.hasUnsent() || connection.error != 0) return;
   connection.stream.endSending();

@@ -1,5 +1,5 @@
-// A table of records named by generation-checked ids. Freed slots are reused first in, first out, and only when more than
-// kQuarantine of them lie free, so that an id that was kept too long names nothing for millions of allocations.
+// A table of records with generation-checked IDs. Free slots are reused first in, first out, and only when more than kQuarantine of them
+// are free, so that a stale ID stays invalid for millions of allocations.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace baton {
 
 using Id = int32_t;
 
-// What a record in a SlotTable begins with.
+// Base of the records in a SlotTable.
 struct SlotHeader {
   uint32_t nextFree = 0;
   uint16_t generation = 0;
@@ -26,7 +26,7 @@ class SlotTable {
   static constexpr uint16_t kGenerationMask = (1u << 11) - 1;
   static constexpr uint32_t kQuarantine = 1024;
 
-  // The record, or nullptr when the id is stale or never was one. Records do not move.
+  // Returns the record, or nullptr for a stale or invalid ID. Records do not move.
   Record* find(Id id) {
     if (id < 0) return nullptr;
     const uint32_t slot = static_cast<uint32_t>(id) & (kMaxSlots - 1);
@@ -35,7 +35,7 @@ class SlotTable {
     return record.used && record.generation == (id >> kSlotBits) ? &record : nullptr;
   }
 
-  // A fresh record's id, or -1 when the table is full. The slots of the last `recent` that were released are left alone.
+  // Returns the ID of a new record, or -1 if the table is full. Does not reuse the last `recent` released slots.
   Id allocate(uint32_t recent = 0) {
     uint32_t slot;
     if (free_ > recent && (free_ > kQuarantine || slots_ == kMaxSlots)) {
@@ -54,7 +54,7 @@ class SlotTable {
     return static_cast<Id>(slot | static_cast<uint32_t>(record.generation) << kSlotBits);
   }
 
-  // Destroys the record; from here on its id is stale.
+  // Destroys the record and invalidates its ID.
   void release(Id id) {
     Record* record = find(id);
     if (record == nullptr) return;
@@ -71,7 +71,7 @@ class SlotTable {
     --size_;
   }
 
-  // Calls visit(id, record) for each record; visit may release that record.
+  // Calls visit(id, record) for each record. visit may release that record.
   template <typename Visit>
   void forEach(Visit visit) {
     for (uint32_t slot = 0; slot < slots_; ++slot) {

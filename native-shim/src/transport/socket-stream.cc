@@ -16,8 +16,8 @@ constexpr int kSendFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
 // Below this, copying into one piece is cheaper than the kernel's walk over an iovec.
 constexpr size_t kCopyLimit = 8 * 1024;
 
-// recv() and send() are points at which a thread may be cancelled: in a process with threads the C library switches that on and
-// off around each of them, for some 50 ns. Nobody cancels these threads. AddressSanitizer looks only into the library's calls.
+// recv() and send() are cancellation points: in a process with threads the C library enables and disables cancellation around each of them,
+// at a cost of some 50 ns. These threads are never cancelled. AddressSanitizer intercepts only the library's calls.
 #ifdef __SANITIZE_ADDRESS__
 ssize_t receiveCall(int fd, void* to, size_t length, int flags) { return recv(fd, to, length, flags); }
 ssize_t sendCall(int fd, const void* from, size_t length, int flags) { return send(fd, from, length, flags); }
@@ -30,7 +30,7 @@ ssize_t sendCall(int fd, const void* from, size_t length, int flags) {
 }
 #endif
 
-// Repeats a call that a signal has interrupted. Its count, or a negative errno.
+// Repeats a call that a signal interrupts. Returns its count, or a negative errno.
 template <typename Call>
 ssize_t repeated(Call call) {
   ssize_t count;
@@ -43,7 +43,7 @@ ssize_t receive(int fd, void* to, size_t length, int flags) {
   return repeated([=] { return receiveCall(fd, to, length, MSG_DONTWAIT | flags); });
 }
 
-// Descriptors that come with the bytes are closed, and cut the read short.
+// Closes descriptors that arrive with the bytes; they shorten the read.
 SocketStream::Received receiveLocal(int fd, void* to, size_t length) {
   iovec range{to, length};
   msghdr message{};
@@ -113,10 +113,10 @@ void SocketStream::close() {
 void SocketStream::abort() {
   const linger now{1, 0};
   if (fd_) setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
-  letGo();
+  closeLocally();
 }
 
-void SocketStream::letGo() {
+void SocketStream::closeLocally() {
   fd_.close();
   pending_.clear();
 }

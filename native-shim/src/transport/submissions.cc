@@ -1,4 +1,4 @@
-// What JavaScript asks for: sends, closes, and the switches of a connection.
+// Carries out submissions of JavaScript: sends, closes, and connection settings.
 
 #include <algorithm>
 #include <cerrno>
@@ -38,13 +38,13 @@ const char* Transport::flush() {
     }
     if (mistake == nullptr) mistake = refused;
   }
-  if (open_) wakeToTell();
+  if (open_) wakeToNotify();
   writePendingSize();
   return mistake;
 }
 
-// Collects neighbouring SENDs to one connection. The index behind the last one taken, negated when one of them was
-// refused for naming bytes outside of the memory (it is left out).
+// Collects adjacent SENDs to one connection. Returns the index after the last one, negated if one was left out because its range is outside
+// of the memory.
 int32_t Transport::gather(int32_t from, int32_t queued, iovec* ranges, int& count, size_t& total) {
   const int32_t* record = arrays_.submissions + static_cast<uint32_t>(from) * kSubmissionStride;
   const Id id = record[1];
@@ -52,7 +52,7 @@ int32_t Transport::gather(int32_t from, int32_t queued, iovec* ranges, int& coun
   int32_t i = from;
   for (; i < queued && count < kGatherRanges; ++i, record += kSubmissionStride) {
     if (static_cast<Op>(record[0]) != Op::Send || record[1] != id) break;
-    // Read once: the array may be shared memory, and what was checked must be what is used.
+    // Read once: the array may be shared memory, and the checked values must be the used ones.
     const int32_t offset = __atomic_load_n(&record[2], __ATOMIC_RELAXED);
     const int32_t length = __atomic_load_n(&record[3], __ATOMIC_RELAXED);
     if (offset < 0 || length < 0 || static_cast<size_t>(offset) + static_cast<size_t>(length) > arrays_.memoryBytes) {
@@ -96,12 +96,12 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
       enqueue(id, *connection);
       return nullptr;
     case Op::ReceiveLimit:
-      connection->receiveLimit = std::max(static_cast<uint32_t>(first), kLeastShareBytes);
+      connection->receiveLimit = std::max(static_cast<uint32_t>(first), kMinShareBytes);
       return nullptr;
-    case Op::TellGone:
-    case Op::TellLate:
+    case Op::NotifyGone:
+    case Op::NotifyLate:
       connection->endToken = static_cast<uint32_t>(first);
-      connection->tellsLate = op == Op::TellLate;
+      connection->notifiesLate = op == Op::NotifyLate;
       return nullptr;
     case Op::Peek:
       connection->peekLimit = static_cast<uint32_t>(first);
@@ -118,7 +118,7 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
 }
 
 void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, size_t total) {
-  if (connection.error != 0) return;  // Reset is on its way, or was reported
+  if (connection.error != 0) return;  // Reset follows or was reported
   if (connection.shutdownAsked) return fail(id, connection, EPIPE, false);
   size_t sent = 0;
   SocketStream& stream = connection.stream;
@@ -136,28 +136,28 @@ void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, 
 }
 
 void Transport::closeInOrder(Id id, SocketRecord& connection, uint32_t flushMs, uint32_t lingerMs) {
-  if (connection.frozen) return release(id, connection, &SocketStream::letGo);
+  if (connection.frozen) return release(id, connection, &SocketStream::closeLocally);
   const bool pending = connection.stream.hasUnsent();
-  // Bytes are lost, so the end must not look like an orderly one.
+  // Bytes are lost, so the end must not look orderly.
   if (connection.error != 0 || (pending && flushMs == 0)) return abort(id, connection);
   const bool lingers = lingerMs > 0 && !connection.ended && !connection.connecting;
   if (pending || lingers) {
     closing_.add(std::move(connection.stream), connection.shared, nowMs(CLOCK_MONOTONIC), flushMs, lingerMs,
-                 std::exchange(connection.endToken, 0), connection.tellsLate);
+                 std::exchange(connection.endToken, 0), connection.notifiesLate);
     if (!uv_is_active(reinterpret_cast<uv_handle_t*>(&closeTimer_))) startCloseTimer();
   }
   release(id, connection, &SocketStream::close);
 }
 
 void Transport::abort(Id id, SocketRecord& connection) {
-  release(id, connection, connection.frozen ? &SocketStream::letGo : &SocketStream::abort);
+  release(id, connection, connection.frozen ? &SocketStream::closeLocally : &SocketStream::abort);
 }
 
 void Transport::startCloseTimer() {
   const auto tick = [](uv_timer_t* timer) {
     auto* transport = static_cast<Transport*>(timer->data);
     if (transport->closing_.expire(nowMs(CLOCK_MONOTONIC))) transport->retryAccept();
-    transport->wakeToTell();
+    transport->wakeToNotify();
     if (transport->closing_.size() == 0) uv_timer_stop(timer);
   };
   uv_timer_start(&closeTimer_, tick, kCloseTickMs, kCloseTickMs);

@@ -37,7 +37,7 @@ int Transport::open(uv_loop_t* loop) {
   poll_.data = idle_.data = check_.data = retryTimer_.data = closeTimer_.data = this;
   handles_ = 5;
   open_ = true;
-  // Polling alone keeps the thread alive; nothing else of the transport should.
+  // Only the poll handle keeps the thread alive.
   for (uv_handle_t* handle : {base(idle_), base(check_), base(retryTimer_), base(closeTimer_)}) uv_unref(handle);
   return -uv_poll_start(&poll_, UV_READABLE, [](uv_poll_t* poll, int, int) { owner(poll)->serve(); });
 }
@@ -45,19 +45,19 @@ int Transport::open(uv_loop_t* loop) {
 void Transport::close() {
   if (!open_) return;
   open_ = false;
-  // The records stay until the handles are closed: this may be called from within a batch.
+  // The records are kept until the handles are closed: this may be called within a batch.
   sockets_.forEach([this](Id, SocketRecord& socket) {
     SocketStream& stream = socket.stream;
     if (socket.listening) epoll_.remove(socket.listening.get());
     if (socket.shared && stream.isOpen()) epoll_.remove(stream.descriptor());
     socket.listening.close();
-    // A frozen connection may have gone to another process.
-    if (socket.frozen) stream.letGo();
+    // A frozen connection may have moved to another process.
+    if (socket.frozen) stream.closeLocally();
     else if (socket.error != 0) stream.abort();
     else stream.close();
   });
   closing_.clear();
-  closing_.news().clear();
+  closing_.notifications().clear();
   for (uv_handle_t* handle : {base(poll_), base(idle_), base(check_), base(retryTimer_), base(closeTimer_)}) {
     closeHandle(handle);
   }
@@ -101,7 +101,7 @@ void Transport::serve() {
     if (!open_) break;
     const int count = epoll_wait(epoll_.fd(), epollEvents_.data(), kEpollEvents, 0);
     serveEpoll(count, deadline);
-    tellNews();
+    deliverNotifications();
     if (!open_) break;
     if (!deliver()) break;
     if ((count <= 0 && ready_.empty()) || now_ > deadline) break;
@@ -109,7 +109,7 @@ void Transport::serve() {
   handler_.endTurn();
   serving_ = false;
   if (!open_) return;
-  if (ready_.empty() && closing_.news().empty()) {
+  if (ready_.empty() && closing_.notifications().empty()) {
     sleep();
   } else {
     wake();
@@ -117,18 +117,18 @@ void Transport::serve() {
 }
 
 void Transport::serveReady(double deadline) {
-  std::swap(ready_, attending_);
+  std::swap(ready_, current_);
   size_t i = 0;
-  for (; i < attending_.size() && now_ <= deadline; ++i) {
+  for (; i < current_.size() && now_ <= deadline; ++i) {
     if (!makeRoom()) break;
-    SocketRecord* socket = sockets_.find(attending_[i]);
+    SocketRecord* socket = sockets_.find(current_[i]);
     if (socket == nullptr) continue;
     socket->queued = false;
-    look(attending_[i], *socket);
+    serveSocket(current_[i], *socket);
   }
-  // Out of time: what was not looked at stands first in the next turn.
-  ready_.insert(ready_.begin(), attending_.begin() + static_cast<ptrdiff_t>(i), attending_.end());
-  attending_.clear();
+  // Out of time: sockets that were not served come first in the next turn.
+  ready_.insert(ready_.begin(), current_.begin() + static_cast<ptrdiff_t>(i), current_.end());
+  current_.clear();
 }
 
 void Transport::serveEpoll(int count, double deadline) {
@@ -143,32 +143,32 @@ void Transport::serveEpoll(int count, double deadline) {
     SocketRecord* socket = sockets_.find(id);
     if (socket == nullptr) continue;
     socket->hints |= epollEvents_[static_cast<size_t>(i)].events;
-    // An edge is reported only once, so what there is no time for is noted down.
+    // An edge is reported only once, so it is queued if there is no time left.
     if (now_ <= deadline) {
-      look(id, *socket);
+      serveSocket(id, *socket);
     } else {
       enqueue(id, *socket);
     }
   }
 }
 
-void Transport::tellNews() {
-  std::vector<Closing::News>& news = closing_.news();
-  while (!news.empty() && makeRoom()) {
-    const Closing::News& last = news.back();
+void Transport::deliverNotifications() {
+  std::vector<Closing::Notification>& notifications = closing_.notifications();
+  while (!notifications.empty() && makeRoom()) {
+    const Closing::Notification& last = notifications.back();
     batch_.add(-1, last.event, last.token, last.flushed ? 1 : 0);
-    news.pop_back();
+    notifications.pop_back();
   }
 }
 
-// What is noted down outside of a turn waits for nobody else's event.
-void Transport::wakeToTell() {
-  if (closing_.news().empty() || serving_) return;
+// Notifications that are added outside of a turn must not wait for another event.
+void Transport::wakeToNotify() {
+  if (closing_.notifications().empty() || serving_) return;
   servedThisIteration_ = false;
   wake();
 }
 
-// Hands the batch over and carries out what comes back. False when the transport is closed afterwards.
+// Delivers the batch to JavaScript and carries out its submissions. Returns false if the transport is closed afterwards.
 bool Transport::deliver() {
   const uint32_t count = batch_.count();
   if (count > 0) {
@@ -185,7 +185,7 @@ bool Transport::deliver() {
     if (outcome != BatchHandler::Outcome::Threw) break;
     from = reached + 1;
     handler_.reportException();
-    flushOrReport();  // whoever heard of the exception may have submitted something too
+    flushOrReport();  // the exception handler may have submitted too
   }
   batch_.reset();
   releasedInBatch_ = 0;
@@ -211,8 +211,8 @@ void Transport::enqueue(Id id, SocketRecord& socket) {
   wake();
 }
 
-// An idle handle makes libuv poll without waiting; serving from the check phase leaves timers, messages and other
-// descriptors their turn in each iteration.
+// An idle handle makes libuv poll without waiting. Serving in the check phase lets timers, messages and other descriptors run in each
+// iteration.
 void Transport::wake() {
   if (awake_) return;
   awake_ = true;

@@ -1,9 +1,9 @@
-// The batched transport: non-blocking sockets in an epoll set of its own, which the thread's libuv loop polls.
+// The batched transport: non-blocking sockets in its own epoll set, which the thread's libuv loop polls.
 //
-// A turn is up to kRounds rounds or kTurnMs, whichever is shorter. A round looks at what was left over from the one before,
-// then at what epoll reports, receives into the window, hands JavaScript one batch (more, when a batch or the window fills
-// up), and carries out what JavaScript submitted. What a turn leaves over is served after libuv has seen to its own
-// handles. The transport decides nothing: it knows sockets, and no protocol above them.
+// A turn is up to kRounds rounds or kTurnMs, whichever is shorter. A round serves the sockets left over from the previous one, then those
+// that epoll reports, receives into the window, delivers one batch to JavaScript (more if a batch or the window fills up), and carries out
+// its submissions. Sockets that a turn leaves over are served after libuv has run its own handles. The transport makes no decisions: it
+// knows sockets, and no protocol above them.
 #pragma once
 
 #include <uv.h>
@@ -20,21 +20,21 @@
 
 namespace baton {
 
-// Whoever handles the batches.
+// The handler of batches.
 class BatchHandler {
  public:
   enum class Outcome { Done, Threw, Gone };
 
-  // Around the batches of a turn: what JavaScript has put off until later (promises, ticks) is done at its end.
+  // Called around the batches of a turn. Deferred work of JavaScript (promises, ticks) runs in endTurn().
   virtual void beginTurn() = 0;
   virtual void endTurn() = 0;
-  // Handles the events [from, count). Gone: the thread is ending, nobody will handle anything again.
+  // Handles the events [from, count). Gone: the thread is ending, and no further event can be handled.
   virtual Outcome handle(uint32_t from, uint32_t count) = 0;
-  // Reports the exception of the last handle() that threw.
+  // Reports the exception of the last handle().
   virtual void reportException() = 0;
-  // Reports a mistake in the submissions.
+  // Reports an invalid submission.
   virtual void reportMistake(const char* what) = 0;
-  // The last handle of the transport is closed; it may be destroyed now.
+  // Called when the last handle of the transport is closed: the transport may be destroyed.
   virtual void closed() = 0;
 
  protected:
@@ -46,9 +46,9 @@ class Transport {
   struct Limits {
     uint32_t highWatermark;
     uint32_t hardLimit;
-    uint32_t receiveLimit;  // at most this many bytes at once, as far as the share allows
+    uint32_t receiveLimit;  // maximum bytes received at once, within the share
   };
-  // How far a connection had come that is taken over.
+  // The state of a connection that is taken over.
   struct Adoption {
     Limits limits;
     const uint8_t* pending = nullptr;  // not sent yet
@@ -58,7 +58,7 @@ class Transport {
     bool paused = false;
     bool frozen = false;  // until thaw()
   };
-  // What another transport needs to go on with a frozen connection.
+  // The state of a frozen connection for another transport.
   struct Frozen {
     int fd;
     const PendingQueue* pending;
@@ -74,13 +74,13 @@ class Transport {
   // `reserve`: see DescriptorLimit.
   Transport(const Arrays& arrays, Limits accepted, uint32_t reserve, BatchHandler& handler);
 
-  // Starts polling. 0 or errno; after a failure the transport must still be closed.
+  // Starts polling. Returns 0 or errno; after a failure the transport must still be closed.
   int open(uv_loop_t* loop);
-  // Closes every descriptor, without events, then the libuv handles; BatchHandler::closed() follows. May be repeated.
+  // Closes all descriptors without events, then the libuv handles; BatchHandler::closed() follows. Idempotent.
   void close();
   bool isOpen() const { return open_; }
 
-  // These three give an id, or a negative errno. A failed connect has an id and reports with Reset.
+  // These three return an ID or a negative errno. A failed connect has an ID and reports Reset.
   Id addListener(int fd, bool contended);
   Id connect(const SocketAddress& remote, const SocketAddress* local, Limits limits);
   Id adopt(int fd, const Adoption& adoption);
@@ -89,41 +89,40 @@ class Transport {
   bool freeze(Id id);
   bool thaw(Id id);
   bool frozen(Id id, Frozen& to);
-  bool letGo(Id id);
+  bool releaseFrozen(Id id);
 
   const Limits& acceptedLimits() const { return acceptedLimits_; }
 
   void setAccepting(Id id, bool accepting);
   void removeListener(Id id, bool acceptRest);
 
-  // Carries out the submissions in the array. nullptr, or what was wrong with one of them (the others are carried out).
+  // Carries out the submissions in the array. Returns nullptr, or the error of an invalid one (the others are carried out).
   const char* flush();
 
-  // Of a connection; -1 when the id is stale or has no descriptor.
+  // Returns the descriptor of a connection; -1 for a stale ID or without a descriptor.
   int descriptor(Id id);
   uint32_t pendingBytes(Id id);
   Counts counts();
-  // Whether somebody waits who could not be accepted: AcceptFailed was told, and nobody was accepted since.
+  // Returns whether a listener has reported AcceptFailed and has not accepted its backlog since.
   bool isStarved();
 
  private:
   static constexpr int kRounds = 8;
   static constexpr double kTurnMs = 5;
   static constexpr int kEpollEvents = 512;
-  // What one connection may receive in one round: 64 KiB cost bulk 15 %. One that fills its share again and again, and whose
-  // reader is not stopped by a slow peer, gets the large one: what a batch costs in JavaScript, and what it costs to wake both
-  // peers, is then spent on eight times as many bytes. What a slow peer does not take has to be held, so for it the share
-  // stays small.
+  // What one connection may receive per round; 64 KiB would cost bulk transfers 15 %. A connection that repeatedly fills its share, and is
+  // not paused for a slow reader, gets the large one: it amortizes the costs of a batch in JavaScript and of waking both peers over eight
+  // times as many bytes. Input for a slow reader must be buffered, so its share stays small.
   static constexpr uint32_t kShareBytes = 128 * 1024;
   static constexpr uint32_t kLargeShareBytes = 1024 * 1024;
   static constexpr uint8_t kFullShares = 8;
-  static constexpr uint32_t kLeastShareBytes = 4 * 1024;  // whatever the connection's limit is
-  static constexpr int kAcceptShare = 64;             // connections of one listener in one round
-  static constexpr int kContendedAcceptShare = 8;     // where other threads wait at the same socket
+  static constexpr uint32_t kMinShareBytes = 4 * 1024;  // regardless of the connection's limit
+  static constexpr int kAcceptShare = 64;             // connections of one listener per round
+  static constexpr int kContendedAcceptShare = 8;     // if other threads accept on the same socket
   static constexpr uint64_t kRetryAcceptMs = 100;
   static constexpr uint64_t kCloseTickMs = 20;
   static constexpr int kGatherRanges = 64;
-  static constexpr int kPendingShift = 16;  // its control word counts in 64 KiB
+  static constexpr int kPendingShift = 16;  // the control word is in units of 64 KiB
 
   // transport.cc: the loop
   void serve();
@@ -132,8 +131,8 @@ class Transport {
   bool deliver();
   void flushOrReport();
   void writePendingSize();
-  void tellNews();
-  void wakeToTell();
+  void deliverNotifications();
+  void wakeToNotify();
   bool makeRoom() { return batch_.hasRoom() || deliver(); }
   void enqueue(Id id, SocketRecord& socket);
   void wake();
@@ -149,8 +148,8 @@ class Transport {
   void release(Id id, SocketRecord& connection, void (SocketStream::*end)());
 
   // readiness.cc
-  void look(Id id, SocketRecord& socket);
-  void lookAtConnection(Id id, SocketRecord& connection);
+  void serveSocket(Id id, SocketRecord& socket);
+  void serveConnection(Id id, SocketRecord& connection);
   bool finishConnect(Id id, SocketRecord& connection, uint32_t hints);
   void reportPressure(Id id, SocketRecord& connection);
   void receive(Id id, SocketRecord& connection);
@@ -165,7 +164,7 @@ class Transport {
   int setInEpoll(Id id, SocketRecord& listener, bool wanted);
   void updateListener(Id id, SocketRecord& listener);
   void acceptSome(Id id, SocketRecord& listener);
-  void rest(SocketRecord& listener);
+  void suspend(SocketRecord& listener);
   void acceptFailed(Id id, SocketRecord& listener, int error);
   void retryLater();
   void retryAccept();
@@ -187,18 +186,18 @@ class Transport {
   EpollSet epoll_;
   SlotTable<SocketRecord> sockets_;
   Closing closing_;
-  std::vector<Id> ready_;      // to look at in the next round
-  std::vector<Id> attending_;  // being looked at in this one
+  std::vector<Id> ready_;      // to serve in the next round
+  std::vector<Id> current_;  // being served in this one
   std::vector<Id> listeners_;
   std::array<epoll_event, kEpollEvents> epollEvents_;
   uint32_t connections_ = 0;
-  uint32_t releasedInBatch_ = 0;  // their slots are not used again before the next one
-  uint32_t resting_ = 0;  // listeners that wait for resources
+  uint32_t releasedInBatch_ = 0;  // their slots are not reused before the next batch
+  uint32_t suspended_ = 0;  // listeners suspended by a shortage of resources
   double now_ = 0;        // CLOCK_MONOTONIC in ms, at the beginning of the turn or the last batch
 
   uv_poll_t poll_;
-  uv_idle_t idle_;    // keeps the loop from sleeping while something is left over
-  uv_check_t check_;  // serves it, after libuv has polled everybody
+  uv_idle_t idle_;    // keeps the loop from sleeping while sockets are left over
+  uv_check_t check_;  // serves them after libuv has polled
   uv_timer_t retryTimer_;
   uv_timer_t closeTimer_;
   int handles_ = 0;

@@ -184,7 +184,7 @@ export class Transport {
   /** Closes this transport's descriptor of a frozen connection that another transport has taken over. The ID becomes invalid. */
   releaseFrozen(id: number): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
-    this.#native.letGo(id);
+    this.#native.releaseFrozen(id);
   }
 
   /** Sets TCP keepalive of a connected socket that other code reads. Throws an Error with `code`. */
@@ -195,7 +195,7 @@ export class Transport {
     try {
       this.#native.keepAlive(id, settings);
     } finally {
-      this.#native.letGo(id);
+      this.#native.releaseFrozen(id);
     }
   }
 

@@ -359,7 +359,7 @@ export class World {
       paused: end.isPaused,
       frozen: true,
     });
-    if (!rig.transport.letGo(id)) end.link.blame('it cannot be let go');
+    if (!rig.transport.releaseFrozen(id)) end.link.blame('it cannot be let go');
     this.#release(rig, id);
     end.isBlocked = copy.pending.length > highWatermark;
     this.#hold(to, moved, end, highWatermark);
