@@ -81,7 +81,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
         handler = new ServerConnection(this, this.#pools, connection, former);
         return handler;
       },
-      begun: () => handler?.goOn(input),
+      begun: () => handler?.processInput(input),
       drop: () => {},
     };
   }

@@ -60,7 +60,7 @@ export interface ServerCodecEvents {
   onClose(abort: boolean, exchange: ExchangeEnd): void;
   /**
    * Called when the arena has no room for an incoming head, of which `bytes` have been received. Returns true when the owner will call
-   * takeRoom(); otherwise the request is refused.
+   * resumeHead(); otherwise the request is refused.
    */
   onNoRoom?(bytes: number): boolean;
 }
@@ -90,9 +90,9 @@ export interface ServerCodec extends ConnectionCodec {
   /** A request head is waiting until the arena has room. */
   readonly isAwaitingRoom: boolean;
   /** Resumes the waiting head, which may have to wait again. Returns false when there is still no room for the bytes received so far. */
-  takeRoom(): boolean;
+  resumeHead(): boolean;
   /** Refuses the request whose head is waiting. */
-  giveUpRoom(): void;
+  refuseHead(): void;
   /** The protocol version for an answer to an unreadable or missing request. */
   readonly protocol: Protocol;
   /** Answers an unreadable request. A no-op when a response has begun. The owner closes the connection afterwards. */

@@ -1,8 +1,8 @@
-// The timeouts of a connection from a client: what may pass before its first request, between two of them and in a head, how old it may
-// become, and when the clocks of its requests are to be looked at.
+// The timeouts of a downstream connection: before the first request, between requests and within a head, and the maximum age. It also
+// schedules the checks of its requests' clocks.
 //
-// One timer serves all of them and is not touched by traffic: when it fires it looks at the times that traffic left, and sleeps for what
-// remains, but never longer than the shortest timeout, which may have begun meanwhile.
+// One timer serves all timeouts, and traffic does not rearm it. When it fires, it reads the times that traffic has recorded and sleeps for
+// the remainder, but never longer than the shortest timeout, which may have begun meanwhile.
 
 import { Timer } from '../../io/time/timing-wheel.js';
 import { HttpStats } from '../../stats/layouts/http.js';
@@ -10,33 +10,36 @@ import type { ServerCodec } from '../codec/connections.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { HeadTimeout } from './head-timeouts.js';
 
-/** A connection, as its clocks see it. */
+/** A connection as its clocks use it. */
 export interface ClockedConnection {
   readonly clocks: ConnectionClocks;
   readonly isClosed: boolean;
   readonly hasRequests: boolean;
-  /** The client has not sent a byte. */
+  /** The client has not sent any byte yet. */
   readonly isUnused: boolean;
   readonly codec: ServerCodec | undefined;
-  /** Ends requests that take too long; the milliseconds after which to look again, at the latest. */
+  /** Ends requests that take too long. Returns the milliseconds after which to check again, at the latest. */
   checkRequests(now: number): number;
-  /** The head of a request has not come in time. */
+  /** Called when a request head has not arrived in time. */
   headTimedOut(timeout: HeadTimeout): void;
-  /** It has been idle for too long, or is too old and has no request. */
+  /** Closes a connection that was idle for too long, or that is too old and has no request. */
   close(): void;
-  /** It is as old as it may become: the next response is the last. */
-  grewOld(): void;
+  /** Called at the maximum age: the next response is the last. */
+  reachedMaxAge(): void;
   onFault(error: unknown): void;
 }
 
 export class ConnectionClocks extends Timer<ClockedConnection> {
-  /** When bytes moved last, in either direction, or a request ended (monotonic). A field without a number at first makes an object of each. */
+  /**
+   * When bytes last moved in either direction, or a request ended (monotonic). Initialized with a number: otherwise V8 would allocate an
+   * object for each value.
+   */
   activeMs = 0;
-  /** When the first byte of the request that comes next arrived; UNSET as long as there is none. */
+  /** When the first byte of the next request arrived; UNSET if there is none. */
   requestStartMs = UNSET;
   readonly #manager: ManagerContext;
   readonly #startMs: number;
-  /** It has reached max_connection_duration. */
+  /** The connection has reached max_connection_duration. */
   #isOld = false;
 
   /** `startMs`: when the connection was accepted. */
@@ -59,7 +62,7 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     this.#manager.thread.wheel.cancel(this);
   }
 
-  /** The head of a request waits for room in the arena from now on. */
+  /** Called when a request head begins to wait for room in the arena. */
   awaitRoom(): void {
     this.moved();
     this.#sleep(ROOM_WAIT_MS);
@@ -82,7 +85,7 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     if (!connection.isClosed) this.#sleep(remaining);
   }
 
-  /** At most so long: what ends earlier is not forgotten. */
+  /** Sleeps for at most `forMs`; keeps an earlier deadline. */
   #sleep(forMs: number): void {
     if (forMs < Number.POSITIVE_INFINITY) this.#manager.thread.wheel.hasten(this, forMs);
   }
@@ -92,7 +95,7 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     if (codec?.isAwaitingRoom !== true) return this.#checkNextRequest(now);
     const left = ROOM_WAIT_MS - (now - this.activeMs);
     if (left > 0) return Math.min(left, this.#checkNextRequest(now));
-    codec.giveUpRoom();
+    codec.refuseHead();
     return 0;
   }
 
@@ -100,7 +103,7 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     const { headTimeout, options, stats } = this.#manager;
     const { codec } = this.owner;
     const isStopped = codec?.awaitsClient === true;
-    // As may the beginning of its head.
+    // The beginning of a head may have been received with the previous request.
     if (codec?.holdsEmptyLine) this.requestStartMs = UNSET;
     else if (this.requestStartMs === UNSET && !isStopped && codec !== undefined && codec.bufferedBytes > 0)
       this.requestStartMs = this.activeMs;
@@ -119,7 +122,10 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     return 0;
   }
 
-  /** At the end of its time the connection has one more response, and drain_timeout for the request; one that is unused just ends. */
+  /**
+   * At its maximum age the connection may send one more response, and waits for its request during drain_timeout. An unused connection
+   * closes at once.
+   */
   #checkAge(now: number): number {
     const { options, stats } = this.#manager;
     const left = this.#startMs + options.maxConnectionMs - now;
@@ -127,7 +133,7 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     if (!this.#isOld) {
       this.#isOld = true;
       stats.http.increment(HttpStats.at.downstream_cx_max_duration_reached);
-      this.owner.grewOld();
+      this.owner.reachedMaxAge();
       if (this.owner.isClosed) return Number.POSITIVE_INFINITY;
     }
     if (left + options.drainMs > 0) return left + options.drainMs;
@@ -136,7 +142,7 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
   }
 }
 
-/** A time that there is not. */
+/** No time. */
 export const UNSET = -1;
 
 /** How long a request waits for room in the arena before it is refused. */

@@ -1,14 +1,14 @@
-// The requests of a connection that another process has had, as that process tells of them.
+// The state of a connection's requests as reported by the process that served it before.
 
 import type { FilterProgress } from '../../listener/travel.js';
 
-/** What a connection has seen in another process; times are monotonic. */
+/** Times are monotonic. */
 export class FormerRequests {
   readonly requests: number;
   readonly activeMs: number;
-  /** -1 as long as nothing of a request has come. */
+  /** -1 if no byte of the next request has arrived. */
   readonly requestStartMs: number;
-  /** The client has not taken what was sent to it. */
+  /** Bytes that were sent to the client are pending above the high watermark. */
   readonly isBlocked: boolean;
 
   private constructor(requests: number, activeMs: number, requestStartMs: number, isBlocked: boolean) {
@@ -18,7 +18,7 @@ export class FormerRequests {
     this.isBlocked = isBlocked;
   }
 
-  /** Undefined when it is not what an HTTP connection tells. */
+  /** Returns undefined if `progress` is not that of an HTTP connection. */
   static from({ requests, activeMs, requestStartMs }: FilterProgress, isBlocked: boolean): FormerRequests | undefined {
     if (typeof requests !== 'number' || typeof activeMs !== 'number' || typeof requestStartMs !== 'number') {
       return undefined;

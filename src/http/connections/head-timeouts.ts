@@ -1,4 +1,4 @@
-// Which timeout ends a request whose head does not come: all that hold for requests begin with its first byte.
+// Selects the timeout that ends a request with an incomplete head: all timeouts of requests begin with the first byte.
 
 import type { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { CounterSlot } from '../../stats/layout.js';
@@ -15,7 +15,7 @@ export interface HeadTimeout {
   readonly answer: CodecError;
 }
 
-/** Milliseconds; 0 is none. */
+/** In milliseconds; 0: no timeout. */
 export interface RequestLimits {
   readonly requestHeadersMs: number;
   readonly requestMs: number;
@@ -23,7 +23,7 @@ export interface RequestLimits {
   readonly maxStreamMs: number;
 }
 
-/** The one that ends first; undefined without any. */
+/** Returns the timeout that fires first; undefined without timeouts. */
 export function firstHeadTimeout(limits: RequestLimits): HeadTimeout | undefined {
   const { requestHeadersMs, requestMs, streamIdleMs, maxStreamMs } = limits;
   const { at } = HttpStats;

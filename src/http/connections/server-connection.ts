@@ -1,4 +1,4 @@
-// One HTTP connection from a client: socket events to the codec, requests to streams, and the connection's own timeouts.
+// One downstream HTTP connection: passes socket events to the codec and requests to streams, and handles the connection's timeouts.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
@@ -28,7 +28,7 @@ import type { FormerRequests } from './former-requests.js';
 import type { HeadTimeout } from './head-timeouts.js';
 import type { DeviceStats } from './user-agent-stats.js';
 
-/** What connections need only while something happens; used again and again. */
+/** Objects that a connection needs only while it is active. */
 export interface ServerPools {
   readonly streams: StepPool<ServerStream>;
   readonly protocol: ServerProtocol;
@@ -40,19 +40,19 @@ export class ServerConnection
   readonly manager: ManagerContext;
   readonly socket: DownstreamConnection;
   readonly #pools: ServerPools;
-  /** Undefined while it has nothing to remember: most of the connections of a server are idle. */
+  /** Undefined while the codec would have no state: most connections of a server are idle. */
   #codec: ServerCodec | undefined;
   readonly clocks: ConnectionClocks;
-  /** The requests that are being served, by ServerStream.next. */
+  /** Active requests, linked by ServerStream.next. */
   #streams: ServerStream | undefined;
   #activeStreams = 0;
   #requests = 0;
-  /** Of the client, as its first request has told. */
+  /** Stats of the client's device type, which its first request determines. */
   #device: DeviceStats | undefined;
   #closesAfterResponse = false;
   #endedByPeer = false;
 
-  /** `former`: of a connection that another process has had. */
+  /** `former`: the state of a connection that another process has served. */
   constructor(manager: ManagerContext, pools: ServerPools, socket: DownstreamConnection, former?: FormerRequests) {
     const { http } = manager.stats;
     this.manager = manager;
@@ -99,7 +99,7 @@ export class ServerConnection
       this.#closesAfterResponse = true;
     }
     const { clock, random } = this.manager.thread;
-    if (!this.#closesAfterResponse && !this.#mayLeave && this.socket.drain.shouldClose(clock.monotonicMs, random)) {
+    if (!this.#closesAfterResponse && !this.#shouldDepart && this.socket.drain.shouldClose(clock.monotonicMs, random)) {
       this.manager.stats.http.increment(HttpStats.at.downstream_cx_drain_close);
       this.#closesAfterResponse = true;
     }
@@ -112,7 +112,7 @@ export class ServerConnection
     this.clocks.moved();
   }
 
-  // ── EdgeConnection: what the forwarding rules ask ────────────────────────────────────────────────────────────────
+  // ── EdgeConnection: for the forwarding rules ─────────────────────────────────────────────────────────────────────
 
   get remoteIp(): string {
     return this.socket.remoteIp;
@@ -121,13 +121,13 @@ export class ServerConnection
     return 'http';
   }
 
-  // ── LocalEnd: what the normalization of hosts asks ───────────────────────────────────────────────────────────────
+  // ── LocalEnd: for the normalization of hosts ─────────────────────────────────────────────────────────────────────
 
   get localText(): string {
     return this.socket.localText;
   }
 
-  // ── ByteSink: what the codec sends ───────────────────────────────────────────────────────────────────────────────
+  // ── ByteSink: called by the codec ────────────────────────────────────────────────────────────────────────────────
 
   send(offset: number, length: number): void {
     this.clocks.moved();
@@ -144,11 +144,11 @@ export class ServerConnection
     const codec = this.#codec!;
     this.socket.transport.defer(this.socket.id, () => {
       codec.takeTurn();
-      this.#restCodec();
+      this.#releaseCodec();
     });
   }
 
-  // ── ServerCodecEvents: what the codec finds ──────────────────────────────────────────────────────────────────────
+  // ── ServerCodecEvents: called by the codec ───────────────────────────────────────────────────────────────────────
 
   newStream(encoder: ResponseEncoder): RequestDecoder {
     this.#requests++;
@@ -156,7 +156,7 @@ export class ServerConnection
   }
 
   #startStream(encoder: ResponseEncoder | undefined): ServerStream {
-    // A pipelined request may have been received with the one before it, and may have waited for another process.
+    // A pipelined request may have been received with the previous one, and may have waited for another process.
     const now = this.manager.thread.clock.monotonicMs;
     const startMs = this.clocks.requestStartMs === UNSET ? now : this.clocks.requestStartMs;
     this.clocks.activeMs = now;
@@ -180,7 +180,7 @@ export class ServerConnection
     this.#activeStreams--;
   }
 
-  /** For each stream that there is now; `act` may end any of them. */
+  /** Calls `act` for each stream; `act` may end the stream. */
   #forEachStream(act: (stream: ServerStream) => void): void {
     let stream = this.#streams;
     while (stream !== undefined) {
@@ -195,9 +195,9 @@ export class ServerConnection
     this.#refuse(error, head, error === NO_MEMORY ? ResponseFlag.OverloadManager : ResponseFlag.None);
   }
 
-  /** Answers and closes where no request could be read. It counts and is logged as one. */
+  /** Answers an unreadable request and closes. It is counted and logged like a request. */
   #refuse(error: CodecError, head: HeaderBlock | undefined, flag = ResponseFlag.None): void {
-    const codec = this.#awakeCodec();
+    const codec = this.#acquireCodec();
     const stream = this.#startStream(undefined);
     stream.info.responseFlags |= flag;
     codec.answerInvalid(stream.refuse(error, head, codec.protocol), head?.method === Method.Head);
@@ -206,23 +206,23 @@ export class ServerConnection
 
   onIdle(): void {
     this.clocks.requestStartMs = UNSET;
-    if (this.#mayLeave) this.#stopToLeave();
-    this.#restCodec();
+    if (this.#shouldDepart) this.#prepareDeparture();
+    this.#releaseCodec();
   }
 
   onClose(abort: boolean, exchange = ExchangeEnd.None): void {
     const { lateClose, lateFlush, options } = this.manager;
-    // Otherwise there is no answer that bytes of the client could destroy, or there are no such bytes.
+    // Lingering is needed only if input of the client could cause an RST that discards the last response.
     const lingers = !this.#endedByPeer && !this.isUnused && exchange !== ExchangeEnd.Last && options.delayedCloseMs > 0;
     this.#countClose(exchange === ExchangeEnd.Broken);
     this.#end();
     if (abort) return this.socket.reset();
-    // A client that has sent all waits for the end as others do; but as in Envoy it does not count if its own does not come.
+    // After a complete exchange the close lingers too; but as in Envoy, a missing FIN of the client is not counted then.
     const late = lingers && exchange !== ExchangeEnd.Complete ? lateClose : lateFlush;
     this.socket.close(lingers ? options.delayedCloseMs : 0, late, options.flushMs);
   }
 
-  // ── DownstreamHandler: what the socket tells ─────────────────────────────────────────────────────────────────────
+  // ── DownstreamHandler: called by the transport ───────────────────────────────────────────────────────────────────
 
   onConnected(): void {}
 
@@ -250,14 +250,14 @@ export class ServerConnection
   }
 
   onBlocked(): void {
-    this.#awakeCodec().blocked();
+    this.#acquireCodec().blocked();
   }
 
   onDrained(): void {
     this.clocks.moved();
     this.clocks.requestStartMs = UNSET;
     this.#codec?.drained();
-    this.#restCodec();
+    this.#releaseCodec();
   }
 
   addBuffered(sums: BufferedBytes): void {
@@ -273,9 +273,9 @@ export class ServerConnection
     );
   }
 
-  // ── When memory is short ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── Memory pressure ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Answers that are not taken and requests behind them, a head that has not ended, or what is held of a request that is not complete. */
+  /** Counts unsent responses and requests behind them, an incomplete head, or the held part of an incomplete request. */
   stalled(): Stall | undefined {
     const unsent = this.socket.pendingBytes;
     const bytes = unsent + this.#heldForClient(unsent > 0);
@@ -301,7 +301,7 @@ export class ServerConnection
 
   #endStalled(): void {
     if (this.socket.isClosed) return;
-    // Behind answers that the client does not take it would not see another one.
+    // The client does not read the pending responses, so it would not see another one.
     if (this.socket.pendingBytes > 0) {
       if (this.#streams === undefined) return this.onClose(true);
       return this.#cut(TOO_SLOW.details, TOO_SLOW.flags);
@@ -325,8 +325,8 @@ export class ServerConnection
     this.socket.transport.defer(this.socket.id, () => {
       const codec = this.#codec;
       if (codec?.isAwaitingRoom !== true) return;
-      if (!codec.takeRoom() && !this.onNoRoom(codec.bufferedBytes)) codec.giveUpRoom();
-      this.#restCodec();
+      if (!codec.resumeHead() && !this.onNoRoom(codec.bufferedBytes)) codec.refuseHead();
+      this.#releaseCodec();
     });
   }
 
@@ -347,7 +347,7 @@ export class ServerConnection
     this.#cut('downstream_local_disconnect', ResponseFlag.DownstreamConnectionTermination);
   }
 
-  /** Ends the connection amid its requests: by a reset, because what was cut off must not look complete. */
+  /** Resets the connection while requests are active, because truncated responses must not look complete. */
   #cut(details: string, flags: number): void {
     this.#countClose();
     this.#forEachStream((stream) => stream.abandon(details, flags));
@@ -358,11 +358,11 @@ export class ServerConnection
   // ── The codec ────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #receive(offset: number, length: number): void {
-    this.#awakeCodec().receive(offset, length);
-    this.#restCodec();
+    this.#acquireCodec().receive(offset, length);
+    this.#releaseCodec();
   }
 
-  #awakeCodec(): ServerCodec {
+  #acquireCodec(): ServerCodec {
     if (this.#codec !== undefined) return this.#codec;
     const codec = this.#pools.protocol.codecs.take();
     this.#codec = codec;
@@ -370,20 +370,20 @@ export class ServerConnection
     return codec;
   }
 
-  /** Lets go of it, if it has nothing to remember. */
-  #restCodec(): void {
+  /** Releases the codec if it has no state. */
+  #releaseCodec(): void {
     const codec = this.#codec;
     if (codec === undefined || !codec.isAtRest) return;
     this.#codec = undefined;
     this.#pools.protocol.codecs.release(codec);
   }
 
-  // ── Leaving for another process ──────────────────────────────────────────────────────────────────────────────────
+  // ── Moving to another process ────────────────────────────────────────────────────────────────────────────────────
 
-  /** Between two requests, with what has come of the next. */
+  /** Departs only between two requests, with the received part of the next one. */
   depart(): Departure | undefined {
     const codec = this.#codec;
-    const canLeave = this.#mayLeave && this.#streams === undefined && codec?.isBetweenRequests !== false;
+    const canLeave = this.#shouldDepart && this.#streams === undefined && codec?.isBetweenRequests !== false;
     if (!canLeave || !this.socket.transport.freeze(this.socket.id)) {
       codec?.startRequests();
       return undefined;
@@ -404,20 +404,20 @@ export class ServerConnection
     };
   }
 
-  /** Goes on with what had come of the next request when another process let go of the connection. */
-  goOn(input: Uint8Array): void {
+  /** Processes the part of the next request that the previous process had received. */
+  processInput(input: Uint8Array): void {
     const { memory } = this.manager.thread;
-    // Pieces of the size in which bytes are received.
-    for (let at = 0; at < input.length && !this.socket.isClosed; at += MOST_INPUT) {
-      const part = input.subarray(at, at + MOST_INPUT);
+    // In pieces, so that each fits in a turn's scratch.
+    for (let at = 0; at < input.length && !this.socket.isClosed; at += MAX_PIECE_BYTES) {
+      const part = input.subarray(at, at + MAX_PIECE_BYTES);
       const offset = memory.scratch(part.length);
       memory.bytes.set(part, offset);
       this.#receive(offset, part.length);
     }
   }
 
-  /** Whether it is to leave when it can. */
-  get #mayLeave(): boolean {
+  /** Whether the connection should move to another process at the next opportunity. */
+  get #shouldDepart(): boolean {
     return (
       this.socket.drain.departures !== undefined &&
       !this.socket.mustStay &&
@@ -426,10 +426,10 @@ export class ServerConnection
     );
   }
 
-  #stopToLeave(): void {
+  #prepareDeparture(): void {
     const departures = this.socket.drain.departures!;
     if (!departures.hasRoom) return departures.add(this.socket);
-    this.#awakeCodec().holdRequests();
+    this.#acquireCodec().holdRequests();
     departures.ready(this.socket);
   }
 
@@ -448,9 +448,9 @@ export class ServerConnection
     this.socket.leave();
   }
 
-  // ── ClockedConnection: what the clocks ask ───────────────────────────────────────────────────────────────────────
+  // ── ClockedConnection: called by the clocks ──────────────────────────────────────────────────────────────────────
 
-  /** Timeouts go on where they were. What has come on the way is received before one is found to be over. */
+  /** Resumes the timeouts. Input that arrived during the move is received before a timeout is checked. */
   #resumeTimeouts(): void {
     this.clocks.begin();
     this.socket.transport.defer(this.socket.id, () => {
@@ -488,7 +488,7 @@ export class ServerConnection
     this.#refuse(answer, undefined, flag);
   }
 
-  grewOld(): void {
+  reachedMaxAge(): void {
     this.#closesAfterResponse = true;
     if (this.isUnused) this.close();
   }
@@ -510,7 +510,7 @@ export class ServerConnection
     if (isRemote) this.#device?.closedByPeer.increment();
   }
 
-  /** Everything but the socket: counters, timers, the codec with its stream. */
+  /** Ends everything except the socket: counters, timers, the codec with its streams. */
   #end(): void {
     const { stats, thread } = this.manager;
     this.clocks.end();
@@ -527,5 +527,5 @@ export class ServerConnection
 
 const NOTHING = new Uint8Array(0);
 
-/** Of a turn's scratch. */
-const MOST_INPUT = 64 * 1024;
+/** Maximum bytes of one piece. */
+const MAX_PIECE_BYTES = 64 * 1024;

@@ -1,7 +1,7 @@
-// What is counted of the connections of mobile clients: http.<stat_prefix>.user_agent.ios. and .android.
+// Stats of connections from mobile clients: http.<stat_prefix>.user_agent.ios. and .android.
 //
-// As in Envoy the first request of a connection tells whose it is, and the names come with the first such connection. Words are
-// compared as they stand.
+// As in Envoy, the first request of a connection determines the device type, stat names are created with the first such connection, and
+// user-agent is matched case-sensitively.
 
 import { headerKey } from '../../common/text/header-names.js';
 import type { DynamicCounter, DynamicHistogram, ThreadStats } from '../../stats/thread-stats.js';
@@ -19,7 +19,7 @@ export class UserAgentStats {
     this.#prefix = prefix;
   }
 
-  /** The stats of the client that sends these headers; undefined when it is none of those that are counted. */
+  /** Returns the stats for the client that sends these headers; undefined if its device type is not counted. */
   of(headers: HeaderBlock): DeviceStats | undefined {
     const index = headers.findValue(USER_AGENT);
     if (index < 0) return undefined;
@@ -33,11 +33,11 @@ export class UserAgentStats {
   }
 }
 
-/** One kind of clients. */
+/** The stats of one device type. */
 export class DeviceStats {
   readonly connections: DynamicCounter;
   readonly requests: DynamicCounter;
-  /** Connections that the client closed while it waited for an answer. */
+  /** Connections that the client closed while requests were active. */
   readonly closedByPeer: DynamicCounter;
   readonly lengthMs: DynamicHistogram;
 

@@ -46,7 +46,7 @@ export class FilterControl implements StreamControl {
   }
 
   /** Sets the filter that the factory created with this control. */
-  belongsTo(filter: HttpFilter): void {
+  attach(filter: HttpFilter): void {
     this.#filter = filter;
   }
 

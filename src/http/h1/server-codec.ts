@@ -100,12 +100,12 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   }
 
   /** Resumes the waiting head, which may have to wait again. Returns false when there is still no room for the bytes received so far. */
-  takeRoom(): boolean {
+  resumeHead(): boolean {
     return this.takeFromAside();
   }
 
   /** Refuses the request whose head is waiting. */
-  giveUpRoom(): void {
+  refuseHead(): void {
     if (this.isAwaitingRoom) this.fail(H1Error.NoMemory);
   }
 

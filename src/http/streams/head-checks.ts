@@ -1,4 +1,4 @@
-// What is wrong with the head of a request, or mended in it, before anybody looks at what it asks for.
+// Validates and normalizes the head of a request before routing.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import { Protocol } from '../../access-log/stream/stream-info.js';
@@ -13,9 +13,9 @@ import { dropUnderscoredNames, hasUnderscoredNames } from '../normalization/head
 const HOST = knownHeader('host');
 const SLASH = 47;
 
-/** HTTP/1.0 knows requests without Host; hosts of HTTP/1.1 do not. */
+/** HTTP/1.0 requests may lack Host; upstream requests are HTTP/1.1 and may not. */
 const MISSING_HOST: LocalReply = { status: 400, body: '', details: 'missing_host_header', flags: 0 };
-/** To a client, an operator and a dashboard it is like a head that cannot be read: Envoy's codec refuses it. */
+/** Answered, logged and counted like an unreadable head, because Envoy's codec refuses it. */
 const UNDERSCORE: LocalReply = {
   status: 400,
   body: reasonPhrase(400),
@@ -23,7 +23,7 @@ const UNDERSCORE: LocalReply = {
   flags: ResponseFlag.DownstreamProtocolError,
 };
 
-/** The answer that the request gets instead of being served, if any. */
+/** Returns the local reply for a request that must not be served, if any. */
 export function checkHead(
   headers: HeaderBlock,
   protocol: Protocol,
@@ -49,7 +49,7 @@ export function checkHead(
   return answer;
 }
 
-/** 400, or a redirect to the normalized path. */
+/** Counts a refusal (400) or a redirect to the normalized path. */
 function countPath({ status }: LocalReply, { http }: ConnectionManagerStats): void {
   const { at } = HttpStats;
   http.increment(

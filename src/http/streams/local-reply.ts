@@ -1,5 +1,5 @@
-// A local reply as its client gets it: the head of a response of its own, and the text that it says as the body. Whether a
-// request may still be answered, and what then becomes of the response that it had, is its stream's to say.
+// Encodes a local reply as a response with a head and a body. The stream decides whether a request may still get one, and handles a
+// response that has begun.
 
 import { headerKey } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
@@ -13,13 +13,13 @@ const CONTENT_LENGTH = headerKey('content-length');
 const CONTENT_TYPE = headerKey('content-type');
 const PIECE = 32 * 1024;
 
-/** The stream of the request that is answered. */
+/** The stream of the answered request. */
 export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | 'encodeData' | 'info' | 'route'> {
   readonly manager: ManagerContext;
   readonly requestHeaders: HeaderBlock;
 }
 
-/** Gives the whole reply to its stream, as a host's response would come; `asksByGrpc`: in the form that gRPC's clients look at. */
+/** Passes the whole reply to its stream like a host's response. `asksByGrpc`: in gRPC form. */
 export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrpc: boolean): void {
   const { status, editHeaders, isVerbatim = false } = reply;
   const { info, route } = stream;
@@ -31,7 +31,7 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrp
   const headers = headerBlocks.take();
   try {
     headers.setStatus(status);
-    // Whoever gives it stands in for a host. Redirects and direct responses are the route's own, and make its changes themselves.
+    // The reply replaces a host's response. Redirects and direct responses apply the route's changes themselves.
     if (!isVerbatim && route?.kind === RouteKind.Forward) route.finalizeResponse(headers, info);
     editHeaders?.(headers);
     if (!isVerbatim && options.localReplies !== undefined) {
@@ -39,12 +39,12 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrp
       body = options.localReplies.rewrite(headers, info, body, isGrpc);
     }
     const hasBody = body.length > 0 && !isHead && !isGrpc;
-    // What local_reply_config makes another status means that.
+    // If local_reply_config has changed the status, grpc-status follows from the new one.
     if (isGrpc) makeGrpcReply(headers, body, !isHead, headers.status === status ? reply.grpcStatus : undefined);
     else if (body.length > 0) {
-      // Its editor may have said another length, such as that of a response that it gives again.
+      // editHeaders may have set another length, such as that of a copied response.
       headers.set(CONTENT_LENGTH, String(body.length));
-      // The route may know better what it is.
+      // The route may have set the content type.
       if (headers.findId(CONTENT_TYPE.id) < 0) headers.add(CONTENT_TYPE, 'text/plain');
     } else headers.removeId(CONTENT_TYPE.id);
     stream.encodeHeaders(headers, !hasBody);
@@ -54,12 +54,12 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrp
   }
 }
 
-/** One character of what stays a string is one byte. */
+/** Converts text to UTF-8 unless it is ASCII, so that one character of a string is one byte. */
 function asBytes(body: string | Uint8Array): string | Uint8Array {
   return typeof body === 'string' && /[^\0-\x7f]/.test(body) ? Buffer.from(body) : body;
 }
 
-/** In pieces that fit into scratch, whatever the size. */
+/** Sends the body in pieces that fit in scratch. */
 function encodeBody(stream: AnsweredStream, body: string | Uint8Array, memory: Memory): void {
   for (let from = 0; from < body.length; from += PIECE) {
     const length = Math.min(PIECE, body.length - from);

@@ -1,5 +1,5 @@
-// What a client is told whose request cannot be read, or does not come. Its codec answers, past filters and edge rules; the connection
-// manager's local_reply_config holds for it as for other answers of Baton's own.
+// The answer to an unreadable or missing request. The codec sends it, bypassing filters and edge rules; local_reply_config applies to it as
+// to other local replies.
 
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { NoRoomError } from '../../io/memory.js';
@@ -7,7 +7,7 @@ import type { CodecError } from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 
-/** The answer in place of `error`, whose flags and details `info` has already; `error` itself without local_reply_config. */
+/** Returns the answer for `error`, which is `error` itself without local_reply_config. `info` must have its flags and details. */
 export function refusalFor(error: CodecError, info: StreamInfo, { options, thread }: ManagerContext): CodecError {
   const { localReplies } = options;
   if (localReplies === undefined) return error;
@@ -24,7 +24,7 @@ export function refusalFor(error: CodecError, info: StreamInfo, { options, threa
     info.responseHeaders = undefined;
     return error;
   } finally {
-    // What logs read of it is there until this turn of the connection ends.
+    // Access logs can read the head until this turn ends.
     headers.drop();
   }
 }

@@ -1,19 +1,19 @@
-// Whether the body of a request flows: all that it passes on its way must agree before it does.
+// Flow control of a request body: it is read only while no part of its path pauses it.
 
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ResponseEncoder } from '../codec/streams.js';
 
-/** Beside the bits of the terminal filter and of the filters. */
+/** In addition to the bits of the terminal filter and of the filters. */
 const PAUSED_BY_RELEASE = 1 << 9;
 
 export class RequestFlow {
   readonly #http: Scope;
-  /** Of the request of which more is to come. */
+  /** Set until the request is complete. */
   #encoder: ResponseEncoder | undefined;
-  /** Why it is not read now: bits of those that pause it. */
+  /** Bits of the parts that pause the body. */
   #paused = 0;
-  /** Filters pass on what they have held; more than one of them, one inside the other. */
+  /** Nesting depth of filters that are passing on held data. */
   #releases = 0;
 
   /** `http`: http.<stat_prefix>. */
@@ -27,7 +27,7 @@ export class RequestFlow {
     this.#releases = 0;
   }
 
-  /** The request is complete, or over: the connection is read on whoever pauses, for it may tell that the client has left. */
+  /** Called when the request is complete or ended: the connection is then read regardless of pauses, to detect that the client leaves. */
   end(): void {
     this.#encoder = undefined;
   }
@@ -36,7 +36,7 @@ export class RequestFlow {
     return this.#paused !== 0;
   }
 
-  /** `who` (a bit of its own) cannot take more of it. */
+  /** Pauses the body on behalf of `who`, a bit. */
   pause(who: number): void {
     if (this.#paused === 0 && this.#encoder !== undefined) {
       this.#encoder.pauseReading();
@@ -53,7 +53,7 @@ export class RequestFlow {
     this.#encoder.resumeReading();
   }
 
-  /** Whoever lets the request flow meanwhile, what comes then stays behind what a filter has held. */
+  /** Called before a filter passes on held data: new data must stay behind it, even if the body is resumed meanwhile. */
   beginRelease(): void {
     if (this.#paused !== 0) this.#paused |= PAUSED_BY_RELEASE;
     this.#releases++;

@@ -1,9 +1,9 @@
 // One request and its response, from the decoded head to the access log line.
 //
-//   codec → onHeaders → edge rules → route → filters (decode) → router …
-//   … router → encodeHeaders → filters (encode) → edge rules → codec → counters and log at the end
+// codec → onHeaders → edge rules → route → filters (decode) → router … … router → encodeHeaders → filters (encode) → edge rules → codec →
+// counters and log at the end
 //
-// A stream object serves many requests, one after another: start() begins one, #finish() ends it exactly once.
+// A stream object serves many requests in sequence: start() begins one, #finish() ends it exactly once.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import { Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
@@ -48,39 +48,42 @@ const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
 const CONTENT_TYPE = headerKey('content-type');
 
-/** The connection that a request came on, as its stream sees it. */
+/** The connection of a request, as its stream uses it. */
 export interface StreamConnection extends EdgeConnection, LocalEnd {
-  /** Writes what the connection knows into a stream's record. */
+  /** Writes the properties of the connection to a stream's record. */
   describe(info: StreamInfo): void;
-  /** Counts a request of the client that its headers tell, as they came. */
+  /** Counts a request by the client's device type, from the headers as received. */
   countClient(headers: HeaderBlock): void;
-  /** Whether the response that is about to be sent is the last on this connection. */
+  /** Returns whether the response about to be sent is the last on this connection. */
   shouldCloseAfterResponse(): boolean;
-  /** A timeout of the stream begins that may end before the connection looks at its timeouts again. */
+  /** Called when a timeout of the stream begins that may fire before the connection's next check. */
   wakeWithin(timeoutMs: number): void;
-  /** The stream is over and may be used again for a later event. */
+  /** Called when the stream has ended. It may be reused from a later event on. */
   streamFinished(stream: ServerStream): void;
-  /** Something threw that concerns the connection, maybe while another one was served: it ends, with all streams. */
+  /** Ends the connection and all its streams after an exception, which may have been thrown while another connection was served. */
   onFault(error: unknown): void;
 }
 
 export class ServerStream implements RequestDecoder, FilteredStream {
   readonly manager: ManagerContext;
-  /** Other streams of its connection, whose list it is. */
+  /** Links of the connection's list of streams. */
   next: ServerStream | undefined;
   previous: ServerStream | undefined;
   readonly info = new StreamInfo();
   connection!: StreamConnection;
-  /** Valid until the stream is over. */
+  /** Valid until the stream ends. */
   requestHeaders!: HeaderBlock;
-  /** From the table that was current when the request came, or when it has got its virtual host; undefined: none matches. */
+  /**
+   * From the route table that was current when the request arrived, or when its virtual host was delivered on demand. Undefined if no route
+   * matches.
+   */
   route: Route<unknown> | undefined;
-  /** The request asks for another protocol, and its route allows that: bytes are passed on raw after a 101. */
+  /** The request is an upgrade that its route allows: raw bytes are forwarded after a 101. */
   isUpgrade = false;
   isInternal = false;
 
   readonly #terminal: TerminalFilter;
-  /** Undefined: its chain has no filters but the terminal one. */
+  /** Undefined if the chain has only the terminal filter. */
   readonly #filters: StreamFilters | undefined;
   readonly #flow: RequestFlow;
   readonly #clocks: StreamClocks;
@@ -89,9 +92,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isRequestComplete = false;
   #hasResponseHead = false;
   #isReplyingLocally = false;
-  /** What is wrong with the request may be where it ends: no other is read behind it. */
+  /** The request was invalid, possibly in its framing: no other is read after it. */
   #endsConnection = false;
-  /** Seen when it comes: its head need not outlive the turn. */
+  /** Determined on arrival, because the head need not outlive the turn. */
   #isGrpc = false;
   /** The head of the response, until it is logged. */
   #keptHeaders: HeaderBlock | undefined;
@@ -105,8 +108,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   /**
-   * Begins a request on `connection`, answered through `encoder`, or refused by its codec; `requestsTotal` counts those of its protocol
-   * (HttpStats.at). Its first byte came at `startMs` (monotonic).
+   * Begins a request on `connection` that is answered through `encoder`, or refused by the codec if that is undefined. `requestsTotal` is
+   * the HttpStats.at index of its protocol's counter. Its first byte arrived at `startMs` (monotonic).
    */
   start(
     connection: StreamConnection,
@@ -142,17 +145,17 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     return this.manager.stats.http;
   }
 
-  /** The rest of the request is what the stream waits for: a response that has begun may take it as slowly as it likes. */
+  /** The stream waits for the rest of the request. Once the response has begun, the host may read the request at any pace. */
   get awaitsRequest(): boolean {
     return !this.#isRequestComplete && !this.#hasResponseHead;
   }
 
-  /** The rest of the request is all that it waits for, and nothing keeps that from being read. */
+  /** The stream waits only for the client, and the request body is not paused. */
   get awaitsClient(): boolean {
     return this.awaitsRequest && !this.#flow.isPaused;
   }
 
-  /** Bytes of the request that are held. */
+  /** Bytes of the request that are held in memory. */
   get heldRequestBytes(): number {
     const body = (this.#filters?.decode?.allHeldBytes ?? 0) + (this.#terminal.heldBytes ?? 0);
     return this.requestHeaders.retainedBytes + body;
@@ -187,7 +190,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       this.#flow.end();
       info.lastDownstreamRxMs = thread.clock.monotonicMs;
     }
-    // RFC 9110 section 10.1.1: such a client waits for nothing.
+    // RFC 9110 section 10.1.1: an HTTP/1.0 client does not wait for 100 Continue.
     if (info.protocol === Protocol.Http10) headers.removeId(EXPECT);
     if (headers.expectContinue && !options.proxies100Continue) {
       headers.removeId(EXPECT);
@@ -206,16 +209,16 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
     this.isInternal = headers.findId(INTERNAL) >= 0;
     const asksForUpgrade = headers.upgrade;
-    // As in Envoy no rule of routes and filters sees what is not passed on, except of an upgrade, which rules may tell by it.
+    // As in Envoy, routes and filters do not see hop-by-hop headers, except those of an upgrade, which they may match.
     if (!asksForUpgrade) {
       removeHopByHop(headers, false);
-      // The codec of the host's connection says how the body comes there.
+      // The codec of the upstream connection frames the body anew.
       if (headers.bodyKind === BodyKind.Chunked) headers.removeId(ConnectionHeader.TransferEncoding);
     }
     this.#findRoute(routes, headers);
     if (asksForUpgrade) {
       if (!this.#acceptUpgrade()) return;
-      // Also without a route: it may still get one.
+      // Also without a route, because it may still get one.
       removeHopByHop(headers, true);
     }
     if (options.keepsRequestHeaders && !headers.retain()) return this.sendLocalReply(NO_ROOM);
@@ -262,7 +265,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (isProtocol) manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
       info.responseFlags |= isProtocol ? ResponseFlag.DownstreamProtocolError : ResponseFlag.OverloadManager;
       info.responseCodeDetails = error?.detail ?? 'codec_error';
-      // The codec answers when nothing was sent yet.
+      // The codec answers if nothing has been sent yet.
       if (!this.#hasResponseHead && error !== undefined) {
         answer = refusalFor(error, info, manager);
         info.bytesSent = bodyBytes(answer, this.requestHeaders);
@@ -277,10 +280,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     return answer;
   }
 
-  /**
-   * A request whose head cannot be read, or does not come: its codec gives the answer that is returned, and the stream only counts and
-   * logs it, with what `head` has of it.
-   */
+  /** Counts and logs a request whose head is unreadable or missing, with the parts in `head`. Returns the answer for the codec to send. */
   refuse(error: CodecError, head: HeaderBlock | undefined, protocol: Protocol): CodecError {
     const { info } = this;
     this.connection.describe(info);
@@ -318,7 +318,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   // ── Its route ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The table that new requests match against. */
+  /** Returns the route table for new requests. */
   #routes(headers: HeaderBlock): RouteTable<unknown> {
     const { scopes, routes } = this.manager.options;
     return scopes === undefined ? routes.current : scopes.tableFor(headers);
@@ -348,7 +348,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     return this.#allowsUpgrade() || this.#refuseUpgrade();
   }
 
-  /** Whether the request goes on: one without a route gets its answer for that. */
+  /** Returns whether the request continues. One without a route continues too, and is answered for that. */
   #acceptUpgrade(): boolean {
     if (!this.#allowsUpgrade()) return this.route === undefined || this.#refuseUpgrade();
     this.isUpgrade = true;
@@ -410,7 +410,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
   }
 
-  /** Gives the stream up: what the client has of the response is not a whole one, and it must notice. */
+  /** Resets the stream, so that the client detects an incomplete response. */
   resetResponse(details: string): void {
     if (!this.#isOpen) return;
     this.info.responseCodeDetails = details;
@@ -421,8 +421,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   /**
-   * What is thrown on behalf of a request resets its stream, in whatever event it happens: a host's, or a timer's, must not suffer
-   * for it. Only when there is no room for what is made of a request, that is answered.
+   * Resets the stream after an exception in any event, so that the exception does not affect the host's connection or other timers. A
+   * NoRoomError before the response is answered instead.
    */
   fault(error: unknown): void {
     if (error instanceof NoRoomError && this.#isOpen && !this.#hasResponseHead) return this.sendLocalReply(NO_ROOM);
@@ -446,7 +446,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#flow.resume(who);
   }
 
-  // ── Answers of its own ───────────────────────────────────────────────────────────────────────────────────────────
+  // ── Local replies ────────────────────────────────────────────────────────────────────────────────────────────────
 
   sendLocalReply(reply: LocalReply): void {
     if (!this.#isOpen) return;
@@ -454,7 +454,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     info.responseFlags |= reply.flags;
     if (this.#hasResponseHead) return this.resetResponse(reply.details);
     info.responseCodeDetails = reply.details;
-    // The request goes no further, and no response of a host comes behind the answer, which filters may hold.
+    // Ends the request here; no response of a host may follow the reply, which filters may hold.
     this.#isReplyingLocally = true;
     this.#endsConnection = reply.status === 400;
     this.#terminal.onDestroy();
@@ -464,7 +464,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   // ── Its clocks ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Ends the request when it has taken too long. Returns the milliseconds after which to look again, at the latest. */
+  /** Ends the request if it has reached a time limit. Returns the milliseconds after which to check again, at the latest. */
   checkClocks(now: number): number {
     try {
       return this.#checkClocks(now);
@@ -509,7 +509,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.sendLocalReply(LATE_REQUEST);
   }
 
-  // ── Behind the filters ───────────────────────────────────────────────────────────────────────────────────────────
+  // ── After the filters ────────────────────────────────────────────────────────────────────────────────────────────
 
   passHeaders(headers: HeaderBlock, endStream: boolean): void {
     const { options, stats } = this.manager;
@@ -528,7 +528,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (logger.isDebug) logger.debug(`[C${info.connectionId}] response ${status} (${info.responseCodeDetails})`);
     if (endStream) return this.#endWithHeaders(headers);
     if (options.keepsResponseHeaders) {
-      // Filters may hold the body for longer than the host's exchange takes, with which its codec gives the head up.
+      // Filters may hold the body beyond the end of the host's exchange, when its codec releases the head.
       if (headers.hold()) this.#keptHeaders = headers;
       else info.responseHeaders = undefined;
     }
@@ -557,15 +557,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#countStatus(status);
   }
 
-  /** As in Envoy what comes in advance (1xx) counts like an answer. */
+  /** As in Envoy, 1xx responses are counted like final ones. */
   #countStatus(status: number): void {
     if (!this.info.isHealthCheck) countStatus(this.manager.stats, status);
   }
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  // Finished first: when the last byte is out, the codec may begin the next request in the same call. An exception then
-  // finds no stream that the upstream connection, which these calls come from, could end: the client's connection ends.
+  // These call #finish() first: sending the last byte may begin the next request within the same call. After an exception the stream is
+  // already finished, so the upstream connection, from which these calls come, could not end it: the client's connection is ended.
 
   #endWithHeaders(headers: HeaderBlock): void {
     const { connection } = this;
@@ -603,7 +603,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
   }
 
-  /** The connection is given up in the middle of the request: nothing more can be answered. */
+  /** Ends the stream because its connection is reset: the request gets no answer. */
   abandon(details: string, flags: number): void {
     if (!this.#isOpen) return;
     this.info.responseFlags |= flags;
@@ -612,8 +612,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   /**
-   * The stream is over, in whatever way: counters, log line, and everything that was held is released. `isAnswered`: the client is
-   * sent a whole answer; as in Envoy only that has a time.
+   * Ends the stream: updates counters, writes the access log and releases resources. `isAnswered`: the client gets a complete response; as
+   * in Envoy, only then is its time recorded.
    */
   #finish(isAnswered: boolean): void {
     const { options, stats, thread } = this.manager;
@@ -636,7 +636,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 }
 
-/** Of the answer that the codec gives. */
+/** Returns the body size of an answer that the codec sends. */
 function bodyBytes({ body = '' }: CodecError, head: HeaderBlock | undefined): number {
   return head?.method === Method.Head ? 0 : body.length;
 }

@@ -1,4 +1,4 @@
-// What is counted of each status that clients get: by connection manager and by listener.
+// Counts the statuses of responses to clients, by connection manager and by listener.
 
 import { HttpStats, ListenerHttpStats } from '../../stats/layouts/http.js';
 import type { ConnectionManagerStats } from '../manager-context.js';

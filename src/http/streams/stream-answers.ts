@@ -1,5 +1,4 @@
-// The answers that a stream gives by itself, beside those of its filters: what clients and logs are told when a time is over or
-// another protocol is not to be had.
+// The local replies that a stream itself sends: on timeouts and for refused upgrades.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import { headerKey } from '../../common/text/header-names.js';
@@ -8,7 +7,7 @@ import type { HeaderBlock } from '../headers/header-block.js';
 
 const GRPC_STATUS = headerKey('grpc-status');
 
-/** The head of a request has not come as a whole within HttpConnectionManager.request_headers_timeout. */
+/** The head of a request was not complete within HttpConnectionManager.request_headers_timeout. */
 export const LATE_HEAD: Readonly<LocalReply> = {
   status: 408,
   body: 'request header timeout',
@@ -16,7 +15,7 @@ export const LATE_HEAD: Readonly<LocalReply> = {
   flags: 0,
 };
 
-/** The request has not come as a whole within HttpConnectionManager.request_timeout. */
+/** The request was not complete within HttpConnectionManager.request_timeout. */
 export const LATE_REQUEST: Readonly<LocalReply> = {
   status: 408,
   body: 'request timeout',
@@ -24,7 +23,7 @@ export const LATE_REQUEST: Readonly<LocalReply> = {
   flags: 0,
 };
 
-/** The rest of the request has not come, what there is of it takes memory, and that is short. */
+/** An incomplete request holds memory while memory is short. */
 export const TOO_SLOW: Readonly<LocalReply> = {
   status: 408,
   body: 'request too slow while memory is short',
@@ -34,7 +33,7 @@ export const TOO_SLOW: Readonly<LocalReply> = {
 
 export const REFUSED_UPGRADE: Readonly<LocalReply> = { status: 403, body: '', details: 'upgrade_failed', flags: 0 };
 
-/** Nothing has moved for too long. */
+/** The reply to a stream without progress. */
 export function idleTooLong(isRequestComplete: boolean): LocalReply {
   return {
     status: slow(isRequestComplete),
@@ -44,7 +43,7 @@ export function idleTooLong(isRequestComplete: boolean): LocalReply {
   };
 }
 
-/** It has lasted as long as it may. */
+/** The reply to a stream that has reached its maximum duration. */
 export function lastedTooLong(isRequestComplete: boolean, isGrpc: boolean): LocalReply {
   return {
     status: slow(isRequestComplete),
@@ -55,12 +54,12 @@ export function lastedTooLong(isRequestComplete: boolean, isGrpc: boolean): Loca
   };
 }
 
-/** Whoever has not done his part: the host, or the client. */
+/** Returns 504 if the stream waited for the host, 408 if it waited for the client. */
 function slow(isRequestComplete: boolean): number {
   return isRequestComplete ? 504 : 408;
 }
 
-/** DEADLINE_EXCEEDED, where the status of HTTP would become another one. */
+/** Sets DEADLINE_EXCEEDED, because the HTTP status maps to another grpc-status. */
 function exceedDeadline(headers: HeaderBlock): void {
   headers.add(GRPC_STATUS, '4');
 }

@@ -1,46 +1,49 @@
-// What limits the time of one request: that it arrives, how long it may last, and how long nothing of it may move.
+// The time limits of one request: for its arrival, for its duration, and for time without progress.
 
 import type { ManagerContext } from '../manager-context.js';
 
-/** Which limit has been reached. */
+/** The limit that was reached. */
 export const enum Elapsed {
   None = 0,
-  /** HttpConnectionManager.request_timeout: the request has not come whole, and has no response. */
+  /** HttpConnectionManager.request_timeout: the request is incomplete and has no response. */
   Request = 1,
   /** max_stream_duration, of its route or connection manager. */
   Duration = 2,
-  /** Nothing has moved for too long. */
+  /** No progress for too long. */
   Idle = 3,
 }
 
 export class StreamClocks {
-  /** How long it may last, whatever moves; 0: for ever. */
+  /** Maximum duration regardless of progress; 0: no limit. */
   maxMs = 0;
-  /** After check(): the milliseconds after which to look again, at the latest. */
+  /** Set by check(): the milliseconds after which to check again, at the latest. */
   leftMs = Number.POSITIVE_INFINITY;
   readonly #manager: ManagerContext;
   #startMs = 0;
-  /** When something of it moved last, in either direction. */
+  /** When bytes last moved, in either direction. */
   #activeMs = 0;
 
   constructor(manager: ManagerContext) {
     this.#manager = manager;
   }
 
-  /** Its first byte came at `startMs` (monotonic). */
+  /** Starts the limits. `startMs`: when the first byte arrived (monotonic). */
   begin(startMs: number): void {
     this.#startMs = startMs;
     this.maxMs = this.#manager.options.maxStreamMs;
     this.#activeMs = this.#manager.thread.clock.monotonicMs;
   }
 
-  /** Something has moved. Returns the time (monotonic). */
+  /** Records progress. Returns the time (monotonic). */
   moved(): number {
     this.#activeMs = this.#manager.thread.clock.monotonicMs;
     return this.#activeMs;
   }
 
-  /** `awaitsRequest`: the rest of the request is what it waits for; `idleMs`: of its route, if that has one. */
+  /**
+   * Returns the limit that was reached. `awaitsRequest`: the stream waits for the rest of the request; `idleMs`: the route's timeout, if it
+   * has one.
+   */
   check(now: number, awaitsRequest: boolean, idleMs = this.#manager.options.streamIdleMs): Elapsed {
     const { requestMs } = this.#manager.options;
     const lastedMs = now - this.#startMs;

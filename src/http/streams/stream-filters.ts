@@ -1,5 +1,5 @@
-// The HTTP filters of a stream: made for each request, its way in through them, and its response's way out. One object a
-// stream object whose chain has filters, used again for each of its requests.
+// The HTTP filters of a stream, which are created for each request, and the passes of request and response through them. Each stream object
+// whose chain has filters has one StreamFilters and reuses it for each of its requests.
 
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { HttpStats } from '../../stats/layouts/http.js';
@@ -21,34 +21,34 @@ import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import { FILTER_OFF, FILTER_ON } from '../routing/tables/route-levels.js';
 import type { RequestFlow } from './request-flow.js';
 
-/** The stream around the filters: what comes out of the last one goes to the client. */
+/** The stream around the filters, which sends their output to the client. */
 export interface FilteredStream extends ResponseStream {
   readonly manager: ManagerContext;
   missingHost(): MissingHost | undefined;
-  /** Looks for the route again; false: the request is answered, because it may not have what it asks for. */
+  /** Matches the route again. Returns false if the request got a local reply, because the new route does not allow its upgrade. */
   findNewRoute(): boolean;
   passHeaders(headers: HeaderBlock, endStream: boolean): void;
   passData(offset: number, length: number, endStream: boolean): void;
   passTrailers(trailers: HeaderBlock): void;
-  /** Logs an exception that has done no harm. */
+  /** Logs an exception that does not affect the stream. */
   report(error: unknown, what?: string): void;
 }
 
-/** Of RequestFlow.pause(). */
+/** A bit for RequestFlow.pause(). */
 const PAUSED_BY_FILTERS = 1 << 8;
 
 export class StreamFilters implements FilterHost {
-  /** Undefined: no filter has anything to do with this request. */
+  /** Undefined if no filter handles this request. */
   decode: DecodePass | undefined;
-  /** Undefined: the response goes past the filters. */
+  /** Undefined if the response bypasses the filters. */
   encode: EncodePass | undefined;
   readonly #stream: FilteredStream;
   readonly #terminal: TerminalFilter;
   readonly #flow: RequestFlow;
   readonly #filters: HttpFilter[] = [];
-  /** Of those, in the same order. */
+  /** The controls of #filters, in the same order. */
   readonly #controls: FilterControl[] = [];
-  /** How many of them pause the request. */
+  /** How many filters pause the request. */
   #pausing = 0;
 
   constructor(stream: FilteredStream, terminal: TerminalFilter, flow: RequestFlow) {
@@ -57,7 +57,7 @@ export class StreamFilters implements FilterHost {
     this.#flow = flow;
   }
 
-  /** Makes those that the stream's route asks for. */
+  /** Creates the filters for the stream's route. */
   begin(): void {
     this.#create(0);
     if (this.#filters.length === 0) return;
@@ -65,7 +65,10 @@ export class StreamFilters implements FilterHost {
     this.encode = this.#newEncodePass();
   }
 
-  /** An answer takes the place of the response: they see nothing of it once they have begun with that, and hold nothing any more. */
+  /**
+   * Called when a local reply replaces the response. If the filters have begun to process a response, they do not see the reply. Held data
+   * is released.
+   */
   replaceResponse(): void {
     this.decode?.end();
     if (this.encode?.hasBegun !== true) return;
@@ -73,7 +76,7 @@ export class StreamFilters implements FilterHost {
     this.encode = undefined;
   }
 
-  /** The stream is over. */
+  /** Called when the stream ends. */
   end(): void {
     if (this.#filters.length === 0) return;
     this.decode?.end();
@@ -88,7 +91,7 @@ export class StreamFilters implements FilterHost {
     return this.#stream.info;
   }
 
-  /** A filter calls when it likes, also when a timer or a promise of Node's has woken it. */
+  /** Filters may call at any time, also from a timer or promise of Node. */
   beginTurn(): void {
     this.#stream.manager.thread.transport.beginTurn();
   }
@@ -208,7 +211,7 @@ export class StreamFilters implements FilterHost {
     }
   }
 
-  /** Those of the chain from `place` on, behind the ones that there are. */
+  /** Creates the filters of the chain from `place` on and appends them. */
   #create(place: number): void {
     const { filters } = this.#stream.manager.options;
     for (; place < filters.length; place++) {
@@ -226,13 +229,15 @@ export class StreamFilters implements FilterHost {
         if (filter === undefined) control.release();
       }
       if (filter === undefined) continue;
-      control.belongsTo(filter);
+      control.attach(filter);
       this.#filters.push(filter);
       this.#controls.push(control);
     }
   }
 
-  /** One that throws keeps neither the others nor the end of the stream from what they have to release. */
+  /**
+   * Destroys the filters from `first` on. An exception in one does not prevent the others and the stream from releasing their resources.
+   */
   #destroyFrom(first: number): void {
     const filters = this.#filters.splice(first);
     const controls = this.#controls.splice(first);
@@ -251,7 +256,7 @@ export class StreamFilters implements FilterHost {
   }
 }
 
-/** A request on its way in. Behind the last filter stands the router. */
+/** The request's pass through the filters, which ends at the terminal filter. */
 class DecodePass extends FilterPass {
   readonly #stream: FilteredStream;
   readonly #terminal: TerminalFilter;
@@ -296,7 +301,7 @@ class DecodePass extends FilterPass {
   }
 }
 
-/** A response on its way out; the filters are given in the order of that way. Behind the last one stands the codec. */
+/** The response's pass through the filters, given in the order of the response, which ends at the codec. */
 class EncodePass extends FilterPass {
   readonly #stream: FilteredStream;
 

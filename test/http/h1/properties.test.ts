@@ -146,7 +146,7 @@ function makeRoom(peer: ServerPeer): void {
   peer.turn(() => {});
   const isWaiting = peer.codec.isAwaitingRoom;
   if (isWaiting) waits++;
-  peer.turn(() => isWaiting && peer.codec.takeRoom());
+  peer.turn(() => isWaiting && peer.codec.resumeHead());
   if (peer.codec.isAwaitingRoom) throw new Error('it waits although there is room');
 }
 
