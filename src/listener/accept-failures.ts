@@ -1,5 +1,5 @@
-// Connections that a worker cannot accept: where descriptors are short somebody is to make room, and the log says it, one line a
-// minute for each reason, however many listeners there are and however often one of them goes on and fails again.
+// Handles failures to accept connections on a worker: requests room when descriptors are short, and logs at most one line per minute and
+// reason, for all listeners together.
 
 import { constants } from 'node:os';
 import { errorName } from '../common/errors/errno.js';

@@ -1,9 +1,9 @@
-// The two ends of a socket that was just accepted, as far as somebody asks for them.
+// The addresses of a socket that was just accepted, determined on demand.
 
 import { type Address, decodeSockaddr } from '../io/addresses/address.js';
 import type { Transport } from '../io/transport/transport.js';
 
-/** One a listener: valid while the socket is being accepted. */
+/** Each listener has one and reuses it. Valid while the socket is being accepted. */
 export class AcceptedSocket {
   readonly #transport: Transport;
   #id = 0;
@@ -16,7 +16,7 @@ export class AcceptedSocket {
     this.#transport = transport;
   }
 
-  /** It is this socket now; the peer's sockaddr stands in memory. */
+  /** Starts with another socket, whose peer's sockaddr is memory[offset, offset + length). */
   begin(id: number, offset: number, length: number): this {
     this.#id = id;
     this.#offset = offset;
@@ -35,7 +35,7 @@ export class AcceptedSocket {
     return this.#remote;
   }
 
-  /** Asked of the kernel. */
+  /** Requested from the kernel. */
   get local(): Address {
     if (this.#local === undefined) {
       const raw = this.#transport.localAddress(this.#id);

@@ -1,4 +1,4 @@
-// A version of a listener on one worker: accepts connections and gives them to the filter chain that matches.
+// A version of a listener on one worker: accepts connections and passes them to the matching filter chain.
 
 import type { BufferLimits } from '../io/transport/buffer-limits.js';
 import type { ConnectionHandler, ListenerHandler } from '../io/transport/connection-handler.js';
@@ -24,13 +24,13 @@ export interface ActiveListenerOptions {
   workerStats: Scope;
   acceptFailures: AcceptFailures;
   limits: BufferLimits;
-  /** On connections of this listener, on all workers together. */
+  /** The limit of this listener's connections on all workers together. */
   connectionLimit: ConnectionLimit;
-  /** The same of all listeners together; undefined: it does not concern this one. */
+  /** The limit of all listeners together; undefined if this listener is exempt. */
   globalLimit: ConnectionLimit | undefined;
-  /** Gives each connection of the process a number of its own. */
+  /** Returns a number that is unique among the connections of the process. */
   nextSerial(): number;
-  /** How listener filters look at connections; undefined: there are none. */
+  /** Settings of the listener filters; undefined if there are none. */
   inspection: InspectionSettings | undefined;
 }
 
@@ -49,13 +49,13 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   readonly #connections = new ConnectionList<DownstreamConnection>();
   readonly #accepted: AcceptedSocket;
   readonly #inspections: Inspections | undefined;
-  /** Those that take connections, by id. */
+  /** Chains for new connections, by ID. */
   #chains: ReadonlyMap<number, FilterChain> = new Map();
   #finder: FilterChainFinder;
-  /** Those that only go on, by id. */
+  /** Removed chains that only keep their connections, by ID. */
   readonly #formerChains = new Map<number, FilterChain>();
   #departures: Departures | undefined;
-  /** Of its sockets. */
+  /** IDs of its sockets in the transport. */
   readonly #ids: number[] = [];
   #isAccepting = false;
   #acceptedInBatch = 0;
@@ -78,7 +78,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.setChains(chains, finder);
   }
 
-  /** New connections get these chains; those that there are keep theirs, until removeChain(). */
+  /** Sets the chains for new connections. Open connections keep their chains until removeChain(). */
   setChains(chains: readonly FilterChain[], finder: FilterChainFinder): void {
     const former = this.#chains;
     this.#chains = new Map(chains.map((chain) => [chain.id, chain]));
@@ -88,12 +88,12 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     for (const chain of chains) setDepartures(chain, this.#departures);
   }
 
-  /** Of those that take connections, or only go on. */
+  /** Returns a chain, current or former. */
   chain(id: number): FilterChain | undefined {
     return this.#chains.get(id) ?? this.#formerChains.get(id);
   }
 
-  /** A chain that takes no connections any more is over: those that it still has end. */
+  /** Removes a former chain and ends its connections. */
   removeChain(id: number): void {
     const chain = this.#formerChains.get(id);
     if (chain === undefined) return;
@@ -102,7 +102,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     chain.terminal.close?.();
   }
 
-  /** It is over: connections that there still are, end. */
+  /** Removes the listener and ends its connections. */
   remove(): void {
     this.stop(false);
     this.#inspections?.close();
@@ -110,21 +110,21 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     for (const { terminal } of this.#allChains()) terminal.close?.();
   }
 
-  /** Connections of all chains, or of the one with this id, are asked to end. */
+  /** Drains the connections of all chains, or of the chain with this ID. */
   beginDrain(window: DrainWindow, chainId?: number): void {
     for (const chain of this.#allChains()) {
       if (chainId === undefined || chain.id === chainId) chain.drain.begin(window);
     }
   }
 
-  /** The listener drains so from now on, whatever was said before; undefined: it does not. Chains that only go on stay as they are. */
+  /** Replaces the drain window of the listener; undefined: it does not drain. Former chains keep theirs. */
   changeDrain(window: DrainWindow | undefined): void {
     for (const chain of this.#chains.values()) chain.drain.window = window;
   }
 
   /**
-   * Copies these descriptors, for accept(); `shared`: the other workers accept on the same sockets. Throws, with nothing left, when
-   * it may open no more.
+   * Copies these descriptors for accept(). `shared`: the other workers accept on the same sockets. Throws without descriptors left, and
+   * then keeps none.
    */
   takeSockets(fds: readonly number[], shared: boolean): void {
     const ids: number[] = [];
@@ -137,30 +137,30 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#ids.push(...ids);
   }
 
-  /** Takes connections from now on. */
+  /** Starts or resumes accepting. */
   accept(): void {
     this.#isAccepting = true;
     for (const id of this.#ids) this.#transport.accept(id);
   }
 
-  /** Takes no connections until accept(). */
+  /** Stops accepting until accept(). */
   suspend(): void {
     this.#isAccepting = false;
     for (const id of this.#ids) this.#transport.suspend(id);
   }
 
-  /** How many sockets it has that it takes no connections from. */
+  /** The number of its sockets while it does not accept, otherwise 0. */
   get suspendedSockets(): number {
     return this.#isAccepting ? 0 : this.#ids.length;
   }
 
-  /** Takes no more connections; with `acceptRest` those that the kernel has queued are still served. */
+  /** Stops accepting for good and closes its sockets. With `acceptRest`, connections in the backlog are still served. */
   stop(acceptRest: boolean): void {
-    // A socket that does not listen yet has no queue.
+    // A socket that does not listen yet has no backlog.
     for (const id of this.#ids.splice(0)) this.#transport.removeListener(id, acceptRest && this.#isAccepting);
   }
 
-  /** What there is open: of the listener, and of each chain that takes no connections any more. */
+  /** Counts what is open, of the listener and of each former chain. */
   countOpen(counts: Map<number, OpenConnections>): void {
     const sum = new OpenConnections();
     counts.set(this.id, sum);
@@ -172,42 +172,45 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     }
   }
 
-  /** The time to drain is over: connections end that cannot be asked to. */
+  /** Called at the end of the drain time: ends connections that no response can end. */
   drainEnded(): void {
     this.#tell(({ handler }) => handler?.onDrainEnd?.());
   }
 
-  /** The thread is about to die of `error`: what it serves is cut off, so that nobody takes it for complete, and logged. */
+  /**
+   * Called before the thread ends because of `error`: resets its connections, so that truncated responses do not look complete, and logs
+   * them.
+   */
   abandon(error: unknown): void {
     for (const { handler } of [...this.#connections]) {
       try {
         handler?.onFault(error);
       } catch {
-        // Of what the thread dies is told already, and the others are still to be ended.
+        // The cause is already reported, and the other connections must still be ended.
       }
     }
   }
 
-  /** A connection has been reset without its handler. */
+  /** Called when a connection was reset without its handler. */
   lost(id: number): void {
     for (const connection of this.#connections) if (connection.id === id) return connection.reset();
   }
 
-  /** Its connections are to leave for another process; undefined: no longer, and they drain. */
+  /** Starts moving its connections to another process; undefined: stops that, and they drain. */
   depart(departures: Departures | undefined): void {
     this.#departures = departures;
     for (const chain of this.#allChains()) setDepartures(chain, departures);
     if (departures === undefined) return;
     for (const connection of [...this.#connections]) {
-      // A process that was there before has refused it, or is dead; another one may take it.
+      // An earlier process has refused it or is dead; another one may take it over.
       connection.mustStay = false;
       departures.add(connection);
     }
   }
 
   /**
-   * Whether a connection that another process has had can go on here; a text says why not. It goes on with copies of the
-   * descriptors.
+   * Prepares to take over a connection from another process, with copies of its descriptors. Returns a string with the reason if that is
+   * not possible.
    */
   expect(cargo: Cargo): Arrival | string {
     const { fingerprint } = cargo.facts;
@@ -254,7 +257,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
       expected.drop();
       throw error;
     }
-    // This process may be about to be replaced too.
+    // This process may be about to be replaced as well.
     this.#departures?.add(connection);
   }
 
@@ -273,7 +276,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     );
   }
 
-  /** Listener filters look at it first. */
+  /** Passes the socket to the listener filters first. */
   #inspect(inspections: Inspections, id: number, offset: number, length: number): ConnectionHandler | undefined {
     if (!this.#mayAccept()) {
       this.#transport.close(id, 0, 0);
@@ -303,13 +306,13 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#releaseLimits();
   }
 
-  /** Its limits are taken. */
+  /** Starts serving a connection that has been counted in the limits. */
   #serve(connection: DownstreamConnection, chain: FilterChain): ConnectionHandler | undefined {
     this.#transport.setLimits(connection.id, this.#limits);
     this.#connections.add(connection);
     try {
       connection.handler = chain.terminal.accept(connection);
-      // Nothing happens if it is closed; if not, nobody else would ever do that.
+      // A no-op if it is closed; otherwise nothing else would ever close it.
       if (connection.handler === undefined) connection.close(0);
       return connection.handler;
     } catch (error) {
@@ -318,7 +321,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     }
   }
 
-  /** Limits of runtime may have changed. */
+  /** Called when limits in runtime may have changed. */
   runtimeChanged(): void {
     this.#connectionLimit.update();
   }
@@ -328,7 +331,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#acceptFailures.report(this.name, errno);
   }
 
-  /** A batch brings what is waiting at a listener. */
+  /** Records how many connections a batch has brought. */
   onAccepted(): void {
     if (this.#acceptedInBatch === 0) return;
     this.stats.record(ListenerStats.at.connections_accepted_per_socket_event, this.#acceptedInBatch);
@@ -341,14 +344,14 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#releaseLimits();
   }
 
-  /** The listener or the chain of these connections is gone. */
+  /** Ends the connections whose listener or chain is removed. */
   #end(isGone: (connection: DownstreamConnection) => boolean): void {
     this.#tell((connection) => {
       if (isGone(connection)) connection.handler?.onListenerGone();
     });
   }
 
-  /** It is reset where not even its onFault() is without fault. */
+  /** Ends a connection after an exception, by a reset if its onFault() throws too. */
   #failed(connection: DownstreamConnection, error: unknown): void {
     this.#transport.report(error);
     try {
@@ -359,7 +362,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     }
   }
 
-  /** What throws for one connection ends that one, as in its own events. */
+  /** Calls `act` for each connection. An exception ends that connection, as in its own events. */
   #tell(act: (connection: DownstreamConnection) => void): void {
     for (const connection of [...this.#connections]) {
       try {
@@ -380,7 +383,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#globalLimit?.release();
   }
 
-  /** Takes one of each limit, or says which one is reached. */
+  /** Acquires both limits, or counts which one is reached and returns false. */
   #mayAccept(): boolean {
     const { at } = ListenerStats;
     if (this.#globalLimit?.tryAcquire() === false) {
@@ -399,7 +402,7 @@ function setDepartures({ drain, terminal }: FilterChain, departures: Departures 
   if (terminal.expect !== undefined) drain.departures = departures;
 }
 
-/** How much is open. */
+/** Open connections and requests. */
 export class OpenConnections {
   connections = 0;
   requests = 0;

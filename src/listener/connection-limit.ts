@@ -1,10 +1,10 @@
-// A limit on the connections of all workers together, which runtime may set at any time, or the configuration once and for all.
+// A limit on the connections of all workers together. The configuration sets it permanently, or runtime at any time.
 //
-// Workers count together only while there is a limit: each knows its own number anyway, and adds it when one is set.
+// Workers share a count only while there is a limit: each counts its own connections anyway, and adds them when a limit is set.
 
 import type { RuntimeInteger } from '../runtime/runtime.js';
 
-/** Words that threads count in together. */
+/** Counters that threads share. */
 export interface SharedCount {
   /** Adds 1 if the sum of all threads is below `limit`. */
   tryAcquire(index: number, limit: number): boolean;
@@ -17,7 +17,7 @@ export interface SharedCount {
 /** Runtime key of the limit of all connections of the process. */
 export const GLOBAL_CONNECTION_LIMIT = 'overload.global_downstream_max_connections';
 
-/** What a limit is while nobody has set one. */
+/** The value of a limit that is not set. */
 export const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 export class ConnectionLimit {
@@ -29,7 +29,7 @@ export class ConnectionLimit {
   #held = 0;
   #isCounting = false;
 
-  /** `limit` is UNLIMITED while there is none. `refused` is told of each connection beyond it. */
+  /** `limit` is UNLIMITED while there is none. `refused` is called for each connection beyond it. */
   constructor(words: SharedCount, word: number, limit: RuntimeInteger, refused?: () => void) {
     this.#words = words;
     this.#word = word;
@@ -38,7 +38,7 @@ export class ConnectionLimit {
     this.update();
   }
 
-  /** Runtime may have changed. */
+  /** Called when runtime may have changed. */
   update(): void {
     const isCounting = this.#limit.value < UNLIMITED;
     if (isCounting === this.#isCounting) return;
@@ -46,7 +46,7 @@ export class ConnectionLimit {
     this.#words.add(this.#word, isCounting ? this.#held : -this.#held);
   }
 
-  /** Whether one more connection is allowed; it counts then until release(). */
+  /** Counts one more connection until release(). Returns false if the limit is reached. */
   tryAcquire(): boolean {
     if (this.#isCounting && !this.#words.tryAcquire(this.#word, Math.min(this.#limit.value, LARGEST))) {
       this.#refused?.();

@@ -1,15 +1,14 @@
 // The open connections of a listener.
 
-/** In at most one list at a time. */
+/** An element, in at most one list at a time. */
 export interface Listed {
-  /** In its list, as long as it is in one. */
+  /** Index in its list. */
   place: number;
 }
 
 /**
- * In no order. Not a Set, which makes a new table each time it has changed as often as it is large: once its table is an old object, V8
- * makes the next ones among the old objects too. Tables that nobody needs are there until a full collection, and what they held
- * outlives all others.
+ * An unordered list. Not a Set, which allocates a new table after every as many changes as it has entries: once its table is in V8's old
+ * generation, the next ones are allocated there too. Unused tables stay until a full collection and keep their entries alive.
  */
 export class ConnectionList<C extends Listed> implements Iterable<C> {
   readonly #connections: C[] = [];
@@ -22,7 +21,7 @@ export class ConnectionList<C extends Listed> implements Iterable<C> {
     connection.place = this.#connections.push(connection) - 1;
   }
 
-  /** The last one takes its place. Nothing happens when it is not in the list. */
+  /** Removes a connection; the last one takes its place. A no-op if it is not in the list. */
   remove(connection: C): void {
     const { place } = connection;
     if (this.#connections[place] !== connection) return;

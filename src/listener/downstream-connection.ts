@@ -1,4 +1,4 @@
-// The socket of one accepted connection: its addresses, its accounting, and the one place where it ends.
+// The socket of one accepted connection: its addresses, its stats, and the single place where it ends.
 
 import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 import { type Address, AddressKind, addressText, decodeSockaddr } from '../io/addresses/address.js';
@@ -12,10 +12,10 @@ import type { ChainIdentity, Departure } from './travel.js';
 
 const logger = getLogger('connection');
 
-/** How long a peer may take nothing of the bytes that are pending when its connection is closed in order. */
+/** How long a peer may read none of the pending bytes of a closing connection. */
 const FLUSH_MS = 5000;
 
-/** The listener that accepted a connection, as the connection sees it. */
+/** The listener of a connection, as the connection uses it. */
 export interface ConnectionOwner {
   readonly name: string;
   /** listener.<address>. */
@@ -25,35 +25,35 @@ export interface ConnectionOwner {
   connectionEnded(connection: DownstreamConnection): void;
 }
 
-/** The filter chain that a connection began with, as the connection sees it. */
+/** The filter chain of a connection, as the connection uses it. */
 export interface ConnectionChain extends ChainIdentity {
-  /** Unique in the process; that of its ChainSnapshot. */
+  /** The ID of its ChainSnapshot, unique in the process. */
   readonly id: number;
-  /** Whether its connections are to end: with its listener, or because an update has left the chain out. */
+  /** Controls whether its connections drain: with its listener, or because an update has removed the chain. */
   readonly drain: ListenerDrain;
 }
 
-/** What is known of a connection that listener filters have seen, or that another process has had. */
+/** The properties of a connection that has passed listener filters, or that another process has served. */
 export interface KnownConnection {
   readonly remote: Address;
-  /** The socket's own peer, where it is another one: a proxy, which has told who `remote` is. */
+  /** The socket's peer if it differs from `remote`: a proxy, which has reported `remote`. */
   readonly direct?: Address | undefined;
-  /** '' as long as nobody has asked for it. */
+  /** '' until it is determined. */
   readonly local: string;
   readonly startMonotonicMs: number;
 }
 
-/** Where the peer's sockaddr stands in memory. */
+/** The range of the peer's sockaddr in memory. */
 interface SockaddrRange {
   readonly offset: number;
   readonly length: number;
 }
 
-/** What a filter chain does with one connection. */
+/** The handler of one connection in its filter chain. */
 export interface DownstreamHandler extends ConnectionHandler {
-  /** Requests that are being served; 0 where there is no such thing. */
+  /** The number of active requests; 0 for protocols without requests. */
   readonly activeRequests: number;
-  /** The time to drain is over: a connection that no response can end, ends now, and in order. */
+  /** Called at the end of the drain time: a connection that no response can end closes now, in an orderly way. */
   onDrainEnd?(): void;
   /** Its listener is gone: it ends now, whatever it is doing. */
   onListenerGone(): void;
@@ -69,27 +69,27 @@ export class DownstreamConnection {
   readonly listener: ConnectionOwner;
   /** Unique in the process, as in %CONNECTION_ID%. */
   readonly serial: number;
-  /** The peer's address without port; '' when it has none (Unix sockets). */
+  /** The peer's address without port; '' for Unix sockets. */
   readonly remoteIp: string;
   readonly startMonotonicMs: number;
-  /** What has taken it over; undefined when that has closed it at once. */
+  /** The connection's handler; undefined if the terminal filter has closed it at once. */
   handler: DownstreamHandler | undefined;
-  /** The filters that it began with. */
+  /** The filter chain that it began with. */
   readonly chain: ConnectionChain;
-  /** Among the connections of its listener. */
+  /** Index among the connections of its listener. */
   place = -1;
-  /** Another process has refused to go on with it. */
+  /** Another process has refused to take it over. */
   mustStay = false;
-  /** The socket's own peer; undefined: it is the same as `remote`. */
+  /** The socket's peer; undefined if it is `remote`. */
   readonly direct: Address | undefined;
   readonly #remoteKind: AddressKind;
   readonly #remotePort: number;
-  /** Text with port or path, as soon as somebody has asked. */
+  /** Text with port or path, cached on first use. */
   #remoteText = '';
   #localText = '';
   #isClosed = false;
 
-  /** `isNew`: it was not another process's. */
+  /** `isNew`: it does not come from another process. */
   constructor(
     transport: Transport,
     id: number,
@@ -124,7 +124,7 @@ export class DownstreamConnection {
     if (logger.isDebug) logger.debug(`[C${serial}] new connection from ${this.remoteText}`);
   }
 
-  /** Whether responses are to end it. */
+  /** Decides whether responses end the connection. */
   get drain(): ListenerDrain {
     return this.chain.drain;
   }
@@ -133,7 +133,7 @@ export class DownstreamConnection {
     return this.#isClosed;
   }
 
-  /** The peer. An idle connection does not hold it as an object. */
+  /** The peer. Created on demand, so that idle connections keep no object. */
   get remote(): Address {
     const kind = this.#remoteKind;
     return {
@@ -144,7 +144,7 @@ export class DownstreamConnection {
     };
   }
 
-  /** The socket's own peer as text with port. */
+  /** The socket's peer as text with port. */
   get directRemoteText(): string {
     return this.direct === undefined ? this.remoteText : addressText(this.direct);
   }
@@ -155,7 +155,7 @@ export class DownstreamConnection {
     return this.#remoteText;
   }
 
-  /** This end as text with port. Asked of the kernel the first time: a listener on a wildcard address has many. */
+  /** The local address as text with port. Requested from the kernel on first use, because a listener on a wildcard address has many. */
   get localText(): string {
     if (this.#localText === '' && !this.#isClosed) {
       const raw = this.transport.localAddress(this.id);
@@ -202,9 +202,9 @@ export class DownstreamConnection {
   }
 
   /**
-   * Closes behind what is pending, of which the peer has to take some every `flushMs`. `lingerMs` > 0: the peer may still be
-   * sending, and gets that long to notice, so that the last answer is not destroyed by a reset. `lateToken`, of
-   * Transport.addLateHandler(), requests a notification if either takes too long; 0: none. Throws a RangeError for a time that is none.
+   * Closes after pending bytes, as long as the peer reads some of them every `flushMs`. With `lingerMs` > 0, then waits that long for a
+   * peer that may still be sending, so that a reset does not discard the last response. `lateToken`, of Transport.addLateHandler(),
+   * requests a notification if either takes too long; 0: none. Throws a RangeError for an invalid time.
    */
   close(lingerMs: number, lateToken = 0, flushMs = FLUSH_MS): void {
     if (this.#isClosed) return;
@@ -233,7 +233,7 @@ export class DownstreamConnection {
     this.gone();
   }
 
-  /** The log of a request that it ends amid may ask for them. */
+  /** Determines the local address before the socket is closed: the access log of an active request may need it. */
   #keepEnds(): void {
     if (this.#localText === '' && this.handler !== undefined && this.handler.activeRequests > 0) {
       this.#localText = this.localText;

@@ -1,11 +1,11 @@
-// Whether a response ends its connection while a listener drains: a decision of values alone.
+// Decides, without I/O, whether a response ends its connection while a listener drains.
 
 import type { Random } from '../common/random.js';
 
-/** gradual: a share of responses that grows with time; immediate: every response, from the start. */
+/** gradual: a fraction of responses that grows with time; immediate: every response from the start. */
 export type DrainStrategy = 'gradual' | 'immediate';
 
-/** The time in which connections are asked to end. */
+/** The time in which connections drain. */
 export interface DrainWindow {
   /** Monotonic. */
   readonly startMs: number;
@@ -14,8 +14,8 @@ export interface DrainWindow {
 }
 
 /**
- * Whether the response that is sent at `nowMs` (monotonic) is the last on its connection (FACTS §9). With gradual that is
- * so for elapsed / drain time of them, where the elapsed time is rounded up to whole seconds, and for all from the end on.
+ * Returns whether the response that is sent at `nowMs` (monotonic) is the last on its connection. With gradual that has the probability
+ * elapsed time / drain time, with the elapsed time rounded up to whole seconds; after the drain time it is always true.
  */
 export function closesConnection(window: DrainWindow, nowMs: number, random: Pick<Random, 'below'>): boolean {
   const { startMs, strategy, timeMs } = window;
@@ -25,7 +25,7 @@ export function closesConnection(window: DrainWindow, nowMs: number, random: Pic
   return seconds - Math.floor(remainingMs / 1000) > random.below(seconds);
 }
 
-/** Of two windows for one listener the one that is over first: what has been asked of connections is not taken back. */
+/** Returns the window of a listener that ends first: a drain in progress is never relaxed. */
 export function moreUrgent(one: DrainWindow | undefined, other: DrainWindow): DrainWindow {
   if (one === undefined) return other;
   if (one.strategy !== other.strategy) return one.strategy === 'immediate' ? one : other;

@@ -1,8 +1,8 @@
-// Which filter chain takes a connection: what the matches of a listener's chains say, compiled to a table.
+// Finds the filter chain of a connection, with the matches of a listener's chains compiled to a table.
 //
-// Criteria are looked at one after another, as in Envoy: destination port, destination address, transport protocol, address of
-// the peer, kind of source, source address, source port. Each leaves the chains with the most specific value that the
-// connection fulfils, and no later one brings others back.
+// As in Envoy, criteria are evaluated in order: destination port, destination address, transport protocol, direct source address, source
+// type, source address, source port. Each keeps only the chains with the most specific matching value; later criteria do not bring others
+// back.
 
 import { ANY, CRITERIA, CRITERION_NAMES, type Criterion, groupsBy } from '../config/fields/filter-chains.js';
 import type { FilterChainMatch } from '../config/generated/api.js';
@@ -15,14 +15,14 @@ export interface MatchedChain<T> {
   readonly chain: T;
 }
 
-/** Of one version of a listener, whose matches do not overlap (overlapOf()). */
+/** The table of one version of a listener, whose matches do not overlap (overlapOf()). */
 export class FilterChainTable<T> {
-  /** Takes every connection, whatever its ends are; undefined when they have to be looked at, or when there is no chain. */
+  /** The chain of every connection regardless of its addresses; undefined if addresses must be matched, or without chains. */
   readonly only: T | undefined;
   readonly #first: Step<T>;
   readonly #fallback: T | undefined;
 
-  /** `fallback` takes what no chain matches (default_filter_chain). */
+  /** `fallback` is for connections that no chain matches (default_filter_chain). */
   constructor(chains: readonly MatchedChain<T>[], fallback: T | undefined) {
     const isAsked = (criterion: Criterion) =>
       chains.some(({ match }) => match !== undefined && CRITERIA[criterion](match)[0] !== ANY);
@@ -31,30 +31,30 @@ export class FilterChainTable<T> {
     this.#fallback = fallback;
   }
 
-  /** Undefined: nothing takes it. */
+  /** Returns undefined if no chain matches. */
   find(ends: ConnectionEnds): T | undefined {
     return this.#first.find(ends) ?? this.#fallback;
   }
 }
 
-/** What is left of the way to a chain. */
+/** The remaining evaluation. */
 interface Step<T> {
   find(ends: ConnectionEnds): T | undefined;
 }
 
-/** Steps by the value that leads to them. */
+/** Steps by the value of the criterion. */
 type NextSteps<T> = ReadonlyMap<string, Step<T>>;
 
 class Compiler<T> {
   readonly #chains: readonly MatchedChain<T>[];
-  /** By criterion and chains that are left: lists of ranges and ports lead to the same ones again and again. */
+  /** Keyed by criterion and remaining chains: lists of ranges and ports often lead to the same ones. */
   readonly #known = new Map<string, Step<T>>();
 
   constructor(chains: readonly MatchedChain<T>[]) {
     this.#chains = chains;
   }
 
-  /** @param left chains that the criteria before have left, by position */
+  /** @param left chains that earlier criteria have kept, by position */
   compile(left: readonly number[], at: number): Step<T> {
     const criterion = CRITERION_NAMES[at];
     if (criterion === undefined || left.length === 0) return new Found(this.#chains[left[0]!]?.chain);
@@ -151,10 +151,10 @@ class SourceTypeStep<T> implements Step<T> {
   }
 }
 
-/** What a connection speaks when nothing has found out what it is. */
+/** The transport protocol of a connection that no listener filter has detected otherwise. */
 const RAW_BUFFER = 'raw_buffer';
 
-/** The address that ends of Unix sockets have for ranges, as in Envoy. */
+/** The address of Unix sockets for range matches, as in Envoy. */
 const NO_IP = Uint8Array.of(255, 255, 255, 255);
 
 function bytesOf({ ip }: Address): Uint8Array {
@@ -167,7 +167,7 @@ function rangeOf(text: string): IpRange {
   return ipRange(prefix, Number(bits))!;
 }
 
-/** Whether the peer is on this machine, as Envoy tells: 127.0.0.1 and ::1 only, or the same address at both ends. */
+/** Returns whether the peer is on this machine, by Envoy's rule: only 127.0.0.1 and ::1, or the same address at both ends. */
 function isLocal({ remote, local }: ConnectionEnds): boolean {
   if (remote.kind !== AddressKind.Ip4 && remote.kind !== AddressKind.Ip6) return true;
   return remote.ip === '127.0.0.1' || remote.ip === '::1' || remote.ip === local.ip;

@@ -1,5 +1,5 @@
-// A socket that was accepted, while listener filters look at its first bytes. These stay in the kernel: whoever serves the
-// connection then finds all of them but those that a filter has taken.
+// An accepted socket while listener filters inspect its first bytes. The bytes stay in the kernel: the connection then receives all of them
+// except those that a filter has consumed.
 
 import { type Address, addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { Timer } from '../io/time/timing-wheel.js';
@@ -8,18 +8,18 @@ import type { Transport } from '../io/transport/transport.js';
 import { type InspectedEnds, type ListenerFilter, Verdict } from './listener-filter.js';
 import type { ConnectionEnds } from './network-filter.js';
 
-/** Why a socket is not served. */
+/** Why a socket is dropped. */
 export type InspectionFailure = 'remote_close' | 'refused' | 'error';
 
 export interface InspectionOwner {
   readonly filters: readonly ListenerFilter[];
-  /** Of all filters. */
+  /** Sum for all filters. */
   readonly mostBytes: number;
-  /** All filters have seen it. */
+  /** Called when all filters have passed the socket. */
   passed(socket: InspectedSocket): void;
-  /** It is not to be served. */
+  /** Called when the socket must be dropped. */
   failed(socket: InspectedSocket, why: InspectionFailure): void;
-  /** Its time is over. */
+  /** Called when the inspection has timed out. */
   timedOut(socket: InspectedSocket): void;
 }
 
@@ -27,9 +27,9 @@ export class InspectedSocket implements ConnectionHandler, ConnectionEnds, Inspe
   readonly id: number;
   readonly startMonotonicMs: number;
   readonly timer: Timer<InspectedSocket>;
-  /** Among the sockets of its listener that are looked at. */
+  /** Index among the inspected sockets of its listener. */
   place = -1;
-  /** The socket's own peer, whatever filters find out. */
+  /** The socket's peer, regardless of what filters detect. */
   readonly direct: Address;
   remote: Address;
   readonly #owner: InspectionOwner;
@@ -38,7 +38,7 @@ export class InspectedSocket implements ConnectionHandler, ConnectionEnds, Inspe
   #next = 0;
   #taken = 0;
 
-  /** The peer's sockaddr stands in memory. */
+  /** The peer's sockaddr is memory[offset, offset + length). */
   constructor(owner: InspectionOwner, transport: Transport, id: number, offset: number, length: number) {
     this.id = id;
     this.startMonotonicMs = transport.clock.monotonicMs;
@@ -49,7 +49,7 @@ export class InspectedSocket implements ConnectionHandler, ConnectionEnds, Inspe
     transport.peek(id, owner.mostBytes);
   }
 
-  /** Asked of the kernel, unless a filter knows another one. */
+  /** Requested from the kernel unless a filter has set it. */
   get local(): Address {
     if (this.#local === undefined) {
       const raw = this.#transport.localAddress(this.id);
@@ -62,17 +62,17 @@ export class InspectedSocket implements ConnectionHandler, ConnectionEnds, Inspe
     this.#local = address;
   }
 
-  /** '' as long as nobody has asked for it. */
+  /** '' until it is determined. */
   get localText(): string {
     return this.#local === undefined ? '' : addressText(this.#local);
   }
 
-  /** Of the bytes that have come, so many are the filters'. */
+  /** How many of the received bytes the filters consume. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** All that has come so far. */
+  /** Called with all bytes received so far. */
   onData(offset: number, length: number): void {
     const { filters, mostBytes } = this.#owner;
     const { bytes } = this.#transport.memory;
@@ -102,7 +102,7 @@ export class InspectedSocket implements ConnectionHandler, ConnectionEnds, Inspe
     this.#owner.timedOut(this);
   }
 
-  // It sends nothing, and does not connect.
+  // Never called: the socket sends nothing and does not connect.
   onConnected(): void {}
   onBlocked(): void {}
   onDrained(): void {}

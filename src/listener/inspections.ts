@@ -1,4 +1,4 @@
-// The sockets of one listener that its listener filters look at: how long that may take, what is counted, and how it ends.
+// The sockets of one listener that its listener filters inspect: their timeout, stats and outcome.
 
 import type { Timers } from '../io/time/timing-wheel.js';
 import type { ConnectionHandler } from '../io/transport/connection-handler.js';
@@ -12,17 +12,17 @@ import type { ListenerFilter } from './listener-filter.js';
 export interface InspectionSettings {
   /** At least one. */
   readonly filters: readonly ListenerFilter[];
-  /** How long they may wait for bytes; 0: for ever. */
+  /** How long the filters may wait for bytes; 0: no limit. */
   readonly timeoutMs: number;
-  /** A connection goes on as it is when they have waited in vain. */
+  /** After a timeout the connection is served without inspection. */
   readonly continuesOnTimeout: boolean;
   readonly timers: Timers;
 }
 
 export interface InspectionEvents {
-  /** A filter chain is to take it: it is not looked at any more, and delivers nothing before the call returns. */
+  /** Called when a filter chain must take over the socket. It delivers nothing before the call returns. */
   onInspected(socket: InspectedSocket): void;
-  /** It was closed. */
+  /** Called when the socket was closed. */
   onDropped(): void;
 }
 
@@ -45,7 +45,7 @@ export class Inspections implements InspectionOwner {
     this.#events = events;
   }
 
-  /** Looks at what a socket says that was just accepted; the peer's sockaddr stands in memory. */
+  /** Begins the inspection of an accepted socket, whose peer's sockaddr is memory[offset, offset + length). */
   begin(id: number, offset: number, length: number): ConnectionHandler {
     const socket = new InspectedSocket(this, this.#transport, id, offset, length);
     this.#sockets.add(socket);
@@ -77,7 +77,7 @@ export class Inspections implements InspectionOwner {
     else this.#drop(socket);
   }
 
-  /** The listener is gone, and nobody would take what is found out. */
+  /** Drops all sockets when the listener is removed. */
   close(): void {
     for (const socket of [...this.#sockets]) this.#drop(socket);
   }

@@ -1,27 +1,27 @@
-// What a filter chain asks of its connections on one worker: to go on, or to end with their next response.
+// The drain state of a filter chain on one worker, which decides whether connections end after their next response.
 
 import type { Random } from '../common/random.js';
 import { closesConnection, type DrainWindow, moreUrgent } from './drain-window.js';
 import type { Departures } from './travel.js';
 
 export class ListenerDrain {
-  /** Undefined as long as nothing drains. */
+  /** Undefined while the chain does not drain. */
   window: DrainWindow | undefined;
-  /** Undefined as long as connections do not leave for another process. */
+  /** Undefined while connections do not move to another process. */
   departures: Departures | undefined;
   readonly #health: DrainHealth | undefined;
 
-  /** `health` counts for listeners of drain_type DEFAULT; undefined with MODIFY_ONLY. */
+  /** `health` is for listeners with drain_type DEFAULT; undefined with MODIFY_ONLY. */
   constructor(health: DrainHealth | undefined) {
     this.#health = health;
   }
 
-  /** It drains from now on, unless it does already and will be over sooner. */
+  /** Starts draining, or replaces a drain that would end later. */
   begin(window: DrainWindow): void {
     this.window = moreUrgent(this.window, window);
   }
 
-  /** Whether the final response that is sent at `nowMs` (monotonic) is the last on its connection. */
+  /** Returns whether the final response that is sent at `nowMs` (monotonic) is the last on its connection. */
   shouldClose(nowMs: number, random: Random): boolean {
     const { window } = this;
     if (window !== undefined && closesConnection(window, nowMs, random)) return true;
@@ -29,7 +29,7 @@ export class ListenerDrain {
   }
 }
 
-/** POST /healthcheck/fail has been asked for: it may change between two responses. */
+/** Whether POST /healthcheck/fail is in effect, which may change between two responses. */
 export interface DrainHealth {
   readonly isFailedOnPurpose: boolean;
 }

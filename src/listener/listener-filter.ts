@@ -1,27 +1,27 @@
-// What a listener filter is: it looks at the first bytes of a connection before a filter chain takes it (`listener_filters`).
+// The interface of listener filters (`listener_filters`), which inspect the first bytes of a connection before a filter chain is chosen.
 
 import type { Address } from '../io/addresses/address.js';
 
-/** One a listener version and thread; it keeps nothing of a connection. */
+/** There is one for each listener version and thread. It keeps no state of connections. */
 export interface ListenerFilter {
-  /** Most bytes that it needs to see. */
+  /** Maximum bytes that the filter needs. */
   readonly mostBytes: number;
   /**
-   * Looks at all that has come so far and that no filter before has taken, at least one byte. Returns how many of the bytes it
-   * takes away, 0 and more; or a verdict.
+   * Inspects all received bytes that no earlier filter has consumed, at least one. Returns how many bytes it consumes (0 or more), or a
+   * Verdict.
    */
   inspect(bytes: Uint8Array, ends: InspectedEnds): number;
 }
 
-/** What inspect() returns where it takes nothing. */
+/** Results of inspect() without consuming. */
 export const enum Verdict {
-  /** Too few to decide: it is asked again when more has come. */
+  /** More bytes are needed: inspect() is called again when they arrive. */
   NeedsMore = -1,
-  /** The connection is closed. */
+  /** The connection must be closed. */
   Refuses = -2,
 }
 
-/** The ends of a connection as they count from now on: a filter may know better. */
+/** The effective addresses of a connection, which a filter may replace. */
 export interface InspectedEnds {
   remote: Address;
   local: Address;

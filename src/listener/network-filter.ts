@@ -92,30 +92,30 @@ export interface FilterChain extends ConnectionChain {
   readonly terminal: TerminalNetworkFilter;
 }
 
-/** Finds the chain of a connection among those of one version of a listener. */
+/** Finds the chain of a connection in one version of a listener. */
 export interface FilterChainFinder {
-  /** Takes every connection, whatever its ends are; undefined when find() has to be asked. */
+  /** The chain of every connection regardless of its addresses; undefined if find() must be called. */
   readonly only: FilterChain | undefined;
-  /** Undefined: nothing takes it, and it is closed. */
+  /** Returns undefined if no chain matches; the connection is then closed. */
   find(ends: ConnectionEnds): FilterChain | undefined;
 }
 
-/** Where a connection comes from, and where it was made to; looked up when they are asked for. */
+/** The addresses of a connection, determined on demand. */
 export interface ConnectionEnds {
   readonly remote: Address;
-  /** The socket's own peer: another one than `remote` where a proxy has told who that is. */
+  /** The socket's peer, which differs from `remote` if a proxy has reported that. */
   readonly direct: Address;
   readonly local: Address;
 }
 
-/** What a filter needs to go on with a connection. */
+/** A filter's preparation for a connection from another process. */
 export interface FilterArrival {
-  /** The client is not to be read at first. */
+  /** The client must not be read at first. */
   readonly pausesClient: boolean;
-  /** The connection is this process's; the client's socket is thawed behind it. */
+  /** Called when this process owns the connection; the client's socket is thawed afterwards. */
   begin(connection: DownstreamConnection): DownstreamHandler;
-  /** All sockets are thawed. */
+  /** Called when all sockets are thawed. */
   begun?(): void;
-  /** Lets go of what it has taken. */
+  /** Releases what was prepared. */
   drop(): void;
 }

@@ -1,31 +1,31 @@
-// How established connections leave for another process, and arrive from one: what listeners and filters say to each other.
+// The interfaces between listeners and filters for moving established connections to another process and taking them over from one.
 
 import type { Address } from '../io/addresses/address.js';
 import type { FrozenConnection } from '../io/shim.js';
 
-/** What the filter that serves a connection knows of it; plain JSON, which the same filter of the other process reads. */
+/** The filter's state of a connection: plain JSON, which the same filter in the other process reads. */
 export type FilterProgress = Readonly<Record<string, string | number | boolean>>;
 
-/** A connection that has stopped where it is. One of stay() and leave() is called, once. */
+/** A frozen connection. Either stay() or leave() is called, once. */
 export interface Departure {
-  /** Its frozen sockets, the client's first. */
+  /** The IDs of its frozen sockets, the client's first. */
   readonly ids: readonly number[];
   readonly progress: FilterProgress;
-  /** Bytes of the client that were received and not handled. */
+  /** Bytes of the client that were received but not handled. */
   readonly input: Uint8Array;
-  /** It goes on here after all. */
+  /** Resumes the connection in this process. */
   stay(): void;
-  /** It is another process's: here it counts and is logged no longer. */
+  /** Releases the connection, which the other process has taken over: it is no longer counted or logged here. */
   leave(): void;
 }
 
-/** What two processes must have in common for connections to go on. */
+/** The identity of a filter chain across processes. */
 export interface ChainIdentity {
-  /** Equal where connections of one chain can go on with the other; computed when it is asked for. */
+  /** Returns a value that is equal for chains that can take over each other's connections. Computed on demand. */
   fingerprint(): string;
 }
 
-/** A connection, as those see it who take it to another process. */
+/** A connection as the code that moves it to another process uses it. */
 export interface TravellingConnection {
   readonly isClosed: boolean;
   readonly listener: { readonly name: string };
@@ -36,47 +36,47 @@ export interface TravellingConnection {
   readonly direct: Address | undefined;
   readonly localText: string;
   readonly startMonotonicMs: number;
-  /** Another process has refused to go on with it. */
+  /** Another process has refused to take it over. */
   mustStay: boolean;
 }
 
-/** Where connections of a worker are taken that may leave. */
+/** The connections of a worker that may move to another process. */
 export interface Departures {
-  /** One that stops for it can leave when the turn ends. */
+  /** A connection that stops now can depart at the end of the turn. */
   readonly hasRoom: boolean;
-  /** It has stopped at a point where it can leave. */
+  /** Called when a connection has stopped and can depart. */
   ready(connection: TravellingConnection): void;
-  /** It can leave from now on, at moments that it does not stop for. */
+  /** Registers a connection that may depart whenever it is between requests, without stopping for it. */
   add(connection: TravellingConnection): void;
 }
 
-/** What is known of a connection that another process had; plain JSON. */
+/** The properties of a connection from another process; plain JSON. */
 export interface TravelFacts {
   readonly listener: string;
-  /** Of its filter chain. */
+  /** Of its filter chain, see ChainIdentity. */
   readonly fingerprint: string;
   readonly remote: Address;
   /** See KnownConnection. */
   readonly direct?: Address | undefined;
-  /** Its own end as text; '' when nobody has asked for it yet. */
+  /** The local address as text; '' if it was not determined. */
   readonly local: string;
   /** CLOCK_MONOTONIC, which the processes of a machine share. */
   readonly startMonotonicMs: number;
   readonly progress: FilterProgress;
 }
 
-/** A connection on its way. */
+/** A connection in transit. */
 export interface Cargo {
   readonly facts: TravelFacts;
-  /** The client's first. */
+  /** The client's socket comes first. */
   readonly sockets: readonly FrozenConnection[];
-  /** Bytes of the client that were received and not handled. */
+  /** Bytes of the client that were received but not handled. */
   readonly input: Uint8Array;
 }
 
-/** A connection that could go on here; nothing of it was touched. */
+/** A connection that can be taken over, and is still unchanged. */
 export interface Arrival {
   begin(): void;
-  /** Lets go of it. */
+  /** Releases what was prepared. */
   drop(): void;
 }
