@@ -108,7 +108,7 @@ t.test('a connection ends whose other end sends what is no HTTP/2, and its calls
   call.on('error', () => {});
   const ended = new Promise((resolve) => call.on('status', resolve));
   // Newer versions of Node notice it by themselves.
-  const details = /what came is not HTTP\/2$|Protocol error$/;
+  const details = /the peer sent invalid HTTP\/2$|Protocol error$/;
   t.match(await withDeadline(ended, 'a status'), { code: status.INTERNAL, details });
   await waitFor(() => server.accepted() >= 2, { what: 'a further connection' });
 });

@@ -134,7 +134,8 @@ export class FilterControl implements StreamControl {
   sendLocalReply(reply: LocalReply): void {
     if (this.#filter !== undefined) this.#host!.sendLocalReply(reply);
     // Filters before this one would not see the reply, and the request would continue.
-    else if (this.#host !== undefined) throw new Error('a filter answers as it is made: answer in decodeHeaders()');
+    else if (this.#host !== undefined)
+      throw new Error('a filter cannot send a local reply in create(): send it in decodeHeaders()');
   }
 
   /** Ends the request. An error after the filter was destroyed affects no request; it is logged as an unhandled rejection. */

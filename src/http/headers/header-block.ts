@@ -212,7 +212,7 @@ export class HeaderBlock extends HeaderFields {
   setMethod(method: Method, text: string): void {
     if (!isFieldName(text)) throw unsuitable('a method', text);
     if (METHOD_NAMES.indexOf(text) !== method - 1)
-      throw new TypeError(`${text} is another method than the Method that is given with it`);
+      throw new TypeError(`the method '${text}' does not match the given Method`);
     this.method = method;
     this.methodStart = this.writeText(text);
     this.methodEnd = this.methodStart + text.length;
@@ -222,7 +222,7 @@ export class HeaderBlock extends HeaderFields {
   /** Sets the status of a final response. Throws unless it is an integer from 200 to 599. */
   setStatus(status: number): void {
     if (!(Number.isInteger(status) && status >= 200 && status <= 599))
-      throw new RangeError(`no request ends with the status ${status}`);
+      throw new RangeError(`${status} is not a status from 200 to 599`);
     this.status = status;
     this.startLineEnd = this.startLineStart;
   }
@@ -323,7 +323,7 @@ function isInPath(code: number): boolean {
 }
 
 function unsuitable(what: string, value: unknown): TypeError {
-  return new TypeError(`${what} cannot have such a value: ${(JSON.stringify(value) ?? String(value)).slice(0, 82)}`);
+  return new TypeError(`invalid value of ${what}: ${(JSON.stringify(value) ?? String(value)).slice(0, 82)}`);
 }
 
 /** Returns the pool of header blocks of a memory; there is one for each. */

@@ -212,7 +212,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     // As in Envoy, routes and filters do not see hop-by-hop headers, except those of an upgrade, which they may match.
     if (!asksForUpgrade) {
       removeHopByHop(headers, false);
-      // The codec of the upstream connection frames the body anew.
+      // The codec of the upstream connection does its own framing.
       if (headers.bodyKind === BodyKind.Chunked) headers.removeId(ConnectionHeader.TransferEncoding);
     }
     this.#findRoute(routes, headers);

@@ -153,7 +153,7 @@ t.test('a file in the place of a Unix socket is not removed', async (t) => {
     for (const args of [['--disable-hot-restart'], ['--use-dynamic-base-id']]) {
       const { code, stderr } = await runBaton(t, { config, args });
       t.equal(code, 1);
-      t.match(stderr, `cannot listen on ${path}: a file that is no socket has this path`);
+      t.match(stderr, `cannot listen on ${path}: a file at this path is not a socket`);
       t.equal(readFileSync(path, 'utf8'), 'data');
     }
   }
