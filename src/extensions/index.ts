@@ -17,6 +17,7 @@ import { router } from './filters/http/router/index.js';
 import { tap } from './filters/http/tap/index.js';
 import { proxyProtocol } from './filters/listener/proxy-protocol/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
+import { networkRbac } from './filters/network/rbac/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
 import { leastRequest } from './load-balancing-policies/least-request/index.js';
 import { maglev } from './load-balancing-policies/maglev/index.js';
@@ -48,6 +49,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   tap,
   proxyProtocol,
   httpConnectionManager,
+  networkRbac,
   tcpProxy,
   leastRequest,
   maglev,

@@ -28,8 +28,6 @@ export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'filters.network.connection_limit':
     'the runtime value envoy.resource_limits.listener.<name>.connection_limit limits the connections of a listener',
   'filters.network.ext_authz': 'before HTTP, envoy.filters.http.ext_authz can ask the service',
-  'filters.network.rbac':
-    'a filter_chain_match chooses connections by addresses, envoy.filters.http.rbac requests by more than that',
   'resource_monitors.cgroup_memory': LIMIT_MEMORY,
   'resource_monitors.fixed_heap': LIMIT_MEMORY,
 };

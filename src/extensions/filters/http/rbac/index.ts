@@ -2,14 +2,10 @@
 
 import type { Any, RBACPerRoute, RbacRBAC } from '../../../../config/generated/api.js';
 import {
-  byValue,
-  defineLayout,
   type HeaderBlock,
   HeadersStatus,
-  type HttpChain,
   type HttpFilter,
   type HttpFilterExtension,
-  notImplemented,
   obeyed,
   ResponseFlag,
   refused,
@@ -18,17 +14,13 @@ import {
   type StreamControl,
   unpack,
 } from '../../../sdk.js';
-import { Policies } from './policies.js';
+import { NO_MATCHER, RULES } from '../../common/rbac/implemented.js';
+import { denialDetails } from '../../common/rbac/policies.js';
+import { RbacRules } from '../../common/rbac/rules.js';
+import { RulesStats, ShadowStats, statsPrefix } from '../../common/rbac/stats.js';
 
 const FILTER = 'envoy.extensions.filters.http.rbac.v3.RBAC';
 const PER_ROUTE = 'envoy.extensions.filters.http.rbac.v3.RBACPerRoute';
-const NO_TLS = refused('connections have no TLS of which anything could be asked');
-const NO_METADATA = refused('requests have no dynamic metadata and no filter state');
-const NO_EXPRESSIONS = 'expressions are not implemented: use permissions and principals';
-const NO_MATCHER = refused('use rules, with policies');
-
-const RulesStats = defineLayout({ allowed: 'counter', denied: 'counter' });
-const ShadowStats = defineLayout({ shadow_allowed: 'counter', shadow_denied: 'counter' });
 
 export const rbac: HttpFilterExtension<RbacRBAC> = {
   category: 'envoy.filters.http',
@@ -47,53 +39,7 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
       ),
     },
     [PER_ROUTE]: obeyed('rbac'),
-    'envoy.config.rbac.v3.RBAC': {
-      // LOG does nothing but set dynamic metadata.
-      action: byValue({ ALLOW: true, DENY: true, LOG: false }),
-      policies: true,
-      ...notImplemented('audit_logging_options'),
-    },
-    'envoy.config.rbac.v3.Policy': {
-      permissions: true,
-      principals: true,
-      ...notImplemented('condition', 'checked_condition'),
-      cel_config: refused(NO_EXPRESSIONS),
-    },
-    'envoy.config.rbac.v3.Permission': {
-      and_rules: true,
-      or_rules: true,
-      any: true,
-      header: true,
-      url_path: true,
-      destination_ip: true,
-      destination_port: true,
-      destination_port_range: true,
-      not_rule: true,
-      metadata: NO_METADATA,
-      requested_server_name: NO_TLS,
-      ...notImplemented('matcher', 'uri_template'),
-      sourced_metadata: NO_METADATA,
-    },
-    'envoy.config.rbac.v3.Permission.Set': obeyed('rules'),
-    'envoy.config.rbac.v3.Principal': {
-      and_ids: true,
-      or_ids: true,
-      any: true,
-      source_ip: true,
-      direct_remote_ip: true,
-      remote_ip: true,
-      header: true,
-      url_path: true,
-      not_id: true,
-      authenticated: NO_TLS,
-      metadata: NO_METADATA,
-      filter_state: NO_METADATA,
-      sourced_metadata: NO_METADATA,
-      custom: refused('there is no such extension: use the principals that there are'),
-    },
-    'envoy.config.rbac.v3.Principal.Set': obeyed('ids'),
-    'envoy.type.matcher.v3.PathMatcher': obeyed('path'),
-    'envoy.type.v3.Int32Range': obeyed('start', 'end'),
+    ...RULES,
   },
   validate(config, report) {
     const ofRoute = unpack(config as Any, PER_ROUTE);
@@ -102,14 +48,14 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
     if (given !== undefined) reportMistakes(report, base, () => new RbacRules(given, ''));
   },
   scopes: (config, chain) => [
-    { prefix: statsPrefix(chain, config.rules_stat_prefix), layout: RulesStats },
-    { prefix: statsPrefix(chain, config.shadow_rules_stat_prefix), layout: ShadowStats },
+    { prefix: statsPrefix(chain.statPrefix, config.rules_stat_prefix), layout: RulesStats },
+    { prefix: statsPrefix(chain.statPrefix, config.shadow_rules_stat_prefix), layout: ShadowStats },
   ],
   createOnWorker(config, context, chain) {
     const own = new RbacRules(config, '');
     const stats = {
-      rules: context.scope(statsPrefix(chain, config.rules_stat_prefix), RulesStats),
-      shadow: context.scope(statsPrefix(chain, config.shadow_rules_stat_prefix), ShadowStats),
+      rules: context.scope(statsPrefix(chain.statPrefix, config.rules_stat_prefix), RulesStats),
+      shadow: context.scope(statsPrefix(chain.statPrefix, config.shadow_rules_stat_prefix), ShadowStats),
     };
     return {
       create(stream, routeConfig) {
@@ -121,28 +67,6 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
   /** The most specific place decides. Without rules there the route has none. */
   compileRouteConfig: (configs, where) => new RbacRules((configs.at(-1) as RBACPerRoute).rbac ?? {}, `${where}.rbac`),
 };
-
-function statsPrefix({ statPrefix }: HttpChain, own = ''): string {
-  const prefix = `${statPrefix}rbac.`;
-  return own === '' || own.endsWith('.') ? prefix + own : `${prefix}${own}.`;
-}
-
-/** What is enforced, and what is only counted. */
-class RbacRules {
-  readonly enforced: Policies | undefined;
-  readonly shadow: Policies | undefined;
-
-  /** Throws BatonError for what cannot be compiled. */
-  constructor({ rules, shadow_rules: shadow }: RbacRBAC, where: string) {
-    const at = (field: string) => (where === '' ? field : `${where}.${field}`);
-    this.enforced = rules && new Policies(rules, at('rules'));
-    this.shadow = shadow && new Policies(shadow, at('shadow_rules'));
-  }
-
-  get isEmpty(): boolean {
-    return this.enforced === undefined && this.shadow === undefined;
-  }
-}
 
 interface RbacStats {
   readonly rules: Scope;
@@ -175,7 +99,7 @@ class RbacFilter implements HttpFilter {
     this.#stream.sendLocalReply({
       status: 403,
       body: 'RBAC: access denied',
-      details: `rbac_access_denied_matched_policy[${(policy ?? 'none').replace(/\s/g, '_')}]`,
+      details: denialDetails(policy),
       flags: ResponseFlag.None,
     });
     return HeadersStatus.StopIteration;

@@ -1,9 +1,9 @@
-// envoy.config.rbac.v3.RBAC: policies, and what becomes of requests that match one of them.
+// envoy.config.rbac.v3.RBAC: policies, and what becomes of requests or connections that match one of them.
 
 import type { RBAC } from '../../../../config/generated/api.js';
-import type { HeaderBlock, StreamInfo } from '../../../sdk.js';
+import type { HeaderBlock } from '../../../sdk.js';
 import { compilePermissions, compilePrincipals } from './compile.js';
-import type { Condition } from './conditions.js';
+import type { Condition, Ends } from './conditions.js';
 
 interface Policy {
   readonly name: string;
@@ -33,15 +33,20 @@ export class Policies {
       });
   }
 
-  /** The first policy that the request matches; undefined: there is none. */
-  match(headers: HeaderBlock, info: StreamInfo): string | undefined {
+  /** The first policy that a request matches, or a connection without `headers`; undefined: there is none. */
+  match(headers: HeaderBlock | undefined, ends: Ends): string | undefined {
     for (const { name, permission, principal } of this.#policies)
-      if (permission.holds(headers, info) && principal.holds(headers, info)) return name;
+      if (permission.holds(headers, ends) && principal.holds(headers, ends)) return name;
     return undefined;
   }
 
-  /** Whether a request may go on that match() has found this for. */
+  /** Whether the request or connection may go on that match() has found this for. */
   allows(matched: string | undefined): boolean {
     return (matched !== undefined) === this.#allowsMatching;
   }
+}
+
+/** Of what a policy has denied, or none has allowed: how access logs name it. */
+export function denialDetails(policy: string | undefined): string {
+  return `rbac_access_denied_matched_policy[${(policy ?? 'none').replace(/\s/g, '_')}]`;
 }

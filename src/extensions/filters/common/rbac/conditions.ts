@@ -1,4 +1,4 @@
-// What a policy can ask of a request, compiled to a tree.
+// What a policy can ask of a request, or of a connection, compiled to a tree.
 
 import {
   type HeaderBlock,
@@ -12,8 +12,15 @@ import {
   type StringRule,
 } from '../../../sdk.js';
 
+/** The addresses that policies ask for. */
+export type Ends = Pick<
+  StreamInfo,
+  'downstream' | 'downstreamRemoteAddress' | 'downstreamDirectRemoteAddress' | 'downstreamLocalAddress'
+>;
+
 export interface Condition {
-  holds(headers: HeaderBlock, info: StreamInfo): boolean;
+  /** `headers`: undefined of a connection, of which nothing holds that is asked of headers. */
+  holds(headers: HeaderBlock | undefined, ends: Ends): boolean;
 }
 
 export const ALWAYS: Condition = { holds: () => true };
@@ -26,8 +33,8 @@ export class Every implements Condition {
     this.#conditions = conditions;
   }
 
-  holds(headers: HeaderBlock, info: StreamInfo): boolean {
-    for (const condition of this.#conditions) if (!condition.holds(headers, info)) return false;
+  holds(headers: HeaderBlock | undefined, ends: Ends): boolean {
+    for (const condition of this.#conditions) if (!condition.holds(headers, ends)) return false;
     return true;
   }
 }
@@ -40,8 +47,8 @@ export class Some implements Condition {
     this.#conditions = conditions;
   }
 
-  holds(headers: HeaderBlock, info: StreamInfo): boolean {
-    for (const condition of this.#conditions) if (condition.holds(headers, info)) return true;
+  holds(headers: HeaderBlock | undefined, ends: Ends): boolean {
+    for (const condition of this.#conditions) if (condition.holds(headers, ends)) return true;
     return false;
   }
 }
@@ -53,8 +60,8 @@ export class Not implements Condition {
     this.#condition = condition;
   }
 
-  holds(headers: HeaderBlock, info: StreamInfo): boolean {
-    return !this.#condition.holds(headers, info);
+  holds(headers: HeaderBlock | undefined, ends: Ends): boolean {
+    return !this.#condition.holds(headers, ends);
   }
 }
 
@@ -65,8 +72,8 @@ export class HeaderCondition implements Condition {
     this.#rule = rule;
   }
 
-  holds(headers: HeaderBlock): boolean {
-    return this.#rule.matches(headers);
+  holds(headers: HeaderBlock | undefined): boolean {
+    return headers !== undefined && this.#rule.matches(headers);
   }
 }
 
@@ -81,7 +88,9 @@ export class PathCondition implements Condition {
     this.#rule = rule;
   }
 
-  holds({ memory, pathEnd, pathStart }: HeaderBlock): boolean {
+  holds(headers: HeaderBlock | undefined): boolean {
+    if (headers === undefined) return false;
+    const { memory, pathEnd, pathStart } = headers;
     let end = pathStart;
     while (end < pathEnd && memory.bytes[end] !== QUERY && memory.bytes[end] !== FRAGMENT) end++;
     return this.#rule.matches(memory, pathStart, end);
@@ -89,7 +98,7 @@ export class PathCondition implements Condition {
 }
 
 /** Which of the addresses of a connection is meant, as text with port. */
-export type AddressOf = (info: StreamInfo) => string;
+export type AddressOf = (ends: Ends) => string;
 
 export class AddressCondition implements Condition {
   readonly #range: IpRange;
@@ -101,9 +110,9 @@ export class AddressCondition implements Condition {
   }
 
   /** Unix sockets are in no range. */
-  holds(_headers: HeaderBlock, info: StreamInfo): boolean {
+  holds(_headers: HeaderBlock | undefined, ends: Ends): boolean {
     // Without the zone of a link-local address: ranges have none.
-    const ip = parseIp(ipOfAddress(this.#addressOf(info)).replace(/%.*/, ''));
+    const ip = parseIp(ipOfAddress(this.#addressOf(ends)).replace(/%.*/, ''));
     return ip !== undefined && isInRange(this.#range, ip);
   }
 }
@@ -118,7 +127,7 @@ export class PortCondition implements Condition {
     this.#end = end;
   }
 
-  holds(_headers: HeaderBlock, { downstreamLocalAddress: local }: StreamInfo): boolean {
+  holds(_headers: HeaderBlock | undefined, { downstreamLocalAddress: local }: Ends): boolean {
     // 0 for Unix sockets, as in Envoy.
     const port = portOfAddress(local);
     return this.#first <= port && port < this.#end;

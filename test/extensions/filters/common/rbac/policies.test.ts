@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import type { Permission, Principal, RBAC } from '../../../../../src/config/generated/api.js';
-import { Policies } from '../../../../../src/extensions/filters/http/rbac/policies.js';
+import { Policies } from '../../../../../src/extensions/filters/common/rbac/policies.js';
 import { stream } from '../../../../access-log/stream.js';
 import { requestHead } from '../../../../http/routing/heads.js';
 

@@ -1,12 +1,13 @@
 // Compiles what policies ask: permissions, of what is to be done, and principals, of who wants to.
 
 import type { CidrRange, Permission, Principal } from '../../../../config/generated/api.js';
-import { BatonError, compileStringMatcher, HeaderRule, ipRange, type StreamInfo } from '../../../sdk.js';
+import { BatonError, compileStringMatcher, HeaderRule, ipRange } from '../../../sdk.js';
 import {
   AddressCondition,
   type AddressOf,
   ALWAYS,
   type Condition,
+  type Ends,
   Every,
   HeaderCondition,
   Not,
@@ -29,7 +30,7 @@ const local: AddressOf = (info) => info.downstreamLocalAddress;
 /** The socket's own peer. */
 const direct: AddressOf = (info) => info.downstreamDirectRemoteAddress;
 /** As a proxy in front has told with the PROXY protocol, whatever x-forwarded-for says. */
-const source = (info: StreamInfo) => info.downstream?.remoteText ?? '';
+const source = (info: Ends) => info.downstream?.remoteText ?? '';
 const remote: AddressOf = (info) => info.downstreamRemoteAddress;
 
 function permissions(configs: readonly Permission[] = [], where: string): Condition[] {

@@ -1,0 +1,163 @@
+// envoy.filters.network.rbac: which clients' connections go on, by policies over their addresses.
+
+import type { NetworkRbacRBAC, Permission, Principal, RBAC } from '../../../../config/generated/api.js';
+import {
+  byValue,
+  durationMs,
+  FilterClose,
+  type FilteredClient,
+  FilterStatus,
+  LONGEST_TIMER_MS,
+  type NetworkFilter,
+  type NetworkFilterExtension,
+  type Report,
+  reportMistakes,
+  type Scope,
+} from '../../../sdk.js';
+import type { Ends } from '../../common/rbac/conditions.js';
+import { NO_MATCHER, RULES } from '../../common/rbac/implemented.js';
+import { denialDetails } from '../../common/rbac/policies.js';
+import { RbacRules } from '../../common/rbac/rules.js';
+import { RulesStats, ShadowStats, statsPrefix } from '../../common/rbac/stats.js';
+
+const FILTER = 'envoy.extensions.filters.network.rbac.v3.RBAC';
+
+export const networkRbac: NetworkFilterExtension<NetworkRbacRBAC> = {
+  category: 'envoy.filters.network',
+  name: 'envoy.filters.network.rbac',
+  typeUrls: [`type.googleapis.com/${FILTER}`],
+  implemented: {
+    [FILTER]: {
+      rules: true,
+      shadow_rules: true,
+      shadow_rules_stat_prefix: true,
+      stat_prefix: true,
+      enforcement_type: byValue({ ONE_TIME_ON_FIRST_BYTE: true, CONTINUOUS: true }),
+      delay_deny: true,
+      matcher: NO_MATCHER,
+      shadow_matcher: NO_MATCHER,
+    },
+    ...RULES,
+  },
+  validate(config, report) {
+    for (const field of ['rules', 'shadow_rules'] as const) reportHeaders(config[field], field, report);
+    reportMistakes(report, '', () => new RbacRules(config, ''));
+  },
+  scopes: (config) => [
+    { prefix: statsPrefix(config.stat_prefix!), layout: RulesStats },
+    { prefix: shadowPrefix(config), layout: ShadowStats },
+  ],
+  createOnWorker(config, _chain, context) {
+    const settings: Settings = {
+      rules: new RbacRules(config, ''),
+      stats: context.scope(statsPrefix(config.stat_prefix!), RulesStats),
+      shadowStats: context.scope(shadowPrefix(config), ShadowStats),
+      isContinuous: config.enforcement_type === 'CONTINUOUS',
+      delayMs: Math.min(LONGEST_TIMER_MS, durationMs(config.delay_deny, 0)),
+    };
+    return { create: (client) => (settings.rules.isEmpty ? undefined : new RbacFilter(client, settings)) };
+  },
+};
+
+function shadowPrefix({ shadow_rules_stat_prefix: own, stat_prefix: base = '' }: NetworkRbacRBAC): string {
+  return statsPrefix(base, own);
+}
+
+/** Envoy refuses what is asked of headers, wherever it stands; a path is one that no connection has. */
+function reportHeaders({ policies = {} }: RBAC = {}, where: string, report: Report): void {
+  for (const [name, { permissions, principals }] of Object.entries(policies)) {
+    const path = `${where}.policies[${JSON.stringify(name)}]`;
+    reportIn(permissions, `${path}.permissions`, report);
+    reportIn(principals, `${path}.principals`, report);
+  }
+}
+
+function reportIn(list: readonly (Permission | Principal)[] = [], where: string, report: Report): void {
+  for (const [index, each] of list.entries()) reportOne(each, `${where}[${index}]`, report);
+}
+
+function reportOne(one: Permission & Principal, where: string, report: Report): void {
+  if (one.header !== undefined) report(`${where}.header`, 'a connection has no headers: use envoy.filters.http.rbac');
+  reportIn(one.and_rules?.rules, `${where}.and_rules.rules`, report);
+  reportIn(one.or_rules?.rules, `${where}.or_rules.rules`, report);
+  reportIn(one.and_ids?.ids, `${where}.and_ids.ids`, report);
+  reportIn(one.or_ids?.ids, `${where}.or_ids.ids`, report);
+  if (one.not_rule !== undefined) reportOne(one.not_rule, `${where}.not_rule`, report);
+  if (one.not_id !== undefined) reportOne(one.not_id, `${where}.not_id`, report);
+}
+
+interface Settings {
+  readonly rules: RbacRules;
+  readonly stats: Scope;
+  readonly shadowStats: Scope;
+  /** All that comes is counted, and not only the first of it. */
+  readonly isContinuous: boolean;
+  /** How long a connection that is denied stays open. */
+  readonly delayMs: number;
+}
+
+class RbacFilter implements NetworkFilter {
+  readonly #client: FilteredClient;
+  readonly #settings: Settings;
+  #isDecided = false;
+  /** What policies say of the connection, whose addresses stay the same. */
+  #isShadowAllowed = true;
+  #isAllowed = true;
+  #policy: string | undefined;
+
+  constructor(client: FilteredClient, settings: Settings) {
+    this.#client = client;
+    this.#settings = settings;
+  }
+
+  /** As in Envoy nothing is decided before the first byte: behind a proxy of TCP, the host is connected to and may speak. */
+  onNewConnection(): FilterStatus {
+    return FilterStatus.Continue;
+  }
+
+  onData(): FilterStatus {
+    const { delayMs, isContinuous } = this.#settings;
+    if (this.#isDecided && !isContinuous) return FilterStatus.Continue;
+    if (!this.#isDecided) this.#decide();
+    this.#count();
+    if (this.#isAllowed) return FilterStatus.Continue;
+    this.#client.close(FilterClose.NoFlush, denialDetails(this.#policy), delayMs);
+    return FilterStatus.Stop;
+  }
+
+  #decide(): void {
+    const { enforced, shadow } = this.#settings.rules;
+    const ends = new ConnectionEnds(this.#client);
+    this.#isDecided = true;
+    if (shadow !== undefined) this.#isShadowAllowed = shadow.allows(shadow.match(undefined, ends));
+    if (enforced === undefined) return;
+    this.#policy = enforced.match(undefined, ends);
+    this.#isAllowed = enforced.allows(this.#policy);
+  }
+
+  #count(): void {
+    const { rules, shadowStats, stats } = this.#settings;
+    const { shadow_allowed, shadow_denied } = ShadowStats.at;
+    if (rules.shadow !== undefined) shadowStats.increment(this.#isShadowAllowed ? shadow_allowed : shadow_denied);
+    const { allowed, denied } = RulesStats.at;
+    if (rules.enforced !== undefined) stats.increment(this.#isAllowed ? allowed : denied);
+  }
+}
+
+class ConnectionEnds implements Ends {
+  readonly downstream: FilteredClient;
+
+  constructor(client: FilteredClient) {
+    this.downstream = client;
+  }
+
+  get downstreamRemoteAddress(): string {
+    return this.downstream.remoteText;
+  }
+  get downstreamDirectRemoteAddress(): string {
+    return this.downstream.directRemoteText;
+  }
+  get downstreamLocalAddress(): string {
+    return this.downstream.localText;
+  }
+}
