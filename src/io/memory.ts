@@ -134,6 +134,11 @@ export class Memory {
     return this.#overflowingScratch(length);
   }
 
+  /** The turn has used up scratch, and takes blocks of the arena in its place. */
+  get isScratchFull(): boolean {
+    return this.#overflow.length > 0;
+  }
+
   /** Frees the last allocation of scratch(), whose bytes are no longer needed in this turn. */
   withdrawScratch(offset: number): void {
     if (offset < this.#scratchEnd) this.#scratchNext = offset;
@@ -148,9 +153,13 @@ export class Memory {
     return block;
   }
 
-  /** Called when the transport has processed all submissions: scratch and released blocks can be reused. */
-  endTurn(): void {
-    this.turnStart = ++this.step;
+  /**
+   * Called when the transport has processed all submissions: scratch and released blocks can be reused. `continuesBatch`: the bytes of
+   * the events that follow were received before the turn that ends now.
+   */
+  endTurn(continuesBatch = false): void {
+    this.step++;
+    if (!continuesBatch) this.turnStart = this.step;
     this.#scratchNext = this.#scratchStart;
     if (this.#overflow.length > 0) {
       for (const block of this.#overflow) this.release(block);

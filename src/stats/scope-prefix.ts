@@ -2,9 +2,9 @@
 
 import type { Layout } from './layout.js';
 
-/** Colons become '_': sinks and monitoring systems separate with them. So does what no line of text can hold. */
+/** Replaces colons, with which sinks and monitoring systems separate, and control characters by '_'. */
 export function scopePrefix(text: string): string {
-  return text.replace(/:\/{0,2}|[\0\r\n]/g, '_');
+  return text.replace(/:\/{0,2}|[\0-\x1f\x7f-\x9f]/g, '_');
 }
 
 /**

@@ -180,10 +180,11 @@ bool Transport::deliver() {
     cursor = static_cast<int32_t>(from);
     const BatchHandler::Outcome outcome = handler_.handle(from, count);
     if (outcome == BatchHandler::Outcome::Gone) close();
-    const uint32_t reached = std::clamp(static_cast<uint32_t>(cursor), from, count - 1);
+    // JavaScript ends a turn at an earlier event when the turn has used much memory: the rest follows after the flush.
+    from = std::clamp(static_cast<uint32_t>(cursor), from, count - 1) + 1;
     flushOrReport();
-    if (outcome != BatchHandler::Outcome::Threw) break;
-    from = reached + 1;
+    writePendingSize();
+    if (outcome != BatchHandler::Outcome::Threw) continue;
     handler_.reportException();
     flushOrReport();  // the exception handler may have submitted too
   }

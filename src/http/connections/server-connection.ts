@@ -106,6 +106,13 @@ export class ServerConnection
     return this.#closesAfterResponse;
   }
 
+  later(act: () => void): void {
+    this.socket.transport.defer(this.socket.id, () => {
+      act();
+      this.#releaseCodec();
+    });
+  }
+
   streamFinished(stream: ServerStream): void {
     this.#remove(stream);
     this.#pools.streams.release(stream);

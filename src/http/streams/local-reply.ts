@@ -2,7 +2,6 @@
 // response that has begun.
 
 import { headerKey } from '../../common/text/header-names.js';
-import type { Memory } from '../../io/memory.js';
 import type { LocalReply, ResponseStream } from '../filters/filter.js';
 import { makeGrpcReply } from '../headers/grpc-reply.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
@@ -11,12 +10,13 @@ import { RouteKind } from '../routing/actions/route.js';
 
 const CONTENT_LENGTH = headerKey('content-length');
 const CONTENT_TYPE = headerKey('content-type');
-const PIECE = 32 * 1024;
 
 /** The stream of the answered request. */
-export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | 'encodeData' | 'info' | 'route'> {
+export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | 'info' | 'route'> {
   readonly manager: ManagerContext;
   readonly requestHeaders: HeaderBlock;
+  /** Sends the body after the head. Each character of a string is one byte. */
+  encodeReplyBody(body: string | Uint8Array): void;
 }
 
 /** Passes the whole reply to its stream like a host's response. `asksByGrpc`: in gRPC form. */
@@ -24,7 +24,7 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrp
   const { status, editHeaders, isVerbatim = false } = reply;
   const { info, route } = stream;
   const { options, thread } = stream.manager;
-  const { clock, headerBlocks, memory } = thread;
+  const { clock, headerBlocks } = thread;
   let body = asBytes(reply.body);
   const isHead = stream.requestHeaders.method === Method.Head;
   const isGrpc = asksByGrpc && !isVerbatim;
@@ -48,7 +48,7 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrp
       if (headers.findId(CONTENT_TYPE.id) < 0) headers.add(CONTENT_TYPE, 'text/plain');
     } else headers.removeId(CONTENT_TYPE.id);
     stream.encodeHeaders(headers, !hasBody);
-    if (hasBody) encodeBody(stream, body, memory);
+    if (hasBody) stream.encodeReplyBody(body);
   } finally {
     headers.drop();
   }
@@ -57,15 +57,4 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrp
 /** Converts text to UTF-8 unless it is ASCII, so that one character of a string is one byte. */
 function asBytes(body: string | Uint8Array): string | Uint8Array {
   return typeof body === 'string' && /[^\0-\x7f]/.test(body) ? Buffer.from(body) : body;
-}
-
-/** Sends the body in pieces that fit in scratch. */
-function encodeBody(stream: AnsweredStream, body: string | Uint8Array, memory: Memory): void {
-  for (let from = 0; from < body.length; from += PIECE) {
-    const length = Math.min(PIECE, body.length - from);
-    const start = memory.scratch(length);
-    if (typeof body === 'string') memory.write(start, body.slice(from, from + length));
-    else memory.bytes.set(body.subarray(from, from + length), start);
-    stream.encodeData(start, length, from + length === body.length);
-  }
 }

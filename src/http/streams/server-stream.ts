@@ -34,6 +34,7 @@ import type { RouteTable } from '../routing/tables/route-table.js';
 import { checkHead } from './head-checks.js';
 import { encodeReply } from './local-reply.js';
 import { refusalFor } from './refusal.js';
+import { ReplyBody } from './reply-body.js';
 import { RequestFlow } from './request-flow.js';
 import { countStatus } from './status-counters.js';
 import { idleTooLong, LATE_REQUEST, lastedTooLong, REFUSED_UPGRADE } from './stream-answers.js';
@@ -58,6 +59,8 @@ export interface StreamConnection extends EdgeConnection, LocalEnd {
   shouldCloseAfterResponse(): boolean;
   /** Called when a timeout of the stream begins that may fire before the connection's next check. */
   wakeWithin(timeoutMs: number): void;
+  /** Calls `act` in a later turn, after other connections had theirs. */
+  later(act: () => void): void;
   /** Called when the stream has ended. It may be reused from a later event on. */
   streamFinished(stream: ServerStream): void;
   /** Ends the connection and all its streams after an exception, which may have been thrown while another connection was served. */
@@ -96,6 +99,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #endsConnection = false;
   /** Determined on arrival, because the head need not outlive the turn. */
   #isGrpc = false;
+  /** The body of the local reply, while it is being sent. */
+  #replyBody: ReplyBody | undefined;
   /** The head of the response, until it is logged. */
   #keptHeaders: HeaderBlock | undefined;
 
@@ -296,12 +301,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   onWriteBlocked(): void {
-    if (this.#isOpen) this.#terminal.onResponseBlocked();
+    if (!this.#isOpen) return;
+    this.#replyBody?.blocked();
+    this.#terminal.onResponseBlocked();
   }
 
   onWriteDrained(): void {
     if (!this.#isOpen) return;
     this.#clocks.moved();
+    this.#replyBody?.drained();
     this.#terminal.onResponseDrained();
   }
 
@@ -425,13 +433,31 @@ export class ServerStream implements RequestDecoder, FilteredStream {
    * NoRoomError before the response is answered instead.
    */
   fault(error: unknown): void {
-    if (error instanceof NoRoomError && this.#isOpen && !this.#hasResponseHead) return this.sendLocalReply(NO_ROOM);
+    if (error instanceof NoRoomError) return this.#endForRoom();
     this.report(error);
     if (!this.#isOpen) return;
     this.info.responseCodeDetails = 'internal_error';
     const encoder = this.#encoder;
     this.#finish(false);
     encoder.reset(ResetReason.InternalError);
+  }
+
+  /** Ends the request because memory is short: with a reply, or with a reset if there is no room for one. */
+  #endForRoom(): void {
+    if (!this.#isOpen) return;
+    const { info } = this;
+    // There was no room for the reply itself.
+    const isAnswered = this.#hasResponseHead || info.responseCodeDetails === NO_ROOM.details;
+    if (!isAnswered) {
+      try {
+        return this.sendLocalReply(NO_ROOM);
+      } catch (error) {
+        if (!(error instanceof NoRoomError)) throw error;
+        if (!this.#isOpen) return;
+      }
+    }
+    info.responseFlags |= NO_ROOM.flags;
+    this.resetResponse(NO_ROOM.details);
   }
 
   report(error: unknown, what?: string): void {
@@ -456,10 +482,29 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     info.responseCodeDetails = reply.details;
     // Ends the request here; no response of a host may follow the reply, which filters may hold.
     this.#isReplyingLocally = true;
+    this.#replyBody = undefined;
     this.#endsConnection = reply.status === 400;
     this.#terminal.onDestroy();
     this.#filters?.replaceResponse();
     encodeReply(this, reply, this.#isGrpc);
+  }
+
+  encodeReplyBody(bytes: string | Uint8Array): void {
+    const body = new ReplyBody(this, this.manager.thread.memory, bytes);
+    this.#replyBody = body;
+    body.send();
+  }
+
+  sendReplyLater(body: ReplyBody): void {
+    this.connection.later(() => {
+      // The stream may have ended, and may serve another request.
+      if (this.#replyBody !== body) return;
+      try {
+        body.send();
+      } catch (error) {
+        this.fault(error);
+      }
+    });
   }
 
   // ── Its clocks ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -620,6 +665,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { info } = this;
     const now = thread.clock.monotonicMs;
     this.#isOpen = false;
+    this.#replyBody = undefined;
     this.#flow.end();
     info.lastDownstreamTxMs = now;
     info.durationMs = now - info.startMonotonicMs;

@@ -376,7 +376,7 @@ export class Transport {
   }
 
   #onBatch(from: number, count: number): void {
-    this.memory.endTurn();
+    this.memory.endTurn(from > 0);
     this.memory.pressure.unsent = this.#control[Control.Pending]!;
     this.#inBatch = true;
     // The shim has carried out what an uncaught-exception handler submitted after the last batch failed: the count has changed.
@@ -388,7 +388,8 @@ export class Transport {
       // A handler that throws ends its own connection; the rest of the batch continues.
       while (cursor < count) {
         try {
-          cursor = this.#dispatch(cursor, count);
+          this.#dispatch(cursor, count);
+          break;
         } catch (error) {
           cursor = this.#control[Control.Cursor]!;
           this.#fault(this.#events[cursor * EVENT_STRIDE]!, error);
@@ -405,12 +406,14 @@ export class Transport {
     }
   }
 
-  #dispatch(from: number, count: number): number {
+  #dispatch(from: number, count: number): void {
     const events = this.#events;
     const control = this.#control;
     const connections = this.#connections;
     const { memory } = this;
     for (let index = from; index < count; index++) {
+      // What the turn has queued is sent first. The shim then delivers the rest of the batch in another turn.
+      if (memory.isScratchFull && index > from) return;
       control[Control.Cursor] = index;
       memory.step++;
       const at = index * EVENT_STRIDE;
@@ -449,7 +452,6 @@ export class Transport {
           break;
       }
     }
-    return count;
   }
 
   #runDeferred({ action, id }: DeferredAction): void {

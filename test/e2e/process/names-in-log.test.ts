@@ -29,5 +29,6 @@ t.test('a name of a resource moves no cursor of a terminal, and is not shown at 
     baton.stderr.includes(`cds: add/update cluster '${'x'.repeat(256)}… (9744 more characters)'`);
   await waitFor(isShown, { what: 'the names in the log' });
   t.notMatch(baton.stderr, /[\u001b\u009b]/);
+  t.notMatch((await baton.admin('/stats')).body, /[\u001b\u009b]/);
   t.notOk(baton.stderr.includes('x'.repeat(300)));
 });
