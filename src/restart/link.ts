@@ -51,8 +51,6 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   readonly #codec: Codec<In, Out>;
   readonly #events: LinkEvents<In>;
   readonly #socket: NativeMessageSocket;
-  /** Absent where a lost message ends the link. */
-  readonly onLost: MessageSocketEvents['onLost'];
   readonly #waiting: { readonly bytes: Uint8Array; readonly fds: readonly number[] }[] = [];
   #waitingBytes = 0;
   #stall: NodeJS.Timeout | undefined;
@@ -66,9 +64,6 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
     this.#shim = shim;
     this.#codec = codec;
     this.#events = events;
-    if (events.lost !== undefined) {
-      this.onLost = (errno) => (errno === constants.errno.EMFILE ? events.lost!() : this.onEnd(errno));
-    }
     this.#socket = shim.watchMessages(fd, this, true);
   }
 
@@ -145,6 +140,13 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
       if (!isGone(error)) this.#end(messageOf(error));
     }
     for (const resolve of this.#onDrained.splice(0)) resolve();
+  }
+
+  /** A message that cannot be received makes the link unusable, unless only descriptors lack: the peer relies on all of them. */
+  onLost(errno: number): void {
+    const isShort = errno === constants.errno.EMFILE;
+    if (isShort && this.#events.lost !== undefined) this.#events.lost();
+    else this.#end(isShort ? TOO_FEW : errorName(errno));
   }
 
   onEnd(errno: number): void {

@@ -323,7 +323,7 @@ export class HotRestart {
       const messages = await loadMessages();
       const hello = messages.decodeHello(bytes);
       // The child believes what comes on the link when it knows who has the other end.
-      this.#meeting.prove();
+      this.#prove();
       this.#parent!.greet(hello, (events) => {
         const link = new MessageLink(this.#shim, fd, parentCodec(messages), events);
         isTaken = true;
@@ -336,10 +336,26 @@ export class HotRestart {
     }
   }
 
+  /** Retries while the child's socket is full, as other users can keep it. */
+  #prove(attempts = 0): void {
+    if (this.#meeting.prove() || attempts === MAX_PROOFS) return;
+    setTimeout(() => {
+      try {
+        this.#prove(attempts + 1);
+      } catch {
+        // The child has ended.
+      }
+    }, PROOF_RETRY_MS);
+  }
+
   #drop(fds: readonly number[]): void {
     for (const fd of fds) this.#shim.closeDescriptor(fd);
   }
 }
+
+/** For about as long as a child waits for its parent. */
+const MAX_PROOFS = 2000;
+const PROOF_RETRY_MS = 5;
 
 function childCodec({ encodeToParent, decodeToChild }: typeof Messages) {
   return { encode: encodeToParent, decode: decodeToChild };

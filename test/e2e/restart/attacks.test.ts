@@ -111,6 +111,18 @@ t.test('a child that asks for stats a hundred thousand times, and reads no answe
   await survives();
 });
 
+t.test('a child whose message is too long for its parent, and that ends then', async (t) => {
+  const { line, parent, survives } = await attacked(t);
+  const child = await welcomed(t, line.socketPath);
+  child.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
+  await waitFor(() => child.heard.includes('replaced'), { what: 'the take-over' });
+  child.sayAtLength(new Uint8Array(70_000));
+  await waitForLog(parent, 'cannot be talked to any more');
+  child.close();
+  await waitForLog(parent, 'this one serves again');
+  await survives();
+});
+
 t.test('children that say everything a hundred thousand times', async (t) => {
   const { line, parent, port, survives } = await attacked(t);
   let rounds = 1;

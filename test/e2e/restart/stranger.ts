@@ -1,6 +1,7 @@
 // A process that is none of the restart's, and speaks to its sockets: by datagrams, and over a link if it gets one.
 
 import { randomBytes } from 'node:crypto';
+import { writeSync } from 'node:fs';
 import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
 import { loadShim, type MessageSocketEvents, type NativeMessageSocket } from '../../../src/io/shim.js';
 import {
@@ -85,8 +86,10 @@ export class FalseChild implements MessageSocketEvents {
   isOver = false;
   readonly #socket: NativeMessageSocket;
   readonly #stranger: Stranger;
+  readonly #fd: number;
 
   constructor(fd: number, stranger: Stranger) {
+    this.#fd = fd;
     this.#socket = shim.watchMessages(fd, this);
     this.#stranger = stranger;
   }
@@ -94,6 +97,11 @@ export class FalseChild implements MessageSocketEvents {
   /** False when the parent takes none now. Throws when the link is over. */
   say(bytes: Uint8Array, fds: readonly number[] = []): boolean {
     return this.#socket.send(bytes, fds);
+  }
+
+  /** say() of a message that may be longer than Baton's own are. */
+  sayAtLength(bytes: Uint8Array): void {
+    writeSync(this.#fd, bytes);
   }
 
   /** Another process may have the name of epoch 1. */
