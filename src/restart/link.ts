@@ -153,11 +153,7 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
     if (this.#isOver) return;
     this.close();
     if (this.#isDeaf) this.#events.gone?.();
-    else
-      this.#events.ended(
-        errno === 0 ? 'it has ended' : errno === constants.errno.EMFILE ? TOO_FEW : errorName(errno),
-        errno === 0,
-      );
+    else this.#events.ended(errno === 0 ? 'it has ended' : errorName(errno), errno === 0);
   }
 
   /** What the peer does makes it unusable. */

@@ -268,7 +268,8 @@ export class ParentEnd {
 
   #takeBack(): void {
     this.#isTakingBack = true;
-    void this.#host.takeBack().then(() => {
+    // Whatever goes wrong, the next child must not wait for ever.
+    void this.#host.takeBack().finally(() => {
       this.#isTakingBack = false;
       if (this.#state !== 'welcomed') this.#settleContender();
     });

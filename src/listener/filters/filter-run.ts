@@ -22,7 +22,7 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
   readonly #maxHeldBytes: number;
   readonly #timers: Timers;
   readonly #stages: FilterStage[] = [];
-  /** How many of them have been told of the connection. */
+  /** How many stages were called with the new connection. */
   #begun = 0;
   /** What the terminal filter has made; undefined before. */
   #handler: DownstreamHandler | undefined;

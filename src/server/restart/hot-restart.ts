@@ -81,6 +81,7 @@ export class HotRestart {
   #server: RestartedServer | undefined;
   /** Resolves when it is clear whether this process goes on without its parent; undefined while it has one. */
   #parentLost: Promise<void> | undefined;
+  #proofRetry: NodeJS.Timeout | undefined;
   #statsCame = () => {};
   /** Resolves when stats go on where those of the parent stood, or will not; pending until this process has taken over. */
   readonly statsCame = new Promise<void>((resolve) => {
@@ -336,16 +337,17 @@ export class HotRestart {
     }
   }
 
-  /** Retries while the child's socket is full, as other users can keep it. */
+  /** Retries while the child's socket is full, which other users can keep it. However many ask, one retry is pending. */
   #prove(attempts = 0): void {
+    clearTimeout(this.#proofRetry);
     if (this.#meeting.prove() || attempts === MAX_PROOFS) return;
-    setTimeout(() => {
+    this.#proofRetry = setTimeout(() => {
       try {
         this.#prove(attempts + 1);
       } catch {
         // The child has ended.
       }
-    }, PROOF_RETRY_MS);
+    }, PROOF_RETRY_MS).unref();
   }
 
   #drop(fds: readonly number[]): void {
