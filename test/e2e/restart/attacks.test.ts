@@ -35,12 +35,10 @@ const BREATH_BYTES = 100 * 1024 * 1024;
 
 const shim = loadShim();
 const ROUTE = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'hi' } } };
-const CONFIG = bootstrap({
-  listeners: [
-    httpListener('web', 0, { route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [ROUTE] }] } }),
-  ],
-  clusters: [],
+const WEB = httpListener('web', 0, {
+  route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [ROUTE] }] },
 });
+const CONFIG = bootstrap({ listeners: [WEB], clusters: [] });
 
 /** Epoch 0, what it has, and the restart that ends a test. */
 async function attacked(t: Test, socketPath?: string) {
@@ -121,6 +119,28 @@ t.test('a child whose message is too long for its parent, and that ends then', a
   child.close();
   await waitForLog(parent, 'this one serves again');
   await survives();
+});
+
+t.test('a child that ends while its copies of sockets are still open', async (t) => {
+  const path = join(tempDir(t), 'web.sock');
+  const line = new EpochLine(t);
+  const listener = { ...WEB, address: { pipe: { path } } };
+  const config = bootstrap({ listeners: [listener], clusters: [] });
+  const parent = await line.start(0, { config, args: QUICK });
+  const answers = () =>
+    httpRequest(0, '/', { socketPath: path }).then(
+      ({ body }) => body === 'hi',
+      () => false,
+    );
+  await waitFor(answers, { what: 'an answer at the socket' });
+  const child = await welcomed(t, line.socketPath, true);
+  child.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
+  await waitFor(() => child.heard.includes('replaced'), { what: 'the take-over' });
+  child.close();
+  await waitForLog(parent, 'this one serves again');
+  child.dropSockets();
+  await waitFor(answers, { what: 'an answer at the socket that is bound again' });
+  t.notMatch(parent.stderr, /cannot be opened again/);
 });
 
 t.test('children that say everything a hundred thousand times', async (t) => {

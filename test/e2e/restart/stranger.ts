@@ -68,11 +68,13 @@ export class Stranger implements MessageSocketEvents {
 }
 
 /** Says hello to epoch 0 as a process of epoch 1, whose names it has, and waits for the welcome. */
-export async function welcomed(t: Teardown, socketPath: string): Promise<FalseChild> {
+export async function welcomed(t: Teardown, socketPath: string, keepsSockets = false): Promise<FalseChild> {
   const stranger = new Stranger(`${socketPath}_child_1`);
   t.teardown(() => stranger.close());
   const [here, there] = shim.socketPair();
   const child = new FalseChild(here, stranger);
+  child.keepsSockets = keepsSockets;
+  t.teardown(() => child.dropSockets());
   t.teardown(() => child.close());
   await stranger.push(socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 }), [there]);
   shim.closeDescriptor(there);
@@ -83,7 +85,10 @@ export async function welcomed(t: Teardown, socketPath: string): Promise<FalseCh
 /** One end of a link to a parent. What comes on it is closed, and noted by its kind. */
 export class FalseChild implements MessageSocketEvents {
   readonly heard: ToChild['kind'][] = [];
+  /** Descriptors that came on the link are kept open until dropSockets(). */
+  keepsSockets = false;
   isOver = false;
+  readonly #kept: number[] = [];
   readonly #socket: NativeMessageSocket;
   readonly #stranger: Stranger;
   readonly #fd: number;
@@ -109,6 +114,10 @@ export class FalseChild implements MessageSocketEvents {
     this.#stranger.close();
   }
 
+  dropSockets(): void {
+    for (const fd of this.#kept.splice(0)) shim.closeDescriptor(fd);
+  }
+
   close(): void {
     this.isOver = true;
     this.#socket.close();
@@ -116,7 +125,8 @@ export class FalseChild implements MessageSocketEvents {
   }
 
   onMessage(bytes: Uint8Array, fds: readonly number[]): void {
-    for (const fd of fds) shim.closeDescriptor(fd);
+    this.#kept.push(...fds);
+    if (!this.keepsSockets) this.dropSockets();
     this.heard.push(decodeToChild(bytes).kind);
   }
   onWritable(): void {}

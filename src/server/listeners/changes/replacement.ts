@@ -1,6 +1,7 @@
 // The listeners while a child process serves in their place: their sockets stay open, so that they can go on where a dead child has
 // left them, and no connection in the kernel's queues is lost.
 
+import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
 import { getLogger } from '../../../log/logger.js';
@@ -24,6 +25,10 @@ export interface ReplacementEvents {
 
 const logger = getLogger('main');
 
+/** How long an address may stay in use that a dead child has had. */
+const REOPEN_MS = 2000;
+const REOPEN_POLL_MS = 20;
+
 export class Replacement {
   readonly #primary: Primary;
   readonly #present: PresentListeners;
@@ -35,6 +40,7 @@ export class Replacement {
   /** Their sockets are closed, or about to be: the child has none of them, or has given them up. */
   #dropped: PrimaryListener[] = [];
   #closing: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
 
   constructor(
     primary: Primary,
@@ -95,13 +101,13 @@ export class Replacement {
     const dropped = this.#dropped.splice(0);
     for (const listener of suspended) if (this.#isActive(listener)) this.#resume(listener);
     this.#events.count();
-    const reopened = this.#closing.then(() => {
+    const reopened = this.#closing.then(async () => {
       // Meanwhile another child may have taken over, or the process may end.
       if (this.#present.isReplaced) {
         this.#dropped.push(...dropped);
         return;
       }
-      for (const listener of dropped) if (this.#isActive(listener)) this.#reopen(listener);
+      await Promise.all(dropped.map((listener) => this.#reopen(listener)));
       if (dropped.length > 0) this.#events.onAccept();
       this.#events.count();
     });
@@ -114,6 +120,7 @@ export class Replacement {
 
   /** This process ends: nobody is to wait at sockets that it does not accept on. */
   close(): void {
+    this.#isClosed = true;
     void this.#close(this.#suspended.splice(0), false);
     this.#dropped = [];
   }
@@ -140,14 +147,21 @@ export class Replacement {
     }
   }
 
-  #reopen(listener: PrimaryListener): void {
-    if (this.#present.stopped.includes(listener.config)) return;
-    try {
-      listener.reopen();
-      this.#primary.workers.broadcast({ kind: 'add-sockets', sockets: listener.sockets });
-      this.#rollout.accept(listener);
-    } catch (error) {
-      logger.error(`listener '${shownName(listener.name)}' cannot be opened again: ${messageOf(error)}`);
+  /** Retries for a while: the kernel closes the copies of a dead child one after the other, maybe after its link. */
+  async #reopen(listener: PrimaryListener): Promise<void> {
+    for (const endMs = performance.now() + REOPEN_MS; this.#mayReopen(listener); await pause(REOPEN_POLL_MS)) {
+      try {
+        listener.reopen();
+        this.#primary.workers.broadcast({ kind: 'add-sockets', sockets: listener.sockets });
+        return this.#rollout.accept(listener);
+      } catch (error) {
+        if (performance.now() < endMs) continue;
+        return logger.error(`listener '${shownName(listener.name)}' cannot be opened again: ${messageOf(error)}`);
+      }
     }
+  }
+
+  #mayReopen(listener: PrimaryListener): boolean {
+    return !this.#isClosed && this.#isActive(listener) && !this.#present.stopped.includes(listener.config);
   }
 }
