@@ -40,7 +40,7 @@ import { countStatus } from './status-counters.js';
 import { idleTooLong, LATE_REQUEST, lastedTooLong, REFUSED_UPGRADE } from './stream-answers.js';
 import { Elapsed, StreamClocks } from './stream-clocks.js';
 import { type FilteredStream, StreamFilters } from './stream-filters.js';
-import { allowsUpgrade } from './upgrade.js';
+import { StreamRouting } from './stream-routing.js';
 
 const logger = getLogger('http');
 
@@ -76,13 +76,6 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   connection!: StreamConnection;
   /** Valid until the stream ends. */
   requestHeaders!: HeaderBlock;
-  /**
-   * From the route table that was current when the request arrived, or when its virtual host was delivered on demand. Undefined if no route
-   * matches.
-   */
-  route: Route<unknown> | undefined;
-  /** The request is an upgrade that its route allows: raw bytes are forwarded after a 101. */
-  isUpgrade = false;
   isInternal = false;
 
   readonly #terminal: TerminalFilter;
@@ -90,6 +83,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   readonly #filters: StreamFilters | undefined;
   readonly #flow: RequestFlow;
   readonly #clocks: StreamClocks;
+  readonly #routing: StreamRouting;
   #encoder!: ResponseEncoder;
   #isOpen = false;
   #isRequestComplete = false;
@@ -108,6 +102,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.manager = manager;
     this.#flow = new RequestFlow(manager.stats.http);
     this.#clocks = new StreamClocks(manager);
+    this.#routing = new StreamRouting(manager);
     this.#terminal = manager.options.terminal.create(this);
     if (manager.options.filters.length > 0) this.#filters = new StreamFilters(this, this.#terminal, this.#flow);
   }
@@ -131,8 +126,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#isReplyingLocally = false;
     this.#endsConnection = false;
     this.#flow.begin(encoder);
-    this.route = undefined;
-    this.isUpgrade = false;
+    this.#routing.begin();
     this.isInternal = false;
     this.#clocks.begin(startMs);
     stats.http.increment(HttpStats.at.downstream_rq_total);
@@ -206,7 +200,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (answer !== undefined) return this.sendLocalReply(answer);
     options.hosts?.apply(headers, this.connection);
     if (headers.nominates) removeNominated(headers);
-    const routes = this.#routes(headers);
+    const routes = this.#routing.tableFor(headers);
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
     if (headers.scheme !== '') info.scheme = headers.scheme;
     if (client !== this.connection.remoteIp) {
@@ -222,7 +216,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
     this.#findRoute(routes, headers);
     if (asksForUpgrade) {
-      if (!this.#acceptUpgrade()) return;
+      if (!this.#acceptUpgrade(headers)) return;
       // Also without a route, because it may still get one.
       removeHopByHop(headers, true);
     }
@@ -326,15 +320,22 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   // ── Its route ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Returns the route table for new requests. */
-  #routes(headers: HeaderBlock): RouteTable<unknown> {
-    const { scopes, routes } = this.manager.options;
-    return scopes === undefined ? routes.current : scopes.tableFor(headers);
+  /**
+   * From the route table that was current when the request arrived, or when its virtual host was delivered on demand. Undefined if no route
+   * matches.
+   */
+  get route(): Route<unknown> | undefined {
+    return this.#routing.route;
+  }
+
+  /** The request is an upgrade that its route allows: raw bytes are forwarded after a 101. */
+  get isUpgrade(): boolean {
+    return this.#routing.isUpgrade;
   }
 
   #findRoute(routes: RouteTable<unknown>, headers: HeaderBlock): void {
-    const route = routes.match(headers, this.manager.thread.random.nextUint32());
-    this.route = route;
+    this.#routing.find(routes, headers);
+    const { route } = this.#routing;
     if (route === undefined) return;
     this.info.routeName = route.name;
     this.info.virtualHostName = route.virtualHostName;
@@ -346,31 +347,18 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   missingHost(): MissingHost | undefined {
-    return this.route === undefined ? this.#routes(this.requestHeaders).missingHost(this.requestHeaders) : undefined;
+    return this.#routing.missingHost(this.requestHeaders);
   }
 
   findNewRoute(): boolean {
-    this.#findRoute(this.#routes(this.requestHeaders), this.requestHeaders);
-    if (!this.requestHeaders.upgrade) return true;
-    if (!this.isUpgrade) return this.#acceptUpgrade();
-    return this.#allowsUpgrade() || this.#refuseUpgrade();
+    const headers = this.requestHeaders;
+    this.#findRoute(this.#routing.tableFor(headers), headers);
+    return !headers.upgrade || this.#acceptUpgrade(headers);
   }
 
-  /** Returns whether the request continues. One without a route continues too, and is answered for that. */
-  #acceptUpgrade(): boolean {
-    if (!this.#allowsUpgrade()) return this.route === undefined || this.#refuseUpgrade();
-    this.isUpgrade = true;
-    this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_total);
-    this.manager.stats.http.increment(HttpStats.at.downstream_cx_upgrades_active);
-    return true;
-  }
-
-  #allowsUpgrade(): boolean {
-    return allowsUpgrade(this.requestHeaders, this.route, this.manager.options.upgrades);
-  }
-
-  #refuseUpgrade(): false {
-    this.manager.stats.http.increment(HttpStats.at.downstream_rq_ws_on_non_ws_route);
+  /** Answers an upgrade that is not allowed. Returns whether the request continues. */
+  #acceptUpgrade(headers: HeaderBlock): boolean {
+    if (this.#routing.acceptUpgrade(headers)) return true;
     this.sendLocalReply(REFUSED_UPGRADE);
     return false;
   }
@@ -673,7 +661,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#filters?.end();
     stats.http.decrement(HttpStats.at.downstream_rq_active);
     if (info.isHealthCheck) stats.http.increment(HttpStats.at['tracing.health_check']);
-    if (this.isUpgrade) stats.http.decrement(HttpStats.at.downstream_cx_upgrades_active);
+    this.#routing.end();
     if (isAnswered) stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
     this.#keptHeaders?.drop();
