@@ -1,5 +1,5 @@
-// Writes what users read and shells complete of the command line, from the option table: the man page,
-// docs/command-line.md and the completions.
+// Generates the documents of the command line from the option table: the man page, docs/command-line.md and the shell
+// completions.
 //
 //   npm run build && node dist/scripts/document-options.js
 
@@ -14,7 +14,7 @@ import { manPage } from './options/man-page.js';
 import { commandLineDocument } from './options/markdown.js';
 import { zshCompletion } from './options/zsh.js';
 
-/** Path below the package, and the text that belongs there. */
+/** Returns paths relative to the package, and the text of each file. */
 export function optionDocuments(): readonly (readonly [path: string, text: string])[] {
   return [
     ['docs/baton.1', manPage()],

@@ -110,7 +110,7 @@ function call(completes: Completion): string {
   return `_baton_words "$value" ${completes.join(' ')}`;
 }
 
-/** Options with a value that nobody can guess. */
+/** Options whose values cannot be completed. */
 function withValue(): string[] {
   return OPTION_ROWS.flatMap(([name, row]) =>
     row.kind === 'flag' || row.completes !== undefined ? [] : names(name, row.alias),

@@ -36,7 +36,7 @@ function completion(name: string, row: OptionRow): string {
   return `complete -c baton${short} -l ${name}${once(name, row)}${argument(row)} -d ${quote(shortText(row))}`;
 }
 
-/** A flag that the line has already is not offered again; an option with a value has to be known for the value's sake. */
+/** Flags that the line contains already are not offered; options with values are always known, for their values. */
 function once(name: string, row: OptionRow): string {
   return row.kind === 'flag' ? ` -n '__fish_not_contain_opt ${row.alias ? `-s ${row.alias} ` : ''}${name}'` : '';
 }

@@ -1,6 +1,6 @@
-// The flags of --log-format, as the documents list them.
+// The list of --log-format flags in the documents.
 
-/** Flag (several when they mean the same) and what it prints. */
+/** A flag (several if they are synonyms) and what it prints. */
 export const LOG_FLAGS: readonly (readonly [flags: readonly string[], meaning: string])[] = [
   [['%v'], 'the message'],
   [['%_'], 'the message, with line ends as \\n'],

@@ -9,9 +9,9 @@ import { LOG_FLAGS } from './log-flags.js';
 import { fullText } from './option-texts.js';
 import { DESCRIPTION, ENVIRONMENT, type Entry, EXAMPLES, EXIT_STATUS, FILES, SIGNALS, SUMMARY } from './reference.js';
 
-/** When the texts changed last. */
+/** Date of the last change of the texts. */
 const DATE = '2026-11-29';
-/** Bold marks come on top. */
+/** Excludes bold marks. */
 const WIDTH = 66;
 
 export function manPage(): string {
@@ -80,12 +80,12 @@ function verbatim(text: string): string {
   return `.PP\n.in +4n\n.nf\n${text.split('\n').map(plain).join('\n')}\n.fi\n.in`;
 }
 
-/** Text whose option names are bold. */
+/** Returns text with option names in bold. */
 function running(text: string): string {
   return fill(plain(text)).replace(/(?<![\w-])\\-\\-[a-z][a-z0-9]*(?:\\-[a-z0-9]+)*/g, (name) => `\\fB${name}\\fR`);
 }
 
-/** A sentence a line, no line longer than mandoc wants it; a line must not begin as a macro does. */
+/** Puts each sentence on a line and wraps long lines, as mandoc recommends. Escapes lines that begin like a macro. */
 function fill(text: string): string {
   const lines: string[] = [];
   for (const sentence of text.split(/(?<=[.:;]) (?=[A-Z])/)) {
@@ -102,7 +102,7 @@ function fill(text: string): string {
   return lines.join('\n');
 }
 
-/** Text as troff shows it unchanged. A dash is a minus, for people copy commands. */
+/** Escapes text for troff. Dashes become minus signs, so that commands can be copied. */
 function plain(text: string): string {
   return text
     .replaceAll('\\', '\\e')

@@ -78,13 +78,13 @@ ${OWN_JSON_LOG_FORMAT}
 {"level":"info","time":"2026-11-29T02:41:29.284+00:00","name":"main","msg":"shutting down server instance"}
 \`\`\`
 
-pino-pretty shows such lines too, when it is told the levels that it does not know by name:
+pino-pretty shows such lines too, if its options define the level names that it does not know:
 
 \`\`\`sh
 ${PRETTY_OWN}
 \`\`\`
 
-In Envoy an empty \`json_format\` gives lines that say \`{}\`, and the order of members is not kept.
+In Envoy, an empty \`json_format\` results in lines of \`{}\`, and the order of members is not kept.
 
 ## Components
 
@@ -132,7 +132,7 @@ function code(text: string): string {
   return `\`${text.replaceAll('|', '\\|')}\``;
 }
 
-/** Text whose option names are code, and whose other signs mean themselves. */
+/** Escapes text for Markdown, with option names as code. */
 function running(text: string): string {
   return text
     .replace(/[\\<>|*_[\]]/g, (sign) => `\\${sign}`)

@@ -1,4 +1,4 @@
-// What the man page and docs/command-line.md tell beside the options. Names of options stand as --name in the texts.
+// The texts of the man page and docs/command-line.md besides the options. Option names are written as --name.
 
 /** A name or value, and what it means. */
 export type Entry = readonly [name: string, meaning: string];
@@ -7,11 +7,11 @@ export const SUMMARY = 'a proxy for Envoy-style configurations';
 
 export const DESCRIPTION: readonly string[] = [
   'baton is an HTTP and TCP proxy. It reads an Envoy v3 bootstrap and serves its listeners, by default with one worker ' +
-    'thread for each CPU. The admin interface that the bootstrap names shows its state and controls it.',
+    'thread for each CPU. The admin interface that the bootstrap configures shows its state and controls it.',
   'A field that baton does not implement is refused with an error that names it. All errors of a configuration are ' +
-    'reported at once, each with its place.',
+    'reported at once, each with its location.',
   'The value of an option follows after a space or an equals sign. An option may be given once, unless its description ' +
-    'says otherwise. A mistake ends the program with a message that says what to do.',
+    'says otherwise. After a mistake, the program exits with a message that names the remedy.',
 ];
 
 export const SIGNALS: readonly Entry[] = [
@@ -24,16 +24,19 @@ export const SIGNALS: readonly Entry[] = [
     'SIGUSR1',
     'All log files are reopened: access logs, the log of ejections and the file of --log-path. This is for log rotation.',
   ],
-  ['SIGHUP', 'Is logged, and has no effect.'],
-  ['SIGPIPE', 'Is ignored.'],
+  ['SIGHUP', 'Logged, and otherwise ignored.'],
+  ['SIGPIPE', 'Ignored.'],
 ];
 
 export const EXIT_STATUS: readonly Entry[] = [
-  ['0', 'The server was told to end, the configuration is valid (--mode validate), or the requested text was printed.'],
+  [
+    '0',
+    'The server was shut down by request, the configuration is valid (--mode validate), or the requested text was printed.',
+  ],
   [
     '1',
-    'An option or the configuration is wrong, an address is not available, or the server cannot go on. Standard error says ' +
-      'why, and so does the file of --log-path once it is open.',
+    'An option or the configuration is invalid, an address is not available, or the server cannot continue. The reason is ' +
+      'written to standard error, and to the file of --log-path once it is open.',
   ],
 ];
 
@@ -41,11 +44,11 @@ export const ENVIRONMENT: readonly Entry[] = [
   [
     'PROXY_CGROUP_CPU_DETECTION',
     'If it is false (in upper or lower case), the default of --concurrency ignores the CPU limit of the cgroup. ' +
-      'ENVOY_CGROUP_CPU_DETECTION is another name for it.',
+      'ENVOY_CGROUP_CPU_DETECTION is an alias.',
   ],
   [
     'NOTIFY_SOCKET',
-    'A Unix socket, as a path or @name. The server sends READY=1 to it when it is live and STOPPING=1 when it ends, for ' +
+    'A Unix socket, as a path or @name. The server sends READY=1 to it when it is live and STOPPING=1 when it stops, for ' +
       'systemd and baton-restarter; see sd_notify(3).',
   ],
   [
@@ -56,14 +59,14 @@ export const ENVIRONMENT: readonly Entry[] = [
 ];
 
 export const FILES: readonly Entry[] = [
-  ['/proc/self/cgroup, /proc/self/mountinfo', 'say where the CPU limit of the cgroup is.'],
+  ['/proc/self/cgroup, /proc/self/mountinfo', 'locate the CPU limit of the cgroup.'],
   [
     'cpu.max, cpu.cfs_quota_us, cpu.cfs_period_us',
-    'in the directory of the cgroup have that limit, for cgroups of version 2 and 1.',
+    'in the directory of the cgroup contain the limit, for cgroups of version 2 and 1.',
   ],
 ];
 
-/** What it does, and the command. */
+/** A purpose, and the command for it. */
 export const EXAMPLES: readonly (readonly [purpose: string, command: string])[] = [
   ['Check a configuration:', 'baton --mode validate -c front-proxy.yaml'],
   ['Serve it with two workers, and log to a file:', 'baton -c front-proxy.yaml --concurrency 2 --log-path baton.log'],
@@ -73,8 +76,8 @@ export const EXAMPLES: readonly (readonly [purpose: string, command: string])[] 
       "  --config-yaml '{admin: {address: {socket_address: {address: 127.0.0.1, port_value: 0}}}}'",
   ],
   [
-    'Log routing and upstream in detail, and nothing else:',
+    'Log only routing and upstream, in detail:',
     'baton -c front-proxy.yaml -l off --component-log-level router:debug,upstream:trace',
   ],
-  ['Begin log lines with the level:', "baton -c front-proxy.yaml --log-format '%L %T.%e %n: %v'"],
+  ['Start log lines with the level:', "baton -c front-proxy.yaml --log-format '%L %T.%e %n: %v'"],
 ];

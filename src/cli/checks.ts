@@ -1,4 +1,4 @@
-// What the values of single options must look like. Each check gives the whole message, or undefined.
+// Checks of option values. Each returns a complete error message, or undefined if the value is valid.
 
 import { isIPv6 } from 'node:net';
 import { didYouMean } from '../common/text/suggest.js';
@@ -6,7 +6,7 @@ import { COMPONENTS } from '../log/components.js';
 import { LEVEL_NAMES, parseLevel } from '../log/levels.js';
 import { listOf } from './option-row.js';
 
-/** A choice; `shown` are the values that the message names. */
+/** Returns a check for a fixed set of values. `shown`: the values that the message lists. */
 export function oneOf(what: string, values: readonly string[], shown: readonly string[], option: string = what) {
   return (value: string): string | undefined =>
     values.includes(value) ? undefined : `unknown ${what} '${value}'; --${option} is ${shown.join(' or ')}`;
@@ -29,13 +29,13 @@ export function checkComponentLevels(value: string): string | undefined {
       const hint = near || `; components are ${COMPONENTS.join(', ')}`;
       return `invalid component specified '${component}' in --component-log-level${hint}`;
     }
-    const broken = checkLevel(level, 'component-log-level');
-    if (broken !== undefined) return broken;
+    const problem = checkLevel(level, 'component-log-level');
+    if (problem !== undefined) return problem;
   }
   return undefined;
 }
 
-/** Of what becomes a header's value. */
+/** Checks a value that is sent in headers. */
 export function checkOneLine(value: string, option: string): string | undefined {
   return /[\r\n]/.test(value) ? `option --${option} takes one line, as its value is sent in headers` : undefined;
 }
@@ -45,13 +45,16 @@ export function checkSocketMode(value: string): string | undefined {
   return `invalid socket-mode '${value}'; --socket-mode is a permission in octal such as 600`;
 }
 
-/** What no Host header can be would shut everyone out, and a list without any host nobody. */
+/**
+ * Checks a list of hosts. A host that no Host header can equal would lock out all clients, and a list without hosts would not
+ * restrict any.
+ */
 export function checkHosts(value: string): string | undefined {
   const hosts = listOf(value);
   const wrong = hosts.find((host) => !isIPv6(host) && !/^(\[[0-9a-f:.]+\]|[^\s[\]:/@?#]+)(:[0-9]+)?$/i.test(host));
   const remedy = '--admin-allowed-hosts is <host>,… where a host is a name or an address, with a port or without';
   if (wrong !== undefined) return `invalid host '${wrong}' in --admin-allowed-hosts; ${remedy}`;
-  return value !== '' && hosts.length === 0 ? `there is no host in --admin-allowed-hosts; ${remedy}` : undefined;
+  return value !== '' && hosts.length === 0 ? `--admin-allowed-hosts contains no host; ${remedy}` : undefined;
 }
 
 export function checkExtensions(value: string): string | undefined {
@@ -66,11 +69,11 @@ export function checkStatsTag(value: string): string | undefined {
   const remedy = '--stats-tag is <tag>:<value>, the tag of letters and digits, the value without a dot';
   if (at < 0) return `misformatted stats-tag '${value}'; ${remedy}`;
   const name = value.slice(0, at);
-  const held = value.slice(at + 1);
+  const tagValue = value.slice(at + 1);
   if (!/^[A-Za-z0-9]+$/.test(name))
     return `misformatted stats-tag '${value}' contains invalid char in '${name}'; ${remedy}`;
-  if (held === '' || held.includes('.')) {
-    return `misformatted stats-tag '${value}' contains invalid char in '${held}'; ${remedy}`;
+  if (tagValue === '' || tagValue.includes('.')) {
+    return `misformatted stats-tag '${value}' contains invalid char in '${tagValue}'; ${remedy}`;
   }
   return undefined;
 }

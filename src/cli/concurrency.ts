@@ -1,27 +1,27 @@
-// The default number of workers: what hardware, affinity and the cgroup's CPU limit allow.
+// The default number of workers, from hardware, CPU affinity and the cgroup's CPU limit.
 
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { loadShim } from '../io/shim.js';
 import { OPTIONS } from './options.js';
 
-/** What the number depends on; tests give their own. */
+/** Inputs of the calculation, which tests replace. */
 export interface Machine {
-  /** Hardware threads; 0 when nobody knows. */
+  /** Hardware threads; 0 if unknown. */
   readonly threads: number;
   /** CPUs in the affinity mask. */
   readonly allowed: number;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The text of a file, or undefined when it cannot be read. */
+  /** Returns the text of a file, or undefined if it cannot be read. */
   readonly read: (path: string) => string | undefined;
 }
 
-/** Workers to run: as asked for (0 runs one), or else as many as the machine allows. */
-export function workerCount(asked: number | undefined, machine: Machine = thisMachine()): number {
-  return asked === undefined ? defaultConcurrency(machine) : Math.max(1, asked);
+/** Returns the number of workers to run: the requested number (at least 1), or the default for the machine. */
+export function workerCount(requested: number | undefined, machine: Machine = thisMachine()): number {
+  return requested === undefined ? defaultConcurrency(machine) : Math.max(1, requested);
 }
 
-/** min(hardware threads, affinity, cgroup limit rounded down), at least 1, and no more than may be asked for. */
+/** Returns min(hardware threads, affinity, cgroup limit rounded down), at least 1 and at most the maximum of --concurrency. */
 export function defaultConcurrency(machine: Machine): number {
   const limit = isCgroupIgnored(machine.environment) ? undefined : cgroupCpuLimit(machine.read);
   const { allowed, threads } = machine;
@@ -49,7 +49,7 @@ function isCgroupIgnored(environment: Machine['environment']): boolean {
   );
 }
 
-/** CPUs that the process's own cgroup may use, rounded down, at least 1; undefined without a limit. */
+/** Returns the CPU limit of the process's own cgroup, rounded down, at least 1; undefined without a limit. */
 function cgroupCpuLimit(read: Machine['read']): number | undefined {
   const groups = (read('/proc/self/cgroup') ?? '').split('\n').map((line) => line.split(':'));
   const mounts = (read('/proc/self/mountinfo') ?? '').split('\n').flatMap(readMount);
@@ -73,7 +73,7 @@ interface Mount {
   readonly options: string;
 }
 
-/** A line of mountinfo: `id parent dev root point options optional… - type source superoptions`. */
+/** Parses a line of mountinfo: `id parent dev root point options optional… - type source superoptions`. */
 function readMount(line: string): Mount[] {
   const [head, tail] = line.split(' - ');
   const [, , , root, point] = head?.split(' ') ?? [];
@@ -82,12 +82,12 @@ function readMount(line: string): Mount[] {
   return [{ root, point: unescapeMount(point), type, options: options ?? '' }];
 }
 
-/** mountinfo writes spaces and the like in octal. */
+/** Decodes the octal escapes that mountinfo uses for spaces and other characters. */
 function unescapeMount(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_all, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }
 
-/** Where a cgroup's files lie: the mount may show only a part of the hierarchy. */
+/** Returns the directory of a cgroup's files. A mount may show only a part of the hierarchy. */
 function folderOf(mount: Mount, group: string): string {
   const isWithin = group === mount.root || group.startsWith(`${mount.root}/`);
   const inside = isWithin ? group.slice(mount.root.length) : group;

@@ -1,4 +1,4 @@
-// The text of --help, made from the option table.
+// The text of --help, generated from the option table.
 
 import { existsSync } from 'node:fs';
 import { packagePath } from '../common/package/package-root.js';
@@ -8,16 +8,16 @@ import { OPTION_ROWS } from './options.js';
 const WIDTH = 100;
 const INDENT = 34;
 
-/** Usage and every option with its value, help text and default. */
+/** Returns the usage line and all options with values, help texts and defaults. */
 export function helpText(): string {
   const rows = OPTION_ROWS.map(([name, row]) => optionText(name, row)).join('\n');
   return `Usage: baton [options]\n\nA proxy for Envoy-style configurations.\n\nOptions:\n${rows}\n`;
 }
 
-/** The line that follows an error about an option. */
+/** Printed after an error about an option. */
 export const USAGE_HINT = "Try 'baton --help' for all options.";
 
-/** What to type, for users who have given no configuration. */
+/** Returns the hints for a start without a configuration. */
 export function firstSteps(): string {
   const example = packagePath('examples/quickstart.yaml');
   const file = /[^\w./-]/.test(example) ? `'${example.replaceAll("'", "'\\''")}'` : example;

@@ -1,4 +1,4 @@
-// The node that identifies this server, with what the command line overrides.
+// The node that identifies this server, with the overrides of the command line.
 
 import type { Node } from '../config/generated/api.js';
 
@@ -8,7 +8,7 @@ export interface NodeOverrides {
   readonly serviceZone: string;
 }
 
-/** The bootstrap's node with --service-cluster, --service-node and --service-zone in place of its own values. */
+/** Returns the bootstrap's node with the values of --service-cluster, --service-node and --service-zone where they are given. */
 export function overrideNode(node: Node | undefined, overrides: NodeOverrides): Node {
   const { serviceCluster, serviceNode, serviceZone } = overrides;
   return {

@@ -1,30 +1,30 @@
-// How a row of the option table is written.
+// The type of a row in the option table.
 
 export type OptionKind = 'string' | 'integer' | 'flag' | 'list';
 
-/** Files, `<component>:<level>,…`, or one of these words. */
+/** Completes file names, `<component>:<level>,…`, or these words. */
 export type Completion = 'path' | 'component-levels' | readonly string[];
 
 export interface OptionRow {
   readonly kind: OptionKind;
   /** One letter for the short form. */
   readonly alias?: string;
-  /** What the help text calls its value. */
+  /** Placeholder of the value in the help text. */
   readonly value?: string;
   readonly default: string | number | boolean | readonly string[];
   /** Bounds of an integer. */
   readonly min?: number;
   readonly max?: number;
-  /** What is wrong with a value that the kind allows, as a whole message. */
+  /** Returns a complete error message for a value that the kind accepts, or undefined. */
   readonly check?: (value: string) => string | undefined;
   readonly help: string;
-  /** What help has no room for: the man page and docs/command-line.md say it behind the help text. */
+  /** More sentences, which follow the help text in the man page and in docs/command-line.md. */
   readonly details?: string;
-  /** What shells offer for its value. */
+  /** What shells complete the value with. */
   readonly completes?: Completion;
-  /** Its member in command_line_options of /server_info, if it has one. */
+  /** The option's member in command_line_options of /server_info, if any. */
   readonly info?: string;
-  /** Its value there, when it is not the option's own value. */
+  /** Converts the value for that member; without it, the value is shown unchanged. */
   readonly render?: (value: never) => unknown;
 }
 
@@ -40,7 +40,7 @@ export type ValueOf<R extends OptionRow> = R['kind'] extends 'flag'
       ? readonly string[]
       : string;
 
-/** The default as texts show it; undefined where there is none, or the help text tells it. */
+/** Returns the default as the documents show it; undefined if there is none or the help text contains it. */
 export function shownDefault(row: OptionRow): string | undefined {
   const isSilent = row.kind === 'flag' || row.kind === 'list' || row.default === '' || row.help.includes('Default:');
   return isSilent ? undefined : String(row.default);
@@ -50,7 +50,7 @@ export function camel(name: string): string {
   return name.replace(/-([a-z])/g, (_all, letter: string) => letter.toUpperCase());
 }
 
-/** The items of a list with commas; spaces around them do not count. */
+/** Splits a list at commas. Surrounding spaces and empty items are dropped. */
 export function listOf(text: string): string[] {
   return text
     .split(',')

@@ -1,4 +1,4 @@
-// The option table: everything that parsing, help and /server_info know of an option stands in its row.
+// The option table. Parsing, --help, /server_info and the documents are generated from its rows.
 
 import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
 import { withoutSecrets } from '../config/text/yaml/yaml-document.js';
@@ -15,11 +15,11 @@ import {
   oneOf,
 } from './checks.js';
 import { type Camel, listOf, type OptionRow, type ValueOf } from './option-row.js';
-import { MOST_MEGABYTES } from './worker-memory.js';
+import { MAX_MEGABYTES } from './worker-memory.js';
 
 const MAX_UINT32 = 2 ** 32 - 1;
 
-/** In the order in which they are listed. */
+/** In the order of --help. */
 export const OPTIONS = {
   'config-path': {
     kind: 'string',
@@ -45,9 +45,9 @@ export const OPTIONS = {
     default: false,
     help: 'Applies the bootstrap file whenever it changes, without a restart.',
     details:
-      'It notices a file that is written or moved into place, and a link that is changed. Static listeners, clusters, routes ' +
-      'and runtime values change, all or nothing. If the file is refused or needs a restart, this is logged and nothing ' +
-      'changes. Needs --config-path. POST /config/reload does the same on demand.',
+      'It detects a file that is written or moved into place, and a symbolic link that is changed. Static listeners, clusters, ' +
+      'routes and runtime values change, all or nothing. A file that is refused or needs a restart is logged and changes ' +
+      'nothing. Needs --config-path. POST /config/reload does the same on demand.',
   },
   mode: {
     kind: 'string',
@@ -67,7 +67,8 @@ export const OPTIONS = {
     help: 'File to which the address and port of the admin interface are written.',
     details:
       'It is written once the interface listens: 127.0.0.1:9901, [::1]:9901 or the path of a socket, without a line end. ' +
-      'With port 0 it has the port that was chosen. If the file cannot be written, that is logged and the server runs on.',
+      'With port 0 it contains the port that was chosen. If the file cannot be written, the error is logged and the server ' +
+      'continues.',
     completes: 'path',
     info: 'admin_address_path',
   },
@@ -87,10 +88,10 @@ export const OPTIONS = {
     default: 128,
     min: 1,
     max: 65_535,
-    help: 'Connections that the admin interface may have at a time.',
+    help: 'Maximum number of concurrent connections to the admin interface.',
     details:
-      'A further one takes the place of the one that has been idle longest: without a complete request to answer. When none is ' +
-      'idle, or takes nothing of its answer for 5 seconds, it is closed.',
+      'A further connection replaces the one that has been idle longest (without a complete request to answer), or else one ' +
+      'whose client has read nothing of its answer for 5 seconds. If there is none, the further connection is closed.',
   },
   'local-address-ip-version': {
     kind: 'string',
@@ -125,8 +126,8 @@ export const OPTIONS = {
     default: '',
     help: 'File to which the base ID is written.',
     details:
-      'In decimal, without a line end. Not with --disable-hot-restart. If the file cannot be written, that is ' +
-      'logged and the server runs on.',
+      'In decimal, without a line end. Not with --disable-hot-restart. If the file cannot be written, the error is logged and ' +
+      'the server continues.',
     completes: 'path',
     info: 'base_id_path',
   },
@@ -135,7 +136,7 @@ export const OPTIONS = {
     default: false,
     help: 'With --restart-epoch: starts normally if the parent ended before this process was initialized.',
     details:
-      'That is, if it does not answer at all. A parent that has answered and then goes away still ends this process.',
+      'This applies only if the parent does not answer at all. If it answers and then exits, this process exits too.',
     info: 'skip_hot_restart_on_no_parent',
   },
   'skip-hot-restart-parent-stats': {
@@ -161,12 +162,12 @@ export const OPTIONS = {
     value: 'MB',
     default: 0,
     min: 16,
-    max: MOST_MEGABYTES,
-    help: `Memory in which a worker holds parts of requests and responses. Default: half of all, shared by the workers.`,
+    max: MAX_MEGABYTES,
+    help: `Memory in which a worker buffers requests and responses. Default: half of the total, divided among the workers.`,
     details:
-      'All is the memory of the machine, or the limit of the cgroup. The default is at least 64 MB and at most ' +
-      `${MOST_MEGABYTES}. It is used only as far as it is needed, and given back. The stats server.worker_<N>.buffer_memory_* ` +
-      'show how much that is.',
+      'The total is the memory of the machine, or the limit of the cgroup. The default is at least 64 MB and at most ' +
+      `${MAX_MEGABYTES}. Memory is allocated as needed and released afterwards. The stats server.worker_<N>.buffer_memory_* ` +
+      'show how much is in use.',
   },
   'log-level': {
     kind: 'string',
@@ -185,15 +186,15 @@ export const OPTIONS = {
     value: 'list',
     default: '',
     check: checkComponentLevels,
-    help: 'Levels of single components, as http:debug,router:trace. Not with --enable-fine-grain-logging.',
-    details: 'The names of the components are listed below.',
+    help: 'Levels of individual components, such as http:debug,router:trace. Not with --enable-fine-grain-logging.',
+    details: 'The components are listed below.',
     completes: 'component-levels',
     info: 'component_log_level',
   },
   'cpuset-threads': {
     kind: 'flag',
     default: false,
-    help: 'Has no effect; accepted for older start scripts.',
+    help: 'Has no effect; accepted for compatibility with older start scripts.',
     details: 'The default of --concurrency respects the affinity mask in any case.',
     info: 'cpuset_threads',
   },
@@ -215,7 +216,7 @@ export const OPTIONS = {
     help: 'Layout of a log line.',
     details:
       'The flags are listed below. A flag may have a width: %8l aligns right, %-8l left, %=8l centres; with ! after the ' +
-      'width, longer text is cut. Anything else is printed as it is.',
+      'width, longer text is cut. Other text is printed unchanged.',
     info: 'log_format',
   },
   'log-format-escaped': {
@@ -231,7 +232,7 @@ export const OPTIONS = {
     value: 'n',
     default: 0,
     max: MAX_UINT32,
-    help: 'Number of this epoch; usually set by the hot restart wrapper.',
+    help: 'Number of this epoch; usually set by baton-restarter.',
     details: '0 is a normal start; each hot restart adds one. At most three processes overlap.',
     info: 'restart_epoch',
   },
@@ -239,12 +240,12 @@ export const OPTIONS = {
     kind: 'flag',
     default: false,
     help: 'Logs a stack trace as one entry.',
-    details: 'Without it each frame is an entry of its own.',
+    details: 'Without it, each frame is a separate entry.',
   },
   'enable-fine-grain-logging': {
     kind: 'flag',
     default: false,
-    help: 'One logger for each source file, with its own level. Not with --component-log-level.',
+    help: 'Uses one logger per source file, each with its own level. Not with --component-log-level.',
     details: 'POST /logging sets the levels, by path, file name or pattern.',
     info: 'enable_fine_grain_logging',
   },
@@ -319,7 +320,7 @@ export const OPTIONS = {
     value: 's',
     default: 600,
     max: MAX_UINT32,
-    help: 'How long connections are drained: asked to close, at the end of a response.',
+    help: 'How long connections are drained, that is, asked to close at the end of a response.',
     details:
       'It applies to hot restarts, to listeners that are changed or removed, to POST /drain_listeners?graceful and to ' +
       '--drain-on-sigterm. It should be less than --parent-shutdown-time-s.',
@@ -339,19 +340,19 @@ export const OPTIONS = {
   'drain-on-sigterm': {
     kind: 'flag',
     default: false,
-    help: 'Drains connections at SIGTERM before the server ends.',
+    help: 'Drains connections at SIGTERM before the server exits.',
     details:
-      'Health checks and /ready fail, connections are drained, and the server exits with status 0 when the last one has ' +
-      'ended or the drain time is over. Meanwhile it accepts connections, for at least 5 seconds or a quarter of the drain ' +
-      'time, whichever is shorter. A second SIGTERM, or SIGINT, ends it at once.',
+      'Health checks and /ready fail, connections are drained, and the server exits with status 0 when the last connection has ' +
+      'closed or the drain time is over. Meanwhile it accepts connections, for at least 5 seconds or a quarter of the drain ' +
+      'time, whichever is shorter. A second SIGTERM, or SIGINT, stops it at once.',
   },
   'hand-over-connections': {
     kind: 'flag',
     default: false,
-    help: 'At a hot restart, established connections move to the new process.',
+    help: 'At a hot restart, moves established connections to the new process.',
     details:
-      'Connections of plaintext HTTP/1.1 move between two requests, those of the TCP proxy at any moment, if they fit the ' +
-      "new process's configuration; others are drained. Both processes need the option. The old one ends as soon as it has no " +
+      'Plaintext HTTP/1.1 connections move between two requests, TCP proxy connections at any time, if they fit the ' +
+      "new process's configuration; others are drained. Both processes need the option. The old one exits as soon as it has no " +
       'connections, without waiting for --parent-shutdown-time-s.',
   },
   'parent-shutdown-time-s': {
@@ -359,7 +360,7 @@ export const OPTIONS = {
     value: 's',
     default: 900,
     max: MAX_UINT32,
-    help: 'How long a hot restart waits before it shuts the parent down.',
+    help: 'How long a hot restart waits before it shuts down the parent.',
     details: 'Counted from when this process is live. It should be more than the drain time of the parent.',
     info: 'parent_shutdown_time',
     render: (value: number) => `${value}s`,
@@ -368,7 +369,7 @@ export const OPTIONS = {
     kind: 'flag',
     default: false,
     help: 'Disables hot restart.',
-    details: 'The server then needs no base ID of its own, and does not end when the process that started it ends.',
+    details: 'The server then needs no base ID of its own, and does not exit when the process that started it exits.',
     info: 'disable_hot_restart',
   },
   'enable-mutex-tracing': {
@@ -386,7 +387,7 @@ export const OPTIONS = {
     kind: 'flag',
     default: false,
     help: 'Accepts unknown fields in static configuration, with a warning.',
-    details: 'Unknown fields are those that the API does not have. The stat server.static_unknown_fields counts them.',
+    details: 'Unknown fields are fields that the API does not have. The stat server.static_unknown_fields counts them.',
     info: 'allow_unknown_static_fields',
   },
   'reject-unknown-dynamic-fields': {
@@ -399,14 +400,14 @@ export const OPTIONS = {
   'ignore-unknown-dynamic-fields': {
     kind: 'flag',
     default: false,
-    help: 'Does not warn of or count unknown fields in dynamic configuration.',
+    help: 'Neither warns about nor counts unknown fields in dynamic configuration.',
     details: 'Has no effect with --reject-unknown-dynamic-fields.',
     info: 'ignore_unknown_dynamic_fields',
   },
   'skip-deprecated-logs': {
     kind: 'flag',
     default: false,
-    help: 'Does not warn of deprecated fields.',
+    help: 'Suppresses warnings about deprecated fields.',
     info: 'skip_deprecated_logs',
   },
   'disable-extensions': {
@@ -443,7 +444,7 @@ export const OPTIONS = {
     help: 'Allows core dumps of this process.',
     details:
       'Sets the dumpable flag of the process, which a change of user clears. ulimit -c still limits the size of a core ' +
-      'file, and kernel.core_pattern says where it goes.',
+      'file, and kernel.core_pattern determines where it is written.',
     info: 'enable_core_dump',
   },
   'stats-tag': {
@@ -452,7 +453,8 @@ export const OPTIONS = {
     default: [],
     check: checkStatsTag,
     help: 'A tag for all stats, shown by monitoring formats and sinks; may be repeated.',
-    details: 'A tag consists of letters and digits; its value may have anything but a dot. Each tag may be given once.',
+    details:
+      'A tag consists of letters and digits; its value may contain any character but a dot. Each tag may be given once.',
     info: 'stats_tag',
   },
   help: { kind: 'flag', alias: 'h', default: false, help: 'Prints this text and exits.' },
@@ -460,7 +462,7 @@ export const OPTIONS = {
 
 export type OptionName = keyof typeof OPTIONS;
 
-/** The value of each option, its default where it is not given, by the option's name in camelCase. */
+/** The value of each option, or its default, keyed by the option's name in camelCase. */
 export type OptionValues = {
   readonly [N in OptionName as Camel<N>]: ValueOf<(typeof OPTIONS)[N]>;
 };
@@ -471,5 +473,5 @@ export interface Options extends OptionValues {
   readonly given: readonly OptionName[];
 }
 
-/** The rows with their names. */
+/** All rows with their names. */
 export const OPTION_ROWS = Object.entries(OPTIONS) as readonly (readonly [OptionName, OptionRow])[];

@@ -1,4 +1,4 @@
-// Parses and checks a command line: everything that the option table does not allow is refused in one clear line.
+// Parses and checks a command line. A mistake is reported in one line.
 
 import minimist from 'minimist';
 import { didYouMean } from '../common/text/suggest.js';
@@ -14,23 +14,23 @@ export type ParseResult =
     }
   | {
       readonly ok: false;
-      /** What is wrong, naming the option and the remedy; without `error: ` before it. */
+      /** Names the option and the remedy, without the prefix `error: `. */
       readonly error: string;
     };
 
-/** Parses the arguments behind the program's name. */
+/** Parses the arguments after the program's name. */
 export function parseArguments(argv: readonly string[]): ParseResult {
   try {
     const options = parse(argv);
     checkCombinations(options);
     return { ok: true, options, warnings: warningsOf(options) };
   } catch (error) {
-    if (error instanceof OptionMistake) return { ok: false, error: error.message };
+    if (error instanceof OptionError) return { ok: false, error: error.message };
     throw error;
   }
 }
 
-class OptionMistake extends Error {}
+class OptionError extends Error {}
 
 const NAMES = Object.keys(OPTIONS) as OptionName[];
 const ALIASES = new Map(OPTION_ROWS.flatMap(([name, row]) => (row.alias ? [[row.alias, name] as const] : [])));
@@ -53,8 +53,8 @@ function parse(argv: readonly string[]): Options {
 }
 
 /**
- * Every argument becomes `--name=value` or `--name`, so that a value may begin with a dash, and what is given twice or
- * with a value that it does not take is seen before the library merges it.
+ * Rewrites every argument as `--name=value` or `--name`, so that values may begin with a dash. Reports repeated options and
+ * unexpected values before the library would merge them.
  */
 function joinValues(argv: readonly string[]): string[] {
   const joined: string[] = [];
@@ -62,19 +62,19 @@ function joinValues(argv: readonly string[]): string[] {
   for (let index = 0; index < argv.length; index++) {
     const { name, value } = splitArgument(argv[index]!);
     const row: OptionRow = OPTIONS[name];
-    if (seen.has(name) && row.kind !== 'list') throw new OptionMistake(`option --${name} is given twice; give it once`);
+    if (seen.has(name) && row.kind !== 'list') throw new OptionError(`option --${name} is given twice; give it once`);
     seen.add(name);
     if (row.kind === 'flag') {
-      if (value !== undefined) throw new OptionMistake(`option --${name} takes no value; give it alone`);
+      if (value !== undefined) throw new OptionError(`option --${name} takes no value; give it alone`);
       joined.push(`--${name}`);
       continue;
     }
-    const held = value ?? argv[++index];
-    if (held === undefined || (value === undefined && isOption(held))) {
-      const found = held === undefined ? '' : `, and '${held}' is another option`;
-      throw new OptionMistake(`option --${name} needs a value${found}; give it as --${name} <${row.value}>`);
+    const argumentValue = value ?? argv[++index];
+    if (argumentValue === undefined || (value === undefined && isOption(argumentValue))) {
+      const found = argumentValue === undefined ? '' : `, and '${argumentValue}' is another option`;
+      throw new OptionError(`option --${name} needs a value${found}; give it as --${name} <${row.value}>`);
     }
-    joined.push(`--${name}=${held}`);
+    joined.push(`--${name}=${argumentValue}`);
   }
   return joined;
 }
@@ -96,10 +96,10 @@ function isOption(argument: string): boolean {
 function refuseUnknown(argument: string): never {
   if (!argument.startsWith('-') || argument === '-') {
     const shown = argument.length > 60 ? `${argument.slice(0, 60)}…` : argument;
-    throw new OptionMistake(`unexpected argument '${shown}'; all arguments are options, and --help lists them`);
+    throw new OptionError(`unexpected argument '${shown}'; all arguments are options, and --help lists them`);
   }
   const name = argument.replace(/=.*$/s, '');
-  throw new OptionMistake(
+  throw new OptionError(
     `unknown option '${name}'${
       didYouMean(
         name,
@@ -114,8 +114,8 @@ function readValue(name: OptionName, row: OptionRow, raw: unknown): unknown {
   if (row.kind === 'integer') return readInteger(name, row, String(raw));
   const values = (Array.isArray(raw) ? raw : [raw]).map(String);
   for (const value of values) {
-    const broken = row.check?.(value);
-    if (broken !== undefined) throw new OptionMistake(broken);
+    const problem = row.check?.(value);
+    if (problem !== undefined) throw new OptionError(problem);
   }
   return row.kind === 'list' ? values : values[0]!;
 }
@@ -124,7 +124,7 @@ function readInteger(name: OptionName, row: OptionRow, raw: string): number {
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = row;
   const value = Number(raw);
   if (!/^\d{1,16}$/.test(raw) || value < min || value > max) {
-    throw new OptionMistake(`option --${name} takes a whole number from ${min} to ${max}, not '${raw}'`);
+    throw new OptionError(`option --${name} takes a whole number from ${min} to ${max}, not '${raw}'`);
   }
   return value;
 }
@@ -132,27 +132,27 @@ function readInteger(name: OptionName, row: OptionRow, raw: string): number {
 function checkCombinations(options: Options): void {
   const has = (name: OptionName) => options.given.includes(name);
   if (options.componentLogLevel !== '' && options.enableFineGrainLogging) {
-    throw new OptionMistake(
+    throw new OptionError(
       '--component-log-level will not work with --enable-fine-grain-logging; give only one of them',
     );
   }
   if (options.useDynamicBaseId && options.restartEpoch !== 0) {
-    throw new OptionMistake(
+    throw new OptionError(
       `cannot use --restart-epoch=${options.restartEpoch} with --use-dynamic-base-id; ` +
         'give the ID that epoch 0 chose as --base-id',
     );
   }
   if (has('socket-mode') && (options.socketPath === '' || options.socketPath.startsWith('@'))) {
-    throw new OptionMistake(
+    throw new OptionError(
       '--socket-mode needs a --socket-path that is a file; abstract sockets (@) have no permissions',
     );
   }
   if (options.watchConfig && options.configPath === '') {
-    throw new OptionMistake('--watch-config needs a file to watch; give it as --config-path');
+    throw new OptionError('--watch-config needs a file to watch; give it as --config-path');
   }
   const tags = options.statsTag.map((tag) => tag.slice(0, tag.indexOf(':')));
-  const twice = tags.find((tag, index) => tags.indexOf(tag) !== index);
-  if (twice !== undefined) throw new OptionMistake(`--stats-tag '${twice}' is given twice; give each tag once`);
+  const duplicate = tags.find((tag, index) => tags.indexOf(tag) !== index);
+  if (duplicate !== undefined) throw new OptionError(`--stats-tag '${duplicate}' is given twice; give each tag once`);
 }
 
 function warningsOf(options: Options): string[] {

@@ -1,4 +1,4 @@
-// What the program does with its command line: answer and leave, check a configuration, or serve until a signal ends it.
+// Runs the program: prints a text and exits, validates a configuration, or serves until a signal.
 
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -13,8 +13,8 @@ import { jsonSchemaPath } from '../config/schema/json-schema-path.js';
 import { formatProblem, formatProblems } from '../config/text/problem.js';
 import { loadShim } from '../io/shim.js';
 import { applicationLogFormat } from '../log/application-log.js';
-import { repeatOnStderr } from '../log/last-words.js';
 import { getLogger, initLogging, setLogFormat } from '../log/logger.js';
+import { repeatOnStderr } from '../log/repeat-on-stderr.js';
 import { writeBaseIdFile } from '../restart/base-id-file.js';
 import { hotRestartVersion } from '../restart/version.js';
 import type { HotRestart } from '../server/restart/hot-restart.js';
@@ -27,8 +27,8 @@ import { versionText } from './version.js';
 
 const CONFIG_THREAD = programFile('server/configuration/config-thread.js');
 
-/** The process that started this one may end before it can be said that this one is to end with it. */
-const STARTED_BY = process.ppid;
+/** Read at start, because the parent may exit before endWithParent() takes effect. */
+const PARENT_PID = process.ppid;
 
 const logger = getLogger('main');
 
@@ -66,7 +66,7 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
   for (const warning of parsed.warnings) logger.warning(warning);
   if (options.enableCoreDump) enableCoreDump();
   const status = await serveOrValidate(options, logging, signals);
-  // A server has written all by now. What is still under way, such as a connection that nobody answers, ends with the process.
+  // The server has flushed everything by now. Pending work, such as an unanswered connection, ends with the process.
   if (options.mode === 'serve') {
     await printed();
     process.exit(status);
@@ -75,15 +75,15 @@ export async function run(argv: readonly string[], signals: Signals): Promise<nu
 }
 
 async function serveOrValidate(options: Options, logging: Logging, signals: Signals): Promise<number> {
-  const hasNone = options.configPath === '' && options.configYaml === '';
-  // Without a configuration it does not matter whose the names of this epoch are.
-  if (options.mode !== 'serve' || options.disableHotRestart || hasNone)
+  const hasNoConfiguration = options.configPath === '' && options.configYaml === '';
+  // Without a configuration, hot restart is not opened, because the start fails anyway.
+  if (options.mode !== 'serve' || options.disableHotRestart || hasNoConfiguration)
     return loadAndServe(options, logging, signals, undefined);
   let restart: HotRestart;
   try {
     restart = await openHotRestart(options);
   } catch (error) {
-    tellWhy(options, messageOf(error));
+    reportFatal(options, messageOf(error));
     return 1;
   }
   try {
@@ -95,17 +95,17 @@ async function serveOrValidate(options: Options, logging: Logging, signals: Sign
   }
 }
 
-/** `restart`: undefined where no process takes over from another. */
+/** `restart`: undefined without hot restart. */
 async function loadAndServe(
   options: Options,
   logging: Logging,
   signals: Signals,
   restart: HotRestart | undefined,
 ): Promise<number> {
-  if (options.mode !== 'serve') signals.handle(dieOf);
-  // Taken before it is read: what is written meanwhile is a change.
+  if (options.mode !== 'serve') signals.handle(terminateBy);
+  // Taken before the file is read, so that a write during the read counts as a change.
   const identity = options.watchConfig ? fileIdentity(options.configPath) : '';
-  // The server is loaded only where one will run, and while the configuration is read.
+  // The server's modules are loaded only if they are needed, and in parallel with the configuration.
   const loading = Promise.all([
     load(options, signals.ending),
     options.mode === 'serve' ? import('../server/serve.js') : undefined,
@@ -123,8 +123,8 @@ async function loadAndServe(
   if (!loaded.ok) {
     const what = options.mode === 'serve' ? 'config' : 'configuration';
     const why = formatProblems(loaded.errors);
-    // As Envoy says it, in one line, unless lines of the configuration are shown.
-    tellWhy(options, `error initializing ${what} '${nameOf(options)}':${why.includes('\n') ? '\n' : ' '}${why}`);
+    // Same text as Envoy's, on one line unless excerpts of the configuration follow.
+    reportFatal(options, `error initializing ${what} '${nameOf(options)}':${why.includes('\n') ? '\n' : ' '}${why}`);
     if (nameOf(options) === '') print(process.stderr, firstSteps());
     return 1;
   }
@@ -150,33 +150,33 @@ async function loadAndServe(
   );
 }
 
-/** Rejects with a BatonError when the names of this epoch belong to another process. */
+/** Opens hot restart. Rejects with a BatonError if another process owns the names of this epoch. */
 async function openHotRestart(options: Options): Promise<HotRestart> {
-  // Whoever started this process watches over it: without it nobody would start the next epoch.
+  // The parent supervises this process: without it, the next epoch would never be started.
   loadShim().endWithParent(constants.signals.SIGTERM);
-  if (process.ppid !== STARTED_BY) process.kill(process.pid, 'SIGTERM');
+  if (process.ppid !== PARENT_PID) process.kill(process.pid, 'SIGTERM');
   const { HotRestart } = await import('../server/restart/hot-restart.js');
   return HotRestart.open(hotRestartOptions(options));
 }
 
-function tellWhy(options: Options, message: string): void {
+function reportFatal(options: Options, message: string): void {
   logger.critical(message);
   repeatOnStderr(logger, options.logPath, message);
 }
 
-/** What the configuration is called: its file, or the option that held it. */
+/** Returns the name of the configuration for messages: its file, or the option that contains it. */
 function nameOf({ configPath, configYaml }: Options): string {
   return configPath || (configYaml === '' ? '' : '--config-yaml');
 }
 
-/** While a configuration is only checked nothing has to be taken down: a signal to end ends the process as any other. */
-function dieOf(signal: SignalName): void {
+/** Lets a termination signal end the process by its default action. Validation has nothing to clean up. */
+function terminateBy(signal: SignalName): void {
   if (signal !== 'SIGTERM' && signal !== 'SIGINT') return;
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 }
 
-/** Before anything that could crash; a failure is told, and no reason not to serve. */
+/** Enables core dumps; called before anything that could crash. A failure is logged and does not stop the server. */
 function enableCoreDump(): void {
   try {
     loadShim().enableCoreDump();
@@ -186,7 +186,7 @@ function enableCoreDump(): void {
   }
 }
 
-/** The configuration with the node that the command line makes of it. */
+/** Loads the configuration and applies the node overrides of the command line. */
 async function load(options: Options, signal?: AbortSignal): Promise<LoadResult> {
   const loaded = await loadInThread(CONFIG_THREAD, loadOptions(options), signal);
   if (!loaded.ok) return loaded;

@@ -1,11 +1,11 @@
-// The options as /server_info shows them: command_line_options.
+// The options in the form of command_line_options in /server_info.
 
 import { camel } from './option-row.js';
 import { OPTION_ROWS, type Options } from './options.js';
 
 /**
- * Every member of command_line_options, defaults included.
- * @param concurrency the number of workers that really run
+ * Returns all members of command_line_options, including defaults.
+ * @param concurrency the actual number of workers
  */
 export function commandLineOptions(options: Options, concurrency: number): { readonly [name: string]: unknown } {
   const values = options as unknown as Readonly<Record<string, never>>;
@@ -21,7 +21,7 @@ export function commandLineOptions(options: Options, concurrency: number): { rea
   return members;
 }
 
-/** Decimal, as a number has no octal form in JSON; 0 for abstract sockets, which have no permissions. */
+/** Returns the mode in decimal, since JSON has no octal numbers; 0 for abstract sockets, which have no permissions. */
 function socketMode(options: Options): number {
   return options.socketPath.startsWith('@') ? 0 : Number.parseInt(options.socketMode, 8);
 }

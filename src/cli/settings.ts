@@ -1,4 +1,4 @@
-// What the options mean to those who act on them: the process log, the loader, the server and its hot restarts.
+// Converts the options into the settings of the process log, the loader, the server and hot restart.
 
 import { resolve } from 'node:path';
 import { workingDirectory } from '../common/files/working-directory.js';
@@ -17,10 +17,10 @@ import type { Options } from './options.js';
 import { commandLineOptions } from './server-info.js';
 import { workerMemory } from './worker-memory.js';
 
-/** Logs are opened anew where they were, also when the process has left a directory that is gone. */
+/** Relative log paths are resolved against this directory on every reopen, even if the process has left it or it was removed. */
 const STARTED_IN = workingDirectory();
 
-/** Some launchers pass the bootstrap through a named pipe, into which they write when they have started this process. */
+/** Some launchers pass the bootstrap through a named pipe that they write to after they have started this process. */
 const PIPE_MS = 10_000;
 
 export type Logging = LoggingOptions & { readonly format: string };
@@ -64,7 +64,7 @@ export function hotRestartOptions(options: Options): HotRestartOptions {
   };
 }
 
-/** What the options say of a server; the rest is known when its configuration is loaded. */
+/** Returns the server settings that depend on the options alone; the others follow from the configuration. */
 export function serverSettings(
   options: Options,
 ): Omit<ServeOptions, 'bootstrap' | 'counts' | 'loadAnew' | 'logging' | 'restart' | 'sensitive' | 'watched'> {
@@ -105,7 +105,7 @@ export function serverSettings(
   };
 }
 
-/** Of a text that checkComponentLevels() has nothing against. */
+/** Parses a text that checkComponentLevels() accepts. */
 function componentLevels(text: string): ComponentLevel[] {
   return listOf(text).map((item) => {
     const [component, level] = item.split(':');

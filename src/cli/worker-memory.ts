@@ -1,18 +1,18 @@
-// How much memory each worker may hold parts of requests and responses in.
+// The memory in which each worker buffers requests and responses.
 
 import { usableMemory } from '../common/process/usable-memory.js';
 import { LARGEST_ARENA } from '../io/memory.js';
 
 const MEGABYTE = 1024 * 1024;
-/** Below it few large messages would be too many. */
-const LEAST_BYTES = 64 * MEGABYTE;
+/** With less, a few large messages would exhaust it. */
+const MIN_BYTES = 64 * MEGABYTE;
 
-/** What fits in the option. */
-export const MOST_MEGABYTES = LARGEST_ARENA / MEGABYTE;
+/** Upper bound of --worker-buffer-memory-mb. */
+export const MAX_MEGABYTES = LARGEST_ARENA / MEGABYTE;
 
-/** In bytes: as asked for, or else half of the memory that there is, shared by the workers. */
-export function workerMemory(askedMegabytes: number | undefined, workers: number, usable = usableMemory()): number {
-  if (askedMegabytes !== undefined) return askedMegabytes * MEGABYTE;
+/** Returns the bytes for each worker: the requested size, or else half of the available memory divided among the workers. */
+export function workerMemory(requestedMegabytes: number | undefined, workers: number, usable = usableMemory()): number {
+  if (requestedMegabytes !== undefined) return requestedMegabytes * MEGABYTE;
   const share = Math.floor(usable / 2 / workers / MEGABYTE) * MEGABYTE;
-  return Math.min(Math.max(share, LEAST_BYTES), LARGEST_ARENA);
+  return Math.min(Math.max(share, MIN_BYTES), LARGEST_ARENA);
 }

@@ -1,4 +1,4 @@
-// The layout of process log lines that a bootstrap asks for: application_log_config.
+// The log line layout that application_log_config of the bootstrap requests.
 
 import { BatonError } from '../common/errors/errors.js';
 import type { Bootstrap_ApplicationLogConfig } from '../config/generated/api.js';
@@ -6,8 +6,8 @@ import type { JsonLogFormat } from './json-log-format.js';
 import { FLAG } from './log-format.js';
 
 /**
- * The layout: a text as --log-format has it, or the members of JSON lines; undefined when the bootstrap asks for none.
- * @throws BatonError, with its place below application_log_config, when a JSON layout uses a flag that Envoy refuses there
+ * Returns the layout: a text in the syntax of --log-format, or the members of JSON lines; undefined if the bootstrap sets none.
+ * @throws BatonError, with a path below application_log_config, if a JSON layout uses a flag that Envoy refuses there
  */
 export function applicationLogFormat(
   config: Bootstrap_ApplicationLogConfig | undefined,
@@ -17,7 +17,7 @@ export function applicationLogFormat(
   return json ?? text;
 }
 
-/** @throws BatonError when a string uses a flag that is not for JSON: %v or %_ */
+/** @throws BatonError if a string uses a flag that JSON layouts do not allow: %v or %_ */
 export function checkJsonLogFormat(format: JsonLogFormat): void {
   for (const [, , , , padFlag, flag = padFlag] of JSON.stringify(format).matchAll(FLAG)) {
     if (flag !== 'v' && flag !== '_') continue;

@@ -1,4 +1,4 @@
-// Names of the component loggers, in the order in which POST /logging lists them.
+// Names of the component loggers, in the order of POST /logging.
 
 export const COMPONENTS = [
   'admin',

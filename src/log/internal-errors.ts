@@ -1,25 +1,26 @@
-// Internal errors of this thread: exceptions that are a mistake in Baton or in an extension. Each is counted and logged, and fails
-// what has caused it; none ends the thread by itself.
+// Internal errors of this thread: exceptions caused by a bug in Baton or in an extension. Each is counted and logged, and fails
+// the operation that caused it. None ends the thread by itself.
 //
-// Code that knows what has to fail catches for itself and calls internalError(). Around what others call back (Node's HTTP, grpc-js,
-// timers that they set) it opens a fault domain instead. What even a domain does not see is left to the thread's last guard.
+// Code that knows which operation to fail catches exceptions itself and calls internalError(). Code that is called back by
+// libraries (Node's HTTP, grpc-js, their timers) runs in a fault domain. The thread's last guard handles exceptions that escape
+// from both.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { getLogger } from './logger.js';
 
-/** What fails when an exception that comes of it is caught by nobody else: a connection, a stream. */
+/** The connection or stream that fails if an exception in its callbacks is not caught elsewhere. */
 export interface FaultDomain {
-  /** As the log names it: `admin connection from 127.0.0.1:1234`. */
+  /** Name for the log, such as `admin connection from 127.0.0.1:1234`. */
   readonly name: string;
-  /** Ends it. May be called again. */
+  /** Ends the connection or stream. May be called repeatedly. */
   fail(error: unknown): void;
 }
 
-/** How a thread counts its internal errors. */
+/** Counts the internal errors of a thread. */
 export interface ErrorCounts {
-  /** An internal error, wherever it was caught. */
+  /** Called for every internal error, wherever it was caught. */
   internal(): void;
-  /** Only the last guard has caught it. */
+  /** Called for errors that only the last guard caught. */
   uncaught(): void;
 }
 
@@ -28,18 +29,18 @@ const domains = new AsyncLocalStorage<FaultDomain | undefined>();
 
 let counts: ErrorCounts = { internal() {}, uncaught() {} };
 
-/** Sets how this thread counts its internal errors. */
+/** Sets the counters of this thread. */
 export function countInternalErrors(by: ErrorCounts): void {
   counts = by;
 }
 
-/** Counts and logs an internal error; `what` says what has failed. Never throws. */
+/** Counts and logs an internal error; `what` describes the failed operation. Never throws. */
 export function internalError(what: string, error: unknown): void {
   counts.internal();
   logger.critical({ err: error }, what);
 }
 
-/** Calls `act` for each item. What it throws for one is an internal error, and the others are not affected. */
+/** Calls `act` for each item. An exception for one item is reported as an internal error; the other items are still processed. */
 export function forEachGuarded<T>(items: Iterable<T>, what: string, act: (item: T) => void): void {
   for (const item of items) {
     try {
@@ -51,8 +52,8 @@ export function forEachGuarded<T>(items: Iterable<T>, what: string, act: (item: 
 }
 
 /**
- * Calls `act` in a domain, which fails with what that throws, and with what is thrown in callbacks that it leaves behind: events of
- * what it opens, timers, promises.
+ * Calls `act` in a domain. The domain fails if `act` throws, and if callbacks that `act` leaves behind throw: events of what it
+ * opens, timers, promises.
  */
 export function inDomain(domain: FaultDomain, act: () => void): void {
   try {
@@ -62,12 +63,12 @@ export function inDomain(domain: FaultDomain, act: () => void): void {
   }
 }
 
-/** Calls `act` in no domain: what it begins outlives the connection or stream that it is called for. */
+/** Calls `act` outside of any domain, for work that outlives the current connection or stream. */
 export function outsideDomains<T>(act: () => T): T {
   return domains.run(undefined, act);
 }
 
-/** Counts and logs what was thrown, and fails the domain. Never throws. */
+/** Counts and logs the exception, and fails the domain. Never throws. */
 export function failDomain(domain: FaultDomain, error: unknown): void {
   internalError(`internal error: the ${domain.name} is ended`, error);
   try {
@@ -78,21 +79,21 @@ export function failDomain(domain: FaultDomain, error: unknown): void {
 }
 
 /**
- * Guards the thread from here on: what nobody else has caught is counted and logged, and fails the domain that it comes of.
- * `mustEnd` is asked about an exception that comes of none. When it returns true the thread is not to go on, and its owner ends it:
- * then nothing is logged here.
+ * Installs the last guard of the thread: uncaught exceptions are counted and logged, and fail their domain. `mustEnd` is called
+ * for exceptions outside of any domain. If it returns true, the thread must not continue and its owner ends it; then nothing is
+ * logged here.
  */
 export function guardThread(mustEnd: (error: unknown) => boolean): void {
   process.on('uncaughtException', (error) => {
     counts.uncaught();
     const domain = domains.getStore();
     if (domain !== undefined) failDomain(domain, error);
-    else if (!mustEnd(error)) internalError('internal error: nobody has caught an exception', error);
+    else if (!mustEnd(error)) internalError('internal error: uncaught exception', error);
   });
   process.on('unhandledRejection', (reason) => {
     counts.uncaught();
     const domain = domains.getStore();
     if (domain !== undefined) failDomain(domain, reason);
-    else internalError('a promise was rejected and nobody waits for it', reason);
+    else internalError('internal error: unhandled promise rejection', reason);
   });
 }

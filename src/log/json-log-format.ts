@@ -1,18 +1,20 @@
-// The layout of json_format: an object a line, whose strings hold flags. pino writes the object that they make of a record.
+// The layout of json_format: one JSON object per line, whose strings contain flags. pino serializes the object.
 
 import { pino } from 'pino';
 import { compileFlags, type FlagText, type LogFormat, type LogFormatOptions, type LogRecord } from './log-format.js';
 
-/** Members of each line, as application_log_config.log_format.json_format has them; none: pino's own record. */
+/**
+ * Members of each line, as in application_log_config.log_format.json_format; without members, the layout is pino's own record.
+ */
 export type JsonLogFormat = { readonly [key: string]: unknown };
 
 type Value = (record: LogRecord) => unknown;
 
-/** Compiles a layout that has members. Flags may stand in values and in keys; anything else is written as it is. */
+/** Compiles a layout that has members. Keys and values may contain flags; other values are written unchanged. */
 export function compileJsonLogFormat(format: JsonLogFormat, options: LogFormatOptions): LogFormat {
   const texts: FlagText[] = [];
   const compileText = (text: string): FlagText => {
-    // The message is escaped with the text that it is part of.
+    // The message is escaped together with the surrounding text.
     const compiled = compileFlags(text, options, { j: (record) => record.message });
     texts.push(compiled);
     return compiled;
@@ -21,7 +23,7 @@ export function compileJsonLogFormat(format: JsonLogFormat, options: LogFormatOp
   let record: LogRecord;
   let line = '';
   const writer = pino(
-    // Nothing but the members, each as it is. The level, with which pino begins, is left out.
+    // The line contains the members only. `level` removes the level that pino writes first.
     {
       base: null,
       timestamp: false,
@@ -50,7 +52,7 @@ function compileObject(object: JsonLogFormat, compileText: (text: string) => Fla
     ([key, value]) => [compileText(key), compileValue(value, compileText)] as const,
   );
   return (record) => {
-    // Without a prototype no key is special.
+    // Without a prototype, no key is special.
     const made: Record<string, unknown> = Object.create(null);
     for (const [key, value] of members) made[key.print(record)] = value(record);
     return made;

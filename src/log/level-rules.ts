@@ -1,4 +1,4 @@
-// Which level each logger has: plain data that is the same on every thread, and what it says of one logger.
+// The level of each logger: plain data that is the same on every thread, and its evaluation for one logger.
 
 import type { Component } from './components.js';
 import type { Level } from './levels.js';
@@ -8,32 +8,32 @@ export interface ComponentLevel {
   readonly level: Level;
 }
 
-/** Loggers of a component, or of the files that a pattern matches. */
+/** Applies to the loggers of a component, or of the files that match a pattern. */
 export type LevelOverride = ComponentLevel | { readonly pattern: string; readonly level: Level };
 
 /** The levels of all loggers. */
 export interface LevelRules {
-  /** Of loggers that nothing below names. */
+  /** For loggers that match no entry below. */
   readonly level: Level;
-  /** Defaults that differ from it, by component: the later counts. */
+  /** Defaults that differ from `level`, by component. The last entry of a component counts. */
   readonly components: readonly ComponentLevel[];
-  /** What the last update said: the first that matches counts. Another update replaces all of them. */
+  /** Overrides of the last update. The first match counts. Each update replaces all of them. */
   readonly overrides: readonly LevelOverride[];
 }
 
-/** The level of the logger that `file` has for `component`. */
+/** Returns the level of the logger of `file` for `component`. */
 export function levelFor(rules: LevelRules, component: Component, file: string): Level {
   let compiled = compiledRules.get(rules);
   if (compiled === undefined) compiledRules.set(rules, (compiled = new CompiledRules(rules)));
   return compiled.levelFor(component, file);
 }
 
-/** Whether a pattern has wildcards: others are names. */
+/** Returns whether a pattern has wildcards. A pattern without wildcards is a name. */
 export function isPattern(pattern: string): boolean {
   return /[*?]/.test(pattern);
 }
 
-/** The names of a file: its path, its file name, and that without its suffix. */
+/** Returns the names of a file: its path, its file name, and its file name without suffix. */
 export function namesOfFile(file: string): readonly [path: string, name: string, stem: string] {
   const name = file.slice(file.lastIndexOf('/') + 1);
   const dot = name.indexOf('.');
@@ -42,13 +42,13 @@ export function namesOfFile(file: string): readonly [path: string, name: string,
 
 const compiledRules = new WeakMap<LevelRules, CompiledRules>();
 
-/** Rules as they are looked up: every logger of a thread asks, whenever levels change. */
+/** Indexed rules: when levels change, every logger of a thread is looked up. */
 class CompiledRules {
   readonly #rules: LevelRules;
   /** Index of the first override that names a component, a path or a file name. */
   readonly #components = new Map<Component, number>();
   readonly #names = new Map<string, number>();
-  /** Overrides with wildcards, in their order. */
+  /** Overrides with wildcards, in order. */
   readonly #patterns: { readonly pattern: string; readonly index: number }[] = [];
 
   constructor(rules: LevelRules) {
@@ -78,14 +78,14 @@ function putFirst<Key>(map: Map<Key, number>, key: Key, index: number): void {
 }
 
 /**
- * Whether a pattern with the wildcards `*` and `?` matches a file: one with a slash is for whole paths, another one for file
- * names, with or without their suffix.
+ * Returns whether a pattern with the wildcards `*` and `?` matches a file. A pattern with a slash is matched against the whole
+ * path, any other pattern against the file name with and without suffix.
  */
 function matches([path, name, stem]: ReturnType<typeof namesOfFile>, pattern: string): boolean {
   return pattern.includes('/') ? matchesGlob(path, pattern) : matchesGlob(name, pattern) || matchesGlob(stem, pattern);
 }
 
-/** Wildcards without backtracking: after a mismatch only the last star takes one character more. */
+/** Matches wildcards without backtracking: after a mismatch, only the last star is extended by one character. */
 function matchesGlob(text: string, pattern: string): boolean {
   let at = 0;
   let next = 0;

@@ -1,6 +1,6 @@
-// Log levels, by the names that the command line, the admin interface and log lines have for them.
+// Log levels, by the names that the command line, the admin interface and log lines use.
 
-/** In rising order of importance, the order in which users see them; a logger prints messages of its level and above. */
+/** In rising order of severity, as shown to users. A logger writes messages of its level and above. */
 export const LEVEL_NAMES = ['trace', 'debug', 'info', 'warning', 'error', 'critical', 'off'] as const;
 
 /** Level of a logger. */
@@ -9,7 +9,7 @@ export type Level = (typeof LEVEL_NAMES)[number];
 /** Level of a message. */
 export type MessageLevel = Exclude<Level, 'off'>;
 
-/** The numbers are those of pino's own levels: what reads its records shows warning as WARN, and critical as FATAL. */
+/** pino's numbers for its own levels: tools that read its records show warning as WARN and critical as FATAL. */
 export const LEVEL_NUMBERS: Readonly<Record<MessageLevel, number>> = {
   trace: 10,
   debug: 20,
@@ -19,12 +19,12 @@ export const LEVEL_NUMBERS: Readonly<Record<MessageLevel, number>> = {
   critical: 60,
 };
 
-/** The level of that name (`warn` is an alias of `warning`), or undefined. */
+/** Returns the level with that name (`warn` is an alias of `warning`), or undefined. */
 export function parseLevel(name: string): Level | undefined {
   return LEVEL_NAMES.find((level) => level === (name === 'warn' ? 'warning' : name));
 }
 
-/** The level that has a number. */
+/** Returns the level with that number. */
 export function levelOfNumber(number: number): MessageLevel {
   return NAMES_BY_NUMBER.get(number)!;
 }

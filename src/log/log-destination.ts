@@ -1,4 +1,4 @@
-// Where pino writes to: each record becomes lines, in the layout that is asked for, and these go to the sink.
+// The destination of pino: formats each record as lines and writes them to the sink.
 
 import { type DestinationStream, symbols } from 'pino';
 import { levelOfNumber } from './levels.js';
@@ -10,21 +10,21 @@ import { StackLimit } from './stack-limit.js';
 import { serializeThrown, stackOf } from './thrown.js';
 import { wallClockMs } from './wall-clock.js';
 
-/** How records become lines. */
+/** Defines how records become lines. */
 export interface LogLayout {
-  /** Undefined: each is a line of JSON as pino writes it. */
+  /** Undefined: each record is a line of JSON as pino writes it. */
   readonly format: LogFormat | undefined;
-  /** Stack traces are one entry instead of one a frame; in pino's JSON they always are. */
+  /** Writes a stack trace as one entry instead of one per frame; in pino's JSON it always is one. */
   readonly singleEntryStacks: boolean;
   readonly threadId: () => number;
 }
 
-/** Takes the records of the pino logger that it is given to, and of its children. */
+/** Receives the records of one pino logger and its children. */
 export class LogDestination implements DestinationStream {
   sink: LogSink;
   layout: LogLayout;
 
-  /** Makes pino set the fields that follow before each write(): no layout has to parse JSON. */
+  /** Makes pino set the following fields before each write(), so that no layout has to parse JSON. */
   readonly [symbols.needsMetadataGsym] = true;
   lastLevel = 0;
   lastMsg = '';
@@ -32,8 +32,10 @@ export class LogDestination implements DestinationStream {
   lastLogger: Logger | undefined;
 
   readonly #stackLimit = new StackLimit();
-  /** Of the record that begins: how many like it have been left out; undefined when it is left out itself. */
-  #leftOut: number | undefined = 0;
+  /**
+   * For the current record: the number of similar records that were suppressed before it; undefined if it is suppressed itself.
+   */
+  #suppressed: number | undefined = 0;
   readonly #record: LogRecord = { epochMs: 0, level: 'info', logger: '', message: '', source: UNKNOWN_SOURCE };
 
   constructor(sink: LogSink, layout: LogLayout) {
@@ -41,38 +43,38 @@ export class LogDestination implements DestinationStream {
     this.layout = layout;
   }
 
-  /** The time of the record that begins: pino's `timestamp`. */
+  /** Returns the time of a new record: pino's `timestamp`. */
   timestamp(): string {
     this.#record.epochMs = wallClockMs();
     return `,"time":${Math.floor(this.#record.epochMs)}`;
   }
 
-  /** What a record has beside level, time, process, message and `given`: pino's `mixin`. It is called when the record begins. */
+  /** Returns the fields of a new record besides level, time, process, message and `given`: pino's `mixin`. */
   fields(given: Partial<LogFields>, level: number, logger: Logger): object {
-    this.#leftOut = 'err' in given ? this.#stackLimit.admit(given.err, performance.now()) : 0;
+    this.#suppressed = 'err' in given ? this.#stackLimit.admit(given.err, performance.now()) : 0;
     const { format, threadId } = this.layout;
-    // Another layout takes what it needs.
-    if (format !== undefined || this.#leftOut === undefined) return {};
+    // Other layouts read what they need in write().
+    if (format !== undefined || this.#suppressed === undefined) return {};
     const { file, line } = sourceOf(logger, level);
     const thread = threadId();
     return {
       name: logger.name,
       thread: thread === process.pid ? undefined : thread,
       caller: `${file}:${line}`,
-      // JSON leaves out what is undefined.
-      left_out: this.#leftOut || undefined,
+      // JSON omits undefined members.
+      left_out: this.#suppressed || undefined,
     };
   }
 
-  /** What was thrown, in a record's JSON: pino's serializer of `err`. */
+  /** Returns an exception in the form of a record's JSON: pino's serializer of `err`. */
   serialize(thrown: unknown): unknown {
-    if (this.layout.format !== undefined || this.#leftOut === undefined) return undefined;
+    if (this.layout.format !== undefined || this.#suppressed === undefined) return undefined;
     return serializeThrown(thrown);
   }
 
-  /** Called by pino with the record in JSON form. */
+  /** Called by pino with the record as JSON. */
   write(json: string): void {
-    if (this.#leftOut === undefined) return;
+    if (this.#suppressed === undefined) return;
     const { format, singleEntryStacks } = this.layout;
     if (format === undefined) return this.sink.write(json);
     const { lastLevel, lastLogger, lastMsg, lastObj } = this;
@@ -82,15 +84,15 @@ export class LogDestination implements DestinationStream {
     record.logger = lastLogger!.name;
     record.source = format.needsSource ? sourceOf(lastLogger!, lastLevel) : UNKNOWN_SOURCE;
     const isThrown = 'err' in lastObj;
-    const text = isThrown ? `${lastMsg}: ${stackOf(lastObj.err)}${this.#othersLeftOut}` : lastMsg;
+    const text = isThrown ? `${lastMsg}: ${stackOf(lastObj.err)}${this.#suppressionNote}` : lastMsg;
     for (const entry of isThrown && !singleEntryStacks ? text.split('\n') : [text]) {
       record.message = entry;
       this.sink.write(format.format(record));
     }
   }
 
-  get #othersLeftOut(): string {
-    return this.#leftOut === 0 ? '' : `\n${this.#leftOut} more like it were not logged`;
+  get #suppressionNote(): string {
+    return this.#suppressed === 0 ? '' : `\n${this.#suppressed} similar errors were not logged`;
   }
 }
 

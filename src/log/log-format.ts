@@ -1,22 +1,22 @@
-// The layout of process log lines (--log-format): a formatter over log records, compiled once into small writers, one a flag.
+// The layout of log lines (--log-format), compiled once into a list of writers, one per flag.
 
 import { basename } from 'node:path';
 import { printableLines } from '../common/text/shown.js';
 import type { MessageLevel } from './levels.js';
 import { Moment, pad2 } from './moment.js';
 
-/** Layout without --log-format. */
+/** Default of --log-format. */
 export const DEFAULT_LOG_FORMAT = '[%Y-%m-%d %T.%e][%t][%l][%n] [%g:%#] %v';
 
-/** Where a message was written; line 0 when nobody knows. */
+/** The place that logged a message; line 0 if unknown. */
 export interface SourceLocation {
-  /** Path below the package, as `src/server/main.js`. */
+  /** Path relative to the package, such as `src/server/main.js`. */
   file: string;
   line: number;
   function: string;
 }
 
-/** One message with all that a layout may print. */
+/** One message with all values that a layout may print. */
 export interface LogRecord {
   /** Milliseconds since the epoch, with a fraction if the clock has one. */
   epochMs: number;
@@ -27,22 +27,22 @@ export interface LogRecord {
 }
 
 export interface LogFormatOptions {
-  /** Escapes every line but for its end (--log-format-escaped). */
+  /** Escapes each line except for its line end (--log-format-escaped). */
   escaped?: boolean;
-  /** For %t; asked for each line that prints it. */
+  /** For %t; called for each line that prints it. */
   threadId?: () => number;
   /** For %N. */
   version?: string;
 }
 
 export interface LogFormat {
-  /** Whether the layout prints where a message was written: otherwise nobody needs to find out. */
+  /** Whether the layout prints the source location, which is costly to determine. */
   readonly needsSource: boolean;
-  /** The line, with its end. */
+  /** Returns the line with its line end. */
   format(record: LogRecord): string;
 }
 
-/** A text with flags, compiled. */
+/** A compiled text with flags. */
 export interface FlagText {
   readonly needsSource: boolean;
   print(record: LogRecord): string;
@@ -50,7 +50,7 @@ export interface FlagText {
 
 type Writer = (record: LogRecord, moment: Moment) => string;
 
-/** Compiles a layout. Every text compiles: a flag that does not exist prints itself. */
+/** Compiles a layout. Every text compiles: an unknown flag prints itself. */
 export function compileLogFormat(pattern: string, options: LogFormatOptions = {}): LogFormat {
   const text = compileFlags(pattern, options);
   return {
@@ -59,7 +59,7 @@ export function compileLogFormat(pattern: string, options: LogFormatOptions = {}
   };
 }
 
-/** Compiles a text that holds flags. `own`: writers of flags that are to differ. */
+/** Compiles a text with flags. `own`: writers that replace the default ones. */
 export function compileFlags(
   pattern: string,
   { escaped = false, threadId = () => process.pid, version = '' }: LogFormatOptions,
@@ -101,21 +101,21 @@ export function compileFlags(
   };
 }
 
-/** A flag, or padding and a flag: alignment, width, and whether longer texts are cut, as in `%-8!n`. */
+/** Matches a flag, or padding and a flag: alignment, width, and `!` to cut longer texts, as in `%-8!n`. */
 export const FLAG = /%(?:([-=]?)(\d{1,3})(!?)(.)|(.))/gsu;
 
-/** Messages, where the line is escaped as a whole. */
+/** Message flags for lines that are escaped as a whole. */
 const RAW_MESSAGES: Readonly<Record<string, Writer>> = {
   v: (r) => r.message,
   _: (r) => r.message.replaceAll('\n', '\\n'),
 };
-/** A message may quote anything that a peer has sent: it tells a terminal nothing. */
+/** Message flags that escape control characters: a message may quote data from a peer, which must not control a terminal. */
 const MESSAGES: Readonly<Record<string, Writer>> = {
   v: (r) => printableLines(r.message),
   _: (r) => printableLines(r.message).replaceAll('\n', '\\n'),
 };
 
-/** Those of spdlog's flags that no option has a part in. */
+/** The flags of spdlog that do not depend on options. */
 const WRITERS: Readonly<Record<string, Writer>> = {
   j: (r) => JSON.stringify(r.message).slice(1, -1),
   P: () => `${process.pid}`,
@@ -164,7 +164,10 @@ function padded(writer: Writer, align: string, width: number, cut: boolean): Wri
   };
 }
 
-/** The part of the second, with so many digits. The clock gives microseconds at best: a double holds no more today. */
+/**
+ * Returns the fraction of the second with that many digits. The clock has at most microseconds: a double cannot hold more
+ * today.
+ */
 function fraction(epochMs: number, digits: 3 | 6 | 9): string {
   const micros = Math.floor((epochMs - Math.floor(epochMs / 1000) * 1000) * 1000);
   return String(micros).padStart(6, '0').padEnd(9, '0').slice(0, digits);
@@ -179,7 +182,7 @@ const C_ESCAPES: Readonly<Record<string, string>> = {
   '\\': '\\\\',
 };
 
-/** C escapes for what would break a line; other control bytes and those above 126 in octal. */
+/** Replaces characters that would break a line by C escapes, and other control bytes and bytes above 126 by octal escapes. */
 function escapeLine(line: string): string {
   return line.replace(/[^\x20-\x7e]|["'\\]/gu, (char) => {
     const known = C_ESCAPES[char];

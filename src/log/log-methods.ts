@@ -1,24 +1,24 @@
-// What a logger can do: the part of pino's loggers that Baton and its extensions use.
+// The interface of loggers: the part of pino's interface that Baton and its extensions use.
 
 import type { MessageLevel } from './levels.js';
 
-/** What is logged beside a message. */
+/** Values that are logged with a message. */
 export interface LogFields {
-  /** What was thrown: its stack follows the message, or is a member of a record in JSON form. */
+  /** An exception. Its stack follows the message, or is a member of the JSON record. */
   readonly err: unknown;
 }
 
-/** Logs a message. It costs one call of an empty function where the level is disabled. */
+/** Logs a message. If the level is disabled, it costs one call of an empty function. */
 export interface LogMethod {
   (message: string): void;
   (fields: LogFields, message: string): void;
 }
 
-/** Writes the messages of one component, or of one file. It is a child of the pino logger of its thread. */
+/** Writes the messages of one component or one file. It is a child of the thread's pino logger. */
 export interface Logger extends Readonly<Record<MessageLevel, LogMethod>> {
-  /** What lines call it: the component, or the file with fine-grain logging. */
+  /** The name in log lines: the component, or the file with fine-grain logging. */
   readonly name: string;
-  /** For messages that are costly to make: whether debug() writes anything. */
+  /** Whether debug() writes anything: for messages that are costly to build. */
   readonly isDebug: boolean;
   isLevelEnabled(level: MessageLevel): boolean;
 }

@@ -1,36 +1,36 @@
-// Where process log lines go: a standard stream or the file of --log-path, each line written before its logger returns.
+// The sink of log lines: a standard stream or the file of --log-path. Each line is written before the log call returns.
 
 import { fstatSync, writeSync } from 'node:fs';
 import { BatonError, messageOf } from '../common/errors/errors.js';
 import { blockThread } from '../common/time/block-thread.js';
 import { loadShim, type NativeFile } from '../io/shim.js';
 
-/** What is kept while the descriptor takes nothing (full disk, blocked pipe): later lines are dropped. */
-const MAX_KEPT_BYTES = 1024 * 1024;
+/** Size of the backlog while the descriptor accepts no data (full disk, blocked pipe): later lines are dropped. */
+const MAX_BACKLOG_BYTES = 1024 * 1024;
 const BUSY_RETRY_MS = 50;
 const FAILED_RETRY_MS = 1000;
-/** How long the end of the process waits for a reader that is behind. */
+/** How long the exiting process waits for a slow reader. */
 const DRAIN_MS = 1000;
 
 /**
- * Every thread has one of its own: lines are whole writes, and files are opened for appending, so that lines of several threads
+ * Each thread has its own sink. Lines are whole writes and files are opened for appending, so that lines of several threads
  * never mix.
  */
 export class LogSink {
   /** Undefined: a standard stream. */
   readonly #path: string | undefined;
   #target: Target;
-  /** What could not be written yet. */
-  #kept: Uint8Array[] = [];
-  #keptBytes = 0;
-  /** Set while what is kept waits for being tried again. */
+  /** Bytes that could not be written yet. */
+  #backlog: Uint8Array[] = [];
+  #backlogBytes = 0;
+  /** Set while a retry of the backlog is scheduled. */
   #retry: NodeJS.Timeout | undefined;
-  /** The last write failed because the reader is behind. */
+  /** The last write failed because the reader is slow. */
   #isBusy = false;
 
   /**
-   * `stream`: the descriptor that is written to without a path. It is used as it is, not opened once more: children inherit it,
-   * and with it the place in the file. Throws `Failed to open log-file '<path>': …` when the file cannot be opened.
+   * `stream`: the descriptor to write to if there is no path. It is used directly and not reopened: child processes inherit it,
+   * and with it the position in the file. Throws `Failed to open log-file '<path>': …` if the file cannot be opened.
    */
   constructor(path: string | undefined, stream: number = STDERR) {
     this.#path = path === '/dev/stderr' ? undefined : path;
@@ -39,13 +39,13 @@ export class LogSink {
 
   /** Writes whole lines. Never throws. */
   write(lines: string): void {
-    if (this.#keptBytes > 0) return this.#keep(Buffer.from(lines));
+    if (this.#backlogBytes > 0) return this.#enqueue(Buffer.from(lines));
     const written = this.#tryToWrite(lines);
     const bytes = Buffer.byteLength(lines);
-    if (written < bytes) this.#keep(Buffer.from(lines).subarray(written));
+    if (written < bytes) this.#enqueue(Buffer.from(lines).subarray(written));
   }
 
-  /** Opens the file anew after a rotation; the old one goes on being used when that fails, which throws. */
+  /** Reopens the file after a rotation. On failure it throws, and the old file stays in use. */
   reopen(): void {
     if (this.#path === undefined) return;
     const next = openTarget(this.#path);
@@ -53,11 +53,11 @@ export class LogSink {
     const former = this.#target;
     const stays = isSamePipe(next.fd, former.fd);
     if (!stays) this.#target = next;
-    // Nothing can be done about what the end of a file reports.
+    // An error on closing a file cannot be handled.
     (stays ? next : former).close().catch(() => {});
   }
 
-  /** Tries to write what is left over for a little while: for the end of the thread. */
+  /** Retries the backlog for a short time, before the thread ends. */
   drain(): void {
     const deadline = performance.now() + DRAIN_MS;
     while (this.#isBusy && performance.now() < deadline) {
@@ -66,24 +66,24 @@ export class LogSink {
     }
   }
 
-  #keep(bytes: Uint8Array): void {
-    if (this.#keptBytes + bytes.length > MAX_KEPT_BYTES) return;
-    this.#kept.push(bytes);
-    this.#keptBytes += bytes.length;
+  #enqueue(bytes: Uint8Array): void {
+    if (this.#backlogBytes + bytes.length > MAX_BACKLOG_BYTES) return;
+    this.#backlog.push(bytes);
+    this.#backlogBytes += bytes.length;
     this.#retry ??= setTimeout(() => this.#flush(), this.#isBusy ? BUSY_RETRY_MS : FAILED_RETRY_MS).unref();
   }
 
   #flush(): void {
     clearTimeout(this.#retry);
     this.#retry = undefined;
-    const bytes = Buffer.concat(this.#kept);
-    this.#kept = [];
-    this.#keptBytes = 0;
+    const bytes = Buffer.concat(this.#backlog);
+    this.#backlog = [];
+    this.#backlogBytes = 0;
     const written = this.#tryToWrite(bytes);
-    if (written < bytes.length) this.#keep(bytes.subarray(written));
+    if (written < bytes.length) this.#enqueue(bytes.subarray(written));
   }
 
-  /** Writes as much as can be written now; returns the bytes. */
+  /** Writes as much as possible now; returns the number of bytes. */
   #tryToWrite(content: string | Uint8Array): number {
     const { fd } = this.#target;
     let written = 0;
@@ -94,7 +94,7 @@ export class LogSink {
         if (written === Buffer.byteLength(content)) return written;
         content = Buffer.from(content);
       }
-      // A pipe takes a part, a disk that gets full too: what stands against the rest is found by trying.
+      // A pipe, or a disk that becomes full, accepts a part. The next attempt reports the error for the rest.
       while (written < content.length) written += writeSync(fd, content, written);
     } catch (error) {
       this.#isBusy = (error as NodeJS.ErrnoException).code === 'EAGAIN';
@@ -103,7 +103,7 @@ export class LogSink {
   }
 }
 
-/** A file, or a stream of the process, which stays open. */
+/** A file, or a standard stream, which stays open. */
 type Target = Pick<NativeFile, 'fd' | 'close'>;
 
 const STDERR = 2;
@@ -114,8 +114,8 @@ function standardTarget(fd: number): Target {
 }
 
 /**
- * The file, which does not block when it is a pipe: its opening waits for no reader, nor its writing for one that is behind. STDOUT for
- * a standard output that has no name which could be opened: a socket, as systemd gives one.
+ * Opens the file without blocking: neither opening nor writing a pipe waits for a reader. Returns STDOUT if standard output has
+ * no name that can be opened, as with a socket from systemd.
  */
 function openTarget(path: string): Target {
   try {
@@ -129,7 +129,7 @@ function openTarget(path: string): Target {
   }
 }
 
-/** Other descriptions of a pipe take nothing that this one does not take. */
+/** Another description of the same pipe would accept no more data than this one. */
 function isSamePipe(one: number, other: number): boolean {
   const [a, b] = [fstatSync(one), fstatSync(other)];
   return a.isFIFO() && a.dev === b.dev && a.ino === b.ino;

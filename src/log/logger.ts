@@ -1,7 +1,8 @@
-// Component loggers of one thread: getLogger() anywhere, initLogging() once a thread when the options are known.
+// The component loggers of one thread. Modules call getLogger(); each thread calls initLogging() once when the options are
+// known.
 //
-// They are children of one pino logger. With fine-grain logging name and level belong to the file that called getLogger(),
-// otherwise to the component.
+// The loggers are children of one pino logger. With fine-grain logging, name and level belong to the file that called
+// getLogger(), otherwise to the component.
 
 import { messageOf } from '../common/errors/errors.js';
 import { COMPONENTS, type Component } from './components.js';
@@ -22,13 +23,13 @@ export interface LoggingOptions extends LogFormatOptions {
   level?: Level;
   /** Levels that differ from it, by component. */
   componentLevels?: readonly ComponentLevel[];
-  /** File to append to; standard error without one. */
+  /** File to append to; standard error by default. */
   path?: string;
-  /** Layout of lines: a text with flags, or members of lines in JSON form; DEFAULT_LOG_FORMAT by default. */
+  /** Layout of lines: a text with flags, or the members of JSON lines; DEFAULT_LOG_FORMAT by default. */
   format?: string | JsonLogFormat;
-  /** Loggers by file instead of component (--enable-fine-grain-logging). */
+  /** Loggers per file instead of per component (--enable-fine-grain-logging). */
   fineGrain?: boolean;
-  /** Stack traces are one entry (--log-stacktrace-single-entry) instead of one a frame. */
+  /** Writes a stack trace as one entry (--log-stacktrace-single-entry) instead of one per frame. */
   singleEntryStacks?: boolean;
 }
 
@@ -50,11 +51,11 @@ export interface LoggerFile {
 interface ComponentLogger extends Logger {
   name: string;
   readonly component: Component;
-  /** The file that asked for this logger, below the package. */
+  /** The file that called getLogger(), relative to the package. */
   readonly file: string;
 }
 
-/** This thread's logger for a component and the calling file: asked for once, when a module is loaded. */
+/** Returns this thread's logger for a component and the calling file. Modules call it once, when they are loaded. */
 export function getLogger(component: Component): Logger {
   const { file } = callerOf(getLogger);
   const key = `${component} ${file}`;
@@ -69,8 +70,8 @@ export function getLogger(component: Component): Logger {
 }
 
 /**
- * Sets this thread's levels, layout and destination, also for loggers that exist already. Throws
- * `Failed to open log-file …` and leaves everything as it was when the file cannot be opened.
+ * Sets levels, layout and destination of this thread, also for existing loggers. If the file cannot be opened, throws `Failed
+ * to open log-file …` and changes nothing.
  */
 export function initLogging(options: LoggingOptions): void {
   destination.sink = new LogSink(options.path);
@@ -80,45 +81,45 @@ export function initLogging(options: LoggingOptions): void {
   setLevelRules({ level: options.level ?? 'info', components: options.componentLevels ?? [], overrides: [] });
 }
 
-/** Replaces the layout (application_log_config, which is known later than the options). */
+/** Replaces the layout, when application_log_config has been read. */
 export function setLogFormat(format: string | JsonLogFormat, options: Omit<LoggingOptions, 'format'>): void {
   destination.layout = layoutOf(format, options);
 }
 
-/** The levels of this thread's loggers. */
+/** Returns the levels of this thread's loggers. */
 export function levelRules(): LevelRules {
   return thread.levels;
 }
 
-/** Gives all loggers of this thread, those to come included, their levels. */
+/** Sets the levels of all existing and future loggers of this thread. */
 export function setLevelRules(rules: LevelRules): void {
   thread.levels = rules;
   for (const logger of loggers.values()) setLevel(logger, levelFor(rules, logger.component, logger.file));
 }
 
-/** Files that have a logger in this thread. `onNew` is called with each that gets one later. */
+/** Returns the files that have a logger in this thread, and calls `onNew` for each file that gets one later. */
 export function watchLoggerFiles(onNew: (file: LoggerFile) => void): LoggerFile[] {
   thread.onNewLogger = onNew;
   return [...loggers.values()].map(({ component, file }) => ({ component, file }));
 }
 
-/** Files that have a logger in another thread: loggerFiles() and loggerStates() name them too. */
+/** Adds files that have a logger in another thread to loggerFiles() and loggerStates(). */
 export function noteLoggerFiles(files: readonly LoggerFile[]): void {
   for (const file of files) otherFiles.set(`${file.component} ${file.file}`, file);
 }
 
-/** Files that have a logger in this thread or in another one that is known of. */
+/** Returns the files that have a logger in this thread, and those that were reported for other threads. */
 export function loggerFiles(): LoggerFile[] {
   const own = [...loggers.values()].map(({ component, file }) => ({ component, file }));
   return [...own, ...otherFiles.values()];
 }
 
-/** Whether loggers go by file instead of component. */
+/** Returns whether loggers are per file instead of per component. */
 export function isFineGrain(): boolean {
   return thread.fineGrain;
 }
 
-/** Every logger with its level, in the order users know: components, or files by name with fine-grain logging. */
+/** Returns all loggers with their levels, in display order: components, or files by name with fine-grain logging. */
 export function loggerStates(): LoggerState[] {
   const { levels } = thread;
   if (thread.fineGrain) {
@@ -129,13 +130,13 @@ export function loggerStates(): LoggerState[] {
   return COMPONENTS.map((name) => ({ name, level: levelFor(levels, name, '') }));
 }
 
-/** Opens the file of --log-path anew. Failure is logged, to the file that is still open, and it is tried again until it works. */
+/** Reopens the file of --log-path. A failure is logged to the file that is still open, and retried until it succeeds. */
 export function reopenLog(): void {
   const error = tryToReopen();
-  if (error !== undefined) getLogger('file').error(`${messageOf(error)}; it is tried again`);
+  if (error !== undefined) getLogger('file').error(`${messageOf(error)}; retrying`);
 }
 
-/** Gives what stands against it. */
+/** Returns the error, if any. */
 function tryToReopen(): unknown {
   clearTimeout(thread.reopening);
   try {
@@ -143,7 +144,7 @@ function tryToReopen(): unknown {
     return undefined;
   } catch (error) {
     thread.reopening = setTimeout(() => {
-      if (tryToReopen() === undefined) getLogger('file').info('the log file is open anew');
+      if (tryToReopen() === undefined) getLogger('file').info('log file reopened');
     }, REOPEN_RETRY_MS).unref();
     return error;
   }
@@ -154,26 +155,26 @@ function layoutOf(format: string | JsonLogFormat, options: Omit<LoggingOptions, 
   return { format: formatOf(format, options), singleEntryStacks, threadId };
 }
 
-/** Undefined where pino's own records are asked for. */
+/** Returns undefined for pino's own records. */
 function formatOf(format: string | JsonLogFormat, options: LogFormatOptions): LogFormat | undefined {
   if (typeof format === 'string') return compileLogFormat(format, options);
   return Object.keys(format).length === 0 ? undefined : compileJsonLogFormat(format, options);
 }
 
-/** Standard error until initLogging() says otherwise. */
+/** Standard error until initLogging() is called. */
 const destination = new LogDestination(new LogSink(undefined), layoutOf(DEFAULT_LOG_FORMAT, {}));
 const root = new RootLogger(destination);
 
-/** All that this thread's loggers share. */
+/** State that this thread's loggers share. */
 const thread = {
   levels: { level: 'info', components: [], overrides: [] } as LevelRules,
   onNewLogger: undefined as ((file: LoggerFile) => void) | undefined,
   fineGrain: false,
-  /** Set while the file could not be opened anew. */
+  /** Set while the file could not be reopened. */
   reopening: undefined as NodeJS.Timeout | undefined,
 };
 const loggers = new Map<string, ComponentLogger>();
-/** Of other threads. */
+/** Files of other threads. */
 const otherFiles = new Map<string, LoggerFile>();
 
 process.once('exit', () => destination.sink.drain());

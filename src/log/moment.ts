@@ -1,4 +1,4 @@
-// A point in time split into calendar fields, kept for as long as the second lasts, and the texts made from them.
+// Calendar fields of a point in time, cached for the current second, and texts made from them.
 
 const WEEKDAYS = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'] as const;
 const MONTHS = [
@@ -18,7 +18,7 @@ const MONTHS = [
 
 export type Zone = 'utc' | 'local';
 
-/** The current second's calendar fields; at() moves it. One object serves one formatter for ever. */
+/** Calendar fields of the current second, which at() sets. Each formatter keeps one object. */
 export class Moment {
   /** Seconds since the epoch. */
   epochSecond = Number.NaN;
@@ -40,12 +40,12 @@ export class Moment {
     this.#zone = zone;
   }
 
-  /** Moves to this time; returns true when that is another second than before. */
+  /** Sets the time; returns true if the second has changed. */
   at(epochMs: number): boolean {
     const second = Math.floor(epochMs / 1000);
     if (second === this.epochSecond) return false;
     this.epochSecond = second;
-    // The fields of a local time are those of the UTC time that is shifted by the zone's offset.
+    // The fields of a local time equal those of the UTC time shifted by the zone's offset.
     this.offsetMinutes = this.#zone === 'utc' ? 0 : -new Date(second * 1000).getTimezoneOffset();
     const date = new Date((second + this.offsetMinutes * 60) * 1000);
     this.year = date.getUTCFullYear();
@@ -87,7 +87,7 @@ export class Moment {
   get shortDate(): string {
     return `${pad2(this.month)}/${pad2(this.day)}/${pad2(this.year % 100)}`;
   }
-  /** `+01:00`, with another separator as wished. */
+  /** Returns `+01:00`, with that separator. */
   offset(separator: string): string {
     const minutes = Math.abs(this.offsetMinutes);
     const sign = this.offsetMinutes < 0 ? '-' : '+';

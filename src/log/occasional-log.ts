@@ -1,4 +1,4 @@
-// Lines that others may cause as often as they like: some are written at a time, and how many more there were.
+// A log that limits the rate of lines that peers can cause, and reports how many lines it omitted.
 
 const PERIOD_MS = 10_000;
 
@@ -10,7 +10,7 @@ export class OccasionalLog {
   #written = 0;
   #omitted = 0;
 
-  /** At most `burst` lines are written in a period. */
+  /** Writes at most `burst` lines per period. */
   constructor(write: (text: string) => void, burst = 1, periodMs = PERIOD_MS) {
     this.#write = write;
     this.#burst = burst;
@@ -30,6 +30,6 @@ export class OccasionalLog {
     this.#written++;
     const omitted = this.#omitted;
     this.#omitted = 0;
-    this.#write(omitted === 0 ? text : `${text} (${omitted} such lines before it were left out)`);
+    this.#write(omitted === 0 ? text : `${text} (${omitted} similar lines were omitted before it)`);
   }
 }

@@ -27,7 +27,7 @@ export class RootLogger {
     });
   }
 
-  /** A logger with a level of its own. `properties`: what it has beside pino's. */
+  /** Returns a logger with its own level. `properties`: members to add to pino's. */
   child<Properties extends { name: string }>(properties: Properties, level: Level): Logger & Properties {
     const logger = Object.assign(this.#root.child({}), properties) as unknown as Logger & Properties;
     setLevel(logger, level);
@@ -35,7 +35,7 @@ export class RootLogger {
   }
 }
 
-/** Sets pino's level of a logger. */
+/** Sets the pino level of a logger. */
 export function setLevel(logger: Logger, level: Level): void {
   (logger as unknown as PinoLogger).level = level === 'off' ? 'silent' : level;
 }

@@ -1,11 +1,11 @@
-// Where in the program a message was written: asked only for lines that are really printed and whose layout shows it.
+// The source location of a log call. It is determined only for lines that are written with a layout that shows it.
 
 import { sourceName, sourcePlace } from '../common/package/source-places.js';
 import type { SourceLocation } from './log-format.js';
 
 export const UNKNOWN_SOURCE: Readonly<SourceLocation> = { file: '', line: 0, function: '' };
 
-/** The place that called `callee`. Costs about 5 µs: a stack of one frame. */
+/** Returns the place that called `callee`. Costs about 5 µs: a stack of one frame. */
 export function callerOf(callee: (...args: never[]) => unknown): SourceLocation {
   const { stackTraceLimit, prepareStackTrace } = Error;
   const holder: { stack?: unknown } = {};

@@ -1,40 +1,40 @@
-// Limits how often the stack of one fault is logged: a fault that repeats without end must not fill the disk.
+// Limits how often the stack of one fault is logged, so that a repeating fault cannot fill the disk.
 
 /** Stacks of one fault that are logged in a row. */
 const BURST = 30;
-/** Afterwards one of them is logged in this time. */
+/** Afterwards one stack is logged in this time. */
 const EVERY_MS = 60_000;
-/** Faults that are told apart; the others together count as one. */
+/** Number of faults that are tracked separately; all others share one entry. */
 const MAX_FAULTS = 64;
-/** Frames that tell one fault from another: the place that threw, and its caller. */
+/** Frames that identify a fault: the place that threw, and its caller. */
 const FRAMES = 2;
 
 export class StackLimit {
   readonly #faults = new Map<string, Fault>();
 
   /**
-   * Decides whether something that was thrown is logged at `nowMs`. Returns how many like it have been left out since the last
-   * one that was logged, or undefined when this one is to be left out too.
+   * Decides whether an exception is logged at `nowMs`. Returns the number of similar ones that were suppressed since the last
+   * logged one, or undefined if this one is suppressed too.
    */
   admit(thrown: unknown, nowMs: number): number | undefined {
     const fault = this.#faultOf(placeOf(thrown), nowMs);
     fault.credit = Math.min(BURST, fault.credit + (nowMs - fault.atMs) / EVERY_MS);
     fault.atMs = nowMs;
     if (fault.credit < 1) {
-      fault.leftOut++;
+      fault.suppressed++;
       return undefined;
     }
     fault.credit--;
-    const { leftOut } = fault;
-    fault.leftOut = 0;
-    return leftOut;
+    const { suppressed } = fault;
+    fault.suppressed = 0;
+    return suppressed;
   }
 
   #faultOf(place: string, nowMs: number): Fault {
     const key = this.#faults.size < MAX_FAULTS || this.#faults.has(place) ? place : OTHERS;
     let fault = this.#faults.get(key);
     if (fault === undefined) {
-      fault = { credit: BURST, atMs: nowMs, leftOut: 0 };
+      fault = { credit: BURST, atMs: nowMs, suppressed: 0 };
       this.#faults.set(key, fault);
     }
     return fault;
@@ -45,12 +45,12 @@ interface Fault {
   /** Stacks that may be logged. */
   credit: number;
   atMs: number;
-  leftOut: number;
+  suppressed: number;
 }
 
 const OTHERS = '';
 
-/** Where it was thrown. Messages do not count: they may hold what a client has sent. */
+/** Returns the place that threw. Messages are ignored, because they may contain client data. */
 function placeOf(thrown: unknown): string {
   try {
     if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return typeof thrown;

@@ -1,13 +1,13 @@
-// What was thrown, as lines and records show it. Anything can be thrown: nothing here throws.
+// Formats exceptions for log lines and records. Anything can be thrown, so nothing here throws.
 
 import { stdSerializers } from 'pino';
 import { sourceStack } from '../common/package/source-places.js';
 
-const UNKNOWN = 'what was thrown cannot be shown';
-/** It may hold anything that a peer has sent. */
+const UNKNOWN = 'the exception cannot be shown';
+/** The text may contain data from a peer. */
 const MAX_LENGTH = 8192;
 
-/** The stack, with places of the source; a text for what has none. */
+/** Returns the stack with source locations, or a text for values without a stack. */
 export function stackOf(thrown: unknown): string {
   try {
     return shortened(thrown instanceof Error ? sourceStack(thrown.stack ?? `${thrown}`) : String(thrown));
@@ -16,13 +16,16 @@ export function stackOf(thrown: unknown): string {
   }
 }
 
-/** As pino's own serializer has it: type, message, stack with its causes, and the members of an error; a text for other things. */
+/**
+ * Returns what pino's own serializer returns for an error (type, message, stack with causes, members), or a text for other
+ * values.
+ */
 export function serializeThrown(thrown: unknown): unknown {
   if (!(thrown instanceof Error)) return stackOf(thrown);
   try {
     return withSourcePlaces(stdSerializers.err(thrown));
   } catch {
-    // Frozen, or with a getter that throws.
+    // The error is frozen or has a getter that throws.
     return stackOf(thrown);
   }
 }

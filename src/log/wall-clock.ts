@@ -2,7 +2,7 @@
 
 let offsetMs = performance.timeOrigin;
 
-/** Milliseconds since the epoch: the monotonic clock, which follows when the wall clock has been changed. */
+/** Returns milliseconds since the epoch, from the monotonic clock, which is readjusted when the wall clock was changed. */
 export function wallClockMs(): number {
   const monotonicMs = performance.now();
   const wallMs = Date.now();

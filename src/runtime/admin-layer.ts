@@ -1,21 +1,21 @@
-// The layer of runtime that POST /runtime_modify sets.
+// The runtime layer that POST /runtime_modify sets.
 
 import { BatonError } from '../common/errors/errors.js';
 import type { Layer } from './layer.js';
 import { type RuntimeValue, valueOfText } from './value.js';
 
-/** Of all keys that are set; each thread has them all. */
+/** Maximum number of keys; each thread has a copy of them. */
 export const MAX_ADMIN_KEYS = 200_000;
-/** Of keys and values together. */
+/** Maximum length of all keys and values together. */
 export const MAX_ADMIN_CHARACTERS = 16 * 1024 * 1024;
 
-/** Keys with their values; undefined takes one away. */
+/** Keys with their values; undefined removes the key. */
 export type AdminEntries = readonly (readonly [key: string, value: RuntimeValue | undefined])[];
 
-/** Values read in one step: about a millisecond's work. */
+/** Values parsed per step, about a millisecond's work. */
 const PER_STEP = 1000;
 
-/** Reads the texts of a request, in steps; an empty text takes a key away. */
+/** Parses the texts of a request in steps. An empty text removes the key. */
 export function* readAdminEntries(
   texts: Iterable<readonly [key: string, text: string]>,
 ): Generator<void, AdminEntries> {
@@ -27,7 +27,7 @@ export function* readAdminEntries(
   return entries;
 }
 
-/** Unlike other layers it changes. */
+/** The admin layer, which unlike other layers is mutable. */
 export class AdminLayer implements Layer {
   readonly name: string;
   readonly values = new Map<string, RuntimeValue>();
@@ -37,7 +37,7 @@ export class AdminLayer implements Layer {
     this.name = name;
   }
 
-  /** Throws a BatonError RUNTIME_LAYER, and changes nothing, when that would be too much. */
+  /** Throws a BatonError RUNTIME_LAYER, and changes nothing, if the layer would exceed its limits. */
   set(entries: AdminEntries): void {
     this.#check(entries);
     for (const [key, value] of entries) {
@@ -47,7 +47,7 @@ export class AdminLayer implements Layer {
     }
   }
 
-  /** Of keys that are given twice the bound counts both: requests have each once. */
+  /** Counts a key that is given twice twice, but requests contain each key once. */
   #check(entries: AdminEntries): void {
     let keys = this.values.size;
     let characters = this.#characters;
@@ -69,6 +69,6 @@ function sizeOf(key: string, value: RuntimeValue | undefined): number {
 
 function tooMuch(limit: string): BatonError {
   return new BatonError('RUNTIME_LAYER', `the admin layer of runtime holds at most ${limit}`, {
-    remedy: 'take keys away with empty values, or use a layer of another kind',
+    remedy: 'remove keys by setting empty values, or use a layer of another kind',
   });
 }

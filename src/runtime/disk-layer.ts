@@ -1,4 +1,4 @@
-// The layer of a directory: a file `a/b` is the value of the key `a.b`.
+// The layer of a directory: the file `a/b` contains the value of the key `a.b`.
 
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,24 +6,24 @@ import { BatonError, messageOf } from '../common/errors/errors.js';
 import type { Layer } from './layer.js';
 import { type RuntimeValue, valueOfText } from './value.js';
 
-/** How deep directories may lie in each other; a link that leads back up ends here. */
+/** Maximum nesting of directories. It also ends links that lead back up. */
 export const MAX_DEPTH = 16;
-/** A larger file is no value, and must not fill the memory. */
+/** Larger files are not values and must not fill the memory. */
 export const MAX_FILE_BYTES = 64 * 1024;
-/** Of all files together: links may show the same file again and again. */
+/** For all files together: links may show the same file repeatedly. */
 const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
 const MAX_FILES = 100_000;
 
 /**
- * Reads a tree, a file a step, and returns undefined when there is no such directory. Links are followed; what is neither
- * file nor directory is passed over. Where the directory itself is behind a link, the tree that it leads to at the beginning
- * is read to the end. Throws a BatonError RUNTIME_LAYER for a tree that cannot be read, is too deep or too large, or has a
- * reserved name: nothing of it counts then.
+ * Reads a tree, one file per step, and returns undefined if the directory does not exist. Follows links; skips entries that are
+ * neither files nor directories. If the directory itself is a link, the tree that it points to at the beginning is read to the
+ * end. Throws a BatonError RUNTIME_LAYER, and returns no values, if the tree cannot be read, is too deep or too large, or has a
+ * reserved name.
  */
 export function* readDiskLayer(name: string, directory: string): Generator<void, Layer | undefined> {
   if (!isDirectory(directory)) return undefined;
   const real = attempt(directory, () => realpathSync(directory));
-  if (PSEUDO_FILES.test(real)) throw failed(directory, 'it lies in a file system that holds no files');
+  if (PSEUDO_FILES.test(real)) throw failed(directory, 'its file system has no regular files');
   const tree = new Tree();
   yield* tree.read(real, '', 1);
   return { name, values: tree.values };
@@ -31,7 +31,7 @@ export function* readDiskLayer(name: string, directory: string): Generator<void,
 
 const PSEUDO_FILES = /^\/(?:dev|proc|sys)(?:\/|$)/;
 
-/** These are the fields of a share in other layers. */
+/** The fields of a fraction in other layers. */
 const RESERVED = new Set(['numerator', 'denominator']);
 
 class Tree {
@@ -40,7 +40,7 @@ class Tree {
   #bytes = 0;
 
   *read(directory: string, prefix: string, depth: number): Generator<void, void> {
-    if (depth > MAX_DEPTH) throw failed(directory, `directories lie more than ${MAX_DEPTH} deep`);
+    if (depth > MAX_DEPTH) throw failed(directory, `directories are nested more than ${MAX_DEPTH} deep`);
     for (const name of attempt(directory, () => readdirSync(directory)).sort()) {
       const path = join(directory, name);
       if (RESERVED.has(name)) throw failed(path, `the name '${name}' is reserved`);
@@ -56,12 +56,13 @@ class Tree {
     if (size > MAX_FILE_BYTES) throw failed(path, `the file is larger than ${MAX_FILE_BYTES >> 10} KiB`);
     this.#bytes += size;
     if (++this.#files > MAX_FILES) throw failed(path, `there are more than ${MAX_FILES} files`);
-    if (this.#bytes > MAX_TOTAL_BYTES) throw failed(path, `all files are larger than ${MAX_TOTAL_BYTES >> 20} MiB`);
+    if (this.#bytes > MAX_TOTAL_BYTES)
+      throw failed(path, `all files together are larger than ${MAX_TOTAL_BYTES >> 20} MiB`);
     return withoutComments(attempt(path, () => readFileSync(path, 'utf8')));
   }
 }
 
-/** Lines that begin with '#' are comments; empty lines and what stands blank at the end do not count. */
+/** Removes comments (lines that begin with '#'), empty lines and trailing white space. */
 function withoutComments(text: string): string {
   return text
     .split('\n')

@@ -1,4 +1,4 @@
-// One reading of all disk layers, in slices of time: a large tree holds up nothing else on the primary.
+// Reads all disk layers in time slices, so that a large tree does not block the primary.
 
 import { BatonError, messageOf } from '../common/errors/errors.js';
 import { atOnce } from '../common/time/next-turn.js';
@@ -6,14 +6,14 @@ import { forEachGuarded } from '../log/internal-errors.js';
 import { readDiskLayer } from './disk-layer.js';
 import type { Layer } from './layer.js';
 
-/** How long one slice may take. */
+/** Maximum duration of a slice. */
 const SLICE_MS = 5;
 
-/** A directory, and who gets what was read of it. */
+/** A directory, and the receiver of its layer. */
 export interface DiskSource {
   readonly name: string;
   readonly directory: string;
-  /** `failure` says why there is no layer although there is a directory. */
+  /** `failure`: why there is no layer although the directory exists. */
   loaded(layer: Layer | undefined, failure: string | undefined): void;
 }
 
@@ -22,25 +22,25 @@ export class DiskReading {
   readonly #done: () => void;
   #steps: Generator<void, readonly Result[]>;
   #next: NodeJS.Immediate | undefined;
-  /** Something has changed since the reading began. */
+  /** The tree has changed since the reading began. */
   #isOutdated = false;
 
-  /** `done` is called when all sources have been told what was read. */
+  /** `done` is called after the layers were passed to all sources. */
   constructor(sources: readonly DiskSource[], done: () => void) {
     this.#sources = sources;
     this.#done = done;
     this.#steps = readAll(sources);
   }
 
-  /** Reads in later turns. While it reads, another call makes it read once more: what it has may be of two trees. */
+  /** Reads in later turns. A call during a reading restarts it at the end, because the result may mix two trees. */
   begin(): void {
     if (this.#next !== undefined) this.#isOutdated = true;
     else this.#next = setImmediate(() => this.#slice());
   }
 
-  /** Reads to the end now. */
+  /** Reads all layers synchronously. */
   finish(): void {
-    this.#tell(atOnce(this.#steps));
+    this.#deliver(atOnce(this.#steps));
   }
 
   cancel(): void {
@@ -52,14 +52,14 @@ export class DiskReading {
     do {
       const step = this.#steps.next();
       if (!step.done) continue;
-      if (!this.#isOutdated) return this.#tell(step.value);
+      if (!this.#isOutdated) return this.#deliver(step.value);
       this.#isOutdated = false;
       this.#steps = readAll(this.#sources);
     } while (performance.now() < end);
     this.#next = setImmediate(() => this.#slice());
   }
 
-  #tell(results: readonly Result[]): void {
+  #deliver(results: readonly Result[]): void {
     forEachGuarded(results.entries(), 'internal error: a runtime layer cannot be used', ([index, result]) => {
       this.#sources[index]!.loaded(result.layer, result.failure);
     });

@@ -1,16 +1,16 @@
-// A layer of runtime: values under a name. Later layers win over earlier ones.
+// A runtime layer: named values. Later layers override earlier ones.
 
 import { runtimeEntries } from '../config/fields/runtime-entries.js';
 import type { Struct } from '../config/generated/api.js';
 import { type RuntimeValue, valueOfJson } from './value.js';
 
-/** Never changes once it is made, unless it is an AdminLayer. */
+/** Immutable, unless it is an AdminLayer. */
 export interface Layer {
   readonly name: string;
   readonly values: ReadonlyMap<string, RuntimeValue>;
 }
 
-/** The layer that stands in the bootstrap. Of a key that is given twice, as `a.b` and as `a: {b}`, the first counts. */
+/** Returns the layer of a static_layer. If a key is given twice, as `a.b` and as `a: {b}`, the first counts. */
 export function staticLayer(name: string, struct: Struct): Layer {
   const values = new Map<string, RuntimeValue>();
   for (const { key, value } of runtimeEntries(struct)) {

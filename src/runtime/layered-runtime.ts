@@ -1,4 +1,4 @@
-// Runtime on the primary: its layers, what changes them, and which values are other ones then.
+// Runtime on the primary: the layers, their sources of change, and the changed values.
 
 import { BatonError } from '../common/errors/errors.js';
 import { shownName } from '../common/text/shown.js';
@@ -17,31 +17,31 @@ import { isSameValue, type RuntimeValue } from './value.js';
 const logger = getLogger('runtime');
 
 export interface LayeredRuntimeOptions {
-  /** layered_runtime, checked; undefined: there are no layers. */
+  /** The checked field layered_runtime; undefined: there are no layers. */
   readonly config: LayeredRuntimeConfig | undefined;
   /** For disk layers with append_service_cluster. */
   readonly serviceCluster: string;
   /** Scope `runtime.` */
   readonly stats: Scope;
-  /** Called when values may be other ones from now on. */
+  /** Called after each update of the values. */
   changed(change: RuntimeChange): void;
 }
 
 export class LayeredRuntime {
-  /** The values as the primary's own code reads them. */
+  /** The values, for the primary's own code. */
   readonly runtime = new Runtime();
   readonly #options: LayeredRuntimeOptions;
   #slots: readonly Slot[];
   readonly #disks: readonly DiskSlot[];
   readonly #admin: AdminLayer | undefined;
-  /** Roots of disk layers, as they were before the first reading. */
+  /** Identities of the roots of disk layers, taken before the first reading. */
   readonly #roots: ReadonlyMap<string, string>;
   #watches: RootWatch[] = [];
   #reading: DiskReading | undefined;
   #layers: readonly Layer[] = [];
   #sortedKeys: readonly string[] | undefined;
 
-  /** Loads all layers. One that cannot be loaded is left out and counted; nothing throws. */
+  /** Loads all layers. A layer that cannot be loaded is skipped and counted; nothing throws. */
   constructor(options: LayeredRuntimeOptions) {
     this.#options = options;
     this.#slots = layersOf(options.config).map((layer) => createSlot(layer, options.serviceCluster));
@@ -51,12 +51,12 @@ export class LayeredRuntime {
     new DiskReading(this.#disks, () => this.#replaceLayers()).finish();
   }
 
-  /** The layers that there are now, lowest first. */
+  /** The current layers, lowest first. */
   get layers(): readonly Layer[] {
     return this.#layers;
   }
 
-  /** The keys that a layer has a value for, in order, found in steps. */
+  /** Returns the sorted keys that have a value, computed in steps. */
   *keysInSteps(): Generator<void, readonly string[]> {
     if (this.#sortedKeys !== undefined) return this.#sortedKeys;
     const { version } = this.runtime;
@@ -65,7 +65,7 @@ export class LayeredRuntime {
     return keys;
   }
 
-  /** Changes on disk are noticed, also those since the beginning. Throws a BatonError when they could not be. */
+  /** Watches the disk layers, and detects changes since the constructor ran. Throws a BatonError if they cannot be watched. */
   watch(): void {
     for (const [root, identity] of this.#roots) {
       this.#watches.push(new RootWatch(root, () => this.#diskChanged()));
@@ -74,8 +74,8 @@ export class LayeredRuntime {
   }
 
   /**
-   * Sets values of the admin layer. Returns false, with nothing changed, without that layer; throws a BatonError RUNTIME_LAYER when it
-   * would hold too much.
+   * Sets values of the admin layer. Returns false, and changes nothing, if there is no admin layer. Throws a BatonError
+   * RUNTIME_LAYER if the layer would exceed its limits.
    */
   modify(entries: AdminEntries): boolean {
     if (this.#admin === undefined) return false;
@@ -85,7 +85,7 @@ export class LayeredRuntime {
     return true;
   }
 
-  /** The values of a layer that a management server sets. */
+  /** Sets the values of a layer from a management server. */
   setLayer(name: string, values: Struct): void {
     const slot = this.#slots.find((each) => each instanceof RtdsSlot && each.layer.name === name);
     if (!(slot instanceof RtdsSlot)) throw new BatonError('INTERNAL', `runtime has no rtds_layer '${name}'`);
@@ -94,8 +94,8 @@ export class LayeredRuntime {
   }
 
   /**
-   * `layers` are those of now on: of them static ones are made anew. The others are the same as before, in the same order, and
-   * stay as they are, with what was set and read.
+   * Replaces the layers. Static layers are rebuilt. All other layers must be the same as before, in the same order, and keep
+   * their values.
    */
   replaceStaticLayers(layers: readonly RuntimeLayer[]): void {
     const kept = this.#slots.filter((slot) => !(slot instanceof StaticSlot)).values();
@@ -115,20 +115,20 @@ export class LayeredRuntime {
     this.#reading ??= new DiskReading(this.#disks, () => {
       this.#reading = undefined;
       const change = this.#replaceLayers();
-      logger.info(`runtime read anew from disk: ${this.runtime.values.size} key(s)`);
+      logger.info(`runtime reloaded from disk: ${this.runtime.values.size} key(s)`);
       this.#options.changed(change);
     });
     this.#reading.begin();
   }
 
-  /** Uses the layers that the slots have now. */
+  /** Applies the current layers of the slots. */
   #replaceLayers(): RuntimeChange {
     const before = this.#layers;
     this.#layers = this.#slots.flatMap((slot) => slot.layer ?? []);
     const keys = new Set<string>();
     for (const layers of [before, this.#layers]) {
       for (const layer of layers) {
-        // Layers that are in both have kept their order.
+        // Layers that are in both lists have kept their order.
         if (before.includes(layer) && this.#layers.includes(layer)) continue;
         for (const key of layer.values.keys()) keys.add(key);
       }
@@ -136,7 +136,7 @@ export class LayeredRuntime {
     return this.#update(keys);
   }
 
-  /** Works out the values of these keys: a change costs what it changes, however many others there are. */
+  /** Recalculates the values of these keys. The cost depends on the number of keys only. */
   #update(keys: Iterable<string>): RuntimeChange {
     const { values, version } = this.runtime;
     const entries: [string, RuntimeValue | undefined][] = [];
@@ -152,7 +152,7 @@ export class LayeredRuntime {
     return change;
   }
 
-  /** Of the topmost layer; an empty one hides no value of a layer below. */
+  /** Returns the value of the topmost layer. An empty value hides no value of a lower layer. */
   #valueOf(key: string): RuntimeValue | undefined {
     let found: RuntimeValue | undefined;
     for (const { values } of this.#layers) {
@@ -168,13 +168,13 @@ export class LayeredRuntime {
     stats.set(at.num_keys, keys);
     stats.set(at.num_layers, this.#layers.length);
     stats.increment(this.#disks.some((disk) => disk.hasFailed) ? at.load_error : at.load_success);
-    // A second tree over the first one is what these names once meant.
+    // Historically, these names refer to a second tree over the first one.
     const loaded = this.#disks.filter((disk) => disk.layer !== undefined).length;
     stats.increment(loaded > 1 ? at.override_dir_exists : at.override_dir_not_exists);
   }
 }
 
-/** Keys that are sorted in one step: some milliseconds' work. */
+/** Keys sorted per step, some milliseconds' work. */
 const SORTED_PER_STEP = 5000;
 
 function* sortedInSteps(keys: string[]): Generator<void, string[]> {
@@ -183,18 +183,18 @@ function* sortedInSteps(keys: string[]): Generator<void, string[]> {
     for (const key of keys.slice(from, from + SORTED_PER_STEP).sort()) sorted.push(key);
     yield;
   }
-  // The engine's sort merges what is in order already.
+  // The engine's sort merges sorted runs.
   return sorted.sort();
 }
 
-/** The place of a layer; the layer itself may be missing, and is replaced when its source changes. */
+/** The position of a layer. The layer may be missing, and is replaced when its source changes. */
 interface Slot {
   readonly layer: Layer | undefined;
 }
 
 const ADMIN_ONLY: RuntimeLayer = { name: '', admin_layer: {} };
 
-/** Present without layers, it can be changed through the admin interface all the same (FACTS §2.13). */
+/** Returns the layers. A layered_runtime without layers gets an admin layer (FACTS §2.13). */
 export function layersOf(config: LayeredRuntimeConfig | undefined): readonly RuntimeLayer[] {
   const { layers = [] } = config ?? {};
   return layers.length > 0 || config === undefined ? layers : [ADMIN_ONLY];
@@ -217,7 +217,7 @@ class StaticSlot implements Slot {
   }
 }
 
-/** Empty until its values come. */
+/** Empty until the management server sends its values. */
 class RtdsSlot implements Slot {
   layer: Layer;
 
@@ -238,7 +238,7 @@ class DiskSlot implements Slot, DiskSource {
   readonly name: string;
   readonly root: string;
   readonly directory: string;
-  /** It is there but could not be loaded. */
+  /** The directory exists but could not be loaded. */
   hasFailed = false;
   layer: Layer | undefined;
 
@@ -251,6 +251,6 @@ class DiskSlot implements Slot, DiskSource {
   loaded(layer: Layer | undefined, failure: string | undefined): void {
     this.layer = layer;
     this.hasFailed = failure !== undefined;
-    if (this.hasFailed) logger.warning(`runtime layer '${shownName(this.name)}' is left out: ${failure}`);
+    if (this.hasFailed) logger.warning(`runtime layer '${shownName(this.name)}' is skipped: ${failure}`);
   }
 }

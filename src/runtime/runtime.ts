@@ -1,8 +1,8 @@
-// The values of runtime as one thread sees them, and the handles through which its code reads them while it serves.
+// The runtime values of one thread, and the handles through which serving code reads them.
 //
-// A handle compares its version with the runtime's when it is read, two field reads, and looks its key up again only when
-// they differ. So runtime knows no handles: those of a configuration that is gone go with it, without a list to keep, weak
-// references to sweep or anything to unsubscribe. A field without a runtime key gets a handle of a runtime that never changes.
+// On each read, a handle compares its version with the runtime's (two field reads) and looks up its key only if they differ. So
+// the runtime need not track handles: those of an old configuration are garbage collected without lists, weak references or
+// unsubscription. A field without a runtime key gets a handle of a runtime that never changes.
 
 import type { Random } from '../common/random.js';
 import type { FractionalPercent, RuntimeFractionalPercent } from '../config/generated/api.js';
@@ -18,28 +18,28 @@ export class Runtime {
     this.#version = version;
   }
 
-  /** That of the last change; another number means that values may be other ones. */
+  /** The version of the last change. A different number means that values may have changed. */
   get version(): number {
     return this.#version;
   }
 
-  /** All values, of this version or of later ones. */
+  /** All values; the map is updated in place. */
   get values(): ReadonlyMap<string, RuntimeValue> {
     return this.#values;
   }
 
-  /** The values of this version: a copy. */
+  /** A copy of the current values. */
   get snapshot(): RuntimeSnapshot {
     return { version: this.#version, values: new Map(this.#values) };
   }
 
-  /** All handles read these values from now on. */
+  /** Replaces all values. */
   apply({ values, version }: RuntimeSnapshot): void {
     this.#values = new Map(values);
     this.#version = version;
   }
 
-  /** All handles read the values with this change from now on; a change that they have already does nothing. */
+  /** Applies a change, unless it is already included. */
   change({ entries, version }: RuntimeChange): void {
     if (version <= this.#version) return;
     for (const [key, value] of entries) {
@@ -49,27 +49,30 @@ export class Runtime {
     this.#version = version;
   }
 
-  /** A look-up by name, for what is worked out once a version; on the way of requests use a handle. */
+  /** Returns a value by name. For values that are computed once per version; the request path uses handles. */
   get(key: string): RuntimeValue | undefined {
     return this.#values.get(key);
   }
 
-  /** A whole number from 0; `fallback` while no layer has a number under this key. */
+  /** Returns a handle of an integer, at least 0; `fallback` applies while no layer has a number for the key. */
   integer(key: string | undefined, fallback: number): RuntimeInteger {
     return new RuntimeInteger(this.#for(key), key, fallback);
   }
 
-  /** See integer(). */
+  /** Like integer(), for a double. */
   double(key: string | undefined, fallback: number): RuntimeDouble {
     return new RuntimeDouble(this.#for(key), key, fallback);
   }
 
-  /** A share of requests; `fallback` while no layer has a share or a number (per hundred) under this key. */
+  /**
+   * Returns a handle of a fraction of requests; `fallback` applies while no layer has a fraction or a number (percent) for the
+   * key.
+   */
   fraction(key: string | undefined, fallback: FractionalPercent): RuntimeFraction {
     return new RuntimeFraction(this.#for(key), key, fallback);
   }
 
-  /** The share that a field asks for; `otherwise` when the field is not set. */
+  /** Returns a handle of the field's fraction; `otherwise` applies if the field is not set. */
   fractionOf(field: RuntimeFractionalPercent | undefined, otherwise: FractionalPercent): RuntimeFraction {
     if (field === undefined) return this.fraction(undefined, otherwise);
     return this.fraction(field.runtime_key, field.default_value ?? {});
@@ -135,7 +138,7 @@ export class RuntimeFraction {
   readonly #key: string;
   readonly #fallback: number;
   #version = -1;
-  /** The share as the bound of a random 32-bit number. */
+  /** The fraction as the exclusive upper bound of a random 32-bit number. */
   #below = 0;
 
   /** Use Runtime.fraction(). */
@@ -145,14 +148,14 @@ export class RuntimeFraction {
     this.#fallback = bound(fallback.numerator ?? 0, DENOMINATORS[fallback.denominator ?? 'HUNDRED']);
   }
 
-  /** Whether this request is one of the share. No number is drawn where the share is all or nothing. */
+  /** Returns whether a request is in the fraction. Draws no random number if the fraction is 0 or 1. */
   isHit(random: Random): boolean {
     if (this.#version !== this.#runtime.version) this.#read();
     const below = this.#below;
     return below >= TWO_TO_32 || (below > 0 && random.nextUint32() < below);
   }
 
-  /** isHit() for a number that was drawn before, 0 … 2^32 - 1: the same one always gives the same answer. */
+  /** Like isHit(), for a number that was drawn before, 0 … 2^32 - 1. The result is the same for the same number. */
   isHitBy(random: number): boolean {
     if (this.#version !== this.#runtime.version) this.#read();
     return random < this.#below;
@@ -166,11 +169,11 @@ export class RuntimeFraction {
   }
 }
 
-/** That of handles without a key. */
+/** The runtime of handles without a key. */
 const UNCHANGING = new Runtime();
 
 const TWO_TO_32 = 2 ** 32;
-/** Of a FractionalPercent. */
+/** Denominators of a FractionalPercent. */
 export const DENOMINATORS = { HUNDRED: 100, TEN_THOUSAND: 10_000, MILLION: 1_000_000 } as const;
 
 function bound(numerator: number, denominator: number): number {

@@ -1,19 +1,19 @@
-// What the primary sends of runtime: all values as they are now, the topmost layer's of each key, and what changes afterwards.
+// The runtime data that the primary sends: the effective values of all keys, and later changes.
 
 import type { RuntimeValue } from './value.js';
 
-/** Plain data; never changes once it is made. */
+/** Plain, immutable data. */
 export interface RuntimeSnapshot {
   /** Grows with each change. */
   readonly version: number;
   readonly values: ReadonlyMap<string, RuntimeValue>;
 }
 
-/** The keys whose values are other ones than in the version before, with their values; undefined: there is none any more. */
+/** The keys whose values have changed since the previous version; undefined: the key was removed. */
 export interface RuntimeChange {
   readonly version: number;
   readonly entries: readonly (readonly [key: string, value: RuntimeValue | undefined])[];
 }
 
-/** Runtime without any layer. */
+/** Runtime without layers. */
 export const NO_RUNTIME: RuntimeSnapshot = { version: 0, values: new Map() };

@@ -1,23 +1,23 @@
-// A runtime value: the text that somebody wrote, and what it means as a number and as a share, read once.
+// A runtime value: its text, parsed once as a number and as a fraction.
 
-/** A share as runtime writes it: numerator out of 100, 10,000 or 1,000,000. */
+/** A fraction with a denominator of 100, 10,000 or 1,000,000. */
 export interface Fraction {
   readonly numerator: number;
   readonly denominator: number;
 }
 
-/** One value with all its readings (FACTS §10 "Value kinds"); one that it does not have is undefined. Plain data. */
+/** A value with all its readings (FACTS §10 "Value kinds"); undefined for readings that it does not have. Plain data. */
 export interface RuntimeValue {
-  /** As /runtime shows it. */
+  /** The text that /runtime shows. */
   readonly text: string;
   readonly double: number | undefined;
-  /** The double without its decimals; only of numbers from 0. */
+  /** The double rounded down; only of numbers from 0 to 2^64. */
   readonly integer: number | undefined;
-  /** Only of values that have a numerator: a plain number is per hundred to those who ask for a share. */
+  /** Only for values with a numerator: readers of fractions take a plain number as a percentage. */
   readonly fraction: Fraction | undefined;
 }
 
-/** A value written as text: in a file, through the admin interface, or as a string of a static layer. */
+/** Parses a text from a file, the admin interface, or a string of a static layer. */
 export function valueOfText(text: string): RuntimeValue {
   const trimmed = text.trim();
   if (NUMBER.test(trimmed)) return valueOfNumber(Number(trimmed), text);
@@ -25,8 +25,8 @@ export function valueOfText(text: string): RuntimeValue {
 }
 
 /**
- * A value of a static layer, as JSON has it: a number, a flag, a text or a FractionalPercent; undefined for anything else
- * (lists, null).
+ * Converts a JSON value of a static layer: a number, boolean, string or FractionalPercent; undefined for other values (lists,
+ * null).
  */
 export function valueOfJson(json: unknown): RuntimeValue | undefined {
   switch (typeof json) {
@@ -45,7 +45,7 @@ export function valueOfJson(json: unknown): RuntimeValue | undefined {
   }
 }
 
-/** Whether two values are the same in every reading. */
+/** Returns whether two values are the same in every reading. */
 export function isSameValue(one: RuntimeValue | undefined, other: RuntimeValue | undefined): boolean {
   if (one === other) return true;
   return (
@@ -74,7 +74,7 @@ function valueOfNumber(double: number, text: string): RuntimeValue {
   });
 }
 
-/** `{numerator: 5, denominator: MILLION}` in YAML or JSON, with or without braces, on one line or several. */
+/** Parses `{numerator: 5, denominator: MILLION}` in YAML or JSON, with or without braces, on one line or several. */
 function fractionOfText(text: string): Fraction | undefined {
   const inside = text.startsWith('{') && text.endsWith('}') ? text.slice(1, -1) : text;
   const fields = inside
@@ -91,7 +91,7 @@ function fractionOfText(text: string): Fraction | undefined {
   return fractionOfFields(pairs);
 }
 
-/** Fields of a FractionalPercent, of which either may be absent; undefined when there are others, or none makes sense. */
+/** Parses the fields of a FractionalPercent, each of which may be absent; returns undefined for unknown or invalid fields. */
 function fractionOfFields(fields: readonly (readonly [string, unknown])[]): Fraction | undefined {
   let numerator = 0;
   let denominator = DENOMINATORS['HUNDRED']!;

@@ -8,8 +8,8 @@ import type { LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
 import { loadShim } from '../io/shim.js';
 import { forEachGuarded, guardThread } from '../log/internal-errors.js';
-import { repeatOnStderr } from '../log/last-words.js';
 import { getLogger } from '../log/logger.js';
+import { repeatOnStderr } from '../log/repeat-on-stderr.js';
 import { hotRestartVersion } from '../restart/version.js';
 import { HealthFailure } from '../worker/messages/server-health.js';
 import { AdminInterface } from './admin/admin-interface.js';
@@ -137,7 +137,7 @@ class ServerInstance {
       process.exit(1);
     }
     if (this.#server.isLive || this.#isEnding) return false;
-    logger.critical({ err: error }, 'internal error: nobody has caught an exception');
+    logger.critical({ err: error }, 'internal error: uncaught exception');
     this.#failed(error);
     return true;
   }

@@ -1,9 +1,9 @@
-// A command line that is right.
+// Parses a valid command line.
 
 import type { Options } from '../../src/cli/options.js';
 import { parseArguments } from '../../src/cli/parse.js';
 
-/** What it says. Throws when it is refused. */
+/** Returns the parsed options. Throws if they are refused. */
 export function accepted(argv: readonly string[]): { options: Options; warnings: readonly string[] } {
   const parsed = parseArguments(argv);
   if (!parsed.ok) throw new Error(parsed.error);

@@ -1,4 +1,4 @@
-// The default number of workers on machines of every kind.
+// The default number of workers on various machines.
 
 import t from 'tap';
 import { defaultConcurrency, type Machine, workerCount } from '../../src/cli/concurrency.js';
@@ -18,18 +18,18 @@ function v2(max: string): Readonly<Record<string, string>> {
   };
 }
 
-t.test('without a cgroup limit all threads count', async (t) => {
+t.test('without a cgroup limit, the default is the number of hardware threads', async (t) => {
   t.equal(defaultConcurrency(machine({})), 8);
   t.equal(defaultConcurrency(machine(v2('max 100000\n'))), 8);
   t.equal(defaultConcurrency(machine(v2('nonsense\n'))), 8);
   t.equal(defaultConcurrency(machine(v2('1000000 100000\n'))), 8);
 });
 
-t.test('an affinity mask counts, and where hardware threads are unknown it counts alone', async (t) => {
+t.test('the affinity mask limits the number, and determines it if hardware threads are unknown', async (t) => {
   t.equal(defaultConcurrency({ ...machine({}), allowed: 3 }), 3);
   t.equal(defaultConcurrency({ ...machine({}), threads: 2 }), 2);
   t.equal(defaultConcurrency({ ...machine({}), threads: 0, allowed: 700 }), 700);
-  t.equal(defaultConcurrency({ ...machine({}), threads: 1500, allowed: 1500 }), 1024, 'as many as may be asked for');
+  t.equal(defaultConcurrency({ ...machine({}), threads: 1500, allowed: 1500 }), 1024, 'the maximum of --concurrency');
   t.equal(defaultConcurrency({ ...machine(v2('200000 100000\n')), allowed: 3 }), 2);
 });
 
@@ -38,7 +38,7 @@ t.test("the limit of the process's own cgroup is rounded down, and at least 1", 
   t.equal(defaultConcurrency(machine(v2('50000 100000\n'))), 1);
 });
 
-t.test('a v1 cpu controller wins over v2', async (t) => {
+t.test('a v1 cpu controller has precedence over v2', async (t) => {
   const files = {
     '/proc/self/cgroup': '4:cpu,cpuacct:/app\n0::/app\n',
     '/proc/self/mountinfo': V2_MOUNT + V1_MOUNT,
@@ -50,7 +50,7 @@ t.test('a v1 cpu controller wins over v2', async (t) => {
   t.equal(defaultConcurrency(machine({ ...files, '/sys/fs/cgroup/cpu,cpuacct/app/cpu.cfs_quota_us': '-1\n' })), 8);
 });
 
-t.test('a mount that shows only a part of the hierarchy is followed', async (t) => {
+t.test('a mount that shows only a part of the hierarchy is used', async (t) => {
   const files = {
     '/proc/self/cgroup': '0::/docker/abc/inner\n',
     '/proc/self/mountinfo': '30 24 0:27 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n',
@@ -59,7 +59,7 @@ t.test('a mount that shows only a part of the hierarchy is followed', async (t) 
   t.equal(defaultConcurrency(machine(files)), 2);
 });
 
-t.test('a mount that shows another part of the hierarchy is not followed', async (t) => {
+t.test('a mount that shows another part of the hierarchy is not used', async (t) => {
   const files = {
     '/proc/self/cgroup': '0::/docker/abc/inner\n',
     '/proc/self/mountinfo': '30 24 0:27 /docker/ab /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n',

@@ -1,4 +1,4 @@
-// What users read and shells complete of the command line is what the option table says.
+// The documents and shell completions match the option table.
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -27,14 +27,14 @@ t.test('every documented flag of --log-format prints something', async (t) => {
   }
 });
 
-t.test('the man page has no fault that mandoc would complain of', { skip: !has('mandoc', '-h') }, async (t) => {
+t.test('mandoc reports no problem in the man page', { skip: !has('mandoc', '-h') }, async (t) => {
   const { stdout } = spawnSync('mandoc', ['-T', 'lint', packagePath('docs/baton.1')], { encoding: 'utf8' });
   t.equal(stdout, '');
   const { stdout: shown } = spawnSync('mandoc', ['-T', 'ascii', packagePath('docs/baton.1')], { encoding: 'utf8' });
   t.match(shown.replace(/.\x08/g, ''), 'baton --mode validate -c path');
 });
 
-/** A line up to the cursor, and what may stand in the place of its last piece. */
+/** A command line up to the cursor, and the completions of its last word. */
 const COMPLETIONS: readonly (readonly [line: string, bash: string[], fish: string[]])[] = [
   [
     'baton --disable-',
@@ -59,7 +59,7 @@ t.test('bash completes options, their values, components and files', async (t) =
   for (const [line, expected] of COMPLETIONS) t.same(bashReplies(line).sort(), expected, line);
 });
 
-t.test('fish does too', { skip: !has('fish') }, async (t) => {
+t.test('fish completes options, their values, components and files', { skip: !has('fish') }, async (t) => {
   const source = `source ${packagePath('completions/baton.fish')}`;
   for (const [line, , expected] of COMPLETIONS) {
     const { stdout } = inExamples('fish', ['--no-config', '-c', `${source}; complete -C '${line}'`]);
@@ -72,12 +72,12 @@ t.test('fish does too', { skip: !has('fish') }, async (t) => {
   }
 });
 
-t.test('zsh can read its file', { skip: !has('zsh') }, async (t) => {
+t.test('zsh can parse its completion file', { skip: !has('zsh') }, async (t) => {
   const { status, stderr } = spawnSync('zsh', ['-n', packagePath('completions/_baton')], { encoding: 'utf8' });
   t.equal(status, 0, stderr);
 });
 
-/** What bash would offer, in the order of the file; words are cut as readline cuts them, also at '=' and ':'. */
+/** Returns bash's completions, in the order of the file. Words are split like readline does, also at '=' and ':'. */
 function bashReplies(line: string): string[] {
   const words = line.match(/[=:]+|[^\s=:]+/g)!;
   if (/[\s=:]$/.test(line)) words.push('');

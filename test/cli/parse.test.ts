@@ -1,4 +1,4 @@
-// The command line: what is accepted, and the one line that says what is wrong with the rest.
+// The command line: accepted options, and one-line errors for all others.
 
 import t from 'tap';
 import { OPTION_ROWS } from '../../src/cli/options.js';
@@ -20,7 +20,7 @@ t.test('options that were not given have their defaults', async (t) => {
   t.same(warnings, []);
 });
 
-t.test('values come behind a space or an equals sign, by long name or letter, and may begin with a dash', async (t) => {
+t.test('values follow a space or an equals sign, by long name or letter, and may begin with a dash', async (t) => {
   const { options } = accepted([
     '-c',
     'a.yaml',
@@ -78,7 +78,7 @@ t.test('each mistake is refused with a line that names the option and the remedy
     [['--disable-extensions', 'router'], /^invalid extension name 'router'; --disable-extensions/],
     [['--admin-allowed-hosts', 'a,http://localhost'], /^invalid host 'http:\/\/localhost' in --admin-allowed-hosts; /],
     [['--admin-allowed-hosts', 'localhost:http'], /^invalid host 'localhost:http' in --admin-allowed-hosts; /],
-    [['--admin-allowed-hosts', ' ,'], /^there is no host in --admin-allowed-hosts; /],
+    [['--admin-allowed-hosts', ' ,'], /^--admin-allowed-hosts contains no host; /],
     [['--concurrency', 'many'], "option --concurrency takes a whole number from 0 to 1024, not 'many'"],
     [['--concurrency', '-1'], /^option --concurrency takes a whole number/],
     [['--base-id', '1.5'], /^option --base-id takes a whole number/],
@@ -98,16 +98,16 @@ t.test('each mistake is refused with a line that names the option and the remedy
     [['--__proto__=1'], /^unknown option '--__proto__'/],
     [['serve'], /^unexpected argument 'serve'; all arguments are options/],
   ];
-  for (const [argv, wanted] of refused) {
+  for (const [argv, expected] of refused) {
     const parsed = parseArguments(argv);
     if (parsed.ok) t.fail(`${argv.join(' ')} was accepted`);
-    else if (typeof wanted === 'string') t.equal(parsed.error, wanted);
-    else t.match(parsed.error, wanted);
+    else if (typeof expected === 'string') t.equal(parsed.error, expected);
+    else t.match(parsed.error, expected);
     if (!parsed.ok) t.notMatch(parsed.error, /\n/);
   }
 });
 
-t.test('every option of the table that takes a value refuses to stand without one', async (t) => {
+t.test('every option with a value is refused without one', async (t) => {
   for (const [name, row] of OPTION_ROWS) {
     if (row.kind === 'flag') continue;
     const parsed = parseArguments([`--${name}`]);
@@ -115,7 +115,7 @@ t.test('every option of the table that takes a value refuses to stand without on
   }
 });
 
-t.test('no flag warns, but for the deprecated one', async (t) => {
+t.test('no flag causes a warning, except the deprecated one', async (t) => {
   for (const [name, { kind }] of OPTION_ROWS) {
     if (kind !== 'flag' || ['version', 'help', 'allow-unknown-fields'].includes(name)) continue;
     t.same(accepted([`--${name}`, '-c', 'x.yaml']).warnings, [], name);
@@ -124,7 +124,7 @@ t.test('no flag warns, but for the deprecated one', async (t) => {
   t.match(parseArguments(['--cpuset-threads', '--base-id', '7', '--disable-hot-restart']), { warnings: [] });
 });
 
-t.test('--allow-unknown-fields works and says that it is deprecated', async (t) => {
+t.test('--allow-unknown-fields works and logs that it is deprecated', async (t) => {
   t.match(parseArguments(['--allow-unknown-fields']), {
     ok: true,
     warnings: ['--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.'],

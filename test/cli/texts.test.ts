@@ -1,4 +1,4 @@
-// What the command line prints, and how /server_info shows it.
+// The texts of the command line, and the options in /server_info.
 
 import t from 'tap';
 import { helpText } from '../../src/cli/help.js';
@@ -61,7 +61,7 @@ t.test('--version prints five fields between blank lines', async (t) => {
   );
 });
 
-t.test('command_line_options shows every member in its form, defaults included', async (t) => {
+t.test('command_line_options contains every member in its format, including defaults', async (t) => {
   const { options } = accepted(['--mode', 'init_only', '--drain-strategy', 'immediate', '--stats-tag', 'a:b']);
   const shown = commandLineOptions(options, 4);
   t.match(shown, {

@@ -1,4 +1,4 @@
-// Exceptions that nobody has caught: they end neither the thread nor the disk, and fail what they come of.
+// Uncaught exceptions neither end the thread nor fill the disk, and fail the domain that caused them.
 
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
@@ -8,7 +8,7 @@ import { endsWithTest } from '../e2e/harness/environment.js';
 
 const source = new URL('../../src/log/internal-errors.js', import.meta.url).href;
 
-/** Runs a script that has the module as `errors`; gives what it has printed and logged, and its exit status. */
+/** Runs a script with the module as `errors`; returns its output, its log and its exit status. */
 async function run(script: string): Promise<{ out: string; log: string; status: number | null }> {
   const code = `
     const errors = await import(${JSON.stringify(source)});
@@ -22,7 +22,7 @@ async function run(script: string): Promise<{ out: string; log: string; status: 
   return { out, log, status: await status };
 }
 
-t.test('an exception that nobody catches is counted and logged, and the thread goes on', async (t) => {
+t.test('an uncaught exception is counted and logged, and the thread continues', async (t) => {
   const { out, log, status } = await run(`
     errors.guardThread(() => false);
     setTimeout(() => { throw new Error('in a timer'); });
@@ -30,12 +30,12 @@ t.test('an exception that nobody catches is counted and logged, and the thread g
     Promise.reject(new Error('in a promise'));`);
   t.equal(status, 0);
   t.equal(out, '{"internal":3,"uncaught":3}\n');
-  t.match(log, /\[critical\]\[main\].*nobody has caught an exception: Error: in a timer\n.* at /);
-  t.match(log, /\[critical\]\[main\].*nobody has caught an exception: undefined\n/);
-  t.match(log, /\[critical\]\[main\].*a promise was rejected and nobody waits for it: Error: in a promise\n.* at /);
+  t.match(log, /\[critical\]\[main\].*internal error: uncaught exception: Error: in a timer\n.* at /);
+  t.match(log, /\[critical\]\[main\].*internal error: uncaught exception: undefined\n/);
+  t.match(log, /\[critical\]\[main\].*internal error: unhandled promise rejection: Error: in a promise\n.* at /);
 });
 
-t.test('it is asked whether the thread is to end', async (t) => {
+t.test('mustEnd decides whether an uncaught exception ends the thread', async (t) => {
   const { out, status } = await run(`
     errors.guardThread((error) => error.message === 'fatal' && process.exit(7));
     setTimeout(() => { throw new Error('harmless'); }, 1);
@@ -44,7 +44,7 @@ t.test('it is asked whether the thread is to end', async (t) => {
   t.equal(out, '');
 });
 
-t.test('an exception fails the domain that it comes of, wherever it is thrown', async (t) => {
+t.test('an exception fails the domain that caused it, wherever it is thrown', async (t) => {
   const { out, log } = await run(`
     errors.guardThread(() => process.exit(1));
     const domain = (name) => ({ name, fail: (error) => console.log(name, 'fails:', error.message) });
@@ -65,7 +65,7 @@ t.test('an exception fails the domain that it comes of, wherever it is thrown', 
   t.match(log, /the five cannot be ended: Error: in fail\(\)/);
 });
 
-t.test('a fault that repeats without end is counted each time, and logged now and then', async (t) => {
+t.test('a repeating fault is counted each time and logged at a limited rate', async (t) => {
   const { out, log } = await run(`
     errors.guardThread(() => false);
     const fail = (text) => setImmediate(() => { throw new Error(text); });
@@ -78,7 +78,7 @@ t.test('a fault that repeats without end is counted each time, and logged now an
   t.ok(log.length < 100_000, `${log.length} bytes`);
 });
 
-t.test('what was left out is told with the next one that is logged', async (t) => {
+t.test('the next logged fault reports how many were suppressed', async (t) => {
   const limit = new StackLimit();
   const fault = new Error('a fault');
   for (let times = 0; times < 30; times++) t.equal(limit.admit(fault, 0), 0);
@@ -90,7 +90,7 @@ t.test('what was left out is told with the next one that is logged', async (t) =
   t.equal(limit.admit(fault, 4_000_000), 1);
 });
 
-t.test('many faults together are limited as well', async (t) => {
+t.test('the total of many different faults is limited too', async (t) => {
   const limit = new StackLimit();
   let logged = 0;
   for (let place = 0; place < 10_000; place++) {

@@ -61,8 +61,8 @@ t.test('every flag of the specification prints its value', async (t) => {
   };
   const options = { threadId: () => 4711, version: 'abc/1.0/Clean/RELEASE/OpenSSL' };
   for (const [flag, text] of Object.entries(expected)) t.equal(print(flag, options), `${text}\n`, flag);
-  t.equal(print('<%l|%n>', options), '<warning|upstream>\n', 'text around flags stays');
-  t.equal(print('%!%n%%%l', options), 'takeupstream%warning\n', 'flags may touch');
+  t.equal(print('<%l|%n>', options), '<warning|upstream>\n', 'text around flags is kept');
+  t.equal(print('%!%n%%%l', options), 'takeupstream%warning\n', 'flags may be adjacent');
 });
 
 t.test('local time follows the time zone, with its changes', async (t) => {
@@ -80,58 +80,55 @@ t.test('midnight and noon of the 12-hour clock', async (t) => {
   t.equal(print('%r', {}, { epochMs: Date.UTC(2024, 0, 1, 12, 30) }), '12:30:00 PM\n');
 });
 
-t.test('texts are padded and cut as asked', async (t) => {
+t.test('flags with a width pad and cut texts', async (t) => {
   t.equal(print('[%10n][%-10n][%=10n][%3!n][%3n]'), '[  upstream][upstream  ][ upstream ][ups][upstream]\n');
 });
 
-t.test('what is no flag prints itself', async (t) => {
+t.test('an unknown flag prints itself', async (t) => {
   t.equal(print('%q %8q %- 100%'), '%q %8q %- 100%\n');
   t.equal(print(''), '\n');
 });
 
-t.test('an escaped line stays one line, and ends with one', async (t) => {
+t.test('an escaped entry is one line with a line end', async (t) => {
   t.equal(print('%v', { escaped: true }), 'first \\"a\\\\b\\"\\nsecond\\t\\303\\251\n');
   t.equal(print('%v', { escaped: true }, { message: "it's\r\u0001\u007f" }), "it\\'s\\r\\001\\177\n");
 });
 
-t.test('a layout says whether it shows where a message was written', async (t) => {
+t.test('a layout reports whether it needs the source location', async (t) => {
   for (const flag of ['%s', '%g', '%@', '%#', '%!']) t.ok(compileLogFormat(`%v ${flag}`).needsSource, flag);
   t.notOk(compileLogFormat('[%T][%l][%n] %v %%g').needsSource);
 });
 
-t.test(
-  'a JSON layout makes lines that parse, whatever the message, and hold its members and nothing else',
-  async (t) => {
-    const line = (format: JsonLogFormat, changes: Partial<LogRecord> = {}) =>
-      compileJsonLogFormat(format, {}).format({ ...record, ...changes });
-    const parsed = (format: JsonLogFormat, changes: Partial<LogRecord> = {}) => JSON.parse(line(format, changes));
-    t.equal(line({ b: '%l', a: '%n' }), '{"b":"warning","a":"upstream"}\n', 'in their order');
-    t.same(parsed({ Level: '%l', Message: '%j', Where: { Logger: '%n' } }), {
-      Level: 'warning',
-      Message: record.message,
-      Where: { Logger: 'upstream' },
-    });
-    for (const message of ['', '\0\x1f\x7f\u2028', '\ud83d\ude00', '"'.repeat(200), '%s %d %j %v', '\\u0041'])
-      t.equal(parsed({ m: '%j' }, { message }).m, message);
-    const values = { i: 30, f: 1.5, yes: true, none: null, list: ['%l', 2, ['%n']], empty: {}, text: '100%' };
-    t.same(parsed(values), { ...values, list: ['warning', 2, ['upstream']] }, 'what is no text stays as it is');
-    t.same(parsed({ 'the %l of "%n"': '"%L"', __proto__x: 1 }), { 'the warning of "upstream"': '"W"', __proto__x: 1 });
-    t.equal(line(JSON.parse('{"__proto__":"%L","a":{"__proto__":"%L"}}')), '{"__proto__":"W","a":{"__proto__":"W"}}\n');
-    const pinos = {
-      level: '%L',
-      time: 'now',
-      msg: 'a',
-      err: { message: '%j' },
-      method: 'a',
-      headers: 'b',
-      socket: 'c',
-    };
-    t.same(parsed(pinos), { ...pinos, level: 'W', err: { message: record.message } }, 'no key is special');
-    t.same(parsed({ m: '<%9!j>' }), { m: `<${record.message.slice(0, 9)}>` }, 'no escape is cut in half');
-    t.ok(compileJsonLogFormat({ a: { b: ['%g'] } }, {}).needsSource);
-    t.notOk(compileJsonLogFormat({ a: { b: ['%j'] } }, {}).needsSource);
-  },
-);
+t.test('a JSON layout writes valid JSON for any message, with its members and no others', async (t) => {
+  const line = (format: JsonLogFormat, changes: Partial<LogRecord> = {}) =>
+    compileJsonLogFormat(format, {}).format({ ...record, ...changes });
+  const parsed = (format: JsonLogFormat, changes: Partial<LogRecord> = {}) => JSON.parse(line(format, changes));
+  t.equal(line({ b: '%l', a: '%n' }), '{"b":"warning","a":"upstream"}\n', 'members keep their order');
+  t.same(parsed({ Level: '%l', Message: '%j', Where: { Logger: '%n' } }), {
+    Level: 'warning',
+    Message: record.message,
+    Where: { Logger: 'upstream' },
+  });
+  for (const message of ['', '\0\x1f\x7f\u2028', '\ud83d\ude00', '"'.repeat(200), '%s %d %j %v', '\\u0041'])
+    t.equal(parsed({ m: '%j' }, { message }).m, message);
+  const values = { i: 30, f: 1.5, yes: true, none: null, list: ['%l', 2, ['%n']], empty: {}, text: '100%' };
+  t.same(parsed(values), { ...values, list: ['warning', 2, ['upstream']] }, 'values other than strings are unchanged');
+  t.same(parsed({ 'the %l of "%n"': '"%L"', __proto__x: 1 }), { 'the warning of "upstream"': '"W"', __proto__x: 1 });
+  t.equal(line(JSON.parse('{"__proto__":"%L","a":{"__proto__":"%L"}}')), '{"__proto__":"W","a":{"__proto__":"W"}}\n');
+  const pinos = {
+    level: '%L',
+    time: 'now',
+    msg: 'a',
+    err: { message: '%j' },
+    method: 'a',
+    headers: 'b',
+    socket: 'c',
+  };
+  t.same(parsed(pinos), { ...pinos, level: 'W', err: { message: record.message } }, 'no key is special');
+  t.same(parsed({ m: '<%9!j>' }), { m: `<${record.message.slice(0, 9)}>` }, 'no escape is cut in half');
+  t.ok(compileJsonLogFormat({ a: { b: ['%g'] } }, {}).needsSource);
+  t.notOk(compileJsonLogFormat({ a: { b: ['%j'] } }, {}).needsSource);
+});
 
 t.test('flags that Envoy refuses in a JSON layout are refused', async (t) => {
   t.throws(() => checkJsonLogFormat({ Message: '%v' }), /%v is unavailable for JSON/);

@@ -23,7 +23,7 @@ function logTo(options: Parameters<typeof initLogging>[0] = {}): { path: string;
   return { path, lines: () => readFileSync(path, 'utf8').split('\n').slice(0, -1) };
 }
 
-/** Runs a script that has the module as `log`, with standard output and error as pipes. */
+/** Runs a script with the module as `log`, with pipes for standard output and error. */
 function run(script: string): ChildProcess {
   const code = `const log = await import(${JSON.stringify(moduleUrl)}); ${script}`;
   const command = ['--input-type=module', '-e', code];
@@ -39,7 +39,7 @@ async function outputOf(child: ChildProcess): Promise<string> {
   return text;
 }
 
-t.test('a message is printed from its level on, by every logger of the component', async (t) => {
+t.test('every logger of a component writes messages of its level and above', async (t) => {
   const log = logTo();
   const main = getLogger('main');
   const upstream = getLogger('upstream');
@@ -57,7 +57,7 @@ t.test('a message is printed from its level on, by every logger of the component
   t.same(log.lines(), ['info main shown', 'trace upstream deep', 'critical upstream last']);
 });
 
-t.test('each level prints what is as grave or graver, off nothing', async (t) => {
+t.test('each level writes messages of its severity and above, off writes none', async (t) => {
   const names = ['trace', 'debug', 'info', 'warning', 'error', 'critical'] as const;
   const main = getLogger('main');
   for (const [index, level] of LEVEL_NAMES.entries()) {
@@ -72,7 +72,7 @@ t.test('each level prints what is as grave or graver, off nothing', async (t) =>
   }
 });
 
-t.test('levels given at the start hold for loggers that come later', async (t) => {
+t.test('initial levels apply to loggers that are created later', async (t) => {
   const log = logTo({
     level: 'warning',
     componentLevels: [
@@ -90,7 +90,7 @@ t.test('levels given at the start hold for loggers that come later', async (t) =
   );
 });
 
-t.test('the default layout tells when, which thread, level, component and place', async (t) => {
+t.test('the default layout shows time, thread, level, component and source location', async (t) => {
   const log = logTo({ format: undefined, threadId: () => 67137 });
   getLogger('main').info('starting main dispatch loop');
   t.match(
@@ -111,7 +111,7 @@ t.test('after a rotation lines go to the new file, and none is lost', async (t) 
   t.same(log.lines(), ['info main after']);
 });
 
-t.test('when the file cannot be opened anew, the old one goes on being used', async (t) => {
+t.test('if the file cannot be reopened, the old one stays in use', async (t) => {
   const path = join(directory, 'moved');
   const inside = join(path, 'a.log');
   mkdirSync(path);
@@ -128,7 +128,7 @@ t.test('when the file cannot be opened anew, the old one goes on being used', as
   t.same(lines.slice(-3), ['still here', 'and again', '']);
 });
 
-t.test('a file that could not be opened anew is tried again until it can, and no descriptor is left', async () => {
+t.test('reopening is retried until it succeeds, and leaks no descriptor', async () => {
   const path = join(directory, 'back-later');
   const inside = join(path, 'a.log');
   mkdirSync(path);
@@ -138,12 +138,12 @@ t.test('a file that could not be opened anew is tried again until it can, and no
   renameSync(path, `${path}.away`);
   reopenLog();
   mkdirSync(path);
-  const isTold = () => existsSync(inside) && readFileSync(inside, 'utf8') === 'the log file is open anew\n';
-  await waitFor(isTold, { what: 'the new file' });
+  const isReopened = () => existsSync(inside) && readFileSync(inside, 'utf8') === 'log file reopened\n';
+  await waitFor(isReopened, { what: 'the new file' });
   await waitFor(() => descriptors() <= before, { what: 'the old descriptor to be closed' });
 });
 
-t.test('a log file that cannot be opened is refused, and logging goes on as before', async (t) => {
+t.test('a log file that cannot be opened is refused, and logging continues as before', async (t) => {
   const log = logTo();
   t.throws(() => initLogging({ path: join(directory, 'no', 'such.log') }), {
     message: /^Failed to open log-file '.*such\.log': .*no such file/i,
@@ -152,7 +152,7 @@ t.test('a log file that cannot be opened is refused, and logging goes on as befo
   t.same(log.lines(), ['info main as before']);
 });
 
-t.test('stack traces are an entry a frame, or one entry when asked', async (t) => {
+t.test('a stack trace is one entry per frame, or a single entry if configured', async (t) => {
   const thrown = new Error('boom');
   thrown.stack = 'Error: boom\n    at one\n    at two';
   const frames = logTo();
@@ -167,7 +167,7 @@ t.test('stack traces are an entry a frame, or one entry when asked', async (t) =
   t.same(single.lines(), ['critical a worker died: Error: boom\\n    at one\\n    at two']);
 });
 
-t.test('anything that is thrown can be logged', async (t) => {
+t.test('any thrown value can be logged', async (t) => {
   const frozen = Object.freeze(new Error('frozen'));
   const broken = Object.defineProperty(new Error('broken'), 'stack', { get: () => JSON.parse('{') });
   const things = [frozen, broken, Object.create(null), Symbol('a'), 1n, undefined, null, () => 1, { a: 1 }, 'text'];
@@ -196,18 +196,18 @@ t.test('a JSON layout without members gives the records of pino', async (t) => {
   t.ok(Number.isInteger(record.time) && record.time >= before - 2 && record.time <= Date.now() + 2);
   const first = logTo({ format: {}, fineGrain: true });
   getLogger('main').info('of the first thread');
-  t.notOk('thread' in JSON.parse(first.lines()[0]!), 'whose id is that of the process');
+  t.notOk('thread' in JSON.parse(first.lines()[0]!), 'its thread ID is that of the process');
   t.match(JSON.parse(first.lines()[0]!), { name: 'test/log/logger.test.js' }, 'the file, with fine-grain logging');
 });
 
-t.test('the numbers of levels are those that readers of pino logs know', async (t) => {
+t.test('levels have the numbers of the levels of pino', async (t) => {
   const log = logTo({ format: {}, level: 'trace' });
   for (const level of LEVEL_NAMES.slice(0, -1)) getLogger('main')[level as MessageLevel]('said');
   const numbers = log.lines().map((line) => JSON.parse(line).level);
   t.same(numbers, Object.values(pino.levels.values));
 });
 
-t.test('a JSON record has an error as pino serializes it, with places of the source', async (t) => {
+t.test('a JSON record contains an error as pino serializes it, with source locations', async (t) => {
   const log = logTo({ format: {} });
   const cause = new Error('no space');
   const thrown = Object.assign(new Error('boom', { cause }), { code: 'ENOSPC' });
@@ -245,7 +245,7 @@ t.test('fine-grain logging has a level for each file, by pattern', async (t) => 
   t.same(log.lines(), [`${file} by name`, `${file} by whole name`, `${file} by path, the first that matches`]);
 });
 
-t.test('lines of several threads never mix, and none is lost when a thread ends', async (t) => {
+t.test('lines of several threads never mix, and no line is lost when a thread ends', async (t) => {
   const path = join(directory, 'threads.log');
   const code = `import(${JSON.stringify(moduleUrl)}).then(({ getLogger, initLogging }) => {
     const { workerData } = require('node:worker_threads');
@@ -261,7 +261,7 @@ t.test('lines of several threads never mix, and none is lost when a thread ends'
   t.notOk(lines.find((line) => !/^(a+|b+|c+)$/.test(line) || line.length < 50));
 });
 
-t.test('everything is on standard error when the process exits right after it', async (t) => {
+t.test('all lines are written to standard error before the process exits', async (t) => {
   const child = run(
     `log.initLogging({ format: '%v' }); for (let i = 0; i < 5000; i++) log.getLogger('main').info('line ' + i); process.exit(3)`,
   );
@@ -271,7 +271,7 @@ t.test('everything is on standard error when the process exits right after it', 
   t.ok(text.endsWith('line 4999\n'));
 });
 
-t.test('a full disk neither stops nor fills the process', async (t) => {
+t.test('a full disk neither blocks the process nor fills its memory', async (t) => {
   initLogging({ path: '/dev/full', format: '%v' });
   const before = heapInUse();
   for (let i = 0; i < 20_000; i++) getLogger('main').info('x'.repeat(1000));
@@ -281,7 +281,7 @@ t.test('a full disk neither stops nor fills the process', async (t) => {
   t.same(log.lines(), ['info main elsewhere']);
 });
 
-t.test('when nobody reads standard error any more the process goes on', async (t) => {
+t.test('the process continues when standard error has no reader', async (t) => {
   const child = run(`
     log.initLogging({ format: '%v' });
     const logger = log.getLogger('main');
@@ -295,8 +295,8 @@ t.test('when nobody reads standard error any more the process goes on', async (t
   t.equal(code, 7);
 });
 
-t.test('a reader that stands still stops nothing where the pipe does not block', async (t) => {
-  // Node itself makes the pipe non-blocking once somebody uses process.stderr.
+t.test('a stalled reader of a non-blocking pipe does not block the process', async (t) => {
+  // Node makes the pipe non-blocking when process.stderr is first used.
   const child = run(`
     process.stderr.write('begin\\n');
     log.initLogging({ format: '%v' });
@@ -313,7 +313,7 @@ t.test('a reader that stands still stops nothing where the pipe does not block',
   t.equal(child.exitCode, 7);
 });
 
-t.test('the last lines reach a reader that is behind when the process exits', async (t) => {
+t.test('the last lines reach a slow reader when the process exits', async (t) => {
   const child = run(`
     process.stderr.write('begin\\n');
     log.initLogging({ format: '%v' });
@@ -326,7 +326,7 @@ t.test('the last lines reach a reader that is behind when the process exits', as
   t.ok(text.endsWith('\nwhy it ends\n'));
 });
 
-/** Without what only waits to be collected. */
+/** Excludes garbage. */
 function heapInUse(): number {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();

@@ -1,9 +1,9 @@
-// Lines that others cause are written now and then, with how many were not.
+// Lines that peers cause are written at a limited rate, with the number of omitted lines.
 
 import t from 'tap';
 import { OccasionalLog } from '../../src/log/occasional-log.js';
 
-t.test('some lines are written in a period, and the first of the next one tells how many were not', async (t) => {
+t.test('a period has a limited number of lines, and the next line reports how many were omitted', async (t) => {
   const lines: string[] = [];
   const log = new OccasionalLog((text) => lines.push(text), 2, 50);
   for (let count = 0; count < 10; count++) log.log(`line ${count}`);
@@ -12,5 +12,5 @@ t.test('some lines are written in a period, and the first of the next one tells 
   while (performance.now() < end);
   log.log('later');
   log.log('again');
-  t.same(lines.slice(2), ['later (8 such lines before it were left out)', 'again']);
+  t.same(lines.slice(2), ['later (8 similar lines were omitted before it)', 'again']);
 });

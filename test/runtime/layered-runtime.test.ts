@@ -43,7 +43,7 @@ function start(t: Test, config: LayeredRuntimeConfig | undefined) {
   };
 }
 
-/** Files by path under a directory. */
+/** Writes files, keyed by path, below a directory. */
 function write(root: string, files: Readonly<Record<string, string>>): void {
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
@@ -55,7 +55,7 @@ function disk(root: string, more: NonNullable<RuntimeLayer['disk_layer']> = {}, 
   return { name, disk_layer: { symlink_root: root, subdirectory: 'app', ...more } };
 }
 
-t.test('later layers win, and nested keys of static layers get dots', async (t) => {
+t.test('later layers override earlier ones, and nested keys of static layers get dots', async (t) => {
   const { names, stat, text } = start(t, {
     layers: [
       { name: 'base', static_layer: { a: { b: 1, c: { d: 'deep' } }, flag: false, share: { numerator: 3 } } },
@@ -73,7 +73,7 @@ t.test('later layers win, and nested keys of static layers get dots', async (t) 
   t.equal(stat('load_success'), 1);
 });
 
-t.test('the admin layer takes values and gives them back; without it nothing is taken', async (t) => {
+t.test('the admin layer sets and removes values; without it, nothing can be set', async (t) => {
   const with_ = start(t, { layers: [{ name: 'base', static_layer: { key: 1 } }, ADMIN] });
   t.ok(
     with_.modify([
@@ -94,7 +94,7 @@ t.test('the admin layer takes values and gives them back; without it nothing is 
       ['never', ''],
     ]),
   );
-  t.equal(with_.text('key'), '1', 'what another layer says comes back');
+  t.equal(with_.text('key'), '1', 'the value of the lower layer is restored');
   t.equal(with_.text('other'), undefined);
   t.equal(with_.stat('admin_overrides_active'), 0);
 
@@ -110,7 +110,7 @@ t.test('the admin layer takes values and gives them back; without it nothing is 
   t.equal(empty.text('key'), '5');
 });
 
-t.test('a change names the keys that it changes, however many others there are', async (t) => {
+t.test('a change contains only the keys whose values change', async (t) => {
   const { changes, modify, runtime, stat, text } = start(t, {
     layers: [{ name: 'base', static_layer: { k7: 'base', flag: true } }, { name: 'remote', rtds_layer: {} }, ADMIN],
   });
@@ -142,12 +142,12 @@ t.test('a change names the keys that it changes, however many others there are',
   t.same(keys, [...runtime.runtime.values.keys()].sort());
   t.equal(atOnce(runtime.keysInSteps()), keys, 'sorted once');
   modify([['k1', '3']]);
-  t.equal(atOnce(runtime.keysInSteps()), keys, 'these are the same keys');
+  t.equal(atOnce(runtime.keysInSteps()), keys, 'unchanged keys are not sorted again');
   modify([['new', '3']]);
   t.equal(atOnce(runtime.keysInSteps()).length, keys.length + 1);
 });
 
-t.test('what the admin layer may hold is bounded; what would be too much changes nothing', async (t) => {
+t.test('the admin layer is bounded, and a request that exceeds its bounds changes nothing', async (t) => {
   const { changes, modify, stat } = start(t, { layers: [ADMIN] });
   const range = (from: number, to: number) =>
     Array.from({ length: to - from }, (_, i) => [`k${from + i}`, '1'] as const);
@@ -161,7 +161,7 @@ t.test('what the admin layer may hold is bounded; what would be too much changes
       ['k0', ''],
       ['other', '1'],
     ]),
-    'one goes, another one comes',
+    'one key replaces another',
   );
   t.ok(modify(range(0, MAX_ADMIN_KEYS).map(([key]) => [key, ''])));
   const large = 'x'.repeat(MAX_ADMIN_CHARACTERS / 2);
@@ -175,7 +175,7 @@ t.test('what the admin layer may hold is bounded; what would be too much changes
   );
 });
 
-t.test('an empty value is none, and hides no value of a layer below', async (t) => {
+t.test('an empty value hides no value of a lower layer', async (t) => {
   const root = t.testdir();
   write(root, { 'app/share': '# not decided yet\n', 'app/only': '' });
   const { runtime, stat, text } = start(t, {
@@ -191,7 +191,7 @@ t.test('an empty value is none, and hides no value of a layer below', async (t) 
   t.equal(stat('num_keys'), 3);
 });
 
-t.test('a directory is read as keys and values', async (t) => {
+t.test('files of a directory become keys and values', async (t) => {
   const root = t.testdir();
   write(root, {
     'app/a/b': '# what it is for\n\n 17 \n',
@@ -212,12 +212,12 @@ t.test('a directory is read as keys and values', async (t) => {
   t.equal(text('top'), '1');
   t.equal(stat('override_dir_exists'), 1);
   const one = start(t, { layers: [disk(root), disk(root, { subdirectory: 'absent' }, 'absent')] });
-  t.same(one.names(), ['disk'], 'a directory that is not there is no layer, and no error');
+  t.same(one.names(), ['disk'], 'a missing directory is neither a layer nor an error');
   t.same([one.stat('load_error'), one.stat('load_success'), one.stat('num_layers')], [0, 1, 1]);
   t.equal(one.stat('override_dir_not_exists'), 1);
 });
 
-t.test('a tree that cannot be loaded drops out as a whole', async (t) => {
+t.test('a tree that cannot be loaded is skipped as a whole', async (t) => {
   const deep = `${'d/'.repeat(MAX_DEPTH)}key`;
   const bad: [what: string, make: (app: string) => void][] = [
     ['too deep', (app) => write(app, { [deep]: '1' })],
@@ -244,10 +244,10 @@ t.test('a tree that cannot be loaded drops out as a whole', async (t) => {
   }
   const root = t.testdir();
   write(root, { [`app/${deep.slice(2)}`]: '1' });
-  t.same(start(t, { layers: [disk(root)] }).names(), ['disk'], 'as deep as allowed');
+  t.same(start(t, { layers: [disk(root)] }).names(), ['disk'], 'the maximum depth is allowed');
 });
 
-t.test('a swapped link, and what is moved into the root, are noticed; overrides stay; edits are not', async (t) => {
+t.test('a swapped link and moves into the root are detected, overrides are kept, and edits are ignored', async (t) => {
   const directory = t.testdir();
   const current = join(directory, 'current');
   write(directory, { 'v1/app/key': '1', 'v2/app/key': '2', 'v3/key': '4' });
@@ -263,7 +263,7 @@ t.test('a swapped link, and what is moved into the root, are noticed; overrides 
   await waitFor(() => text('key') === '2', { what: 'the tree behind the new link' });
   t.notOk(
     changes.some(({ entries }) => entries.some(([key, value]) => key === 'key' && value?.text === '10')),
-    'the edit went unnoticed',
+    'the edit was ignored',
   );
   t.equal(text('mine'), 'kept');
   t.equal(stat('admin_overrides_active'), 1);
@@ -276,7 +276,7 @@ t.test('a swapped link, and what is moved into the root, are noticed; overrides 
   t.ok(loads()! >= 5);
 });
 
-t.test('a file that is made in the root is read to its end, however slowly it is written', async (t) => {
+t.test('a file that is created in the root is read completely, even if it is written slowly', async (t) => {
   const root = t.testdir();
   write(root, { key: '1' });
   const { runtime, text } = start(t, { layers: [disk(root, { subdirectory: '' })] });
@@ -290,7 +290,7 @@ t.test('a file that is made in the root is read to its end, however slowly it is
   await waitFor(() => text('made') === '42', { what: 'the rest' });
 });
 
-t.test('what changes before watching begins is noticed as well', async (t) => {
+t.test('a change before watch() is detected too', async (t) => {
   const directory = t.testdir();
   write(directory, { 'v1/app/key': '1', 'v2/app/key': '2' });
   symlinkSync('v1', join(directory, 'current'));
@@ -302,7 +302,7 @@ t.test('what changes before watching begins is noticed as well', async (t) => {
   t.equal(stat('load_success'), 2);
 });
 
-t.test('a large tree is read without holding up the thread, and as one even if it changes meanwhile', async (t) => {
+t.test('a large tree is read without blocking the thread, and consistently even if it changes meanwhile', async (t) => {
   const directory = t.testdir();
   const files = (value: string) =>
     Object.fromEntries(Array.from({ length: 1500 }, (_, i) => [`app/d${i % 20}/f${i}`, value]));
@@ -323,7 +323,7 @@ t.test('a large tree is read without holding up the thread, and as one even if i
   for (const { entries } of changes) t.equal(new Set(entries.map(([, value]) => value?.text)).size, 1);
 });
 
-t.test('a root whose surroundings are missing could never be noticed', async (t) => {
+t.test('watching a root without a parent directory fails', async (t) => {
   const { runtime } = start(t, { layers: [disk(join(t.testdir(), 'absent/current'))] });
   t.throws(() => runtime.watch(), { code: 'RUNTIME_LAYER', remedy: /create the directory .*\/absent$/ });
 });

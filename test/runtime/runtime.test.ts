@@ -8,7 +8,7 @@ import { setValues as set } from './values.js';
 const TWO_TO_32 = 2 ** 32;
 const DENOMINATORS = { HUNDRED: 100, TEN_THOUSAND: 10_000, MILLION: 1_000_000 } as const;
 
-t.test('a handle follows its key from snapshot to snapshot, and falls back when the key is gone', async (t) => {
+t.test('a handle follows its key across snapshots, and uses the fallback when the key is removed', async (t) => {
   const runtime = new Runtime();
   const limit = runtime.integer('limit', 7);
   const bias = runtime.double('bias', 1);
@@ -32,11 +32,11 @@ t.test('a handle without a key keeps its value', async (t) => {
 });
 
 t.test(
-  'a share counts by its own denominator, a plain number per hundred, and anything else is no share',
+  'a fraction has its own denominator, a plain number is a percentage, and other values are no fractions',
   async (t) => {
     const runtime = new Runtime();
     const share = runtime.fraction('share', { numerator: 5, denominator: 'TEN_THOUSAND' });
-    /** The smallest random number that is no hit. */
+    /** Returns whether `bound` is the smallest number that is not a hit. */
     const boundIs = (bound: number) => share.isHitBy(Math.ceil(bound) - 1) && !share.isHitBy(Math.ceil(bound));
     t.ok(boundIs((TWO_TO_32 * 5) / 10_000));
     set(runtime, { share: '{numerator: 3, denominator: MILLION}' });
@@ -56,7 +56,7 @@ t.test(
   },
 );
 
-t.test('any share is hit exactly as often as it says', async () => {
+t.test('a fraction is hit by exactly that fraction of the random numbers', async () => {
   const denominator = fc.constantFrom('HUNDRED', 'TEN_THOUSAND', 'MILLION');
   fc.assert(
     fc.property(fc.nat(1_100_000), denominator, fc.nat(TWO_TO_32 - 1), (numerator, denominator, random) => {
@@ -71,7 +71,7 @@ t.test('any share is hit exactly as often as it says', async () => {
   );
 });
 
-t.test('all and nothing draw no random number', async (t) => {
+t.test('fractions of 0 and 1 draw no random number', async (t) => {
   const runtime = new Runtime();
   const random = new Random(1);
   const untouched = new Random(1);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { valueOfJson, valueOfText } from '../../src/runtime/value.js';
 
-t.test('a text is a number, a share or just a text', async (t) => {
+t.test('a text is parsed as a number, a fraction or plain text', async (t) => {
   const cases: [text: string, readings: object][] = [
     ['12', { double: 12, integer: 12, fraction: undefined }],
     [' 0\n', { double: 0, integer: 0 }],
@@ -24,12 +24,12 @@ t.test('a text is a number, a share or just a text', async (t) => {
   for (const [text, readings] of cases) t.match(valueOfText(text), { text, ...readings }, text);
 });
 
-t.test('a text that is nearly a number takes no longer than others of its length', async (t) => {
+t.test('a text that is nearly a number is parsed in linear time', async (t) => {
   const text = `${'9'.repeat(2_000_000)}x`;
   t.match(valueOfText(text), { text, double: undefined, fraction: undefined });
 });
 
-t.test('values of a static layer are what they are in JSON, and show as text', async (t) => {
+t.test('values of a static layer keep their JSON type and have a text', async (t) => {
   t.match(valueOfJson(0.5), { text: '0.5', double: 0.5, integer: 0 });
   t.match(valueOfJson(true), { text: 'true', double: undefined });
   t.match(valueOfJson('7'), { text: '7', integer: 7 });
@@ -40,7 +40,7 @@ t.test('values of a static layer are what they are in JSON, and show as text', a
   t.equal(valueOfJson([1]), undefined);
 });
 
-t.test('whatever is written can be read, and keeps its text', async () => {
+t.test('every text can be parsed and is kept', async () => {
   fc.assert(fc.property(fc.string(), (text) => valueOfText(text).text === text));
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {

@@ -1,4 +1,4 @@
-// Runtime with given values, and given other ones later.
+// A Runtime with given values, which can be replaced.
 
 import { Runtime } from '../../src/runtime/runtime.js';
 import { valueOfText } from '../../src/runtime/value.js';
@@ -9,7 +9,7 @@ export function runtimeOf(texts: Readonly<Record<string, string>>): Runtime {
   return runtime;
 }
 
-/** The next snapshot has these values and no others. */
+/** Replaces all values by a new snapshot. */
 export function setValues(runtime: Runtime, texts: Readonly<Record<string, string>>): void {
   const values = new Map(Object.entries(texts).map(([key, text]) => [key, valueOfText(text)]));
   runtime.apply({ version: runtime.version + 1, values });

@@ -107,7 +107,7 @@ t.test('nor when logs are opened anew, and the former files go on', { skip }, as
   }
   baton.child.kill('SIGUSR1');
   const log = () => readFileSync(path('process.1'), 'utf8');
-  await waitFor(() => /Failed to open log-file .*; it is tried again/.test(log()), { what: 'the refusal' });
+  await waitFor(() => /Failed to open log-file .*; retrying/.test(log()), { what: 'the refusal' });
   t.match(log(), REFUSED);
   await waitFor(() => /cannot reopen '.*access': EPERM/.test(log()), { what: 'the refusal of the access log' });
   await httpRequest(await baton.listenerPort('web'), '/');

@@ -91,7 +91,7 @@ t.test('a root that could never be watched ends the start, and validation does n
   const config = bootstrap({ listeners: [], clusters: [], extra: { layered_runtime: { layers } } });
   const baton = await startBaton(t, { config, wait: 'spawned' });
   t.equal((await baton.exited).code, 1);
-  t.match(baton.stderr, /changes of runtime cannot be noticed: ENOENT.*; create the directory .*\/absent$/m);
+  t.match(baton.stderr, /runtime cannot be watched: ENOENT.*; create the directory .*\/absent$/m);
   const validating = await startBaton(t, { config, wait: 'spawned', args: ['--mode', 'validate'] });
   t.equal((await validating.exited).code, 0);
 });

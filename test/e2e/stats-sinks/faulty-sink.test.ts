@@ -14,7 +14,7 @@ import {
 const PLACE = 'faulty-sink\\.';
 const FAULTS: Record<string, RegExp> = {
   rejection: new RegExp(
-    `a promise was rejected and nobody waits for it: TypeError: a promise is left behind\\n.*${PLACE}`,
+    `internal error: unhandled promise rejection: TypeError: a promise is left behind\\n.*${PLACE}`,
   ),
   answer:
     /internal error: TypeError: a mistake in onAnswer\(\)(\n.*)*\n.*internal error: TypeError: a mistake in onAnswer\(\)/,
