@@ -1,4 +1,4 @@
-// Who may ask the admin interface, and for what: a Unix socket, allow_paths, --admin-allowed-hosts, --enable-mutex-tracing.
+// Access control of the admin interface: Unix socket, allow_paths, --admin-allowed-hosts, --enable-mutex-tracing.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import {
 } from '../harness/index.js';
 import { answering, managerOf } from '../http/proxy.js';
 
-t.test('on an IPv6 address, over IPv4 with ipv4_compat only', async (t) => {
+t.test('an IPv6 address accepts IPv4 with ipv4_compat only', async (t) => {
   for (const args of [[], ['--use-dynamic-base-id']]) {
     for (const ipv4_compat of [true, false]) {
       const address = { socket_address: { address: '::', port_value: 0, ipv4_compat } };
@@ -31,7 +31,7 @@ t.test('on an IPv6 address, over IPv4 with ipv4_compat only', async (t) => {
   }
 });
 
-t.test('on a Unix socket, to those paths and hosts that are allowed', async (t) => {
+t.test('a Unix socket serves the allowed paths and hosts only', async (t) => {
   const path = join(tempDir(t), 'admin.sock');
   const baton = await startBaton(t, {
     config: bootstrap({
@@ -87,7 +87,7 @@ t.test('on a Unix socket, to those paths and hosts that are allowed', async (t) 
   await baton.stop();
 });
 
-t.test('--enable-mutex-tracing counts waiting', async (t) => {
+t.test('--enable-mutex-tracing counts contention', async (t) => {
   const baton = await startBaton(t, {
     config: bootstrap({
       listeners: [httpListener('main', 0, managerOf([answering({ prefix: '/' }, 'served')]))],
@@ -103,7 +103,7 @@ t.test('--enable-mutex-tracing counts waiting', async (t) => {
   t.ok(Number(stats['lifetime_wait_cycles']) >= Number(stats['current_wait_cycles']));
 });
 
-t.test('what the admin interface cannot obey is refused by name', async (t) => {
+t.test('admin options that Baton does not implement are refused by name', async (t) => {
   const admin = { address: loopback(0), socket_options: [{ level: 1, name: 2, int_value: 1 }] };
   const baton = await startBaton(t, {
     config: bootstrap({ listeners: [], clusters: [], extra: { admin } }),

@@ -1,4 +1,4 @@
-// POST /drain_listeners: listeners stop on all workers at once, and connections that there are go on.
+// POST /drain_listeners: listeners stop on all workers at once, and existing connections continue.
 
 import t from 'tap';
 import {
@@ -39,7 +39,7 @@ const isOpen = (port: number) =>
     () => false,
   );
 
-t.test('what cannot be done is refused, and nothing stops', async (t) => {
+t.test('invalid requests are refused, and no listener stops', async (t) => {
   t.match(await baton.admin('/drain_listeners'), { status: 400 });
   t.match(await drain('?skip_exit'), { status: 400, body: 'skip_exit requires graceful\n' });
 
@@ -47,7 +47,7 @@ t.test('what cannot be done is refused, and nothing stops', async (t) => {
   t.equal(await baton.stat('listener_manager.listener_stopped'), 0);
 });
 
-t.test('inboundonly stops listeners for inbound traffic, their connections stay', async (t) => {
+t.test('inboundonly stops listeners for inbound traffic, and their connections stay', async (t) => {
   const connections = await Promise.all(Array.from({ length: 8 }, () => connectRaw(t, ports.in)));
   const ask = async () => {
     for (const connection of connections) {
@@ -66,10 +66,10 @@ t.test('inboundonly stops listeners for inbound traffic, their connections stay'
   await ask();
   t.equal(await baton.stat('listener_manager.listener_stopped'), 2);
   t.match(await drain('?inboundonly'), { status: 200 });
-  t.equal(await baton.stat('listener_manager.listener_stopped'), 2, 'they stop once');
+  t.equal(await baton.stat('listener_manager.listener_stopped'), 2, 'each stops once');
 });
 
-t.test('without it all stop, and the server lives on', async (t) => {
+t.test('without inboundonly all listeners stop, and the server stays up', async (t) => {
   t.match(await drain(), { status: 200, body: 'OK\n' });
   t.notOk(await isOpen(ports.out));
   t.equal(await baton.stat('listener_manager.listener_stopped'), 3);

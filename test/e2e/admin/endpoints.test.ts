@@ -1,4 +1,4 @@
-// The endpoints of a running server, one after the other: what they say, and what they do.
+// The endpoints of a running server, one after the other: their output and their effects.
 
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -57,7 +57,7 @@ async function dump(query = ''): Promise<Dump> {
   return JSON.parse(body) as Dump;
 }
 
-t.test('/config_dump shows what the server runs with', async (t) => {
+t.test('/config_dump shows the running configuration', async (t) => {
   const { configs } = await dump('?include_eds');
   t.strictSame(
     configs.map((config) => config['@type'].replace(/^type\.googleapis\.com\/envoy\.admin\.v3\./, '')),
@@ -94,7 +94,7 @@ t.test('/config_dump shows what the server runs with', async (t) => {
   t.equal((await dump()).configs.length, 6);
 });
 
-t.test('/config_dump chooses by resource, mask and name', async (t) => {
+t.test('/config_dump filters by resource, mask and name', async (t) => {
   const element = { '@type': 'type.googleapis.com/envoy.admin.v3.ListenersConfigDump.StaticListener' };
   t.strictSame(await dump('?resource=static_listeners&mask=listener.name&name_regex=.*the.*'), {
     configs: [
@@ -109,7 +109,7 @@ t.test('/config_dump chooses by resource, mask and name', async (t) => {
   });
 });
 
-t.test('the uptimes of the first epoch are the same at any moment of a second', async (t) => {
+t.test('the uptimes of the first epoch are equal at any moment of a second', async (t) => {
   const seen = new Set<string>();
   const differences: unknown[] = [];
   await waitFor(
@@ -119,60 +119,69 @@ t.test('the uptimes of the first epoch are the same at any moment of a second', 
       if (current !== all) differences.push([current, all]);
       return seen.add(current!).size === 3;
     },
-    { what: 'a second from its beginning to its end' },
+    { what: 'a whole second' },
   );
   t.same(differences, []);
 });
 
-t.test('/server_info, /listeners, /clusters, /memory, /certs and /init_dump decode as their messages', async (t) => {
-  const json = async (path: string) =>
-    JSON.parse((await baton.admin(path)).body) as Record<string, Record<string, unknown>>;
-  const info = await json('/server_info');
-  // The specification has this member; the message has not.
-  const { hot_restart_version: _, ...options } = info['command_line_options'] as Record<string, unknown>;
-  decodesAs(t, 'ServerInfo', { ...info, command_line_options: options });
-  t.match(info, {
-    state: 'LIVE',
-    command_line_options: { concurrency: 2, mode: 'Serve', drain_time: '600s', socket_mode: 0, stats_tag: [] },
-    node: { id: 'n1', user_agent_name: 'baton', client_features: [], listening_addresses: [], dynamic_parameters: {} },
-  });
-  const extensions = info['node']!['extensions'] as { name: string; disabled: boolean }[];
-  t.match(
-    extensions.filter(({ disabled }) => disabled),
-    [{ name: 'envoy.filters.http.buffer', category: 'envoy.filters.http', type_urls: Array }],
-  );
-  const listeners = await json('/listeners?format=json');
-  decodesAs(t, 'Listeners', listeners);
-  t.match(listeners, { listener_statuses: [{ name: 'main', local_address: loopback(main) }, { name: 'other' }] });
-  const clusters = await json('/clusters?format=json&filter=^un');
-  decodesAs(t, 'Clusters', clusters);
-  t.match(clusters, { cluster_statuses: [{ name: 'unused', host_statuses: [{}, {}] }] });
-  const memory = await json('/memory');
-  decodesAs(t, 'Memory', memory);
-  t.ok(Object.values(memory).every((value) => /^\d+$/.test(String(value))));
-  t.ok(Number(memory['total_physical_bytes']) > Number(memory['pageheap_free']));
-  for (const [stat, field] of [
-    ['memory_allocated', 'allocated'],
-    ['memory_heap_size', 'heap_size'],
-  ] as const) {
-    const isNear = async () => {
-      const value = (await baton.stat(`server.${stat}`))!;
-      const shown = Number((await json('/memory'))[field]);
-      return Math.abs(value - shown) < 0.2 * shown;
-    };
-    await waitFor(isNear, { what: `server.${stat} of all threads`, deadlineMs: 15_000 });
-  }
-  t.strictSame(await json('/certs'), { certificates: [] });
-  t.strictSame(await json('/init_dump'), {});
-  t.strictSame(await json('/init_dump?mask=listener'), {});
-  for (const path of ['/memory/allocator', '/memory/tcmalloc']) {
-    const { body } = await baton.admin(path);
-    for (const thread of ['primary', 'worker_0', 'worker_1'])
-      t.match(body, new RegExp(`^${thread}: \\d+ bytes in use`, 'm'));
-  }
-});
+t.test(
+  '/server_info, /listeners, /clusters, /memory, /certs and /init_dump decode as their protobuf messages',
+  async (t) => {
+    const json = async (path: string) =>
+      JSON.parse((await baton.admin(path)).body) as Record<string, Record<string, unknown>>;
+    const info = await json('/server_info');
+    // The specification has this member; the protobuf message does not.
+    const { hot_restart_version: _, ...options } = info['command_line_options'] as Record<string, unknown>;
+    decodesAs(t, 'ServerInfo', { ...info, command_line_options: options });
+    t.match(info, {
+      state: 'LIVE',
+      command_line_options: { concurrency: 2, mode: 'Serve', drain_time: '600s', socket_mode: 0, stats_tag: [] },
+      node: {
+        id: 'n1',
+        user_agent_name: 'baton',
+        client_features: [],
+        listening_addresses: [],
+        dynamic_parameters: {},
+      },
+    });
+    const extensions = info['node']!['extensions'] as { name: string; disabled: boolean }[];
+    t.match(
+      extensions.filter(({ disabled }) => disabled),
+      [{ name: 'envoy.filters.http.buffer', category: 'envoy.filters.http', type_urls: Array }],
+    );
+    const listeners = await json('/listeners?format=json');
+    decodesAs(t, 'Listeners', listeners);
+    t.match(listeners, { listener_statuses: [{ name: 'main', local_address: loopback(main) }, { name: 'other' }] });
+    const clusters = await json('/clusters?format=json&filter=^un');
+    decodesAs(t, 'Clusters', clusters);
+    t.match(clusters, { cluster_statuses: [{ name: 'unused', host_statuses: [{}, {}] }] });
+    const memory = await json('/memory');
+    decodesAs(t, 'Memory', memory);
+    t.ok(Object.values(memory).every((value) => /^\d+$/.test(String(value))));
+    t.ok(Number(memory['total_physical_bytes']) > Number(memory['pageheap_free']));
+    for (const [stat, field] of [
+      ['memory_allocated', 'allocated'],
+      ['memory_heap_size', 'heap_size'],
+    ] as const) {
+      const isNear = async () => {
+        const value = (await baton.stat(`server.${stat}`))!;
+        const shown = Number((await json('/memory'))[field]);
+        return Math.abs(value - shown) < 0.2 * shown;
+      };
+      await waitFor(isNear, { what: `server.${stat} of all threads`, deadlineMs: 15_000 });
+    }
+    t.strictSame(await json('/certs'), { certificates: [] });
+    t.strictSame(await json('/init_dump'), {});
+    t.strictSame(await json('/init_dump?mask=listener'), {});
+    for (const path of ['/memory/allocator', '/memory/tcmalloc']) {
+      const { body } = await baton.admin(path);
+      for (const thread of ['primary', 'worker_0', 'worker_1'])
+        t.match(body, new RegExp(`^${thread}: \\d+ bytes in use`, 'm'));
+    }
+  },
+);
 
-t.test('/contention says how to switch it on', async (t) => {
+t.test('/contention explains how to enable it', async (t) => {
   t.match(await baton.admin('/contention'), {
     status: 200,
     headers: { 'content-type': 'text/plain; charset=UTF-8' },
@@ -180,7 +189,7 @@ t.test('/contention says how to switch it on', async (t) => {
   });
 });
 
-t.test('/hot_restart_version says what the program says', async (t) => {
+t.test('/hot_restart_version prints the same as the command-line option', async (t) => {
   const { stderr } = spawnSync(
     process.execPath,
     [baton.child.spawnargs.find((arg) => arg.endsWith('/main.js'))!, '--hot-restart-version', '--disable-hot-restart'],
@@ -191,7 +200,7 @@ t.test('/hot_restart_version says what the program says', async (t) => {
   t.equal((await baton.admin('/hot_restart_version')).body, stderr);
 });
 
-t.test('/healthcheck/fail and /ok change the state that others see', async (t) => {
+t.test('/healthcheck/fail and /ok change the state that clients see', async (t) => {
   t.match(await baton.admin('/healthcheck/fail'), { status: 400, body: 'Method GET not allowed, POST required.' });
   t.match(await baton.admin('/ready'), { status: 200, body: 'LIVE\n' });
   t.match(await post('/healthcheck/fail'), { status: 200, body: 'OK\n' });
@@ -205,7 +214,7 @@ t.test('/healthcheck/fail and /ok change the state that others see', async (t) =
   t.equal(await baton.stat('server.live'), 1);
 });
 
-t.test('while health checks fail, connections end with their next response', async (t) => {
+t.test('while health checks are failed, connections close after their next response', async (t) => {
   const drained = (await baton.stat('http.main.downstream_cx_drain_close'))!;
   const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
   const connection = await connectRaw(t, main);
@@ -213,7 +222,7 @@ t.test('while health checks fail, connections end with their next response', asy
   await waitFor(() => connection.received.includes('HTTP/1.1 200'), { what: 'the first response' });
   t.notMatch(connection.received, /connection: close/i);
   await post('/healthcheck/fail');
-  t.equal(connection.closed, 'open', 'a connection that waits for nothing stays');
+  t.equal(connection.closed, 'open', 'an idle connection stays');
   connection.write(GET);
   await waitFor(() => connection.closed !== 'open', { what: 'the end after the second response' });
   t.match(connection.received, /HTTP\/1\.1 200[\s\S]*HTTP\/1\.1 200[\s\S]*connection: close/i);
@@ -227,7 +236,7 @@ t.test('while health checks fail, connections end with their next response', asy
   t.equal(after.closed, 'open');
 });
 
-t.test('/reset_counters lets counters of /stats begin again, and leaves gauges and /clusters', async (t) => {
+t.test('/reset_counters resets the counters of /stats, and leaves gauges and /clusters', async (t) => {
   await httpRequest(main, '/');
   t.ok((await baton.stat('http.main.downstream_rq_total'))! > 0);
   const ofHost = async () => Number(/^echo::.*::rq_total::(\d+)$/m.exec((await baton.admin('/clusters')).body)?.[1]);
@@ -241,7 +250,7 @@ t.test('/reset_counters lets counters of /stats begin again, and leaves gauges a
   await baton.waitForStat('http.main.downstream_rq_total', 1);
 });
 
-t.test('/stats/recentlookups counts always, and names what is looked up while it is enabled', async (t) => {
+t.test('/stats/recentlookups always counts, and lists names while it is enabled', async (t) => {
   const recent = async () => (await baton.admin('/stats/recentlookups')).body;
   t.match(
     await recent(),
@@ -254,7 +263,7 @@ t.test('/stats/recentlookups counts always, and names what is looked up while it
   t.match(await recent(), /not enabled/);
 });
 
-t.test('/logging lists loggers and sets their levels, each time from the defaults', async (t) => {
+t.test('/logging lists loggers and sets their levels, each time starting from the defaults', async (t) => {
   const { body } = await post('/logging');
   t.match(body, /^active loggers:\n {2}admin: info\n {2}alternate_protocols_cache: info\n/);
   t.ok(body.endsWith('\n\n'));
@@ -277,7 +286,7 @@ t.test('/logging lists loggers and sets their levels, each time from the default
   t.match((await post('/logging?level=info')).body, /\n {2}dns: info\n/);
 });
 
-t.test('pages of other sites change nothing, whoever else asks may', async (t) => {
+t.test('requests from pages of other sites are refused, all other clients may change state', async (t) => {
   const refused = { status: 403, body: /^A web page of another site \(http:\/\/evil\.example\) may not send POST/ };
   t.match(await post('/quitquitquit', { origin: 'http://evil.example' }), refused);
   t.match(await post('/quitquitquit', { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }), refused);
@@ -287,7 +296,7 @@ t.test('pages of other sites change nothing, whoever else asks may', async (t) =
   t.match(await baton.admin('/stats?usedonly', { headers: { origin: 'http://evil.example' } }), { status: 200 });
 });
 
-t.test('who changes something is logged, and so is every request in the access log', async (t) => {
+t.test('the client that changes something is logged, and every request is in the access log', async (t) => {
   await waitFor(() => /info\]\[admin\].* 127\.0\.0\.1:\d+ sent POST \/reset_counters: 200/.test(baton.stderr), {
     what: 'the line of the change',
   });
@@ -306,18 +315,18 @@ t.test('requests to the admin interface are counted', async (t) => {
   await baton.admin('/nothing');
   t.equal(await baton.stat('http.admin.downstream_rq_4xx'), before + 1);
   t.equal(await baton.stat('listener.admin.http.admin.downstream_rq_4xx'), before + 1);
-  t.equal(await baton.stat('http.admin.downstream_rq_active'), 1, 'the one that asks');
+  t.equal(await baton.stat('http.admin.downstream_rq_active'), 1, 'this request');
   await baton.waitForStat('listener.admin.downstream_cx_active', 1);
   await baton.waitForStat('listener.admin.main_thread.downstream_cx_active', 1);
 });
 
-t.test('connections and requests in HTTP/2 are counted as such', async (t) => {
+t.test('connections and requests over HTTP/2 are counted as HTTP/2', async (t) => {
   const counts = (connections: number, requests: number, active: number) =>
     baton.waitForStats({
       'http.admin.downstream_cx_http2_total': connections,
       'http.admin.downstream_cx_http2_active': active,
       'http.admin.downstream_rq_http2_total': requests,
-      // Of whoever asks for the stats.
+      // The request for the stats itself.
       'http.admin.downstream_cx_http1_active': 1,
     });
   await counts(0, 0, 0);
@@ -332,7 +341,7 @@ t.test('connections and requests in HTTP/2 are counted as such', async (t) => {
   await counts(1, 2, 0);
 });
 
-t.test('/quitquitquit ends the server with status 0, after its answer', async (t) => {
+t.test('/quitquitquit ends the server with status 0 after its response', async (t) => {
   t.match(await post('/quitquitquit'), { status: 200, body: 'OK\n' });
   t.match(await baton.exited, { code: 0 });
 });

@@ -1,14 +1,14 @@
-// Reads profiles as a profiling tool does.
+// Reads profiles as profiling tools do.
 
 import { gunzipSync } from 'node:zlib';
 import { Profile } from 'pprof-format';
 
 export interface ReadSample {
-  /** Of its label. */
+  /** From the label `thread`. */
   thread: string;
-  /** `function file:line`, the innermost first. */
+  /** `function file:line`, innermost first. */
   stack: string[];
-  /** By the name of the type. */
+  /** By the name of the sample type. */
   values: Record<string, number>;
 }
 
@@ -21,7 +21,7 @@ export interface ReadProfile {
   samples: ReadSample[];
 }
 
-/** `bytes` as latin1 text or as they are. Throws when they are no gzipped profile. */
+/** Decodes a profile. `bytes`: latin1 text or raw bytes. Throws when they are not a gzipped profile. */
 export function readProfile(bytes: string | Uint8Array): ReadProfile {
   const profile = Profile.decode(gunzipSync(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes));
   const text = (index: number | bigint) => profile.stringTable.strings[Number(index)]!;
@@ -46,17 +46,17 @@ export function readProfile(bytes: string | Uint8Array): ReadProfile {
   };
 }
 
-/** The threads that have samples, in order. */
+/** Returns the threads that have samples, in order. */
 export function threadsOf({ samples }: ReadProfile): string[] {
   return [...new Set(samples.map(({ thread }) => thread))].sort();
 }
 
-/** The sum of the values that tools show first. */
+/** Returns the sum of the values that tools show by default. */
 export function totalOf({ samples, defaultType }: ReadProfile): number {
   return samples.reduce((sum, { values }) => sum + values[defaultType]!, 0);
 }
 
-/** Whether a sample of such a thread went through such a file. */
+/** Whether a sample of a matching thread has a frame in a matching file. */
 export function hasFrame({ samples }: ReadProfile, thread: RegExp, file: RegExp): boolean {
   return samples.some((sample) => thread.test(sample.thread) && sample.stack.some((frame) => file.test(frame)));
 }

@@ -1,4 +1,4 @@
-// Profiles of a server under load tell of all its threads, and whatever is asked in whatever order, it is answered.
+// Profiles of a server under load cover all its threads, and the profilers answer requests in any order.
 
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { Agent, get } from 'node:http';
@@ -29,13 +29,13 @@ const path = join(tempDir(t), 'baton.prof');
 const config = configWith({ profile_path: path });
 const args = ['--concurrency', '2'];
 
-t.test('a server under load', async (t) => {
+t.test('profilers of a server under load', async (t) => {
   const baton = await startBaton(t, { config, args });
   const port = await baton.listenerPort('web');
   const load = startLoad(t, port);
   const post = (target: string) => ask(baton, target);
 
-  await t.test('says what a profiler wants to be told', async (t) => {
+  await t.test('the profilers explain their parameters', async (t) => {
     for (const name of ['cpuprofiler', 'heapprofiler', 'allocprofiler']) {
       for (const query of ['', '?enable', '?enable=', '?enable=yes', '?enable=y&seconds=5', '?seconds=5']) {
         t.same(await post(`/${name}${query}`), [400, '?enable=<y|n>\n'], `${name}${query}`);
@@ -44,13 +44,13 @@ t.test('a server under load', async (t) => {
     }
   });
 
-  await t.test('ends only what was started', async (t) => {
+  await t.test('only a started profiler can be stopped', async (t) => {
     t.same(await post('/cpuprofiler?enable=n'), [200, 'OK\n']);
     t.same(await post('/heapprofiler?enable=n'), [400, 'Fail to stop heap profiler: not started']);
     t.same(await post('/allocprofiler?enable=n'), [400, 'Fail to stop allocation profiler: not started']);
   });
 
-  await t.test('dumps what is in use of its heaps before anything was started', async (t) => {
+  await t.test('heap dumps work before a profiler was started', async (t) => {
     const { status, body, headers } = await baton.admin('/heap_dump');
     t.equal(status, 200);
     t.equal(headers['content-type'], 'application/octet-stream');
@@ -59,8 +59,8 @@ t.test('a server under load', async (t) => {
     t.equal(profile.defaultType, 'inuse_space');
     t.same(threadsOf(profile), THREADS);
     t.ok(hasFrame(profile, /worker_1/, /^\(old_space\)/));
-    t.match(profile.comments.join(), /heapprofiler\?enable=y/, 'and says how to learn more');
-    // Between the two, garbage comes and goes.
+    t.match(profile.comments.join(), /heapprofiler\?enable=y/, 'the profile explains how to get more detail');
+    // Garbage may be allocated and collected between the two.
     const { allocated } = JSON.parse((await baton.admin('/memory')).body);
     const ratio = totalOf(profile) / Number(allocated);
     t.ok(ratio > 0.5 && ratio < 2, `all of the memory in use, as /memory has it (${ratio})`);
@@ -68,7 +68,7 @@ t.test('a server under load', async (t) => {
     t.same([peak.status, peak.body.includes('no peak yet')], [503, true]);
   });
 
-  await t.test('profiles its processor time', async (t) => {
+  await t.test('the CPU profiler samples all threads', async (t) => {
     await waitFor(
       async () => {
         const started = await post('/cpuprofiler?enable=y');
@@ -84,9 +84,9 @@ t.test('a server under load', async (t) => {
         t.equal(profile.period, 5_000_000);
         t.notOk(
           profile.samples.some(({ stack }) => stack[0]!.startsWith('(idle)')),
-          'waiting does not count',
+          'idle time does not count',
         );
-        // One round may miss what runs for a moment only.
+        // One round may miss code that runs only briefly.
         return (
           hasFrame(profile, /^worker_/, /^\S+ src\/http\/.*\.ts:[1-9]/) &&
           hasFrame(profile, /^worker_/, /^\(transport and kernel\)/) &&
@@ -98,7 +98,7 @@ t.test('a server under load', async (t) => {
     t.match(baton.stderr, /\[error\].*the CPU profiler does not start: already started/);
   });
 
-  await t.test('profiles what is allocated and stays in use', async (t) => {
+  await t.test('the heap profiler records live allocations', async (t) => {
     t.same(await post('/heapprofiler?enable=y'), [200, 'Starting heap profiler']);
     t.same(await post('/heapprofiler?enable=y'), [400, 'Fail to start heap profiler: already started']);
     const excluded = [400, 'Fail to start allocation profiler: the heap profiler is running'];
@@ -106,42 +106,42 @@ t.test('a server under load', async (t) => {
     const sockets = await openConnections(t, port, 400);
     const before = readProfile((await baton.admin('/heap_dump')).body);
     t.same(threadsOf(before), THREADS);
-    t.ok(hasFrame(before, /^worker_/, /^\S+ src\//), 'who allocated what connections hold');
+    t.ok(hasFrame(before, /^worker_/, /^\S+ src\//), 'the allocation sites of connections');
     t.ok(hasFrame(before, /^primary$/, /^\(allocated before sampling began\)/));
     for (const socket of sockets) socket.destroy();
     await waitFor(async () => (await baton.stat('http.web.downstream_cx_active'))! <= CLIENTS);
     const peak = readProfile((await baton.admin('/peak_heap_dump')).body);
-    t.ok(totalOf(peak) >= totalOf(before), 'the peak stays when the connections are gone');
+    t.ok(totalOf(peak) >= totalOf(before), 'the peak stays after the connections have closed');
     t.same(await post('/heapprofiler?enable=n'), [200, `Heap profiler stopped and data written to ${path}`]);
     const written = readProfile(readFileSync(path));
     t.equal(written.defaultType, 'inuse_space');
     t.same(threadsOf(written), THREADS);
     const later = readProfile((await baton.admin('/peak_heap_dump')).body);
-    t.ok(totalOf(later) >= totalOf(peak), 'and when the profiler has ended');
+    t.ok(totalOf(later) >= totalOf(peak), 'and after the profiler has stopped');
   });
 
-  await t.test('profiles all that is allocated', async (t) => {
+  await t.test('the allocation profiler records all allocations', async (t) => {
     t.same(await post('/allocprofiler?enable=y'), [200, 'Starting allocation profiler']);
     t.same(await post('/allocprofiler?enable=y'), [400, 'Fail to start allocation profiler: already started']);
     const excluded = [400, 'Fail to start heap profiler: the allocation profiler is running'];
     t.same(await post('/heapprofiler?enable=y'), excluded);
-    t.equal((await baton.admin('/heap_dump')).status, 200, 'and dumps go on');
+    t.equal((await baton.admin('/heap_dump')).status, 200, 'and heap dumps still work');
     for (const socket of await openConnections(t, port, 400)) socket.destroy();
     await baton.admin('/stats');
     const { status, body } = await baton.admin('/allocprofiler?enable=n', { method: 'POST' });
     t.equal(status, 200);
     const profile = readProfile(body);
     t.same(profile.types, ['samples/count', 'alloc_space/bytes']);
-    t.ok(hasFrame(profile, /^worker_/, /^\S+ src\/http\//), 'what requests allocate is collected soon, and counts');
+    t.ok(hasFrame(profile, /^worker_/, /^\S+ src\/http\//), 'allocations of requests are short-lived, and count');
     t.ok(hasFrame(profile, /^primary$/, /./));
     t.ok(readFileSync(path).equals(Buffer.from(body, 'latin1')), 'the file has it too');
   });
 
-  await t.test('serves on all the while', async (t) => {
+  await t.test('requests are served throughout', async (t) => {
     t.equal(load.failed(), 0, `of ${load.answered()} requests`);
   });
 
-  await t.test('writes what it has when it ends', async (t) => {
+  await t.test('a running profiler writes its profile when the server exits', async (t) => {
     await post('/cpuprofiler?enable=y');
     rmSync(path);
     await baton.stop();
@@ -149,7 +149,7 @@ t.test('a server under load', async (t) => {
   });
 });
 
-t.test('a file that cannot be written is told at the start', async (t) => {
+t.test('a profile file that cannot be written is reported at the start of the profiler', async (t) => {
   const missing = join(tempDir(t), 'missing', 'baton.prof');
   const baton = await startBaton(t, { config: configWith({ profile_path: missing }) });
   t.same(await ask(baton, '/cpuprofiler?enable=y'), [500, 'failure to start the profiler']);
@@ -166,7 +166,7 @@ t.test('a file that cannot be written is told at the start', async (t) => {
   t.equal((await baton.admin('/heap_dump')).status, 200, 'dumps need no file');
 });
 
-t.test('a file that can be written no longer is told in one line at the end', async (t) => {
+t.test('a profile file that is no longer writable is reported in one line at the end', async (t) => {
   const directory = join(tempDir(t), 'profiles');
   mkdirSync(directory);
   const path = join(directory, 'baton.prof');
@@ -189,7 +189,7 @@ t.test('a worker that dies is left out of the profile', async (t) => {
   const { comments } = readProfile(readFileSync(path));
   t.match(comments, [new RegExp(`^worker_${dead} is left out`)]);
   t.match(baton.stderr, new RegExp(`worker_${dead} is left out of the profile of the CPU profiler`));
-  t.same(await ask(baton, '/cpuprofiler?enable=y'), [200, 'OK\n'], 'the next one has it again');
+  t.same(await ask(baton, '/cpuprofiler?enable=y'), [200, 'OK\n'], 'the next profile includes it again');
   await ask(baton, '/cpuprofiler?enable=n');
   t.same(readProfile(readFileSync(path)).comments, []);
 });
@@ -207,7 +207,7 @@ async function ask(baton: BatonProcess, target: string): Promise<[status: number
   return [status, body];
 }
 
-/** Clients that send one request after the other on connections of their own, until the test ends. */
+/** Clients that send one request after the other on separate connections, until the test ends. */
 function startLoad(t: Teardown, port: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS });
   let isEnded = false;
@@ -239,7 +239,7 @@ function startLoad(t: Teardown, port: number) {
   return { answered: () => answered, failed: () => failed };
 }
 
-/** Connections on which one request was answered each. */
+/** Opens connections on which one request has been answered each. */
 async function openConnections(t: Teardown, port: number, count: number): Promise<Socket[]> {
   const sockets: Socket[] = [];
   t.teardown(() => {

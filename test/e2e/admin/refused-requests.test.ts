@@ -1,4 +1,5 @@
-// Requests that no endpoint sees are answered, counted and logged like others; a client that leaves breaks no protocol.
+// Requests that fail before they reach an endpoint are answered, counted and logged like others; a client that disconnects is
+// not a protocol error.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +26,7 @@ const baton = await startBaton(t, {
   args: ['--file-flush-interval-msec', '20'],
 });
 const port = baton.adminPort;
-/** Of every answer, so of these too. */
+/** Fields of every response, these included. */
 const FIELDS_OF_ALL = [
   'content-type: text/plain; charset=UTF-8',
   'cache-control: no-cache, max-age=0',
@@ -45,7 +46,7 @@ for (const { what, bytes, status, line, isProtocolError } of [
     isProtocolError: true,
   },
   {
-    what: 'headers that are too long',
+    what: 'header sections that are too long',
     bytes: `GET /ready?${'x'.repeat(70_000)} HTTP/1.1\r\nHost: a\r\n\r\n`,
     status: 431,
     line: '- - 431 http1.headers_too_large DPE',
@@ -59,7 +60,7 @@ for (const { what, bytes, status, line, isProtocolError } of [
     isProtocolError: false,
   },
   {
-    what: 'two of them, of which a rule for hosts would see one',
+    what: 'two Host headers',
     bytes: 'GET /ready HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n',
     status: 400,
     line: 'GET /ready 400 several_host_headers -',
@@ -85,18 +86,18 @@ for (const { what, bytes, status, line, isProtocolError } of [
     t.equal(closed, 'end');
     await waitFor(() => readFileSync(LOG, 'utf8').split('\n').includes(line), { what: line });
     t.equal(await stat('downstream_rq_4xx'), refused + 1);
-    // Each look at a stat is a request.
+    // Each read of a stat is a request.
     t.equal(await stat('downstream_rq_total'), requests + 5);
     t.equal(await stat('downstream_cx_protocol_error'), errors + (isProtocolError ? 1 : 0));
   });
 }
 
-t.test('an expectation that nobody knows is passed over', async (t) => {
+t.test('an unknown expectation is ignored', async (t) => {
   const bytes = 'GET /ready HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nConnection: close\r\n\r\n';
   t.match(await rawExchange(port, bytes), { text: /^HTTP\/1\.1 200 / });
 });
 
-t.test('clients that leave, at whatever point, are no protocol errors', async (t) => {
+t.test('clients that disconnect, at any point, are not protocol errors', async (t) => {
   const errors = await stat('downstream_cx_protocol_error');
   const left = await stat('downstream_cx_destroy_remote');
   const cuts = [
@@ -108,7 +109,7 @@ t.test('clients that leave, at whatever point, are no protocol errors', async (t
     for (const leave of ['end', 'reset'] as const) {
       const connection = await connectRaw(t, port);
       connection.write(bytes);
-      // The server has seen it when it has answered another one that came later.
+      // The server has handled it when it has answered a later request.
       await baton.admin('/ready');
       connection[leave]();
     }
@@ -127,7 +128,7 @@ t.test('clients that leave, at whatever point, are no protocol errors', async (t
   t.equal(
     completed,
     classes.reduce((sum, count) => sum + count, 0),
-    'those that had an answer',
+    'the answered requests',
   );
   const timesAndAnswers = async () => {
     const text = (await baton.admin('/stats/monitoring?filter=^http.admin.downstream_rq')).body;
@@ -143,5 +144,5 @@ t.test('clients that leave, at whatever point, are no protocol errors', async (t
     },
     { what: 'the next flush' },
   );
-  t.ok(after.times < after.answers, 'only those have a time, and this one has none yet');
+  t.ok(after.times < after.answers, 'only answered requests have a time, and this one is not finished');
 });

@@ -1,11 +1,11 @@
-// POST /logging reaches every thread: the workers, and those that start in place of dead ones.
+// POST /logging reaches every thread: the workers, and those that replace dead ones.
 
 import t from 'tap';
 import { bootstrap, httpListener, httpRequest, waitFor } from '../harness/index.js';
 import { answering, managerOf } from '../http/proxy.js';
 import { startBreakableBaton } from '../process/faults/fault-injection.js';
 
-t.test('levels by file hold on workers, on those that start later too', async (t) => {
+t.test('levels by file apply to workers, and to those that start later', async (t) => {
   const { baton, killWorker } = await startBreakableBaton(t, {
     config: bootstrap({
       listeners: [httpListener('main', 0, managerOf([answering({ prefix: '/' }, 'served')]))],
@@ -16,7 +16,7 @@ t.test('levels by file hold on workers, on those that start later too', async (t
   const port = await baton.listenerPort('main');
   const set = async (query: string) => (await baton.admin(`/logging?${query}`, { method: 'POST' })).body;
   const logged = (path: string) => baton.stderr.includes(`request GET ${path}`);
-  // The answer to a change of levels does not wait until the workers know.
+  // The response to a change of levels does not wait for the workers.
   const untilLogged = (path: string, what: string) =>
     waitFor(async () => (await httpRequest(port, path)) && logged(path), { what });
 
@@ -37,14 +37,14 @@ t.test('levels by file hold on workers, on those that start later too', async (t
         () => true,
         () => false,
       ),
-    { what: 'the worker that follows' },
+    { what: 'the replacement worker' },
   );
-  await waitFor(() => logged('/after'), { what: 'the line of the worker that follows' });
+  await waitFor(() => logged('/after'), { what: 'the line of the replacement worker' });
 
   t.match(
     await set('serve=debug'),
     /^ {2}src\/http\/streams\/server-stream\.js: info$/m,
-    'the others are back at the default',
+    'the other loggers are back at the default',
   );
   let probes = 0;
   const isQuiet = async () => {

@@ -1,4 +1,5 @@
-// Hosts for tests of health checks, which answer them as they are told, and everything else with their name; clusters that check them.
+// Hosts for tests of health checks, with configurable answers to checks, which answer all other requests with their name;
+// clusters that check them.
 
 import type { IncomingMessage } from 'node:http';
 import {
@@ -22,12 +23,12 @@ export interface CheckAnswer {
 
 export class CheckedUpstream {
   readonly upstream: Upstream;
-  /** How it answers checks; undefined: not at all. */
+  /** How checks are answered; undefined: not at all. */
   answer: CheckAnswer | undefined = { status: 200 };
-  /** Status and further headers of other answers. */
+  /** Status and further headers of other responses. */
   status = 200;
   headers: Record<string, string> = {};
-  /** The checks that have come. */
+  /** The checks received. */
   checks: IncomingMessage[] = [];
 
   private constructor(upstream: Upstream) {
@@ -52,27 +53,27 @@ export class CheckedUpstream {
   }
 }
 
-/** Often, and patient with a busy machine. */
-const OFTEN = {
+/** Short intervals, and timeouts that a busy machine can meet. */
+const SHORT_INTERVALS = {
   timeout: '20s',
   interval: '0.02s',
   no_traffic_interval: '0.02s',
   unhealthy_threshold: 1,
   healthy_threshold: 1,
 };
-/** Health is what counts, at once. */
+/** Only healthy hosts are used, and updates apply at once. */
 const NO_PANIC = { common_lb_config: { healthy_panic_threshold: { value: 0 }, update_merge_window: '0s' } };
 
-/** A static cluster of these ports that is checked often. */
+/** Returns a static cluster of these ports with short check intervals. */
 export function checked(name: string, ports: readonly number[], check: Config, more: Config = {}): Config {
-  return staticCluster(name, [...ports], { health_checks: [{ ...OFTEN, ...check }], ...NO_PANIC, ...more });
+  return staticCluster(name, [...ports], { health_checks: [{ ...SHORT_INTERVALS, ...check }], ...NO_PANIC, ...more });
 }
 
 export function http(more: Config = {}): Config {
   return { http_health_check: { path: '/healthz', ...more } };
 }
 
-/** Sends requests to the cluster `api`. */
+/** Starts a Baton that sends all requests to the cluster `api`. */
 export async function startWith(
   t: Teardown,
   cluster: Config,
@@ -82,14 +83,14 @@ export async function startWith(
   return startBaton(t, { config: bootstrap({ listeners, clusters: [cluster] }), args: ['--concurrency', '2'], wait });
 }
 
-/** The flags of the hosts of the cluster, by port. */
+/** Returns the health flags of the cluster's hosts, by port. */
 export async function flags(baton: BatonProcess, name = 'api'): Promise<Record<string, string>> {
   const { body } = await baton.admin('/clusters');
   const lines = body.matchAll(new RegExp(`^${name}::127\\.0\\.0\\.1:(\\d+)::health_flags::(.*)$`, 'gm'));
   return Object.fromEntries(Array.from(lines, ([, port, text]) => [port!, text!]));
 }
 
-/** Who answers some requests. */
+/** Returns the names of the hosts that answer `count` requests. */
 export async function answers(baton: BatonProcess, count = 8): Promise<string[]> {
   const port = await baton.listenerPort('http');
   const bodies: string[] = [];

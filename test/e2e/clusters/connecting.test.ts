@@ -1,4 +1,4 @@
-// Connecting to hosts: how long it may take, from which address, and what a client is told when it fails.
+// Connecting to hosts: timeouts, source addresses, and the responses to clients when it fails.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -65,7 +65,7 @@ const baton = await startBaton(t, {
   args: ['--file-flush-interval-msec', '50'],
 });
 
-t.test('connect_timeout ends a connect that nobody answers: HTTP', async (t) => {
+t.test('connect_timeout ends a connect without an answer: HTTP', async (t) => {
   const { status, body } = await httpRequest(await baton.listenerPort('hole'), '/');
   t.equal(status, 503);
   t.match(body, /^upstream connect error or disconnect\/reset before headers\. reset reason: connection timeout/);
@@ -75,7 +75,7 @@ t.test('connect_timeout ends a connect that nobody answers: HTTP', async (t) => 
   t.equal(await baton.stat('cluster.hole.upstream_rq_pending_active'), 0);
 });
 
-t.test('connect_timeout ends a connect that nobody answers: TCP', async (t) => {
+t.test('connect_timeout ends a connect without an answer: TCP', async (t) => {
   const client = await connectRaw(t, await baton.listenerPort('tcp-hole'));
   t.same(await client.readToEnd(), { text: '', closed: 'end' });
   await baton.waitForStat('cluster.hole.upstream_cx_connect_timeout', 2);
@@ -89,7 +89,7 @@ t.test('a retry after a connect timeout reaches another host', async (t) => {
   t.ok((await baton.stat('cluster.hole-and-upstream.upstream_cx_connect_timeout'))! > 0);
 });
 
-t.test('why a host cannot be connected to is not told to clients', async (t) => {
+t.test('the reason of a failed connect is not disclosed to clients', async (t) => {
   const { status, body } = await httpRequest(await baton.listenerPort('closed'), '/');
   t.equal(status, 503);
   t.equal(body, FAILED);
@@ -97,7 +97,7 @@ t.test('why a host cannot be connected to is not told to clients', async (t) => 
   t.equal(await baton.stat('cluster.closed.upstream_cx_connect_timeout'), 0);
 });
 
-t.test('a connect that cannot even begin is told apart', async (t) => {
+t.test('a connect that fails before it starts has its own details', async (t) => {
   const { status, body } = await httpRequest(await baton.listenerPort('absent'), '/');
   t.equal(status, 503);
   t.equal(body, FAILED);
@@ -116,7 +116,7 @@ t.test('a connect that cannot even begin is told apart', async (t) => {
   ]);
 });
 
-t.test('source_address is where connections come from', async (t) => {
+t.test('connections come from source_address', async (t) => {
   t.equal((await httpRequest(await baton.listenerPort('from-5'), '/')).body, 'from 127.0.0.5');
   t.equal((await httpRequest(await baton.listenerPort('tcp-from-5'), '/')).body, 'from 127.0.0.5');
 });
@@ -135,12 +135,12 @@ t.test('a source_address that the machine does not have fails the connect, not t
   t.equal((await httpRequest(await baton.listenerPort('from-5'), '/')).status, 200);
 });
 
-t.test('a source_address of another family than the host is told by bind_errors', async (t) => {
+t.test('a source_address of another family than the host counts in bind_errors', async (t) => {
   t.equal((await httpRequest(await baton.listenerPort('from-ipv6'), '/')).status, 503);
   t.equal(await baton.stat('cluster.from-ipv6.bind_errors'), 1);
 });
 
-t.test('a client that leaves while Baton connects leaves nothing behind', async (t) => {
+t.test('a client that disconnects while Baton connects leaves nothing behind', async (t) => {
   const client = await connectRaw(t, await baton.listenerPort('patient-hole'));
   client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
   await baton.waitForStat('cluster.patient-hole.upstream_rq_pending_active', 1);

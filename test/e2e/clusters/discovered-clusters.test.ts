@@ -1,4 +1,4 @@
-// Clusters and their endpoints come from files and change while requests flow: none of them fails.
+// Clusters and endpoints from files change while requests are in flight: none of them fails.
 
 import t from 'tap';
 import { SteadyClient } from '../draining/steady-client.js';
@@ -22,7 +22,10 @@ import {
 const directory = tempDir(t);
 const cds = new ResourceFile(directory, 'cds');
 const assigned = new ResourceFile(directory, 'eds');
-/** Each answers with its own name; /hang waits until it is called from here, and so does /fail, which a answers with an error. */
+/**
+ * Each answers with its own name; /hang is held until the test releases it, and so is /fail, which host a answers with an
+ * error.
+ */
 const hanging: (() => void)[] = [];
 let failsAtOnce = false;
 const upstreams = await Promise.all(
@@ -62,7 +65,7 @@ t.test('the server waits for the first clusters and their endpoints', async (t) 
   t.equal(await baton.stat('cluster.service.update_success'), 1);
 });
 
-t.test('the version of all clusters is that of the last update that has changed one', async (t) => {
+t.test('the version of the cluster set is that of the last update that changed a cluster', async (t) => {
   const version = async () => /^version_info::(.*)\n/.exec((await baton.admin('/clusters')).body)![1];
   let updates = (await baton.stat('cluster_manager.cds.update_success'))!;
   const after = async (clusters: readonly Config[]) => {
@@ -70,16 +73,16 @@ t.test('the version of all clusters is that of the last update that has changed 
     await baton.waitForStat('cluster_manager.cds.update_success', ++updates);
     return version();
   };
-  t.equal(await after([eds('service')]), '1', 'nothing has changed');
-  t.equal(await after([eds('service'), staticCluster('fixed', b)]), '1', 'one that cannot be used changes nothing');
+  t.equal(await after([eds('service')]), '1', 'no change');
+  t.equal(await after([eds('service'), staticCluster('fixed', b)]), '1', 'an invalid cluster changes nothing');
   t.equal(await after([eds('service'), staticCluster('more', b)]), '4');
-  t.equal(await after([eds('service')]), '5', 'one has gone');
+  t.equal(await after([eds('service')]), '5', 'one was removed');
   t.equal(await after([eds('service')]), '5');
   const { configs } = JSON.parse((await baton.admin('/config_dump?mask=version_info')).body);
   t.equal(configs.find((each: Config) => String(each['@type']).endsWith('.ClustersConfigDump')).version_info, '5');
 });
 
-t.test('endpoints and clusters change under traffic, and no request fails', async (t) => {
+t.test('endpoints and clusters change under traffic without a failed request', async (t) => {
   const clients = SteadyClient.start(t, port, 4);
   const all = (count: number) => Promise.all(clients.map((client) => client.answers(count)));
   await all(5);
@@ -107,10 +110,10 @@ t.test('endpoints and clusters change under traffic, and no request fails', asyn
   t.equal(await baton.stat('cluster.service.upstream_cx_destroy_with_active_rq'), 0);
   const answers = clients.flatMap(({ closing }) => closing).length;
   const total = await baton.stat('cluster.service.upstream_rq_total');
-  t.ok(total! >= answers, 'the counters of the cluster go on');
+  t.ok(total! >= answers, 'the counters of the cluster continue');
 });
 
-t.test('a request that is under way ends well though its host, and its cluster, are gone', async (t) => {
+t.test('a request in flight completes although its host and its cluster are removed', async (t) => {
   setEndpoints({ service: [b] });
   await baton.waitForStat('cluster.service.membership_total', 1);
   await waitFor(async () => (await httpRequest(port)).body === 'b');
@@ -123,12 +126,12 @@ t.test('a request that is under way ends well though its host, and its cluster, 
   await waitFor(async () => (await httpRequest(anyPort, '/', { headers: { cluster: 'other' } })).status === 503);
   for (const release of hanging) release();
   t.same([(await ofHost).body, (await ofCluster).body], ['b', 'b']);
-  // Stats of what is gone go with its last connection.
+  // Stats of a removed cluster are removed with its last connection.
   await waitFor(async () => (await baton.stat('cluster.other.upstream_rq_total')) === undefined);
   t.equal(await baton.stat('cluster_manager.cluster_removed'), 2);
 });
 
-t.test('another try goes to the hosts that the cluster has by then, and to none when it is gone', async (t) => {
+t.test('a retry uses the hosts that the cluster has by then, and none when it is removed', async (t) => {
   hanging.length = 0;
   setClusters([eds('service'), eds('other')]);
   setEndpoints({ service: [a], other: [a] });
@@ -147,7 +150,7 @@ t.test('another try goes to the hosts that the cluster has by then, and to none 
   t.match(await gone, { status: 503, body: 'no healthy upstream' });
 });
 
-t.test('a retry leaves nothing behind of a cluster that gets other statistics meanwhile', async (t) => {
+t.test('a retry leaves nothing behind of a cluster whose stats name changed meanwhile', async (t) => {
   hanging.length = 0;
   failsAtOnce = false;
   const setStats = (name: string) => setClusters([{ ...staticCluster('renamed', a), alt_stat_name: name }]);
@@ -169,7 +172,7 @@ t.test('a retry leaves nothing behind of a cluster that gets other statistics me
   t.equal(await baton.stat('cluster.latter.circuit_breakers.default.rq_retry_open'), 0);
 });
 
-t.test('clusters with one name for their stats have hosts of their own, and take only these along', async (t) => {
+t.test('clusters that share a stats name have separate hosts, and are removed only with their own', async (t) => {
   const shared = (name: string, port: number) => ({ ...staticCluster(name, port), alt_stat_name: 'shared' });
   setClusters([shared('blue', a), shared('green', a)]);
   const ask = async (cluster: string) => (await httpRequest(anyPort, '/', { headers: { cluster } })).body;
@@ -193,7 +196,7 @@ t.test('clusters with one name for their stats have hosts of their own, and take
   t.equal(await baton.stat('cluster.shared.max_host_weight'), 1);
 });
 
-t.test('a TCP client whose host does not answer gets to one that does, once its cluster has it', async (t) => {
+t.test('a TCP client whose host does not answer reaches a new host of the cluster', async (t) => {
   setClusters([eds('service'), eds('other', { connect_timeout: '0.1s' })]);
   setEndpoints({ service: [c], other: [hole] });
   await waitFor(async () => (await baton.admin('/clusters')).body.includes(`other::127.0.0.1:${hole}::`));
@@ -205,7 +208,7 @@ t.test('a TCP client whose host does not answer gets to one that does, once its 
   t.match((await client.readToEnd()).text, /b$/);
 });
 
-t.test('connections end when hosts come or go, where the cluster is to close them then', async (t) => {
+t.test('with close_connections_on_host_set_change, connections close when hosts are added or removed', async (t) => {
   const closes = { common_lb_config: { close_connections_on_host_set_change: true } };
   setClusters([eds('service'), eds('closing', closes)]);
   setEndpoints({ service: [a], closing: [b] });
@@ -223,10 +226,10 @@ t.test('connections end when hosts come or go, where the cluster is to close the
   await baton.waitForStat('cluster.closing.membership_total', 2);
   await baton.waitForStat('cluster.service.membership_total', 2);
   await waitFor(async () => (await destroyed()) === before + active, { what: 'the ends of connections' });
-  t.ok((await baton.stat('cluster.service.upstream_cx_active'))! > 0, 'others keep theirs');
+  t.ok((await baton.stat('cluster.service.upstream_cx_active'))! > 0, 'other clusters keep theirs');
 });
 
-t.test('health and priorities of endpoints are obeyed, and shown', async (t) => {
+t.test('health and priorities of endpoints are obeyed and shown', async (t) => {
   setAssignments([
     {
       cluster_name: 'service',
@@ -245,7 +248,7 @@ t.test('health and priorities of endpoints are obeyed, and shown', async (t) => 
   t.match(body, `127.0.0.1:${c}::priority::1\n`);
 });
 
-t.test('the dump of endpoints has the metadata of each, as it was assigned last', async (t) => {
+t.test('the dump of endpoints has the metadata of the last assignment', async (t) => {
   const dumped = async () => {
     const { configs } = JSON.parse(
       (await baton.admin('/config_dump?resource=dynamic_endpoint_configs&include_eds')).body,
@@ -264,7 +267,7 @@ t.test('the dump of endpoints has the metadata of each, as it was assigned last'
   }
 });
 
-t.test('endpoints that are refused leave those before them in use, and the dump says why', async (t) => {
+t.test('rejected endpoints leave the previous ones in use, and the dump shows the error', async (t) => {
   const dumped = async () => {
     const path = '/config_dump?resource=dynamic_endpoint_configs&include_eds&name_regex=service';
     return JSON.parse((await baton.admin(path)).body).configs[0];
@@ -283,19 +286,19 @@ t.test('endpoints that are refused leave those before them in use, and the dump 
   t.match(await dumped(), { client_status: 'ACKED', error_state: undefined });
 });
 
-t.test('endpoints that drain get no new requests, however many of them there are', async (t) => {
+t.test('draining endpoints get no new requests, however many there are', async (t) => {
   const draining = { health_status: 'DRAINING' };
   const lb_endpoints = [endpoint(a), endpoint(b, draining), endpoint(c, draining)];
   setAssignments([{ cluster_name: 'service', endpoints: [{ lb_endpoints }] }]);
   await baton.waitForStat('cluster.service.membership_excluded', 2);
   t.equal(await baton.stat('cluster.service.membership_healthy'), 1);
-  // Changes of health alone wait a moment for others.
+  // Changes of health alone are merged for a while.
   await waitFor(async () => (await httpRequest(port)).body === 'a', { what: 'the host that is healthy now' });
   for (let i = 0; i < 10; i++) t.equal((await httpRequest(port)).body, 'a');
   t.equal(await baton.stat('cluster.service.lb_healthy_panic'), 0);
 });
 
-t.test('a bad cluster leaves the one before it in use, beside good ones, and shows in the dump', async (t) => {
+t.test('an invalid cluster leaves its predecessor in use, beside valid ones, and shows in the dump', async (t) => {
   setClusters([eds('service')]);
   await waitFor(async () => (await baton.stat('cluster.closing.membership_total')) === undefined);
   const bad = { ...eds('service'), connect_timeout: '-1s' };
@@ -323,7 +326,7 @@ function eds(name: string, more: Config = {}): Config {
   return { name, type: 'EDS', eds_cluster_config: { eds_config: assigned.source }, ...more };
 }
 
-/** Everything goes there, and /fail may be tried again. */
+/** Routes everything to the cluster; /fail may be retried. */
 function routes(action: Config): Config {
   const retried = { ...action, retry_policy: { retry_on: '5xx', num_retries: 3 } };
   const all = [

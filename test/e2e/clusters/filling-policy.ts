@@ -1,6 +1,6 @@
-// Loaded into Baton before itself (--import): a load-balancing policy that gives a host as many requests as the runtime key
-// `fill.requests` says, 2 without it, before the next one gets some. Its message is that of pick_first: with shuffle_address_list it
-// begins with the last host.
+// Loaded into Baton before its own code (--import): a load-balancing policy that gives a host as many requests as the runtime
+// key `fill.requests` says (default 2) before it uses the next one. Its message is that of pick_first: with
+// shuffle_address_list it begins with the last host.
 
 import type { PickFirst } from '../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../src/extensions/index.js';

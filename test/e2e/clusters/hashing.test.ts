@@ -1,4 +1,4 @@
-// Requests that have a header, a cookie, a query parameter or their client in common go to one host.
+// Requests that share a header, a cookie, a query parameter or a client address go to one host.
 
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -36,10 +36,10 @@ const ports = upstreams.map(({ port }) => port);
 const echoes = await Promise.all(NAMES.map((name) => startTcpUpstream(t, (socket) => void socket.end(name))));
 
 const RING = { lb_policy: 'RING_HASH' };
-/** Parts of a larger ring are closer to the weights. */
+/** A larger ring approximates the weights better. */
 const FINE_RING = { ...RING, ring_hash_lb_config: { minimum_ring_size: 65_536 } };
 const MAGLEV = { lb_policy: 'MAGLEV' };
-/** Whatever their ports are, the same users have the same hosts. */
+/** Independent of the ports: the same users always have the same hosts. */
 const BY_NAME = { common_lb_config: { consistent_hashing_lb_config: { use_hostname_for_hashing: true } } };
 const endpoints = new ResourceFile(tempDir(t), 'endpoints');
 const assigned = (hosts: readonly number[]) =>
@@ -121,7 +121,7 @@ const baton = await startBaton(t, { config, args: ['--concurrency', '2', '-l', '
 const knownPorts = new Map<string, Promise<number>>();
 const users = Array.from({ length: 40 }, (_, i) => `user-${i}`);
 
-t.test('a header: each of its values has a host, on all workers, and in the next process', async (t) => {
+t.test('each value of a header has a host, on all workers and in the next process', async (t) => {
   for (const name of ['header', 'table']) {
     const hosts = await hostsOf(name);
     t.same(new Set(hosts), new Set(NAMES), `${name}: all hosts have users`);
@@ -133,32 +133,29 @@ t.test('a header: each of its values has a host, on all workers, and in the next
   await next.stop();
 });
 
-t.test('requests without what is hashed go to any host', async (t) => {
+t.test('requests without the hashed attribute go to any host', async (t) => {
   for (const name of ['header', 'nothing']) {
     const answers = await Promise.all(users.map(() => ask(name)));
     t.ok(new Set(answers.map(({ body }) => body)).size > 1, name);
   }
 });
 
-t.test(
-  'a cookie that is missing is made, and its requests go to the host that the first one has been at',
-  async (t) => {
-    for (let client = 0; client < 5; client++) {
-      const { body, headers } = await ask('cookie');
-      const made = headers['set-cookie'];
-      t.match(made, [/^id="[0-9a-f]{16}"; Max-Age=3600; Path=\/; SameSite=Lax; HttpOnly$/]);
-      t.equal(made?.length, 1);
-      const cookie = made![0]!.split(';')[0]!;
-      for (let round = 0; round < 5; round++) {
-        const again = await ask('cookie', '/', { cookie: `other=1; ${cookie}` });
-        t.equal(again.body, body);
-        t.equal(again.headers['set-cookie'], undefined, 'it has one');
-      }
+t.test('a missing cookie is generated, and its requests go to the host of the first one', async (t) => {
+  for (let client = 0; client < 5; client++) {
+    const { body, headers } = await ask('cookie');
+    const made = headers['set-cookie'];
+    t.match(made, [/^id="[0-9a-f]{16}"; Max-Age=3600; Path=\/; SameSite=Lax; HttpOnly$/]);
+    t.equal(made?.length, 1);
+    const cookie = made![0]!.split(';')[0]!;
+    for (let round = 0; round < 5; round++) {
+      const again = await ask('cookie', '/', { cookie: `other=1; ${cookie}` });
+      t.equal(again.body, body);
+      t.equal(again.headers['set-cookie'], undefined, 'the client has a cookie');
     }
-  },
-);
+  }
+});
 
-t.test('requests on one connection get the same cookie until they bring it', async (t) => {
+t.test('requests on one connection get the same cookie until they send it', async (t) => {
   const client = await connectRaw(t, await baton.listenerPort('cookie'));
   const request = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
   client.write(request + request);
@@ -168,7 +165,7 @@ t.test('requests on one connection get the same cookie until they bring it', asy
   t.equal(made[0], made[1]);
 });
 
-t.test('a cookie that was made goes to nobody else', async (t) => {
+t.test('a generated cookie is not sent to other clients', async (t) => {
   const client = await connectRaw(t, await baton.listenerPort('partly'));
   client.write('GET /hashed HTTP/1.1\r\nHost: x\r\n\r\n');
   t.match(await client.readUntil(/\r\n\r\n\w/), /\r\nset-cookie: id=/i);
@@ -176,11 +173,11 @@ t.test('a cookie that was made goes to nobody else', async (t) => {
   t.notMatch(await client.readUntil(/\r\n\r\n\w/), /\r\nset-cookie:/i);
 });
 
-t.test('a cluster that chooses hosts otherwise needs no cookie', async (t) => {
+t.test('a cluster with another load-balancing policy sets no cookie', async (t) => {
   t.equal((await ask('cookie elsewhere')).headers['set-cookie'], undefined);
 });
 
-t.test('the address of the client, as it is known from x-forwarded-for', async (t) => {
+t.test('hashing by client address uses the address from x-forwarded-for', async (t) => {
   const clients = users.map((_, i) => ({ 'x-forwarded-for': `10.0.0.${i}` }));
   const first = await Promise.all(clients.map((headers) => ask('source', '/', headers)));
   const again = await Promise.all(clients.map((headers) => ask('source', '/', headers)));
@@ -192,14 +189,14 @@ t.test('the address of the client, as it is known from x-forwarded-for', async (
   );
 });
 
-t.test('a query parameter, as the client has sent it', async (t) => {
+t.test('hashing by query parameter uses the query as the client sent it', async (t) => {
   const first = await Promise.all(users.map((user) => ask('query', `/?a=b&user=${user}`)));
   const again = await Promise.all(users.map((user) => ask('query', `/other?user=${user}`)));
   const byHeader = await hostsOf('header');
   t.same(
     first.map(({ body }) => body),
     byHeader,
-    'the same text has the same host, wherever it stands',
+    'the same value has the same host in any position',
   );
   t.same(
     again.map(({ body }) => body),
@@ -207,14 +204,14 @@ t.test('a query parameter, as the client has sent it', async (t) => {
   );
 });
 
-t.test('a policy that is terminal leaves out the others', async (t) => {
+t.test('a matching terminal policy skips the ones after it', async (t) => {
   const byHeader = await hostsOf('header');
   for (const [index, user] of users.entries()) {
     t.equal((await ask('terminal', `/?user=${index}`, { 'x-user': user })).body, byHeader[index]);
   }
 });
 
-t.test('hosts have users by their weights', async (t) => {
+t.test('hosts have users in proportion to their weights', async (t) => {
   const many = Array.from({ length: 500 }, (_, i) => `client-${i}`);
   const counts = { a: 0, b: 0, c: 0, d: 0 };
   for (let at = 0; at < many.length; at += 50) {
@@ -227,7 +224,7 @@ t.test('hosts have users by their weights', async (t) => {
   }
 });
 
-t.test('hosts that are known by their names keep their users when their addresses are others', async (t) => {
+t.test('hosts hashed by hostname keep their users when their addresses change', async (t) => {
   const hosts = await hostsOf('named');
   const swapped: Record<string, string> = { a: 'd', b: 'c', c: 'b', d: 'a' };
   t.same(
@@ -236,7 +233,7 @@ t.test('hosts that are known by their names keep their users when their addresse
   );
 });
 
-t.test('when a host goes, its users move and the others stay; when it comes back, they return', async (t) => {
+t.test('when a host is removed its users move and the others stay; when it is added again, they return', async (t) => {
   const before = await hostsOf('changing');
   assigned(ports.slice(1));
   await baton.waitForStat('cluster.changing.membership_total', 3);
@@ -247,7 +244,7 @@ t.test('when a host goes, its users move and the others stay; when it comes back
   t.same(await settled('changing', (hosts) => hosts.includes('a')), before);
 });
 
-t.test('another try goes to the same host, unless it is to avoid that', async (t) => {
+t.test('a retry goes to the same host, unless the policy avoids previous hosts', async (t) => {
   const hosts = await hostsOf('header');
   for (const [index, user] of users.slice(0, 12).entries()) {
     const broken = { 'x-user': user, 'x-broken': hosts[index]! };
@@ -258,7 +255,7 @@ t.test('another try goes to the same host, unless it is to avoid that', async (t
   }
 });
 
-t.test('stats tell how hosts share rings and tables', async (t) => {
+t.test('stats describe the shares of hosts in rings and tables', async (t) => {
   t.match(await baton.stats('cluster.ring.ring_hash_lb.'), {
     size: 1024,
     min_hashes_per_host: 256,
@@ -273,7 +270,7 @@ t.test('stats tell how hosts share rings and tables', async (t) => {
   t.same(await baton.stats('cluster.robin.ring_hash_lb.'), {});
 });
 
-t.test('TCP: connections of one client address go to one host', async (t) => {
+t.test('TCP connections of one client address go to one host', async (t) => {
   const clients = Array.from({ length: 20 }, (_, i) => `127.0.1.${i + 1}`);
   const connections = async (name: string) => {
     const port = await baton.listenerPort(name);
@@ -282,14 +279,14 @@ t.test('TCP: connections of one client address go to one host', async (t) => {
   const hosts = await connections('wire');
   t.ok(new Set(hosts).size > 1);
   t.same(await connections('wire'), hosts);
-  t.notSame(await connections('loose wire'), await connections('loose wire'), 'without a policy it is any host');
+  t.notSame(await connections('loose wire'), await connections('loose wire'), 'without a policy any host is used');
 });
 
 async function ask(listener: string, path = '/', headers: Record<string, string> = {}, of = baton) {
   return httpRequest(await portOf(listener, of), path, { headers });
 }
 
-/** Listeners stay where they are: thousands of requests need not ask where that is. */
+/** Ports of listeners do not change: thousands of requests need not look them up. */
 function portOf(listener: string, of: BatonProcess): Promise<number> {
   const key = `${of.pid} ${listener}`;
   const known = knownPorts.get(key) ?? of.listenerPort(listener);
@@ -297,13 +294,13 @@ function portOf(listener: string, of: BatonProcess): Promise<number> {
   return known;
 }
 
-/** Who answers each user. */
+/** Returns the host that answers each user. */
 async function hostsOf(listener: string, of = baton): Promise<string[]> {
   const answers = await Promise.all(users.map((user) => ask(listener, '/', { 'x-user': user }, of)));
   return answers.map(({ body }) => body);
 }
 
-/** The same, once all workers have the hosts that are meant: each connection goes to any of them. */
+/** The same, once all workers have the expected hosts: each connection goes to any worker. */
 function settled(listener: string, isMeant: (hosts: string[]) => boolean): Promise<string[]> {
   return waitFor(
     async () => {

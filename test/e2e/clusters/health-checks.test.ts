@@ -1,10 +1,10 @@
-// Active health checks by HTTP: hosts that fail them are not used, and come back.
+// Active HTTP health checks: hosts that fail them are not used until they recover.
 
 import t from 'tap';
 import { type BatonProcess, bootstrap, freePort, startBaton, startTcpUpstream, waitFor } from '../harness/index.js';
 import { answers, CheckedUpstream, checked, flags, http, startWith } from './checked-upstream.js';
 
-t.test('a host that fails its checks is not used, and comes back', async (t) => {
+t.test('a host that fails its checks is not used until it recovers', async (t) => {
   const [a, b] = await Promise.all([CheckedUpstream.start(t, 'a'), CheckedUpstream.start(t, 'b')]);
   const baton = await startWith(t, checked('api', [a.port, b.port], http()));
   t.same(await answers(baton), ['a', 'b']);
@@ -26,17 +26,17 @@ t.test('a host that fails its checks is not used, and comes back', async (t) => 
   t.equal(
     await baton.stat('cluster.api.upstream_cx_total'),
     (await sumOf(baton, 'cx_total'))!,
-    'checks are no traffic',
+    'checks do not count as requests',
   );
 });
 
-/** Of all hosts, as /clusters shows it. */
+/** Returns the sum over all hosts, as /clusters shows it. */
 async function sumOf(baton: BatonProcess, stat: string): Promise<number> {
   const { body } = await baton.admin('/clusters');
   return [...body.matchAll(new RegExp(`::${stat}::(\\d+)`, 'g'))].reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
-t.test('checks are requests as configured, on one connection', async (t) => {
+t.test('checks are sent as configured, on one connection', async (t) => {
   const a = await CheckedUpstream.start(t, 'a');
   const check = http({
     host: 'health.test',
@@ -57,7 +57,7 @@ t.test('checks are requests as configured, on one connection', async (t) => {
   t.equal(a.upstream.accepted(), 1);
 });
 
-t.test('retriable statuses count towards the threshold, others do not', async (t) => {
+t.test('retriable statuses count towards the threshold, others fail at once', async (t) => {
   const [a, b] = await Promise.all([CheckedUpstream.start(t, 'a'), CheckedUpstream.start(t, 'b')]);
   const check = {
     ...http({ retriable_statuses: [{ start: 503, end: 504 }] }),
@@ -74,10 +74,10 @@ t.test('retriable statuses count towards the threshold, others do not', async (t
   t.match(baton.stderr, `host 127.0.0.1:${a.port}: its check has failed: it has answered 503`);
 });
 
-t.test('a host comes back with as many passed checks as the threshold says', async (t) => {
+t.test('a host is healthy again after healthy_threshold passed checks', async (t) => {
   const a = await CheckedUpstream.start(t, 'a');
   const baton = await startWith(t, checked('api', [a.port], { ...http(), healthy_threshold: 5 }));
-  t.same(await flags(baton), { [a.port]: 'healthy' }, 'the first check decides by itself');
+  t.same(await flags(baton), { [a.port]: 'healthy' }, 'the first check is decisive');
   a.answer = { status: 500 };
   await baton.waitForStat('cluster.api.health_check.healthy', 0);
   a.checks = [];
@@ -86,7 +86,7 @@ t.test('a host comes back with as many passed checks as the threshold says', asy
   t.ok(a.checks.length >= 5, `${a.checks.length} checks`);
 });
 
-t.test('a host that says so is degraded', async (t) => {
+t.test('a host that answers with x-envoy-degraded is degraded', async (t) => {
   const [a, b] = await Promise.all([CheckedUpstream.start(t, 'a'), CheckedUpstream.start(t, 'b')]);
   b.answer = { status: 200, headers: { 'x-envoy-degraded': '' } };
   const baton = await startWith(t, checked('api', [a.port, b.port], http()));
@@ -95,7 +95,7 @@ t.test('a host that says so is degraded', async (t) => {
   t.same({ degraded, healthy }, { degraded: 1, healthy: 2 });
 });
 
-t.test('a host of another service fails, unless runtime says that this is not to be looked at', async (t) => {
+t.test('a host of another service fails, unless runtime disables the comparison', async (t) => {
   const [a, b, c] = await Promise.all(['a', 'b', 'c'].map((name) => CheckedUpstream.start(t, name)));
   const of = (service: string) => ({ status: 200, headers: { 'x-envoy-upstream-healthchecked-cluster': service } });
   a!.answer = of('api-7');
@@ -115,7 +115,7 @@ t.test('a host of another service fails, unless runtime says that this is not to
   await baton.waitForStat('cluster.api.health_check.healthy', 3);
 });
 
-t.test('the server is live when each host has been checked once, whatever comes of it', async (t) => {
+t.test('the server is live when each host has been checked once, whatever the result', async (t) => {
   const [a, b] = await Promise.all([CheckedUpstream.start(t, 'a'), CheckedUpstream.start(t, 'b')]);
   const held: (() => void)[] = [];
   a.upstream.server.removeAllListeners('request');
@@ -128,7 +128,7 @@ t.test('the server is live when each host has been checked once, whatever comes 
   t.same(await flags(baton), { [a.port]: '/failed_active_hc', [b.port]: 'healthy' });
 });
 
-t.test('a check without an answer is a timeout', async (t) => {
+t.test('a check without a response times out', async (t) => {
   const a = await CheckedUpstream.start(t, 'a');
   a.answer = undefined;
   const baton = await startWith(t, checked('api', [a.port], { ...http(), timeout: '0.05s' }));
@@ -137,7 +137,7 @@ t.test('a check without an answer is a timeout', async (t) => {
   t.match(baton.stderr, 'its check has failed: it does not answer in time');
 });
 
-t.test('what is no HTTP, and a connection that ends, are failures', async (t) => {
+t.test('a non-HTTP response and a closed connection are failures', async (t) => {
   const talker = await startTcpUpstream(t, (socket) => socket.once('data', () => socket.end('hello\r\n\r\n')));
   const closer = await startTcpUpstream(t, (socket) => socket.once('data', () => socket.destroy()));
   const closed = await freePort();

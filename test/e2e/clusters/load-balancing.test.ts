@@ -1,4 +1,4 @@
-// How a cluster's requests spread over its hosts.
+// How a cluster's requests are distributed over its hosts.
 
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
@@ -15,7 +15,7 @@ import {
   waitFor,
 } from '../harness/index.js';
 
-/** Answers with its own name; requests for /hang wait until the test ends. */
+/** Each answers with its own name; requests for /hang are held until the test ends. */
 const hanging: ServerResponse[] = [];
 const upstreams = await Promise.all(
   ['a', 'b', 'c'].map((name) =>
@@ -52,47 +52,47 @@ const clusters: Config[] = [
 const baton = await startBaton(t, {
   config: bootstrap({
     listeners: clusters.map(({ name }) =>
-      // Requests that hang do so until the test lets go of them, however long that takes.
+      // Requests for /hang stay open until the test releases them, however long that takes.
       httpListener(name as string, 0, { route_config: routeAllTo(name as string, { timeout: '0s' }) }),
     ),
     clusters,
   }),
 });
 
-t.test('ROUND_ROBIN goes round', async (t) => {
+t.test('ROUND_ROBIN rotates', async (t) => {
   const order = await answers('robin', 30);
   t.same(counts(order), { a: 10, b: 10, c: 10 });
   for (let index = 3; index < order.length; index++) t.equal(order[index], order[index - 3]);
 });
 
-t.test('load_balancing_policy is what counts, and of it the first policy that Baton has', async (t) => {
+t.test('load_balancing_policy takes precedence, and its first policy that Baton implements is used', async (t) => {
   const order = await answers('chosen', 30);
   t.same(counts(order), { a: 10, b: 10, c: 10 });
   for (let index = 3; index < order.length; index++) t.equal(order[index], order[index - 3]);
 });
 
-t.test('weighted ROUND_ROBIN gives each host exactly its share, and spreads it', async (t) => {
+t.test('weighted ROUND_ROBIN gives each host exactly its share, interleaved', async (t) => {
   const order = await answers('weighted-robin', 60);
   t.same(counts(order), { a: 10, b: 20, c: 30 });
-  // Each round of six holds each host's share: the heavy one does not get its requests in one burst.
+  // Each round of six holds each host's share: the heavy host does not get its requests in one burst.
   for (let at = 0; at < order.length; at += 6) t.same(counts(order.slice(at, at + 6)), { a: 1, b: 2, c: 3 });
 });
 
-t.test('RANDOM is even in the long run, and no rotation', async (t) => {
+t.test('RANDOM is even in the long run, and not a rotation', async (t) => {
   const order = await answers('random', 600);
   const spread = counts(order);
-  // A third each, give or take five standard deviations.
+  // One third each, within five standard deviations.
   for (const name of ['a', 'b', 'c']) t.ok(Math.abs(spread[name]! - 200) < 58, `${name}: ${spread[name]} of 600`);
   t.ok(
     order.some((each, index) => index > 0 && each === order[index - 1]),
-    'a host twice in a row',
+    'the same host twice in a row',
   );
 });
 
 t.test('LEAST_REQUEST spares a host that is slow to answer', async (t) => {
   const port = await baton.listenerPort('least');
   const busy: Promise<unknown>[] = [];
-  // One behind the other: what still connects counts for nobody.
+  // One after the other: a request that still waits for its connection does not count for a host.
   for (let count = 1; count <= 8; count++) {
     busy.push(httpRequest(port, '/hang', { deadlineMs: 60_000 }).catch(() => {}));
     await waitFor(() => hanging.length === count, { what: 'a host that has the request' });
@@ -101,11 +101,11 @@ t.test('LEAST_REQUEST spares a host that is slow to answer', async (t) => {
     ({ server }) => hanging.filter((each) => each.socket?.localPort === portOf(server)).length,
   );
   t.ok(held[0]! > 0 && held[1]! > 0, `requests in flight are spread: ${held}`);
-  // Free one of the two, so that all the requests that hang are with the other.
+  // Release one of the two, so that the same host holds all requests.
   for (const response of hanging) if (response.socket?.localPort === a) response.end('free');
   await baton.waitForStat('cluster.least.upstream_rq_active', held[1]!);
   const spread = counts(await answers('least', 200));
-  // Of two choices at random both are the busy one in a quarter of the cases.
+  // A quarter of the random pairs consist of the busy host twice.
   t.ok(spread['b']! < 85, `the busy host got ${spread['b']} of 200`);
   for (const response of hanging) response.end('free');
   await Promise.all(busy);
@@ -115,23 +115,23 @@ t.test('weighted LEAST_REQUEST follows the weights when hosts are idle', async (
   t.same(counts(await answers('weighted-least', 60)), { a: 10, b: 20, c: 30 });
 });
 
-t.test('hosts that are UNHEALTHY or DRAINING get nothing', async (t) => {
+t.test('UNHEALTHY and DRAINING hosts get no requests', async (t) => {
   t.same(counts(await answers('unhealthy', 12)), { a: 12 });
 });
 
-t.test('hosts that are DEGRADED get what the healthy ones cannot bear, and are counted by themselves', async (t) => {
+t.test('DEGRADED hosts get what the healthy ones cannot take, and are counted separately', async (t) => {
   const { a, b, c } = counts(await answers('degraded', 60));
   t.ok(a! > 0 && b! > 0 && c === undefined, `${a}, ${b} and ${c} of 60`);
   t.match(await baton.stats('cluster.degraded.membership_'), { total: 3, healthy: 1, degraded: 1 });
   t.match(await baton.stats('cluster.unhealthy.membership_'), { total: 3, healthy: 1, degraded: 0 });
 });
 
-t.test('when no host is healthy all get requests: panic', async (t) => {
+t.test('when no host is healthy all hosts get requests: panic', async (t) => {
   t.same(counts(await answers('panic', 30)), { a: 10, b: 10, c: 10 });
   t.ok((await baton.stat('cluster.panic.lb_healthy_panic'))! > 0);
 });
 
-t.test('without panic there is nobody to answer', async (t) => {
+t.test('without panic mode requests fail with "no healthy upstream"', async (t) => {
   const { status, body } = await httpRequest(await baton.listenerPort('no-panic'), '/');
   t.equal(status, 503);
   t.equal(body, 'no healthy upstream');

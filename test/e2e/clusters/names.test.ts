@@ -1,4 +1,4 @@
-// Clusters whose hosts are names: a real name server on the loopback interface answers, changes its mind, or is silent.
+// Clusters whose hosts are DNS names: a real name server on the loopback interface answers, changes its answers, or is silent.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,13 +20,13 @@ import {
   waitFor,
 } from '../harness/index.js';
 
-/** Ends the answers to requests for /hold. */
+/** Ends the responses to requests for /hold. */
 const held: (() => void)[] = [];
 const names = new NameServer();
 await names.start();
 t.teardown(() => names.stop());
 
-/** Listens on all addresses of 127.0.0.0/8, tells which one it was reached at, and uses each connection once. */
+/** Listens on all of 127.0.0.0/8, answers with the address it was reached at, and closes each connection after one response. */
 const upstream = await startUpstream(
   t,
   ({ socket, url }, response) => {
@@ -38,7 +38,7 @@ const upstream = await startUpstream(
   '0.0.0.0',
 );
 
-t.test('STRICT_DNS serves from every address of a name, and follows when they change', async (t) => {
+t.test('STRICT_DNS uses every address of a name, and follows changes', async (t) => {
   names.answers.set('strict.test', { a: ['127.0.0.2', '127.0.0.3'], ttl: 1 });
   const baton = await serve(t, [dnsCluster('strict', 'STRICT_DNS', 'strict.test')]);
   t.same(await reached(baton, 'strict', 6), { '127.0.0.2': 3, '127.0.0.3': 3 });
@@ -60,11 +60,11 @@ t.test('STRICT_DNS serves from every address of a name, and follows when they ch
 
   names.answers.set('strict.test', 'servfail');
   await waitFor(async () => (await baton.stat('cluster.strict.update_failure'))! > 0, { what: 'a failed update' });
-  t.same(await reached(baton, 'strict', 6), { '127.0.0.3': 3, '127.0.0.4': 3 }, 'known hosts outlive a failure');
+  t.same(await reached(baton, 'strict', 6), { '127.0.0.3': 3, '127.0.0.4': 3 }, 'known hosts stay after a failure');
   await baton.stop();
 });
 
-t.test('a changed cluster serves from its old hosts until the new names are known', async (t) => {
+t.test('a changed cluster keeps its old hosts until the new names are resolved', async (t) => {
   names.answers.set('first.test', { a: ['127.0.0.2'] });
   names.answers.set('second.test', 'hang');
   const { baton, configure } = await serveChanging(t, dnsCluster('changing', 'STRICT_DNS', 'first.test'));
@@ -90,7 +90,7 @@ t.test('a changed cluster serves from its old hosts until the new names are know
 });
 
 for (const type of ['STRICT_DNS', 'LOGICAL_DNS'] as const)
-  t.test(`a ${type} cluster that is changed while no name can be resolved keeps its hosts`, async (t) => {
+  t.test(`a ${type} cluster that changes while no name can be resolved keeps its hosts`, async (t) => {
     names.answers.set('failing.test', { a: ['127.0.0.2'] });
     const cluster = dnsCluster('changing', type, 'failing.test');
     const { baton, configure } = await serveChanging(t, cluster);
@@ -113,7 +113,7 @@ t.test('LOGICAL_DNS uses the first address of a name', async (t) => {
   t.same(await reached(baton, 'logical', 4), { '127.0.0.2': 4 });
   t.equal(await baton.stat('cluster.logical.membership_total'), 1);
 
-  // A connection that is open stays where it is; new ones go to the new address.
+  // An open connection keeps its address; new ones use the new address.
   const port = await baton.listenerPort('logical');
   const request = httpRequest(port, '/hold');
   await waitFor(() => held.length === 1, { what: 'the request that is held' });
@@ -125,7 +125,7 @@ t.test('LOGICAL_DNS uses the first address of a name', async (t) => {
   await baton.stop();
 });
 
-t.test('a logical host that moves waits for no other updates', async (t) => {
+t.test('a logical host that moves is not delayed by update_merge_window', async (t) => {
   names.answers.set('moving.test', { a: ['127.0.0.2'] });
   const common_lb_config = { update_merge_window: '3600s' };
   const baton = await serve(t, [{ ...dnsCluster('moving', 'LOGICAL_DNS', 'moving.test'), common_lb_config }]);
@@ -137,7 +137,7 @@ t.test('a logical host that moves waits for no other updates', async (t) => {
   await baton.stop();
 });
 
-t.test('addresses and /etc/hosts names need no name server', async (t) => {
+t.test('addresses and names in /etc/hosts need no name server', async (t) => {
   const before = names.asked.length;
   const baton = await serve(t, [
     dnsCluster('local', 'STRICT_DNS', 'localhost'),
@@ -149,7 +149,7 @@ t.test('addresses and /etc/hosts names need no name server', async (t) => {
   await baton.stop();
 });
 
-t.test('a name that does not exist stops neither the start nor other clusters, and is asked for again', async (t) => {
+t.test('a name that does not exist blocks neither the start nor other clusters, and is resolved again', async (t) => {
   names.answers.delete('later.test');
   const baton = await serve(t, [
     dnsCluster('later', 'STRICT_DNS', 'later.test'),
@@ -165,7 +165,7 @@ t.test('a name that does not exist stops neither the start nor other clusters, a
   await baton.stop();
 });
 
-t.test('a name server that is silent holds up neither signals nor other names', async (t) => {
+t.test('a silent name server delays neither signals nor other names', async (t) => {
   names.answers.set('silent.test', 'hang');
   names.answers.set('moving.test', { a: ['127.0.0.2'], ttl: 1 });
   const clusters = [
@@ -184,14 +184,14 @@ t.test('a name server that is silent holds up neither signals nor other names', 
   const starting = await startBaton(t, { ...options(t, clusters), wait: 'spawned' });
   await waitFor(() => starting.stderr.includes('loading 3 cluster(s)'), { what: 'the start' });
   const { code } = await starting.kill('SIGTERM');
-  t.equal(code, 0, 'a start that waits for names can be ended');
+  t.equal(code, 0, 'a start that waits for DNS can be interrupted');
 });
 
 function serve(t: Teardown, clusters: Config[]): Promise<BatonProcess> {
   return startBaton(t, options(t, clusters));
 }
 
-/** One cluster that comes from a file, and the listener that leads to it. */
+/** Starts a Baton with one cluster from a file, and a listener that leads to it. */
 async function serveChanging(t: Teardown, cluster: Config) {
   const file = new ResourceFile(tempDir(t), 'cds');
   const configure = (changed: Config) => file.write('envoy.config.cluster.v3.Cluster', changed);
@@ -230,7 +230,7 @@ function dnsCluster(name: string, type: 'STRICT_DNS' | 'LOGICAL_DNS', host: stri
   };
 }
 
-/** How many of `count` requests reached which address. */
+/** Returns how many of `count` requests reached each address. */
 async function reached(baton: BatonProcess, listener: string, count: number): Promise<Record<string, number>> {
   const port = await baton.listenerPort(listener);
   const result: Record<string, number> = {};

@@ -1,4 +1,4 @@
-// Outlier detection while clusters and their hosts change, and while a worker dies.
+// Outlier detection while clusters and hosts change, and after the death of a worker.
 
 import t from 'tap';
 import { ResourceFile } from '../dynamic/resource-file.js';
@@ -26,14 +26,14 @@ const upstreams = await Promise.all(
   ),
 );
 const [a, b, c] = upstreams.map(({ port }) => port) as [number, number, number];
-/** Until the cluster changes. */
+/** The detection before the cluster changes. */
 const WATCHED: Config = {
   outlier_detection: { base_ejection_time: '600s', max_ejection_time: '600s', max_ejection_percent: 100 },
   common_lb_config: { healthy_panic_threshold: { value: 0 }, update_merge_window: '0s' },
 };
 const DETECTION = 'cluster.service.outlier_detection.';
 
-t.test('hosts that come, stay and go', async (t) => {
+t.test('ejections survive updates of the cluster for the hosts that stay', async (t) => {
   const directory = tempDir(t);
   const cds = new ResourceFile(directory, 'cds');
   const assigned = new ResourceFile(directory, 'eds');
@@ -63,7 +63,7 @@ t.test('hosts that come, stay and go', async (t) => {
 
   have(a, b, c);
   await waitForHosts(baton, 'a,c');
-  t.equal(await baton.stat(`${DETECTION}ejections_active`), 1, 'one that stays remains ejected');
+  t.equal(await baton.stat(`${DETECTION}ejections_active`), 1, 'a host that stays remains ejected');
   have(a, c);
   await baton.waitForStat(`${DETECTION}ejections_active`, 0);
   failing = '';
@@ -87,7 +87,7 @@ t.test('hosts that come, stay and go', async (t) => {
   await waitForHosts(baton, 'b,c');
 });
 
-t.test('what a worker has counted stays when it dies, and the one in its place knows who is ejected', async (t) => {
+t.test('results counted by a worker survive its death, and its replacement knows the ejected hosts', async (t) => {
   const { baton, killWorker } = await startBreakableBaton(t, {
     config: bootstrap({
       listeners: [httpListener('web', 0, { route_config: routeAllTo('service') })],
@@ -117,7 +117,7 @@ async function failUntilEjected(baton: BatonProcess): Promise<void> {
   });
 }
 
-/** Waits until all workers know that these answer, and no others. */
+/** Waits until all workers use exactly these hosts. */
 async function waitForHosts(baton: BatonProcess, expected: string): Promise<void> {
   const port = await baton.listenerPort('web');
   const hasHosts = async () => {

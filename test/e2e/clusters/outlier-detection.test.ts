@@ -1,4 +1,4 @@
-// Hosts that fail are left out for a while, whoever has seen them fail, and come back.
+// Hosts that fail are ejected for a while, whichever worker observed the failures, and return.
 
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ import {
 } from '../harness/index.js';
 import { openStream } from '../tcp/stream.js';
 
-/** Statuses that hosts answer until they are told otherwise; 200 where there is none. */
+/** Statuses that hosts answer with; 200 when there is none. */
 const statuses = new Map<string, number>();
 const upstreams = await Promise.all(
   ['a', 'b', 'c'].map((name) =>
@@ -39,13 +39,13 @@ const tcp = await startTcpUpstream(t, (socket) => socket.end('here'));
 
 const eventLog = join(tempDir(t), 'events');
 
-/** Away for as long as a test takes: it comes back when its time is changed by runtime. */
-const AWAY = { base_ejection_time: '600s', max_ejection_time: '600s', max_ejection_percent: 100 };
-/** Every host is used only while it is healthy. */
+/** Ejected for the duration of a test: hosts return when runtime changes the time. */
+const LONG_EJECTION = { base_ejection_time: '600s', max_ejection_time: '600s', max_ejection_percent: 100 };
+/** A host is used only while it is healthy. */
 const NO_PANIC = { common_lb_config: { healthy_panic_threshold: { value: 0 } } };
 
 function watched(name: string, hosts: (number | Config)[], detection: Config, more: Config = {}): Config {
-  return staticCluster(name, hosts, { outlier_detection: { ...AWAY, ...detection }, ...NO_PANIC, ...more });
+  return staticCluster(name, hosts, { outlier_detection: { ...LONG_EJECTION, ...detection }, ...NO_PANIC, ...more });
 }
 
 const clusters = [
@@ -100,34 +100,31 @@ const baton = await startBaton(t, {
 
 t.beforeEach(() => statuses.clear());
 
-t.test(
-  'a host that fails five times in a row gets no more requests, and comes back when its time is over',
-  async (t) => {
-    statuses.set('b', 500);
-    const failures = await failUntilEjected('rows', 1);
-    // Two workers have counted five of them together.
-    t.ok(failures >= 5, `${failures} failures`);
-    await waitForHosts('rows', ['a', 'c']);
-    t.match(await stats('rows'), {
-      ejections_enforced_total: 1,
-      ejections_enforced_consecutive_5xx: 1,
-      ejections_detected_consecutive_5xx: 1,
-      ejections_detected_consecutive_gateway_failure: 0,
-      ejections_overflow: 0,
-    });
-    t.match(await baton.stats('cluster.rows.membership_'), { total: 3, healthy: 2 });
-    t.same(await flags('rows'), ['healthy', '/failed_outlier_check', 'healthy']);
+t.test('a host is ejected after five consecutive failures, and returns when its ejection time is over', async (t) => {
+  statuses.set('b', 500);
+  const failures = await failUntilEjected('rows', 1);
+  // Two workers have counted five failures together.
+  t.ok(failures >= 5, `${failures} failures`);
+  await waitForHosts('rows', ['a', 'c']);
+  t.match(await stats('rows'), {
+    ejections_enforced_total: 1,
+    ejections_enforced_consecutive_5xx: 1,
+    ejections_detected_consecutive_5xx: 1,
+    ejections_detected_consecutive_gateway_failure: 0,
+    ejections_overflow: 0,
+  });
+  t.match(await baton.stats('cluster.rows.membership_'), { total: 3, healthy: 2 });
+  t.same(await flags('rows'), ['healthy', '/failed_outlier_check', 'healthy']);
 
-    statuses.clear();
-    await setRuntime('base_ejection_time_ms', '1');
-    await waitForStat('rows', 'ejections_active', 0);
-    await setRuntime('base_ejection_time_ms', '');
-    await waitForHosts('rows', ['a', 'b', 'c']);
-    t.same(await flags('rows'), ['healthy', 'healthy', 'healthy']);
-  },
-);
+  statuses.clear();
+  await setRuntime('base_ejection_time_ms', '1');
+  await waitForStat('rows', 'ejections_active', 0);
+  await setRuntime('base_ejection_time_ms', '');
+  await waitForHosts('rows', ['a', 'b', 'c']);
+  t.same(await flags('rows'), ['healthy', 'healthy', 'healthy']);
+});
 
-t.test('ejections and returns are logged, to another file after a rotation', async (t) => {
+t.test('ejections and returns are logged, to a new file after a rotation', async (t) => {
   const logged = await waitFor(() => eventsOf('rows').length === 2 && eventsOf('rows'));
   t.match(logged, [
     {
@@ -150,7 +147,7 @@ t.test('ejections and returns are logged, to another file after a rotation', asy
   t.same(eventsOf('rows'), []);
 });
 
-t.test('a success between two failures ends their row', async (t) => {
+t.test('a success between two failures resets the consecutive count', async (t) => {
   const port = await baton.listenerPort('alone');
   for (let request = 0; request < 50; request++) {
     statuses.set('a', request % 5 === 4 ? 200 : 500);
@@ -162,7 +159,7 @@ t.test('a success between two failures ends their row', async (t) => {
   await waitForStat('alone', 'ejections_detected_consecutive_5xx', 1);
 });
 
-t.test('responses that are replaced by another try count', async (t) => {
+t.test('responses replaced by a retry count', async (t) => {
   statuses.set('c', 503);
   const port = await baton.listenerPort('retried');
   await waitFor(async () => {
@@ -172,7 +169,7 @@ t.test('responses that are replaced by another try count', async (t) => {
   t.same(await flags('rows'), ['healthy', 'healthy', '/failed_outlier_check']);
 });
 
-t.test('failures of gateways can be what counts, and others not', async (t) => {
+t.test('gateway failures can be detected without other failures', async (t) => {
   statuses.set('a', 500);
   await failUntilDetected('gateway', 'ejections_detected_consecutive_5xx', 2);
   t.match(await stats('gateway'), { ejections_active: 0, ejections_detected_consecutive_gateway_failure: 0 });
@@ -182,7 +179,7 @@ t.test('failures of gateways can be what counts, and others not', async (t) => {
   await waitForHosts('gateway', ['b', 'c']);
 });
 
-t.test('no more than max_ejection_percent of the hosts are away', async (t) => {
+t.test('no more than max_ejection_percent of the hosts are ejected', async (t) => {
   for (const name of ['a', 'b', 'c']) statuses.set(name, 500);
   await failUntilEjected('few', 1);
   await failUntilDetected('few', 'ejections_overflow', 2);
@@ -190,7 +187,7 @@ t.test('no more than max_ejection_percent of the hosts are away', async (t) => {
   t.equal((await flags('few')).filter((each) => each === 'healthy').length, 2);
 });
 
-t.test('of few hosts the default of ten percent ejects none; always_eject_one_host does', async (t) => {
+t.test('the default of ten percent ejects none of a few hosts; always_eject_one_host does', async (t) => {
   for (const name of ['a', 'b', 'c']) statuses.set(name, 500);
   await failUntilDetected('defaults', 'ejections_overflow', 2);
   t.equal((await stats('defaults'))['ejections_active'], 0);
@@ -199,7 +196,7 @@ t.test('of few hosts the default of ten percent ejects none; always_eject_one_ho
   t.equal((await stats('one'))['ejections_active'], 1);
 });
 
-t.test('connections that break and answers that do not come are failures too', async (t) => {
+t.test('broken connections and response timeouts are failures too', async (t) => {
   await failUntilEjected('breaking', 1, '/cut');
   t.equal((await httpRequest(await baton.listenerPort('breaking'))).body, 'no healthy upstream');
   const port = await baton.listenerPort('impatient');
@@ -210,12 +207,12 @@ t.test('connections that break and answers that do not come are failures too', a
   t.match(await stats('slow'), { ejections_enforced_consecutive_5xx: 1 });
 });
 
-t.test('a gRPC call that fails is a failure, though its status of HTTP is 200', async (t) => {
+t.test('a failed gRPC call is a failure although its HTTP status is 200', async (t) => {
   await failUntilEjected('calls', 1, '/grpc');
   t.match(await stats('calls'), { ejections_detected_consecutive_gateway_failure: 1 });
 });
 
-t.test('a host that cannot be reached is told from one that answers with errors', async (t) => {
+t.test('locally originated failures are distinguished from error responses', async (t) => {
   statuses.set('b', 503);
   await failUntilEjected('split', 1);
   t.match(await stats('split'), { ejections_enforced_consecutive_local_origin_failure: 1 });
@@ -234,7 +231,7 @@ t.test('a host whose success rate is below those of the others is ejected at the
     return (await stats('rates'))['ejections_active'] === 1;
   });
   t.match(await stats('rates'), { ejections_enforced_success_rate: 1 });
-  // Two hosts are too few to compare: the next interval knows of none.
+  // Two hosts are too few to compare: the next interval finds no outlier.
   statuses.set('a', 200);
   const shown = async () => (await baton.admin('/clusters?filter=^rates$')).body;
   t.match(await shown(), /^rates::outlier::success_rate_average::/m);
@@ -242,7 +239,7 @@ t.test('a host whose success rate is below those of the others is ejected at the
   t.same(await flags('rates'), ['/failed_outlier_check', 'healthy', 'healthy']);
 });
 
-t.test('TCP: hosts to which no connection can be made are ejected', async (t) => {
+t.test('TCP: hosts that refuse connections are ejected', async (t) => {
   for (const name of ['wire', 'split-wire']) {
     await waitFor(async () => {
       const client = await openStream(t, await baton.listenerPort(`tcp-${name}`));
@@ -251,7 +248,7 @@ t.test('TCP: hosts to which no connection can be made are ejected', async (t) =>
     });
     t.same(await flags(name), ['/failed_outlier_check', 'healthy'], name);
     const failed = () => baton.stat(`cluster.${name}.upstream_cx_connect_fail`);
-    // Of both workers.
+    // Over both workers.
     const isLeftAlone = async () => {
       const before = await failed();
       for (let i = 0; i < 8; i++) {
@@ -266,7 +263,7 @@ t.test('TCP: hosts to which no connection can be made are ejected', async (t) =>
   t.equal((await stats('split-wire'))['ejections_enforced_consecutive_local_origin_failure'], 1);
 });
 
-t.test('TCP: only failures in a row count', async (t) => {
+t.test('TCP: only consecutive failures count', async (t) => {
   const port = await baton.listenerPort('tcp-flaky-wire');
   const tryOnce = async () => {
     const client = await openStream(t, port);
@@ -274,7 +271,7 @@ t.test('TCP: only failures in a row count', async (t) => {
     return client.head;
   };
   for (let i = 0; i < 3; i++) {
-    t.equal(await tryOnce(), '', 'nobody listens');
+    t.equal(await tryOnce(), '', 'no listener');
     const host = await startTcpUpstream(t, (socket) => socket.end('here'), flaky);
     t.equal(await tryOnce(), 'here');
     await host.close();
@@ -284,7 +281,7 @@ t.test('TCP: only failures in a row count', async (t) => {
   await waitFor(async () => (await stats('flaky-wire'))['ejections_active'] === 1);
 });
 
-/** Sends requests until so many hosts of the cluster are ejected; returns how many have failed. */
+/** Sends requests until `count` hosts of the cluster are ejected; returns how many requests failed. */
 async function failUntilEjected(name: string, count: number, path = '/'): Promise<number> {
   const port = await baton.listenerPort(name);
   let failures = 0;
@@ -303,7 +300,7 @@ async function failUntilDetected(name: string, stat: string, count: number): Pro
   });
 }
 
-/** Waits until all workers know that these hosts are to be used, and no others. */
+/** Waits until all workers use exactly these hosts. */
 function waitForHosts(name: string, expected: readonly string[]): Promise<unknown> {
   const hasHosts = async () => {
     const port = await baton.listenerPort(name);
@@ -314,7 +311,7 @@ function waitForHosts(name: string, expected: readonly string[]): Promise<unknow
   return waitFor(hasHosts, { what: `${expected} of ${name}` });
 }
 
-/** Lines of the event log about a cluster. */
+/** Returns the lines of the event log about a cluster. */
 function eventsOf(name: string): Record<string, unknown>[] {
   const lines = readFileSync(eventLog, 'utf8')
     .split('\n')
@@ -330,7 +327,7 @@ function waitForStat(name: string, stat: string, value: number): Promise<void> {
   return baton.waitForStat(`cluster.${name}.outlier_detection.${stat}`, value);
 }
 
-/** Health flags of the hosts as /clusters shows them, in the order of the configuration. */
+/** Returns the health flags of the hosts as /clusters shows them, in configuration order. */
 async function flags(name: string): Promise<string[]> {
   const { body } = await baton.admin('/clusters');
   const lines = body.split('\n').filter((line) => line.startsWith(`${name}::`) && line.includes('::health_flags::'));

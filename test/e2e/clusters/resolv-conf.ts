@@ -1,5 +1,5 @@
-// Loaded into Baton before itself (--import): makes it read BATON_TEST_RESOLV_CONF where it reads /etc/resolv.conf, so that
-// a name server of the test answers.
+// Loaded into Baton before its own code (--import): replaces /etc/resolv.conf with BATON_TEST_RESOLV_CONF, so that the test's
+// name server answers.
 
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

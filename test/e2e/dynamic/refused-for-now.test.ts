@@ -43,7 +43,7 @@ async function listenersOf(baton: BatonProcess): Promise<Map<string, Config>> {
 }
 
 t.test('a listener whose address another process has', async (t) => {
-  const { letGo, port } = await takePort(t);
+  const { release, port } = await takePort(t);
   const plane = await startControlPlane(t);
   plane.set('cluster', []);
   plane.set('listener', [httpListener('front', port, saying('front'))]);
@@ -64,7 +64,7 @@ t.test('a listener whose address another process has', async (t) => {
   t.match(states.get('front'), { client_status: 'NACKED' }, 'an update of another one changes nothing of this');
   t.match(states.get('side'), { client_status: 'ACKED' });
 
-  letGo();
+  release();
   const answered = () =>
     httpRequest(port).then(
       ({ body }) => body === 'front',
@@ -97,13 +97,13 @@ t.test('a listener whose address another process takes while the server waits fo
     wait: 'admin',
   });
   await waitForLog(baton, "lds: add/update listener 'front'");
-  const { letGo } = await takePort(t, port);
+  const { release } = await takePort(t, port);
   plane.set('route', [{ name: 'routes', virtual_hosts: [host('front', '*')] }]);
   await waitForLog(baton, /listener 'front' cannot be used: .* in use/);
   const active = () => baton.stat('listener_manager.total_listeners_active');
   t.equal(await active(), 0, 'it is not there');
   t.equal((await baton.admin('/listeners')).body, '');
-  letGo();
+  release();
   await waitFor(async () => (await active()) === 1, { what: 'the listener' });
   t.match(await httpRequest(port), { body: 'front' });
   await baton.stop();
@@ -153,7 +153,7 @@ t.test('listeners for which workers have no descriptors', async (t) => {
 
 for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
   t.test(`${protocol}: a listener that waits for its address and is removed does not come`, async (t) => {
-    const { letGo, port } = await takePort(t);
+    const { release, port } = await takePort(t);
     const plane = await startControlPlane(t);
     plane.set('cluster', []);
     plane.set('listener', [
@@ -165,7 +165,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     plane.set('listener', [httpListener('behind', port, saying('behind'))]);
     await waitFor(async () => !(await listenersOf(baton)).has('front'), { what: 'nothing is known of it' });
 
-    letGo();
+    release();
     const answered = () =>
       httpRequest(port).then(
         ({ body }) => body,
@@ -182,11 +182,11 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const plane = await startControlPlane(t);
     plane.set('cluster', []);
     const waiting = async (name: string, ttl: string) => {
-      const { letGo, port } = await takePort(t);
+      const { release, port } = await takePort(t);
       plane.set('listener', [httpListener(name, port, saying(name))], { ttl });
-      return { letGo, port };
+      return { release, port };
     };
-    const { letGo, port } = await waiting('front', '60s');
+    const { release, port } = await waiting('front', '60s');
     const baton = await start(t, plane, protocol);
     await plane.waitForNack('listener');
     if (protocol === 'sotw') {
@@ -198,7 +198,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
       await plane.waitFor('an answer', ({ nonce }) => nonce === 'mixed');
       t.match((await listenersOf(baton)).get('front'), { client_status: 'NACKED' });
     }
-    letGo();
+    release();
     await waitFor(
       () =>
         httpRequest(port).then(
@@ -213,7 +213,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const next = await waiting('next', '0.2s');
     await waitFor(async () => /next: cannot listen/.test(baton.stderr), { what: 'the refusal of the next one' });
     await waitFor(async () => !(await listenersOf(baton)).has('next'), { what: 'the end of one that has never come' });
-    next.letGo();
+    next.release();
     await baton.stop();
   });
 }

@@ -1,4 +1,4 @@
-// Starts the real program as a process of its own, waits until it serves, and ends it with the test.
+// Starts the real program as a separate process, waits until it serves, and stops it when the test ends.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,17 +10,17 @@ import { type HttpAnswer, type HttpRequestOptions, httpRequest } from './http-cl
 import { DEFAULT_DEADLINE_MS, waitFor, withDeadline } from './wait-for.js';
 
 export interface BatonOptions {
-  /** An object is written as it is; a string is the text of the file, for what an object cannot say. */
+  /** A string is written to the file as it is, for what an object cannot express; an object is written as JSON. */
   config?: Config | string;
-  /** The program's entry file; the one that was built together with this file when left out. */
+  /** The program's entry file; by default the one that was built together with this file. */
   program?: string;
-  /** Another program with the same command line, in place of Baton: the path of a real Envoy. */
+  /** Another program with the same command line that runs in place of Baton: the path of a real Envoy. */
   command?: string | undefined;
-  /** Name of the configuration file; its extension decides how it is read. */
+  /** Name of the configuration file; its extension determines how it is parsed. */
   configName?: string;
-  /** Further arguments. `--concurrency 1` and `--disable-hot-restart` are given unless these say otherwise. */
+  /** Further arguments. `--concurrency 1` and `--disable-hot-restart` are added unless these override them. */
   args?: readonly string[];
-  /** Leaves these two out, for what happens without them. */
+  /** Omits these two arguments, for tests of their absence. */
   plain?: boolean;
   /** Added to the environment. */
   env?: Record<string, string>;
@@ -28,7 +28,9 @@ export interface BatonOptions {
   nodeArgs?: readonly string[];
   /** A command that executes the program given behind it, such as `['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh']`. */
   wrapper?: readonly string[];
-  /** 'live' (default) waits until /ready answers 200, 'admin' until admin answers at all, 'spawned' for nothing. */
+  /**
+   * 'live' (default) waits until /ready answers 200, 'admin' until the admin interface answers at all, 'spawned' does not wait.
+   */
   wait?: 'live' | 'admin' | 'spawned';
   deadlineMs?: number;
 }
@@ -41,7 +43,7 @@ export interface Exit {
 /** One running (or ended) Baton process. */
 export class BatonProcess {
   readonly child: ChildProcess;
-  /** A directory for the test's own files; it goes with the test. */
+  /** A directory for the test's own files; removed when the test ends. */
   readonly directory: string;
   readonly configPath: string;
   /** Settles when the process has ended and all its output has been read. */
@@ -67,7 +69,7 @@ export class BatonProcess {
         resolve(this.#exit);
       });
     });
-    // Whoever needs the result awaits it; a failed spawn must not end the test process as an unhandled rejection.
+    // Callers that need the result await it; a failed spawn must not end the test process as an unhandled rejection.
     this.exited.catch(() => {});
   }
 
@@ -88,23 +90,23 @@ export class BatonProcess {
     return this.#exit;
   }
 
-  /** The program has written down where its admin interface listens. */
+  /** Whether the program has written the address of its admin interface. */
   get hasAdminAddress(): boolean {
     return existsSync(join(this.directory, ADMIN_ADDRESS_FILE));
   }
 
-  /** Where the admin interface listens, as the program itself wrote it down. */
+  /** The port of the admin interface, from the file that the program has written. */
   get adminPort(): number {
     const address = readFileSync(join(this.directory, ADMIN_ADDRESS_FILE), 'utf8').trim();
     return Number(address.slice(address.lastIndexOf(':') + 1));
   }
 
-  /** One request to the admin interface. */
+  /** Sends one request to the admin interface. */
   admin(path: string, options?: HttpRequestOptions): Promise<HttpAnswer> {
     return httpRequest(this.adminPort, path, options);
   }
 
-  /** The port of a listener, asked from /listeners: so configurations can say port 0. */
+  /** Returns the port of a listener from /listeners, so that configurations can use port 0. */
   async listenerPort(name: string): Promise<number> {
     const { body } = await this.admin('/listeners');
     const line = body.split('\n').find((each) => each.startsWith(`${name}::`));
@@ -112,25 +114,25 @@ export class BatonProcess {
     return Number(line.slice(line.lastIndexOf(':') + 1));
   }
 
-  /** The port of a listener as the log says it: for a server without an admin interface, or one that is not live yet. */
+  /** Returns the port of a listener from the log, for a server without an admin interface or one that is not live yet. */
   async loggedPort(name: string): Promise<number> {
     const line = new RegExp(`listener '${name}' listens on .*:([0-9]+)\\n`);
     const match = await waitFor(() => line.exec(this.#stderr), { what: `listener ${name} in the log` });
     return Number(match[1]);
   }
 
-  /** Counters and gauges whose names begin so, by the rest of their names. */
+  /** Returns the counters and gauges whose names begin with `prefix`, keyed by the rest of the name. */
   async stats(prefix = ''): Promise<Record<string, number>> {
     const stats = Object.entries(await this.#numbers(`^${escaped(prefix)}`));
     return Object.fromEntries(stats.map(([name, value]) => [name.slice(prefix.length), value]));
   }
 
-  /** The value of one counter or gauge; undefined when there is no such stat. */
+  /** Returns the value of a counter or gauge, or undefined when the stat does not exist. */
   async stat(name: string): Promise<number | undefined> {
     return (await this.#numbers(`^${escaped(name)}$`))[name];
   }
 
-  /** Waits until stats have these values, which follow traffic a little later. */
+  /** Waits until the stats have these values: they lag behind the traffic. */
   async waitForStats(expected: Readonly<Record<string, number>>, deadlineMs = DEFAULT_DEADLINE_MS): Promise<void> {
     const filter = `^(${Object.keys(expected).map(escaped).join('|')})$`;
     let differences: string[] = [];
@@ -157,26 +159,26 @@ export class BatonProcess {
     );
   }
 
-  /** Sends SIGTERM and expects a clean end: status 0 before the deadline. */
+  /** Sends SIGTERM and expects a clean exit: status 0 before the deadline. */
   async stop(deadlineMs = DEFAULT_DEADLINE_MS): Promise<void> {
     if (this.#exit === undefined) this.child.kill('SIGTERM');
-    const exit = await withDeadline(this.exited, 'the end after SIGTERM', deadlineMs);
+    const exit = await withDeadline(this.exited, 'the exit after SIGTERM', deadlineMs);
     if (exit.code !== 0) {
       throw new Error(`ended with status ${exit.code}, signal ${exit.signal}:\n${this.#stderr}`);
     }
   }
 
-  /** Sends a signal and waits for the end, however it comes. */
+  /** Sends a signal and waits for the exit, whatever its status. */
   kill(signal: NodeJS.Signals = 'SIGKILL', deadlineMs = DEFAULT_DEADLINE_MS): Promise<Exit> {
     if (this.#exit === undefined) this.child.kill(signal);
-    return withDeadline(this.exited, `the end after ${signal}`, deadlineMs);
+    return withDeadline(this.exited, `the exit after ${signal}`, deadlineMs);
   }
 }
 
-/** A regular expression for this text alone. */
+/** Returns a regular expression that matches this text only. */
 const escaped = (text: string) => text.replace(/[^\w\u0080-\uffff]/g, '\\$&');
 
-/** Starts Baton; the test's end kills it if it still runs. Throws with its stderr when it ends before it serves. */
+/** Starts Baton, and kills it at the end of the test if it still runs. Throws with its stderr when it exits before it serves. */
 export async function startBaton(t: Teardown, options: BatonOptions = {}): Promise<BatonProcess> {
   const { command, config, configName = 'config.yaml', args = [], env = {}, nodeArgs = [], wrapper = [] } = options;
   const { program = MAIN, wait = 'live', deadlineMs = DEFAULT_DEADLINE_MS, plain = false } = options;
@@ -184,7 +186,7 @@ export async function startBaton(t: Teardown, options: BatonOptions = {}): Promi
   const configPath = join(directory, configName);
   const all = command === undefined ? [process.execPath, ...nodeArgs, program] : [command];
   if (config !== undefined) {
-    // JSON is YAML, so one writer serves both extensions.
+    // JSON is YAML, so one serializer covers both extensions.
     writeFileSync(configPath, typeof config === 'string' ? config : JSON.stringify(config, null, 2));
     all.push('-c', configPath);
   }
@@ -207,7 +209,7 @@ export async function startBaton(t: Teardown, options: BatonOptions = {}): Promi
 const ADMIN_ADDRESS_FILE = 'admin-address';
 const HOT_RESTART_OPTIONS = ['--base-id', '--use-dynamic-base-id', '--restart-epoch', '--disable-hot-restart'];
 
-/** The same as single modules, which a module that a test has it load (--import) shares with it. */
+/** The program as separate modules: a module loaded with --import shares module instances with it. */
 export const UNBUNDLED = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
 
 /** The program that was built together with this file. */
@@ -229,7 +231,7 @@ async function waitUntilReady(baton: BatonProcess, wait: 'live' | 'admin', deadl
   }
 }
 
-/** The environment without what the test runner adds. */
+/** Returns the environment without the variables of the test runner. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^_?TAP/.test(name));
   return Object.fromEntries(kept);

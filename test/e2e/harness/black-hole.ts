@@ -1,4 +1,4 @@
-// A port that swallows connects: the accept queue is full and nobody accepts, so the kernel drops what comes.
+// A port that drops connection attempts: its accept queue is full and never drained, so the kernel drops each SYN.
 
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { withDeadline } from './wait-for.js';
 
 const BACKLOG = 1;
 
-/** The thread's loop stands still until the test ends. */
+/** The event loop of this thread is blocked until the test ends. */
 const THREAD = `
 const { parentPort } = require('node:worker_threads');
 const server = require('node:net').createServer();
@@ -19,7 +19,7 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: ${BACKLOG} }, () => {
 });
 `;
 
-/** Returns the port. */
+/** Starts the thread, and returns the port. */
 export async function startBlackHole(t: Teardown): Promise<number> {
   const thread = new Worker(THREAD, { eval: true });
   t.teardown(() => thread.terminate());
@@ -27,13 +27,13 @@ export async function startBlackHole(t: Teardown): Promise<number> {
   while (!isFull(port)) {
     const socket = connect(port, '127.0.0.1');
     t.teardown(() => socket.destroy());
-    await withDeadline(once(socket, 'connect'), 'a place in the queue');
+    await withDeadline(once(socket, 'connect'), 'a slot in the accept queue');
     socket.on('error', () => {});
   }
   return port;
 }
 
-/** Of a listening socket /proc/net/tcp shows how many wait to be accepted; the kernel takes one more than the backlog. */
+/** For a listening socket, /proc/net/tcp shows the length of the accept queue; the kernel accepts one more than the backlog. */
 function isFull(port: number): boolean {
   const address = `:${port.toString(16).toUpperCase().padStart(4, '0')} 00000000:0000 0A [0-9A-F]+:([0-9A-F]+)`;
   const [, waiting] = new RegExp(address).exec(readFileSync('/proc/net/tcp', 'latin1'))!;

@@ -15,7 +15,7 @@ export const ROUTER_FILTER: Config = {
   typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
 };
 
-/** A bootstrap whose admin interface listens on a port that the system chooses. */
+/** Returns a bootstrap whose admin interface listens on a port that the kernel chooses. */
 export function bootstrap({ listeners, clusters, extra = {} }: BootstrapParts): Config {
   return {
     admin: { address: loopback(0) },
@@ -24,12 +24,12 @@ export function bootstrap({ listeners, clusters, extra = {} }: BootstrapParts): 
   };
 }
 
-/** A TCP address of the loopback interface. */
+/** Returns a TCP address on the loopback interface. */
 export function loopback(port: number): Config {
   return { socket_address: { address: '127.0.0.1', port_value: port } };
 }
 
-/** A listener whose only filter is an HttpConnectionManager; port 0 lets the system choose. */
+/** Returns a listener whose only filter is an HttpConnectionManager; with port 0 the kernel chooses the port. */
 export function httpListener(name: string, port: number, manager: Config): Config {
   return listener(name, port, {
     name: 'envoy.filters.network.http_connection_manager',
@@ -42,7 +42,7 @@ export function httpListener(name: string, port: number, manager: Config): Confi
   });
 }
 
-/** A listener whose only filter is a TcpProxy. */
+/** Returns a listener whose only filter is a TcpProxy. */
 export function tcpListener(name: string, port: number, proxy: Config): Config {
   return listener(name, port, {
     name: 'envoy.filters.network.tcp_proxy',
@@ -54,7 +54,10 @@ export function tcpListener(name: string, port: number, proxy: Config): Config {
   });
 }
 
-/** A route_config that sends every request to one cluster, whose answer a test may hold back for longer than the default timeout. */
+/**
+ * Returns a route_config that sends every request to one cluster, without a timeout: tests may hold responses for longer than
+ * the default.
+ */
 export function routeAllTo(cluster: string, action: Config = {}): Config {
   const route = { cluster, timeout: '60s', ...action };
   return {
@@ -63,7 +66,7 @@ export function routeAllTo(cluster: string, action: Config = {}): Config {
   };
 }
 
-/** A STATIC cluster of hosts: ports of the loopback interface, or any addresses. */
+/** Returns a STATIC cluster. `hosts`: ports on the loopback interface, or addresses. */
 export function staticCluster(name: string, hosts: number | Config | (number | Config)[], more: Config = {}): Config {
   const addresses = [hosts].flat().map((host) => (typeof host === 'number' ? loopback(host) : host));
   return {
@@ -78,7 +81,7 @@ export function staticCluster(name: string, hosts: number | Config | (number | C
   };
 }
 
-/** How a cluster speaks HTTP with its hosts: for `more` of staticCluster(). */
+/** Returns the HTTP protocol options of a cluster, for the parameter `more` of staticCluster(). */
 export function clusterHttpOptions(options: Config): Config {
   const name = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
   return { typed_extension_protocol_options: { [name]: { '@type': `type.googleapis.com/${name}`, ...options } } };
@@ -91,7 +94,7 @@ export const TRAILERS: Config = { http_protocol_options: { enable_trailers: true
 
 export const TRAILERS_CLUSTER = clusterHttpOptions({ explicit_http_config: TRAILERS });
 
-/** A file access log, with the default format unless a text format is given. */
+/** Returns a file access log, with the default format unless `format` (text) is given. */
 export function fileAccessLog(path: string, format?: string): Config {
   return {
     name: 'envoy.access_loggers.file',

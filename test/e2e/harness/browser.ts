@@ -1,32 +1,32 @@
-// A real browser without a window, and a page that notes what must not happen in it.
+// A headless browser, and a page that records errors and requests.
 
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import type { Teardown } from './environment.js';
 import { DEFAULT_DEADLINE_MS } from './wait-for.js';
 
-/** Starts Chromium; the test's end closes it. */
+/** Starts Chromium; it is closed when the test ends. */
 export async function startBrowser(t: Teardown, executablePath: string): Promise<Browser> {
-  // Loaded here, for every end-to-end test imports this file: it takes as long as a start of Baton.
+  // Imported lazily: every end-to-end test imports this file, and loading it takes as long as a start of Baton.
   const { chromium } = await import('playwright-core');
   const browser = await chromium.launch({
     executablePath,
-    // Its sandbox does not work for root, and a container may have little shared memory.
+    // Its sandbox does not work for root, and containers may have little shared memory.
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
   });
   t.teardown(() => browser.close());
   return browser;
 }
 
-/** A page, and what went wrong in it. */
+/** A page, with its errors and the origins of its requests. */
 export interface WatchedPage {
   readonly page: Page;
-  /** Errors of scripts and of the console, violations of the page's security policy. */
+  /** Errors of scripts and of the console, and violations of the page's security policy. */
   readonly problems: string[];
-  /** Origins of all requests that it made. */
+  /** Origins of all requests of the page. */
   readonly origins: Set<string>;
 }
 
-/** Opens a page in a context of its own; the test's end closes it. */
+/** Opens a page in a new browser context; it is closed when the test ends. */
 export async function openPage(
   t: Teardown,
   browser: Browser,
@@ -40,7 +40,7 @@ export async function openPage(
   const problems: string[] = [];
   const origins = new Set<string>();
   page.on('console', (message) => {
-    // Browsers ask for it by themselves where an answer is no page and names no icon.
+    // Browsers request it on their own when a response is not a page and names no icon.
     if (message.location().url.endsWith('/favicon.ico')) return;
     if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
   });

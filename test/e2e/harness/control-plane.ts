@@ -1,15 +1,15 @@
-// A management server for tests, over gRPC: aggregated streams and those of each service, state of the world and delta.
+// A management server for tests, over gRPC: aggregated and per-service streams, state of the world and delta.
 //
 //   import { startControlPlane } from '../harness/control-plane.js';   // not in index.ts: it loads the schema and grpc-js
 //   const plane = await startControlPlane(t);
-//   plane.set('cluster', [{ name: 'a', connect_timeout: '1s', … }]);   // all clusters there are, in proto JSON; pushed to all streams
+//   plane.set('cluster', [{ name: 'a', connect_timeout: '1s', … }]);   // the complete set of clusters, in proto JSON; pushed to all streams
 //   plane.set('endpoints', [{ cluster_name: 'a', endpoints: […] }]);
 //   bootstrap({ …, clusters: [plane.cluster()], extra: plane.ads() })   // dynamic_resources with LDS and CDS over ADS
-//   await plane.waitForAck('cluster');                                  // the latest version is accepted
-//   const { error } = await plane.waitForNack('listener');              // or refused, with this text
+//   await plane.waitForAck('cluster');                                  // the latest version is acknowledged
+//   const { error } = await plane.waitForNack('listener');              // or rejected, with this text
 //
-// `requests` has everything that was asked. Misbehaviour: `hold` delays answers, `sendBytes` and `respond` send anything,
-// `endStreams` breaks streams, `stop` dies and `start` comes back at the same port.
+// `requests` records every request. Faults: `hold` delays responses, `sendBytes` and `respond` send arbitrary responses,
+// `endStreams` ends streams, `stop` shuts the server down and `start` restarts it on the same port.
 
 import { Server, ServerCredentials, type ServerDuplexStream, status } from '@grpc/grpc-js';
 import { encodeJson, loadMessages } from '../../../src/config/schema/messages.js';
@@ -28,7 +28,7 @@ const types = loadMessages(
   RESOURCE,
 );
 
-/** Service, suffix of its methods. */
+/** Name of the service, suffix of its methods. */
 const SERVICES: { readonly [type in ResourceType]: readonly [string, string] } = {
   listener: ['envoy.service.listener.v3.ListenerDiscoveryService', 'Listeners'],
   cluster: ['envoy.service.cluster.v3.ClusterDiscoveryService', 'Clusters'],
@@ -43,33 +43,33 @@ const AGGREGATED = `${DISCOVERY}.AggregatedDiscoveryService`;
 
 export type XdsProtocol = 'sotw' | 'delta';
 
-/** A request as it came. */
+/** A request as it was received. */
 export interface XdsRequest {
-  /** Counts the streams: 0 is the first. */
+  /** Index of the stream, from 0. */
   readonly stream: number;
   readonly method: string;
   readonly type: ResourceType | undefined;
   readonly typeUrl: string;
-  /** Of state of the world. */
+  /** version_info; state of the world only. */
   readonly version: string;
   readonly nonce: string;
   /** resource_names, resource_names_subscribe. */
   readonly names: readonly string[];
   readonly unsubscribed: readonly string[];
   readonly initialVersions: { readonly [name: string]: string };
-  /** undefined when the request carries none. */
+  /** undefined when the request has none. */
   readonly node: Config | undefined;
   readonly errorCode: number | undefined;
-  /** error_detail.message; undefined: it accepts, or only asks. */
+  /** error_detail.message; undefined for an ACK or a plain subscription. */
   readonly error: string | undefined;
 }
 
-/** How a resource travels. */
+/** How a resource is sent. */
 export interface XdsResourceOptions {
-  /** Seconds to live: `5s`. */
+  /** Time to live: `5s`. */
   readonly ttl?: string;
   readonly aliases?: readonly string[];
-  /** Travels in a Resource with state of the world too. */
+  /** Sends it wrapped in a Resource with state of the world too. */
   readonly wrapped?: boolean;
 }
 
@@ -100,7 +100,7 @@ export class ControlPlane {
   #held: (() => void)[] | undefined;
   readonly #resources = new Map<string, { version: number; kept: ReadonlyMap<string, Kept> }>();
 
-  /** Begins to serve; at the port that it had before, or at one that the system chooses. */
+  /** Starts to serve, on the previous port or on one that the kernel chooses. */
   async start(port = this.port): Promise<void> {
     const server = new Server({ 'grpc.max_receive_message_length': -1 });
     for (const [service, suffix] of Object.values(SERVICES)) this.#serve(server, service, suffix);
@@ -114,7 +114,7 @@ export class ControlPlane {
     });
   }
 
-  /** Dies: connections break, and nobody listens at the port. */
+  /** Breaks all connections and stops listening. */
   stop(): void {
     this.#server?.forceShutdown();
     this.#server = undefined;
@@ -126,14 +126,14 @@ export class ControlPlane {
     return this.#streams.size;
   }
 
-  /** Streams that were ever opened. */
+  /** Number of streams opened so far. */
   get streamCount(): number {
     return this.#streamCount;
   }
 
   /**
-   * From now on these are all resources of a type, in proto JSON; open streams are told at once. Returns the version, and
-   * gives resources that change the same one.
+   * Replaces all resources of a type, in proto JSON, and pushes them to the open streams at once. Returns the version, which is
+   * also the version of the resources that have changed.
    */
   set(type: ResourceType, resources: readonly Config[], options: XdsResourceOptions = {}): string {
     const before = this.#of(type);
@@ -152,7 +152,7 @@ export class ControlPlane {
     return `${version}`;
   }
 
-  /** Answers wait until release(). */
+  /** Holds responses until release(). */
   hold(): void {
     this.#held ??= [];
   }
@@ -163,18 +163,18 @@ export class ControlPlane {
     for (const send of held) send();
   }
 
-  /** Sends a response in proto JSON, with what it likes, on all streams that asked for the type. */
+  /** Sends a response in proto JSON, with arbitrary contents, on all streams that subscribe to the type. */
   respond(type: ResourceType, protocol: XdsProtocol, response: Config): void {
     const message = protocol === 'sotw' ? `${DISCOVERY}.DiscoveryResponse` : `${DISCOVERY}.DeltaDiscoveryResponse`;
     this.sendBytes(type, encodeResource(message, response));
   }
 
-  /** Sends anything. */
+  /** Sends arbitrary bytes. */
   sendBytes(type: ResourceType, bytes: Uint8Array): void {
-    for (const stream of this.#streams) if (stream.asksFor(type)) stream.write(bytes);
+    for (const stream of this.#streams) if (stream.subscribesTo(type)) stream.write(bytes);
   }
 
-  /** Heartbeats: names of resources that live on, without the resources. */
+  /** Sends heartbeats: names of resources whose TTL is renewed, without the resources. */
   heartbeat(type: ResourceType, names: readonly string[], ttl: string): void {
     for (const stream of this.#streams) stream.heartbeat(type, names, ttl);
   }
@@ -184,34 +184,34 @@ export class ControlPlane {
     for (const stream of this.#streams) stream.end(code);
   }
 
-  /** Waits for a request of which this is true. */
+  /** Waits for a request that matches `isMeant`. */
   waitFor(what: string, isMeant: (request: XdsRequest) => boolean, deadlineMs?: number): Promise<XdsRequest> {
     const deadline = deadlineMs === undefined ? {} : { deadlineMs };
     return waitFor(() => this.requests.find(isMeant), { what, ...deadline });
   }
 
-  /** Waits until the latest version of a type is accepted. */
+  /** Waits until the latest version of a type is acknowledged. */
   async waitForAck(type: ResourceType, version = `${this.#of(type).version}`): Promise<XdsRequest> {
     return this.waitFor(
-      `version ${version} of ${type} accepted`,
+      `version ${version} of ${type} acknowledged`,
       (request) => request.type === type && request.error === undefined && this.#sentAs(request) === version,
     );
   }
 
-  /** Waits until the latest version of a type is refused. */
+  /** Waits until the latest version of a type is rejected. */
   async waitForNack(type: ResourceType, version = `${this.#of(type).version}`): Promise<XdsRequest> {
     return this.waitFor(
-      `version ${version} of ${type} refused`,
+      `version ${version} of ${type} rejected`,
       (request) => request.type === type && request.error !== undefined && this.#sentAs(request) === version,
     );
   }
 
-  /** A static cluster of this name for bootstraps. */
+  /** Returns a static cluster of this name that leads to this server. */
   cluster(name = 'control-plane'): Config {
     return staticCluster(name, this.port, HTTP2_CLUSTER);
   }
 
-  /** An ApiConfigSource that leads here. */
+  /** Returns an ApiConfigSource that leads to this server. */
   api(protocol: XdsProtocol = 'sotw', more: Config = {}): Config {
     return {
       api_type: protocol === 'sotw' ? 'GRPC' : 'DELTA_GRPC',
@@ -221,12 +221,12 @@ export class ControlPlane {
     };
   }
 
-  /** A ConfigSource with a stream of its own. */
+  /** Returns a ConfigSource with a stream of its own. */
   source(protocol: XdsProtocol = 'sotw', more: Config = {}): Config {
     return { resource_api_version: 'V3', api_config_source: this.api(protocol), ...more };
   }
 
-  /** For a bootstrap: listeners and clusters by the aggregated stream. */
+  /** Returns the part of a bootstrap that takes listeners and clusters from the aggregated stream. */
   ads(protocol: XdsProtocol = 'sotw', more: Config = {}): Config {
     const ads = { resource_api_version: 'V3', ads: {} };
     return {
@@ -239,7 +239,7 @@ export class ControlPlane {
     return this.#resources.get(type) ?? { version: 0, kept: new Map() };
   }
 
-  /** The version that a request answers: nonces are `<version>/<count>`. */
+  /** Returns the version that a request responds to: nonces are `<version>/<count>`. */
   #sentAs({ nonce }: XdsRequest): string {
     return nonce.slice(0, nonce.indexOf('/'));
   }
@@ -297,11 +297,11 @@ interface StreamHost {
   send(action: () => void): void;
 }
 
-/** What one stream has asked for of a type, and been told. */
+/** What one stream has subscribed to for a type, and what it was sent. */
 interface Asked {
   names: Set<string>;
   isWildcard: boolean;
-  /** Versions by name that the client has, or was sent. */
+  /** Versions by name that the client has or was sent. */
   sent: Map<string, string>;
 }
 
@@ -318,7 +318,7 @@ class Stream {
     this.#host = host;
   }
 
-  asksFor(type: ResourceType): boolean {
+  subscribesTo(type: ResourceType): boolean {
     return this.#asked.has(type);
   }
 
@@ -360,7 +360,7 @@ class Stream {
     this.write(message.encode({ ...head, version_info: this.#version(type), resources }).finish());
   }
 
-  /** Nothing on a stream that was ended: behind a write that is under way that would destroy it, and the client would not see its end. */
+  /** Writes nothing on an ended stream: behind a pending write that would destroy it, and the client would not see its end. */
   write(bytes: Uint8Array): void {
     const { cancelled, destroyed, writableEnded } = this.#call;
     if (!destroyed && !cancelled && !writableEnded) this.#call.write(Buffer.from(bytes));
@@ -384,7 +384,7 @@ class Stream {
     const { version, kept } = this.#host.kept(type);
     if (version === 0) return;
     const wanted = [...kept.values()].filter((each) => isWanted(asked, each));
-    // Of what is asked for by name, nothing is said while there is none of it.
+    // Names that do not exist yet are left out of the response.
     if (wanted.length === 0 && !asked.isWildcard) return;
     const resources = wanted.map((each) => (each.wrapped || each.ttl ? wrap(each) : anyOf(each)));
     const response = { version_info: `${version}`, nonce: this.#nonce(type), type_url: urlOf(type), resources };
@@ -413,7 +413,7 @@ class Stream {
     }
   }
 
-  /** What has changed; names that were just asked for are told to be missing. */
+  /** Sends what has changed; names that were just subscribed to and do not exist are reported as removed. */
   #sendDelta(type: ResourceType, asked: Asked, names: readonly string[], isFirst = false): void {
     const { version, kept } = this.#host.kept(type);
     if (version === 0) return;
@@ -471,7 +471,7 @@ function durationOf(text: string): object {
   return { seconds: Math.floor(seconds), nanos: Math.round((seconds % 1) * 1e9) };
 }
 
-/** A message in proto JSON, with whatever Anys it holds, as bytes. */
+/** Encodes a message in proto JSON, with the Anys that it contains. */
 function encodeResource(message: string, json: Config): Uint8Array {
   const names = [...new Set([message, ...anyTypes(json)])];
   const key = names.join();

@@ -1,4 +1,4 @@
-// What a test borrows from the machine and gives back: directories, port numbers and processes.
+// Resources of the machine that a test uses and releases: directories, port numbers and processes.
 
 import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -11,14 +11,14 @@ export interface Teardown {
   teardown(action: () => unknown): unknown;
 }
 
-/** A new directory that goes with the test. */
+/** Returns a new directory that is removed when the test ends. */
 export function tempDir(t: Teardown): string {
   const directory = mkdtempSync(join(tmpdir(), 'baton-test-'));
   t.teardown(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
 
-/** Has a process killed that still runs at the end of the test, or when this one ends before that. Returns it. */
+/** Kills a process that still runs when the test ends, or when the test process exits before that. Returns the process. */
 export function endsWithTest<Child extends ChildProcess>(t: Teardown, child: Child): Child {
   const gone = new Promise<void>((resolve) => {
     child.once('exit', () => {
@@ -28,7 +28,7 @@ export function endsWithTest<Child extends ChildProcess>(t: Teardown, child: Chi
   });
   children.add(child);
   t.teardown(async () => {
-    // One that could not be started has no number.
+    // A process that could not be started has no pid.
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     child.kill('SIGKILL');
     await gone;
@@ -42,9 +42,9 @@ process.once('exit', () => {
 });
 
 /**
- * A TCP port of the loopback interface that nobody listens on now: prefer port 0 and ask for the number afterwards, and use this
- * where it must be known before, or stay closed. It is below those that the kernel gives to connections, any of which could take
- * it meanwhile.
+ * Returns an unused TCP port of the loopback interface. Prefer port 0 and read the port afterwards; use this where the port
+ * must be known before, or must stay closed. It lies below the ephemeral ports, which the kernel could assign to any
+ * connection.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -53,13 +53,13 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** A TCP port of the loopback interface on which another process listens, until it is let go of: `port`, or any. */
-export async function takePort(t: Teardown, port = 0): Promise<{ readonly port: number; letGo(): void }> {
+/** Listens on a TCP port of the loopback interface in another process until it is released: `port`, or any. */
+export async function takePort(t: Teardown, port = 0): Promise<{ readonly port: number; release(): void }> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
-  const letGo = () => void server.close();
-  t.teardown(letGo);
-  return { port: (server.address() as AddressInfo).port, letGo };
+  const release = () => void server.close();
+  t.teardown(release);
+  return { port: (server.address() as AddressInfo).port, release };
 }
 
 async function isFree(port: number): Promise<boolean> {

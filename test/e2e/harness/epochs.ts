@@ -1,10 +1,10 @@
-// Lines of hot restarts: processes that take over from each other, with names that no other test has.
+// Chains of hot restarts: processes that take over from each other, with a base id that no other test uses.
 
 import { type BatonOptions, type BatonProcess, startBaton } from './baton.js';
 import type { Teardown } from './environment.js';
 import { waitFor } from './wait-for.js';
 
-/** Processes of one --socket-path. */
+/** The processes that share one --socket-path. */
 export class EpochLine {
   readonly socketPath: string;
   readonly #t: Teardown;
@@ -14,14 +14,14 @@ export class EpochLine {
     this.socketPath = socketPath ?? `@baton-test-${process.pid}-${lines++}`;
   }
 
-  /** Starts the process of an epoch; `args` are added. */
+  /** Starts the process of an epoch; `args` are appended. */
   start(epoch: number, options: BatonOptions): Promise<BatonProcess> {
     const own = ['--base-id', '0', '--socket-path', this.socketPath, '--restart-epoch', `${epoch}`];
     return startBaton(this.#t, { ...options, args: [...own, ...(options.args ?? [])] });
   }
 }
 
-/** Waits for a line in the log of a process; fails as soon as it has ended without. */
+/** Waits for a line in the log of a process; fails when the process exits first. */
 export async function waitForLog(baton: BatonProcess, text: string | RegExp, deadlineMs?: number): Promise<void> {
   const has = () => (typeof text === 'string' ? baton.stderr.includes(text) : text.test(baton.stderr));
   const options = deadlineMs === undefined ? {} : { deadlineMs };

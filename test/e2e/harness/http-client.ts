@@ -1,4 +1,4 @@
-// One HTTP/1.1 request on a connection of its own, with everything that came back.
+// One HTTP/1.1 request on a separate connection, and the complete response.
 
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { DEFAULT_DEADLINE_MS } from './wait-for.js';
@@ -17,14 +17,14 @@ export interface HttpAnswer {
   status: number;
   reason: string;
   headers: IncomingHttpHeaders;
-  /** Name, value, name, value … as they came, with their case. */
+  /** Name, value, name, value … as received, in their original case. */
   rawHeaders: string[];
   /** Latin-1, so that every byte is one character. */
   body: string;
   trailers: NodeJS.Dict<string>;
 }
 
-/** Whether nobody listens on that port of 127.0.0.1. */
+/** Whether 127.0.0.1 refuses connections to this port. */
 export function isRefused(port: number): Promise<boolean> {
   return httpRequest(port).then(
     () => false,
@@ -32,7 +32,7 @@ export function isRefused(port: number): Promise<boolean> {
   );
 }
 
-/** Sends one request to 127.0.0.1 and reads the whole answer; rejects at the deadline or when the connection breaks. */
+/** Sends one request to 127.0.0.1 and reads the whole response; rejects at the deadline or when the connection breaks. */
 export function httpRequest(port: number, path = '/', options: HttpRequestOptions = {}): Promise<HttpAnswer> {
   const { method = 'GET', headers = {}, body, host = '127.0.0.1', socketPath } = options;
   const { deadlineMs = DEFAULT_DEADLINE_MS } = options;

@@ -1,4 +1,4 @@
-// HTTP/2 frame by frame (RFC 9113), for clients that do what no library does.
+// HTTP/2 frame by frame (RFC 9113), for clients that send what no library sends.
 
 export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
@@ -16,7 +16,7 @@ export const FrameType = {
 };
 
 export const FrameFlag = {
-  /** Of Settings and Ping. */
+  /** For SETTINGS and PING. */
   Ack: 1,
   EndStream: 1,
   EndHeaders: 4,
@@ -33,18 +33,18 @@ export function frame(type: number, flags: number, stream: number, payload: Uint
   return Buffer.concat([head, payload]);
 }
 
-/** A block of fields, none of which is put into the table (RFC 7541 §6.2.2). */
+/** Encodes a block of fields, none of which is added to the dynamic table (RFC 7541 §6.2.2). */
 export function fields(all: Readonly<Record<string, string>>): Buffer {
   const parts = Object.entries(all).flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]);
   return Buffer.concat(parts);
 }
 
-/** The fields of a request. */
+/** Encodes the fields of a request. */
 export function requestFields(path: string, more: Readonly<Record<string, string>> = {}): Buffer {
   return fields({ ':method': 'GET', ':scheme': 'http', ':authority': 'localhost', ':path': path, ...more });
 }
 
-/** A whole request without a body. */
+/** Encodes a whole request without a body. */
 export function request(stream: number, path: string, more?: Readonly<Record<string, string>>): Buffer {
   return frame(FrameType.Headers, FrameFlag.EndStream | FrameFlag.EndHeaders, stream, requestFields(path, more));
 }
@@ -59,18 +59,18 @@ export function uint32(value: number): Buffer {
   return bytes;
 }
 
-/** What a client begins with. */
+/** Returns the connection preface of a client. */
 export function opening(): Buffer {
   return Buffer.concat([PREFACE, frame(FrameType.Settings, 0, 0)]);
 }
 
-/** A string without Huffman code (RFC 7541 §5.2). */
+/** Encodes a string without Huffman coding (RFC 7541 §5.2). */
 function text(value: string): Buffer {
   const bytes = Buffer.from(value, 'latin1');
   return Buffer.concat([integer(bytes.length, 7), bytes]);
 }
 
-/** An integer behind bits that are 0 (RFC 7541 §5.1). */
+/** Encodes an integer whose preceding bits are 0 (RFC 7541 §5.1). */
 function integer(value: number, prefixBits: number): Buffer {
   const max = (1 << prefixBits) - 1;
   if (value < max) return Buffer.from([value]);

@@ -1,4 +1,4 @@
-// Everything an end-to-end test imports.
+// What end-to-end tests import.
 
 export * from './baton.js';
 export * from './black-hole.js';

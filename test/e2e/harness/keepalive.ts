@@ -1,8 +1,8 @@
-// TCP keepalive as the kernel shows it.
+// TCP keepalive as the kernel reports it.
 
 import { readFileSync } from 'node:fs';
 
-/** When the kernel will probe the connections to a port: see proc_net_tcp in its documentation. */
+/** Returns when the kernel will probe the connections to a port: see proc_net_tcp in the kernel documentation. */
 export function keepaliveSeconds(port: number): number[] {
   const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const fields = readFileSync('/proc/net/tcp', 'latin1')

@@ -1,14 +1,14 @@
-// Requests that keep coming while something changes, and what becomes of them.
+// Continuous requests while something changes, and their failures.
 
 import type { Teardown } from './environment.js';
 
-/** Short enough to meet whatever goes wrong for a moment, long enough to leave the machine to what is asked, and to other tests. */
+/** Short enough to meet brief failures, long enough to leave CPU time to the server and to other tests. */
 export const BETWEEN_REQUESTS_MS = 5;
 
-/** Clients that ask again and again, until the end of the test at the latest. */
+/** Clients that repeat a request until end(), at the latest until the end of the test. */
 export class Load {
   answered = 0;
-  /** Messages of what `ask` has thrown. */
+  /** Messages of the errors that `ask` has thrown. */
   readonly failures: string[] = [];
   readonly #clients: Promise<unknown>;
   #isOver = false;
@@ -18,7 +18,7 @@ export class Load {
     t.teardown(() => this.end());
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Stops the clients; resolves when no request is in flight. */
   async end(): Promise<void> {
     this.#isOver = true;
     await this.#clients;

@@ -1,11 +1,11 @@
-// Programs of others that tests talk to, and what happens where one is missing.
+// Third-party programs that tests talk to, and what happens where one is missing.
 
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * The path of a program, or the options with which a test that needs it is skipped. In CI a missing program is an Error: the
- * run has installed it, and what it proves must not vanish unseen.
+ * Returns the path of a program, or the options that skip a test that needs it. In CI a missing program is an Error: the run
+ * has installed it, and its tests must not be skipped unnoticed.
  */
 export function findPeer(name: string): { path: string } | { path: undefined; skip: string } {
   for (const directory of (process.env['PATH'] ?? '').split(':')) {
@@ -17,6 +17,6 @@ export function findPeer(name: string): { path: string } | { path: undefined; sk
       // Not in this directory.
     }
   }
-  if (process.env['CI']) throw new Error(`${name} is not installed, and CI must not do without it`);
+  if (process.env['CI']) throw new Error(`${name} is not installed, and CI requires it`);
   return { path: undefined, skip: `${name} is not installed` };
 }

@@ -1,11 +1,11 @@
-// A conversation byte by byte with whoever listens on a port.
+// A byte-by-byte conversation with the server that listens on a port.
 
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import type { Teardown } from './environment.js';
 import { DEFAULT_DEADLINE_MS, withDeadline } from './wait-for.js';
 
-/** How the peer left: 'end' is an orderly FIN, 'reset' an RST. */
+/** How the peer closed: 'end' is an orderly FIN, 'reset' an RST. */
 export type HowClosed = 'open' | 'end' | 'reset';
 
 export interface RawAnswer {
@@ -15,7 +15,7 @@ export interface RawAnswer {
 }
 
 export interface ExchangeOptions {
-  /** Stop reading when the text matches; without it, reading goes on until the peer closes. */
+  /** Stops reading when the text matches; without it, reading continues until the peer closes. */
   until?: RegExp;
   deadlineMs?: number;
   host?: string;
@@ -23,7 +23,7 @@ export interface ExchangeOptions {
 
 export class RawConnection {
   readonly socket: Socket;
-  /** Everything received so far that no read has taken. */
+  /** Everything received that no read has consumed. */
   received = '';
   closed: HowClosed = 'open';
   readonly #waiting = new Set<() => void>();
@@ -50,18 +50,18 @@ export class RawConnection {
     this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   }
 
-  /** Reads all that comes from now on, and keeps nothing of it. */
+  /** Reads and discards all further bytes. */
   discard(): void {
     this.socket.removeAllListeners('data');
     this.socket.resume();
   }
 
-  /** Closes this side for writing; the other side can still be read. */
+  /** Half-closes the connection: the peer's bytes can still be read. */
   end(): void {
     this.socket.end();
   }
 
-  /** Takes and returns what came up to the end of the first match. Throws when the peer closes before it. */
+  /** Consumes and returns the bytes up to the end of the first match. Throws when the peer closes before it. */
   async readUntil(pattern: RegExp | string, deadlineMs = DEFAULT_DEADLINE_MS): Promise<string> {
     const expression = typeof pattern === 'string' ? new RegExp(escapeRegExp(pattern)) : pattern;
     await this.#waitUntil(() => expression.test(this.received), `bytes matching ${expression}`, deadlineMs);
@@ -70,7 +70,7 @@ export class RawConnection {
     return this.#take(match.index + match[0].length);
   }
 
-  /** Takes and returns exactly `length` bytes. Throws when the peer closes before. */
+  /** Consumes and returns exactly `length` bytes. Throws when the peer closes before. */
   async read(length: number, deadlineMs = DEFAULT_DEADLINE_MS): Promise<string> {
     await this.#waitUntil(() => this.received.length >= length, `${length} bytes`, deadlineMs);
     if (this.received.length < length) {
@@ -79,7 +79,7 @@ export class RawConnection {
     return this.#take(length);
   }
 
-  /** Waits until the peer has closed, then returns everything not taken yet. */
+  /** Waits until the peer has closed, then returns the remaining bytes. */
   async readToEnd(deadlineMs = DEFAULT_DEADLINE_MS): Promise<RawAnswer> {
     await this.#waitUntil(() => false, 'the end of the connection', deadlineMs);
     return { text: this.#take(this.received.length), closed: this.closed };
@@ -123,13 +123,16 @@ export class RawConnection {
   }
 }
 
-/** Takes the descriptors of a process that its listeners leave to others, by connections to its admin interface. */
+/**
+ * Uses up the spare descriptors of a process down to the reserve that its listeners keep, with connections to its admin
+ * interface.
+ */
 export async function takeReserve(t: Teardown, baton: { pid: number; adminPort: number }, limit: number) {
   const open = () => readdirSync(`/proc/${baton.pid}/fd`).length;
   const connections: RawConnection[] = [];
   while (open() < limit) {
     const connection = await connectRaw(t, baton.adminPort);
-    // It has its descriptor then, whatever others have come and gone.
+    // Its descriptor is taken then, whichever others were opened and closed meanwhile.
     connection.write('GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await connection.readUntil('\r\n\r\n');
     connections.push(connection);
@@ -137,14 +140,14 @@ export async function takeReserve(t: Teardown, baton: { pid: number; adminPort: 
   return connections;
 }
 
-/** Opens a connection to a port of 127.0.0.1 that is destroyed with the test. */
+/** Opens a connection to a port of 127.0.0.1 that is destroyed when the test ends. */
 export async function connectRaw(t: Teardown, port: number, host = '127.0.0.1'): Promise<RawConnection> {
   const socket = await openSocket(port, host);
   t.teardown(() => socket.destroy());
   return new RawConnection(socket);
 }
 
-/** Sends bytes (or several pieces, each in a write of its own) and returns what came back. */
+/** Sends bytes (or several pieces, each in a separate write) and returns the response. */
 export async function rawExchange(
   port: number,
   bytes: string | Uint8Array | readonly (string | Uint8Array)[],

@@ -1,4 +1,4 @@
-// Servers that stand behind Baton in a test, on ports that the system chooses.
+// Servers behind Baton in a test, on ports that the kernel chooses.
 
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
@@ -7,17 +7,17 @@ import type { Teardown } from './environment.js';
 export interface Upstream {
   port: number;
   server: Server;
-  /** Connections that are open now. */
+  /** Connections open now. */
   sockets: Set<Socket>;
   /** Connections accepted since the start. */
   accepted(): number;
-  /** Stops listening and destroys every connection; the test's end does it too. */
+  /** Stops listening and destroys every connection; also called when the test ends. */
   close(): Promise<void>;
 }
 
 /**
- * An HTTP/1.1 server. Its keep-alive never ends by time, so that only the proxy decides when connections close, and it takes longer
- * heads than that.
+ * Starts an HTTP/1.1 server. Its keep-alive never times out, so that only the proxy decides when connections close, and it
+ * accepts longer header sections than Baton.
  */
 export function startUpstream(t: Teardown, handler: RequestListener, port = 0, host?: string): Promise<Upstream> {
   const options = { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0, maxHeaderSize: 128 * 1024 };
@@ -25,17 +25,17 @@ export function startUpstream(t: Teardown, handler: RequestListener, port = 0, h
   return listen(t, server, port, host);
 }
 
-/** A TCP server that hands each connection to `handler`; half-open connections stay open. */
+/** Starts a TCP server that passes each connection to `handler`; half-open connections stay open. */
 export function startTcpUpstream(t: Teardown, handler: (socket: Socket) => void, port = 0): Promise<Upstream> {
   const server = createTcpServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    // A reset is an event like others to the test; without a listener it would end the process.
+    // A reset is an ordinary event here; without a listener it would end the process.
     socket.on('error', () => {});
     handler(socket);
   });
   return listen(t, server, port);
 }
 
-/** A server that reads each HTTP request and answers 200 with a JSON account of what it received. */
+/** Starts a server that answers each HTTP request with 200 and a JSON description of the request. */
 export function startEchoUpstream(t: Teardown, port = 0): Promise<Upstream> {
   return startUpstream(
     t,
@@ -54,7 +54,7 @@ export function startEchoUpstream(t: Teardown, port = 0): Promise<Upstream> {
   );
 }
 
-/** What startEchoUpstream answers. */
+/** The JSON that startEchoUpstream() answers with. */
 export interface EchoedRequest {
   method: string;
   url: string;

@@ -1,22 +1,22 @@
-// Waiting for a condition instead of sleeping: tests say what they wait for, and learn what was missing.
+// Waits for a condition instead of sleeping; the error at the deadline names the condition.
 
 /** How long a test waits for something that should happen at once; generous, because the machine may be busy. */
 export const DEFAULT_DEADLINE_MS = 40_000;
 
 const POLL_MS = 10;
-/** Whoever waits for long asks less often, up to this: servers that are asked need the machine too. */
+/** Long waits poll less often, up to this interval: the polled servers need CPU time too. */
 const LONGEST_POLL_MS = 50;
 
 export interface WaitOptions {
   deadlineMs?: number;
-  /** What is awaited, for the error message. */
+  /** The awaited condition, for the error message. */
   what?: string;
 }
 
 /**
- * Calls `condition` until it gives something truthy, and returns that. An exception counts as "not yet"; the last one is
- * the cause of the Error thrown at the deadline. A condition that gives a promise, because it asks somebody, is called at intervals
- * that grow with the time that it takes.
+ * Calls `condition` until it returns something truthy, and returns that. An exception counts as "not yet"; the last one is the
+ * cause of the Error thrown at the deadline. An asynchronous condition is polled at intervals that grow with the time that it
+ * takes.
  */
 export async function waitFor<T>(
   condition: () => T | Promise<T>,
@@ -44,7 +44,7 @@ export async function waitFor<T>(
   }
 }
 
-/** The promise's value, or an Error that names `what` when it takes longer than the deadline. */
+/** Returns the promise's value, or throws an Error that names `what` at the deadline. */
 export async function withDeadline<T>(promise: Promise<T>, what: string, deadlineMs = DEFAULT_DEADLINE_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

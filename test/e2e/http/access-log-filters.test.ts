@@ -1,4 +1,4 @@
-// Filters of access logs: who has one gets a line for each stream that it lets through, and none for others.
+// Access log filters: a log has a line for each stream that its filter accepts, and none for the others.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ const log = (name: string, filter: Config, format = '%REQ(:PATH)%\n') => ({
   ...fileAccessLog(file(name), format),
   filter,
 });
-/** What the log has when the last stream, which it lets through, is in it: lines of one worker stand in order. */
+/** Returns the lines of a log once the last stream, which its filter accepts, is in it: lines of one worker are in order. */
 const upTo = (name: string, last: string) =>
   waitFor(() => (lines(name).at(-1) === last ? lines(name) : undefined), { what: `${last} in ${name}` });
 
@@ -102,8 +102,8 @@ const { ports, get } = await startProxy(t, {
   args: ARGS,
 });
 
-t.test('each log has the requests that its filter lets through', async (t) => {
-  // 0xff & 100: 255 of it, 55; 0x00: 0.
+t.test('each log has the requests that its filter accepts', async (t) => {
+  // 0xff & 100: the remainder of 255 is 55; that of 0x00 is 0.
   const id = (digits: string) => ({ 'x-request-id': `${digits}-0000-4000-8000-000000000000` });
   await get('/direct', { headers: id('000000ff') });
   await get('/none', { headers: id('000000ff') });
@@ -118,7 +118,7 @@ t.test('each log has the requests that its filter lets through', async (t) => {
   t.same(await upTo('errors', '/last 200'), ['/none 404', '/closed 503', '/hang 504', '- 400', '/last 200']);
   t.ok((await upTo('slow', '/last')).includes('/slow'));
   t.same(await upTo('for-hours', '/last'), ['/last']);
-  t.same((await upTo('all', '/last')).length, 10, 'a log without a filter has all');
+  t.same((await upTo('all', '/last')).length, 10, 'a log without a filter has all requests');
   t.same(
     await upTo('no-checks', '/last'),
     lines('all').filter((line) => line !== '/health'),
@@ -129,11 +129,11 @@ t.test('each log has the requests that its filter lets through', async (t) => {
   t.same(await upTo('broken', '/last -'), ['/closed UF', '/last -']);
   t.same(await upTo('grpc', '/last'), ['/trailers', '/last']);
   t.same(await upTo('ends', '/last'), ['/none', '/last']);
-  t.same(lines('starts'), [], 'only ends are logged');
+  t.same(lines('starts'), [], 'only the ends of streams are logged');
   t.same(await upTo('sampled', '/last'), ['/closed', '/last']);
 });
 
-t.test('runtime changes thresholds and shares while Baton runs', async (t) => {
+t.test('runtime changes thresholds and percentages of a running Baton', async (t) => {
   const share = { runtime_filter: { runtime_key: 'log.share', percent_sampled: { numerator: 0 } } };
   const access_log = [
     log('bounded', or(status('GE', 404), last), '%REQ(:PATH)% %RESPONSE_CODE%\n'),
@@ -165,7 +165,7 @@ t.test('runtime changes thresholds and shares while Baton runs', async (t) => {
   await baton.stop();
 });
 
-t.test('connections and requests to the admin interface have filters too', async (t) => {
+t.test('connection logs and the admin access log have filters too', async (t) => {
   const peers = await startPeers(t);
   const failed = { response_flag_filter: { flags: ['UF'] } };
   const admin = and(header(':path', { string_match: { prefix: '/st' } }), status('EQ', 200, 'c'));
@@ -212,7 +212,7 @@ t.test('connections and requests to the admin interface have filters too', async
   await baton.stop();
 });
 
-t.test('a reload brings another filter, and loses no line', async (t) => {
+t.test('a reload replaces a filter without losing a line', async (t) => {
   const config = (filter: Config) =>
     bootstrap({
       listeners: [
@@ -237,7 +237,7 @@ t.test('a reload brings another filter, and loses no line', async (t) => {
   await baton.stop();
 });
 
-t.test('what no filter can do is refused, with its place', async (t) => {
+t.test('unsupported filters are refused with their position', async (t) => {
   const regex = header('x', { string_match: { safe_regex: { regex: '(' } } });
   const text = `static_resources:
   listeners:

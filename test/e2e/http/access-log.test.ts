@@ -1,4 +1,4 @@
-// Access logs: a line for each request, right about what happened to it, whatever becomes of the file and the process.
+// Access logs: one accurate line for each request, whatever happens to the file and the process.
 
 import { mkdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -116,7 +116,7 @@ const proxy = await startProxy(t, {
   args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
 });
 
-t.test("the default format, one of one's own, and JSON", async (t) => {
+t.test('the default format, a custom format, and JSON', async (t) => {
   const id = '01234567-89ab-4def-8123-456789abcdef';
   const headers = { 'user-agent': 'agent/1', 'x-request-id': id, 'x-forwarded-for': '203.0.113.7', host: 'site.test' };
   await proxy.get('/named/path?q="1"', { method: 'POST', headers, body: 'abc' });
@@ -167,7 +167,7 @@ t.test("the default format, one of one's own, and JSON", async (t) => {
   await waitFor(() => proxy.baton.stderr.includes('err /named/path?q="1"\n'));
 });
 
-t.test('a request has its virtual host, whoever answers it', async (t) => {
+t.test('a request is logged with its virtual host, whichever component answers it', async (t) => {
   const paths = ['/', '/direct', '/redirect', '/unknown', '/nowhere'];
   for (const path of paths) await proxy.on('hosts', path, { headers: { 'x-cluster': 'nobody' } });
   const logged = await waitFor(() => (lines('hosts').length === paths.length ? lines('hosts') : undefined));
@@ -175,7 +175,7 @@ t.test('a request has its virtual host, whoever answers it', async (t) => {
 });
 
 t.test(
-  'a request has the host that it had to do with, and its protocol as soon as there is a connection',
+  'a request is logged with the host it was sent to, and with its protocol once it has a connection',
   async (t) => {
     const host = `127.0.0.1:${upstream.port}`;
     const expected = [
@@ -192,7 +192,7 @@ t.test(
   },
 );
 
-t.test('flags and details tell what happened', async (t) => {
+t.test('response flags and details describe the outcome', async (t) => {
   const on = (path: string, headers: Record<string, string> = {}) => proxy.on('flags', path, { headers });
   const port = proxy.ports['flags']!;
   const leaveAmid = async (leave: 'reset' | 'destroy') => {
@@ -244,7 +244,7 @@ t.test('flags and details tell what happened', async (t) => {
   t.same(
     ends.filter((line) => !expected.test(line)),
     [],
-    'both ends are known, however the connection has ended',
+    'both addresses are logged, however the connection closed',
   );
 });
 
@@ -262,7 +262,7 @@ t.test('the trailers of a response can be logged', async (t) => {
   ]);
 });
 
-t.test('what cannot be read is logged with what it is answered', async (t) => {
+t.test('an unparsable request is logged with its response', async (t) => {
   const format =
     '%REQ(:METHOD)% %REQ(:PATH)% %REQ(USER-AGENT)% %PROTOCOL% %RESPONSE_CODE% %RESPONSE_FLAGS% %BYTES_SENT%\n';
   const access_log = [withFormat('unreadable', text(format))];
@@ -286,7 +286,7 @@ t.test('what cannot be read is logged with what it is answered', async (t) => {
     [`${head('GET')}host: a b\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 - 0', ''],
     [`${head('GET')}x : y\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 DPE 11', 'Bad Request'],
     [`${head('GET')}host: x\r\nx_y: z\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 DPE 11', 'Bad Request'],
-    // RFC 9110 section 9.3.2: whatever the answer, HEAD gets no body.
+    // RFC 9110 section 9.3.2: a response to HEAD has no body, whatever its status.
     [`${head('HEAD')}x : y\r\n\r\n`, 'HEAD /a?b me HTTP/1.1 400 DPE 0', ''],
     [`${head('HEAD')}host: x\r\n\r\n${head('GET')}x : y\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 DPE 11', 'Bad Request'],
   ];
@@ -302,7 +302,7 @@ t.test('what cannot be read is logged with what it is answered', async (t) => {
   );
 });
 
-t.test('a renamed file is opened anew on SIGUSR1, and no line is lost', async (t) => {
+t.test('SIGUSR1 reopens a renamed file without losing a line', async (t) => {
   const { baton, ports } = await startProxy(t, {
     listeners: { main: managerOf([answering({ prefix: '/' }, 'ok')], { access_log: [idLog('rotated')] }) },
     args: ['-l', 'warning', '--concurrency', '2', '--file-flush-interval-msec', '20'],
@@ -320,7 +320,7 @@ t.test('a renamed file is opened anew on SIGUSR1, and no line is lost', async (t
     await send(100);
     renameSync(file('rotated'), file(`rotated.${round}`));
     baton.child.kill('SIGUSR1');
-    // Lines of this moment go to either file.
+    // Lines written during the reopening may go to either file.
     await send(100);
     const isNew = async () => {
       await send(10);
@@ -338,7 +338,7 @@ t.test('a renamed file is opened anew on SIGUSR1, and no line is lost', async (t
   );
 });
 
-t.test('the lines of all workers are in the file, whole, when the process has ended', async (t) => {
+t.test('when the process has exited, the file has the complete lines of all workers', async (t) => {
   const { baton, ports } = await startProxy(t, {
     listeners: { main: managerOf([answering({ prefix: '/' }, 'ok')], { access_log: [idLog('ended')] }) },
     args: ['-l', 'warning', '--concurrency', '2'],
@@ -350,7 +350,7 @@ t.test('the lines of all workers are in the file, whole, when the process has en
   t.same(lines('ended').sort(), ids.sort());
 });
 
-t.test('lines are counted as long as they wait, and as they are written', async (t) => {
+t.test('lines are counted as buffered while they wait, and as written afterwards', async (t) => {
   mkdirSync(file('first'));
   const { baton, get } = await startProxy(t, {
     listeners: {
@@ -372,11 +372,11 @@ t.test('lines are counted as long as they wait, and as they are written', async 
   await get('/', { headers: { 'x-id': 'two' } });
   await reopen();
   await counts({ write_buffered: 2, write_total_buffered: 0, write_completed: 2, reopen_failed: 1 });
-  t.same(lines('second/log'), ['one', 'two'], 'the old file takes them where no new one can be made');
+  t.same(lines('second/log'), ['one', 'two'], 'the old file stays in use when no new one can be created');
   await counts({ flushed_by_timer: 0, write_failed: 0, write_dropped: 0 });
 });
 
-t.test('lines that are written because they have waited long enough are counted', async (t) => {
+t.test('lines flushed by the timer are counted', async (t) => {
   const { baton, get } = await startProxy(t, {
     listeners: { main: managerOf([answering({ prefix: '/' }, 'ok')], { access_log: [idLog('timed')] }) },
     args: ['-l', 'warning', '--file-flush-interval-msec', '10'],
@@ -387,7 +387,7 @@ t.test('lines that are written because they have waited long enough are counted'
   }
 });
 
-t.test('lines for which a full disk has no room are counted', async (t) => {
+t.test('lines lost to a full disk are counted', async (t) => {
   const { baton, ports } = await startProxy(t, {
     listeners: {
       main: managerOf([answering({ prefix: '/' }, 'ok')], {
@@ -399,7 +399,7 @@ t.test('lines for which a full disk has no room are counted', async (t) => {
   const client = new KeepAliveClient(t, ports['main']!, 8);
   const requests = 300;
   await Promise.all(Array.from({ length: requests }, () => client.get('/')));
-  // 8 MiB wait for room.
+  // 8 MiB of lines are buffered.
   const waiting = 127;
   await baton.waitForStats(
     under('filesystem.', {

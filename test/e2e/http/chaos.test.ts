@@ -1,5 +1,5 @@
-// Clients and hosts that do whatever they like, all at once: afterwards nothing is left of them, others are served, and what was
-// counted and logged agrees.
+// Erratic clients and hosts, many at once: afterwards all resources are released, other clients are served, and stats and logs
+// agree.
 
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -17,9 +17,9 @@ import {
   tempDir,
   waitFor,
 } from '../harness/index.js';
-import { accountLog, hasFlag, type Line, readLines, readSamples, sumOf, sumOverHosts } from './accounts.js';
-import { act, live, pick, random } from './erratic-peers.js';
+import { actAsErraticHost, pick, random, runErraticClient } from './erratic-peers.js';
 import { managerOf, routeTo } from './proxy.js';
+import { accountLog, hasFlag, type Line, readLines, readSamples, sumOf, sumOverHosts } from './stats-and-logs.js';
 
 const CONVERSATIONS = 1500;
 const AT_ONCE = 60;
@@ -27,7 +27,7 @@ const AT_ONCE = 60;
 // Sometimes it does not even read.
 const upstream = await startTcpUpstream(t, (socket) => {
   socket.on('end', () => socket.end());
-  socket.on('data', () => act(socket));
+  socket.on('data', () => actAsErraticHost(socket));
   if (random() < 0.05) socket.pause();
 });
 const retry = {
@@ -95,10 +95,10 @@ const HTTP = ['plain', 'filtered'];
 const TCP = ['raw', 'refused'];
 const ports = new Map<string, number>();
 for (const name of [...HTTP, ...TCP]) ports.set(name, await baton.listenerPort(name));
-/** How many clients each listener has had. */
+/** Number of clients of each listener. */
 const conversations = new Map<string, number>();
 
-t.test('nothing is left of broken conversations', async (t) => {
+t.test('broken conversations leave nothing behind', async (t) => {
   let started = 0;
   const worker = async () => {
     while (started++ < CONVERSATIONS) await converse(pick([...HTTP, ...HTTP, ...TCP]));
@@ -123,12 +123,12 @@ t.test('nothing is left of broken conversations', async (t) => {
   };
   endUpstream();
   const zeros = gauges.map((name) => [name, 0] as const);
-  // The kernel gives Baton also those that had gone before it accepted them.
+  // Baton also accepts connections that had closed in the accept queue.
   const connections = [...conversations].map(
     ([name, count]) => [`${listener(name)}.downstream_cx_total`, count] as const,
   );
   await t.resolves(baton.waitForStats(Object.fromEntries([...zeros, ...connections])));
-  // Also those that were made for requests which had gone when they came.
+  // Includes connections opened for requests that were gone by then.
   const isAlone = async () => {
     endUpstream();
     return (await baton.stat('cluster.chaos.upstream_cx_active')) === 0;
@@ -137,7 +137,7 @@ t.test('nothing is left of broken conversations', async (t) => {
 });
 
 for (const name of HTTP) {
-  t.test(`each connection and request of '${name}' is counted once, and each request has its line`, async (t) => {
+  t.test(`each connection and request of '${name}' is counted once, and each request has a log line`, async (t) => {
     const stats = await baton.stats(`http.${name}.`);
     const ofListener = await baton.stats(`${listener(name)}.`);
     const count = (stat: string) => stats[`downstream_${stat}`] ?? 0;
@@ -146,7 +146,7 @@ for (const name of HTTP) {
     const cutOff = linesWith(({ details }) => details.startsWith('upstream_reset_after_response_started'));
     const brokenAmid = linesWith((line) => hasFlag('DPE')(line) && line.requestId !== '-');
 
-    t.ok(count('rq_total') > 100, 'there is something to count');
+    t.ok(count('rq_total') > 100, 'enough requests to compare');
     t.equal(count('cx_destroy'), count('cx_total'));
     t.equal(count('cx_destroy_local') + count('cx_destroy_remote'), count('cx_destroy'));
     t.equal(count('cx_destroy_local_active_rq') + count('cx_destroy_remote_active_rq'), count('cx_destroy_active_rq'));
@@ -172,7 +172,7 @@ for (const name of HTTP) {
     t.equal(
       linesWith(({ flags, code }) => code === '0' && flags === '-'),
       0,
-      'who got no answer has left',
+      'requests without a response were cancelled by their clients',
     );
 
     t.equal(linesWith(hasFlag('DC')) + brokenAmid, count('rq_rx_reset'));
@@ -188,7 +188,11 @@ for (const name of HTTP) {
       count('rq_ws_on_non_ws_route'),
     );
     t.equal(cutOff, stats['rq_reset_after_downstream_response_started']);
-    t.equal(linesWith(({ cluster }) => cluster !== '-') + stats['no_route']!, stats['rq_total'], 'the router had them');
+    t.equal(
+      linesWith(({ cluster }) => cluster !== '-') + stats['no_route']!,
+      stats['rq_total'],
+      'requests that reached the router',
+    );
     t.ok(sumOf(lines, 'received') <= count('cx_rx_bytes_total'));
     t.ok(sumOf(lines, 'sent') <= count('cx_tx_bytes_total'));
 
@@ -201,11 +205,11 @@ for (const name of HTTP) {
 }
 
 for (const name of TCP) {
-  t.test(`each connection of '${name}' has its line, with the bytes that were counted`, async (t) => {
+  t.test(`each connection of '${name}' has a log line with the counted bytes`, async (t) => {
     const stats = await baton.stats(`tcp.${name}.`);
     const cluster = await baton.stats(`cluster.${name}.`);
     const lines = await linesOf(name, stats['downstream_cx_total']!);
-    t.ok(lines.length > 50, 'there is something to count');
+    t.ok(lines.length > 50, 'enough connections to compare');
     t.equal(lines.length, stats['downstream_cx_total']);
     t.equal(sumOf(lines, 'received'), stats['downstream_cx_rx_bytes_total']);
     t.equal(sumOf(lines, 'sent'), stats['downstream_cx_tx_bytes_total']);
@@ -224,7 +228,7 @@ for (const name of TCP) {
 }
 
 for (const name of ['chaos', 'closed', 'raw', 'refused']) {
-  t.test(`cluster '${name}' counts its connections, tries and answers once`, async (t) => {
+  t.test(`cluster '${name}' counts each connection, attempt and response once`, async (t) => {
     const stats = await baton.stats(`cluster.${name}.`);
     const count = (stat: string) => stats[`upstream_${stat}`] ?? 0;
     t.equal(count('cx_destroy'), count('cx_total'));
@@ -246,11 +250,11 @@ for (const name of ['chaos', 'closed', 'raw', 'refused']) {
 
     const lines = HTTP.flatMap((each) => readLines(logOf(each))).filter(({ cluster }) => cluster === name);
     const withoutConnection = count('rq_pending_overflow') + count('rq_pending_failure_eject') + count('rq_cancelled');
-    t.equal(sumOf(lines, 'attempts'), count('rq_total') + withoutConnection, 'each try has one end');
+    t.equal(sumOf(lines, 'attempts'), count('rq_total') + withoutConnection, 'each attempt ends once');
     t.equal(
       lines.filter(hasFlag('UO')).length,
       count('rq_pending_overflow') + count('rq_retry_overflow'),
-      'each open breaker shows in a line',
+      'each overflow of a circuit breaker shows in a log line',
     );
     t.equal(lines.filter(hasFlag('URX')).length, count('rq_retry_limit_exceeded'));
     t.ok(sumOf(lines, 'attempts') - lines.length <= count('rq_retry'));
@@ -265,13 +269,13 @@ for (const name of ['chaos', 'closed', 'raw', 'refused']) {
     for (const code of ['200', '404', '502', '503']) {
       t.equal(lines.filter((line) => line.code === code).length, count(`rq_${code}`), `answers with ${code}`);
     }
-    // Of a timeout between two tries the cluster knows nothing.
+    // A timeout between two attempts is not visible to the cluster.
     const timeouts = lines.filter(({ code, details }) => code === '504' && details !== 'stream_idle_timeout').length;
     t.ok(count('rq_504') <= timeouts && timeouts <= count('rq_504') + count('rq_retry'), 'answers with 504');
   });
 }
 
-t.test('others are served, and nothing went wrong inside', async (t) => {
+t.test('other clients are served, and there were no internal errors', async (t) => {
   const port = await baton.listenerPort('sane');
   const answers = await Promise.all(Array.from({ length: 20 }, () => httpRequest(port)));
   t.ok(answers.every(({ status, body }) => status === 200 && body === 'ok'));
@@ -290,7 +294,7 @@ function listener(name: string): string {
   return `listener.127.0.0.1_${ports.get(name)}`;
 }
 
-/** A histogram shows them at the next flush. */
+/** Histograms show samples at the next flush. */
 async function haveSamples(t: Test, histogram: string, count: number): Promise<void> {
   const isComplete = async () => ((await readSamples(baton)).get(histogram) ?? 0) === count;
   await t.resolves(waitFor(isComplete, { what: `${count} samples of ${histogram}` }));
@@ -304,7 +308,7 @@ function converse(name: string): Promise<void> {
     socket.on('end', () => socket.end());
     socket.on('connect', () => {
       conversations.set(name, (conversations.get(name) ?? 0) + 1);
-      live(socket);
+      runErraticClient(socket);
     });
   });
 }

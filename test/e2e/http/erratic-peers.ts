@@ -1,5 +1,5 @@
-// Clients and hosts that do whatever they like. What they do is drawn from BATON_TEST_SEED, so that a round can be repeated as far as
-// timing allows.
+// Erratic clients and hosts. Their behaviour is drawn from BATON_TEST_SEED, so that a run can be repeated as far as timing
+// allows.
 
 import type { Socket } from 'node:net';
 
@@ -9,8 +9,8 @@ export function pick<T>(values: readonly T[]): T {
   return values[Math.floor(random() * values.length)]!;
 }
 
-/** A client: requests of all sorts, cut anywhere, and the connection left in any way. */
-export function live(socket: Socket): void {
+/** Runs a client: requests of all sorts, cut at random points, and a connection closed in a random way. */
+export function runErraticClient(socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), 100 + random() * 400);
   socket.on('close', () => clearTimeout(timer));
   if (random() < 0.1) socket.pause();
@@ -52,8 +52,8 @@ function request(): string {
   }
 }
 
-/** A host, when bytes have come: it answers, breaks off, hangs or talks nonsense. */
-export function act(socket: Socket): void {
+/** Runs a host when bytes have arrived: it answers, aborts, hangs or sends garbage. */
+export function actAsErraticHost(socket: Socket): void {
   const body = 'y'.repeat(Math.floor(random() ** 4 * 200_000));
   const whole = `HTTP/1.1 ${pick([200, 200, 200, 503, 404])} Whatever\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
   const answers = [

@@ -1,4 +1,4 @@
-// examples/from-nginx.yaml answers as nginx does with the configuration that docs/migrating.md says it stands for.
+// examples/from-nginx.yaml answers like nginx with the equivalent configuration in docs/migrating.md.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -19,8 +19,8 @@ import {
 
 const nginx = findPeer('nginx');
 
-/** What is asked: method and path, and the host. */
-const QUESTIONS = [
+/** Method and path, and the host. */
+const REQUESTS = [
   ['/healthz', 'shop.example'],
   ['/healthz?all', 'www.shop.example'],
   ['/old/', 'shop.example'],
@@ -32,8 +32,8 @@ const QUESTIONS = [
   ['/old/', 'other.example'],
 ] as const;
 
-/** The part of an answer that a client acts on. */
-function gist({ status, headers, body }: HttpAnswer) {
+/** Returns the parts of a response that matter to a client. */
+function essence({ status, headers, body }: HttpAnswer) {
   const location = headers['location'];
   const { pathname, search } = new URL(String(location ?? '/'), 'http://none');
   const isOwn = status >= 300;
@@ -63,10 +63,10 @@ async function startNginx(t: Test, path: string, server: string, port: number): 
   );
 }
 
-t.test('nginx and Baton answer alike', { skip: nginx.path === undefined && nginx.skip }, async (t) => {
+t.test('nginx and Baton give the same responses', { skip: nginx.path === undefined && nginx.skip }, async (t) => {
   const upstream = await startUpstream(t, (request, response) => response.end(`received ${request.url}`));
   const port = await freePort();
-  /** The upstreams of both are this one, and the listener is another. */
+  /** Both configurations with this upstream, and another listener address. */
   const moved = (text: string, listen: string, to: string) =>
     text.replace(/\b808[12]\b/g, `${upstream.port}`).replaceAll(listen, to);
   const [, server = ''] = /```nginx\n([\s\S]*?)```/.exec(readFileSync(packagePath('docs/migrating.md'), 'utf8')) ?? [];
@@ -84,10 +84,12 @@ t.test('nginx and Baton answer alike', { skip: nginx.path === undefined && nginx
   const config = ports.reduce((text, [from, to]) => moved(text, from, to), example).replace('0.0.0.0', '127.0.0.1');
   const baton = await startBaton(t, { config });
   const own = await baton.listenerPort('http');
-  for (const [path, host] of QUESTIONS) {
+  for (const [path, host] of REQUESTS) {
     const ask = (at: number) => httpRequest(at, path, { headers: { host } });
-    t.strictSame(gist(await ask(own)), gist(await ask(port)), `${host}${path}`);
+    t.strictSame(essence(await ask(own)), essence(await ask(port)), `${host}${path}`);
   }
-  t.match(gist(await httpRequest(own, '/old/a?b=c', { headers: { host: 'shop.example' } })), { target: '/new/a?b=c' });
+  t.match(essence(await httpRequest(own, '/old/a?b=c', { headers: { host: 'shop.example' } })), {
+    target: '/new/a?b=c',
+  });
   await baton.stop();
 });

@@ -1,4 +1,4 @@
-// Answers that Baton makes itself, as a gRPC client reads them.
+// Local replies to gRPC clients.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,7 +50,7 @@ const proxy = await startProxy(t, {
 const call = (path: string, headers: Record<string, string> = GRPC): Promise<HttpAnswer> =>
   proxy.get(path, { method: 'POST', headers, body: 'call' });
 
-t.test('a gRPC client gets its own status, in a head without a body', async (t) => {
+t.test('a gRPC client gets a grpc-status in a trailers-only response', async (t) => {
   const cases: [string, string, string][] = [
     ['/400', '13', 'no'],
     ['/401', '16', 'no'],
@@ -66,22 +66,22 @@ t.test('a gRPC client gets its own status, in a head without a body', async (t) 
     t.match({ http, body }, { http: 200, body: '' }, path);
     t.match(headers, { 'content-type': 'application/grpc', 'grpc-status': status, 'grpc-message': message }, path);
   }
-  t.equal((await call('/400')).headers['x-route'], 'direct', 'with what the route adds');
+  t.equal((await call('/400')).headers['x-route'], 'direct', 'with the headers that the route adds');
   const closed = await call('/closed');
   t.match(closed.headers['grpc-message'], /^upstream connect error or disconnect\/reset before headers\. /);
   const { headers } = await call('/nowhere');
   t.equal(headers['grpc-status'], '12');
-  t.equal(headers['grpc-message'], undefined, 'nothing to say');
+  t.equal(headers['grpc-message'], undefined, 'no message for an empty body');
   t.match((await call('/400', { 'content-type': 'application/grpc+proto' })).headers, { 'grpc-status': '13' });
 });
 
-t.test('statistics and logs have both', async (t) => {
+t.test('stats and logs have both statuses', async (t) => {
   t.equal(await proxy.baton.stat('cluster.closed.upstream_rq_503'), 1);
   const line = () => (existsSync(logFile) ? readFileSync(logFile, 'latin1').split('\n') : []);
   await waitFor(() => line().includes('/closed 200 UF') && line().includes('/hang 200 UT'));
 });
 
-t.test('others get answers of HTTP, and those of hosts stay what they are', async (t) => {
+t.test('other clients get plain HTTP responses, and host responses are unchanged', async (t) => {
   for (const type of ['application/grpc-web', 'application/grp', 'application/json', 'text/plain']) {
     const { status, headers, body } = await call('/403', { 'content-type': type });
     t.match({ status, body }, { status: 403, body: 'no' }, type);

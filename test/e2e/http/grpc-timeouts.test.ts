@@ -1,4 +1,4 @@
-// grpc-timeout: how long the client of a gRPC call waits, where a route says that it counts, and what the host is told then.
+// grpc-timeout: the client's timeout where a route respects it, and the timeout that is forwarded to the host.
 
 import t from 'tap';
 import { type EchoedRequest, type HttpAnswer, startUpstream, staticCluster } from '../harness/index.js';
@@ -6,7 +6,7 @@ import { managerOf, routeTo, startProxy } from './proxy.js';
 
 const GRPC = { 'content-type': 'application/grpc' };
 
-/** Answers with what it got, but for paths with /hang. */
+/** Echoes requests, except for paths with /hang. */
 const upstream = await startUpstream(t, ({ method, url, headers, rawHeaders }, answer) => {
   if (url!.includes('/hang')) return;
   const account: EchoedRequest = { method: method!, url: url!, headers, rawHeaders, body: '' };
@@ -37,51 +37,56 @@ const proxy = await startProxy(t, {
   clusters: [staticCluster('host', upstream.port)],
 });
 
-t.test('the client says how long its stream may last, up to a maximum, and the host is told', async (t) => {
-  t.equal(await told('/capped', '5S'), '1000m');
-  t.equal(await told('/capped', '200m'), '200m');
-  t.equal(await told('/capped', undefined), undefined, 'who says nothing waits for ever');
-  t.equal(await told('/less', '2S'), '1500m');
-  t.equal(await told('/less', undefined), '3000m', 'without it the usual time holds');
+t.test('grpc-timeout limits the stream up to grpc_timeout_header_max, and is forwarded', async (t) => {
+  t.equal(await forwarded('/capped', '5S'), '1000m');
+  t.equal(await forwarded('/capped', '200m'), '200m');
+  t.equal(await forwarded('/capped', undefined), undefined, 'no header, no limit');
+  t.equal(await forwarded('/less', '2S'), '1500m');
+  t.equal(await forwarded('/less', undefined), '3000m', 'without the header the default applies');
   t.match(await call('/capped/hang', '100m'), { headers: { 'grpc-status': '4' } });
   t.match(await call('/less/hang', '400m'), { headers: { 'grpc-status': '4' } }, 'nothing is left: it ends at once');
 });
 
-t.test('all units count, and what is none does not', async (t) => {
+t.test('all units are accepted, and invalid values are ignored', async (t) => {
   const long = { '2H': '7199500m', '2M': '119500m', '200000S': '199999S', '1500001u': '1001m', '99999999n': '100m' };
-  for (const [timeout, seen] of Object.entries(long)) t.equal(await told('/old/less', timeout), seen, timeout);
-  for (const wrong of ['5', '5x', 'S', '123456789S', '-1S', '1.5S']) t.equal(await told('/capped', wrong), wrong);
+  for (const [timeout, seen] of Object.entries(long)) t.equal(await forwarded('/old/less', timeout), seen, timeout);
+  for (const wrong of ['5', '5x', 'S', '123456789S', '-1S', '1.5S']) t.equal(await forwarded('/capped', wrong), wrong);
 });
 
-t.test('where streams may only last so long, gRPC calls are told it', async (t) => {
-  t.equal(await told('/lasting', '5S'), '60000m');
-  t.equal(await told('/endless', '5S'), '5S');
-  t.equal(await told('/usual', '5S'), '5S');
-  t.equal(await told('/capped', undefined, 'limited'), '40000m');
-  t.equal(await told('/endless', '5S', 'limited'), undefined);
+t.test('the maximum stream duration is forwarded to gRPC calls as grpc-timeout', async (t) => {
+  t.equal(await forwarded('/lasting', '5S'), '60000m');
+  t.equal(await forwarded('/endless', '5S'), '5S');
+  t.equal(await forwarded('/usual', '5S'), '5S');
+  t.equal(await forwarded('/capped', undefined, 'limited'), '40000m');
+  t.equal(await forwarded('/endless', '5S', 'limited'), undefined);
 });
 
-t.test('other requests are not told, though their time is limited, too', async (t) => {
-  for (const path of ['/capped', '/lasting', '/old/capped']) t.equal(await told(path, '5S', 'main', {}), '5S', path);
+t.test('other requests get no grpc-timeout, though their duration is limited too', async (t) => {
+  for (const path of ['/capped', '/lasting', '/old/capped'])
+    t.equal(await forwarded(path, '5S', 'main', {}), '5S', path);
   t.match(await call('/capped/hang', '100m', 'main', {}), { status: 504, body: 'downstream duration timeout' });
 });
 
-t.test('by the older fields it is the timeout of the request', async (t) => {
-  t.equal(await told('/old/capped', '5S'), '1000m');
-  t.equal(await told('/old/capped', '300m'), '300m');
-  t.equal(await told('/old/capped', undefined), '1000m');
-  t.equal(await told('/old/less', '2S'), '1500m');
-  t.equal(await told('/old/less', '300m'), '300m', 'it is never made less than nothing');
-  t.equal(await told('/old/less', undefined), undefined);
+t.test('the deprecated fields set the request timeout', async (t) => {
+  t.equal(await forwarded('/old/capped', '5S'), '1000m');
+  t.equal(await forwarded('/old/capped', '300m'), '300m');
+  t.equal(await forwarded('/old/capped', undefined), '1000m');
+  t.equal(await forwarded('/old/less', '2S'), '1500m');
+  t.equal(await forwarded('/old/less', '300m'), '300m', 'the offset never makes it negative');
+  t.equal(await forwarded('/old/less', undefined), undefined);
   const { headers } = seenBy(await call('/old/capped', '300m'));
   t.equal(headers['x-envoy-expected-rq-timeout-ms'], '300');
   const asking = { ...GRPC, 'x-envoy-upstream-rq-timeout-ms': '700', 'x-envoy-upstream-rq-per-try-timeout-ms': '600' };
-  t.equal(await told('/old/capped', '300m', 'main', asking), '600m', 'what the request asks of the router counts');
+  t.equal(
+    await forwarded('/old/capped', '300m', 'main', asking),
+    '600m',
+    'x-envoy-upstream-rq-timeout-ms takes precedence',
+  );
   t.match(await call('/old/capped/hang', '100m'), { headers: { 'grpc-status': '14' } });
 });
 
-/** grpc-timeout as the host gets it. */
-async function told(path: string, timeout: string | undefined, listener = 'main', headers: object = GRPC) {
+/** Returns grpc-timeout as the host receives it. */
+async function forwarded(path: string, timeout: string | undefined, listener = 'main', headers: object = GRPC) {
   return seenBy(await call(path, timeout, listener, headers)).headers['grpc-timeout'];
 }
 

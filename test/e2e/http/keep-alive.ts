@@ -1,4 +1,4 @@
-// Many requests from few connections, for tests that count answers.
+// Many requests over few connections, for tests that count responses.
 
 import { Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import type { Teardown } from '../harness/index.js';
@@ -9,7 +9,7 @@ export interface Answer {
   body: string;
 }
 
-/** A client that keeps its connections, at most `connections` of them; they go with the test. */
+/** A client with keep-alive, with at most `connections` connections, which are closed when the test ends. */
 export class KeepAliveClient {
   readonly #agent: Agent;
   readonly #port: number;
@@ -36,13 +36,13 @@ export class KeepAliveClient {
     });
   }
 
-  /** So many requests of the same path, as many at a time as there are connections. */
+  /** Sends `count` requests for the same path, as many at a time as there are connections. */
   repeat(count: number, path: string, headers: OutgoingHttpHeaders = {}): Promise<Answer[]> {
     return Promise.all(Array.from({ length: count }, () => this.get(path, headers)));
   }
 }
 
-/** How often each value occurs. */
+/** Counts the occurrences of each value. */
 export function tally(values: Iterable<string>): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const value of values) counts[value] = (counts[value] ?? 0) + 1;

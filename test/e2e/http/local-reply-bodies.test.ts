@@ -1,4 +1,4 @@
-// What clients are told when there is no response: as little as Envoy tells them. What went wrong is in the access log.
+// Bodies of local replies disclose no more than Envoy's. The details are in the access log.
 
 import { join } from 'node:path';
 import { besideEnvoy } from '../harness/envoy.js';
@@ -27,7 +27,7 @@ const REFUSED = 'delayed_connect_error:_Connection_refused';
 
 const get = (path: string, ...lines: string[]) => [`GET ${path} HTTP/1.1`, 'host: a', ...lines, '', ''].join('\r\n');
 
-/** A request; status and body of its answer; details and transport failure in the access log. */
+/** A request; status and body of its response; details and transport failure in the access log. */
 const CASES: readonly (readonly [request: string, status: number, body: string, details: string, transport: string])[] =
   [
     [
@@ -93,7 +93,7 @@ const CASES: readonly (readonly [request: string, status: number, body: string, 
     ],
   ];
 
-besideEnvoy('an answer in place of a response tells nothing of the inside', async (t, program) => {
+besideEnvoy('a local reply in place of a response discloses nothing internal', async (t, program) => {
   const directory = tempDir(t);
   const log = join(directory, 'log');
   const host = await startRawUpstream(t, ({ path, socket }) => {
@@ -212,7 +212,7 @@ besideEnvoy('an answer in place of a response tells nothing of the inside', asyn
   }
 });
 
-besideEnvoy('a gRPC client is told no more', async (t, program) => {
+besideEnvoy('a reply to a gRPC client discloses no more', async (t, program) => {
   const { port } = await startProxy(t, {
     ...program,
     listeners: { http: managerOf([routeTo({ prefix: '/' }, 'refused')]) },

@@ -1,5 +1,5 @@
-// local_reply_config: whatever Baton answers by itself has the status, head and body that the connection manager's mappers and formats
-// say, and is framed right; what a host answers is not touched.
+// local_reply_config: local replies have the status, headers and body of the connection manager's mappers and formats, and
+// correct framing; host responses are unchanged.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ const status = (default_value: number, op = 'EQ'): Config => ({
   status_code_filter: { comparison: { op, value: { default_value, runtime_key: 'a' } } },
 });
 const asked = (name: string): Config => ({ header_filter: { header: { name, present_match: true } } });
-/** Every answer says what it was and is, and what was asked for. */
+/** Every reply reports its original and mapped status, and the request. */
 const JSON_FORMAT: Config = {
   json_format: {
     status: '%RESPONSE_CODE%',
@@ -141,10 +141,10 @@ const { baton, ports, on } = await startProxy(t, {
 const main = ports['main']!;
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   on('main', path, { headers, method });
-/** The fields of the default format, of the answer on this connection. */
-const told = (body: string) => JSON.parse(body) as Record<string, unknown>;
+/** Parses the default format of a reply. */
+const fields = (body: string) => JSON.parse(body) as Record<string, unknown>;
 
-t.test('each answer of its own is told in the format, with its flags and details', async (t) => {
+t.test('each local reply has the configured format, with its flags and details', async (t) => {
   const cases: [path: string, code: number, message: string, flags: string, details: string][] = [
     ['/none', 404, '', 'NR', 'route_not_found'],
     ['/direct', 200, 'direct', '-', 'direct_response'],
@@ -153,20 +153,20 @@ t.test('each answer of its own is told in the format, with its flags and details
   for (const [path, code, message, flags, details] of cases) {
     const answer = await get(path);
     t.match(answer, { status: code, headers: { 'content-type': 'application/json' } }, path);
-    t.same(told(answer.body), { status: code, message, path, flags, details }, path);
+    t.same(fields(answer.body), { status: code, message, path, flags, details }, path);
     t.equal(answer.headers['content-length'], String(answer.body.length), path);
-    t.equal(answer.headers['x-seen'], String(code), 'filters see the answer behind its mappers');
+    t.equal(answer.headers['x-seen'], String(code), 'filters see the mapped reply');
   }
   const garbage = await get('/garbage');
   t.equal(garbage.status, 502);
-  t.match(told(garbage.body), { status: 502, flags: 'UPE', path: '/garbage' });
+  t.match(fields(garbage.body), { status: 502, flags: 'UPE', path: '/garbage' });
 });
 
-t.test('a mapper gives another status, which filters, logs and statistics see', async (t) => {
+t.test('a mapper changes the status that filters, logs and stats see', async (t) => {
   const before = await baton.stat('http.main.downstream_rq_5xx');
   const answer = await get('/closed');
   t.match(answer, { status: 502, headers: { 'x-was': '503 UF', 'x-route': 'mapper', 'x-seen': '502' } });
-  t.match(told(answer.body), { status: 502, message: /^upstream connect error/, flags: 'UF' });
+  t.match(fields(answer.body), { status: 502, message: /^upstream connect error/, flags: 'UF' });
   const line = await waitFor(() => lines('log').find((each) => each.startsWith('/closed ')));
   t.match(
     line,
@@ -174,35 +174,35 @@ t.test('a mapper gives another status, which filters, logs and statistics see', 
   );
   t.equal(line.split(' ').at(-2), String(answer.body.length));
   await baton.waitForStat('http.main.downstream_rq_5xx', before! + 1);
-  t.equal(await baton.stat('cluster.closed.upstream_rq_503'), 1, 'what the router has counted stays');
+  t.equal(await baton.stat('cluster.closed.upstream_rq_503'), 1, 'counters of the router keep the original status');
 });
 
-t.test('an answer that comes later still knows its request', async (t) => {
+t.test('a late reply still has the properties of its request', async (t) => {
   const late = await get('/hang/late');
   t.match(late, { status: 504, body: /^<p>upstream request timeout: \/hang\/late<\/p>\d+$/ });
-  t.ok(Number(late.body.split('</p>')[1]) >= 50, 'and how long it has lasted');
+  t.ok(Number(late.body.split('</p>')[1]) >= 50, 'including its duration');
   t.equal(late.headers['content-type'], 'text/html; charset=UTF-8');
   t.match(await get('/hang/late', { 'x-200': '1' }), { status: 200, headers: { 'content-length': '9' } });
 });
 
-t.test('a redirect stays one, and may have a body', async (t) => {
+t.test('a mapped redirect is still a redirect, and may have a body', async (t) => {
   const answer = await get('/redirect');
   t.match(answer, { status: 301, headers: { location: /\/to$/, 'content-type': 'application/json' } });
-  t.match(told(answer.body), { status: 301, message: '' });
+  t.match(fields(answer.body), { status: 301, message: '' });
   t.match(await get('/a%2Fb'), { status: 307, headers: { location: /a\/b$/ }, body: /"status":307/ });
 });
 
-t.test("what hosts answer is not Baton's", async (t) => {
+t.test('host responses are not mapped', async (t) => {
   t.match(await get('/503'), { status: 503, body: 'own words', headers: { 'content-type': undefined } });
   t.match(await get('/ok', { 'x-200': '1' }), { status: 200, body: 'hello' });
   t.match(
     await on('plain', '/direct'),
     { status: 200, body: 'direct' },
-    'nor is what another connection manager answers',
+    'neither are replies of another connection manager',
   );
 });
 
-t.test("the answer to a CORS preflight is the filter's alone", async (t) => {
+t.test('the response to a CORS preflight is not mapped', async (t) => {
   const { method, headers } = preflight('https://a', { 'x-204': '1', 'x-200': '1' });
   const answer = await on('cors', '/', { method, headers });
   t.match(answer, {
@@ -212,7 +212,7 @@ t.test("the answer to a CORS preflight is the filter's alone", async (t) => {
   });
 });
 
-t.test('HEAD gets the length and no body, and the connection goes on', async (t) => {
+t.test('a reply to HEAD has the length and no body, and the connection continues', async (t) => {
   const client = await connectRaw(t, main);
   const request = (method: string, path: string, more = '') => `${method} ${path} HTTP/1.1\r\nhost: a\r\n${more}\r\n`;
   client.write(
@@ -232,14 +232,14 @@ t.test('HEAD gets the length and no body, and the connection goes on', async (t)
   t.equal(String(third.rest.length), first.headers['content-length']);
 });
 
-t.test('an empty body has no type, and a status without a body gets none', async (t) => {
+t.test('an empty body has no content-type, and a status without a body gets no body', async (t) => {
   const empty = await get('/direct', { 'x-empty': '1' });
   t.match(empty, { status: 503, body: '', headers: { 'content-length': '0', 'content-type': undefined } });
   const none = await get('/direct', { 'x-204': '1' });
   t.match(none, { status: 204, body: '', headers: { 'content-length': undefined, 'content-type': undefined } });
 });
 
-t.test('a large body arrives whole', async (t) => {
+t.test('a large body arrives completely', async (t) => {
   const { body, headers, rawHeaders } = await get('/none', { 'x-large': '1' });
   t.equal(body, 'large '.repeat(100_000));
   t.equal(headers['content-length'], '600000');
@@ -247,7 +247,7 @@ t.test('a large body arrives whole', async (t) => {
   t.equal(new Set(names).size, names.length, names.join());
 });
 
-t.test('a gRPC client gets the status of the mapper, and the body as its message', async (t) => {
+t.test('a gRPC client gets the status of the mapper, and the body as grpc-message', async (t) => {
   const grpc = { 'content-type': 'application/grpc', te: 'trailers' };
   const closed = await get('/closed', grpc, 'POST');
   t.match(closed, { status: 200, body: '' });
@@ -257,13 +257,22 @@ t.test('a gRPC client gets the status of the mapper, and the body as its message
   t.match(mapped.headers, { 'grpc-status': '2', 'grpc-message': 'f%C3%BCr alle' });
   const exhausted = { ...grpc, 'x-envoy-fault-abort-grpc-request': '8' };
   t.equal((await get('/ok', exhausted, 'POST')).headers['grpc-status'], '8');
-  t.equal((await get('/ok', { ...exhausted, 'x-empty': '1' }, 'POST')).headers['grpc-status'], '14', 'that of 503');
+  t.equal(
+    (await get('/ok', { ...exhausted, 'x-empty': '1' }, 'POST')).headers['grpc-status'],
+    '14',
+    'the grpc-status of 503',
+  );
 });
 
-t.test('requests that cannot be read are answered alike, past the filters', async (t) => {
+t.test('replies to unparsable requests are mapped too, without filters', async (t) => {
   const cases: [what: string, request: string, status: number, format: RegExp][] = [
     ['no HTTP', 'nonsense\r\n\r\n', 422, /"message":"Bad Request","path":null,"status":422/],
-    ['a head that is too large', `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(2000)}\r\n\r\n`, 431, /"status":431/],
+    [
+      'a header section that is too large',
+      `GET / HTTP/1.1\r\nhost: a\r\nx: ${'x'.repeat(2000)}\r\n\r\n`,
+      431,
+      /"status":431/,
+    ],
     ['HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n', 426, /"details":"low_version"/],
     [
       'no host',
@@ -272,7 +281,7 @@ t.test('requests that cannot be read are answered alike, past the filters', asyn
       /"details":"missing_host_header","flags":"-","message":"","path":"\/h"/,
     ],
     [
-      'a body that is no body',
+      'an invalid body',
       'POST /hang HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n',
       422,
       /"path":"\/hang"/,
@@ -291,8 +300,8 @@ t.test('requests that cannot be read are answered alike, past the filters', asyn
     t.equal(closed, 'end', what);
   }
   const late = parseMessage((await rawExchange(main, 'GET /late HTTP/1.1\r\n')).text);
-  t.match(late, { status: 408, rest: /^request header timeout \d+$/ }, 'a head that does not come');
-  t.ok(Number(late.rest.split(' ').at(-1)) >= 300, 'with the time for which it was waited for');
+  t.match(late, { status: 408, rest: /^request header timeout \d+$/ }, 'a header section that does not arrive');
+  t.ok(Number(late.rest.split(' ').at(-1)) >= 300, 'with the duration of the wait');
   await waitFor(() => lines('log').some((line) => line.includes('request_header_timeout')));
   t.ok(
     lines('log').some((line) => /^- 422 DPE http1\.codec_error \d+ application\/json$/.test(line)),
@@ -308,13 +317,13 @@ t.test('requests that cannot be read are answered alike, past the filters', asyn
   });
 });
 
-t.test('CONNECT that is let through by a mapper is answered and ends', async (t) => {
+t.test('a CONNECT mapped to 200 is answered and closed', async (t) => {
   const { text, closed } = await rawExchange(main, 'CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\nx-200: 1\r\n\r\n');
   t.match(parseMessage(text), { status: 200 });
   t.not(closed, 'open');
 });
 
-t.test('a reload brings other answers', async (t) => {
+t.test('a reload replaces mappers and formats', async (t) => {
   const reloaded = (format: string) =>
     bootstrap({
       listeners: [httpListener('web', 0, managerOf([], { local_reply_config: { body_format: text(format) } }))],
@@ -329,7 +338,7 @@ t.test('a reload brings other answers', async (t) => {
   await baton.stop();
 });
 
-t.test('what cannot be is refused, with its place', async (t) => {
+t.test('invalid configurations are refused with their position', async (t) => {
   const wrong = `static_resources:
   listeners:
     - name: web

@@ -1,16 +1,16 @@
-// Reads what came over a raw connection as HTTP/1 messages.
+// Parses HTTP/1 messages received on a raw connection.
 
 export interface Message {
-  /** Of a response; 0 for a request. */
+  /** Status of a response; 0 for a request. */
   status: number;
   startLine: string;
-  /** Names in lower case; fields that repeat are joined by commas. */
+  /** Names in lower case; repeated fields are joined by commas. */
   headers: Record<string, string>;
-  /** Everything behind the head. */
+  /** Everything behind the header section. */
   rest: string;
 }
 
-/** The first message of the text. Throws when its head is not complete. */
+/** Parses the first message of the text. Throws when its header section is incomplete. */
 export function parseMessage(text: string): Message {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) throw new Error(`no complete head in ${JSON.stringify(text)}`);
@@ -26,16 +26,16 @@ export function parseMessage(text: string): Message {
   return { status, startLine, headers, rest: text.slice(end + 4) };
 }
 
-/** A body in chunks, as far as it came. */
+/** A chunked body, as far as it was received. */
 export interface ChunkedBody {
   body: string;
-  /** The last chunk and the end of the trailers are there. */
+  /** Whether the last chunk and the end of the trailers were received. */
   isComplete: boolean;
   trailers: Record<string, string>;
   rest: string;
 }
 
-/** Reads a chunked body; what is cut off in the middle of a chunk counts. Throws when the framing is wrong. */
+/** Decodes a chunked body, including a partial last chunk. Throws when the framing is invalid. */
 export function dechunk(text: string): ChunkedBody {
   let body = '';
   for (;;) {

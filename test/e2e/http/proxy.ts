@@ -1,4 +1,4 @@
-// A running Baton with HTTP listeners in front of a test's upstreams, and the shapes of its configuration.
+// Starts a Baton with HTTP listeners in front of a test's upstreams, and builds its configuration.
 
 import {
   type BatonOptions,
@@ -14,7 +14,7 @@ import {
 } from '../harness/index.js';
 
 export interface ProxyOptions extends Omit<BatonOptions, 'config'> {
-  /** Connection managers by the name of their listener. */
+  /** Connection managers by listener name. */
   listeners: Record<string, Config>;
   clusters?: Config[];
   /** Merged into each listener. */
@@ -23,16 +23,16 @@ export interface ProxyOptions extends Omit<BatonOptions, 'config'> {
   extra?: Config;
 }
 
-/** A Baton whose listeners are known by name. */
+/** A Baton with named listeners. */
 export interface HttpProxy {
   readonly baton: BatonProcess;
-  /** Ports by the name of the listener. */
+  /** Ports by listener name. */
   readonly ports: Readonly<Record<string, number>>;
   /** The port of the first listener. */
   readonly port: number;
-  /** One request to the first listener, on a connection of its own. */
+  /** Sends one request to the first listener, on a separate connection. */
   get(path: string, options?: HttpRequestOptions): Promise<HttpAnswer>;
-  /** One request to a listener by its name. */
+  /** Sends one request to a listener by name. */
   on(listener: string, path: string, options?: HttpRequestOptions): Promise<HttpAnswer>;
 }
 
@@ -60,7 +60,7 @@ export async function startProxy(t: Teardown, options: ProxyOptions): Promise<Ht
   };
 }
 
-/** A connection manager with one virtual host for every domain. */
+/** Returns a connection manager with one virtual host for every domain. */
 export function managerOf(routes: Config[], more: Config = {}): Config {
   return { route_config: routeConfig([{ name: 'all', domains: ['*'], routes }]), ...more };
 }
@@ -69,7 +69,7 @@ export function routeConfig(virtualHosts: Config[], more: Config = {}): Config {
   return { name: 'routes', virtual_hosts: virtualHosts, ...more };
 }
 
-/** A route that answers with the text by itself, which shows which route was taken. */
+/** Returns a route with a direct response whose text identifies the route. */
 export function answering(match: Config, text: string, more: Config = {}): Config {
   return { match, direct_response: { status: 200, body: { inline_string: text } }, ...more };
 }
@@ -78,7 +78,7 @@ export function routeTo(match: Config, cluster: string, action: Config = {}, mor
   return { match, route: { cluster, ...action }, ...more };
 }
 
-/** Element of request_headers_to_add and its kin. */
+/** Returns an element of request_headers_to_add and similar fields. */
 export function headerOption(key: string, value: string, more: Config = {}): Config {
   return { header: { key, value }, ...more };
 }

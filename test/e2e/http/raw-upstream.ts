@@ -1,4 +1,4 @@
-// A host that reads requests and answers whatever bytes a test wants, or none.
+// A host that reads requests and answers with arbitrary bytes, or not at all.
 
 import type { Socket } from 'node:net';
 import { startTcpUpstream, type Teardown, type Upstream } from '../harness/index.js';
@@ -19,7 +19,10 @@ export interface RawUpstream extends Upstream {
   readonly requests: readonly RawRequest[];
 }
 
-/** Calls `answer` when a request's head is there, and skips its body; the socket's 'data' events show all of it. */
+/**
+ * Starts the host. It calls `answer` when a request's header section is complete, and skips its body; the socket's 'data'
+ * events have all bytes.
+ */
 export async function startRawUpstream(t: Teardown, answer: (request: RawRequest) => void): Promise<RawUpstream> {
   const requests: RawRequest[] = [];
   const upstream = await startTcpUpstream(t, (socket) => {
@@ -56,7 +59,7 @@ export async function startRawUpstream(t: Teardown, answer: (request: RawRequest
   return { ...upstream, requests };
 }
 
-/** A whole response with a content-length. */
+/** Returns a complete response with a content-length. */
 export function response(status: number, body = '', headers: Record<string, string> = {}): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} Whatever\r\n${lines.join('')}content-length: ${body.length}\r\n\r\n${body}`;

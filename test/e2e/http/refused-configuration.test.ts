@@ -1,10 +1,10 @@
-// What a configuration asks for is obeyed, or refused before anything listens: by name, file, line and column.
+// A configuration is obeyed, or refused before anything listens: by name, file, line and column.
 
 import t from 'tap';
 import { bootstrap, type Config, httpListener, startBaton, staticCluster, type Teardown } from '../harness/index.js';
 import { answering, managerOf, routeConfig, routeTo } from './proxy.js';
 
-t.test('fields that are not implemented are refused by name and position', async (t) => {
+t.test('unimplemented fields are refused by name and position', async (t) => {
   const text = `admin:
   address: { socket_address: { address: 127.0.0.1, port_value: 0 } }
 static_resources:
@@ -49,7 +49,7 @@ static_resources:
   t.notMatch(stderr, /starting main dispatch loop/, 'nothing was started');
 });
 
-t.test('all mistakes are shown at once, each with what is wrong and where', async (t) => {
+t.test('all errors are reported at once, each with its cause and position', async (t) => {
   const manager = (more: Config) => managerOf([answering({ prefix: '/' }, 'ok')], more);
   const route = (more: Config) => managerOf([{ match: { prefix: '/' }, ...more }]);
   const cases: [string, Config, RegExp][] = [
@@ -57,50 +57,46 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
     ['an unknown extension', manager({ http_filters: [filter('lua', 'lua.v3.Lua')] }), /http_filters\[0\]/],
     ['an unknown cluster', managerOf([routeTo({ prefix: '/' }, 'hots')]), /unknown cluster 'hots'.*host/],
     [
-      'a group that the regex does not have',
+      'a reference to a missing regex group',
       route({ route: { cluster: 'host', regex_rewrite: { pattern: { regex: 'a' }, substitution: '\\9' } } }),
       /regex_rewrite\.substitution: .*\\9/,
     ],
     ['a wrong regex', managerOf([answering({ safe_regex: { regex: '(' } }, 'a')]), /regex/],
     ['a look-ahead', managerOf([answering({ safe_regex: { regex: '(?=a)' } }, 'a')]), /regex/],
     ['a route without action', route({}), /routes\[0\]/],
-    ['a status that is none', route({ direct_response: { status: 99 } }), /direct_response\.status/],
+    ['an invalid status', route({ direct_response: { status: 99 } }), /direct_response\.status/],
     [
-      'a cookie that no client could send',
+      'an invalid cookie name',
       route({ route: { cluster: 'host', hash_policy: [{ cookie: { name: 'a;b' } }] } }),
       /hash_policy\[0\]\.cookie\.name: 'a;b' is not a valid cookie name/,
     ],
     ['a negative timeout', route({ route: { cluster: 'host', timeout: '-1s' } }), /timeout/],
     ['no time', route({ route: { cluster: 'host', timeout: 'soon' } }), /timeout/],
-    ['two hosts for a domain', { route_config: routeConfig([host('a', '*'), host('b', '*')]) }, /domains/],
+    ['two virtual hosts for one domain', { route_config: routeConfig([host('a', '*'), host('b', '*')]) }, /domains/],
     ['weights of 0', route({ route: { weighted_clusters: { clusters: [{ name: 'host', weight: 0 }] } } }), /weight/],
-    ['a name that is no header', manager({ access_log: [log('%REQ(a b)%')] }), /REQ/],
+    ['an invalid header name in a format', manager({ access_log: [log('%REQ(a b)%')] }), /REQ/],
     ['an unknown operator', manager({ access_log: [log('%NONSENSE%')] }), /NONSENSE/],
     ['a header with a line end', route({ direct_response: { status: 200 }, ...adding('a\nb') }), /header/],
+    ['removal of a pseudo-header', route({ direct_response: { status: 200 }, ...removing(':path') }), /:path/],
     [
-      'a pseudo-header that would be removed',
-      route({ direct_response: { status: 200 }, ...removing(':path') }),
-      /:path/,
-    ],
-    [
-      'a value of the environment that would end the line',
+      'an environment variable with a line break',
       route({ direct_response: { status: 200 }, ...adding('a', '%ENVIRONMENT(TWO_LINES)%') }),
       /response_headers_to_add\[0\]\.header\.value: .*%ENVIRONMENT\(TWO_LINES\)% gives a value with a line end/,
     ],
     ['a value of an unknown operator', route({ direct_response: { status: 200 }, ...adding('a', '%NO%') }), /%NO%/],
     ['an unknown retry condition', managerOf([routeTo({ prefix: '/' }, 'host', retrying('6xx'))]), /6xx/],
     [
-      'further picks of hosts that are not avoided',
+      'host selection attempts without a retry host predicate',
       managerOf([routeTo({ prefix: '/' }, 'host', retrying('5xx', { host_selection_retry_max_attempts: '3' }))]),
       /host_selection_retry_max_attempts: .*retry_host_predicate/,
     ],
     [
-      'mistakes of two routes',
+      'errors in two routes',
       managerOf([routeTo({ prefix: '/' }, 'host', retrying('6xx')), bodyFrom('/none')]),
       /routes\[0\].*6xx.*\n.*routes\[1\].*\/none/,
     ],
     [
-      'mistakes of several headers',
+      'errors in several headers',
       route({
         direct_response: { status: 200 },
         request_headers_to_add: [
@@ -111,16 +107,24 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       }),
       /request_headers_to_add\[0\].*NO1(.|\n)*_add\[1\].*NO2(.|\n)*_add\[1\].*NO3(.|\n)*response_headers_to_add\[0\].*NO4/,
     ],
-    ['a body from nowhere', managerOf([bodyFrom('/none')]), /\/none/],
+    ['a body from a missing file', managerOf([bodyFrom('/none')]), /\/none/],
     ['a body that is too large', route({ direct_response: { status: 200, body: large() } }), /4096/],
-    ['heads that are too large', manager({ max_request_headers_kb: 8193 }), /max_request_headers_kb: .*8192/],
-    ['a kept answer that nobody gives', health({ cache_time: '1s' }), /cache_time: .*pass_through_mode/],
-    ['shares of hosts that are not asked', health({ pass_through_mode: true, ...shares(50) }), /percentages: .*host/],
-    ['a share above 100 %', health(shares(101)), /cluster_min_healthy_percentages.*100/],
-    ['a health check without a mode', health({ pass_through_mode: undefined }), /pass_through_mode/],
-    ['a health check by a wrong regex', health({ headers: [regexHeader('(')] }), /headers\[0\].*regex/],
     [
-      'a tap that is not attached by anybody',
+      'a header section limit that is too large',
+      manager({ max_request_headers_kb: 8193 }),
+      /max_request_headers_kb: .*8192/,
+    ],
+    ['cache_time without pass-through mode', health({ cache_time: '1s' }), /cache_time: .*pass_through_mode/],
+    [
+      'minimum percentages in pass-through mode',
+      health({ pass_through_mode: true, ...shares(50) }),
+      /percentages: .*host/,
+    ],
+    ['a percentage above 100', health(shares(101)), /cluster_min_healthy_percentages.*100/],
+    ['a health check without a mode', health({ pass_through_mode: undefined }), /pass_through_mode/],
+    ['a health check with an invalid regex', health({ headers: [regexHeader('(')] }), /headers\[0\].*regex/],
+    [
+      'a static tap',
       manager({ http_filters: [staticTap(), filter('router', 'router.v3.Router')] }),
       /static_config.*POST \/tap/,
     ],
@@ -142,17 +146,17 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
     ['an upgrade of no type', manager(upgrading('')), /upgrade_configs\[0\].*needs a type/],
     ['an upgrade to HTTP/2', manager(upgrading('h2c')), /upgrade_configs\[0\].*'h2c'.*HTTP\/1.1/],
     [
-      'a field of the connection that would be added',
+      'an added connection field',
       route({ direct_response: { status: 200 }, ...adding('Transfer-Encoding', 'gzip') }),
       /'Transfer-Encoding' cannot be set.*leave it out/,
     ],
     [
-      'a length that would be added',
+      'an added content-length',
       route({ direct_response: { status: 200 }, ...adding('Content-Length', '5') }),
       /'Content-Length' cannot/,
     ],
     [
-      'an upgrade that would be added',
+      'an added upgrade field',
       route({ direct_response: { status: 200 }, ...adding('upgrade', 'a') }),
       /'upgrade' cannot be set/,
     ],
@@ -167,32 +171,32 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
       /header\.key: 'x:' is not a valid header name/,
     ],
     [
-      'a name that no header can have',
+      'an invalid header name',
       route({ direct_response: { status: 200 }, ...removing('x(') }),
       /remove\[0\]: 'x\(' is not a valid header name/,
     ],
     [
-      'an upgrade twice',
+      'a duplicate upgrade',
       manager(upgrading('websocket', 'WebSocket')),
       /upgrade_configs\[1\].*'websocket' occurs twice/,
     ],
     [
-      'an upgrade of a route twice',
+      'a duplicate upgrade in a route',
       managerOf([routeTo({ prefix: '/' }, 'host', upgrading('a', 'A'))]),
       /route\.upgrade_configs\[1\].*'a' occurs twice/,
     ],
     [
-      "a cluster's name where no request has one",
+      'a cluster header that is not a field name',
       route({ route: { cluster_header: ':scheme' } }),
       /:scheme.*:authority/,
     ],
     [
-      'a scheme that ends the line',
+      'a scheme with a line break',
       route({ redirect: { scheme_redirect: 'http\r\nx: 1' } }),
       /redirect\.scheme_redirect: .*is not a valid URL scheme.*without/,
     ],
     [
-      'a port that is none',
+      'an invalid port',
       route({ redirect: { port_redirect: 65_536 } }),
       /redirect\.port_redirect: 65536 is not a valid port/,
     ],
@@ -218,7 +222,7 @@ t.test('all mistakes are shown at once, each with what is wrong and where', asyn
   });
 });
 
-t.test('--mode validate says the same without serving', async (t) => {
+t.test('--mode validate reports the same errors without serving', async (t) => {
   const good = bootstrap({
     listeners: [httpListener('web', 0, managerOf([answering({ prefix: '/' }, 'ok')]))],
     clusters: [],
@@ -239,7 +243,7 @@ async function refused(
 ): Promise<{ code: number | null; stderr: string }> {
   const env = { TWO_LINES: 'a\nb' };
   const baton = await startBaton(t, { config, args, env, wait: 'spawned' });
-  // What should have been refused and serves instead would wait for ever.
+  // A configuration that serves by mistake would run for ever.
   const timer = setTimeout(() => baton.child.kill('SIGKILL'), 20_000);
   const { code } = await baton.exited;
   clearTimeout(timer);

@@ -1,4 +1,4 @@
-// The counters of HTTP traffic are exact: for clients, for listeners and for clusters.
+// HTTP counters are exact: for clients, listeners and clusters.
 
 import t from 'tap';
 import {
@@ -46,7 +46,7 @@ const proxy = await startProxy(t, {
   args: ['-l', 'warning', '--concurrency', '2'],
 });
 
-t.test('every request is counted once where it belongs', async (t) => {
+t.test('every request is counted once in each scope', async (t) => {
   const paths = ['/200', '/200', '/201', '/404', '/503', '/hang', '/retry', '/end', '/closed'];
   for (const path of [...paths, '/direct', '/redirect', '/nowhere']) await proxy.get(path);
   await proxy.get('/200', { method: 'POST', body: 'x'.repeat(1000) });
@@ -78,7 +78,7 @@ t.test('every request is counted once where it belongs', async (t) => {
     [`${listener}.http.main.downstream_rq_2xx`]: 7,
     [`${listener}.http.main.downstream_rq_5xx`]: 4,
     [`${listener}.http.main.downstream_rq_completed`]: 14,
-    // Nine with an answer of the host or in its stead, and one more try.
+    // Nine with a host's response or a local reply in its place, and one retry.
     'cluster.host.upstream_rq_total': 11,
     'cluster.host.upstream_rq_completed': 10,
     'cluster.host.upstream_rq_200': 5,
@@ -112,11 +112,11 @@ t.test('every request is counted once where it belongs', async (t) => {
   t.ok((await proxy.baton.stat('cluster.host.upstream_cx_tx_bytes_total'))! > 1000);
 });
 
-t.test('what ends before its time is counted by who has ended it', async (t) => {
+t.test('early ends are counted by the side that caused them', async (t) => {
   const { baton } = proxy;
   const cases: [what: string, act: () => Promise<unknown>, counts: Record<string, number>][] = [
     [
-      'a client leaves',
+      'a client disconnects',
       async () => {
         const client = await connectRaw(t, proxy.port);
         client.write('GET /wait HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -134,7 +134,7 @@ t.test('what ends before its time is counted by who has ended it', async (t) => 
       },
     ],
     [
-      'a client ends its direction before the answer',
+      'a client half-closes before the response',
       async () => {
         const client = await connectRaw(t, proxy.port);
         client.write('GET /wait HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -151,7 +151,7 @@ t.test('what ends before its time is counted by who has ended it', async (t) => 
       },
     ],
     [
-      'a host leaves amid its response',
+      'a host disconnects during its response',
       () => rawExchange(proxy.port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n'),
       {
         'http.main.downstream_rq_tx_reset': 1,
@@ -163,7 +163,7 @@ t.test('what ends before its time is counted by who has ended it', async (t) => 
     ],
     ['a host does not speak HTTP', () => proxy.get('/garbage'), { 'cluster.host.upstream_cx_protocol_error': 1 }],
     [
-      'a request has its answer before it is complete',
+      'a request is answered before it is complete',
       () => rawExchange(proxy.port, 'POST /direct HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n'),
       { 'http.main.downstream_rq_response_before_rq_complete': 1, 'http.main.downstream_rq_rx_reset': 0 },
     ],
@@ -176,7 +176,7 @@ t.test('what ends before its time is counted by who has ended it', async (t) => 
   }
 });
 
-t.test('what is odd about a request, a connection or a thread is counted too', async (t) => {
+t.test('anomalies of requests, connections and threads are counted', async (t) => {
   const { baton } = proxy;
   await proxy.get('/close');
   await baton.waitForStat('cluster.host.upstream_cx_close_notify', 1);
@@ -198,7 +198,7 @@ t.test('what is odd about a request, a connection or a thread is counted too', a
   for (const refused of ['GET / HTTP/1.0\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n']) {
     t.match((await rawExchange(proxy.port, refused)).text, /^HTTP\/1\.1 4\d\d /);
   }
-  t.equal(await baton.stat(broken), 2, 'what can be read is no broken protocol, though it is refused');
+  t.equal(await baton.stat(broken), 2, 'a parsable request is not a protocol error, though it is refused');
   t.equal(await baton.stat('cluster.host.default.total_match_count'), 1, 'its one host');
   t.equal(await baton.stat('cluster.host.warming_state'), 0);
   for (const thread of ['main_thread', 'worker_0', 'worker_1']) {
@@ -206,14 +206,14 @@ t.test('what is odd about a request, a connection or a thread is counted too', a
   }
   const accepts = `listener.127.0.0.1_${proxy.port}.connections_accepted_per_socket_event`;
   await waitFor(async () => (await baton.admin(`/stats?usedonly&filter=${accepts}`)).body.includes('P0('), {
-    what: 'accepts of one turn, at the next flush',
+    what: 'the histogram of accepts per turn at the next flush',
   });
 });
 
-t.test('connections of mobile clients are counted once more, by what their first request says', async (t) => {
+t.test('connections of mobile clients are also counted by platform, from their first request', async (t) => {
   const { baton } = proxy;
   const request = (agent: string, path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\nuser-agent: ${agent}\r\n\r\n`;
-  t.equal((await baton.admin('/stats?filter=user_agent')).body, '', 'nothing before the first one');
+  t.equal((await baton.admin('/stats?filter=user_agent')).body, '', 'no stats before the first request');
   for (const agent of ['app/1 (iOS 19)', 'okhttp android', 'Android', 'ios', 'iO androi', '']) {
     const client = await connectRaw(t, proxy.port);
     client.write(request(agent, '/direct'));
@@ -239,44 +239,47 @@ t.test('connections of mobile clients are counted once more, by what their first
   }
 });
 
-t.test('each whole answer has a time, and each connection to a host that is over a length', async (t) => {
-  const routes = [routeTo({ path: '/closed' }, 'closed'), routeTo({ prefix: '/' }, 'host')];
-  const baton = await startBaton(t, {
-    config: bootstrap({
-      listeners: [httpListener('timed', 0, managerOf(routes))],
-      clusters: [staticCluster('host', upstream.port), staticCluster('closed', await freePort())],
-      extra: { stats_flush_interval: '0.1s' },
-    }),
-  });
-  const port = await baton.listenerPort('timed');
-  const answered = ['GET /200', 'GET /closed', 'GET /200 and more', 'nonsense'];
-  for (const line of answered) await rawExchange(port, `${line} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
-  await rawExchange(port, 'POST /wait HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n');
-  await rawExchange(port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n');
-  const client = await connectRaw(t, port);
-  client.write('GET /wait HTTP/1.1\r\nhost: a\r\n\r\n');
-  await baton.waitForStat('cluster.host.upstream_rq_active', 1);
-  client.reset();
-  await baton.waitForStats({ 'http.timed.downstream_rq_total': 7, 'http.timed.downstream_cx_destroy': 7 });
-  const expected = [
-    'envoy_http_downstream_rq_time_count{envoy_http_conn_manager_prefix="timed"} 6\n',
-    'envoy_cluster_upstream_rq{envoy_response_code="201",envoy_cluster_name="host"} 1\n',
-    'envoy_cluster_upstream_rq_time_count{envoy_cluster_name="host"} 1\n',
-    'envoy_cluster_upstream_cx_length_ms_count{envoy_cluster_name="closed"} 1\n',
-  ];
-  // What is answered before it is complete has taken no time of the host.
-  const early = await connectRaw(t, port);
-  early.write('POST /201 HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nsome');
-  await early.readToEnd();
-  const areCounted = async () => {
-    const { body } = await baton.admin('/stats/monitoring');
-    return expected.every((line) => body.includes(line));
-  };
-  await t.resolves(waitFor(areCounted, { what: expected.join('') }));
-  await baton.stop();
-});
+t.test(
+  'each complete response has a duration sample, and each closed upstream connection a length sample',
+  async (t) => {
+    const routes = [routeTo({ path: '/closed' }, 'closed'), routeTo({ prefix: '/' }, 'host')];
+    const baton = await startBaton(t, {
+      config: bootstrap({
+        listeners: [httpListener('timed', 0, managerOf(routes))],
+        clusters: [staticCluster('host', upstream.port), staticCluster('closed', await freePort())],
+        extra: { stats_flush_interval: '0.1s' },
+      }),
+    });
+    const port = await baton.listenerPort('timed');
+    const answered = ['GET /200', 'GET /closed', 'GET /200 and more', 'nonsense'];
+    for (const line of answered) await rawExchange(port, `${line} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
+    await rawExchange(port, 'POST /wait HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nno size\r\n');
+    await rawExchange(port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n');
+    const client = await connectRaw(t, port);
+    client.write('GET /wait HTTP/1.1\r\nhost: a\r\n\r\n');
+    await baton.waitForStat('cluster.host.upstream_rq_active', 1);
+    client.reset();
+    await baton.waitForStats({ 'http.timed.downstream_rq_total': 7, 'http.timed.downstream_cx_destroy': 7 });
+    const expected = [
+      'envoy_http_downstream_rq_time_count{envoy_http_conn_manager_prefix="timed"} 6\n',
+      'envoy_cluster_upstream_rq{envoy_response_code="201",envoy_cluster_name="host"} 1\n',
+      'envoy_cluster_upstream_rq_time_count{envoy_cluster_name="host"} 1\n',
+      'envoy_cluster_upstream_cx_length_ms_count{envoy_cluster_name="closed"} 1\n',
+    ];
+    // A request that is answered before it is complete has used no upstream time.
+    const early = await connectRaw(t, port);
+    early.write('POST /201 HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nsome');
+    await early.readToEnd();
+    const areCounted = async () => {
+      const { body } = await baton.admin('/stats/monitoring');
+      return expected.every((line) => body.includes(line));
+    };
+    await t.resolves(waitFor(areCounted, { what: expected.join('') }));
+    await baton.stop();
+  },
+);
 
-t.test('a router without dynamic stats counts no status codes and times of its cluster', async (t) => {
+t.test('a router with suppressed dynamic stats counts no status codes and times of its cluster', async (t) => {
   const router = {
     name: 'router',
     typed_config: {

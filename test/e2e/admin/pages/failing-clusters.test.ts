@@ -1,4 +1,4 @@
-// The home page in a browser shows clusters whose hosts fail, though no health check says so.
+// The home page in a browser shows clusters whose hosts fail, even without health checks.
 
 import t from 'tap';
 import {
@@ -24,7 +24,7 @@ if (chromium.path === undefined) {
 }
 const browser = await startBrowser(t, chromium.path);
 
-t.test('clusters whose hosts fail every request are not shown as well', async (t) => {
+t.test('clusters whose hosts fail every request are not shown as healthy', async (t) => {
   let status = 500;
   const good = await startUpstream(t, (_request, response) => response.end());
   const broken = await startUpstream(t, (_request, response) => response.writeHead(status).end());

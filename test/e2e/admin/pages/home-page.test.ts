@@ -1,4 +1,5 @@
-// The home page in a browser: links and forms without scripts, live figures with them, under any path, and nothing from elsewhere.
+// The home page in a browser: links and forms without scripts, live figures with them, under any path, and no third-party
+// content.
 
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -49,7 +50,7 @@ const port = await baton.listenerPort('main');
 sendTraffic(t, port);
 const browser = await startBrowser(t, chromium.path);
 
-t.test('without JavaScript every endpoint is a link or a form that works', async (t) => {
+t.test('without JavaScript every endpoint is a working link or form', async (t) => {
   const { page, problems } = await openPage(t, browser, url, { javaScriptEnabled: false });
   t.equal(await page.title(), 'Baton Admin');
   t.equal(await page.textContent('#server-state'), 'LIVE');
@@ -79,7 +80,7 @@ t.test('without JavaScript every endpoint is a link or a form that works', async
   t.same(problems, []);
 });
 
-t.test('figures follow the traffic, and everything comes from the server itself', async (t) => {
+t.test('figures follow the traffic, and all resources come from the server itself', async (t) => {
   const { page, problems, origins } = await openPage(t, browser, url);
   await expectFigures(page);
   const inAll = () => page.textContent('#gauge-requests + .remark');
@@ -90,7 +91,7 @@ t.test('figures follow the traffic, and everything comes from the server itself'
 
   const listeners = page.locator('#listeners-section tbody tr');
   const listener = (name: string) => listeners.filter({ hasText: name }).locator('td').allTextContents();
-  // The traffic has a connection for a moment only.
+  // The traffic opens connections only briefly.
   const connected = await connectRaw(t, await baton.listenerPort('main'));
   await waitFor(async () => Number((await listener('main'))[1]) > 0, { what: 'connections of a listener' });
   connected.destroy();
@@ -119,7 +120,7 @@ t.test('figures follow the traffic, and everything comes from the server itself'
   t.same([...origins], [origin]);
 });
 
-t.test('requests that are counted once more for their kind of client are shown once', async (t) => {
+t.test('requests that are also counted by class of client are shown once', async (t) => {
   const quiet = await startBaton(t, {
     config: bootstrap({
       listeners: [httpListener('main', 0, { route_config: routeAllTo('api') })],
@@ -135,7 +136,7 @@ t.test('requests that are counted once more for their kind of client are shown o
   t.equal(await inAll(), '3 in all');
 });
 
-t.test('before the first flush requests have no times, which does not mean that there were none', async (t) => {
+t.test('before the first flush no times are shown, which does not mean that there were no requests', async (t) => {
   const quiet = await startBaton(t, {
     config: bootstrap({
       listeners: [httpListener('main', 0, { route_config: routeAllTo('api') })],
@@ -150,7 +151,7 @@ t.test('before the first flush requests have no times, which does not mean that 
   t.equal(await remark('times'), 'known after the next flush');
 });
 
-t.test('buttons ask the server in the background, after a question where traffic is at stake', async (t) => {
+t.test('buttons send requests in the background, with a confirmation where traffic is affected', async (t) => {
   const { page, problems } = await openPage(t, browser, url);
   const sent = page.waitForRequest((request) => request.method() === 'POST');
   await page.getByRole('button', { name: 'reopen_logs', exact: true }).press('Enter');
@@ -187,7 +188,7 @@ t.test('buttons ask the server in the background, after a question where traffic
   t.same(problems, []);
 });
 
-t.test('what a form asks for arrives as it was typed, spaces and pluses too', async (t) => {
+t.test('form input arrives as it was typed, spaces and plus signs included', async (t) => {
   const { page, problems } = await openPage(t, browser, url);
   await page.fill("input[name='filter'][form='stats']", '^server\\.live$| +\\+');
   await page.selectOption("select[name='format'][form='stats']", 'text');
@@ -199,7 +200,7 @@ t.test('what a form asks for arrives as it was typed, spaces and pluses too', as
   t.same(problems, []);
 });
 
-t.test('it works under a path of a reverse proxy', async (t) => {
+t.test('the page works under a path of a reverse proxy', async (t) => {
   const proxy = await startSubPathProxy(t, baton.adminPort);
   const { page, problems } = await openPage(t, browser, proxy.url);
   await expectFigures(page);
@@ -214,7 +215,7 @@ t.test('it works under a path of a reverse proxy', async (t) => {
 });
 
 for (const colorScheme of ['light', 'dark'] as const) {
-  t.test(`texts stand out in ${colorScheme} colours, controls have labels, and the focus is seen`, async (t) => {
+  t.test(`in ${colorScheme} colours texts have contrast, controls have labels, and the focus is visible`, async (t) => {
     const { page } = await openPage(t, browser, url, { colorScheme });
     await expectFigures(page);
     for (const selector of ['body', '.remark', '.home-table label', '.home-table a', '#server-state', 'nav a']) {
@@ -232,7 +233,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   });
 }
 
-t.test('it says when the server does not answer any more', async (t) => {
+t.test('the page reports that the server does not answer any more', async (t) => {
   const { page } = await openPage(t, browser, url);
   await expectFigures(page);
   await page.getByRole('button', { name: 'quitquitquit', exact: true }).click();
@@ -241,7 +242,7 @@ t.test('it says when the server does not answer any more', async (t) => {
   t.same(await baton.exited, { code: 0, signal: null });
 });
 
-/** For the browser: path and method of each form, and what it sends when nothing is filled in. */
+/** For the browser: path and method of each form, and the query that it sends when nothing is filled in. */
 const FORMS = `[...document.querySelectorAll('.home-table form')].map((form) =>
   [form.getAttribute('action'), form.method, String(new URLSearchParams(new FormData(form)))])`;
 
@@ -251,14 +252,14 @@ async function expectFigures(page: Page): Promise<void> {
   });
 }
 
-/** Contrast of a text with what is behind it (WCAG 2.2, 1.4.3), and whether that is dark. */
+/** Contrast of a text with its background (WCAG 2.2, 1.4.3), and whether the background is dark. */
 async function contrast(page: Page, selector: string): Promise<{ ratio: number; isDark: boolean }> {
   const [color, ground] = (await page.evaluate(`(${COLOURS})('${selector}')`)) as [string, string];
   const [a, b] = [luminance(color), luminance(ground)];
   return { ratio: (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), isDark: b < 0.2 };
 }
 
-/** For the browser: an element's colour, and that of the first one around it that has a background. */
+/** For the browser: an element's colour, and that of its nearest ancestor with a background. */
 const COLOURS = `(selector) => {
   const element = document.querySelector(selector);
   let behind = element;

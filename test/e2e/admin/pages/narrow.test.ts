@@ -1,4 +1,4 @@
-// The admin pages fit on a telephone: 360 pixels are enough for each of them, with names as long as generated ones are.
+// The admin pages fit on a phone: each of them fits 360 pixels, even with long generated names.
 
 import type { Page } from 'playwright-core';
 import t from 'tap';
@@ -40,7 +40,7 @@ await httpRequest(await baton.listenerPort('web'), '/');
 const url = `http://127.0.0.1:${baton.adminPort}/`;
 const browser = await startBrowser(t, chromium.path);
 
-/** What is done with a page before it is measured. */
+/** Pages, each with the steps before it is measured. */
 const PAGES: readonly [what: string, path: string, prepare: (page: Page) => Promise<unknown>][] = [
   ['the home page', '', (page) => page.locator('#listeners-section tbody tr').first().waitFor()],
   ['the hosts of a cluster', '', (page) => page.getByRole('button', { name: LONG, exact: true }).click()],
@@ -76,19 +76,19 @@ for (const [what, path, prepare] of PAGES) {
   });
 }
 
-t.test('without JavaScript they fit too', async (t) => {
+t.test('without JavaScript the pages fit too', async (t) => {
   for (const path of ['', 'stats?format=html', 'stats?format=active-html']) {
     const { page } = await openPage(t, browser, url + path, {
       viewport: { width: 360, height: 740 },
       javaScriptEnabled: false,
     });
-    // A screenshot of the whole page is as wide as what is on it.
+    // A screenshot of the whole page is as wide as its contents.
     const picture = await page.screenshot({ fullPage: true });
     t.equal(picture.readUInt32BE(16), 360, path);
   }
 });
 
-t.test('what stands below each other there stands side by side where there is room', async (t) => {
+t.test('sections stacked on narrow screens are side by side on wide ones', async (t) => {
   const { page } = await openPage(t, browser, url, { viewport: { width: 1100, height: 740 } });
   const boxes = await Promise.all(
     [0, 1].map((index) => page.locator('.home-table .endpoint').first().locator('td').nth(index).boundingBox()),
@@ -97,7 +97,7 @@ t.test('what stands below each other there stands side by side where there is ro
   await waitFor(async () => ((await page.evaluate(TOO_WIDE)) as unknown[]).length === 0);
 });
 
-/** Elements that reach beyond the page, outside of boxes that scroll by themselves; the page's width if that is too large. */
+/** Elements that overflow the page, outside of boxes that scroll; the page's width if that is too large. */
 const TOO_WIDE = `(() => {
   const { clientWidth, scrollWidth } = document.documentElement;
   const wide = [...document.querySelectorAll('body *')].filter((element) => {

@@ -1,4 +1,5 @@
-// The pages about stats in a browser: lines without scripts; with them a table to sort and narrow, drawings, and what changes most.
+// The stats pages in a browser: plain lines without scripts; with them a table to sort and filter, histograms, and the most
+// active stats.
 
 import t from 'tap';
 import {
@@ -21,7 +22,7 @@ if (chromium.path === undefined) {
   t.plan(0, chromium.skip);
   process.exit();
 }
-/** What a page must show as it is. */
+/** Markup that a page must show as text. */
 const HOSTILE = `<img src=x onerror="alert('&amp;')">`;
 const REQUESTS = 40;
 const upstream = await startEchoUpstream(t);
@@ -47,7 +48,7 @@ for (let i = 0; i < REQUESTS; i++) await httpRequest(donePort);
 sendTraffic(t, await baton.listenerPort('busy'));
 const browser = await startBrowser(t, chromium.path);
 
-t.test('without JavaScript it shows the form as it was sent, and lines of text', async (t) => {
+t.test('without JavaScript the page shows the submitted form, and lines of text', async (t) => {
   const query = 'html&usedonly&type=Counters&filter=done.upstream_rq_t';
   const { page, problems } = await openPage(t, browser, `${url}${query}`, { javaScriptEnabled: false });
   t.equal(await page.inputValue('[name=filter]'), 'done.upstream_rq_t');
@@ -64,7 +65,7 @@ t.test('without JavaScript it shows the form as it was sent, and lines of text',
   t.same(problems, []);
 });
 
-t.test('a table can be sorted and narrowed with the keyboard', async (t) => {
+t.test('the table can be sorted and filtered with the keyboard', async (t) => {
   const { page, problems, origins } = await openPage(t, browser, `${url}html&filter=^cluster.done|img.*membership`);
   const names = () => page.locator('.data-table th[scope=row]').allTextContents();
   const unsorted = await names();
@@ -118,7 +119,7 @@ t.test('histograms are drawn from all their samples', async (t) => {
   t.same(problems, []);
 });
 
-t.test('a change in the form takes effect at once, and the address can be kept', async (t) => {
+t.test('a change in the form takes effect at once, and the address reflects it', async (t) => {
   const { page } = await openPage(t, browser, `${url}html`);
   await page.locator('.data-table tbody tr').first().waitFor();
   t.match(await page.locator('.count').textContent(), /^[\d,]+ in all, the first 200 are shown$/);
@@ -140,7 +141,7 @@ t.test('a change in the form takes effect at once, and the address can be kept',
   t.ok(JSON.parse((await page.textContent('body'))!).stats.length > 50);
 });
 
-t.test('the active page shows what changes most often, at the pace that is asked for', async (t) => {
+t.test('the active page shows the stats that change most often, at the selected interval', async (t) => {
   const { page, problems } = await openPage(t, browser, `${url}active-html&interval=1&count=5&filter=upstream_rq`);
   const row = page.locator('.data-table tbody tr');
   await waitFor(async () => /^[3-9]$/.test((await row.first().locator('td').last().textContent())!), {
@@ -159,7 +160,7 @@ t.test('the active page shows what changes most often, at the pace that is asked
 });
 
 t.test(
-  'the active page begins with 50 stats each 5 seconds, and without JavaScript leads to the plain one',
+  'the active page begins with 50 stats every 5 seconds, and without JavaScript links to the plain page',
   async (t) => {
     const { page } = await openPage(t, browser, `${url}active-html`, { javaScriptEnabled: false });
     t.equal(await page.inputValue('[name=count]'), '50');

@@ -1,17 +1,17 @@
-// A reverse proxy that shows a server under a path of its own, as an operator's portal does.
+// A reverse proxy that serves the admin pages under a path prefix, as an operator's portal does.
 
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Teardown } from '../../harness/index.js';
 
 export interface SubPathProxy {
-  /** Where the server's root is. */
+  /** The URL of the server's root. */
   readonly url: string;
-  /** Paths that were asked for outside of it. */
+  /** Requested paths outside of the prefix. */
   readonly strays: string[];
 }
 
-/** Forwards what lies under /ops/baton/ to the port, without that prefix. */
+/** Forwards paths under /ops/baton/ to the port, without that prefix. */
 export async function startSubPathProxy(t: Teardown, port: number): Promise<SubPathProxy> {
   const prefix = '/ops/baton';
   const strays: string[] = [];

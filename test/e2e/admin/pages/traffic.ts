@@ -1,10 +1,10 @@
-// Requests that keep coming while a test looks at figures.
+// Continuous requests while a test checks figures.
 
 import { httpRequest, type Teardown } from '../../harness/index.js';
 
 const PAUSE_MS = 20;
 
-/** Sends one request after the other, with a pause that leaves the machine to the browser, until the test ends. */
+/** Sends one request after the other, with a pause that leaves CPU time to the browser, until the test ends. */
 export function sendTraffic(t: Teardown, port: number, path = '/'): void {
   let isEnded = false;
   const ended = (async () => {

@@ -1,4 +1,4 @@
-// A build without pages: it says so where they would be, has none of their files, and everything else works.
+// A build without the admin pages: it says so in their place, contains none of their files, and all else works.
 
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, symlinkSync } from 'node:fs';
@@ -13,7 +13,7 @@ const DISABLED = 'output was disabled by building with --define=admin_html=disab
 
 t.test('npm run build -- --define=admin_html=disabled', async (t) => {
   const copy = tempDir(t);
-  // The tree of this checkout must stay as it is: other tests run from it.
+  // The tree of this checkout must not change: other tests run from it.
   for (const name of ['package.json', 'tsconfig.json', 'src', 'scripts', 'test']) {
     cpSync(join(root, name), join(copy, name), { recursive: true });
   }

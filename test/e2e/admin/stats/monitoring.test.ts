@@ -1,4 +1,4 @@
-// What monitoring systems make of Baton's stats: promtool's check, and a Prometheus server that scrapes text and protobuf.
+// Monitoring systems accept Baton's stats: promtool checks them, and a Prometheus server scrapes text and protobuf.
 
 import { spawn } from 'node:child_process';
 import t from 'tap';
@@ -36,7 +36,7 @@ await waitFor(async () => {
   return body.includes(`,${REQUESTS})`);
 });
 
-t.test('hidden stats of hosts are families, with the host as a label', async (t) => {
+t.test('hidden stats of hosts are metric families with the host as a label', async (t) => {
   const { body } = await baton.admin('/stats/monitoring?hidden=only');
   t.same(body.match(/^# TYPE .*/gm), [
     ...['cx_connect_fail', 'cx_total', 'rq_error', 'rq_success', 'rq_timeout', 'rq_total'].map(
@@ -59,7 +59,7 @@ t.test('promtool finds no syntax error', { skip: promtool.path === undefined && 
       child.once('close', resolve);
       child.stdin.end(body);
     });
-    // 3: it parsed all of it, and has advice on names and help texts, which are a contract.
+    // Status 3: all of it was parsed, with advice on names and help texts, which are fixed.
     t.ok(status === 0 || status === 3, `status ${status} for "${query}": ${status === 3 ? '' : output.slice(0, 500)}`);
     t.notMatch(output, 'error while linting');
   }

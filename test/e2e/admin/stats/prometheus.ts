@@ -8,14 +8,14 @@ import { endsWithTest, freePort, httpRequest, type Teardown, tempDir, waitFor } 
 export interface PrometheusOptions {
   /** The program. */
   readonly path: string;
-  /** Port of 127.0.0.1 that it scrapes. */
+  /** Port of 127.0.0.1 to scrape. */
   readonly target: number;
   readonly metricsPath: string;
   readonly parameters?: Readonly<Record<string, readonly string[]>>;
   readonly args?: readonly string[];
 }
 
-/** A series of the API's answer: its value as text, or a native histogram. */
+/** A series of the API's response: its value as text, or a native histogram. */
 export interface Series {
   readonly metric: Readonly<Record<string, string>>;
   readonly value?: readonly [number, string];
@@ -29,7 +29,7 @@ export class Prometheus {
     this.#port = port;
   }
 
-  /** What a query gives now. Throws an Error for one that cannot be answered. */
+  /** Returns the current result of a query. Throws an Error for a query that fails. */
   async query(query: string): Promise<Series[]> {
     const { status, body } = await httpRequest(this.#port, `/api/v1/query?query=${encodeURIComponent(query)}`);
     if (status !== 200) throw new Error(`${query}: ${body}`);
@@ -37,7 +37,7 @@ export class Prometheus {
   }
 }
 
-/** Starts Prometheus; the test's end kills it. Resolves when it has scraped the target once. Throws with its log. */
+/** Starts Prometheus, and kills it when the test ends. Resolves after the first scrape. Throws with its log. */
 export async function startPrometheus(t: Teardown, options: PrometheusOptions): Promise<Prometheus> {
   const directory = tempDir(t);
   const port = await freePort();

@@ -1,4 +1,4 @@
-// Clients that people have, as they come: curl, wrk, fetch, a browser.
+// Common clients: curl, wrk, fetch, a browser.
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -13,7 +13,7 @@ import { startRawUpstream } from '../raw-upstream.js';
 const run = promisify(execFile);
 const BODY = Buffer.alloc(300_000, 'curl sends this. ');
 
-/** A page of several parts, whose script sends a body and talks over a WebSocket. */
+/** A page of several resources, whose script sends a body and uses a WebSocket. */
 const PAGE: Record<string, [type: string, text: string]> = {
   '/page': ['text/html', '<link rel="stylesheet" href="page.css"><p>read</p><script src="page.js"></script>'],
   '/page.css': ['text/css', 'p { color: rgb(1, 2, 3) }'],
@@ -57,7 +57,7 @@ const base = `http://127.0.0.1:${proxy.port}`;
 const file = join(tempDir(t), 'body');
 writeFileSync(file, BODY);
 
-t.test('curl', async (t) => {
+t.test('curl gets responses, sends bodies, and reuses its connection', async (t) => {
   const curl = async (...args: string[]) => {
     const { stdout } = await run('curl', ['-sS', '--max-time', '20', ...args], {
       encoding: 'latin1',
@@ -71,12 +71,12 @@ t.test('curl', async (t) => {
   t.equal(await curl(`${base}/hello`, `${base}/hello`, `${base}/hello`), 'hellohellohello', 'on one connection');
   const body = BODY.toString('latin1');
   t.ok((await curl('--data-binary', `@${file}`, `${base}/echo`)) === body, 'POST');
-  t.ok((await curl('-T', file, `${base}/echo`)) === body, 'PUT, which asks for 100-continue');
+  t.ok((await curl('-T', file, `${base}/echo`)) === body, 'PUT with Expect: 100-continue');
   t.ok((await curl('-T', file, '-H', 'transfer-encoding: chunked', `${base}/echo`)) === body, 'PUT in chunks');
   t.ok((await curl('-F', `file=@${file}`, `${base}/echo`)).includes(body), 'a form');
 });
 
-t.test('fetch', async (t) => {
+t.test('fetch gets concurrent responses', async (t) => {
   const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => fetch(`${base}/hello?${index}`)));
   t.ok(answers.every(({ status }) => status === 200));
   await Promise.all(answers.map((answer) => answer.arrayBuffer()));
@@ -84,22 +84,26 @@ t.test('fetch', async (t) => {
   t.ok(Buffer.from(await answer.arrayBuffer()).equals(BODY));
 });
 
-t.test('wrk', async (t) => {
+t.test('wrk reports no errors', async (t) => {
   const { stdout } = await run('wrk', ['-t', '1', '-c', '64', '-d', '1s', '--timeout', '10s', `${base}/hello`]);
   t.match(stdout, /\d+ requests in/);
   t.notMatch(stdout, /Socket errors|Non-2xx/, 'every request is answered');
 });
 
 const chromium = findPeer('chromium');
-t.test('a browser', chromium.path === undefined ? chromium : {}, async (t) => {
-  const { page, problems } = await openPage(t, await startBrowser(t, chromium.path!), `${base}/page`);
-  await page.waitForFunction(`document.title !== ''`);
-  t.equal(await page.title(), 'and this, true');
-  t.equal(await page.evaluate(`getComputedStyle(document.querySelector('p')).color`), 'rgb(1, 2, 3)');
-  t.same(problems, []);
-});
+t.test(
+  'a browser loads a page, sends a body, and uses a WebSocket',
+  chromium.path === undefined ? chromium : {},
+  async (t) => {
+    const { page, problems } = await openPage(t, await startBrowser(t, chromium.path!), `${base}/page`);
+    await page.waitForFunction(`document.title !== ''`);
+    t.equal(await page.title(), 'and this, true');
+    t.equal(await page.evaluate(`getComputedStyle(document.querySelector('p')).color`), 'rgb(1, 2, 3)');
+    t.same(problems, []);
+  },
+);
 
-/** A short WebSocket frame as a server sends it back (RFC 6455 section 5.2). */
+/** Encodes a short WebSocket frame as a server sends it (RFC 6455 section 5.2). */
 function unmasked(frame: Buffer): Buffer {
   const mask = frame.subarray(2, 6);
   return Buffer.concat([

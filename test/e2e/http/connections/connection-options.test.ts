@@ -1,4 +1,5 @@
-// Options of HTTP/1.1 connections: drain_timeout, enable_trailers, allow_absolute_url, max_connection_duration; and paths.
+// Options of HTTP/1.1 connections: drain_timeout, enable_trailers, allow_absolute_url, max_connection_duration; and path
+// normalization.
 
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
@@ -29,13 +30,13 @@ const trailing = await startUpstream(t, (request, response) => {
 });
 const CHUNKED = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nx-there: 1\r\n\r\n';
 
-t.test('trailers pass when both connections have them enabled, and no others do', async (t) => {
+t.test('trailers are forwarded only when both connections enable them', async (t) => {
   const proxy = await startProxy(t, {
     listeners: {
       client: managerOf([routeTo({ prefix: '/' }, 'none')], TRAILERS),
       host: managerOf([routeTo({ prefix: '/' }, 'all')]),
       both: managerOf([routeTo({ prefix: '/' }, 'all')], TRAILERS),
-      // Clients and hosts speak one protocol, HTTP/1.1, and its options are those of the cluster.
+      // Both sides use HTTP/1.1 with the options of the cluster.
       same: managerOf([routeTo({ prefix: '/' }, 'as-clients')], TRAILERS),
       selected: managerOf([routeTo({ prefix: '/' }, 'as-clients-with-old-field')], TRAILERS),
     },
@@ -58,7 +59,7 @@ t.test('trailers pass when both connections have them enabled, and no others do'
   t.match(await exchange('selected'), /\{\}\r\n0\r\n\r\n$/);
 });
 
-t.test('a connection has as many requests as it may have, and the last answer says so', async (t) => {
+t.test('a connection serves max_requests_per_connection requests, and the last response closes it', async (t) => {
   const manager = managerOf([answering({ prefix: '/' }, 'here')], {
     common_http_protocol_options: { max_requests_per_connection: 2 },
   });
@@ -102,7 +103,7 @@ t.test(
   },
 );
 
-t.test('a connection that is old enough has drain_timeout for one more request, if it has had any', async (t) => {
+t.test('a connection at its maximum age has drain_timeout for one more request, unless it is unused', async (t) => {
   const echo = await startEchoUpstream(t);
   const manager = (duration: string, drain: string) =>
     managerOf([routeTo({ prefix: '/' }, 'echo')], {
@@ -116,7 +117,7 @@ t.test('a connection that is old enough has drain_timeout for one more request, 
   const begun = await connectRaw(t, proxy.ports['patient']!);
   begun.write('GET ');
   const unused = await connectRaw(t, proxy.ports['patient']!);
-  t.same(await unused.readToEnd(), { text: '', closed: 'end' }, 'nobody waits for a first one');
+  t.same(await unused.readToEnd(), { text: '', closed: 'end' }, 'an unused connection closes at once');
   await proxy.baton.waitForStat('http.patient.downstream_cx_max_duration_reached', 2);
   begun.write('/ HTTP/1.1\r\nHost: a\r\n\r\n');
   const LAST = /^HTTP\/1\.1 200 OK\r\n(.+\r\n)*connection: close\r\n/;
@@ -126,7 +127,7 @@ t.test('a connection that is old enough has drain_timeout for one more request, 
   t.equal((await used.readToEnd()).closed, 'end');
 });
 
-t.test('a request that lasts longer than its connection may gets its whole answer, which is the last', async (t) => {
+t.test("a request that outlasts its connection's maximum age is answered completely, as the last one", async (t) => {
   const held: ServerResponse[] = [];
   const host = await startUpstream(t, ({ url }, answer) => {
     if (url === '/held') held.push(answer);
@@ -140,7 +141,7 @@ t.test('a request that lasts longer than its connection may gets its whole answe
   const patient = await connectRaw(t, proxy.port);
   patient.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
   await waitFor(() => held.length === 1, { what: 'the request at its host' });
-  // The whole time of a connection that began later passes meanwhile.
+  // Meanwhile a connection that was opened later reaches its maximum age.
   const later = await connectRaw(t, proxy.port);
   later.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   t.equal((await later.readToEnd()).closed, 'end');
@@ -149,7 +150,7 @@ t.test('a request that lasts longer than its connection may gets its whole answe
   t.match(await patient.readToEnd(), { text: last, closed: 'end' });
 });
 
-t.test('absolute URLs are served, and a wish for the contrary is refused', async (t) => {
+t.test('absolute URLs are served, and allow_absolute_url: false is refused', async (t) => {
   const manager = (allowed: boolean) => ({
     route_config: { virtual_hosts: [{ name: 'b', domains: ['b'], routes: [direct] }] },
     http_protocol_options: { allow_absolute_url: allowed },
@@ -164,7 +165,7 @@ t.test('absolute URLs are served, and a wish for the contrary is refused', async
   t.match(refused.stderr, /allow_absolute_url: requests with absolute URLs are always served/);
 });
 
-t.test('a host connection that grows too old under a request is counted once', async (t) => {
+t.test('an upstream connection that reaches its maximum age during a request is counted once', async (t) => {
   const late = await startUpstream(t, (_request, response) => {
     setTimeout(() => response.end('late'), 300);
   });

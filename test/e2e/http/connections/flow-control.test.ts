@@ -1,4 +1,5 @@
-// Bodies of any size pass unchanged, and whoever is slow makes the other side wait instead of filling the proxy's memory.
+// Bodies of any size are forwarded unchanged, and a slow reader exerts back pressure on the sender instead of filling the
+// proxy's memory.
 
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,15 +13,18 @@ import { startRawUpstream } from '../raw-upstream.js';
 
 const MB = 1 << 20;
 const LARGE = 100 * MB;
-/** What the kernel's buffers on the way may hold, which grow to 36 MB on each side of the proxy: not the whole body. */
+/** What the kernel's buffers on the way may hold, up to 36 MB on each side of the proxy: less than the whole body. */
 const STALLED = 80 * MB;
-/** Growth of the process that is not the body: heap that has not been collected, slabs. A proxy that read on would hold nearly all of it. */
+/**
+ * Growth of the process besides the body: uncollected heap, slabs. A proxy without back pressure would hold nearly the whole
+ * body.
+ */
 const GROWTH = 45 * MB;
 
 const block = Buffer.from(Array.from({ length: MB }, (_, index) => (index * 31 + (index >> 8) * 7) & 255));
-/** Bytes that the host has handed to its sockets, by path. */
+/** Bytes that the host has passed to its sockets, by path. */
 const written = new Map<string, number>();
-/** Samples of what waits that were waited for. */
+/** Number of samples of the buffered bytes taken so far. */
 let samples = 0;
 /** Uploads whose bytes the host does not read yet. */
 const uploads: { incoming: IncomingMessage; answer: () => void }[] = [];
@@ -65,7 +69,7 @@ const frugal = await startProxy(t, {
   listenerOptions: { per_connection_buffer_limit_bytes: small },
 });
 
-t.test('a client that reads slowly holds the host back', async (t) => {
+t.test('a slow client exerts back pressure on the host', async (t) => {
   const memory = await watchMemory(proxy);
   for (const path of ['/down/100', '/down/chunked/100']) {
     const incoming = await open(proxy, path);
@@ -81,7 +85,7 @@ t.test('a client that reads slowly holds the host back', async (t) => {
   memory.check(t);
 });
 
-t.test('a host that reads slowly holds the client back', async (t) => {
+t.test('a slow host exerts back pressure on the client', async (t) => {
   const memory = await watchMemory(proxy);
   for (const path of ['/up/held', '/up/held/retry']) {
     let sent = 0;
@@ -110,7 +114,7 @@ t.test('a host that reads slowly holds the client back', async (t) => {
   memory.check(t);
 });
 
-t.test('many slow clients cost no more than the limits of their connections', async (t) => {
+t.test("many slow clients use no more memory than their connections' limits", async (t) => {
   const memory = await watchMemory(frugal);
   const paths = Array.from({ length: 30 }, (_, index) => `/down/many/${index}/6`);
   const answers = await Promise.all(paths.map((path) => open(frugal, path)));
@@ -120,17 +124,17 @@ t.test('many slow clients cost no more than the limits of their connections', as
   await sampled(t, frugal);
   const toClients = await stat('http.main.downstream_cx_tx_bytes_buffered');
   const fromHosts = await stat('cluster.host.upstream_cx_rx_bytes_buffered');
-  t.ok(toClients > 0, 'bytes wait for clients');
+  t.ok(toClients > 0, 'bytes are buffered for clients');
   const most = 4 * small;
   const each = Math.round((toClients + fromHosts) / paths.length);
-  t.ok(each <= most, `of each answer ${each} bytes wait for its client, at most ${most}`);
-  memory.check(t, 'while none of them reads');
+  t.ok(each <= most, `of each response ${each} bytes are buffered for its client, at most ${most}`);
+  memory.check(t, 'while no client reads');
   const digests = await Promise.all(answers.map(digestOf));
   t.ok(digests.every((digest) => digest === digestOfBlocks(6)));
   memory.check(t);
 });
 
-t.test('what has come from hosts and waits is counted as long as it waits', async (t) => {
+t.test('bytes buffered from hosts are counted as long as they are buffered', async (t) => {
   const ofRaw = 'cluster.raw.upstream_cx_rx_bytes_buffered';
   const client = await connectRaw(t, proxy.port);
   client.write('GET /raw HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -138,14 +142,14 @@ t.test('what has come from hosts and waits is counted as long as it waits', asyn
   const { socket } = raw.requests[0]!;
   const beginning = 'HTTP/1.1 200 OK\r\nx-slow: ';
   socket.write(beginning);
-  await t.resolves(proxy.baton.waitForStat(ofRaw, beginning.length), 'the beginning of a head');
+  await t.resolves(proxy.baton.waitForStat(ofRaw, beginning.length), 'a partial header section');
   socket.write('no\r\ncontent-length: 2\r\n\r\nok');
   await client.readUntil('ok');
-  await t.resolves(proxy.baton.waitForStat(ofRaw, 0), 'a whole response waits for nothing');
+  await t.resolves(proxy.baton.waitForStat(ofRaw, 0), 'a complete response leaves the buffer');
 
   const ofHost = 'cluster.host.upstream_cx_rx_bytes_buffered';
   const answers: IncomingMessage[] = [];
-  // Whether something has come for a client before its host is no longer read is a matter of chance.
+  // Whether bytes are buffered for a client before its host's connection is paused is a matter of chance.
   await waitFor(
     async () => {
       const paths = Array.from({ length: 8 }, (_, index) => `/down/waiting/${answers.length + index}/20`);
@@ -154,14 +158,14 @@ t.test('what has come from hosts and waits is counted as long as it waits', asyn
       await sampled(t, proxy);
       return (await proxy.baton.stat(ofHost))! > 0;
     },
-    { what: 'bytes of a host that wait for a slow client', deadlineMs: 60_000 },
+    { what: 'bytes of a host buffered for a slow client', deadlineMs: 60_000 },
   );
   const digests = await Promise.all(answers.map(digestOf));
   t.ok(digests.every((digest) => digest === digestOfBlocks(20)));
-  await t.resolves(proxy.baton.waitForStat(ofHost, 0), 'nothing waits when they have read');
+  await t.resolves(proxy.baton.waitForStat(ofHost, 0), 'nothing is buffered after the clients have read');
 });
 
-t.test('a client that leaves in the middle frees what it held', async (t) => {
+t.test('a client that disconnects in the middle frees its buffers', async (t) => {
   const memory = await watchMemory(proxy);
   for (let i = 0; i < 10; i++) {
     const incoming = await open(proxy, `/down/left/${i}/20`);
@@ -171,20 +175,20 @@ t.test('a client that leaves in the middle frees what it held', async (t) => {
   memory.check(t);
 });
 
-t.test('a client that has left without reading holds no later one back', async (t) => {
+t.test('a client that disconnected without reading delays no later one', async (t) => {
   const path = '/down/unread/100';
   const client = await connectRaw(t, proxy.port);
   client.socket.pause();
   client.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
   await waitFor(() => written.has(path));
-  t.ok((await settled(() => written.get(path)!)) < STALLED, 'its host is held back');
+  t.ok((await settled(() => written.get(path)!)) < STALLED, 'its host is paused');
   client.end();
   await proxy.baton.waitForStat('http.main.downstream_rq_active', 0);
   const { status, body } = await proxy.get('/down/after/1');
   t.same([status, body.length], [200, MB]);
 });
 
-t.test('bodies pass both ways at once', async (t) => {
+t.test('bodies are forwarded in both directions at once', async (t) => {
   const sizes = [0, 1, 1000, 65_536, 65_537, 3 * MB, 16 * MB];
   for (const size of sizes) {
     const body = Buffer.alloc(size);
@@ -199,7 +203,7 @@ t.test('bodies pass both ways at once', async (t) => {
   }
 });
 
-t.test('bodies of odd pieces pass, in chunks and with a length', async (t) => {
+t.test('bodies in irregular pieces are forwarded, in chunks and with a length', async (t) => {
   const pieces = Array.from({ length: 400 }, (_, index) => block.subarray(index, index + ((index * 7919) % 5000)));
   const whole = createHash('sha256');
   for (const piece of pieces) whole.update(piece);
@@ -229,7 +233,7 @@ function* countedBlocks(path: string, bytes: number): Generator<Buffer, void> {
   }
 }
 
-/** The answer's head is there, and nothing of its body is read. */
+/** Resolves with the response after its header section, without reading its body. */
 function open({ port }: HttpProxy, path: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request({ port, host: '127.0.0.1', path, agent: false })
@@ -260,10 +264,10 @@ function digestOfBlocks(count: number): string {
   return hash.digest('hex');
 }
 
-/** Waits until what waits is counted anew, which it is once in a while: a sample that knows a beginning of a head is of now. */
+/** Waits for the next periodic sample of the buffered bytes: a sample that includes the partial header section is current. */
 async function sampled(t: Teardown, { baton, port }: HttpProxy): Promise<void> {
   const gauge = 'http.main.downstream_cx_rx_bytes_buffered';
-  // Each time another one.
+  // A different length each time.
   const beginning = `GET /${'x'.repeat(++samples)}`;
   const marker = await connectRaw(t, port);
   marker.write(beginning);
@@ -271,7 +275,7 @@ async function sampled(t: Teardown, { baton, port }: HttpProxy): Promise<void> {
   marker.destroy();
 }
 
-/** The value when it has not changed for a while. */
+/** Returns the value when it has not changed for a while. */
 async function settled(value: () => number | Promise<number>): Promise<number> {
   let last = await value();
   let same = 0;
@@ -291,13 +295,13 @@ interface MemoryWatch {
   check(t: { ok(value: boolean, message: string): unknown }, when?: string): void;
 }
 
-/** From now on the most memory that the process has at a time is noted. */
+/** Starts to record the peak memory of the process. */
 async function watchMemory({ baton, get }: HttpProxy): Promise<MemoryWatch> {
   await get('/down/0');
   const read = (name: string) =>
     Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${baton.pid}/status`, 'utf8'))![1]) * 1024;
   const before = read('VmRSS');
-  // Forgets the peak so far (proc(5)).
+  // Resets the recorded peak (proc(5)).
   writeFileSync(`/proc/${baton.pid}/clear_refs`, '5');
   return {
     check(t, when = 'at the end') {

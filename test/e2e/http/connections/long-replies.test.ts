@@ -1,5 +1,5 @@
-// Long replies of Baton's own to many clients at once: each client gets its reply as fast as it reads, and however many ask, and however
-// little they read, the worker's memory lasts for all.
+// Long local replies to many clients at once: each client gets its reply as fast as it reads, and the worker's memory suffices
+// however many clients ask and however little they read.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import {
 
 const LONG = 500_000;
 const CLIENTS = 60;
-/** More than the kernel takes for a client that does not read. */
+/** More than the kernel buffers for a client that does not read. */
 const HUGE = 16_000_000;
 const directory = tempDir(t);
 const log = join(directory, 'access.log');
@@ -35,7 +35,7 @@ const route_config = {
 };
 const access_log = [fileAccessLog(log, '%RESPONSE_CODE% %RESPONSE_CODE_DETAILS% %BYTES_SENT%\n')];
 const listener = httpListener('web', 0, { route_config, access_log });
-// Half of what the replies to all clients have.
+// Half of what the replies to all clients take.
 const args = ['--worker-buffer-memory-mb', '16', '--concurrency', '1', '--file-flush-interval-msec', '100'];
 const baton = await startBaton(t, { config: bootstrap({ listeners: [listener], clusters: [] }), args });
 const port = await baton.listenerPort('web');
@@ -44,13 +44,13 @@ function linesOfLog(line: string): number {
   return readFileSync(log, 'utf8').split(`${line}\n`).length - 1;
 }
 
-t.test('clients that ask for long replies at the same time get them whole', async (t) => {
+t.test('concurrent clients get long replies completely', async (t) => {
   const answers = await Promise.all(Array.from({ length: CLIENTS }, () => httpRequest(port, '/long')));
   t.ok(answers.every(({ status, body }) => status === 200 && body.length === LONG));
   await waitFor(() => linesOfLog(`200 direct_response ${LONG}`) === CLIENTS, { what: 'a log line for each' });
 });
 
-t.test('clients that do not read their replies take nothing from others', async (t) => {
+t.test('clients that do not read their replies take no memory from others', async (t) => {
   const idle = await Promise.all(Array.from({ length: CLIENTS }, () => connectRaw(t, port)));
   for (const { socket } of idle) socket.pause().write('GET /huge HTTP/1.1\r\nhost: a\r\n\r\n');
   await baton.waitForStat('http.web.downstream_rq_active', CLIENTS);
@@ -61,7 +61,7 @@ t.test('clients that do not read their replies take nothing from others', async 
   await baton.waitForStat('http.web.downstream_rq_active', 0);
 });
 
-t.test('clients that ask for thousands of replies and read none are no fault of the worker', async (t) => {
+t.test('clients that request thousands of replies without reading do not harm the worker', async (t) => {
   const floods = await Promise.all(Array.from({ length: 5 * CLIENTS }, () => connectRaw(t, port)));
   for (const { socket } of floods) socket.pause().write('GET /short HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(2000));
   const total = 'http.web.downstream_rq_total';

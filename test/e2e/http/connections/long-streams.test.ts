@@ -1,20 +1,20 @@
-// Streams that go on: a client that does not read costs no memory, a tunnel has no timeout for its response.
+// Long streams: a client that does not read costs no memory, and a tunnel is not limited by the response timeout.
 
 import t from 'tap';
 import { connectRaw, startTcpUpstream, staticCluster, waitFor } from '../../harness/index.js';
 import { managerOf, routeTo, startProxy } from '../proxy.js';
 
-t.test('a host is not read for a client that has not taken its former answers', async (t) => {
+t.test('a host is paused for a client that has not read earlier responses', async (t) => {
   const piece = Buffer.alloc(64 * 1024, 'x');
   let sent = 0;
   const endless = await startTcpUpstream(t, (socket) => {
-    const goOn = (): void => {
+    const writeMore = (): void => {
       while (socket.write(piece)) sent += piece.length;
     };
     socket.once('data', () => {
       socket.write('HTTP/1.1 200 OK\r\n\r\n');
-      socket.on('drain', goOn);
-      goOn();
+      socket.on('drain', writeMore);
+      writeMore();
     });
   });
   const large = { status: 200, body: { inline_string: 'y'.repeat(100_000) } };
@@ -40,12 +40,12 @@ t.test('a host is not read for a client that has not taken its former answers', 
   client.write(`${'GET /large HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(600)}GET /endless HTTP/1.1\r\nHost: a\r\n\r\n`);
   const { baton } = proxy;
   await waitFor(async () => (await baton.stat('http.a.downstream_cx_tx_bytes_buffered'))! > 0);
-  t.notOk(await baton.stat('cluster.endless.upstream_rq_total'), 'the host is not asked');
+  t.notOk(await baton.stat('cluster.endless.upstream_rq_total'), 'no request is sent to the host');
   client.socket.resume();
   await waitFor(() => sent > 0);
   client.socket.pause();
   const paused = 'cluster.endless.upstream_flow_control_paused_reading_total';
-  await waitFor(async () => (await baton.stat(paused))! > 0, { what: 'the host not to be read' });
+  await waitFor(async () => (await baton.stat(paused))! > 0, { what: "the host's connection to be paused" });
   let before = -1;
   const isHeldBack = (): boolean => {
     const isStill = sent === before;
@@ -53,10 +53,10 @@ t.test('a host is not read for a client that has not taken its former answers', 
     return isStill;
   };
   await waitFor(isHeldBack, { what: 'the host to be held back' });
-  t.pass('nor is it read on when the client stops in the middle');
+  t.pass('the host stays paused when the client stops in the middle');
 });
 
-t.test('a tunnel outlives the route timeout when its client ends its side', async (t) => {
+t.test('a tunnel outlives the route timeout when its client half-closes', async (t) => {
   const finish: (() => void)[] = [];
   const server = await startTcpUpstream(t, (socket) => {
     socket.once('data', () => {
@@ -82,7 +82,7 @@ t.test('a tunnel outlives the route timeout when its client ends its side', asyn
   await client.readUntil('\r\n\r\n');
   client.end();
   await waitFor(() => finish.length === 1);
-  // Longer than the timeout, by the clock that it would run on.
+  // Longer than the timeout, measured by Baton's own timers.
   const end = performance.now() + 500;
   await waitFor(() => performance.now() > end);
   finish[0]!();

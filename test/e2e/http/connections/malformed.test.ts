@@ -1,4 +1,4 @@
-// Requests that are ambiguous, invalid or too large are refused, and nothing behind them is read.
+// Ambiguous, invalid and oversized requests are refused, and nothing behind them is read.
 
 import { createHash } from 'node:crypto';
 import t from 'tap';
@@ -8,7 +8,7 @@ import { managerOf, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';
 
 let rewritten = 0;
-// Every other request with a rewritten path is to be tried again.
+// Every other request with a rewritten path is to be retried.
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
   const status = path.startsWith('/new/') && rewritten++ % 2 === 0 ? 503 : 200;
   socket.write(response(status, 'reached'));
@@ -53,66 +53,63 @@ const GET = 'GET / HTTP/1.1\r\n';
 const HOST = `${GET}host: a\r\n`;
 const POST = 'POST / HTTP/1.1\r\nhost: a\r\n';
 const CHUNKED = `${POST}transfer-encoding: chunked\r\n`;
-/** A request that must never be seen behind a refused one. */
+/** A request that must never be parsed behind a refused one. */
 const NEXT = 'GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n';
 
-t.test(
-  'whatever can be read in two ways, or not at all, is refused with 400 and the connection is closed',
-  async (t) => {
-    const bad: Record<string, string> = {
-      'length and chunked': `${CHUNKED}content-length: 3\r\n\r\n0\r\n\r\n`,
-      'two different lengths': `${POST}content-length: 3\r\ncontent-length: 4\r\n\r\nabcd`,
-      'a list of different lengths': `${POST}content-length: 3, 4\r\n\r\nabcd`,
-      'a signed length': `${POST}content-length: +3\r\n\r\nabc`,
-      'a negative length': `${POST}content-length: -3\r\n\r\n`,
-      'a hexadecimal length': `${POST}content-length: 0x3\r\n\r\nabc`,
-      'an empty length': `${POST}content-length: \r\n\r\n`,
-      'a length that overflows': `${POST}content-length: 99999999999999999999\r\n\r\n`,
-      'chunked twice': `${CHUNKED}transfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
-      'chunked that is not final': `${POST}transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
-      'an unknown coding': `${POST}transfer-encoding: xchunked\r\n\r\n`,
-      'an obfuscated coding': `${POST}transfer-encoding: \x0bchunked\r\n\r\n0\r\n\r\n`,
-      'a bare LF behind a field': `${GET}host: a\nx: b\r\n\r\n`,
-      'a bare LF behind the request line': 'GET / HTTP/1.1\nhost: a\r\n\r\n',
-      'a bare CR in a value': `${HOST}x: a\rb\r\n\r\n`,
-      'a folded field': `${HOST}x: a\r\n b\r\n\r\n`,
-      'a space before the colon': `${HOST}x : a\r\n\r\n`,
-      'a space before the first field': `${GET} host: a\r\n\r\n`,
-      'no colon': `${HOST}nothing\r\n\r\n`,
-      'an empty name': `${HOST}: a\r\n\r\n`,
-      'a name with a control byte': `${HOST}x\x01: a\r\n\r\n`,
-      'a name beyond ASCII': `${HOST}\xe4: a\r\n\r\n`,
-      'a NUL in a value': `${HOST}x: a\0b\r\n\r\n`,
-      'no host': `${GET}\r\n`,
-      'two hosts': `${HOST}host: b\r\n\r\n`,
-      'an invalid host': `${GET}host: a b\r\n\r\n`,
-      'HTTP/0.9': 'GET /\r\n\r\n',
-      'HTTP/1.2 in small letters': 'GET / http/1.1\r\nhost: a\r\n\r\n',
-      'HTTP/2.0': 'GET / HTTP/2.0\r\nhost: a\r\n\r\n',
-      'HTTP/11': 'GET / HTTP/11\r\nhost: a\r\n\r\n',
-      'two spaces in the request line': 'GET  / HTTP/1.1\r\nhost: a\r\n\r\n',
-      'a space in the target': 'GET /a b HTTP/1.1\r\nhost: a\r\n\r\n',
-      'a control byte in the target': 'GET /\x07 HTTP/1.1\r\nhost: a\r\n\r\n',
-      'a target without slash': 'GET a HTTP/1.1\r\nhost: a\r\n\r\n',
-      'an invalid method': 'G(T / HTTP/1.1\r\nhost: a\r\n\r\n',
-      'a TLS hello': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
-      'the HTTP/2 preface': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-    };
-    const seen = upstream.requests.length;
-    for (const [what, bytes] of Object.entries(bad)) {
-      const { text, closed } = await rawExchange(proxy.port, bytes + (bytes.startsWith('\x16') ? '' : NEXT));
-      const { status, headers, rest } = parseMessage(text);
-      t.match({ status, connection: headers['connection'] }, { status: 400, connection: 'close' }, what);
-      t.notMatch(rest, /HTTP\/1/, `${what}: nothing behind it is answered`);
-      t.not(closed, 'open');
-    }
-    t.equal(upstream.requests.length, seen, 'no host has seen any of them');
-  },
-);
-
-t.test('a body that turns out to be invalid is refused when no answer has begun', async (t) => {
+t.test('ambiguous or invalid requests are refused with 400 and the connection is closed', async (t) => {
   const bad: Record<string, string> = {
-    'a chunk size that is no number': 'x\r\nabc\r\n0\r\n\r\n',
+    'length and chunked': `${CHUNKED}content-length: 3\r\n\r\n0\r\n\r\n`,
+    'two different lengths': `${POST}content-length: 3\r\ncontent-length: 4\r\n\r\nabcd`,
+    'a list of different lengths': `${POST}content-length: 3, 4\r\n\r\nabcd`,
+    'a signed length': `${POST}content-length: +3\r\n\r\nabc`,
+    'a negative length': `${POST}content-length: -3\r\n\r\n`,
+    'a hexadecimal length': `${POST}content-length: 0x3\r\n\r\nabc`,
+    'an empty length': `${POST}content-length: \r\n\r\n`,
+    'a length that overflows': `${POST}content-length: 99999999999999999999\r\n\r\n`,
+    'chunked twice': `${CHUNKED}transfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    'chunked that is not final': `${POST}transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
+    'an unknown coding': `${POST}transfer-encoding: xchunked\r\n\r\n`,
+    'an obfuscated coding': `${POST}transfer-encoding: \x0bchunked\r\n\r\n0\r\n\r\n`,
+    'a bare LF behind a field': `${GET}host: a\nx: b\r\n\r\n`,
+    'a bare LF behind the request line': 'GET / HTTP/1.1\nhost: a\r\n\r\n',
+    'a bare CR in a value': `${HOST}x: a\rb\r\n\r\n`,
+    'a folded field': `${HOST}x: a\r\n b\r\n\r\n`,
+    'a space before the colon': `${HOST}x : a\r\n\r\n`,
+    'a space before the first field': `${GET} host: a\r\n\r\n`,
+    'no colon': `${HOST}nothing\r\n\r\n`,
+    'an empty name': `${HOST}: a\r\n\r\n`,
+    'a name with a control byte': `${HOST}x\x01: a\r\n\r\n`,
+    'a name beyond ASCII': `${HOST}\xe4: a\r\n\r\n`,
+    'a NUL in a value': `${HOST}x: a\0b\r\n\r\n`,
+    'no host': `${GET}\r\n`,
+    'two hosts': `${HOST}host: b\r\n\r\n`,
+    'an invalid host': `${GET}host: a b\r\n\r\n`,
+    'HTTP/0.9': 'GET /\r\n\r\n',
+    'HTTP/1.2 in small letters': 'GET / http/1.1\r\nhost: a\r\n\r\n',
+    'HTTP/2.0': 'GET / HTTP/2.0\r\nhost: a\r\n\r\n',
+    'HTTP/11': 'GET / HTTP/11\r\nhost: a\r\n\r\n',
+    'two spaces in the request line': 'GET  / HTTP/1.1\r\nhost: a\r\n\r\n',
+    'a space in the target': 'GET /a b HTTP/1.1\r\nhost: a\r\n\r\n',
+    'a control byte in the target': 'GET /\x07 HTTP/1.1\r\nhost: a\r\n\r\n',
+    'a target without slash': 'GET a HTTP/1.1\r\nhost: a\r\n\r\n',
+    'an invalid method': 'G(T / HTTP/1.1\r\nhost: a\r\n\r\n',
+    'a TLS hello': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+    'the HTTP/2 preface': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  };
+  const seen = upstream.requests.length;
+  for (const [what, bytes] of Object.entries(bad)) {
+    const { text, closed } = await rawExchange(proxy.port, bytes + (bytes.startsWith('\x16') ? '' : NEXT));
+    const { status, headers, rest } = parseMessage(text);
+    t.match({ status, connection: headers['connection'] }, { status: 400, connection: 'close' }, what);
+    t.notMatch(rest, /HTTP\/1/, `${what}: nothing behind it is answered`);
+    t.not(closed, 'open');
+  }
+  t.equal(upstream.requests.length, seen, 'no request reached a host');
+});
+
+t.test('an invalid body is refused when no response has started', async (t) => {
+  const bad: Record<string, string> = {
+    'a chunk size that is not a number': 'x\r\nabc\r\n0\r\n\r\n',
     'an empty chunk size': '\r\nabc\r\n0\r\n\r\n',
     'a chunk size that overflows': 'fffffffffffffffff\r\nabc',
     'a chunk that is longer than its size': '3\r\nabcd\r\n0\r\n\r\n',
@@ -122,7 +119,7 @@ t.test('a body that turns out to be invalid is refused when no answer has begun'
   };
   for (const [what, body] of Object.entries(bad)) {
     const { text } = await rawExchange(proxy.port, `${CHUNKED}\r\n${body}${NEXT}`);
-    // The host answers as soon as it has the head, so what the client sees may be its answer.
+    // The host answers as soon as it has the header section, so the client may get its response.
     const first = parseMessage(text);
     t.ok([200, 400].includes(first.status), `${what}: ${first.status}`);
     t.equal(first.headers['connection'], 'close', what);
@@ -133,7 +130,7 @@ t.test('a body that turns out to be invalid is refused when no answer has begun'
   }
 });
 
-t.test('heads beyond the limits are refused with 431', async (t) => {
+t.test('header sections beyond the limits are refused with 431', async (t) => {
   const kilobytes = (size: number) => `${HOST}x: ${'x'.repeat(size * 1024)}\r\n\r\n`;
   const fields = (count: number) => `${HOST}${'x: y\r\n'.repeat(count)}\r\n`;
   const status = async (port: number, bytes: string | string[]) => {
@@ -149,10 +146,10 @@ t.test('heads beyond the limits are refused with 431', async (t) => {
   t.equal(await status(proxy.ports['few']!, fields(9)), 200);
   t.equal(await status(proxy.ports['few']!, fields(10)), 431);
   const endless = await rawExchange(proxy.port, [HOST, 'x: ', 'x'.repeat(100_000)]);
-  t.equal(parseMessage(endless.text).status, 431, 'a head without end');
+  t.equal(parseMessage(endless.text).status, 431, 'an endless header section');
 });
 
-t.test('names with underscores pass, are dropped, or are refused', async (t) => {
+t.test('header names with underscores are forwarded, dropped, or refused', async (t) => {
   const bytes = `${HOST}x_a: 1\r\nx-a: 2\r\nconnection: close\r\n\r\n`;
   await rawExchange(proxy.port, bytes);
   t.match(upstream.requests.at(-1)!.head, /\r\nx_a: 1\r\n/);
@@ -166,7 +163,7 @@ t.test('names with underscores pass, are dropped, or are refused', async (t) => 
   await proxy.baton.waitForStat('http.rejecting.downstream_cx_protocol_error', 1);
 });
 
-t.test('an empty line before a request is no fault', async (t) => {
+t.test('an empty line before a request is ignored', async (t) => {
   // Old clients send one behind a body.
   const bytes = `${POST}content-length: 1\r\n\r\na\r\n${HOST}connection: close\r\n\r\n`;
   const { text } = await rawExchange(proxy.port, `\r\n${bytes}`);
@@ -175,14 +172,14 @@ t.test('an empty line before a request is no fault', async (t) => {
   t.equal(parseMessage(first.rest.slice('reached'.length)).status, 200);
 });
 
-t.test('CONNECT reaches no host when nobody allows it', async (t) => {
+t.test('CONNECT reaches no host unless it is allowed', async (t) => {
   const { text } = await rawExchange(proxy.port, 'CONNECT a.test:443 HTTP/1.1\r\nhost: a.test:443\r\n\r\n', {
     until: /\r\n\r\n/,
   });
   t.ok([403, 404, 405].includes(parseMessage(text).status), text);
 });
 
-t.test('heads of up to 8 MiB are served where that is allowed, and can be tried again', async (t) => {
+t.test('header sections of up to 8 MiB are served where that is allowed, and can be retried', async (t) => {
   const large = proxy.ports['large']!;
   for (const kilobytes of [65, 600, 8180]) {
     const before = upstream.requests.length;
@@ -202,10 +199,10 @@ t.test('heads of up to 8 MiB are served where that is allowed, and can be tried 
   const path = 'a'.repeat(8000 * 1024);
   const { text } = await rawExchange(large, `GET /${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
   const { status, rest } = parseMessage(text);
-  t.same([status, rest], [503, 'out of memory for requests'], 'there is no room for a second one, with another path');
+  t.same([status, rest], [503, 'out of memory for requests'], 'no memory for a second copy with a rewritten path');
 });
 
-t.test('a large head for which there is no room when its body is complete is answered too', async (t) => {
+t.test('a large header section without memory for its retry copy is answered when its body is complete', async (t) => {
   const path = 'a'.repeat(8000 * 1024);
   const { text } = await rawExchange(
     proxy.ports['buffering']!,

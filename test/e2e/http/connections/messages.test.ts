@@ -1,4 +1,4 @@
-// HTTP/1.1 as it goes over the wire on both sides: order, framing, methods and statuses without bodies, trailers, versions.
+// HTTP/1.1 on the wire, on both sides: order, framing, methods and statuses without bodies, trailers, versions.
 
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -19,7 +19,7 @@ import { dechunk, type Message, parseMessage } from '../message.js';
 import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
 import { type RawRequest, response, startRawUpstream } from '../raw-upstream.js';
 
-/** Those that Envoy's HTTP/1 codec knows, but CONNECT. */
+/** The methods of Envoy's HTTP/1 codec, without CONNECT. */
 const METHODS =
   'ACL BIND CHECKOUT COPY DELETE GET HEAD LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL MOVE MSEARCH NOTIFY OPTIONS PATCH ' +
   'POST PROPFIND PROPPATCH PURGE PUT REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE';
@@ -48,7 +48,7 @@ const proxy = await startProxy(t, {
   clusters: [staticCluster('raw', upstream.port, TRAILERS_CLUSTER)],
 });
 
-t.test('pipelined requests are answered in their order', async (t) => {
+t.test('pipelined requests are answered in order', async (t) => {
   const paths = Array.from({ length: 20 }, (_, index) => (index % 3 === 1 ? '/direct' : `/${index}`));
   const bytes = paths.map((path) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`).join('');
   const expected = paths.map((path) => (path === '/direct' ? 'direct' : path));
@@ -60,7 +60,7 @@ t.test('pipelined requests are answered in their order', async (t) => {
   t.same(await readBodies(cut, paths.length), expected, 'in pieces');
 });
 
-t.test('the coding of a body is told as everybody reads it, however it was told', async (t) => {
+t.test('transfer-encoding is forwarded in canonical form', async (t) => {
   for (const line of ['TRANSFER-ENCODING: chunked', 'transfer-encoding:\tchunked', 'Transfer-Encoding:CHUNKED \t']) {
     const head = `POST /coded HTTP/1.1\r\nhost: a\r\n${line}\r\nconnection: close\r\n\r\n`;
     const { text } = await rawExchange(proxy.port, `${head}3\r\nabc\r\n0\r\n\r\n`);
@@ -76,7 +76,7 @@ t.test('the coding of a body is told as everybody reads it, however it was told'
   t.match(text, /\r\ntransfer-encoding: chunked\r\n/, 'a response');
 });
 
-t.test('a slow first answer keeps the later ones back', async (t) => {
+t.test('a slow first response delays the later ones', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write('POST /held/1 HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\nab');
   connection.write('GET /direct HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -85,7 +85,7 @@ t.test('a slow first answer keeps the later ones back', async (t) => {
   t.same(await readBodies(connection, 2), ['first', 'direct']);
 });
 
-t.test('a connection is kept, until either side wants it closed', async (t) => {
+t.test('a connection is kept alive until either side closes it', async (t) => {
   const kept = await connectRaw(t, proxy.port);
   for (let i = 0; i < 3; i++) {
     kept.write('GET /a HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -103,10 +103,10 @@ t.test('a connection is kept, until either side wants it closed', async (t) => {
   const first = parseMessage(all);
   t.equal(first.headers['connection'], undefined);
   const second = parseMessage(first.rest.slice(2));
-  t.match(second, { headers: { connection: 'close' }, rest: '/2' }, 'the last of max_requests_per_connection says so');
+  t.match(second, { headers: { connection: 'close' }, rest: '/2' }, 'the last of max_requests_per_connection closes');
 });
 
-t.test('answers to HEAD, 204 and 304 have no body, and the next answer follows at once', async (t) => {
+t.test('responses to HEAD, 204 and 304 have no body, and the next response follows at once', async (t) => {
   for (const [method, path, length] of [
     ['HEAD', '/length', '10'],
     ['HEAD', '/head-chunked', undefined],
@@ -121,10 +121,10 @@ t.test('answers to HEAD, 204 and 304 have no body, and the next answer follows a
     t.equal(first.headers['content-length'], length, `${method} ${path}: content-length as the host says`);
     t.match(parseMessage(first.rest), { status: 200, rest: '/next' }, `${method} ${path}: the next answer`);
   }
-  t.equal(upstream.requests.filter(({ method }) => method === 'HEAD').length, 2, 'HEAD reaches the host as HEAD');
+  t.equal(upstream.requests.filter(({ method }) => method === 'HEAD').length, 2, 'HEAD is forwarded as HEAD');
 });
 
-t.test('chunked bodies pass both ways', async (t) => {
+t.test('chunked bodies are forwarded in both directions', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write('GET /chunked HTTP/1.1\r\nhost: a\r\n\r\n');
   const { headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
@@ -151,7 +151,7 @@ t.test('chunked bodies pass both ways', async (t) => {
   t.same(await readBodies(connection, 1), ['done']);
 });
 
-t.test('trailers pass both ways', async (t) => {
+t.test('trailers are forwarded in both directions', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write('GET /trailers HTTP/1.1\r\nhost: a\r\nte: trailers\r\n\r\n');
   await connection.readUntil('\r\n\r\n');
@@ -172,7 +172,7 @@ t.test('trailers pass both ways', async (t) => {
   t.same(await readBodies(connection, 1), ['done']);
 });
 
-t.test('a client that waits with its body is told to go on', async (t) => {
+t.test('a client with Expect: 100-continue gets 100 Continue', async (t) => {
   const expecting = (path: string) =>
     `POST ${path} HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n`;
   const edge = await connectRaw(t, proxy.port);
@@ -181,7 +181,7 @@ t.test('a client that waits with its body is told to go on', async (t) => {
   edge.write('body');
   await waitFor(() => held.length === 1);
   const request = held.pop()!;
-  t.notMatch(request.head, /\r\nexpect:/i, 'the host need not answer it again');
+  t.notMatch(request.head, /\r\nexpect:/i, 'expect is not forwarded');
   request.socket.write(response(200, 'done'));
   t.same(await readBodies(edge, 1), ['done']);
 
@@ -189,19 +189,19 @@ t.test('a client that waits with its body is told to go on', async (t) => {
   passed.write(expecting('/held/continue'));
   await waitFor(() => held.length === 1);
   const waiting = held.pop()!;
-  t.match(waiting.head, /\r\nexpect: 100-continue/i, 'left to the host when so configured');
-  t.equal(passed.received, '', 'which has not spoken yet');
+  t.match(waiting.head, /\r\nexpect: 100-continue/i, 'forwarded to the host when configured');
+  t.equal(passed.received, '', 'before the host has answered');
   waiting.socket.write('HTTP/1.1 100 Continue\r\n\r\n');
   t.equal(parseMessage(await passed.readUntil('\r\n\r\n')).status, 100);
   passed.write('body');
   waiting.socket.write(response(200, 'done'));
   t.same(await readBodies(passed, 1), ['done']);
   for (const name of ['main', 'passing100']) {
-    t.equal(await proxy.baton.stat(`http.${name}.downstream_rq_1xx`), 1, `counted as an answer of '${name}'`);
+    t.equal(await proxy.baton.stat(`http.${name}.downstream_rq_1xx`), 1, `counted as a response of '${name}'`);
   }
 });
 
-t.test('informational answers pass before the real one where that is configured', async (t) => {
+t.test('informational responses are forwarded before the final one where that is configured', async (t) => {
   const connection = await connectRaw(t, proxy.ports['passing100']!);
   connection.write('GET /held/early HTTP/1.1\r\nhost: a\r\n\r\n');
   await waitFor(() => held.length === 1);
@@ -218,10 +218,10 @@ t.test('informational answers pass before the real one where that is configured'
   other.write('GET /held/early HTTP/1.1\r\nhost: a\r\n\r\n');
   await waitFor(() => held.length === 1);
   held.pop()!.socket.write(`HTTP/1.1 103 Early Hints\r\n\r\n${response(200, 'done')}`);
-  t.equal(parseMessage(await other.readUntil('done')).status, 200, 'not every client understands them');
+  t.equal(parseMessage(await other.readUntil('done')).status, 200, 'not forwarded to HTTP/1.0 clients');
 });
 
-t.test('HTTP/1.0 is refused, or served when so configured', async (t) => {
+t.test('HTTP/1.0 is refused, or served when configured', async (t) => {
   const refused = await rawExchange(proxy.port, 'GET / HTTP/1.0\r\nhost: a\r\n\r\n');
   t.match(parseMessage(refused.text), { status: 426, headers: { connection: 'close' } });
   t.equal(refused.closed, 'end');
@@ -232,12 +232,12 @@ t.test('HTTP/1.0 is refused, or served when so configured', async (t) => {
   t.match(upstream.requests.at(-1)!.head, /^GET \/old HTTP\/1\.1\r\n/, 'the host is asked in HTTP/1.1');
   t.match(upstream.requests.at(-1)!.head, /\r\nhost: old\.test(\r\n|$)/i, 'with the default host');
   await rawExchange(port, 'POST /old HTTP/1.0\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\na');
-  t.notMatch(upstream.requests.at(-1)!.head, /\r\nexpect:/i, 'what it cannot expect is not asked of the host');
+  t.notMatch(upstream.requests.at(-1)!.head, /\r\nexpect:/i, 'expect of an HTTP/1.0 client is not forwarded');
   const hostless = await rawExchange(proxy.ports['hostless']!, 'GET /old HTTP/1.0\r\n\r\n');
   t.match(parseMessage(hostless.text), { status: 400 }, 'no host at all');
   const chunked = await rawExchange(port, 'GET /chunked HTTP/1.0\r\n\r\n');
   const { headers, rest } = parseMessage(chunked.text);
-  t.equal(headers['transfer-encoding'], undefined, 'chunks are unknown to it');
+  t.equal(headers['transfer-encoding'], undefined, 'no chunks for HTTP/1.0');
   t.equal(rest, 'abcdefghij');
   const kept = await connectRaw(t, port);
   for (let i = 0; i < 2; i++) {
@@ -247,7 +247,7 @@ t.test('HTTP/1.0 is refused, or served when so configured', async (t) => {
   }
 });
 
-t.test('a target may be absolute, and the authority is taken from it', async (t) => {
+t.test('the authority is taken from an absolute target', async (t) => {
   const { text } = await rawExchange(
     proxy.port,
     'GET http://absolute.test:81/path?q HTTP/1.1\r\nhost: other.test\r\nconnection: close\r\n\r\n',
@@ -265,7 +265,7 @@ t.test('a target may be absolute, and the authority is taken from it', async (t)
   t.equal(parseMessage(options.text).status, 404, 'no route begins with *');
 });
 
-t.test('fields that belong to one connection end at the proxy', async (t) => {
+t.test('hop-by-hop fields are not forwarded', async (t) => {
   await rawExchange(
     proxy.port,
     'GET /hop HTTP/1.1\r\nhost: a\r\nconnection: x-mine, close\r\nx-mine: 1\r\nkeep-alive: timeout=5\r\n' +
@@ -279,7 +279,7 @@ t.test('fields that belong to one connection end at the proxy', async (t) => {
   t.notMatch(parseMessage(text).headers, { 'keep-alive': /./ });
 });
 
-t.test('methods and reason-less statuses pass as they are', async (t) => {
+t.test('methods, and statuses without a reason phrase, are forwarded unchanged', async (t) => {
   for (const method of METHODS.split(' ')) {
     await rawExchange(proxy.port, `${method} /method HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
     t.equal(upstream.requests.at(-1)!.method, method);
@@ -288,7 +288,7 @@ t.test('methods and reason-less statuses pass as they are', async (t) => {
   t.match(parseMessage(odd.text), { status: 599, rest: 'odd' });
 });
 
-t.test('a method that Envoy does not know is refused, unless the configuration allows all', async (t) => {
+t.test('methods that Envoy does not know are refused, unless the configuration allows all', async (t) => {
   const seen = upstream.requests.length;
   for (const method of ['FETCH', 'M-SEARCH', 'get', 'GETS', 'GE', 'UNSUBSCRIBES']) {
     const bytes = `${method} /method HTTP/1.1\r\nhost: a\r\n\r\n`;
@@ -298,11 +298,11 @@ t.test('a method that Envoy does not know is refused, unless the configuration a
     await rawExchange(proxy.ports['custom']!, `${bytes.slice(0, -2)}connection: close\r\n\r\n`);
     t.equal(upstream.requests.at(-1)!.method, method);
   }
-  t.equal(upstream.requests.length, seen + 6, 'those that were refused have reached no host');
+  t.equal(upstream.requests.length, seen + 6, 'refused methods reached no host');
   await proxy.baton.waitForStats({ 'http.logged.downstream_cx_protocol_error': 6 });
   await waitFor(() => readFileSync(LOG, 'utf8').startsWith('FETCH 400 http1.codec_error DPE\n'), { what: 'its line' });
   const invalid = await rawExchange(proxy.ports['custom']!, 'FE(TCH / HTTP/1.1\r\nhost: a\r\n\r\n');
-  t.equal(parseMessage(invalid.text).status, 400, 'that is no method at all');
+  t.equal(parseMessage(invalid.text).status, 400, 'not a token');
 });
 
 t.test('field values keep their bytes and their order', async (t) => {
@@ -316,25 +316,25 @@ t.test('field values keep their bytes and their order', async (t) => {
   t.match(headers, { 'x-latin': '\xe4\xf6\xfc\xff', 'x-many': '1,2', 'x-empty': '', 'x-space': 'a b' });
 });
 
-t.test('fields that repeat stay apart', async (t) => {
+t.test('repeated fields are not merged', async (t) => {
   const { text } = await rawExchange(proxy.port, 'GET /cookies HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
   t.match(text, /\r\nset-cookie: a=1; path=\/\r\n/i);
   t.match(text, /\r\nset-cookie: b=2, c\r\n/i);
 });
 
-t.test('bytes that come one by one make the same messages', async (t) => {
+t.test('bytes that arrive one by one make the same messages', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   const bytes =
     'POST /held/drops?q=1 HTTP/1.1\r\nhost: a\r\nx-long: some value\r\ntransfer-encoding: chunked\r\n\r\n' +
     '3\r\nabc\r\n10;x=y\r\n0123456789abcdef\r\n0\r\n\r\n';
-  await drop(connection.socket, bytes);
+  await sendByteByByte(connection.socket, bytes);
   await waitFor(() => held.length === 1);
   const { head, socket } = held.pop()!;
   t.match(parseMessage(`${head}\r\n\r\n`), {
     startLine: 'POST /held/drops?q=1 HTTP/1.1',
     headers: { 'x-long': 'some value' },
   });
-  await drop(
+  await sendByteByByte(
     socket,
     'HTTP/1.1 200 OK\r\nx-answer: yes\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0001\r\n!\r\n0\r\n\r\n',
   );
@@ -342,7 +342,7 @@ t.test('bytes that come one by one make the same messages', async (t) => {
   t.equal(dechunk(await connection.readUntil('0\r\n\r\n')).body, 'hello!');
 });
 
-/** What the host answers by path; others get their path. */
+/** Responses of the host by path; other paths are answered with the path. */
 function answers(): Record<string, string> {
   return {
     '/length': 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n',
@@ -359,7 +359,7 @@ function answers(): Record<string, string> {
   };
 }
 
-/** The next answers, each with a content-length, as messages whose rest is the body. */
+/** Reads the next responses, each with a content-length, as messages whose rest is the body. */
 async function readMessages(connection: RawConnection, count: number): Promise<Message[]> {
   const messages: Message[] = [];
   while (messages.length < count) {
@@ -373,8 +373,8 @@ async function readBodies(connection: RawConnection, count: number): Promise<str
   return (await readMessages(connection, count)).map(({ rest }) => rest);
 }
 
-/** Sends each byte by itself. */
-async function drop(socket: Socket, bytes: string): Promise<void> {
+/** Sends each byte separately. */
+async function sendByteByByte(socket: Socket, bytes: string): Promise<void> {
   for (const byte of bytes) {
     socket.write(byte, 'latin1');
     await new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-// Timeouts of requests that arrive together with the one before them.
+// Timeouts of requests that arrive together with the request before them.
 
 import t from 'tap';
 import { connectRaw, startEchoUpstream, staticCluster, waitFor } from '../../harness/index.js';
@@ -6,7 +6,7 @@ import { answering, managerOf, routeConfig, routeTo, startProxy } from '../proxy
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** More than the buffers of both sockets take. */
+/** More than the buffers of both sockets hold. */
 const LARGE = 'x'.repeat(20_000_000);
 
 const echo = await startEchoUpstream(t);
@@ -25,7 +25,7 @@ const proxy = await startProxy(t, {
   clusters: [staticCluster('echo', echo.port)],
 });
 
-t.test('a pipelined request has its whole request_timeout', async (t) => {
+t.test('a pipelined request has its full request_timeout', async (t) => {
   const client = await connectRaw(t, proxy.ports['whole']!);
   await untilAfter(2000);
   client.write(`${GET}POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab`);
@@ -34,13 +34,13 @@ t.test('a pipelined request has its whole request_timeout', async (t) => {
   await client.readUntil('"body":"abcde"');
 });
 
-t.test('the beginning of a pipelined head does not wait for ever', async (t) => {
+t.test('a partial pipelined header section times out', async (t) => {
   const client = await connectRaw(t, proxy.ports['head']!);
   client.write(`${GET}GET / HTTP/1.1\r\nHo`);
   t.match((await client.readToEnd()).text, /HTTP\/1\.1 408 Request Timeout/);
 });
 
-t.test('a request that waits because the client does not read has its time when it begins', async (t) => {
+t.test('the timeout of a request delayed by an unread response starts with its turn', async (t) => {
   const client = await connectRaw(t, proxy.ports['large']!);
   client.socket.pause();
   client.write(GET);

@@ -1,5 +1,5 @@
-// Clients that make a worker hold memory: requests that are whole are answered, whatever others leave unfinished. When memory is
-// short, those who hold it and do not go on lose it first; requests wait for room before they are refused; and memory goes back.
+// Clients that make a worker hold memory: complete requests are answered, whatever other clients leave unfinished. When memory
+// is short, stalled clients lose it first; requests wait for memory before they are refused; and memory is released.
 
 import t from 'tap';
 import { connectRaw, httpRequest, type RawConnection, type Teardown, waitFor } from '../../harness/index.js';
@@ -7,35 +7,35 @@ import type { HttpProxy } from '../proxy.js';
 import {
   BODY,
   DIGEST,
-  halfHeads,
   LIMIT_MB,
   LITTLE,
   memoryOf,
+  sendPartialHeads,
   startHost,
   startWithHost,
   wholeRequests,
-} from './little-memory.js';
+} from './limited-memory.js';
 
 const host = await startHost(t);
 const { waiting } = host;
 
-t.test('fourteen hundred clients that stop amid a head take nothing from those that do not', async (t) => {
+t.test('1,400 clients that stop in the middle of a header section take nothing from other clients', async (t) => {
   const proxy = await startWithHost(t, host, []);
-  const half = await halfHeads(t, proxy, 1400, 17 * 1024);
+  const half = await sendPartialHeads(t, proxy, 1400, 17 * 1024);
   t.same(await wholeRequests(proxy, 400, 20), { 200: 400 });
   t.ok(
     half.every(({ received, closed }) => received === '' && closed === 'open'),
-    'nor do they lose anything',
+    'the stalled clients keep their connections',
   );
   t.match(await memoryOf(proxy), { ended: 0, refusals: 0, waits: 0 });
 });
 
 t.test(
-  'when memory is short, what has stood still for longest is ended with 408, and nothing else suffers',
+  'when memory is short, the requests stalled for longest are ended with 408, and no other request suffers',
   async (t) => {
     const proxy = await startWithHost(t, host, LITTLE);
-    // 32 KiB each: more than there is.
-    const half = await halfHeads(t, proxy, 800, 20_000);
+    // 32 KiB each: more than the limit.
+    const half = await sendPartialHeads(t, proxy, 800, 20_000);
     t.same(await wholeRequests(proxy, 200, 10), { 200: 200 });
     const answered = half.filter(({ received }) => received !== '');
     const first = half.slice(0, answered.length);
@@ -44,7 +44,7 @@ t.test(
     for (const { received } of answered) t.match(received, /^HTTP\/1.1 408 /);
     const { status, body } = await proxy.get('/', { method: 'POST', body: BODY });
     t.equal(status, 200);
-    t.equal(body, DIGEST, 'a body that has to be kept whole has room');
+    t.equal(body, DIGEST, 'a body that must be buffered completely has memory');
     const ended = half.filter(({ received }) => received !== '').length;
     const memory = { limit: LIMIT_MB * 1024 * 1024, ended, refusals: 0 };
     for (const [name, value] of Object.entries(memory)) {
@@ -62,10 +62,10 @@ t.test(
   },
 );
 
-t.test('clients that stop amid trailers are ended too, where nothing else of their requests is kept', async (t) => {
+t.test('clients stalled in their trailers are ended too, where nothing else of their requests is kept', async (t) => {
   const proxy = await startWithHost(t, host, LITTLE);
   const port = proxy.ports['plain']!;
-  // With a free connection to the host nothing of a request waits.
+  // With a free connection to the host no part of a request is buffered.
   host.answersLater = true;
   const first = Array.from({ length: 300 }, () => httpRequest(port, '/'));
   await waitFor(() => waiting.length === first.length);
@@ -75,7 +75,7 @@ t.test('clients that stop amid trailers are ended too, where nothing else of the
   const half: RawConnection[] = [];
   while (half.length < first.length) {
     const client = await connectRaw(t, port);
-    // 64 KiB each: more than there is.
+    // 64 KiB each: more than the limit.
     client.write(start + 'x'.repeat(40_000));
     half.push(client);
   }
@@ -83,27 +83,27 @@ t.test('clients that stop amid trailers are ended too, where nothing else of the
   t.same(await wholeRequests(proxy, 50, 5), { 200: 50 });
 });
 
-t.test('a worker that has half of its memory in use says so, once', async (t) => {
+t.test('a worker that uses half of its memory logs that, once', async (t) => {
   const proxy = await startWithHost(t, host, LITTLE);
   // 32 KiB each.
-  await halfHeads(t, proxy, 280, 20_000);
+  await sendPartialHeads(t, proxy, 280, 20_000);
   const warnings = () =>
     proxy.baton.stderr.match(/worker_0 holds much of .*: [89] of 16 MB are in use.* --worker-buffer-memory-mb/g) ?? [];
   await waitFor(() => warnings().length > 0);
   const steps = () => proxy.baton.stat('server.worker_0.buffer_memory_used');
   const before = await steps();
-  await halfHeads(t, proxy, 5, 20_000);
-  await waitFor(async () => (await steps()) !== before, { what: 'the next look at the memory' });
+  await sendPartialHeads(t, proxy, 5, 20_000);
+  await waitFor(async () => (await steps()) !== before, { what: 'the next sample of the memory' });
   t.equal(warnings().length, 1);
   t.notMatch(proxy.baton.stderr, 'is short of memory');
 });
 
-t.test('a request waits for room while those before it wait for their host, for five seconds at most', async (t) => {
+t.test('a request waits up to five seconds for memory held by requests that wait for their host', async (t) => {
   const proxy = await startWithHost(t, host, LITTLE);
   const clients = await fill(t, proxy);
-  const [first] = await halfHeads(t, proxy, 1, 30_000);
+  const [first] = await sendPartialHeads(t, proxy, 1, 30_000);
   t.match(await first!.readUntil('\r\n', 20_000), / 503 /);
-  const late = await halfHeads(t, proxy, 5, 30_000);
+  const late = await sendPartialHeads(t, proxy, 5, 30_000);
   await proxy.baton.waitForStat('server.worker_0.buffer_memory_waits', 6);
   const small = await connectRaw(t, proxy.port);
   small.write('GET /small HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -111,14 +111,14 @@ t.test('a request waits for room while those before it wait for their host, for 
   await waitFor(() => waiting.length === clients.length + 1);
   t.ok(
     late.every(({ received }) => received === ''),
-    'a request that needs no memory does not wait for them',
+    'a request that needs no memory does not wait',
   );
   host.goOn();
   for (const client of [...clients, ...late, small]) t.match(await client.readUntil('\r\n'), / 200 OK/);
   t.match(await memoryOf(proxy), { ended: 0, waits: 6 });
 });
 
-/** Requests that wait for the host, and whose bodies take nearly all of the memory: 64 KiB each, or a bit more. */
+/** Sends requests that the host holds and whose bodies take nearly all of the memory: 64 KiB each, or a bit more. */
 async function fill(t: Teardown, { ports }: HttpProxy): Promise<RawConnection[]> {
   host.answersLater = true;
   const clients: RawConnection[] = [];

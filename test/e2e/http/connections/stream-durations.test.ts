@@ -1,5 +1,5 @@
-// How long a stream may last: what connection manager, route and cluster say of it (max_stream_duration), and requests from
-// inside (x-envoy-upstream-stream-duration-ms).
+// Stream durations: max_stream_duration of connection manager, route and cluster, and x-envoy-upstream-stream-duration-ms of
+// internal requests.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -85,50 +85,50 @@ const proxy = await startProxy(t, {
 });
 t.afterEach(() => proxy.baton.waitForStat('cluster.raw.upstream_rq_active', 0));
 
-t.test('a host that has not answered by then is given up', async (t) => {
+t.test('a host that has not answered by then is abandoned with 504', async (t) => {
   const { status, body } = await proxy.get('/hang', { headers: SHORT });
   t.match({ status, body }, { status: 504, body: 'upstream max stream duration reached' });
   t.equal(await logged('/hang'), '504 UMSDR upstream_max_stream_duration_reached');
-  t.notMatch(upstream.requests.at(-1)!.head, FIELD, 'the host is not told');
+  t.notMatch(upstream.requests.at(-1)!.head, FIELD, 'the field is not forwarded');
   t.equal(await proxy.baton.stat('cluster.raw.upstream_rq_max_duration_reached'), 1);
 });
 
-t.test('a request that is not complete by then is answered 408', async (t) => {
+t.test('a request that is incomplete by then is answered 408', async (t) => {
   const client = await connectRaw(t, proxy.port);
   client.write(`POST /slow HTTP/1.1\r\nhost: a\r\n${FIELD}: 100\r\ncontent-length: 5\r\n\r\n1`);
   t.match((await client.readToEnd()).text, /^HTTP\/1\.1 408 /);
   t.equal(await logged('/slow'), '408 UMSDR upstream_max_stream_duration_reached');
 });
 
-t.test('a response that goes on is broken off', async (t) => {
+t.test('a response in progress is aborted', async (t) => {
   const { text } = await rawExchange(proxy.port, `GET /stream HTTP/1.1\r\nhost: a\r\n${FIELD}: 100\r\n\r\n`);
   t.match(text, /^HTTP\/1\.1 200 /);
   t.notMatch(text, LAST_CHUNK);
   t.equal(await logged('/stream'), '200 UMSDR upstream_max_stream_duration_reached');
 });
 
-t.test('a tunnel ends', async (t) => {
+t.test('a tunnel is closed', async (t) => {
   const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\n';
   const { text } = await rawExchange(proxy.port, `GET /tunnel HTTP/1.1\r\nhost: a\r\n${upgrade}${FIELD}: 100\r\n\r\n`);
   t.match(text, /^HTTP\/1\.1 101 /);
   t.equal(await logged('/tunnel'), '101 UMSDR upstream_max_stream_duration_reached');
 });
 
-t.test('each try has the time for itself', async (t) => {
+t.test('each attempt has the full duration', async (t) => {
   t.match(await proxy.get('/again', { headers: SHORT }), { status: 200, body: 'served' });
 });
 
-t.test('a request from outside does not say so, and 0 is for ever', async (t) => {
+t.test('external requests cannot set the duration, and 0 means no limit', async (t) => {
   t.equal((await proxy.on('outside', '/later', { headers: SHORT })).status, 200);
   t.equal((await proxy.get('/later', { headers: { [FIELD]: '0' } })).status, 200);
 });
 
-t.test('a connection manager ends what lasts longer, and so does a route that says how long', async (t) => {
+t.test("the connection manager's limit ends longer streams, and so does a route's", async (t) => {
   const tooLong = '504 - max_duration_timeout';
   t.match(await proxy.on('limited', '/hang/manager'), { status: 504, body: 'downstream duration timeout' });
   t.equal(await logged('/hang/manager'), tooLong);
   t.match(await proxy.on('byRoute', '/hang/route'), { status: 504, body: 'downstream duration timeout' });
-  t.equal(await logged('/hang/route'), tooLong, 'where nothing else ends it');
+  t.equal(await logged('/hang/route'), tooLong, "the route's limit alone");
   const limitedPort = proxy.ports['limited']!;
   const { text } = await rawExchange(limitedPort, 'GET /stream HTTP/1.1\r\nhost: a\r\n\r\n');
   t.match(text, /^HTTP\/1\.1 200 /);
@@ -138,27 +138,33 @@ t.test('a connection manager ends what lasts longer, and so does a route that sa
   t.match((await slow.readToEnd()).text, /^HTTP\/1\.1 408 /);
   const ofGrpc = { method: 'POST', headers: { 'content-type': 'application/grpc' } };
   const call = await proxy.on('byRoute', '/hang/route', ofGrpc);
-  t.equal(call.headers['grpc-status'], '4', 'gRPC has a status for it');
-  t.equal((await proxy.on('limited', '/later')).status, 200, 'a route lets it last');
+  t.equal(call.headers['grpc-status'], '4', 'gRPC status DEADLINE_EXCEEDED');
+  t.equal((await proxy.on('limited', '/later')).status, 200, 'a route overrides the limit');
   t.equal(await proxy.baton.stat('http.limited.downstream_rq_max_duration_reached'), 3);
 });
 
-t.test('a route that says how long its streams last has no timeout, but that which a request asks for', async (t) => {
-  t.match(await proxy.on('byRoute', '/later/anyway'), { status: 200, body: 'served' });
-  t.notMatch(upstream.requests.at(-1)!.head, 'x-envoy-expected-rq-timeout-ms');
-  const headers = { 'x-envoy-upstream-rq-timeout-ms': '100' };
-  t.match(await proxy.on('durations', '/later/anyway', { headers }), { status: 504, body: 'upstream request timeout' });
-});
+t.test(
+  'a route with max_stream_duration has no default timeout, but obeys the one that a request asks for',
+  async (t) => {
+    t.match(await proxy.on('byRoute', '/later/anyway'), { status: 200, body: 'served' });
+    t.notMatch(upstream.requests.at(-1)!.head, 'x-envoy-expected-rq-timeout-ms');
+    const headers = { 'x-envoy-upstream-rq-timeout-ms': '100' };
+    t.match(await proxy.on('durations', '/later/anyway', { headers }), {
+      status: 504,
+      body: 'upstream request timeout',
+    });
+  },
+);
 
-t.test('a cluster ends tries that last longer', async (t) => {
+t.test("a cluster's limit ends longer attempts", async (t) => {
   t.match(await proxy.on('limited', '/hang/cluster'), { status: 504, body: 'upstream max stream duration reached' });
   t.equal(await proxy.baton.stat('cluster.limited.upstream_rq_max_duration_reached'), 1);
   const { body } = await proxy.baton.admin('/clusters?filter=^limited$');
-  t.match(body, /::rq_error::1\n/, 'it is an error of the host');
-  t.match(body, /::rq_timeout::0\n/, 'which need not have been slow');
+  t.match(body, /::rq_error::1\n/, 'counted as an error of the host');
+  t.match(body, /::rq_timeout::0\n/, 'not counted as a timeout');
 });
 
-/** What the log has of the first request for a path. */
+/** Returns the log entry of the first request for a path. */
 function logged(path: string): Promise<string> {
   return waitFor(() => {
     const lines = existsSync(logFile) ? readFileSync(logFile, 'latin1').split('\n') : [];

@@ -1,4 +1,4 @@
-// What ends when nothing happens for too long: requests, tries, idle streams and connections, slow clients.
+// Timeouts: of requests, attempts, idle streams and connections, slow clients.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import { response, startRawUpstream } from '../raw-upstream.js';
 /** Short enough for a test, long enough for a busy machine. */
 const SOON = '0.25s';
 
-/** The longest duration that the API has. */
+/** The longest duration of the API. */
 const LONGEST = '315576000000s';
 
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
@@ -47,13 +47,13 @@ const access_log = [fileAccessLog(logFile, '%RESPONSE_CODE% %BYTES_SENT% %DURATI
 const endsFile = join(tempDir(t), 'ends');
 const ends = [fileAccessLog(endsFile, '%RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS%\n')];
 const silent = await startBlackHole(t);
-/** More than the kernel takes for a client that does not read. */
+/** More than the kernel buffers for a client that does not read. */
 const LARGE = 16 << 20;
 const largeFile = join(tempDir(t), 'large');
 writeFileSync(largeFile, Buffer.alloc(LARGE, 'x'));
 
 const toRaw = (path: string, action: Config = {}): Config => routeTo({ prefix: path }, 'raw', action);
-/** A connection manager whose clients are inside; its router obeys what the proxy before it expects, or does not. */
+/** A connection manager with internal clients, whose router respects expected request timeouts or does not. */
 function internal(isRespected: boolean): Config {
   const typed_config = {
     '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router',
@@ -140,19 +140,19 @@ const proxy = await startProxy(t, {
   args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
 });
 
-t.test('a route answers 504 when its timeout ends, and lets go of the host', async (t) => {
+t.test('a route timeout answers 504 and releases the host', async (t) => {
   const { status, body } = await proxy.on('routes', '/hang/timeout');
   t.match({ status, body }, { status: 504, body: 'upstream request timeout' });
   await waitFor(() => upstream.sockets.size === 0, { what: 'the abandoned connection to be closed' });
 });
 
-t.test('a response that has begun is broken off when the timeout ends', async (t) => {
+t.test('a response that has started is aborted when the timeout ends', async (t) => {
   const { text } = await rawExchange(proxy.ports['routes']!, 'GET /half/timeout HTTP/1.1\r\nhost: a\r\n\r\n');
   t.match(text, /^HTTP\/1\.1 200 OK\r\n/);
-  t.match(text, /\r\n\r\nhalf$/, 'what came is passed on, and nothing is made up');
+  t.match(text, /\r\n\r\nhalf$/, 'the received part is forwarded, and nothing else');
 });
 
-t.test('the times of a request that is over end no other one', async (t) => {
+t.test('timeouts of a finished request do not end another one', async (t) => {
   const { baton, ports } = proxy;
   const leave = async () => {
     const { length } = upstream.requests;
@@ -176,7 +176,7 @@ t.test('the times of a request that is over end no other one', async (t) => {
   }
 });
 
-t.test('the timeout of a route begins when the request is complete', async (t) => {
+t.test('the route timeout starts when the request is complete', async (t) => {
   const connection = await connectRaw(t, proxy.ports['routes']!);
   connection.write('POST /answer HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n1');
   await timePasses();
@@ -184,43 +184,43 @@ t.test('the timeout of a route begins when the request is complete', async (t) =
   t.match(await connection.readUntil('yes'), /^HTTP\/1\.1 200 /);
 });
 
-t.test('a try that takes too long is answered 504 when it may not be repeated', async (t) => {
+t.test('an attempt that times out without a retry is answered 504', async (t) => {
   const { status, body } = await proxy.on('routes', '/hang/try');
   t.match({ status, body }, { status: 504, body: 'upstream request timeout' });
 });
 
-t.test('a client outside does not say how long the proxy waits', async (t) => {
+t.test("external clients cannot set the proxy's timeouts", async (t) => {
   const headers = { 'x-envoy-upstream-rq-timeout-ms': '1', 'x-envoy-expected-rq-timeout-ms': '1' };
   const { status } = await proxy.on('routes', '/hang/timeout', { headers });
   t.equal(status, 504);
   const { head } = upstream.requests.at(-1)!;
-  t.match(head, /\r\nx-envoy-expected-rq-timeout-ms: 250(\r\n|$)/, 'the host learns how long the proxy waits');
+  t.match(head, /\r\nx-envoy-expected-rq-timeout-ms: 250(\r\n|$)/, "the host gets the proxy's timeout");
   t.notMatch(head, /x-envoy-upstream-rq-timeout-ms|timeout-ms: 1(\r\n|$)/);
 });
 
-t.test('a proxy inside may obey how long the one before it waits', async (t) => {
+t.test('an internal proxy may respect the expected timeout of the one before it', async (t) => {
   const headers = { 'x-envoy-expected-rq-timeout-ms': '200', 'x-envoy-upstream-rq-timeout-ms': '60000' };
   t.equal((await proxy.on('inside', '/hang', { headers })).status, 504);
   const { head } = upstream.requests.at(-1)!;
   t.match(head, /\r\nx-envoy-expected-rq-timeout-ms: 200(\r\n|$)/);
   const alone = { 'x-envoy-expected-rq-timeout-ms': '60000' };
-  t.equal((await proxy.on('insideAlone', '/hang', { headers: alone })).status, 504, 'or go by its route');
+  t.equal((await proxy.on('insideAlone', '/hang', { headers: alone })).status, 504, "or use its route's timeout");
   const asking = { 'x-envoy-upstream-rq-timeout-ms': '200' };
   t.equal(
     (await proxy.on('inside', '/hang', { headers: asking })).status,
     504,
-    'a client that is no proxy asks itself',
+    "a client's own header sets the timeout",
   );
 });
 
-t.test('a host that does not take connections in time is answered 503', async (t) => {
+t.test('a host that does not accept connections in time is answered with 503', async (t) => {
   const { status, body } = await proxy.on('routes', '/deaf');
   t.equal(status, 503);
   t.match(body, /^upstream connect error or disconnect\/reset before headers\. reset reason: /);
   t.match(body, /connection timeout/);
 });
 
-t.test('a stream on which nothing moves ends', async (t) => {
+t.test('an idle stream times out', async (t) => {
   const port = proxy.ports['idleStreams']!;
   const waiting = await proxy.on('idleStreams', '/hang');
   t.match(waiting, { status: 504, body: 'stream timeout' }, 'waiting for the host: 504');
@@ -233,21 +233,21 @@ t.test('a stream on which nothing moves ends', async (t) => {
   const broken = await rawExchange(port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n');
   t.match(broken.text, /\r\n\r\nhalf$/, 'the rest of a response: the connection ends');
   t.match(await proxy.on('routes', '/hang/idle'), { status: 504, body: 'stream timeout' }, 'the limit of a route');
-  t.match(await proxy.on('routesAlone', '/hang/idle'), { status: 504 }, 'where it is the only one');
+  t.match(await proxy.on('routesAlone', '/hang/idle'), { status: 504 }, 'where it is the only limit');
   const both = await proxy.on('routes', '/hang/both');
-  t.match(both, { status: 504, body: 'stream timeout' }, 'beside a longer one of the same route');
+  t.match(both, { status: 504, body: 'stream timeout' }, 'beside a longer timeout of the same route');
   t.match(
     await proxy.on('idleStreams', '/hang/patient'),
     { status: 504, body: 'upstream request timeout' },
-    'a route may lift the limit',
+    'a route may disable the limit',
   );
 });
 
-t.test('a stream that moves lives longer than its idle timeout', async (t) => {
+t.test('an active stream outlives its idle timeout', async (t) => {
   t.match(await proxy.on('movingStreams', '/'), { status: 200, body: '........' });
 });
 
-t.test('a request that is not complete in time is answered 408', async (t) => {
+t.test('a request that is incomplete at request_timeout is answered 408', async (t) => {
   const slow = await rawExchange(
     proxy.ports['requests']!,
     'POST /hang HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n',
@@ -257,17 +257,17 @@ t.test('a request that is not complete in time is answered 408', async (t) => {
   trickle.write('POST /hang HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n');
   const timer = setInterval(() => trickle.closed === 'open' && trickle.write('1\r\na\r\n'), 20);
   t.teardown(() => clearInterval(timer));
-  t.match(await trickle.readUntil('request timeout'), /^HTTP\/1\.1 408 /, 'though something of it comes all the time');
+  t.match(await trickle.readUntil('request timeout'), /^HTTP\/1\.1 408 /, 'though its bytes keep arriving');
   const complete = await connectRaw(t, proxy.ports['requests']!);
   complete.write('POST /hang/complete HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\n\r\na');
   await waitFor(() => upstream.requests.at(-1)!.path === '/hang/complete');
   const { socket } = upstream.requests.at(-1)!;
   await timePasses();
   socket.write(response(200, 'late'));
-  t.match(await complete.readUntil('late'), /^HTTP\/1\.1 200 /, 'a complete one has time');
+  t.match(await complete.readUntil('late'), /^HTTP\/1\.1 200 /, 'a complete request is not limited');
 });
 
-t.test('once the response has begun, the request may take its time', async (t) => {
+t.test('request_timeout does not apply once the response has started', async (t) => {
   const upload = await connectRaw(t, proxy.ports['requests']!);
   upload.write('POST /half HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\na\r\n');
   await upload.readUntil('half');
@@ -284,13 +284,13 @@ t.test('once the response has begun, the request may take its time', async (t) =
   t.equal(await tunnel.readUntil('more'), 'more', 'a tunnel');
 });
 
-t.test('a request head that is not complete in time is answered 408', async (t) => {
+t.test('a header section that is incomplete at request_headers_timeout is answered 408', async (t) => {
   const { text, closed } = await rawExchange(proxy.ports['heads']!, 'GET /hang HTTP/1.1\r\nhost');
   t.match(parseMessage(text), { status: 408, headers: { connection: 'close' }, rest: 'request header timeout' });
   t.equal(closed, 'end');
 });
 
-t.test('other timeouts of requests and streams end the wait for a head too', async (t) => {
+t.test('timeouts of requests and streams apply while a header section is incomplete too', async (t) => {
   const cases: [string, string, string, string][] = [
     ['headsOfRequests', 'request timeout', 'downstream_rq_timeout', 'request_overall_timeout -'],
     ['headsOfStreams', 'stream timeout', 'downstream_rq_idle_timeout', 'stream_idle_timeout SI'],
@@ -310,7 +310,7 @@ t.test('other timeouts of requests and streams end the wait for a head too', asy
   }
 });
 
-t.test('an empty line behind a request is not the beginning of another one', async (t) => {
+t.test('an empty line behind a request does not start another one', async (t) => {
   const client = await connectRaw(t, proxy.ports['headsOfStreams']!);
   client.write('GET /answer HTTP/1.1\r\nhost: a\r\n\r\n\r\n');
   await client.readUntil('yes');
@@ -322,7 +322,7 @@ t.test('an empty line behind a request is not the beginning of another one', asy
   t.match(parseMessage((await client.readToEnd()).text), { status: 408 }, 'this is');
 });
 
-t.test('the time of a request begins with the first byte of its head', async (t) => {
+t.test('the duration of a request starts with the first byte of its header section', async (t) => {
   await rawExchange(proxy.ports['loggedHeads']!, 'GET /hang HTTP/1.1\r\nhost');
   const slow = await connectRaw(t, proxy.ports['logged']!);
   slow.write('GET /answer HTTP/1.1\r\nhost');
@@ -349,48 +349,51 @@ t.test('idle connections are closed, busy ones are not', async (t) => {
   t.same(await used.readToEnd(), { text: '', closed: 'end' }, 'after it');
 });
 
-t.test('a connection ends when it is old enough', async (t) => {
+t.test('a connection closes at its maximum age', async (t) => {
   const connection = await connectRaw(t, proxy.ports['oldConnections']!);
   connection.write('GET /answer HTTP/1.1\r\nhost: a\r\n\r\n');
   t.match(await connection.readUntil('yes'), /^HTTP\/1\.1 200 /);
   t.equal((await connection.readToEnd()).closed, 'end');
 });
 
-t.test('a client that is still sending reads the whole answer before the connection ends', async (t) => {
+t.test('a client that is still sending reads the whole response before the connection closes', async (t) => {
   const connection = await connectRaw(t, proxy.ports['delayedClose']!);
   connection.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000\r\n\r\n');
   const answer = await connection.readUntil(/\r\n\r\nno/);
   t.match(parseMessage(answer), { status: 200, headers: { connection: 'close' }, rest: 'no' });
-  // The rest of the upload meets a proxy that no longer wants it, and that still does not reset the connection.
+  // The proxy discards the rest of the upload, and still does not reset the connection.
   connection.write('x'.repeat(100_000));
   await waitFor(() => connection.closed !== 'open', { what: 'the end after delayed_close_timeout' });
 });
 
-t.test('a close that a client keeps from its end is counted, unless it had nothing to send or to take', async (t) => {
-  const port = proxy.ports['cutShort']!;
-  const counter = 'http.cutShort.downstream_cx_delayed_close_timeout';
-  t.equal(await proxy.baton.stat(counter), 0);
-  const whole = await connectRaw(t, port);
-  whole.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
-  await whole.readToEnd();
-  await waitFor(() => whole.write('x') ?? whole.closed === 'reset', {
-    what: 'the end of a connection that is half-open',
-  });
-  const amid = await connectRaw(t, port);
-  amid.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');
-  await amid.readToEnd();
-  await proxy.baton.waitForStat(counter, 1);
-  const left = await connectRaw(t, port);
-  left.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');
-  await left.readToEnd();
-  left.end();
-  const stalled = await connectRaw(t, port);
-  stalled.socket.pause();
-  stalled.write('GET /large HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
-  await proxy.baton.waitForStat(counter, 2);
-});
+t.test(
+  'a delayed close that the client does not finish is counted, unless nothing was left to send or receive',
+  async (t) => {
+    const port = proxy.ports['cutShort']!;
+    const counter = 'http.cutShort.downstream_cx_delayed_close_timeout';
+    t.equal(await proxy.baton.stat(counter), 0);
+    const whole = await connectRaw(t, port);
+    whole.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+    await whole.readToEnd();
+    await waitFor(() => whole.write('x') ?? whole.closed === 'reset', {
+      what: 'the end of a half-closed connection',
+    });
+    const amid = await connectRaw(t, port);
+    amid.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');
+    await amid.readToEnd();
+    await proxy.baton.waitForStat(counter, 1);
+    const left = await connectRaw(t, port);
+    left.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');
+    await left.readToEnd();
+    left.end();
+    const stalled = await connectRaw(t, port);
+    stalled.socket.pause();
+    stalled.write('GET /large HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+    await proxy.baton.waitForStat(counter, 2);
+  },
+);
 
-t.test('nobody waits for the end of a client that has announced its last request', async (t) => {
+t.test('after a client has announced its last request, the close does not wait for the client', async (t) => {
   for (const head of ['GET / HTTP/1.1\r\nhost: a\r\nconnection: close', 'GET / HTTP/1.0\r\nhost: a']) {
     const connection = await connectRaw(t, proxy.ports['lateClose']!);
     connection.write(`${head}\r\n\r\n`);
@@ -401,7 +404,7 @@ t.test('nobody waits for the end of a client that has announced its last request
   }
 });
 
-t.test('a client that takes nothing of its answer has as long as delayed_close_timeout says', async (t) => {
+t.test('a client that reads nothing of its response is closed after delayed_close_timeout', async (t) => {
   const stalled = async (name: string) => {
     const connection = await connectRaw(t, proxy.ports[name]!);
     connection.socket.pause();
@@ -418,11 +421,11 @@ t.test('a client that takes nothing of its answer has as long as delayed_close_t
     connection.socket.resume();
     const { text, closed } = await connection.readToEnd();
     t.equal(closed, 'end');
-    t.equal(text.length - text.indexOf('\r\n\r\n') - 4, LARGE, 'nothing is missing');
+    t.equal(text.length - text.indexOf('\r\n\r\n') - 4, LARGE, 'the response is complete');
   }
 });
 
-t.test('a connection may be given the longest time that the API has to end', async (t) => {
+t.test('delayed_close_timeout may be the longest duration of the API', async (t) => {
   const [kept, connection] = [
     await connectRaw(t, proxy.ports['lateClose']!),
     await connectRaw(t, proxy.ports['lateClose']!),
@@ -430,10 +433,10 @@ t.test('a connection may be given the longest time that the API has to end', asy
   connection.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');
   t.match(parseMessage(await connection.readUntil(/\r\n\r\nno/)), { status: 200, headers: { connection: 'close' } });
   kept.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
-  t.match(parseMessage(await kept.readUntil(/\r\n\r\nno/)), { status: 200 }, 'other connections go on');
+  t.match(parseMessage(await kept.readUntil(/\r\n\r\nno/)), { status: 200 }, 'other connections continue');
 });
 
-/** A connection manager with an answer that is larger than what a client's kernel takes for it. */
+/** A connection manager whose response is larger than what the kernel buffers for a client. */
 function largeAnswers(timeout: string) {
   const large = { match: { path: '/large' }, direct_response: { status: 200, body: { filename: largeFile } } };
   const routes = [large, answering({ prefix: '/' }, 'no')];
@@ -445,7 +448,7 @@ function largeAnswers(timeout: string) {
   };
 }
 
-/** As much time as the timeouts have, by the clock of the proxy: the timeout of another request. */
+/** Waits as long as the timeouts last by the proxy's clock: until another request has timed out. */
 async function timePasses(): Promise<void> {
   const { status } = await proxy.on('routes', '/hang/timeout');
   if (status !== 504) throw new Error(`a request that hangs was answered ${status}`);

@@ -1,12 +1,12 @@
-// Requests that are on their way and whose clients stop: what is held of them goes when memory is short, that of the oldest first.
+// Requests whose clients stop sending: when memory is short, their buffers are released, those of the oldest first.
 
 import t from 'tap';
 import { connectRaw, type RawConnection, waitFor } from '../../harness/index.js';
-import { BODY, DIGEST, LITTLE, startHost, startWithHost, wholeRequests } from './little-memory.js';
+import { BODY, DIGEST, LITTLE, startHost, startWithHost, wholeRequests } from './limited-memory.js';
 
 const host = await startHost(t);
 
-t.test('bodies that a filter holds and that do not end are ended too, the oldest first', async (t) => {
+t.test('stalled bodies buffered by a filter are ended too, the oldest first', async (t) => {
   const proxy = await startWithHost(t, host, LITTLE);
   const head = `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${BODY.length}\r\n\r\n`;
   const slow: RawConnection[] = [];
@@ -22,14 +22,14 @@ t.test('bodies that a filter holds and that do not end are ended too, the oldest
   const left = slow.filter(({ received }) => received === '');
   t.ok(left.length > 5);
   left.at(-1)!.write(BODY.subarray(600_000));
-  t.match(await left.at(-1)!.readUntil(DIGEST), / 200 OK/, 'the youngest may still end');
+  t.match(await left.at(-1)!.readUntil(DIGEST), / 200 OK/, 'the newest can still complete');
 });
 
 for (const [what, head, rest] of [
-  ['bodies behind long heads', `content-length: 5\r\nx-long: ${'a'.repeat(40_000)}`, 'hell'],
+  ['bodies behind long header sections', `content-length: 5\r\nx-long: ${'a'.repeat(40_000)}`, 'hell'],
   ['trailers', 'transfer-encoding: chunked', `0\r\nx-long: ${'a'.repeat(40_000)}`],
 ] as const) {
-  t.test(`${what} that do not end are ended too`, async (t) => {
+  t.test(`stalled ${what} are ended too`, async (t) => {
     const proxy = await startWithHost(t, host, LITTLE);
     const slow: RawConnection[] = [];
     const isPassedOn = async (count: number) =>
@@ -39,7 +39,7 @@ for (const [what, head, rest] of [
       const few = await Promise.all(Array.from({ length: 20 }, () => connectRaw(t, proxy.ports['kept']!)));
       slow.push(...few);
       for (const client of few) client.write(`POST / HTTP/1.1\r\nhost: a\r\n${head}\r\n\r\n`);
-      // Before there is a connection to the host they wait for that.
+      // Without a connection to the host they wait for one first.
       await waitFor(() => isPassedOn(slow.length));
       for (const client of few) client.write(rest);
     }

@@ -1,4 +1,4 @@
-// WebSocket and its kin: after a 101 bytes pass both ways, as they are, until either side ends.
+// WebSocket and other upgrades: after a 101, bytes are forwarded unchanged in both directions until either side closes.
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -21,13 +21,13 @@ const SWITCHING =
 
 const NAMING = SWITCHING.replace('Upgrade\r\n', 'Upgrade, x-hop\r\nx-hop: 1\r\nx-end: 2\r\n');
 
-/** Heads that switch and are not as they should be, by the path that gets them. */
+/** Malformed 101 responses, by path. */
 const ODD: Readonly<Record<string, string>> = {
   '/echo/bare': SWITCHING.replace('upgrade: websocket\r\n', ''),
   '/echo/other': SWITCHING.replace('websocket', 'other'),
 };
 
-/** Whole answers by hosts that do not switch, by the path that gets them. */
+/** Complete responses of hosts that do not switch, by path. */
 const DECLINING: Readonly<Record<string, string>> = {
   '/decline/length': response(200, 'declined'),
   '/decline/chunked': 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n8\r\ndeclined\r\n0\r\n\r\n',
@@ -50,7 +50,7 @@ const upstream = await startRawUpstream(t, (request) => {
     if (tries(path) === 2) socket.write(response(503, 'not yet'));
   } else if (path.startsWith('/eager')) socket.write(`${SWITCHING}first words`);
   else if (!path.startsWith('/hang')) {
-    // From here on the bytes are the tunnel's.
+    // From here on the bytes belong to the tunnel.
     socket.removeAllListeners('data').removeAllListeners('end');
     tunnels.push(request);
     socket.write(ODD[path] ?? (path.startsWith('/named') ? NAMING : SWITCHING));
@@ -94,7 +94,7 @@ const proxy = await startProxy(t, {
   clusters: [staticCluster('raw', upstream.port)],
 });
 
-t.test('bytes pass both ways after the handshake', async (t) => {
+t.test('bytes are forwarded in both directions after the handshake', async (t) => {
   const connection = await open(t, proxy.port, '/echo');
   const { head } = tunnels.at(-1)!;
   const { headers } = parseMessage(`${head}\r\n\r\n`);
@@ -104,10 +104,10 @@ t.test('bytes pass both ways after the handshake', async (t) => {
     t.ok((await connection.read(text.length)) === text, `${text.length} bytes come back`);
   }
   connection.end();
-  t.same(await connection.readToEnd(), { text: '', closed: 'end' }, 'an end is passed on and answered');
+  t.same(await connection.readToEnd(), { text: '', closed: 'end' }, 'a close is forwarded and answered');
 });
 
-t.test('what the host says for the connection to it alone goes no further', async (t) => {
+t.test("hop-by-hop fields of the host's 101 are not forwarded", async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write(handshake('/named'));
   const { headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
@@ -117,25 +117,25 @@ t.test('what the host says for the connection to it alone goes no further', asyn
   await connection.readToEnd();
 });
 
-t.test('a request whose upgrade a route takes out is none for the host', async (t) => {
+t.test('a request whose upgrade header a route removes is a plain request for the host', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write(handshake('/refuse/unasked'));
   const { status } = parseMessage(await connection.readUntil(/\r\n\r\nno$/));
-  t.equal(status, 400, 'what the host answers to a plain request');
+  t.equal(status, 400, "the host's response to a plain request");
   t.notMatch(upstream.requests.at(-1)!.head, /\r\n(connection|upgrade|transfer-encoding):/i);
   const other = await connectRaw(t, proxy.port);
   other.write(handshake('/tunnel/unasked'));
   t.match(await other.readUntil(/\r\n\r\n/), /^HTTP\/1\.1 502 /, 'and it may not switch');
 });
 
-t.test('the head of a tunnel whose upgrade a route takes out does not tell of one', async (t) => {
+t.test('a 101 whose upgrade header a route removes is sent without it', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write(handshake('/echo/unnamed'));
   const { headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
   t.notOk('connection' in headers || 'upgrade' in headers);
 });
 
-t.test('frames that come with the handshake are not lost', async (t) => {
+t.test('frames sent together with the handshake are not lost', async (t) => {
   const client = await connectRaw(t, proxy.port);
   client.write(`${handshake('/echo')}eager frame`);
   t.match(await client.readUntil('eager frame'), /^HTTP\/1\.1 101 /, 'sent by the client');
@@ -145,7 +145,7 @@ t.test('frames that come with the handshake are not lost', async (t) => {
 });
 
 t.test(
-  'a body that comes with an upgrade reaches the host first, and what is behind it only when it has switched',
+  'the body of an upgrade request reaches the host first, and later bytes only after the host has switched',
   async (t) => {
     const connection = await connectRaw(t, proxy.port);
     connection.write(posting('/hang/long/posted', 4));
@@ -167,7 +167,7 @@ t.test(
 );
 
 t.test(
-  'a host may switch before it has the whole body, or refuse, and a body does not get a request past a ban',
+  'a host may switch before it has the whole body, or refuse; a body does not let a request bypass the upgrade check',
   async (t) => {
     const hasty = await connectRaw(t, proxy.port);
     hasty.write(`${posting('/echo', 8)}half`);
@@ -183,7 +183,7 @@ t.test(
   },
 );
 
-t.test('the body of an upgrade whose length a route takes out is no request for a host that refuses', async (t) => {
+t.test('an upgrade body whose length a route removes is not parsed as a request by a host that refuses', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   const body = 'GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n';
   connection.write(posting('/refuse/unmeasured', body.length) + body);
@@ -192,18 +192,18 @@ t.test('the body of an upgrade whose length a route takes out is no request for 
   t.match(upstream.requests.at(-1)!.head, `\r\ncontent-length: ${body.length}`);
 });
 
-t.test('each side ends the tunnel for the other', async (t) => {
+t.test('a close on either side closes the tunnel', async (t) => {
   const first = await open(t, proxy.port, '/tunnel');
   tunnels.at(-1)!.socket.end('bye');
   t.same(await first.readToEnd(), { text: 'bye', closed: 'end' });
 });
 
-t.test('what breaks off on one side does not look complete on the other', async (t) => {
+t.test('an aborted side does not look complete on the other', async (t) => {
   const first = await open(t, proxy.port, '/tunnel');
   const host = tunnels.at(-1)!.socket;
   first.write('half of it');
   await withDeadline(once(host, 'data'), 'what the client has sent');
-  const broken = withDeadline(once(host, 'error'), 'the host to see that the client has broken off');
+  const broken = withDeadline(once(host, 'error'), 'the host to see the reset');
   first.reset();
   t.match(await broken, [{ code: 'ECONNRESET' }]);
 
@@ -215,18 +215,18 @@ t.test('what breaks off on one side does not look complete on the other', async 
   t.same(await second.readToEnd(), { text: '', closed: 'reset' });
 });
 
-t.test('a client that leaves before the answer takes its request from the host', async (t) => {
+t.test('a client that disconnects before the response cancels its request', async (t) => {
   const { length } = upstream.requests;
   const client = await connectRaw(t, proxy.port);
   client.write(handshake('/hang/long'));
   await waitFor(() => upstream.requests.length > length);
   client.end();
   const { socket } = upstream.requests.at(-1)!;
-  await waitFor(() => socket.destroyed, { what: 'the host to see the end' });
+  await waitFor(() => socket.destroyed, { what: 'the host to see the close' });
   await proxy.baton.waitForStat('http.main.downstream_cx_upgrades_active', 0);
 });
 
-t.test('a large transfer passes unchanged, whatever the speeds', async (t) => {
+t.test('a large transfer is forwarded unchanged at any speed', async (t) => {
   const connection = await open(t, proxy.port, '/echo');
   const block = Buffer.from(Array.from({ length: 1 << 20 }, (_, index) => (index * 31 + (index >> 8)) & 255));
   const sent = createHash('sha256');
@@ -246,7 +246,7 @@ t.test('a large transfer passes unchanged, whatever the speeds', async (t) => {
   t.equal(received.digest('hex'), sent.digest('hex'));
 });
 
-t.test('a tunnel outlives the timeout of its route, and idle ones end', async (t) => {
+t.test('a tunnel outlives the route timeout, and idle tunnels are closed', async (t) => {
   const connection = await open(t, proxy.port, '/echo/short');
   t.equal((await proxy.get('/hang')).status, 504, 'the timeout of a request that began later has ended');
   connection.write('still here');
@@ -255,7 +255,7 @@ t.test('a tunnel outlives the timeout of its route, and idle ones end', async (t
   t.equal((await idle.readToEnd()).text, '');
 });
 
-t.test('so does one of which the client has ended its side', async (t) => {
+t.test('a half-closed tunnel outlives the route timeout too', async (t) => {
   const connection = await open(t, proxy.port, '/tunnel/short');
   const { socket } = tunnels.at(-1)!;
   const ended = once(socket.resume(), 'end');
@@ -266,16 +266,16 @@ t.test('so does one of which the client has ended its side', async (t) => {
   t.same(await connection.readToEnd(), { text: 'last words', closed: 'end' });
 });
 
-t.test('a host that does not answer an upgrade is waited for as long as its route says', async (t) => {
+t.test('an upgrade without a response times out as its route says', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write(handshake('/hang'));
   const { text } = await connection.readToEnd();
   t.match(parseMessage(text), { status: 504, rest: 'upstream request timeout' });
 });
 
-t.test('an upgrade is tried again like other requests, behind which nothing has been sent', async (t) => {
+t.test('an upgrade is retried like other requests while no tunnel bytes were sent', async (t) => {
   const connection = await open(t, proxy.port, '/again');
-  t.equal(tries('/again'), 3, 'one that was not answered in time, one that was refused, and this');
+  t.equal(tries('/again'), 3, 'a timeout, a refusal, and a success');
   connection.write('frame');
   const { socket } = tunnels.at(-1)!;
   t.same(await withDeadline(once(socket, 'data'), 'what the client sends'), ['frame']);
@@ -283,7 +283,7 @@ t.test('an upgrade is tried again like other requests, behind which nothing has 
   await connection.readToEnd();
 });
 
-t.test('an upgrade that nobody allows is refused with 403', async (t) => {
+t.test('a disallowed upgrade is refused with 403', async (t) => {
   for (const [port, path] of [
     [proxy.ports['without']!, '/echo'],
     [proxy.port, '/echo/off'],
@@ -292,11 +292,11 @@ t.test('an upgrade that nobody allows is refused with 403', async (t) => {
     const connection = await connectRaw(t, port);
     connection.write(handshake(path));
     t.match(parseMessage((await connection.readToEnd()).text), { status: 403, rest: '' });
-    t.equal(upstream.requests.length, length, 'the host learns nothing of it');
+    t.equal(upstream.requests.length, length, 'nothing reaches the host');
   }
   const other = await connectRaw(t, proxy.port);
   other.write(handshake('/echo').replace('upgrade: websocket', 'upgrade: other'));
-  t.equal(parseMessage((await other.readToEnd()).text).status, 403, 'another protocol');
+  t.equal(parseMessage((await other.readToEnd()).text).status, 403, 'a different protocol');
   for (const choice of [
     'websocket, h2c',
     'h2c, websocket',
@@ -310,12 +310,12 @@ t.test('an upgrade that nobody allows is refused with 403', async (t) => {
     const choosing = await connectRaw(t, proxy.port);
     choosing.write(handshake('/echo').replace('upgrade: websocket', `upgrade: ${choice}`));
     t.equal(parseMessage((await choosing.readToEnd()).text).status, 403, JSON.stringify(choice));
-    t.equal(upstream.requests.length, length, 'a host may not choose');
+    t.equal(upstream.requests.length, length, 'the host may not choose between protocols');
   }
   t.equal(await proxy.baton.stat('http.without.downstream_rq_ws_on_non_ws_route'), 1);
 });
 
-t.test('h2c is not offered: a request for it, however often it says so, is one like others', async (t) => {
+t.test('h2c is not offered: a request for it, with any number of fields, is a plain request', async (t) => {
   for (const fields of ['upgrade: h2c', 'Upgrade:\tH2C', 'upgrade: h2c\r\nupgrade: h2c']) {
     for (const port of [proxy.port, proxy.ports['without']!]) {
       const connection = await connectRaw(t, port);
@@ -330,22 +330,22 @@ t.test('h2c is not offered: a request for it, however often it says so, is one l
         t.match(
           { status, ...headers },
           { status: 200, connection: undefined, upgrade: undefined },
-          'and so is its answer',
+          'the response is plain',
         );
         const asked = upstream.requests.at(-1)!;
         t.equal(asked.path, path);
-        t.notMatch(asked.head, /\r\n(connection|upgrade|http2-settings):/i, 'the host is asked for nothing else');
+        t.notMatch(asked.head, /\r\n(connection|upgrade|http2-settings):/i, 'no upgrade is forwarded');
       }
     }
   }
   const total = await proxy.baton.stat(TOTAL);
   const believing = await connectRaw(t, proxy.port);
   believing.write(handshake('/eager').replace('websocket', 'h2c'));
-  t.equal(parseMessage(await believing.readUntil('protocol error')).status, 502, 'nor may it switch');
+  t.equal(parseMessage(await believing.readUntil('protocol error')).status, 502, 'the host may not switch');
   t.equal(await proxy.baton.stat(TOTAL), total);
 });
 
-t.test('an upgrade for which there is no route is answered like any other request', async (t) => {
+t.test('an upgrade without a matching route is answered like any other request', async (t) => {
   const { length } = upstream.requests;
   for (const listener of ['lost', 'lostWithout']) {
     const connection = await connectRaw(t, proxy.ports[listener]!);
@@ -358,20 +358,20 @@ t.test('an upgrade for which there is no route is answered like any other reques
   t.equal(upstream.requests.length, length);
 });
 
-t.test('a route may allow an upgrade by itself', async (t) => {
+t.test('a route may allow an upgrade on its own', async (t) => {
   const connection = await open(t, proxy.ports['routeOnly']!, '/echo');
   connection.write('hello');
   t.equal(await connection.read(5), 'hello');
 });
 
-t.test('a host that refuses the upgrade answers as usual', async (t) => {
+t.test('the response of a host that refuses the upgrade is forwarded', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write(handshake('/refuse'));
   t.match(parseMessage(await connection.readUntil(/\r\n\r\nno/)), { status: 400 });
 });
 
 t.test(
-  'a host that does not switch has its answer passed on, and nothing behind the request is taken for another',
+  'the response of a host that does not switch is forwarded, and later bytes are not parsed as another request',
   async (t) => {
     for (const path of Object.keys(DECLINING)) {
       for (const more of ['', 'GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n']) {
@@ -391,7 +391,7 @@ t.test(
   },
 );
 
-t.test('a host that switches without saying to what, or to something else, is taken at its word', async (t) => {
+t.test('a 101 without a protocol, or with another one, is accepted', async (t) => {
   const { baton } = proxy;
   for (const [path, named] of [
     ['/echo/bare', undefined],
@@ -403,18 +403,14 @@ t.test('a host that switches without saying to what, or to something else, is ta
     connection.write(handshake(path));
     const { status, headers } = parseMessage(await connection.readUntil('\r\n\r\n'));
     t.match({ status, ...headers }, { status: 101, 'sec-websocket-accept': 'abc', upgrade: named }, path);
-    t.equal(
-      headers['connection']?.toLowerCase(),
-      named && 'upgrade',
-      'it names what it brings along, and nothing else',
-    );
+    t.equal(headers['connection']?.toLowerCase(), named && 'upgrade', 'connection names the forwarded fields only');
     const bytes = 'GET /smuggled HTTP/1.1\r\n\r\n';
     connection.write(bytes);
-    t.equal(await connection.read(bytes.length), bytes, 'what follows are bytes');
+    t.equal(await connection.read(bytes.length), bytes, 'raw bytes follow');
     await baton.waitForStats({ [TOTAL]: total! + 1, [SWITCHED]: switched + 1, [ACTIVE]: 1 });
     const { socket } = tunnels.at(-1)!;
     t.equal((await proxy.get('/plain')).body, 'plain');
-    t.not(upstream.requests.at(-1)!.socket, socket, 'its connection serves no one else');
+    t.not(upstream.requests.at(-1)!.socket, socket, 'its connection is not reused');
     connection.end();
     t.same(await connection.readToEnd(), { text: '', closed: 'end' });
     await waitFor(() => socket.destroyed, { what: 'the connection to the host to end' });
@@ -423,13 +419,13 @@ t.test('a host that switches without saying to what, or to something else, is ta
   t.equal(tries('/smuggled'), 0);
 });
 
-t.test('a host that switches protocols unasked is not believed', async (t) => {
+t.test('an unrequested 101 is a protocol error', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write('GET /eager HTTP/1.1\r\nhost: a\r\n\r\n');
   t.equal(parseMessage(await connection.readUntil('protocol error')).status, 502);
 });
 
-t.test('tunnels are counted while they live', async (t) => {
+t.test('open tunnels are counted', async (t) => {
   const { baton } = proxy;
   const total = 'http.routeOnly.downstream_cx_upgrades_total';
   const before = (await baton.stat(total))!;
@@ -451,12 +447,12 @@ function handshake(path: string): string {
   return `GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
-/** A handshake that comes with a body, which is to follow. */
+/** Returns a handshake that announces a body. */
 function posting(path: string, length: number): string {
   return handshake(path).replace('GET', 'POST').replace(/\r\n$/, `content-length: ${length}\r\n\r\n`);
 }
 
-/** A connection behind its handshake. */
+/** Opens a connection and completes its handshake. */
 async function open(t: Teardown, port: number, path: string): Promise<RawConnection> {
   const connection = await connectRaw(t, port);
   connection.write(handshake(path));

@@ -1,4 +1,5 @@
-// An extension on a worker sends to a host of a cluster by TCP: in batches by a timer, over a connection that is made anew when it broke.
+// An access logger on a worker sends batches by TCP to a cluster, flushed by a timer, and reconnects after the connection
+// breaks.
 
 import type { Socket } from 'node:net';
 import t from 'tap';
@@ -51,7 +52,7 @@ t.test('each line arrives once', async (t) => {
   t.equal(collector.accepted(), 1);
 });
 
-t.test('after the collector has broken the connection there is another one', async (t) => {
+t.test('the logger reconnects after the collector has closed the connection', async (t) => {
   sockets[0]!.resetAndDestroy();
   await waitForLog(proxy.baton, 'lines are lost: the host has reset the connection');
   await proxy.get('/d');
@@ -60,19 +61,19 @@ t.test('after the collector has broken the connection there is another one', asy
   t.match(await proxy.baton.stats('cluster.collector.upstream_cx_'), { total: 2, active: 1 });
 });
 
-t.test('what is not sent when the server ends, goes out then, though another logger fails', async (t) => {
+t.test('unsent lines are sent when the server exits, even though another logger fails', async (t) => {
   await proxy.get('/e');
   await proxy.baton.stop();
   await waitFor(() => lines().includes('/e 200'), { what: 'the last line' });
   t.match(proxy.baton.stderr, 'a mistake in close()');
-  t.notMatch(proxy.baton.stderr, 'a promise was rejected', 'the worker has ended in order');
+  t.notMatch(proxy.baton.stderr, 'a promise was rejected', 'the worker has exited cleanly');
 });
 
 function lines(): string[] {
   return received.split(/[[\];]+/).filter((line) => line !== '');
 }
 
-t.test('an access logger whose createOnWorker() returns none', async (t) => {
+t.test('an access logger whose createOnWorker() returns nothing is refused', async (t) => {
   const access_log = [{ name: 'async', typed_config: { ...logger, tag: 'async' } }];
   const main = httpListener('main', 0, managerOf([answering({ prefix: '/' }, 'here')], { access_log }));
   const baton = await startBaton(t, {

@@ -1,5 +1,5 @@
-// Loaded into Baton before itself (--import): an access logger that sends batches of lines to a cluster by TCP. It is configured by the
-// message of the fluentd logger.
+// Loaded into Baton before its own code (--import): an access logger that sends batches of lines to a cluster by TCP. It is
+// configured by the message of the fluentd logger.
 
 import type { FluentdAccessLogConfig } from '../../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';

@@ -1,4 +1,4 @@
-// The buffer filter: a host sees a request only when all of it is there, and never more than it may have.
+// The buffer filter: a host gets a request only when it is complete, and never one larger than the limit.
 
 import type { IncomingMessage } from 'node:http';
 import t from 'tap';
@@ -18,7 +18,7 @@ import { managerOf, routeTo, startProxy } from '../proxy.js';
 const FILTER = 'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.';
 const LIMIT = 10_000;
 
-/** Requests as their heads came, and bodies as they were complete. */
+/** Requests when their header section arrived, and bodies when they were complete. */
 const requests: IncomingMessage[] = [];
 const bodies: string[] = [];
 const upstream = await startUpstream(t, (request, answer) => {
@@ -59,7 +59,7 @@ const proxy = await startProxy(t, {
   clusters: [staticCluster('host', upstream.port, TRAILERS_CLUSTER)],
 });
 
-t.test('what may become a tunnel is not held: it has no end', async (t) => {
+t.test('an upgrade request is not buffered: it has no end', async (t) => {
   const { text } = await rawExchange(
     proxy.ports['tunnels']!,
     'GET /tunnel HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
@@ -69,11 +69,11 @@ t.test('what may become a tunnel is not held: it has no end', async (t) => {
   bodies.splice(0);
 });
 
-t.test('a request that comes slowly reaches the host at once and with its length', async (t) => {
+t.test('a slow request reaches the host in one piece, with a content-length', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   const { length } = requests;
   connection.write('POST /slow HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n');
-  // Other requests pass meanwhile, and this one does not.
+  // Other requests are forwarded meanwhile, and this one is not.
   t.equal((await proxy.get('/other')).status, 200);
   t.equal(requests.length, length + 1);
   connection.write('6\r\n world\r\n0\r\n\r\n');
@@ -84,7 +84,7 @@ t.test('a request that comes slowly reaches the host at once and with its length
   t.equal(bodies.at(-1), 'hello world');
 });
 
-t.test('a request with trailers is held until they have come', async (t) => {
+t.test('a request with trailers is buffered until they have arrived', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   const { length } = requests;
   connection.write('POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx-sum: 5\r\n');
@@ -96,10 +96,10 @@ t.test('a request with trailers is held until they have come', async (t) => {
   t.same(requests.at(-1)!.trailers, { 'x-sum': '5' });
 });
 
-t.test('a body that is too large is refused with 413 and never reaches the host', async (t) => {
+t.test('an oversized body is refused with 413 and never reaches the host', async (t) => {
   const { length } = requests;
   const fits = await proxy.get('/', { method: 'POST', body: 'x'.repeat(LIMIT) });
-  t.equal(fits.status, 200, 'the limit itself is allowed');
+  t.equal(fits.status, 200, 'a body of exactly the limit is allowed');
   t.equal(bodies.at(-1), 'x'.repeat(LIMIT));
   t.equal(requests.length, length + 1);
 
@@ -127,7 +127,7 @@ t.test('a route may have another limit, or none', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   const { length } = requests;
   connection.write('POST /off HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nhel');
-  await waitFor(() => requests.length > length, { what: 'the host to see the head before the end' });
+  await waitFor(() => requests.length > length, { what: 'the host to see the header section before the end' });
   connection.write('lo');
   t.equal(parseMessage(await connection.readUntil('done')).status, 200);
 });
@@ -137,7 +137,7 @@ t.test('requests without a body pass', async (t) => {
   t.equal((await proxy.get('/', { method: 'POST', headers: { 'content-length': '0' } })).status, 200);
 });
 
-t.test('a client that leaves while its request is held leaves nothing behind', async (t) => {
+t.test('a client that disconnects while its request is buffered leaves nothing behind', async (t) => {
   const { length } = requests;
   const connection = await connectRaw(t, proxy.port);
   connection.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\nhalf');

@@ -1,5 +1,5 @@
-// Loaded into Baton before itself (--import): an HTTP filter that calls the cluster 'service' for each request, with a mistake that the
-// request names in x-mistake. It is configured by the message of the Lua filter.
+// Loaded into Baton before its own code (--import): an HTTP filter that calls the cluster 'service' for each request, with the
+// mistake that x-mistake names. It is configured by the message of the Lua filter.
 
 import type { LuaLua } from '../../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';

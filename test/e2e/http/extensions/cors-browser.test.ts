@@ -1,4 +1,4 @@
-// Pages in a browser read through the CORS filter what policies allow, and send nothing that they do not.
+// Through the CORS filter, pages in a browser read what policies allow, and send nothing that they do not allow.
 
 import t from 'tap';
 import { findPeer, openPage, startBrowser, startUpstream, staticCluster } from '../../harness/index.js';
@@ -16,7 +16,7 @@ const pages = await startUpstream(t, (_request, answer) => {
   answer.end('<!doctype html><link rel="icon" href="data:,">');
 });
 const PAGE = `http://127.0.0.1:${pages.port}`;
-/** What reached the host. */
+/** Requests that reached the host. */
 const seen: string[] = [];
 const upstream = await startUpstream(t, (request, answer) => {
   seen.push(`${request.method} ${request.url} ${request.headers['x-token']} ${request.headers.cookie}`);
@@ -49,7 +49,7 @@ const { port } = await startProxy(t, {
 const { page } = await openPage(t, await startBrowser(t, chromium.path), `${PAGE}/`);
 t.beforeEach(() => void seen.splice(0));
 
-/** What a script of the page gets; 'refused' where the browser keeps it back. */
+/** Returns what a script of the page gets; 'refused' where the browser blocks it. */
 function fetched(path: string, method: string, headers: Record<string, string>, credentials: string): Promise<unknown> {
   const options = JSON.stringify({ method, headers, credentials });
   return page.evaluate(`fetch('http://127.0.0.1:${port}${path}', ${options}).then(
@@ -63,10 +63,10 @@ const READ = [200, 'from the host', '1', null];
 t.test('a page reads and sends what its policy allows', async (t) => {
   t.same(await fetched('/open', 'GET', {}, 'omit'), READ);
   t.same(await fetched('/open', 'PUT', TOKEN, 'omit'), READ);
-  t.same(seen, ['GET /open undefined undefined', 'PUT /open a undefined'], 'preflights are not the affair of hosts');
+  t.same(seen, ['GET /open undefined undefined', 'PUT /open a undefined'], 'preflights do not reach hosts');
 });
 
-t.test('a star allows everything, with credentials too', async (t) => {
+t.test('a wildcard policy allows everything, with credentials too', async (t) => {
   t.same(await fetched('/star', 'PUT', TOKEN, 'include'), READ);
   t.same(await fetched('/star', 'DELETE', { ...TOKEN, 'x-other': 'b' }, 'include'), READ);
   t.same(seen, ['PUT /star a undefined', 'DELETE /star a known=yes']);

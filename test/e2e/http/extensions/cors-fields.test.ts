@@ -1,5 +1,5 @@
-// The fields `cors` of virtual hosts and route actions, older than typed_per_filter_config: they speak to the CORS filter where that
-// does not. What is wrong with a policy is refused wherever it stands.
+// The `cors` fields of virtual hosts and route actions, which predate typed_per_filter_config: they configure the CORS filter
+// where that does not. Invalid policies are refused at every level.
 
 import t from 'tap';
 import { type Config, startBaton, startUpstream, staticCluster } from '../../harness/index.js';
@@ -9,7 +9,7 @@ import { allowing, CORS_CHAIN, CORS_FILTER, corsHeaders, corsPolicy, preflight, 
 const PAGE = 'https://page.example';
 const upstream = await startUpstream(t, (_request, answer) => void answer.end('from the host'));
 
-t.test('the policy of a route action comes before that of its virtual host, field by field', async (t) => {
+t.test('the policy of a route action overrides that of its virtual host, field by field', async (t) => {
   const own = { max_age: '1', allow_methods: 'PATCH' };
   const routes = [
     routeTo({ prefix: '/action' }, 'host', { cors: own }),
@@ -45,14 +45,14 @@ t.test('the policy of a route action comes before that of its virtual host, fiel
   t.same(await asked('/action'), ofAction);
   t.same(await asked('/plain-weights'), ofAction);
   t.same(await asked('/off'), 'from the host');
-  t.same(await asked('/typed'), [`allow-origin: ${PAGE}`], 'typed_per_filter_config stands alone');
+  t.same(await asked('/typed'), [`allow-origin: ${PAGE}`], 'typed_per_filter_config replaces the cors fields');
   t.same(await asked('/weighted'), 'from the host', 'an empty policy allows no origin');
   const { headers } = await on('main', '/action', { headers: { origin: PAGE } });
   t.match(headers, { 'access-control-allow-origin': PAGE, 'access-control-allow-credentials': 'true' });
   await baton.waitForStats({ 'http.main.cors.origin_valid': 5, 'http.main.cors.origin_invalid': 1 });
 
   for (const listener of ['none', 'disabled', 'typed']) t.equal(await asked('/action', listener), 'from the host');
-  t.same(await asked('/typed', 'disabled'), [`allow-origin: ${PAGE}`], 'typed_per_filter_config has the filter run');
+  t.same(await asked('/typed', 'disabled'), [`allow-origin: ${PAGE}`], 'typed_per_filter_config enables the filter');
   t.same(await asked('/action', 'typed', 'http://other'), ['allow-origin: http://other', 'max-age: 3']);
   const warning = (listener: number, text: string) =>
     new RegExp(
@@ -65,7 +65,7 @@ t.test('the policy of a route action comes before that of its virtual host, fiel
   t.equal(await baton.stat('runtime.deprecated_feature_use'), 4 * 6);
 });
 
-t.test('what is wrong with a policy is refused by name and position', async (t) => {
+t.test('invalid policies are refused by name and position', async (t) => {
   const text = `static_resources:
   listeners:
     - name: web
@@ -128,7 +128,7 @@ t.test('what is wrong with a policy is refused by name and position', async (t) 
   }
 });
 
-t.test('a route that speaks to the filter under another name than it has in the chain is told so', async (t) => {
+t.test('a route configuration for a filter name that is not in the chain causes a warning', async (t) => {
   const route = routeTo({ prefix: '/' }, 'host', {}, corsPolicy(allowing(PAGE)));
   const [, router] = CORS_CHAIN['http_filters'] as Config[];
   const { baton, get } = await startProxy(t, {

@@ -1,4 +1,5 @@
-// The CORS filter: pages of allowed origins may read responses, browsers learn in advance what they may send, and others learn nothing.
+// The CORS filter: pages of allowed origins may read responses, and preflights report what they may send; other origins get no
+// CORS headers.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -107,16 +108,16 @@ const { baton, on } = await startProxy(t, {
   },
   clusters: [staticCluster('host', upstream.port), staticCluster('nobody', [])],
   extra: { layered_runtime: {} },
-  // A value of runtime that one request has seen is there for the next one.
+  // A runtime value that one request has observed applies to the next one.
   args: ['-l', 'warning', '--concurrency', '1'],
 });
 const countsOf = (listener: string) => baton.stats(`http.${listener}.cors.`);
 
-t.test('its stats are there before traffic', async (t) => {
+t.test("the filter's stats exist before traffic", async (t) => {
   t.same(await countsOf('full'), { origin_valid: 0, origin_invalid: 0 });
 });
 
-t.test('a preflight of an allowed origin is answered here, with all that the policy allows', async (t) => {
+t.test('a preflight of an allowed origin is answered locally, with all that the policy allows', async (t) => {
   const log = join(tempDir(t), 'access.log');
   const added = { response_headers_to_add: [headerOption('x-route', 'added')] };
   const { baton, get, port } = await startProxy(t, {
@@ -138,7 +139,7 @@ t.test('a preflight of an allowed origin is answered here, with all that the pol
     ['access-control-max-age', '600'],
     ['access-control-expose-headers', Buffer.from('x-sum, x-größe').toString('latin1')],
   ]);
-  t.equal(answer.headers['x-route'], undefined, 'it is no response of a host');
+  t.equal(answer.headers['x-route'], undefined, 'not a response of a host');
   const ofGrpc = await get('/', preflight(PAGE, { 'content-type': 'application/grpc' }));
   t.same(corsHeaders(ofGrpc), corsHeaders(answer));
   t.equal(ofGrpc.headers['grpc-status'], undefined);
@@ -160,7 +161,7 @@ t.test('a preflight of an allowed origin is answered here, with all that the pol
   t.same(lines, [...Array(5).fill('OPTIONS 200 - cors_response'), 'GET 200 - via_upstream']);
 });
 
-t.test('the response to an allowed origin says so, whatever the host says', async (t) => {
+t.test("the response to an allowed origin has the policy's headers in place of the host's", async (t) => {
   for (const path of ['/', '/own']) {
     const answer = await on('full', path, { headers: { origin: PAGE } });
     t.match(answer, { status: 200, body: 'from the host' });
@@ -170,17 +171,17 @@ t.test('the response to an allowed origin says so, whatever the host says', asyn
       ['access-control-allow-credentials', 'true'],
       ['access-control-expose-headers', Buffer.from('x-sum, x-größe').toString('latin1')],
     ]);
-    t.equal(answer.headers['vary'], path === '/own' ? 'accept' : undefined, 'vary is the affair of the host');
+    t.equal(answer.headers['vary'], path === '/own' ? 'accept' : undefined, 'vary is left to the host');
   }
   t.same(seen, ['GET /', 'GET /own']);
   const plain = await on('full', '/', {
     method: 'OPTIONS',
     headers: { origin: PAGE, 'access-control-request-method': '' },
   });
-  t.match(plain, { body: 'from the host', headers: { 'access-control-allow-origin': PAGE } }, 'no preflight');
+  t.match(plain, { body: 'from the host', headers: { 'access-control-allow-origin': PAGE } }, 'not a preflight');
 });
 
-t.test('requests that no page sends pass as they are', async (t) => {
+t.test('requests without an Origin are forwarded unchanged', async (t) => {
   const before = await countsOf('full');
   const without = { method: 'OPTIONS', headers: { 'access-control-request-method': 'GET' } };
   for (const request of [{}, { headers: { origin: '' } }, without]) {
@@ -191,7 +192,7 @@ t.test('requests that no page sends pass as they are', async (t) => {
   t.same(await countsOf('full'), before);
 });
 
-t.test('another origin gets what the host says, and its preflights too unless the policy answers them', async (t) => {
+t.test("another origin gets the host's response, and its preflights too unless the policy answers them", async (t) => {
   const { origin_invalid: before } = await countsOf('full');
   for (const origin of ['https://other.example', `${PAGE}.evil`, 'null', 'https://PAGE.example']) {
     const answer = await on('full', '/', { headers: { origin } });
@@ -199,7 +200,7 @@ t.test('another origin gets what the host says, and its preflights too unless th
     t.same(corsHeaders(answer), []);
   }
   const two = await on('full', '/', { headers: { origin: [PAGE, PAGE] as never } });
-  t.same(corsHeaders(two), [], 'two origins are none of the allowed ones');
+  t.same(corsHeaders(two), [], 'two Origin fields match no origin');
   t.match(await on('full', '/own', preflight('https://other.example')), {
     body: 'from the host',
     headers: { 'access-control-allow-origin': '*' },
@@ -219,7 +220,7 @@ t.test('another origin gets what the host says, and its preflights too unless th
   t.match(await on('strict', '/', preflight(PAGE)), { body: '', headers: { 'access-control-allow-origin': PAGE } });
 });
 
-t.test('a star allows what is asked for', async (t) => {
+t.test('a wildcard allows whatever is requested', async (t) => {
   const asked = await on('star', '/', preflight(PAGE, { 'access-control-request-headers': ['x-one', 'x-two'] }));
   t.same(corsHeaders(asked), [
     ['access-control-allow-origin', PAGE],
@@ -233,7 +234,7 @@ t.test('a star allows what is asked for', async (t) => {
   ]);
 });
 
-t.test('origins are matched in every way that texts are', async (t) => {
+t.test('origins are matched by every kind of string matcher', async (t) => {
   const told = async (index: number, origin: string) =>
     (await on('matching', `/${index}`, { headers: { origin } })).headers['access-control-allow-origin'];
   for (const [index, [matcher, allowed, others]] of MATCHERS.entries()) {
@@ -242,7 +243,7 @@ t.test('origins are matched in every way that texts are', async (t) => {
   }
 });
 
-t.test('a policy holds for a share of the requests, and another share is only counted', async (t) => {
+t.test('a policy is enforced for a fraction of the requests, and in shadow mode for another', async (t) => {
   const isAnswered = async (name: string) => (await on(name, '/', preflight(PAGE))).body === '';
   const isEnforced = async (name: string) => {
     const answer = await on(name, '/', { headers: { origin: PAGE } });
@@ -259,7 +260,7 @@ t.test('a policy holds for a share of the requests, and another share is only co
   await baton.waitForStat('http.shadow.cors.origin_invalid', 1);
   t.ok(await isEnforced('both'));
   await baton.waitForStat('http.both.cors.origin_valid', 2);
-  t.ok(await isEnforced('only'), 'filter_enabled is on where it is left out');
+  t.ok(await isEnforced('only'), 'filter_enabled defaults to on');
   t.ok(await isEnforced('keyed'));
   await baton.waitForStat('http.keyed.cors.origin_valid', 2);
 
@@ -278,7 +279,7 @@ t.test('a policy holds for a share of the requests, and another share is only co
 });
 
 t.test(
-  'the most specific place that sets a field decides, and the most specific policy is on unless it says otherwise',
+  'the most specific level that sets a field decides, and the most specific policy is enabled by default',
   async (t) => {
     const asked = async (path: string, origin = PAGE) => {
       const answer = await on('levels', path, preflight(origin));
@@ -293,7 +294,7 @@ t.test(
       'max-age': '2',
     });
     t.equal(await asked('/off'), 'host');
-    t.equal(await asked('/strict'), 'host', 'its own list of origins replaces that of the virtual host');
+    t.equal(await asked('/strict'), 'host', 'its list of origins replaces that of the virtual host');
     t.same(await asked('/strict', 'http://a'), {
       'allow-origin': 'http://a',
       'allow-methods': 'POST',
@@ -304,7 +305,7 @@ t.test(
   },
 );
 
-t.test('answers of Baton in place of a host have the headers; redirects and direct responses have not', async (t) => {
+t.test('local replies of the router have the headers; redirects and direct responses do not', async (t) => {
   const headers = { origin: PAGE };
   t.match(await on('local', '/down', { headers }), { status: 503, headers: { 'access-control-allow-origin': PAGE } });
   for (const [path, status] of [
@@ -320,7 +321,7 @@ t.test('answers of Baton in place of a host have the headers; redirects and dire
   }
 });
 
-/** A connection manager with one policy for all requests. */
+/** Returns a connection manager with one policy for all requests. */
 function withPolicy(policy: Config): Config {
   return managerOf([routeTo({ prefix: '/' }, 'host', {}, corsPolicy(policy))], CORS_CHAIN);
 }

@@ -1,4 +1,4 @@
-// Policies and requests of the CORS filter's tests.
+// Policies and requests for the tests of the CORS filter.
 
 import type { Config, HttpRequestOptions } from '../../harness/index.js';
 
@@ -12,27 +12,27 @@ export const CORS_CHAIN: Config = {
   http_filters: [CORS_FILTER, { name: 'router', typed_config: { '@type': ROUTER } }],
 };
 
-/** What any level of a route configuration says to the filter `cors`. */
+/** Returns the per-route configuration of the filter `cors`, for any level of a route configuration. */
 export function corsPolicy(policy: Config): Config {
   return { typed_per_filter_config: { cors: { '@type': `${PACKAGE}.CorsPolicy`, ...policy } } };
 }
 
-/** allow_origin_string_match. */
+/** Returns an allow_origin_string_match of exact origins. */
 export function allowing(...origins: string[]): Config {
   return { allow_origin_string_match: origins.map((exact) => ({ exact })) };
 }
 
-/** A share that is always the same. */
+/** Returns a constant fraction. */
 export function share(numerator: number, runtime_key?: string): Config {
   return { default_value: { numerator }, ...(runtime_key === undefined ? {} : { runtime_key }) };
 }
 
-/** What a browser asks before a request of a page at `origin`. */
+/** Returns the preflight for a request of a page at `origin`. */
 export function preflight(origin: string, headers: Record<string, string | string[]> = {}): HttpRequestOptions {
   return { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'PUT', ...headers } };
 }
 
-/** The headers of an answer that are about CORS, in their order. */
+/** Returns the CORS headers of a response, in order. */
 export function corsHeaders({ rawHeaders }: { rawHeaders: readonly string[] }): [name: string, value: string][] {
   const pairs: [string, string][] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) pairs.push([rawHeaders[at]!, rawHeaders[at + 1]!]);

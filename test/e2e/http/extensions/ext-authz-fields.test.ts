@@ -1,5 +1,5 @@
-// The fields of questions to an authorization service and of its answers, several of one name included. All answers are Envoy's, except
-// where they say that Baton is stricter.
+// Header fields of requests to an authorization service and of its responses, repeated fields included. All results are
+// Envoy's, except where the test says that Baton is stricter.
 
 import type { Test } from 'tap';
 import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
@@ -9,7 +9,7 @@ import { type RawUpstream, response, startRawUpstream } from '../raw-upstream.js
 
 const TYPE = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz';
 
-/** Of a question and what came of it: the values of the fields that are looked at, by name, in the order of their lines. */
+/** Fields of the request to the service, and of its outcome: values by name, in line order. */
 interface Outcome {
   readonly status: number;
   readonly asked: Fields;
@@ -19,7 +19,7 @@ interface Outcome {
 
 type Fields = Readonly<Record<string, string[]>>;
 
-/** What each test's answer adds by itself. */
+/** Fields that every response has. */
 const USUAL =
   /^(content-length|date|server|x-forwarded-proto|x-request-id|x-envoy-(internal|expected-.*|upstream-.*))$/;
 
@@ -49,7 +49,7 @@ function manager(config: Config, lists: Config = {}): Config {
   });
 }
 
-/** Sends GETs, whose lines and the service's answer a test gives. */
+/** Sends GETs with the header lines and the service's response of each test. */
 async function start(t: Test, program: ProxyProgram, listeners: Record<string, Config>) {
   let answer = '';
   const service = await startRawUpstream(t, ({ socket }) => {
@@ -82,7 +82,7 @@ async function start(t: Test, program: ProxyProgram, listeners: Record<string, C
   };
 }
 
-besideEnvoy('a consent sets fields, then adds, then removes', async (t, program) => {
+besideEnvoy('an allowing response sets fields, then appends, then removes', async (t, program) => {
   const ask = await start(t, program, {
     lists: manager(
       {},
@@ -101,23 +101,19 @@ besideEnvoy('a consent sets fields, then adds, then removes', async (t, program)
     (await ask(listener, request, given)).host;
 
   const users = ['x-user: m1', 'x-user: m2'];
-  t.same(
-    await host(users, ['x-user: ann']),
-    { host: ['a'], 'x-user': ['ann'] },
-    'in place of every line of the client',
-  );
+  t.same(await host(users, ['x-user: ann']), { host: ['a'], 'x-user': ['ann'] }, 'replaces all lines of the client');
   t.same(await host([], ['x-user: ann', 'X-User: bob']), { host: ['a'], 'x-user': ['bob'] }, 'the last of several');
   t.same(await host(users, ['x-user:']), { host: ['a'], 'x-user': [''] }, 'an empty one too');
   t.same(await host(['cookie: c=3'], ['cookie: a=1', 'cookie: b=2']), { host: ['a'], cookie: ['b=2'] });
-  t.same(await host([], ['via: 1', 'via: 2']), { host: ['a'], via: ['1,2'] }, 'those that are one value');
+  t.same(await host([], ['via: 1', 'via: 2']), { host: ['a'], via: ['1,2'] }, 'single-value fields');
 
   const groups = ['x-group: g1', 'x-group: g2'];
   t.same(
     await host(groups, ['x-group: g3', 'x-group: g4']),
     { host: ['a'], 'x-group': ['g1', 'g2', 'g3', 'g4'] },
-    'what is appended comes behind all lines of the client',
+    'appended values follow all lines of the client',
   );
-  t.same(await host([], ['x-group: g3']), { host: ['a'], 'x-group': ['g3'] }, 'which need not be there');
+  t.same(await host([], ['x-group: g3']), { host: ['a'], 'x-group': ['g3'] }, 'the client need not send any');
   t.same(await host(['accept: a'], ['accept: b']), { host: ['a'], accept: ['a,b'] });
   t.same(await host(users, ['x-user: ann', 'x-user: bob'], 'both'), { host: ['a'], 'x-user': ['bob', 'ann', 'bob'] });
 
@@ -128,12 +124,12 @@ besideEnvoy('a consent sets fields, then adds, then removes', async (t, program)
       'x-envoy-auth-headers-to-remove: X-Role , ,host,:path',
     ]),
     { host: ['a'], 'x-stays': ['1'] },
-    'all lines that say what is removed count, and all lines that they name',
+    'every remove line applies, to every line of the named fields',
   );
   t.same(
     await host([...users, ...groups], ['x-envoy-auth-headers-to-remove: x-user,x-group', 'x-user: a', 'x-group: a']),
     { host: ['a'] },
-    'even what the same answer adds',
+    'even fields added by the same response',
   );
 
   const { client } = await ask(
@@ -141,10 +137,10 @@ besideEnvoy('a consent sets fields, then adds, then removes', async (t, program)
     [],
     ['set-cookie: a=1', 'x-quota: 1', 'set-cookie: b=2', 'x-quota: 2', 'vary: a'],
   );
-  t.same(client, { 'set-cookie': ['a=1', 'b=2'], 'x-quota': ['1', '2'], vary: ['a'] }, 'each line reaches the client');
+  t.same(client, { 'set-cookie': ['a=1', 'b=2'], 'x-quota': ['1', '2'], vary: ['a'] }, 'every line reaches the client');
 });
 
-besideEnvoy('a refusal passes on each line but what is for the filter', async (t, program) => {
+besideEnvoy("a denying response is forwarded except for the filter's own headers", async (t, program) => {
   const ask = await start(t, program, {
     every: manager({}),
     lists: manager({}, { allowed_client_headers: named('x-reason') }),
@@ -168,14 +164,14 @@ besideEnvoy('a refusal passes on each line but what is for the filter', async (t
   };
   t.match(await ask('every', [], given, 403), { status: 403, host: {} });
   t.same((await ask('every', [], given, 403)).client, { ...every, 'content-type': ['a/b'] });
-  t.same((await ask('every', [], given, 401)).client, every, 'without a body there is no type of one');
+  t.same((await ask('every', [], given, 401)).client, every, 'no content-type without a body');
   t.same((await ask('lists', [], given, 401)).client, {
     'x-reason': ['r1', 'r2'],
     'www-authenticate': ['Basic', 'Digest'],
   });
 });
 
-besideEnvoy('a question has one line of each name', async (t, program) => {
+besideEnvoy('a request to the service has one line per name', async (t, program) => {
   const ask = await start(t, program, { every: manager({ allowed_headers: EVERY }) });
   const request = [
     'x-role: user',
@@ -193,6 +189,6 @@ besideEnvoy('a question has one line of each name', async (t, program) => {
     authorization: ['a,b'],
   });
   const { asked } = await ask('every', ['cookie: a=1', 'cookie: b=2']);
-  // Of Envoy's a service reads a cookie `a` with the value "1,b=2", and the host two.
+  // With Envoy the service reads a cookie `a` with the value "1,b=2", and the host reads two cookies.
   t.same(asked['cookie'], [program.command === undefined ? 'a=1; b=2' : 'a=1,b=2']);
 });

@@ -1,4 +1,4 @@
-// The external authorization filter: no request reaches a host without the consent of the service that is asked.
+// The external authorization filter: no request reaches a host unless the authorization service allows it.
 
 import type { IncomingMessage } from 'node:http';
 import t from 'tap';
@@ -19,11 +19,11 @@ import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
 const PACKAGE = 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3';
 const ROUTER = 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router';
 
-/** What the service was asked, in order. */
+/** Requests that the service received, in order. */
 const asked: IncomingMessage[] = [];
 const service = await startUpstream(t, (question, answer) => {
   asked.push(question);
-  // A question about /wait is not answered.
+  // A request about /wait is not answered.
   const { pathname, searchParams } = new URL(question.url!, 'http://service');
   if (pathname.endsWith('/wait')) return;
   if (pathname.endsWith('/broken')) return void question.socket.destroy();
@@ -57,7 +57,7 @@ const proxy = await startProxy(t, {
         },
       },
     ),
-    // As it was written before services could be asked by gRPC.
+    // The configuration from before gRPC services were supported.
     older: filtered({}, { authorization_request: { allowed_headers: { patterns: [{ exact: 'x-user' }] } } }),
     soon: filtered({ status_on_error: { code: 'ServiceUnavailable' } }, {}, '0.2s'),
     lenient: filtered({ failure_mode_allow: true, failure_mode_allow_header_add: true }, {}, '0.2s'),
@@ -75,7 +75,7 @@ t.beforeEach(() => {
   asked.length = 0;
 });
 
-t.test('a request that the service allows goes on as it was', async (t) => {
+t.test('a request that the service allows is forwarded unchanged', async (t) => {
   const answer = await proxy.on('plain', '/a?status=200', {
     method: 'POST',
     body: 'x'.repeat(200_000),
@@ -88,10 +88,10 @@ t.test('a request that the service allows goes on as it was', async (t) => {
   t.equal(asked.length, 1);
   t.match(asked[0], { method: 'POST', url: '/a?status=200' });
   t.match(asked[0]!.headers, { authorization: 'Bearer 1', 'content-length': '0', host: /^127\.0\.0\.1:/ });
-  t.notOk('x-more' in asked[0]!.headers, 'the service gets no other headers');
+  t.notOk('x-more' in asked[0]!.headers, 'the service gets no further headers');
 });
 
-t.test('a request that it refuses is answered with what it says, and no host sees it', async (t) => {
+t.test('a request that it denies is answered with its response, and reaches no host', async (t) => {
   const answer = await proxy.on(
     'plain',
     '/a?status=401&body=who?&field=content-type=a/b&field=www-authenticate=Basic&field=x-why=none',
@@ -103,10 +103,10 @@ t.test('a request that it refuses is answered with what it says, and no host see
     'content-length': '4',
     'content-type': 'a/b',
   });
-  t.equal(host.accepted(), 1, 'the connection of the test before');
+  t.equal(host.accepted(), 1, 'only the connection of the previous test');
 });
 
-t.test('lists say which headers go where', async (t) => {
+t.test('header lists determine which headers are sent where', async (t) => {
   const fields =
     'field=x-user=ann&field=x-group=b&field=x-quota=9&field=x-other=1&field=x-envoy-auth-headers-to-remove=x-old';
   const answer = await proxy.on('lists', `/a?${fields}`, {
@@ -126,40 +126,40 @@ t.test('lists say which headers go where', async (t) => {
   t.notOk('x-user' in refused.headers);
 });
 
-t.test('what the service is told may be listed in the deprecated place', async (t) => {
+t.test('the headers sent to the service may be listed in the deprecated field', async (t) => {
   await proxy.on('older', '/a', { headers: { 'x-user': 'ann', 'x-secret': 's', authorization: 'me' } });
   t.match(asked[0]!.headers, { 'x-user': 'ann', authorization: 'me' });
   t.notOk('x-secret' in asked[0]!.headers);
   t.match(proxy.baton.stderr, /allowed_headers: field 'allowed_headers' of .*AuthorizationRequest is deprecated/);
 });
 
-t.test('a consent that breaks off is none', async (t) => {
+t.test('an allowing response that breaks off does not count', async (t) => {
   const answer = await proxy.on('torn', '/torn', { headers: { 'x-user': 'bob' } });
   t.match(
     JSON.parse(answer.body).headers,
     { 'x-user': 'bob' },
-    'it goes on as if there were no answer, and as it came',
+    'it is handled like a missing response, and forwarded unchanged',
   );
 });
 
-t.test('a HEAD request is asked for as such', async (t) => {
+t.test('a HEAD request is checked as HEAD', async (t) => {
   t.match(await proxy.on('plain', '/head', { method: 'HEAD' }), { status: 200, body: '' });
   t.match(asked[0], { method: 'HEAD', url: '/head' });
 });
 
-t.test('without an answer a request is refused', async (t) => {
+t.test('without a response of the service a request is denied', async (t) => {
   t.match(await proxy.on('plain', '/broken'), { status: 403, body: '' });
   t.match(await proxy.on('plain', '/a?status=500&body=oops'), { status: 403, body: '' });
   t.match(await proxy.on('soon', '/wait'), { status: 503, body: '' }, 'after the timeout');
 });
 
-t.test('or goes on, where the configuration says so', async (t) => {
+t.test('with failure_mode_allow a request without a response is forwarded', async (t) => {
   const answer = await proxy.on('lenient', '/wait');
   t.match(answer, { status: 200 });
   t.match(JSON.parse(answer.body).headers, { 'x-envoy-auth-failure-mode-allowed': 'true' });
 });
 
-t.test('a client that leaves takes its question with it', async (t) => {
+t.test('a client that disconnects cancels its check', async (t) => {
   const client = await connectRaw(t, proxy.ports['plain']!);
   client.write('GET /wait HTTP/1.1\r\nhost: a\r\n\r\n');
   await waitFor(() => asked.length === 1, { what: 'the question' });
@@ -171,7 +171,7 @@ t.test('a client that leaves takes its question with it', async (t) => {
   await waitFor(() => isGivenUp, { what: 'the end of the question' });
 });
 
-t.test('routes and a share of requests go without', async (t) => {
+t.test('disabled routes and a fraction of the requests are not checked', async (t) => {
   t.match(await proxy.on('plain', '/free?status=401'), { status: 200 });
   t.match(await proxy.on('off', '/a?status=401'), { status: 200 });
   t.equal(asked.length, 0);
@@ -200,18 +200,18 @@ t.test('each outcome is counted', async () => {
   });
 });
 
-t.test('nobody is asked about a request that no route takes', async (t) => {
+t.test('a request without a route is not checked', async (t) => {
   t.match(await proxy.on('few', '/unknown?status=401'), { status: 404 });
   t.match(await proxy.on('fewAndOff', '/unknown'), { status: 404 });
   t.equal(asked.length, 0);
   t.match(await proxy.on('few', '/known?status=401'), { status: 401 });
-  t.match(await proxy.on('few', '/direct?status=401'), { status: 401 }, 'an answer of its own is a route too');
+  t.match(await proxy.on('few', '/direct?status=401'), { status: 401 }, 'a direct response is a route too');
   t.equal(asked.length, 2);
   await proxy.baton.waitForStats({ 'http.few.ext_authz.denied': 2, 'http.few.ext_authz.ok': 0 });
   t.equal(await proxy.baton.stat('http.fewAndOff.ext_authz.disabled'), 0);
 });
 
-t.test('mistakes are refused in their places', async (t) => {
+t.test('invalid configurations are refused with their position', async (t) => {
   const wrong = filtered(
     { allowed_headers: { patterns: [{ safe_regex: { regex: '(' } }] }, failure_mode_allow_header_add: true },
     {
@@ -257,7 +257,7 @@ t.test('mistakes are refused in their places', async (t) => {
   }
 });
 
-/** A connection manager whose filter asks the service, except for what begins with /free, where no other routes are given. */
+/** Returns a connection manager whose filter checks everything but /free, unless other routes are given. */
 function filtered(config: Config, call: Config = {}, timeout = '5s', routes?: Config[]): Config {
   const server_uri = { uri: '127.0.0.1:10003', cluster: 'service', timeout };
   const typed_config = { '@type': `${PACKAGE}.ExtAuthz`, ...config, http_service: { server_uri, ...call } };

@@ -1,4 +1,4 @@
-// The fault filter: chosen requests wait or fail, as many at a time as there may be, and the others do not notice.
+// The fault filter: selected requests are delayed or aborted, up to the maximum of active faults, and others are unaffected.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -73,7 +73,7 @@ const proxy = await startProxy(t, {
   args: ['-l', 'warning', '--concurrency', '3', '--file-flush-interval-msec', '20'],
 });
 
-t.test('a request that is aborted gets its status, and no host sees it', async (t) => {
+t.test('an aborted request gets its status, and reaches no host', async (t) => {
   t.same(await proxy.baton.stats('http.abort.fault.'), {
     aborts_injected: 0,
     active_faults: 0,
@@ -86,7 +86,7 @@ t.test('a request that is aborted gets its status, and no host sees it', async (
   t.equal(await proxy.baton.stat('cluster.host.upstream_rq_total'), 0);
 });
 
-t.test('gRPC clients get a status of gRPC, and others 200', async (t) => {
+t.test('aborts of gRPC requests have a grpc-status and HTTP status 200', async (t) => {
   const answer = await proxy.on('grpc', '/', { headers: { 'content-type': 'application/grpc' } });
   t.match(answer, { status: 200, headers: { 'grpc-status': '5', 'grpc-message': 'fault filter abort' } });
   const plain = await proxy.on('grpc', '/');
@@ -94,13 +94,13 @@ t.test('gRPC clients get a status of gRPC, and others 200', async (t) => {
   t.notOk('grpc-status' in plain.headers);
 });
 
-t.test('an abort can have a text of its own', async (t) => {
+t.test('a gRPC abort can carry a message', async (t) => {
   t.match(await proxy.on('texts', '/'), { status: 200, body: 'out of\nservice' });
   const answer = await proxy.on('texts', '/', { headers: { 'content-type': 'application/grpc' } });
   t.match(answer, { body: '', headers: { 'grpc-status': '5', 'grpc-message': 'out of%0Aservice' } });
 });
 
-t.test('a request that is delayed goes on whole, or is aborted then', async (t) => {
+t.test('a delayed request is forwarded completely, or aborted afterwards', async (t) => {
   const wait = { 'x-envoy-fault-delay-request': '30' };
   const body = 'x'.repeat(300_000);
   const answer = await proxy.on('asked', '/slow', { method: 'POST', headers: wait, body });
@@ -119,7 +119,7 @@ t.test('a request that is delayed goes on whole, or is aborted then', async (t) 
   t.equal(lines, '/slow 200 DI via_upstream\n/both 503 DI,FI fault_filter_abort\n/none 200 - via_upstream\n');
 });
 
-t.test('there are no more faults at a time than there may be, on all workers together', async (t) => {
+t.test('all workers together inject no more active faults than the maximum', async (t) => {
   const clients = [];
   for (let index = 0; index < 3; index++) {
     const client = await connectRaw(t, proxy.ports['few']!);
@@ -134,7 +134,7 @@ t.test('there are no more faults at a time than there may be, on all workers tog
   await proxy.baton.waitForStat('http.few.fault.active_faults', 0);
 });
 
-t.test('what requests say of where they come from is counted, if that is not switched off', async (t) => {
+t.test('faults are counted per downstream cluster, unless that is disabled', async (t) => {
   const headers = { 'x-envoy-downstream-service-cluster': 'shop:1', 'x-envoy-fault-abort-request': '503' };
   await proxy.on('asked', '/', { headers: { ...headers, 'x-envoy-fault-delay-request': '1' } });
   t.match(await proxy.baton.stats('http.asked.fault.shop_1.'), { delays_injected: 1, aborts_injected: 1 });
@@ -143,7 +143,7 @@ t.test('what requests say of where they come from is counted, if that is not swi
   t.same(await proxy.baton.stats('http.quiet.fault.shop'), {});
 });
 
-t.test('runtime injects faults, and takes them away', async (t) => {
+t.test('runtime starts and stops faults', async (t) => {
   const set = (query: string) => proxy.baton.admin(`/runtime_modify?${query}`, { method: 'POST' });
   t.match(await proxy.on('runtime', '/'), { status: 200 });
   await set('fault.http.abort.abort_percent=100&fault.http.abort.http_status=429');
@@ -156,10 +156,10 @@ t.test('a route has its own faults', async (t) => {
   t.match(await proxy.on('routes', '/fails'), { status: 503, body: 'fault filter abort' });
   t.match(await proxy.on('routes', '/'), { status: 200, body: 'fine' });
   t.match(await proxy.on('levels', '/'), { status: 501 });
-  t.match(await proxy.on('levels', '/route'), { status: 502 }, 'that of the most specific place');
+  t.match(await proxy.on('levels', '/route'), { status: 502 }, 'the most specific level applies');
 });
 
-t.test('faults are for requests that are meant', async (t) => {
+t.test('faults apply only to matching requests', async (t) => {
   const headers = { 'x-test': '1', 'x-envoy-downstream-service-node': 'n1' };
   t.match(await proxy.on('some', '/', { headers }), { status: 503 });
   t.match(await proxy.on('some', '/other', { headers }), { status: 200 });
@@ -169,7 +169,7 @@ t.test('faults are for requests that are meant', async (t) => {
   t.match(await proxy.on('some', '/'), { status: 200 });
 });
 
-t.test('what cannot be obeyed is refused', async (t) => {
+t.test('unsupported configurations are refused', async (t) => {
   const manager = faulty(
     {
       response_rate_limit: { fixed_limit: { limit_kbps: 1 }, percentage: ALL },

@@ -1,4 +1,4 @@
-// A call whose head cannot be written ends the connection of the filter's client, and the connection to the host is free for the next call.
+// A call whose header section cannot be written closes the client's connection, and the connection to the host stays reusable.
 
 import t from 'tap';
 import { ROUTER_FILTER, startUpstream, staticCluster, UNBUNDLED, waitForLog } from '../../harness/index.js';
@@ -28,7 +28,7 @@ for (const [mistake, message] of [
   ['nothing', 'Error: writeHead() of a call has set no method or no path'],
 ] as const) {
   t.test(message, async (t) => {
-    t.match(await get('/'), { status: 200, body: 'of the service' }, 'there is a connection now');
+    t.match(await get('/'), { status: 200, body: 'of the service' }, 'opens the connection');
     await t.rejects(get('/', { headers: { 'x-mistake': mistake } }));
     await waitForLog(baton, message);
     t.match(await get('/'), { status: 200, body: 'of the service' });

@@ -1,4 +1,4 @@
-// FilterConfig in typed_per_filter_config: a route says whether a filter of the chain runs for it, and with what.
+// FilterConfig in typed_per_filter_config: a route enables, disables and configures a filter of the chain.
 
 import t from 'tap';
 import { type Config, startUpstream, staticCluster } from '../../harness/index.js';
@@ -30,41 +30,37 @@ const proxy = await startProxy(t, {
   clusters: [staticCluster('host', upstream.port)],
 });
 
-t.test('a route that says nothing has the filters of the chain that are not disabled', async (t) => {
+t.test('a route without FilterConfig runs the filters that are not disabled in the chain', async (t) => {
   t.same(await filtersOn('plain', '/nothing'), ['chain', undefined]);
 });
 
-t.test('a route switches filters off and on', async (t) => {
+t.test('a route disables and enables filters', async (t) => {
   t.same(await filtersOn('plain', '/off'), [undefined, undefined]);
   t.same(await filtersOn('plain', '/on'), ['chain', 'chain']);
 });
 
-t.test('what stands in the wrapper is what the route says to the filter, which then runs', async (t) => {
+t.test('the wrapped message configures the filter, and enables it', async (t) => {
   t.same(await filtersOn('plain', '/wrapped'), ['chain, route', 'chain, route']);
   t.same(await filtersOn('plain', '/off-with-config'), [undefined, undefined]);
 });
 
-t.test('the most specific place decides: weighted cluster, route, virtual host, route configuration', async (t) => {
+t.test('the most specific level decides: weighted cluster, route, virtual host, route configuration', async (t) => {
   for (const listener of ['hostOff', 'allOff']) {
     t.same(await filtersOn(listener, '/nothing'), [undefined, 'chain'], listener);
     t.same(await filtersOn(listener, '/on'), ['chain', 'chain'], listener);
-    t.same(
-      await filtersOn(listener, '/bare'),
-      ['chain, route', 'chain, route'],
-      'a message without the wrapper counts',
-    );
+    t.same(await filtersOn(listener, '/bare'), ['chain, route', 'chain, route'], 'an unwrapped message counts');
     t.same(await filtersOn(listener, '/weighted'), [undefined, 'chain'], listener);
   }
   t.same(await filtersOn('plain', '/weighted'), [undefined, 'chain']);
 });
 
-t.test('a request without a route has the filters of the chain', async (t) => {
+t.test('a request without a route runs the filters of the chain', async (t) => {
   const { status, headers } = await proxy.on('plain', '/unknown');
   t.equal(status, 404);
   t.match(headers, { 'x-awake': 'chain' });
 });
 
-/** What each filter has written into the response. */
+/** Returns what each filter has written into the response. */
 async function filtersOn(listener: string, path: string): Promise<(string | undefined)[]> {
   const { status, headers } = await proxy.on(listener, path);
   t.equal(status, 200);

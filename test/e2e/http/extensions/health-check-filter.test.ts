@@ -1,4 +1,4 @@
-// The health check filter: whoever asks learns whether this server can take traffic, whatever its hosts are asked.
+// The health check filter: health checkers get the state of this server, from the filter or from its hosts.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const HEALTH_CHECK = 'type.googleapis.com/envoy.extensions.filters.http.health_c
 const ROUTER = 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router';
 const PATH = [{ name: ':path', string_match: { exact: '/healthz' } }];
 
-/** What the host answers to health checks. */
+/** Status of the host's responses to health checks. */
 let hostStatus = 200;
 let isHostDegraded = false;
 const seen: string[] = [];
@@ -33,7 +33,7 @@ t.beforeEach(() => {
   seen.length = 0;
 });
 
-t.test('health checks are answered here, and other requests by the host', async (t) => {
+t.test('health checks are answered locally, and other requests by the host', async (t) => {
   const log = join(tempDir(t), 'access.log');
   const { get, port, baton } = await startProxy(t, {
     listeners: { main: checked({ pass_through_mode: false, headers: PATH }, accessLog(log)) },
@@ -50,7 +50,7 @@ t.test('health checks are answered here, and other requests by the host', async 
   }
   t.same(seen, ['/healthz/more']);
   const beforeFailure = await baton.stat('http.main.downstream_rq_completed');
-  t.equal(beforeFailure, 1, 'health checks are no traffic');
+  t.equal(beforeFailure, 1, 'health checks are not counted as requests');
   t.equal(await baton.stat('http.main.tracing.health_check'), 3);
 
   t.equal((await baton.admin('/healthcheck/fail', { method: 'POST' })).body, 'OK\n');
@@ -83,7 +83,7 @@ t.test('health checks are answered here, and other requests by the host', async 
   ]);
 });
 
-t.test('with pass-through the host answers, except while health checks are failed', async (t) => {
+t.test('in pass-through mode the host answers, except while health checks are failed', async (t) => {
   const { get, baton } = await startProxy(t, {
     listeners: { main: checked({ pass_through_mode: true, headers: PATH }) },
     clusters: [staticCluster('host', upstream.port)],
@@ -93,7 +93,11 @@ t.test('with pass-through the host answers, except while health checks are faile
   const answer = await get('/healthz');
   t.match(answer, { status: 429, body: 'from the host', headers: { 'x-envoy-upstream-healthchecked-cluster': '' } });
   t.has(answer.headers, { 'x-envoy-degraded': '' });
-  t.equal(await baton.stat('cluster.host.upstream_rq_completed'), undefined, 'health checks are no traffic');
+  t.equal(
+    await baton.stat('cluster.host.upstream_rq_completed'),
+    undefined,
+    'health checks are not counted as requests',
+  );
   t.equal(await baton.stat('cluster.host.upstream_rq_total'), 1);
   await baton.admin('/healthcheck/fail', { method: 'POST' });
   t.match(await get('/healthz'), { status: 503, body: '' });
@@ -101,7 +105,7 @@ t.test('with pass-through the host answers, except while health checks are faile
   t.match(await baton.stats('http.main.health_check.'), { request_total: 2, failed: 2, ok: 0, degraded: 1 });
 });
 
-t.test('the answer of the host is kept for cache_time', async (t) => {
+t.test("the host's response is cached for cache_time", async (t) => {
   const log = join(tempDir(t), 'access.log');
   const check = (cache_time: string) => checked({ pass_through_mode: true, cache_time, headers: PATH }, accessLog(log));
   const { on, baton } = await startProxy(t, {
@@ -123,31 +127,34 @@ t.test('the answer of the host is kept for cache_time', async (t) => {
   });
   await on('short', '/healthz');
   await waitFor(async () => (await on('short', '/healthz')).body !== '', {
-    what: 'an answer that is not the kept one',
+    what: 'a response that is not cached',
   });
   await baton.stop();
   const [first, second] = readFileSync(log, 'utf8').split('\n');
   t.same([first, second], ['/healthz 500 - via_upstream', '/healthz 500 LH health_check_cached']);
 });
 
-t.test('a check that begins while health checks are failed has an answer, without one of a host to keep', async (t) => {
-  const { port, baton } = await startProxy(t, {
-    listeners: { main: checked({ pass_through_mode: true, cache_time: '3600s', headers: PATH }) },
-    clusters: [staticCluster('host', upstream.port)],
-  });
-  await baton.admin('/healthcheck/fail', { method: 'POST' });
-  const client = await connectRaw(t, port);
-  client.write('POST /healthz HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\nconnection: close\r\n\r\n');
-  await waitFor(async () => (await baton.stat('http.main.health_check.request_total')) === 1, {
-    what: 'the check to begin',
-  });
-  await baton.admin('/healthcheck/ok', { method: 'POST' });
-  client.write('body');
-  t.match((await client.readToEnd()).text, /^HTTP\/1.1 503 /);
-  t.match(await baton.stats('http.main.health_check.'), { failed: 1, cached_response: 0 });
-});
+t.test(
+  'a check that starts while health checks are failed is answered, and caches no response of a host',
+  async (t) => {
+    const { port, baton } = await startProxy(t, {
+      listeners: { main: checked({ pass_through_mode: true, cache_time: '3600s', headers: PATH }) },
+      clusters: [staticCluster('host', upstream.port)],
+    });
+    await baton.admin('/healthcheck/fail', { method: 'POST' });
+    const client = await connectRaw(t, port);
+    client.write('POST /healthz HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\nconnection: close\r\n\r\n');
+    await waitFor(async () => (await baton.stat('http.main.health_check.request_total')) === 1, {
+      what: 'the check to begin',
+    });
+    await baton.admin('/healthcheck/ok', { method: 'POST' });
+    client.write('body');
+    t.match((await client.readToEnd()).text, /^HTTP\/1.1 503 /);
+    t.match(await baton.stats('http.main.health_check.'), { failed: 1, cached_response: 0 });
+  },
+);
 
-t.test('clusters need their share of healthy hosts', async (t) => {
+t.test('clusters need their minimum percentage of healthy hosts', async (t) => {
   const percents = (values: Record<string, number>): Config =>
     checked({
       pass_through_mode: false,
@@ -182,7 +189,7 @@ t.test('clusters need their share of healthy hosts', async (t) => {
   t.equal((await on('enough', '/healthz')).status, 503);
 });
 
-t.test('all matchers of a health check hold, in whatever form', async (t) => {
+t.test('all matchers of a health check must match, in every form', async (t) => {
   const headers = [
     { name: ':path', string_match: { prefix: '/health' } },
     { name: 'user-agent', string_match: { safe_regex: { regex: 'checker/[0-9]+' } } },

@@ -1,4 +1,4 @@
-// The local rate limit with descriptors: requests that are described alike share a bucket, on all workers.
+// Local rate limits with descriptors: requests with the same descriptor share a bucket, on all workers.
 
 import t from 'tap';
 import { type Config, startEchoUpstream, staticCluster } from '../../harness/index.js';
@@ -51,22 +51,22 @@ const proxy = await startProxy(t, {
   args: ['-l', 'warning', '--concurrency', '3'],
 });
 
-/** How many of so many requests pass. */
+/** Returns how many of `count` requests pass. */
 async function passing(listener: string, count: number, path: string, user?: string): Promise<number> {
   const client = new KeepAliveClient(t, proxy.ports[listener]!, 6);
   const answers = await client.repeat(count, path, user === undefined ? {} : { 'x-user': user });
   return tally(answers.map(({ status }) => String(status)))['200'] ?? 0;
 }
 
-t.test('a request takes a token of its descriptor and of the filter', async (t) => {
+t.test('a request takes a token of its descriptor and one of the filter', async (t) => {
   t.equal(await passing('beside', 12, '/', 'ann'), 6);
   const answer = await proxy.on('beside', '/', { headers: { 'x-user': 'ann' } });
   t.match(answer, { status: 429, headers: { 'x-ratelimit-limit': '6', 'x-ratelimit-remaining': '0' } });
-  t.equal(await passing('beside', 12, '/'), 4, 'six tokens of the filter are gone');
+  t.equal(await passing('beside', 12, '/'), 4, 'six tokens of the filter are used');
   t.equal(await passing('beside', 12, '/', 'bob'), 0);
 });
 
-t.test('the response tells of the lowest limit that is for the request', async (t) => {
+t.test('the response headers describe the lowest limit that applies to the request', async (t) => {
   const headers = { 'x-user': 'ann' };
   const both = await proxy.on('told', '/both', { headers });
   t.match(both, { status: 200, headers: { 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' } });
@@ -75,19 +75,22 @@ t.test('the response tells of the lowest limit that is for the request', async (
   t.match(await proxy.on('told', '/'), { headers: { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '97' } });
 });
 
-t.test('a request may need a token of its descriptor alone, and others one of the filter', async (t) => {
-  t.equal(await passing('instead', 12, '/', 'ann'), 6);
-  t.equal(await passing('instead', 12, '/', 'bob'), 3);
-  t.equal(await passing('instead', 12, '/reports', 'ann'), 2, 'the route has rate limits of its own');
-  t.equal(await passing('instead', 12, '/', 'eve'), 1);
-});
+t.test(
+  'with always_consume_default_token_bucket off, a described request needs a token of its descriptor only',
+  async (t) => {
+    t.equal(await passing('instead', 12, '/', 'ann'), 6);
+    t.equal(await passing('instead', 12, '/', 'bob'), 3);
+    t.equal(await passing('instead', 12, '/reports', 'ann'), 2, 'the route has its own rate limits');
+    t.equal(await passing('instead', 12, '/', 'eve'), 1);
+  },
+);
 
-t.test('rate limits of the virtual host may count beside those of the route', async (t) => {
+t.test('rate limits of the virtual host may apply in addition to those of the route', async (t) => {
   t.equal(await passing('both', 12, '/reports', 'ann'), 2);
-  t.equal(await passing('both', 12, '/', 'ann'), 4, 'what the lower limit refuses has taken nothing of the other');
+  t.equal(await passing('both', 12, '/', 'ann'), 4, 'a request refused by the lower limit takes no token of the other');
 });
 
-t.test('each connection may have its buckets for itself', async (t) => {
+t.test('each connection may have separate buckets', async (t) => {
   for (let connection = 0; connection < 2; connection++) {
     const client = new KeepAliveClient(t, proxy.ports['connections']!, 1);
     const answers = await client.repeat(5, '/', { 'x-user': 'bob' });
@@ -98,6 +101,6 @@ t.test('each connection may have its buckets for itself', async (t) => {
   }
 });
 
-t.test('rate limits of other stages do not count', async (t) => {
+t.test('rate limits of other stages are ignored', async (t) => {
   t.equal(await passing('stage', 12, '/reports', 'ann'), 12);
 });

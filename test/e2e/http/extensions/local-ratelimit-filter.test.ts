@@ -1,4 +1,4 @@
-// The local rate limit: all workers together let through what the bucket holds, and not a request more.
+// The local rate limit: all workers together admit exactly as many requests as the bucket has tokens.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -80,7 +80,7 @@ const statuses = async (listener: string, count: number, path = '/', headers = {
 };
 const stats = (prefix: string) => proxy.baton.stats(`${prefix}.http_local_rate_limit.`);
 
-t.test('workers together let through what the bucket holds', async (t) => {
+t.test('workers together admit as many requests as the bucket has tokens', async (t) => {
   t.same(
     await stats('plain'),
     { enabled: 0, enforced: 0, ok: 0, rate_limited: 0, shadow_mode: 0 },
@@ -102,12 +102,12 @@ t.test('workers together let through what the bucket holds', async (t) => {
   t.same(tally(lines), { '/ 200 - via_upstream': 20, '/ 429 RL local_rate_limited': 40 });
 });
 
-t.test('tokens come back', async () => {
+t.test('the bucket is refilled', async () => {
   await waitFor(async () => (await proxy.on('fast', '/')).status === 429, { what: 'the limit' });
   await waitFor(async () => (await proxy.on('fast', '/')).status === 200, { what: 'a token' });
 });
 
-t.test('the answer is as configured, and tells what is left', async (t) => {
+t.test('the response is as configured, and reports the remaining tokens', async (t) => {
   const first = await proxy.on('told', '/');
   t.match(first, {
     status: 200,
@@ -121,10 +121,10 @@ t.test('the answer is as configured, and tells what is left', async (t) => {
     status: 503,
     headers: { 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '0', 'x-limited': '503' },
   });
-  t.same(await statuses('low', 2), [200, 429], 'a status below 400 is none of a refusal');
+  t.same(await statuses('low', 2), [200, 429], 'a status below 400 is replaced by 429');
 });
 
-t.test('gRPC clients learn that a limit is reached, or that the host is away', async (t) => {
+t.test('gRPC clients get RESOURCE_EXHAUSTED or UNAVAILABLE', async (t) => {
   const headers = { 'content-type': 'application/grpc' };
   await statuses('grpc', 1);
   await statuses('exhausted', 1);
@@ -154,7 +154,7 @@ t.test('without filter_enabled nothing is counted, and without a bucket nothing 
   t.same(await stats('open'), { enabled: 3, enforced: 0, ok: 3, rate_limited: 0, shadow_mode: 0 });
 });
 
-t.test('each connection may have a bucket for itself', async (t) => {
+t.test('each connection may have a separate bucket', async (t) => {
   for (let connection = 0; connection < 3; connection++) {
     const answers = await new KeepAliveClient(t, proxy.ports['connections']!, 1).repeat(4, '/');
     t.same(
@@ -164,7 +164,7 @@ t.test('each connection may have a bucket for itself', async (t) => {
   }
 });
 
-t.test('a route has its own bucket, and its own numbers', async (t) => {
+t.test('a route has its own bucket and stats', async (t) => {
   t.same(await statuses('routes', 4, '/own'), [200, 200, 429, 429]);
   t.same(await statuses('routes', 2, '/same'), [200, 429]);
   t.same(await statuses('routes', 3, '/off'), [200, 200, 200]);
@@ -173,11 +173,11 @@ t.test('a route has its own bucket, and its own numbers', async (t) => {
   t.same(await stats('routes'), { enabled: 2, enforced: 1, ok: 1, rate_limited: 1, shadow_mode: 0 });
 });
 
-t.test('filters and routes with one stat_prefix count together', async (t) => {
+t.test('filters and routes with the same stat_prefix share their counters', async (t) => {
   const before = (await stats('own_route'))['enabled'] ?? 0;
   t.same(await statuses('again', 2), [200, 429]);
   const { body } = await proxy.baton.admin('/stats?filter=own_route.http_local_rate_limit.enabled');
-  t.equal(body, `own_route.http_local_rate_limit.enabled: ${before + 2}\n`, 'a name is there once');
+  t.equal(body, `own_route.http_local_rate_limit.enabled: ${before + 2}\n`, 'a name is listed once');
 });
 
 t.test('the routes of a virtual host share its bucket', async (t) => {
@@ -188,7 +188,7 @@ t.test('the routes of a virtual host share its bucket', async (t) => {
   t.same(await statuses('hosts', 3, '/a', { host: 'b' }), [200, 200, 200]);
 });
 
-t.test('what cannot be obeyed is refused', async (t) => {
+t.test('unsupported configurations are refused', async (t) => {
   const manager = limiting(
     limitOf('a', 1, {
       token_bucket: { max_tokens: 1, fill_interval: '0.01s' },

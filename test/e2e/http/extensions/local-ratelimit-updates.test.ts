@@ -1,4 +1,4 @@
-// What is left in the bucket of a local rate limit when workers die and configurations change.
+// The tokens of a local rate limit across worker deaths and configuration changes.
 
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
@@ -20,14 +20,14 @@ import { limiting, limitOf } from './rate-limits.js';
 
 const ARGS = ['-l', 'warning', '--concurrency', '2'];
 
-/** How many of 20 requests pass, as statuses. */
+/** Returns how many of 20 requests pass. */
 async function passing(t: Parameters<typeof startBaton>[0], port: number, path = '/'): Promise<number> {
   const answers = await new KeepAliveClient(t, port, 4).repeat(20, path);
   const counts = tally(answers.map(({ status }) => String(status)));
   return counts['200'] ?? 0;
 }
 
-/** Reloads the bootstrap as it is changed to. */
+/** Changes the bootstrap and reloads it. */
 async function reload(baton: BatonProcess, config: Config): Promise<void> {
   writeFileSync(baton.configPath, JSON.stringify(config));
   const { body, status } = await baton.admin('/config/reload?apply=true&format=json', { method: 'POST' });
@@ -42,7 +42,7 @@ function listening(tokens: number, text: string, others: Config[] = []): Config 
   return bootstrap({ listeners: [httpListener('in', 0, manager), ...others], clusters: [] });
 }
 
-t.test('a worker that dies neither gives back tokens nor begins anew', async (t) => {
+t.test('the death of a worker neither returns tokens nor refills the bucket', async (t) => {
   const { baton, killWorker } = await startBreakableBaton(t, { config: listening(8, 'a'), args: ARGS });
   const port = await baton.listenerPort('in');
   t.equal(await passing(t, port), 8);
@@ -54,23 +54,23 @@ t.test('a worker that dies neither gives back tokens nor begins anew', async (t)
   t.equal(await passing(t, port, '/route'), 0);
 });
 
-t.test('a bucket goes on while its filter, or its route, stays as it is', async (t) => {
+t.test('a bucket keeps its tokens while its filter, or its route, is unchanged', async (t) => {
   const baton = await startBaton(t, { config: listening(8, 'a'), args: ARGS });
   const port = await baton.listenerPort('in');
   const other = httpListener('other', 0, limiting(limitOf('other', 1), []));
   t.equal(await passing(t, port), 8);
   t.equal(await passing(t, port, '/route'), 6);
   await reload(baton, listening(8, 'a', [other]));
-  t.equal(await passing(t, port), 0, 'another listener has come');
+  t.equal(await passing(t, port), 0, 'another listener was added');
   await reload(baton, listening(8, 'b', [other]));
-  t.equal(await passing(t, port), 0, 'a route answers with something else');
+  t.equal(await passing(t, port), 0, 'a route has another response');
   t.equal(await passing(t, port, '/route'), 0);
   await reload(baton, listening(5, 'b', [other]));
-  t.equal(await passing(t, port), 5, 'a limit that is another one begins full');
+  t.equal(await passing(t, port), 5, 'a changed limit starts with a full bucket');
 });
 
 t.test(
-  'routes that a source delivers go on with theirs, on all workers and with other routes before them',
+  'discovered routes keep their buckets, on all workers and when other routes are inserted before them',
   async (t) => {
     const file = new ResourceFile(tempDir(t), 'routes');
     const limited = (tokens: number): Config => ({
@@ -94,9 +94,9 @@ t.test(
     t.equal(await passing(t, port), 0);
     await killWorker('exit');
     await waitFor(async () => (await httpRequest(port).catch(() => undefined))?.status === 429, { what: 'an answer' });
-    t.equal(await passing(t, port), 0, 'a worker that begins later finds it');
+    t.equal(await passing(t, port), 0, 'a worker that starts later shares the bucket');
     write(limited(3));
     await waitFor(async () => !(await isNew()), { what: 'the routes' });
-    t.equal(await passing(t, port), 2, 'one was asked for already');
+    t.equal(await passing(t, port), 2, 'one token was used by the check above');
   },
 );

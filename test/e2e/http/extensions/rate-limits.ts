@@ -5,12 +5,12 @@ import { managerOf } from '../proxy.js';
 
 export const ALWAYS: Config = { default_value: { numerator: 100 } };
 
-/** A bucket that gets no token while a test lasts. */
+/** Returns a bucket that is not refilled during a test. */
 export function bucketOf(max_tokens: number): Config {
   return { max_tokens, fill_interval: '3600s' };
 }
 
-/** A limit that is enforced. */
+/** Returns an enforced limit. */
 export function limitOf(stat_prefix: string, max_tokens: number, more: Config = {}): Config {
   return {
     ...TYPE,
@@ -22,7 +22,7 @@ export function limitOf(stat_prefix: string, max_tokens: number, more: Config = 
   };
 }
 
-/** A manager whose filter `limit` is this one. */
+/** Returns a manager with this limit as its filter `limit`. */
 export function limiting(limit: Config, routes: Config[], more: Config = {}): Config {
   return managerOf(routes, {
     http_filters: [{ name: 'limit', typed_config: { ...TYPE, ...limit } }, ROUTER_FILTER],

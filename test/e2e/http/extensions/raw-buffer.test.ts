@@ -1,4 +1,4 @@
-// envoy.transport_sockets.raw_buffer: plain bytes, which is what listeners and clusters without a transport socket have, too.
+// envoy.transport_sockets.raw_buffer: plain bytes, as without a transport socket.
 
 import t from 'tap';
 import { bootstrap, httpListener, httpRequest, startBaton, startUpstream, staticCluster } from '../../harness/index.js';
@@ -9,7 +9,7 @@ const RAW_BUFFER = {
   typed_config: { '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer' },
 };
 
-t.test('a listener and a cluster that name it serve plain bytes', async (t) => {
+t.test('a listener and a cluster with raw_buffer serve plain bytes', async (t) => {
   const upstream = await startUpstream(t, (_request, answer) => void answer.end('from the host'));
   const listener = httpListener('main', 0, managerOf([routeTo({ prefix: '/' }, 'host')]));
   const [chain] = listener['filter_chains'] as object[];

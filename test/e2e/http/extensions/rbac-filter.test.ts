@@ -1,4 +1,4 @@
-// envoy.filters.http.rbac: who may do what, by what is asked for, who asks, and from where.
+// envoy.filters.http.rbac: access by request, client identity, and address.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,14 +28,14 @@ const policy = (permission: Config, principal: Config = ANY) => ({
   principals: [principal],
 });
 
-/** A manager that answers what the filter lets through. */
+/** Returns a manager that answers the requests that the filter admits. */
 function guarded(filter: Config, routes: Config[] = [], more: Config = {}): Config {
   const rbac = { name: 'rbac', typed_config: { '@type': `${TYPE}RBAC`, ...filter } };
   const chain = { http_filters: [rbac, ROUTER_FILTER], ...more };
   return managerOf([...routes, answering({ prefix: '/' }, 'in')], chain);
 }
 const rules = (action: string, policies: Config) => ({ rules: { action, policies } });
-/** Of a route. */
+/** Returns the configuration of a route. */
 const perRoute = (rbac: Config | undefined) => ({
   typed_per_filter_config: { rbac: { '@type': `${TYPE}RBACPerRoute`, ...(rbac && { rbac }) } },
 });
@@ -43,7 +43,7 @@ const perRoute = (rbac: Config | undefined) => ({
 const log = join(tempDir(t), 'access.log');
 const details = () => (existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(0, -1) : []);
 
-/** One condition a route: what is asked for is `/<index>…`. */
+/** One condition per route: requests are for `/<index>…`. */
 const CONDITIONS: readonly (readonly [Config, yes: string[], no: string[]])[] = [
   [path({ prefix: '/0/a' }), ['/0/a', '/0/ab?c'], ['/0/b', '/0/?/0/a']],
   [path({ exact: '/1' }), ['/1', '/1?a', '/1?/b'], ['/1/']],
@@ -131,7 +131,7 @@ const { baton, on } = await startProxy(t, {
 const ask = async (listener: string, target: string, options?: HttpRequestOptions) =>
   (await on(listener, target, options)).status;
 
-t.test('with ALLOW only what matches a policy goes on', async (t) => {
+t.test('with ALLOW only requests that match a policy are admitted', async (t) => {
   t.equal(await ask('allow', '/'), 200);
   t.equal(await ask('allow', '/', { headers: { 'x-role': 'nobody' } }), 403);
   t.equal(await ask('allow', '/', { method: 'PUT', headers: { 'x-role': 'admin', 'x-team': 'ops' } }), 200);
@@ -142,7 +142,7 @@ t.test('with ALLOW only what matches a policy goes on', async (t) => {
   t.equal(details()[3], '403 rbac_access_denied_matched_policy[none] -');
 });
 
-t.test('with DENY all but that goes on, and the log names the policy', async (t) => {
+t.test('with DENY all other requests are admitted, and the log names the policy', async (t) => {
   const before = details().length;
   t.equal(await ask('deny', '/'), 200);
   t.equal(await ask('deny', '/', { headers: { 'x-bot': '2' } }), 403);
@@ -150,7 +150,7 @@ t.test('with DENY all but that goes on, and the log names the policy', async (t)
   t.equal(details().at(-1), '403 rbac_access_denied_matched_policy[bad__bots] -');
 });
 
-t.test('gRPC hears of it in its own way', async (t) => {
+t.test('gRPC requests are denied with a grpc-status', async (t) => {
   const { status, headers } = await on('deny', '/', {
     method: 'POST',
     headers: { 'x-bot': '1', 'content-type': 'application/grpc' },
@@ -163,19 +163,19 @@ t.test('a route may have other rules, or none', async (t) => {
   t.equal(await ask('allow', '/closed'), 403);
 });
 
-t.test('the most specific place that has rules decides alone', async (t) => {
+t.test('the rules of the most specific level replace all others', async (t) => {
   t.same([await ask('levels', '/'), await ask('levels', '/', { method: 'PUT' })], [403, 200]);
   t.same([await ask('levels', '/route'), await ask('levels', '/route', { method: 'PUT' })], [200, 403]);
 });
 
-t.test('each condition holds for what it says, and for nothing else', async (t) => {
+t.test('each condition matches what it describes, and nothing else', async (t) => {
   for (const [, yes, no] of CONDITIONS) {
     for (const target of yes) t.equal(await ask('conditions', target), 200, target);
     for (const target of no) t.equal(await ask('conditions', target), 403, target);
   }
 });
 
-t.test('the client is who x-forwarded-for says, the peer who connects', async (t) => {
+t.test('remote_ip is the address from x-forwarded-for, direct_remote_ip that of the peer', async (t) => {
   const headers = { 'x-forwarded-for': '192.0.2.7' };
   t.equal(await ask('addresses', '/remote_ip', { headers }), 200);
   t.equal(await ask('addresses', '/remote_ip', { headers: { 'x-forwarded-for': '198.51.100.1' } }), 403);
@@ -183,7 +183,7 @@ t.test('the client is who x-forwarded-for says, the peer who connects', async (t
   t.equal(await ask('addresses', '/source_ip', { headers }), 403);
 });
 
-t.test('behind the PROXY protocol the source is who that names', async (t) => {
+t.test('behind the PROXY protocol the source address is the one in the PROXY header', async (t) => {
   const listener = httpListener(
     'edge',
     0,
@@ -214,7 +214,7 @@ t.test('behind the PROXY protocol the source is who that names', async (t) => {
   t.equal(await status('/', '203.0.113.1', 444), '403');
 });
 
-t.test('rules in the shadow are only counted, under prefixes of their own', async (t) => {
+t.test('shadow rules are only counted, under their own prefixes', async (t) => {
   t.equal(await ask('shadow', '/in'), 200);
   t.equal(await ask('shadow', '/out'), 200);
   t.equal(await ask('shadow', '/out'), 200);
@@ -228,7 +228,7 @@ t.test('rules in the shadow are only counted, under prefixes of their own', asyn
   t.same(await baton.stats('http.planned.rbac.'), { allowed: 0, denied: 0, shadow_allowed: 0, shadow_denied: 1 });
 });
 
-t.test('a Unix socket has no address and no port', async (t) => {
+t.test('a Unix socket has neither address nor port', async (t) => {
   const directory = tempDir(t);
   const manager = guarded(
     rules('DENY', {
@@ -242,7 +242,7 @@ t.test('a Unix socket has no address and no port', async (t) => {
   t.equal((await httpRequest(0, '/', { socketPath: `${directory}/pipe` })).status, 200);
 });
 
-t.test('what cannot be obeyed is refused in its place', async (t) => {
+t.test('unsupported rules are refused with their position', async (t) => {
   for (const [filter, message] of [
     [{ ...rules('LOG', {}) }, /rules\.action: 'LOG'.* is not implemented/],
     [

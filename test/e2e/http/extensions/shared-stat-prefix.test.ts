@@ -1,4 +1,4 @@
-// Extensions may count under a prefix that others count under, such as that of their connection manager: nobody counts for another.
+// Extensions may use a stat prefix that others use too, such as that of their connection manager, without mixing up counters.
 
 import t from 'tap';
 import { ResourceFile } from '../../dynamic/resource-file.js';
@@ -31,7 +31,7 @@ const proxy = await startProxy(t, {
 
 for (const [name, what] of [
   ['main', 'a filter'],
-  ['discovering', 'a filter whose configuration is discovered'],
+  ['discovering', 'a filter with a discovered configuration'],
 ] as const) {
   t.test(what, async (t) => {
     for (let i = 0; i < 3; i++) t.match(await proxy.on(name, '/'), { status: 200 });
@@ -44,7 +44,7 @@ for (const [name, what] of [
   });
 }
 
-t.test('a filter that asks for another layout than it has named', async (t) => {
+t.test('a filter that requests an undeclared layout is refused', async (t) => {
   const other = withFilter({ name: 'own', typed_config: { '@type': TYPE, stat_prefix: 'other' } });
   const config = bootstrap({ listeners: [httpListener('main', 0, other)], clusters: [] });
   const baton = await startBaton(t, { ...options, config, wait: 'spawned' });

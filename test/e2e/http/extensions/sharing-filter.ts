@@ -1,5 +1,5 @@
-// Loaded into Baton before itself (--import): an HTTP filter that counts in two scopes with the prefix that its connection manager has for
-// its own stats. It is configured by the message of the Lua filter, whose stat_prefix says what it asks for beyond them.
+// Loaded into Baton before its own code (--import): an HTTP filter with counters in two scopes that share the prefix of its
+// connection manager. It is configured by the message of the Lua filter, whose stat_prefix names a further layout to request.
 
 import type { LuaLua } from '../../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';

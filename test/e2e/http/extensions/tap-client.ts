@@ -1,4 +1,4 @@
-// A client of POST /tap, and traces read as the messages of the API that they are.
+// A client of POST /tap that decodes traces as messages of the API.
 
 import { type IncomingMessage, request } from 'node:http';
 import { createRequire } from 'node:module';
@@ -13,7 +13,7 @@ const protojson = require('protobufjs/ext/protojson.js') as typeof ProtoJson;
 const root = loadAllMessages();
 const TRACE = root.lookupType('envoy.data.tap.v3.TraceWrapper');
 
-/** envoy.data.tap.v3.TraceWrapper in proto JSON, as far as tests look at it. */
+/** envoy.data.tap.v3.TraceWrapper in proto JSON, as far as tests use it. */
 export interface Trace {
   httpBufferedTrace?: {
     request?: TraceMessage;
@@ -38,17 +38,17 @@ export interface TapClient {
   readonly response: IncomingMessage;
   /** Everything received, as Latin-1. */
   text: string;
-  /** Settles when the answer is complete, or cut. */
+  /** Settles when the response is complete, or cut off. */
   readonly ended: Promise<void>;
-  /** Complete traces of a JSON format. */
+  /** Complete traces in a JSON format. */
   traces(): Trace[];
-  /** Complete traces of PROTO_BINARY_LENGTH_DELIMITED. */
+  /** Complete traces in PROTO_BINARY_LENGTH_DELIMITED. */
   binaryTraces(): Trace[];
-  /** Leaves. */
+  /** Disconnects. */
   close(): void;
 }
 
-/** Sends a TapRequest; resolves with the head of the answer. */
+/** Sends a TapRequest; resolves with the response's header section. */
 export function attach(t: Teardown, adminPort: number, body: Config | string): Promise<TapClient> {
   const opened = new Promise<TapClient>((resolve, reject) => {
     const options = { port: adminPort, host: '127.0.0.1', path: '/tap', method: 'POST', agent: false };
@@ -74,7 +74,7 @@ export function attach(t: Teardown, adminPort: number, body: Config | string): P
   return withDeadline(opened, 'an answer of /tap');
 }
 
-/** A TapRequest for streaming to the client. */
+/** Returns a TapRequest that streams to the client. */
 export function tapRequest(match: Config, output: Config = {}, sink: Config = {}): Config {
   const sinks = [{ streaming_admin: {}, ...sink }];
   return { config_id: 'main', tap_config: { match, output_config: { sinks, ...output } } };

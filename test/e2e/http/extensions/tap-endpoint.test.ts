@@ -1,4 +1,4 @@
-// POST /tap: one stream at a time, for as long as its client stays, and never at the cost of traffic.
+// POST /tap: one stream at a time, for as long as its client stays connected, and never at the expense of traffic.
 
 import t from 'tap';
 import { bootstrap, type Config, connectRaw, httpListener, httpRequest, waitFor } from '../../harness/index.js';
@@ -9,7 +9,7 @@ import { ANY, pathOf, tapFilter, tapped, tappedHost } from './tapped-proxy.js';
 
 const host = await tappedHost(t);
 
-t.test('buffered_admin answers with so many traces at once, or with what is there in time', async (t) => {
+t.test('buffered_admin answers when it has max_traces, or at its timeout with the traces so far', async (t) => {
   const { baton, get } = await startProxy(t, { listeners: { main: tapped() }, clusters: [host] });
   const sink = (buffered_admin: Config) => ({ streaming_admin: undefined, buffered_admin });
   const three = await attach(
@@ -29,7 +29,7 @@ t.test('buffered_admin answers with so many traces at once, or with what is ther
   t.same(late.traces().map(pathOf), ['/late']);
 });
 
-t.test('what cannot be tapped is refused with the reason, and one stream at a time', async (t) => {
+t.test('invalid tap requests, and a second stream, are refused with the reason', async (t) => {
   const { baton, get } = await startProxy(t, {
     listeners: { main: tapped(), second: tapped([tapFilter({}, 'other')]) },
     clusters: [host],
@@ -93,7 +93,7 @@ t.test('what cannot be tapped is refused with the reason, and one stream at a ti
   await next.ended;
 });
 
-t.test('a client that is gone leaves no tap behind', async (t) => {
+t.test('a client that disconnects leaves no tap behind', async (t) => {
   const { baton, get } = await startProxy(t, { listeners: { main: tapped() }, clusters: [host] });
   const body = JSON.stringify(tapRequest(ANY));
   const request = `POST /tap HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
@@ -102,7 +102,7 @@ t.test('a client that is gone leaves no tap behind', async (t) => {
   hasty.write(request);
   await waitFor(isAttached, { what: 'the check of the request to begin' });
   hasty.reset();
-  await waitFor(async () => !(await isAttached()), { what: 'the end of a tap whose client did not wait for it' });
+  await waitFor(async () => !(await isAttached()), { what: 'the end of a tap whose client has disconnected' });
 
   const client = await connectRaw(t, baton.adminPort);
   client.write(request);
@@ -120,7 +120,7 @@ t.test('a client that is gone leaves no tap behind', async (t) => {
   t.ok(count >= 1);
 });
 
-t.test('a client that does not read loses traces, and traffic goes on', async (t) => {
+t.test('a client that does not read loses traces, and traffic continues', async (t) => {
   const { baton, get } = await startProxy(t, { listeners: { main: tapped() }, clusters: [host] });
   const tap = await attach(t, baton.adminPort, tapRequest(ANY, { max_buffered_tx_bytes: 60_000 }));
   tap.response.pause();
@@ -136,7 +136,7 @@ t.test('a client that does not read loses traces, and traffic goes on', async (t
   t.ok(Number(lost[1]) > 0 && Number(lost[1]) < 400);
 });
 
-t.test('a worker that takes the place of a dead one is tapped too', async (t) => {
+t.test('the replacement of a dead worker is tapped too', async (t) => {
   const { baton, killWorker } = await startBreakableBaton(t, {
     config: bootstrap({ listeners: [httpListener('main', 0, tapped())], clusters: [host] }),
   });
@@ -148,7 +148,7 @@ t.test('a worker that takes the place of a dead one is tapped too', async (t) =>
   t.equal(pathOf(tap.traces()[0]!), '/again');
 });
 
-t.test('without a tap filter there is no such endpoint', async (t) => {
+t.test('without a tap filter there is no /tap endpoint', async (t) => {
   const { baton } = await startProxy(t, { listeners: { main: tapped([]) }, clusters: [host] });
   t.equal((await baton.admin('/tap', { method: 'POST', body: '{}' })).status, 404);
   t.notMatch((await baton.admin('/help')).body, '/tap');

@@ -1,4 +1,4 @@
-// The tap filter: whoever attaches sees the requests that match, as they are at the filter's place.
+// The tap filter: attached clients get traces of matching requests, as they are at the filter's position in the chain.
 
 import t from 'tap';
 import { connectRaw, rawExchange, waitFor } from '../../harness/index.js';
@@ -16,13 +16,13 @@ const { baton, get, on, port } = await startProxy(t, {
   clusters: [host],
 });
 
-/** Leaves, and waits until the next one may attach. */
+/** Disconnects, and waits until the next client may attach. */
 async function detach(tap: TapClient): Promise<void> {
   tap.close();
   await waitFor(async () => (await baton.admin('/tap', { method: 'POST' })).body.startsWith('/tap requires'));
 }
 
-t.test('a trace holds both messages whole: headers, bodies, trailers, times and addresses', async (t) => {
+t.test('a trace holds both complete messages: headers, bodies, trailers, times and addresses', async (t) => {
   const tap = await attach(t, baton.adminPort, tapRequest(ANY, {}, { format: 'JSON_BODY_AS_STRING' }));
   t.match(tap.response, { statusCode: 200, headers: { 'content-type': 'text/plain; charset=UTF-8' } });
   const before = Date.now();
@@ -50,16 +50,16 @@ t.test('a trace holds both messages whole: headers, bodies, trailers, times and 
   t.same(response!.trailers, [{ key: 'x-length', value: '11' }]);
   for (const message of [request!, response!]) {
     const time = Date.parse(message.headersReceivedTime!);
-    t.ok(time >= before - 1000 && time <= Date.now() + 1000, 'a time of now');
+    t.ok(time >= before - 1000 && time <= Date.now() + 1000, 'the current time');
   }
   t.same(downstreamConnection?.localAddress.socketAddress, { address: '127.0.0.1', portValue: port });
   t.equal(downstreamConnection?.remoteAddress.socketAddress.address, '127.0.0.1');
-  t.match(tap.text, /^\{\n "http_buffered_trace": \{\n {2}"request": \{/, 'indented, with the names of the API');
+  t.match(tap.text, /^\{\n "http_buffered_trace": \{\n {2}"request": \{/, 'indented, with the field names of the API');
   t.equal(await baton.stat('http.main.tap.rq_tapped'), 1);
   await detach(tap);
 });
 
-t.test('in the binary format every worker sends, and bodies are cut at the limits', async (t) => {
+t.test('the binary format has traces of every worker, with bodies cut at the limits', async (t) => {
   const { baton, get } = await startProxy(t, {
     listeners: { main: tapped() },
     clusters: [host],
@@ -80,7 +80,7 @@ t.test('in the binary format every worker sends, and bodies are cut at the limit
   t.equal([...lines.matchAll(/worker_\d\.downstream_cx_total: [1-9]/g)].length, 2, 'both workers have served');
 });
 
-t.test('requests that match are traced, whenever that becomes certain', async (t) => {
+t.test('matching requests are traced, at whatever point the match is decided', async (t) => {
   const header = (name: string, exact: string) => ({ headers: [{ name, string_match: { exact } }] });
   const rules = [
     { http_request_headers_match: header(':path', '/head') },
@@ -109,13 +109,13 @@ t.test('requests that match are traced, whenever that becomes certain', async (t
         .filter((segment) => segment.traceId === traceId)
         .map((segment) => Object.keys(segment)[1]);
       const order = ['requestHeaders', 'requestBodyChunk', 'responseHeaders', 'responseBodyChunk', 'responseTrailers'];
-      t.same(pieces, order, 'what came before it was certain is kept');
+      t.same(pieces, order, 'data from before the match is included');
     }
     await detach(tap);
   }
 });
 
-t.test('a streamed trace comes piece by piece, while the request is under way', async (t) => {
+t.test('a streamed trace arrives piece by piece, while the request is in progress', async (t) => {
   const output = { streaming: true, max_buffered_rx_bytes: 3 };
   const tap = await attach(t, baton.adminPort, tapRequest(ANY, output, { format: 'JSON_BODY_AS_STRING' }));
   const before = (await baton.stat('http.main.tap.rq_tapped'))!;
@@ -138,11 +138,11 @@ t.test('a streamed trace comes piece by piece, while the request is under way', 
     { requestTrailers: { headers: [{ key: 'x-end' }] } },
   );
   t.ok(segments().some((segment) => segment['responseHeaders']));
-  t.equal(await baton.stat('http.main.tap.rq_tapped'), before + 1, 'a stream is one request');
+  t.equal(await baton.stat('http.main.tap.rq_tapped'), before + 1, 'a streamed trace counts as one request');
   await detach(tap);
 });
 
-t.test('the filter sees messages as they are at its place in the chain', async (t) => {
+t.test('the filter traces messages as they are at its position in the chain', async (t) => {
   const tap = await attach(t, baton.adminPort, { ...tapRequest(ANY), config_id: 'between' });
   await on('between', '/');
   const [trace] = await waitFor(() => tap.traces().length > 0 && tap.traces());

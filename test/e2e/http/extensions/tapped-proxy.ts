@@ -1,4 +1,4 @@
-// Baton with tap filters in front of a host that says what it has received.
+// Baton with tap filters in front of a host that echoes requests.
 
 import {
   type Config,
@@ -13,10 +13,10 @@ import type { Trace, TraceMessage } from './tap-client.js';
 
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters.http.';
 
-/** A predicate that always holds. */
+/** A predicate that matches everything. */
 export const ANY = { any_match: true };
 
-/** The cluster `host`: it answers with what it got, 404 at /missing, a long body at /large, and trailers. */
+/** Returns the cluster `host`: it echoes requests, answers 404 at /missing, a long body at /large, and sends trailers. */
 export async function tappedHost(t: Teardown): Promise<Config> {
   const upstream = await startUpstream(t, (request, answer) => {
     if (request.url === '/large') return void answer.end('x'.repeat(60_000));
@@ -34,7 +34,7 @@ export async function tappedHost(t: Teardown): Promise<Config> {
   return staticCluster('host', upstream.port, TRAILERS_CLUSTER);
 }
 
-/** A connection manager with these filters before the router. */
+/** Returns a connection manager with these filters before the router. */
 export function tapped(filters: Config[] = [tapFilter()]): Config {
   const router = { name: 'router', typed_config: { '@type': `${FILTERS}router.v3.Router` } };
   return managerOf([routeTo({ prefix: '/' }, 'host')], { http_filters: [...filters, router], ...TRAILERS });
@@ -45,7 +45,7 @@ export function tapFilter(more: Config = {}, config_id = 'main'): Config {
   return { name: 'tap', typed_config };
 }
 
-/** A filter that adds x-by to both messages. */
+/** Returns a filter that adds x-by to both messages. */
 export function signature(value: string): Config {
   const add = [{ append: { header: { key: 'x-by', value } } }];
   const mutations = { request_mutations: add, response_mutations: add };
@@ -56,7 +56,7 @@ export function fieldsOf({ headers }: TraceMessage): Record<string, string | und
   return Object.fromEntries(headers.map(({ key, value }) => [key, value]));
 }
 
-/** Of a whole trace, or of the segment that has the request's headers. */
+/** Returns the path of a complete trace, or of the segment with the request's headers. */
 export function pathOf({ httpBufferedTrace, httpStreamedTraceSegment }: Trace): string | undefined {
   const message =
     httpBufferedTrace?.request ?? (httpStreamedTraceSegment?.['requestHeaders'] as TraceMessage | undefined);

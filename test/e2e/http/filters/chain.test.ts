@@ -1,4 +1,4 @@
-// A chain of filters: who sees what, in which order, whatever kind of message passes.
+// A chain of filters: which filters run, in which order, for every kind of message.
 
 import t from 'tap';
 import { parseMessage } from '../message.js';
@@ -11,7 +11,7 @@ t.afterEach(() => proxy.settle());
 
 const ALL = { a: WATCH, b: WATCH, c: WATCH };
 
-t.test('requests pass in configured order, responses in the opposite one', async (t) => {
+t.test('requests pass the filters in configured order, responses in reverse order', async (t) => {
   const script = (name: string) => ({ decodeHeaders: `add:x-way:${name}`, encodeHeaders: `add:x-way:${name}` });
   const request = await proxy.send({ a: script('a'), b: script('b'), c: script('c') });
   const host = await proxy.host(request);
@@ -31,7 +31,7 @@ t.test('requests pass in configured order, responses in the opposite one', async
   ]);
 });
 
-t.test('a filter that has nothing to do with a request is not made for it', async (t) => {
+t.test('a filter that does not apply to a request is not created for it', async (t) => {
   for (const scripts of [{}, { b: WATCH }] as Scripts[]) {
     const request = await proxy.send(scripts);
     (await proxy.host(request)).write(response(200, 'fine', { connection: 'close' }));
@@ -57,7 +57,7 @@ t.test('several filters may hold a message, one after the other', async (t) => {
   await request.sees('a decodeTrailers');
   for (const [filter, next] of ['ab', 'bc', 'c']) {
     if (next !== undefined) t.same(seenBy(await request.events(), next), []);
-    await request.tell(filter!, 'continueDecoding');
+    await request.perform(filter!, 'continueDecoding');
   }
   const host = await proxy.host(request);
   t.match(
@@ -68,7 +68,7 @@ t.test('several filters may hold a message, one after the other', async (t) => {
   await request.sees('c encodeTrailers');
   for (const filter of 'cba') {
     t.equal(request.client.received, '');
-    await request.tell(filter, 'continueEncoding');
+    await request.perform(filter, 'continueEncoding');
   }
   t.match(
     await request.client.readUntil('x-sum: 6\r\n\r\n'),
@@ -76,7 +76,7 @@ t.test('several filters may hold a message, one after the other', async (t) => {
   );
 });
 
-t.test('a filter that looks for the route anew gets new filters behind it, and none twice', async (t) => {
+t.test('a filter that recomputes the route gets new filters behind it, and none runs twice', async (t) => {
   const request = await proxy.send({ a: WATCH, b: { decodeHeaders: 'soon:reroute stop' }, c: WATCH });
   (await proxy.host(request)).write(response(200, 'fine', { connection: 'close' }));
   t.match(await request.answer(), { status: 200, rest: 'fine' });
@@ -91,7 +91,7 @@ t.test('a filter that looks for the route anew gets new filters behind it, and n
   t.same(encoded, ['c encodeHeaders 200', 'a encodeHeaders 200']);
 });
 
-t.test('one that does not hold the head cannot', async (t) => {
+t.test('a filter that does not hold the header section cannot recompute the route', async (t) => {
   const request = await proxy.send({ a: WATCH, b: { decodeHeaders: 'soon:reroute' }, c: WATCH });
   await request.sees('b timer reroute');
   (await proxy.host(request)).write(response(200, 'fine', { connection: 'close' }));
@@ -99,7 +99,7 @@ t.test('one that does not hold the head cannot', async (t) => {
   t.equal(seenBy(await request.events(), 'c').filter((event) => event === 'onDestroy').length, 1);
 });
 
-t.test('responses without a body end with their head', async (t) => {
+t.test('responses without a body end with their header section', async (t) => {
   for (const [method, answer] of [
     ['HEAD', 'HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\n'],
     ['GET', 'HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n'],
@@ -113,27 +113,30 @@ t.test('responses without a body end with their head', async (t) => {
     t.equal(headers['content-length'], /content-length: (\d)/.exec(answer)?.[1]);
     t.same(seenBy(await request.events(), 'a').slice(1), [`encodeHeaders ${status} end`, 'onDestroy']);
     const next = await proxy.send({ b: { decodeHeaders: 'reply:200' } }, { on: request.client });
-    t.match(await next.answer(), { status: 200, rest: 'reply of b' }, 'and the next answer follows');
+    t.match(await next.answer(), { status: 200, rest: 'reply of b' }, 'and the next response follows');
   }
 });
 
-t.test('100-continue is no business of filters, but a body that is refused need not be waited for', async (t) => {
-  const line = { method: 'POST', headers: 'content-length: 5\r\nexpect: 100-continue\r\n' };
-  const request = await proxy.send(ALL, line);
-  t.match(await request.client.readUntil('\r\n\r\n'), /^HTTP\/1\.1 100 Continue\r\n/);
-  request.client.write('hello');
-  const host = await proxy.host(request);
-  t.equal((await readWhole(host)).rest, 'hello');
-  host.write(response(200, 'fine', { connection: 'close' }));
-  t.match(await request.answer(), { status: 200, rest: 'fine' });
-  t.notMatch(await request.events(), [/100/]);
-  const refused = await proxy.send({ b: { decodeHeaders: 'reply:403' } }, line);
-  await refused.client.readUntil('100 Continue\r\n\r\n');
-  t.match(parseMessage((await refused.client.readToEnd()).text), { status: 403, rest: 'reply of b' });
-});
+t.test(
+  '100-continue does not pass the filters, and a refused request is answered before its body is sent',
+  async (t) => {
+    const line = { method: 'POST', headers: 'content-length: 5\r\nexpect: 100-continue\r\n' };
+    const request = await proxy.send(ALL, line);
+    t.match(await request.client.readUntil('\r\n\r\n'), /^HTTP\/1\.1 100 Continue\r\n/);
+    request.client.write('hello');
+    const host = await proxy.host(request);
+    t.equal((await readWhole(host)).rest, 'hello');
+    host.write(response(200, 'fine', { connection: 'close' }));
+    t.match(await request.answer(), { status: 200, rest: 'fine' });
+    t.notMatch(await request.events(), [/100/]);
+    const refused = await proxy.send({ b: { decodeHeaders: 'reply:403' } }, line);
+    await refused.client.readUntil('100 Continue\r\n\r\n');
+    t.match(parseMessage((await refused.client.readToEnd()).text), { status: 403, rest: 'reply of b' });
+  },
+);
 
 t.test(
-  'informational responses of a host go past the filters, and none comes behind an answer that is held',
+  'informational responses bypass the filters, and none is sent behind a final response that is held',
   async (t) => {
     const passing = await startScriptedProxy(t, { manager: { proxy_100_continue: true } });
     const request = await passing.send({ a: WATCH, b: { encodeHeaders: 'stop' } });
@@ -142,7 +145,7 @@ t.test(
     t.match(await request.client.readUntil('\r\n\r\n'), /^HTTP\/1\.1 103 /);
     host.write(response(200, 'fine', { connection: 'close' }));
     await request.sees('b encodeHeaders 200');
-    await request.tell('b', 'continueEncoding');
+    await request.perform('b', 'continueEncoding');
     t.match(await request.answer(), { status: 200, rest: 'fine' });
     t.notMatch(await request.events(), [/103/]);
   },
@@ -150,7 +153,7 @@ t.test(
 
 const UPGRADE = 'connection: upgrade\r\nupgrade: websocket\r\n';
 
-t.test('the bytes of a tunnel pass filters, and may be held, in both directions', async (t) => {
+t.test('the bytes of a tunnel pass the filters, and may be held, in both directions', async (t) => {
   const held = {
     decodeHeaders: 'stop',
     decodeData: ['buffer', 'continue'],
@@ -159,13 +162,13 @@ t.test('the bytes of a tunnel pass filters, and may be held, in both directions'
   };
   const request = await proxy.send({ a: WATCH, b: held, c: WATCH }, { headers: UPGRADE });
   await request.sees('a decodeHeaders /');
-  await request.tell('b', 'continueDecoding');
+  await request.perform('b', 'continueDecoding');
   const host = await proxy.host(request);
   t.match(parseMessage(await host.readUntil('\r\n\r\n')).headers, { upgrade: 'websocket' });
   host.write(`HTTP/1.1 101 Switching Protocols\r\n${UPGRADE}\r\n`);
   await request.sees('b encodeHeaders 101');
   t.equal(request.client.received, '');
-  await request.tell('b', 'continueEncoding');
+  await request.perform('b', 'continueEncoding');
   t.match(await request.client.readUntil('\r\n\r\n'), /^HTTP\/1\.1 101 /);
   request.client.write('ping');
   await request.sees("b decodeData 'ping'");

@@ -1,5 +1,5 @@
-// A filter that throws ends the connection of its request with one error in the log; other connections and requests go on, and nothing
-// is left of it.
+// A filter that throws closes the connection of its request and logs one error; other connections and requests continue, and
+// nothing leaks.
 
 import t, { type Test } from 'tap';
 import { waitFor } from '../../harness/index.js';
@@ -12,43 +12,46 @@ const proxy = await startScriptedProxy(t);
 const CHUNKED = 'transfer-encoding: chunked\r\n';
 const MESSAGE = '3\r\none\r\n3\r\ntwo\r\n0\r\nx-sum: 6\r\n\r\n';
 
-/** Where the host has been asked already, it answers. */
+/** Where the request has reached the host, the host answers. */
 const REQUEST_FAULTS: Record<string, Scripts> = {
-  'as it is made': { a: { onDestroy: '' }, b: { create: 'throw' } },
-  'because it answers as it is made': { a: { onDestroy: '' }, b: { create: 'reply:403' } },
+  'when it is created': { a: { onDestroy: '' }, b: { create: 'throw' } },
+  'because it replies while it is created': { a: { onDestroy: '' }, b: { create: 'reply:403' } },
   ...messageFaults('request', 'decode', 'a'),
-  'at the head of an answer': { a: { encodeHeaders: 'throw' }, b: { decodeHeaders: 'reply:403 stop' } },
-  'at the body of an answer': { a: { encodeHeaders: '', encodeData: 'throw' }, b: { decodeHeaders: 'reply:403 stop' } },
-  'at the body of an answer whose head is held': {
+  'at the header section of a local reply': { a: { encodeHeaders: 'throw' }, b: { decodeHeaders: 'reply:403 stop' } },
+  'at the body of a local reply': {
+    a: { encodeHeaders: '', encodeData: 'throw' },
+    b: { decodeHeaders: 'reply:403 stop' },
+  },
+  'at the body of a local reply whose header section is held': {
     a: { encodeHeaders: 'stop', encodeData: 'throw' },
     b: { decodeHeaders: 'reply:403 stop' },
   },
-  'at an answer given by a timer': {
+  'at a local reply sent by a timer': {
     a: { encodeHeaders: 'throw' },
     b: { decodeHeaders: 'soon:reply:403 stop', decodeTrailers: 'stop' },
   },
-  'as a timer runs it': { b: { decodeHeaders: 'soon:run:throw stop' } },
-  'as it runs something in a callback': { b: { decodeHeaders: 'run:throw stop' } },
-  'in an async function behind what it awaits': { b: { decodeHeaders: 'await:throw stop' } },
-  'because a value would end its line': { b: { decodeHeaders: 'add:x-a:b\r\nx-c stop' } },
-  'because a value is no text': { b: { decodeHeaders: 'addNumber:x-a:5' } },
-  'because a name would end its line': { b: { decodeHeaders: 'add:x-a\r\nx-b:c' } },
-  'because a name is that of no field': { b: { decodeHeaders: 'add::path' } },
+  'in run() called by a timer': { b: { decodeHeaders: 'soon:run:throw stop' } },
+  'in run() called by a callback': { b: { decodeHeaders: 'run:throw stop' } },
+  'in an async function after an await': { b: { decodeHeaders: 'await:throw stop' } },
+  'because a header value has a line break': { b: { decodeHeaders: 'add:x-a:b\r\nx-c stop' } },
+  'because a header value is not a string': { b: { decodeHeaders: 'addNumber:x-a:5' } },
+  'because a header name has a line break': { b: { decodeHeaders: 'add:x-a\r\nx-b:c' } },
+  'because a header name is a pseudo-header': { b: { decodeHeaders: 'add::path' } },
   'because a path has a space': { b: { decodeHeaders: 'path:/a%20b' } },
   'because a path is empty': { b: { decodeHeaders: 'path:' } },
-  'because a path begins with no slash': { b: { decodeHeaders: 'path:a' } },
-  'because a method would end its line': { b: { decodeHeaders: 'method:GET%0D%0A' } },
-  'because its answer has a status that ends none': { b: { decodeHeaders: 'reply:100 stop' } },
-  'because its answer has a status that is no whole number': { b: { decodeHeaders: 'reply:200.5 stop' } },
-  'as it edits the head of its answer': { b: { decodeHeaders: 'reply:403:1:throw stop' } },
+  'because a path does not begin with a slash': { b: { decodeHeaders: 'path:a' } },
+  'because a method has a line break': { b: { decodeHeaders: 'method:GET%0D%0A' } },
+  'because its reply has an informational status': { b: { decodeHeaders: 'reply:100 stop' } },
+  'because its reply has a fractional status': { b: { decodeHeaders: 'reply:200.5 stop' } },
+  'in the header editor of its reply': { b: { decodeHeaders: 'reply:403:1:throw stop' } },
 };
 const RESPONSE_FAULTS: Record<string, Scripts> = {
   ...messageFaults('response', 'encode', 'c'),
-  'because a status ends no request': { b: { encodeHeaders: 'status:101' } },
-  'because a status is no number': { b: { encodeHeaders: 'status:x' } },
+  'because a response status is informational': { b: { encodeHeaders: 'status:101' } },
+  'because a response status is not a number': { b: { encodeHeaders: 'status:x' } },
 };
 
-// A request that is held, and a connection that is idle, on the same worker: they must not notice anything.
+// A held request and an idle connection on the same worker, which must stay unaffected.
 const neighbour = await proxy.send({ b: { decodeHeaders: 'stop' } });
 t.teardown(() => neighbour.client.destroy());
 
@@ -57,10 +60,10 @@ for (const [where, scripts] of Object.entries(REQUEST_FAULTS)) {
     const before = proxy.faults;
     const request = await proxy.send(scripts, { method: 'POST', headers: CHUNKED, body: MESSAGE });
     const { text, closed } = await request.client.readToEnd();
-    t.not(closed, 'open', 'the connection ends');
-    t.notMatch(text, /reply of b/, 'without an answer');
+    t.not(closed, 'open', 'the connection is closed');
+    t.notMatch(text, /reply of b/, 'without a response');
     await isLoggedOnce(t, before);
-    await othersAreWell(t);
+    await othersAreUnaffected(t);
   });
 }
 
@@ -71,23 +74,23 @@ for (const [where, scripts] of Object.entries(RESPONSE_FAULTS)) {
     const host = await proxy.host(request);
     host.write(`HTTP/1.1 200 OK\r\nconnection: close\r\n${CHUNKED}\r\n${MESSAGE}`);
     const { text, closed } = await request.client.readToEnd();
-    t.not(closed, 'open', 'the connection ends');
-    t.notMatch(text, /\n0\r\n/, 'without a whole answer');
+    t.not(closed, 'open', 'the connection is closed');
+    t.notMatch(text, /\n0\r\n/, 'without a complete response');
     await isLoggedOnce(t, before);
-    await othersAreWell(t);
+    await othersAreUnaffected(t);
   });
 }
 
 for (const [when, scripts] of Object.entries({
-  'behind a response': { b: { onDestroy: 'throw' } },
-  'behind an answer of its own': { b: { decodeHeaders: 'reply:200', onDestroy: 'throw' } },
+  'after a response': { b: { onDestroy: 'throw' } },
+  'after a local reply of its own': { b: { decodeHeaders: 'reply:200', onDestroy: 'throw' } },
 } satisfies Record<string, Record<string, Script>>)) {
   t.test(`a filter throws at the end of its request, ${when}`, async (t) => {
     const before = proxy.faults;
     const request = await proxy.send({ a: { onDestroy: '' }, c: { onDestroy: '' }, ...scripts });
     if (!('decodeHeaders' in scripts.b))
       (await proxy.host(request)).write(response(200, 'reply of b', { connection: 'close' }));
-    t.match(await request.answer(), { status: 200, rest: 'reply of b' }, 'the client has its answer');
+    t.match(await request.answer(), { status: 200, rest: 'reply of b' }, 'the client has its response');
     t.same(
       (await request.events()).filter((event) => event.includes('onDestroy')),
       ['a onDestroy', 'b onDestroy', 'c onDestroy'],
@@ -98,24 +101,24 @@ for (const [when, scripts] of Object.entries({
     const next = await proxy.send({ b: { decodeHeaders: 'reply:200' } }, { on: request.client });
     t.match(await next.answer(), { status: 200 }, 'and the next one');
     request.client.end();
-    await othersAreWell(t);
+    await othersAreUnaffected(t);
   });
 }
 
 t.test('an access logger throws', async (t) => {
   const before = proxy.faults;
   const request = await proxy.send({ b: { decodeHeaders: 'reply:418' } });
-  t.match(await request.answer(), { status: 418, rest: 'reply of b' }, 'the client has its answer');
+  t.match(await request.answer(), { status: 418, rest: 'reply of b' }, 'the client has its response');
   t.match(await proxy.logged(request), /^418 /, 'the other logger has its line');
   await isLoggedOnce(t, before);
   t.match(proxy.baton.stderr, 'an access logger failed: Error: scripted exception of a logger');
   const next = await proxy.send({ b: { decodeHeaders: 'reply:200' } }, { on: request.client });
-  t.match(await next.answer(), { status: 200 }, 'and the connection goes on');
+  t.match(await next.answer(), { status: 200 }, 'and the connection continues');
   request.client.end();
-  await othersAreWell(t);
+  await othersAreUnaffected(t);
 });
 
-t.test('a filter throws when its client leaves', async (t) => {
+t.test('a filter throws when its client disconnects', async (t) => {
   const before = proxy.faults;
   const request = await proxy.send({
     a: { onDestroy: '' },
@@ -127,40 +130,40 @@ t.test('a filter throws when its client leaves', async (t) => {
   await request.sees('c onDestroy');
   await isLoggedOnce(t, before);
   t.match(await proxy.logged(request), /^0 downstream_remote_disconnect DC /);
-  await othersAreWell(t);
+  await othersAreUnaffected(t);
 });
 
-t.test('a promise of a filter is rejected, and nobody waits for it', async (t) => {
+t.test("an unhandled rejection of a filter's promise is logged", async (t) => {
   const before = proxy.faults;
   const request = await proxy.send({ b: { decodeHeaders: 'reject stop' } });
   await isLoggedOnce(t, before);
   t.match(proxy.baton.stderr, 'scripted rejection of b');
-  await request.tell('b', 'reply:418');
-  t.match(await request.answer(), { status: 418 }, 'its request goes on');
+  await request.perform('b', 'reply:418');
+  t.match(await request.answer(), { status: 418 }, 'its request continues');
   request.client.end();
-  await othersAreWell(t);
+  await othersAreUnaffected(t);
 });
 
-t.test('the worker has survived it all', async (t) => {
+t.test('the worker has survived every fault', async (t) => {
   t.notMatch(proxy.baton.stderr, 'died');
   t.equal(await proxy.baton.stat('server.envoy_bug_failures'), proxy.faults, 'each fault is counted');
-  await neighbour.tell('b', 'reply:200');
+  await neighbour.perform('b', 'reply:200');
   t.match(await neighbour.answer(), { status: 200 });
   await proxy.settle();
 });
 
-/** b throws at a message, as it comes or when `holder`, which has it before, lets go of it. */
+/** Scripts in which b throws at a part of a message, when it arrives or when `holder`, which comes before, releases it. */
 function messageFaults(message: string, way: 'decode' | 'encode', holder: 'a' | 'c'): Record<string, Scripts> {
   const [head, body, trailers] = [`${way}Headers`, `${way}Data`, `${way}Trailers`];
   const goOn = way === 'decode' ? 'continueDecoding' : 'continueEncoding';
   const held = { [head]: 'stop', [body]: 'buffer', [trailers]: 'continue' };
   const heldForTimer = { ...held, [trailers]: `soon:${goOn} stop` };
   return {
-    [`at the head of a ${message}`]: { b: { [head]: 'throw' } },
+    [`at the header section of a ${message}`]: { b: { [head]: 'throw' } },
     [`at the body of a ${message}`]: { b: { [body]: 'throw' } },
     [`at the trailers of a ${message}`]: { b: { [trailers]: 'throw' } },
     [`at a ${message} that another filter has held`]: { [holder]: held, b: { [body]: 'throw' } },
-    [`at the head of a ${message} that another filter releases by a timer`]: {
+    [`at the header section of a ${message} that another filter releases by a timer`]: {
       [holder]: heldForTimer,
       b: { [head]: 'throw' },
     },
@@ -177,7 +180,7 @@ async function isLoggedOnce(t: Test, before: number): Promise<void> {
 }
 
 /** Only the neighbour is left. */
-async function othersAreWell(t: Test): Promise<void> {
+async function othersAreUnaffected(t: Test): Promise<void> {
   const { baton } = proxy;
   await baton.waitForStat('http.main.downstream_rq_active', 1);
   await baton.waitForStat('http.main.downstream_cx_active', 1);

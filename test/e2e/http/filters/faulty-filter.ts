@@ -1,5 +1,5 @@
-// Loaded into Baton before itself (--import): an HTTP filter with a mistake in the function that its configuration names. It is configured
-// by the messages of the Lua filter.
+// Loaded into Baton before its own code (--import): an HTTP filter with a mistake in the function that its configuration names.
+// It is configured by the messages of the Lua filter.
 
 import type { LuaLua } from '../../../../src/config/generated/api.js';
 import type { AnyExtension, HttpFilterExtension } from '../../../../src/extensions/factories.js';

@@ -1,4 +1,4 @@
-// A filter that cannot be configured because of a mistake in its own functions: the message names the filter, the function and the source.
+// A filter whose own functions fail during configuration: the error names the filter, the function and the source position.
 
 import t from 'tap';
 import { ResourceFile } from '../../dynamic/resource-file.js';
@@ -29,7 +29,7 @@ const FAULTS: Record<string, RegExp> = {
 };
 
 for (const [callback, message] of Object.entries(FAULTS)) {
-  t.test(`a mistake in ${callback}() of a filter`, async (t) => {
+  t.test(`a mistake in ${callback}() of a filter is reported with its position`, async (t) => {
     const route = { '@type': `type.googleapis.com/${ROUTE_TYPE}`, name: 'a' };
     const perFilter = callback === 'compileRouteConfig' ? { typed_per_filter_config: { faulty: route } } : {};
     const baton = await startBaton(t, {
@@ -44,7 +44,7 @@ for (const [callback, message] of Object.entries(FAULTS)) {
   });
 }
 
-t.test('a mistake in close() of what a filter has on the primary', async (t) => {
+t.test('a mistake in close() on the primary is logged', async (t) => {
   const baton = await startBaton(t, {
     program: UNBUNDLED,
     nodeArgs: ['--import', new URL('./faulty-filter.js', import.meta.url).href],

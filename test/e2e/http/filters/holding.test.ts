@@ -1,5 +1,5 @@
-// What a filter holds back: it reaches the other side when the filter continues, whole, in order and framed as it was, whatever the
-// message looks like, whichever part is held and whenever the filter continues.
+// Messages held by a filter: when the filter continues they reach the other side complete, in order and with the same framing,
+// for every shape of message, every held part and every way to continue.
 
 import t from 'tap';
 import type { RawConnection } from '../../harness/index.js';
@@ -13,7 +13,7 @@ t.afterEach(() => proxy.settle());
 interface Shape {
   what: string;
   framing: string;
-  /** As they are sent, and as filters see them; '' is the end alone. */
+  /** Pieces as sent, and as filters see them; '' is the end alone. */
   pieces: readonly (readonly [sent: string, seen: string])[];
   trailers?: string;
 }
@@ -31,7 +31,7 @@ const SHAPES: readonly Shape[] = [
     ],
   },
   {
-    what: 'with chunks whose end comes alone',
+    what: 'with chunks and a separate end',
     framing: 'transfer-encoding: chunked\r\n',
     pieces: [
       ['3\r\none\r\n', "'one'"],
@@ -50,24 +50,24 @@ const SHAPES: readonly Shape[] = [
   },
 ];
 
-/** Where the filter stops; in data callbacks the last status is that of all further pieces. */
+/** Where the filter stops; in data callbacks the last status applies to all further pieces. */
 const HOLDS: Record<string, { headers: string; data: string; trailers: string }> = {
-  'at the head, and leaves the rest out': { headers: 'stop', data: '', trailers: '' },
-  'at the head, and at all that follows': { headers: 'stop', data: 'buffer', trailers: 'stop' },
+  'at the header section, with no further callbacks': { headers: 'stop', data: '', trailers: '' },
+  'at the header section and at every later part': { headers: 'stop', data: 'buffer', trailers: 'stop' },
   'at the body': { headers: 'continue', data: 'buffer', trailers: 'stop' },
   'at the trailers': { headers: 'continue', data: 'continue', trailers: 'stop' },
 };
 
 const OPEN = { decode: 'decodeHeaders decodeData decodeTrailers', encode: 'encodeHeaders encodeData encodeTrailers' };
 
-/** How the filter is brought to continue once all of the message is there. */
+/** How the filter continues after the whole message has arrived. */
 const LATER = { 'in an event of another connection': '', 'by a timer': 'soon:' };
 
 for (const shape of SHAPES) {
   for (const [where, hold] of Object.entries(HOLDS)) {
     if (!stopsAt(hold, shape)) continue;
     for (const [when, how] of Object.entries(LATER)) {
-      t.test(`a request ${shape.what}, held ${where}, goes on ${when}`, async (t) => {
+      t.test(`a request ${shape.what}, held ${where}, continues ${when}`, async (t) => {
         const held = holding('decode', hold);
         const request = await proxy.send(
           { a: watching('decode'), b: held, c: watching('decode') },
@@ -76,10 +76,10 @@ for (const shape of SHAPES) {
         await request.sees(`a decodeHeaders /${shape.pieces.length === 0 ? ' end' : ''}`);
         await deliver(shape, request.client, request, 'a decode');
         if (hold.headers === 'stop') {
-          t.same(inOrder(await request.events(), 'c'), [], 'the filters behind it see nothing');
-          t.notOk(proxy.isAtHost(request), 'nor does the host');
+          t.same(inOrder(await request.events(), 'c'), [], 'the filters behind it see nothing yet');
+          t.notOk(proxy.isAtHost(request), 'neither does the host');
         }
-        await request.tell('b', `${how}continueDecoding`);
+        await request.perform('b', `${how}continueDecoding`);
         const host = await proxy.host(request);
         const { headers, rest } = parseMessage(await readMessage(host, shape));
         t.match(headers, framingOf(shape));
@@ -94,7 +94,7 @@ for (const shape of SHAPES) {
         t.equal(await proxy.logged(request), `200 via_upstream - ${bytesOf(shape)} 2`);
       });
 
-      t.test(`a response ${shape.what}, held ${where}, goes on ${when}`, async (t) => {
+      t.test(`a response ${shape.what}, held ${where}, continues ${when}`, async (t) => {
         const held = holding('encode', hold);
         const request = await proxy.send({ a: watching('encode'), b: held, c: watching('encode') });
         const host = await proxy.host(request);
@@ -104,9 +104,9 @@ for (const shape of SHAPES) {
         await deliver(shape, host, request, 'c encode');
         if (hold.headers === 'stop') {
           t.same(inOrder(await request.events(), 'a'), [], 'the filters behind it see nothing');
-          t.equal(request.client.received, '', 'nor does the client');
+          t.equal(request.client.received, '', 'neither does the client');
         }
-        await request.tell('b', `${how}continueEncoding`);
+        await request.perform('b', `${how}continueEncoding`);
         const { headers, rest } = parseMessage(await readMessage(request.client, shape));
         t.match(headers, framingOf(shape));
         t.same(contentOf(shape, rest), contentOf(shape, sent(shape)), 'the client gets all of it');
@@ -119,7 +119,7 @@ for (const shape of SHAPES) {
       });
     }
 
-    t.test(`a request ${shape.what}, held ${where}, goes on within a callback`, async (t) => {
+    t.test(`a request ${shape.what}, held ${where}, continues within a callback`, async (t) => {
       const request = await proxy.send(
         { a: watching('decode'), b: continuing('decode', hold, shape) },
         { method: 'POST', headers: shape.framing },
@@ -132,7 +132,7 @@ for (const shape of SHAPES) {
       t.equal(await proxy.logged(request), `200 via_upstream - ${bytesOf(shape)} 2`);
     });
 
-    t.test(`a response ${shape.what}, held ${where}, goes on within a callback`, async (t) => {
+    t.test(`a response ${shape.what}, held ${where}, continues within a callback`, async (t) => {
       const request = await proxy.send({ b: continuing('encode', hold, shape), c: watching('encode') });
       const host = await proxy.host(request);
       await host.readUntil('\r\n\r\n');
@@ -145,7 +145,7 @@ for (const shape of SHAPES) {
   }
 }
 
-t.test('what a filter drops passes nobody, and the rest does', async (t) => {
+t.test('data dropped by a filter is not forwarded, and all other data is', async (t) => {
   const drop = ['drop', 'continue'];
   const shape = SHAPES.at(-1)!;
   const request = await proxy.send(
@@ -168,7 +168,7 @@ t.test('no exception was logged', async (t) => {
   t.equal(proxy.faults, 0, proxy.baton.stderr);
 });
 
-/** A filter that notes everything and holds nothing back. */
+/** A filter that records everything and holds nothing. */
 function watching(direction: 'decode' | 'encode'): Script {
   return Object.fromEntries(OPEN[direction].split(' ').map((callback) => [callback, 'continue']));
 }
@@ -181,7 +181,7 @@ function holding(direction: 'decode' | 'encode', hold: (typeof HOLDS)[string]): 
   return script;
 }
 
-/** The same, but in the last of its callbacks the filter continues, and nevertheless returns that it stops. */
+/** The same, but in its last callback the filter continues, and nevertheless returns a status that stops. */
 function continuing(direction: 'decode' | 'encode', hold: (typeof HOLDS)[string], { pieces, trailers }: Shape): Script {
   const script = holding(direction, hold);
   const go = direction === 'decode' ? 'continueDecoding' : 'continueEncoding';
@@ -191,14 +191,14 @@ function continuing(direction: 'decode' | 'encode', hold: (typeof HOLDS)[string]
   return { ...script, [`${direction}Data`]: data };
 }
 
-/** Whether a message of this shape is held at its end. */
+/** Whether the end of a message of this shape is held. */
 function stopsAt(hold: (typeof HOLDS)[string], { pieces, trailers }: Shape): boolean {
   if (hold.headers === 'stop') return true;
   if (hold.data === 'buffer' && pieces.length > 0) return true;
   return hold.trailers === 'stop' && trailers !== undefined;
 }
 
-/** Sends a message piece by piece: each waits until a filter (`watch`) has seen the one before. */
+/** Sends a message piece by piece: each waits until a filter (`watch`) has seen the previous one. */
 async function deliver(
   { pieces, trailers }: Shape,
   connection: RawConnection,
@@ -239,7 +239,7 @@ function bytesOf(shape: Shape): number {
   return contentOf(shape, sent(shape)).body.length;
 }
 
-/** What a filter has seen, the pieces of the body as one text, which may come in others. */
+/** Returns the events of a filter, with the pieces of the body joined, because they may be split differently. */
 function inOrder(events: readonly string[], filter: string): { before: string; body: string; isEnded: boolean }[] {
   const seen: { before: string; body: string; isEnded: boolean }[] = [];
   let body = '';

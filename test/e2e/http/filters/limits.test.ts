@@ -1,4 +1,5 @@
-// How much a filter may hold back: more is answered with 413, a response with 500, and once its head is out it is broken off.
+// Limits of held data: a larger request is answered with 413, a larger response with 500 or, once its header section was sent,
+// aborted.
 
 import t from 'tap';
 import { waitFor } from '../../harness/index.js';
@@ -13,13 +14,13 @@ const FITS = 'x'.repeat(LIMIT);
 const LENGTH = `content-length: ${LIMIT}\r\n`;
 const LONGER = `content-length: ${LIMIT + 1}\r\n`;
 
-t.test('a request of just the limit can be held', async (t) => {
+t.test('a request of exactly the limit can be held', async (t) => {
   const request = await proxy.send(
     { b: { decodeHeaders: 'stop' }, a: { decodeData: '' } },
     { method: 'POST', headers: LENGTH, body: FITS },
   );
   await waitForBody(request, 'a decodeData');
-  await request.tell('b', 'held continueDecoding');
+  await request.perform('b', 'held continueDecoding');
   const host = await proxy.host(request);
   t.ok((await readWhole(host)).rest === FITS);
   host.write('HTTP/1.1 204 None\r\nconnection: close\r\n\r\n');
@@ -27,10 +28,10 @@ t.test('a request of just the limit can be held', async (t) => {
 });
 
 for (const [where, script] of Object.entries({
-  'whose head is held': { decodeHeaders: 'stop' },
-  'whose body is held': { decodeData: 'buffer' },
+  'with a held header section': { decodeHeaders: 'stop' },
+  'with a held body': { decodeData: 'buffer' },
 })) {
-  t.test(`a request that is longer, ${where}, is answered with 413`, async (t) => {
+  t.test(`a request above the limit, ${where}, is answered with 413`, async (t) => {
     const count = (await proxy.baton.stat('http.main.downstream_rq_too_large'))!;
     const request = await proxy.send({ b: script }, { method: 'POST', headers: LONGER, body: `${FITS}x` });
     t.match(await request.answer(), { status: 413, rest: 'Payload Too Large' });
@@ -45,33 +46,33 @@ t.test('a filter may set another limit for a request', async (t) => {
   t.equal((await long.answer()).status, 413);
   const short = await proxy.send(scripts, { method: 'POST', headers: 'content-length: 4\r\n', body: 'hell' });
   await waitForBody(short, 'a decodeData');
-  await short.tell('b', 'held continueDecoding');
+  await short.perform('b', 'held continueDecoding');
   const host = await proxy.host(short);
   t.equal((await readWhole(host)).rest, 'hell');
 });
 
-t.test('a filter that drops what it gets has no limit', async (t) => {
+t.test('a filter that drops its data has no limit', async (t) => {
   const request = await proxy.send(
     { a: { decodeData: '' }, b: { decodeHeaders: 'stop', decodeData: 'drop' } },
     { method: 'POST', headers: LONGER, body: `${FITS}x` },
   );
   await waitForBody(request, 'a decodeData');
-  await request.tell('b', 'held reply:202');
+  await request.perform('b', 'held reply:202');
   t.equal((await request.answer()).status, 202);
   t.ok((await request.events()).includes('b held 0 0'));
 });
 
-t.test('a response of just the limit can be held', async (t) => {
+t.test('a response of exactly the limit can be held', async (t) => {
   const request = await proxy.send({ b: { encodeHeaders: 'stop' }, c: { encodeData: '' } });
   const host = await proxy.host(request);
   host.write(`HTTP/1.1 200 OK\r\nconnection: close\r\n${LENGTH}\r\n${FITS}`);
   await waitForBody(request, 'c encodeData');
-  await request.tell('b', 'held continueEncoding');
+  await request.perform('b', 'held continueEncoding');
   t.ok((await request.answer()).rest === FITS);
   t.ok((await request.events()).includes(`b held 0 ${LIMIT}`));
 });
 
-t.test('a response that is longer, whose head is held, becomes a 500', async (t) => {
+t.test('a response above the limit with a held header section becomes a 500', async (t) => {
   const count = (await proxy.baton.stat('http.main.rs_too_large'))!;
   const request = await proxy.send({ a: { encodeHeaders: '' }, b: { encodeHeaders: 'stop' } });
   const host = await proxy.host(request);
@@ -79,10 +80,10 @@ t.test('a response that is longer, whose head is held, becomes a 500', async (t)
   t.match(await request.answer(), { status: 500, rest: 'Internal Server Error' });
   t.equal(await proxy.logged(request), '500 response_payload_too_large - 0 21');
   t.equal(await proxy.baton.stat('http.main.rs_too_large'), count + 1);
-  t.same(await request.events(), ['b encodeHeaders 200', 'a onDestroy', 'b onDestroy'], 'it passes no filter');
+  t.same(await request.events(), ['b encodeHeaders 200', 'a onDestroy', 'b onDestroy'], 'it bypasses the filters');
 });
 
-t.test('a response that is longer, whose head is out, is broken off', async (t) => {
+t.test('a response above the limit is aborted when its header section was sent', async (t) => {
   const request = await proxy.send({ b: { encodeData: 'buffer' } });
   const host = await proxy.host(request);
   host.write(`HTTP/1.1 200 OK\r\n${LONGER}\r\n${FITS}x`);
@@ -92,13 +93,13 @@ t.test('a response that is longer, whose head is out, is broken off', async (t) 
   t.equal(await proxy.logged(request), '200 response_payload_too_large - 0 0');
 });
 
-t.test('an answer of Baton that is longer becomes a 500 too', async (t) => {
+t.test('a local reply above the limit becomes a 500 too', async (t) => {
   const request = await proxy.send({ a: { encodeHeaders: 'stop' }, b: { decodeHeaders: `reply:403:${LIMIT + 1}` } });
   t.match(await request.answer(), { status: 500, rest: 'Internal Server Error' });
   t.equal(await proxy.logged(request), '500 response_payload_too_large - 0 21');
 });
 
-t.test('bytes of a tunnel that are held beyond it end the tunnel', async (t) => {
+t.test('tunnel bytes held above the limit close the tunnel', async (t) => {
   const upgrade = 'connection: upgrade\r\nupgrade: websocket\r\n';
   const request = await proxy.send({ b: { decodeData: 'buffer' } }, { headers: upgrade });
   const host = await proxy.host(request);

@@ -1,4 +1,4 @@
-// A filter that pauses a request: its body waits with the client until each filter that has paused it lets it flow again.
+// A filter that pauses a request: its body is not read until every filter that paused it resumes it.
 
 import t, { type Test } from 'tap';
 import type { RawConnection } from '../../harness/index.js';
@@ -12,12 +12,12 @@ t.afterEach(() => proxy.settle());
 const BODY = '3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n';
 const POST: RequestLine = { method: 'POST', headers: 'transfer-encoding: chunked\r\n', body: BODY };
 
-t.test('the body of a request that is paused waits', async (t) => {
+t.test('the body of a paused request is not read', async (t) => {
   const request = await proxy.send({ a: { decodeHeaders: 'pause', decodeData: '' } }, POST);
   const host = await proxy.host(request);
-  await request.tell('a', 'held');
+  await request.perform('a', 'held');
   t.same(await request.events(), ['a decodeHeaders /', 'a held 0 0']);
-  await request.tell('a', 'resume');
+  await request.perform('a', 'resume');
   await host.readUntil(BODY);
   host.write(response(200, 'fine', { connection: 'close' }));
   t.match(await request.answer(), { rest: 'fine' });
@@ -25,20 +25,20 @@ t.test('the body of a request that is paused waits', async (t) => {
   t.equal(await proxy.baton.stat('http.main.downstream_flow_control_resumed_reading_total'), 1);
 });
 
-t.test('it waits until all filters that have paused it let it flow', async (t) => {
+t.test('the body is not read until all filters that paused it resume', async (t) => {
   const request = await proxy.send(
     { a: { decodeHeaders: 'pause', decodeData: '' }, b: { decodeHeaders: 'pause' } },
     POST,
   );
   await request.sees('b decodeHeaders /');
-  await request.tell('a', 'resume resume');
-  await request.tell('a', 'held');
+  await request.perform('a', 'resume resume');
+  await request.perform('a', 'held');
   t.same(await request.events(), ['a decodeHeaders /', 'b decodeHeaders /', 'a held 0 0']);
-  await request.tell('b', 'resume');
+  await request.perform('b', 'resume');
   await isForwarded(t, request);
 });
 
-t.test('what a filter held stays before what comes when another one lets the body flow', async (t) => {
+t.test('data held by a filter stays ahead of data that arrives after another filter resumes', async (t) => {
   const request = await proxy.send(
     {
       a: { decodeHeaders: 'pause', decodeData: ['pause buffer', 'continue'] },
@@ -47,17 +47,17 @@ t.test('what a filter held stays before what comes when another one lets the bod
     POST,
   );
   await request.sees('a decodeHeaders /');
-  await request.tell('a', 'resume');
+  await request.perform('a', 'resume');
   await request.sees("a decodeData 'one'");
-  await request.tell('b', 'pause');
-  await request.tell('a', 'resume continueDecoding');
+  await request.perform('b', 'pause');
+  await request.perform('a', 'resume continueDecoding');
   await isForwarded(t, request);
 });
 
-t.test('an answer to a request that is paused ends it', async (t) => {
+t.test('a local reply ends a paused request', async (t) => {
   const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, POST);
   await request.sees('a decodeHeaders /');
-  await request.tell('a', 'reply:403');
+  await request.perform('a', 'reply:403');
   const { text } = await request.client.readToEnd();
   t.match(parseMessage(text), { status: 403, headers: { connection: 'close' } });
 });
@@ -76,7 +76,7 @@ for (const [what, line, how] of [
   ['resets its connection behind a request without a body', {}, 'reset'],
   ['ends its connection behind a request without a body', {}, 'end'],
 ] as const) {
-  t.test(`a client that ${what} while it is paused is noticed`, async (t) => {
+  t.test(`a client that ${what} while it is paused is detected`, async (t) => {
     const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, line);
     await request.sees(`a decodeHeaders /${line === POST ? '' : ' end'}`);
     request.client[how]();
@@ -85,24 +85,24 @@ for (const [what, line, how] of [
   });
 }
 
-t.test('a host is not read for a client that has stopped reading before the request went out', async (t) => {
+t.test('a host is paused when its client stopped reading before the request was sent', async (t) => {
   const small = await startScriptedProxy(t, { listener: { per_connection_buffer_limit_bytes: 65_536 } });
   const paused = 'cluster.host.upstream_flow_control_paused_reading_total';
   const on = await small.connect();
   on.socket.pause();
   let host: RawConnection;
-  // Until the sockets on the way are full: then a request that was held finds its client stopped when it goes on.
+  // Fills the sockets on the way, so that a held request finds a blocked client when it continues.
   for (let answers = 1; ; answers++) {
-    // In one piece, so that the second has begun before the first is found to be too much.
+    // In one write, so that the second request starts before the first response is found to be too large.
     on.socket.cork();
     await small.send({ b: { decodeHeaders: 'reply:200:900000' } }, { on });
     const held = await small.send({ b: { decodeHeaders: 'stop' } }, { on });
     on.socket.uncork();
     await held.sees('b decodeHeaders / end');
-    await held.tell('b', 'continueDecoding');
+    await held.perform('b', 'continueDecoding');
     host = await small.host(held);
     if ((await small.baton.stat(paused))! > 0) {
-      t.pass(`after ${answers} answers`);
+      t.pass(`after ${answers} responses`);
       break;
     }
     host.write(response(204));
@@ -110,11 +110,14 @@ t.test('a host is not read for a client that has stopped reading before the requ
   const body = `${'y'.repeat(900_000)}the end`;
   host.write(response(200, body));
   on.socket.resume();
-  t.ok((await on.readUntil('the end')).endsWith(`\r\n\r\n${body}`), 'all comes when the client reads on');
+  t.ok(
+    (await on.readUntil('the end')).endsWith(`\r\n\r\n${body}`),
+    'everything arrives when the client resumes reading',
+  );
   await small.settle();
 });
 
-/** The host gets the whole request, and the client its answer. */
+/** Checks that the host gets the whole request, and the client its response. */
 async function isForwarded(t: Test, request: ScriptedRequest): Promise<void> {
   const host = await proxy.host(request);
   const { rest } = parseMessage(await host.readUntil(/\n0\r\n\r\n/));

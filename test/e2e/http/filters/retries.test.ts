@@ -1,4 +1,4 @@
-// What a filter lets go between two tries, when it is more than may be kept for another one.
+// A held body released between two attempts, larger than the retry buffer.
 
 import t from 'tap';
 import { waitFor } from '../../harness/index.js';
@@ -13,7 +13,7 @@ const proxy = await startScriptedProxy(t, {
 });
 t.afterEach(() => proxy.settle());
 
-t.test('the next try has the whole body', async (t) => {
+t.test('the next attempt has the whole body', async (t) => {
   const body = `${'a'.repeat(PIECE)}${'b'.repeat(PIECE)}`;
   const request = await proxy.send(
     { b: { decodeData: ['continue', 'buffer'] } },
@@ -25,12 +25,12 @@ t.test('the next try has the whole body', async (t) => {
   await request.sees(`b decodeData '(${PIECE})'`);
   first.write('HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n');
   await waitFor(async () => ((await proxy.baton.stat('cluster.host.upstream_rq_retry')) ?? 0) > 0);
-  await request.tell('b', 'continueDecoding');
+  await request.perform('b', 'continueDecoding');
   const second = await proxy.host(request);
   await second.readUntil('\r\n\r\n');
   await waitFor(() => dechunk(second.received).body.length >= PIECE);
   request.client.write('0\r\n\r\n');
-  await request.tell('b', 'continueDecoding');
+  await request.perform('b', 'continueDecoding');
   await waitFor(() => dechunk(second.received).isComplete);
   t.ok(dechunk(second.received).body === body);
   second.write('HTTP/1.1 204 None\r\nconnection: close\r\n\r\n');

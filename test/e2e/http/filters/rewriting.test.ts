@@ -1,4 +1,4 @@
-// What a filter puts into a body: it stands where the filter has put it, and the message is framed by the length that it has then.
+// Bytes that a filter adds to a body: they are inserted at the filter's position, and the message is framed by its new length.
 
 import t from 'tap';
 import { waitFor } from '../../harness/index.js';
@@ -38,7 +38,7 @@ t.test('a body is replaced piece by piece', async (t) => {
   t.equal(dechunk(rest).body, '<first><last>');
 });
 
-t.test('a body that was dropped is replaced as a whole, behind a head that tells its length', async (t) => {
+t.test('a dropped body is replaced as a whole, with the new content-length', async (t) => {
   const request = await proxy.send(
     {
       a: { decodeData: '' },
@@ -47,7 +47,7 @@ t.test('a body that was dropped is replaced as a whole, behind a head that tells
     { method: 'POST', headers: 'content-length: 5\r\n', body: 'hello' },
   );
   await request.sees("a decodeData 'hello' end");
-  await request.tell('b', 'putRequest:ab putRequest:c held continueDecoding');
+  await request.perform('b', 'putRequest:ab putRequest:c held continueDecoding');
   t.ok((await request.events()).includes('b held 3 0'));
   const asked = parseMessage(await (await proxy.host(request)).readUntil('\r\n\r\nabc'));
   t.match(asked.headers, { 'content-length': '3' });
@@ -65,7 +65,7 @@ t.test('a message without a body gets one', async (t) => {
   t.equal(dechunk(parseMessage(await request.client.readUntil('0\r\n\r\n')).rest).body, 'there');
 });
 
-t.test('bytes are put before what the callback is about', async (t) => {
+t.test('bytes are inserted before the data of the current callback', async (t) => {
   const script = (direction: string, put: string) => ({
     [`${direction}Data`]: `${put}:[`,
     [`${direction}Trailers`]: `${put}:]`,
@@ -81,7 +81,7 @@ t.test('bytes are put before what the callback is about', async (t) => {
   t.match(dechunk(parseMessage(await request.client.readUntil('x-sum: 6\r\n\r\n')).rest), whole);
 });
 
-t.test('what is more than the limit is refused as what comes is', async (t) => {
+t.test('inserted bytes beyond the limit are refused like received ones', async (t) => {
   const more = 'x'.repeat(LIMIT / 2 + 1);
   const long = await proxy.send({ b: { decodeHeaders: `putRequest:${more} putRequest:${more}` } });
   t.match(await long.answer(), { status: 413 });
@@ -90,13 +90,13 @@ t.test('what is more than the limit is refused as what comes is', async (t) => {
   t.match(await answered.answer(), { status: 500 });
 });
 
-t.test('bytes for a body that has passed go nowhere', async (t) => {
+t.test('bytes added to a finished body are discarded', async (t) => {
   const request = await proxy.send(
     { a: { decodeData: '' }, b: { decodeHeaders: '' } },
     { method: 'POST', headers: 'content-length: 5\r\n', body: 'hello' },
   );
   await request.sees("a decodeData 'hello' end");
-  await request.tell('b', 'putRequest:late putResponse:early held continueDecoding continueEncoding');
+  await request.perform('b', 'putRequest:late putResponse:early held continueDecoding continueEncoding');
   const host = await proxy.host(request);
   t.match(await host.readUntil('hello'), /\r\n\r\nhello$/);
   host.write('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok');
@@ -104,23 +104,23 @@ t.test('bytes for a body that has passed go nowhere', async (t) => {
   t.ok((await request.events()).includes('b held 0 0'));
 });
 
-t.test('a body that is not as long as its head says is broken off, and the log says why', async (t) => {
-  const told = () => proxy.baton.stderr.split('message aborted: its body is longer or shorter').length - 1;
+t.test('a body that does not match its content-length is aborted, and the log says why', async (t) => {
+  const abortLines = () => proxy.baton.stderr.split('message aborted: its body is longer or shorter').length - 1;
   for (const length of [3, 30]) {
-    const before = told();
+    const before = abortLines();
     const set = `remove:content-length add:content-length:${length}`;
     const asking = await proxy.send(
       { b: { decodeHeaders: set } },
       { method: 'POST', headers: 'content-length: 5\r\n', body: 'hello' },
     );
     t.match(await asking.answer(), { status: 503 });
-    await waitFor(() => told() === before + 1, { what: 'a line about the request' });
+    await waitFor(() => abortLines() === before + 1, { what: 'a line about the request' });
     const answered = await proxy.send({ b: { encodeHeaders: set } });
     (await proxy.host(answered)).write('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello');
     const { text, closed } = await answered.client.readToEnd();
     t.match(text, `content-length: ${length}`);
     t.not(closed, 'open');
-    await waitFor(() => told() === before + 2, { what: 'a line about the response' });
+    await waitFor(() => abortLines() === before + 2, { what: 'a line about the response' });
   }
 });
 

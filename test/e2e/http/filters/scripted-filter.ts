@@ -1,8 +1,8 @@
-// Loaded into Baton before itself (--import): HTTP filters that do what each request tells them to. They are configured by the
-// message of the Lua filter, whose stat_prefix is the name of the filter.
+// Loaded into Baton before its own code (--import): HTTP filters that follow the script of each request. They are configured by
+// the message of the Lua filter, whose stat_prefix is the name of the filter.
 //
-// A request says in x-script (JSON) what the filters do in their callbacks, and has a name of its own (x-id) under which what
-// they have seen is kept. Requests to the filter named 'control' ask for that, or give a filter something to do later.
+// x-script (JSON) of a request is what the filters do in their callbacks, and x-id is the request's name, under which its
+// events are recorded. Requests to the filter named 'control' read the events, or have a filter do something later.
 
 import { setImmediate } from 'node:timers/promises';
 import { noNeeds } from '../../../../src/access-log/formats/format.js';
@@ -29,7 +29,7 @@ import { partialTable } from '../../../config/partial-table.js';
 
 export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
 
-/** Of an access logger that throws. */
+/** Type of an access logger that throws. */
 export const LOGGER_TYPE = 'envoy.extensions.access_loggers.wasm.v3.WasmAccessLog';
 
 export type Callback =
@@ -43,19 +43,19 @@ export type Callback =
   | 'onDestroy';
 
 /**
- * What a filter does in a callback: words, and statuses to return (continue, stop, buffer, drop). Of a list each call takes the next
- * entry, and the last stays.
+ * What a filter does in a callback: words, and a status to return (continue, stop, buffer, drop). From a list each call takes
+ * the next entry, and the last entry is repeated.
  */
 export type Script = { readonly [callback in Callback]?: string | readonly string[] };
 
-/** By the name of the filter. */
+/** Scripts by filter name. */
 export type Scripts = Readonly<Record<string, Script>>;
 
-/** What the control filter answers. */
+/** The response of the control filter. */
 export interface Report {
   /** What the request's filters have seen and done, in order. */
   readonly events: readonly string[];
-  /** Arena blocks that are out, of all requests of the worker. */
+  /** Arena blocks in use by all requests of the worker. */
   readonly retainedBytes: number;
 }
 
@@ -64,7 +64,7 @@ const ID = headerKey('x-id');
 const SCRIPT = headerKey('x-script');
 const COMMAND = headerKey('x-command');
 
-/** By the name of the request. */
+/** By request name. */
 const requests = new Map<string, { readonly events: string[]; readonly filters: Map<string, ScriptedFilter> }>();
 
 class ScriptedFilter implements HttpFilter {
@@ -74,7 +74,7 @@ class ScriptedFilter implements HttpFilter {
   readonly #script: Script;
   readonly #events: string[];
   readonly #calls = new Map<Callback, number>();
-  /** Those that the callback is about that runs. */
+  /** Trailers or data of the running callback. */
   #headers: HeaderBlock | undefined;
   decodeHeaders?: HttpFilter['decodeHeaders'];
   decodeData?: HttpFilter['decodeData'];
@@ -89,7 +89,7 @@ class ScriptedFilter implements HttpFilter {
     this.#name = name;
     this.#script = script;
     this.#events = events;
-    // Callbacks that the script leaves out are left out.
+    // Callbacks without a script are not defined.
     for (const callback of ['decodeHeaders', 'encodeHeaders'] as const) {
       if (callback in script) this[callback] = (headers, end) => this.#onHeaders(callback, headers, end);
     }
@@ -216,7 +216,7 @@ class ScriptedFilter implements HttpFilter {
     return status === 'drop' ? DataStatus.StopNoBuffer : DataStatus.Continue;
   }
 
-  /** Returns the status that the callback's script ends with. */
+  /** Returns the status at the end of the callback's script. */
   #play(callback: Callback): string {
     const steps = [this.#script[callback] ?? ''].flat();
     const call = this.#calls.get(callback) ?? 0;
@@ -235,7 +235,7 @@ class ScriptedFilter implements HttpFilter {
   }
 }
 
-/** Has a filter of a request do something, and tells what is known of the request. */
+/** Has a filter of a request do something, and reports the events of the request. */
 class ControlFilter implements HttpFilter {
   readonly #context: WorkerContext;
   readonly #stream: StreamControl;
@@ -286,7 +286,7 @@ const scripted: HttpFilterExtension<LuaLua> = {
 
 const STATUSES: ReadonlySet<string> = new Set(['continue', 'stop', 'buffer', 'drop']);
 
-/** What edits the head of an answer: it throws, or writes a content-length. */
+/** Returns an editor for the headers of a reply: it throws, or writes a content-length. */
 function editOf(word: string | undefined): LocalReply['editHeaders'] {
   if (word === undefined) return undefined;
   return word === 'throw' ? throwUp : (headers) => headers.set(headerKey('content-length'), word);

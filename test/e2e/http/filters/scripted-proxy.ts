@@ -1,4 +1,4 @@
-// A running Baton whose filters do what requests tell them (scripted-filter.ts), with a host that does what the test does.
+// A running Baton with scripted filters (scripted-filter.ts), and a host controlled by the test.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ import { type Message, parseMessage } from '../message.js';
 import { managerOf, routeTo, startProxy } from '../proxy.js';
 import { FILTER_TYPE, LOGGER_TYPE, type Report, type Script, type Scripts } from './scripted-filter.js';
 
-/** A filter that notes everything, and neither holds nor changes anything. */
+/** A filter that records everything, and neither holds nor changes anything. */
 export const WATCH: Script = {
   decodeHeaders: '',
   decodeData: '',
@@ -46,20 +46,20 @@ export interface ScriptedProxyOptions {
   cluster?: Config;
 }
 
-/** One request, as its client sees it. */
+/** One request, from its client's side. */
 export interface ScriptedRequest {
   readonly id: string;
   readonly client: RawConnection;
-  /** The client's, as the access log has it. */
+  /** Address of the client as in the access log. */
   readonly address: string;
-  /** The answer, whose length its head tells. */
+  /** Reads the response, whose length its header section announces. */
   answer(): Promise<Message>;
-  /** What its filters have seen and done, in order. */
+  /** Returns what its filters have seen and done, in order. */
   events(): Promise<readonly string[]>;
-  /** Waits until a filter has seen or done that. */
+  /** Waits until a filter has seen or done this. */
   sees(event: string): Promise<void>;
   /** Has one of its filters do something, in an event of another connection. */
-  tell(filter: string, words: string): Promise<void>;
+  perform(filter: string, words: string): Promise<void>;
 }
 
 export interface RequestLine {
@@ -67,9 +67,9 @@ export interface RequestLine {
   path?: string;
   /** Further header lines, each with its CRLF. */
   headers?: string;
-  /** As it is sent right behind the head. */
+  /** Sent right behind the header section. */
   body?: string;
-  /** A connection that is open already. */
+  /** An existing connection to use. */
   on?: RawConnection;
 }
 
@@ -81,7 +81,7 @@ export class ScriptedProxy {
   readonly #logPath: string;
   readonly #arrivals: RawConnection[];
   readonly #clients: RawConnection[] = [];
-  /** Lines of the log that were read, by the address of the client. */
+  /** Number of log lines read, by client address. */
   readonly #read = new Map<string, number>();
   #requests = 0;
   #idleBytes = 0;
@@ -94,7 +94,7 @@ export class ScriptedProxy {
     this.#arrivals = arrivals;
   }
 
-  /** What is retained now is no leak later. */
+  /** Records the memory retained now as the baseline for leaks. */
   async begin(): Promise<void> {
     this.#idleBytes = (await this.#report('-')).retainedBytes;
   }
@@ -116,28 +116,28 @@ export class ScriptedProxy {
       events,
       sees: async (event) =>
         void (await waitFor(async () => (await events()).includes(event), { what: `${event} of request ${id}` })),
-      tell: async (filter, words) => void (await this.#report(`${id} ${filter} ${words}`)),
+      perform: async (filter, words) => void (await this.#report(`${id} ${filter} ${words}`)),
     };
   }
 
-  /** A connection for several requests. */
+  /** Opens a connection for several requests. */
   async connect(): Promise<RawConnection> {
     const client = await connectRaw(this.#t, this.port);
     this.#clients.push(client);
     return client;
   }
 
-  /** The host's end of the connection on which the request comes, whose bytes have not been read. */
+  /** Waits for the request at the host, and returns the host's end of its connection, with no bytes consumed. */
   host(request: ScriptedRequest): Promise<RawConnection> {
     return waitFor(() => this.#hostOf(request), { what: `request ${request.id} on the host` });
   }
 
-  /** Whether anything of the request has come to the host, as long as it was not read. */
+  /** Whether any part of the request has arrived at the host, unless it was consumed. */
   isAtHost(request: ScriptedRequest): boolean {
     return this.#hostOf(request) !== undefined;
   }
 
-  /** The next line that the request's connection has in the access log: status, details, flags, bytes received and sent. */
+  /** Reads the next access log line of the request's connection: status, details, flags, bytes received and sent. */
   async logged({ address }: ScriptedRequest): Promise<string> {
     const index = this.#read.get(address) ?? 0;
     this.#read.set(address, index + 1);
@@ -149,7 +149,7 @@ export class ScriptedProxy {
     return line.slice(address.length + 1);
   }
 
-  /** All connections of clients go; afterwards nothing is left of any request. */
+  /** Closes all client connections, and checks that nothing of any request is left. */
   async settle(): Promise<void> {
     for (const client of this.#clients.splice(0)) client.reset();
     for (const connection of this.#arrivals.splice(0)) connection.reset();
@@ -161,7 +161,7 @@ export class ScriptedProxy {
     return this.#arrivals.find(({ received }) => received.includes(`\r\nx-id: ${id}\r\n`));
   }
 
-  /** Waits until no request is left, nor anything that one has held. */
+  /** Waits until no request is left, nor any memory held by one. */
   async isQuiet(): Promise<void> {
     await this.baton.waitForStat('http.main.downstream_rq_active', 0);
     await this.baton.waitForStat('cluster.host.upstream_rq_active', 0);
@@ -172,7 +172,7 @@ export class ScriptedProxy {
     });
   }
 
-  /** Counters of answers and of streams that were given up, of downstream_rq_ in the connection manager. */
+  /** Returns the counters of responses and of aborted streams, without the prefix downstream_rq_ of the connection manager. */
   async counters(): Promise<Counters> {
     const { body } = await this.baton.admin('/stats?filter=^http\\.main\\.downstream_rq_(.xx|.x_reset|too_large)$');
     return Object.fromEntries(
@@ -184,7 +184,7 @@ export class ScriptedProxy {
     );
   }
 
-  /** As many exceptions as have been logged. */
+  /** Number of logged exceptions. */
   get faults(): number {
     return this.baton.stderr.split(FAULTS).length - 1;
   }
@@ -223,14 +223,14 @@ export async function startScriptedProxy(t: Teardown, options: ScriptedProxyOpti
   return proxy;
 }
 
-/** What a filter has seen. */
+/** Returns the events of one filter. */
 export function seenBy(events: readonly string[], filter: string): string[] {
   return events.filter((event) => event.startsWith(`${filter} `)).map((event) => event.slice(filter.length + 1));
 }
 
 export type Counters = Readonly<Record<string, number>>;
 
-/** By how much counters have changed, those that have. */
+/** Returns the differences of the counters that have changed. */
 export function changes(after: Counters, before: Counters): Counters {
   return Object.fromEntries(
     Object.entries(after)
@@ -239,7 +239,7 @@ export function changes(after: Counters, before: Counters): Counters {
   );
 }
 
-/** Reads a message whose length its head tells. */
+/** Reads a message whose length its header section announces. */
 export async function readWhole(connection: RawConnection): Promise<Message> {
   const head = await connection.readUntil('\r\n\r\n');
   const message = parseMessage(head);

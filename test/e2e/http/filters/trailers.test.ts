@@ -1,4 +1,5 @@
-// Trailers that filters add, change and remove: the filters behind see them as those of the peer, and the other side gets them.
+// Trailers that filters add, change and remove: later filters see them like the peer's own trailers, and they reach the other
+// side.
 
 import t from 'tap';
 import type { RawConnection } from '../../harness/index.js';
@@ -11,18 +12,18 @@ const END = '\r\n0\r\nx-sum: 5\r\n\r\n';
 const proxy = await startScriptedProxy(t);
 t.afterEach(() => proxy.settle());
 
-/** How a filter comes to add trailers to a request with the body 'hello'. */
+/** How a filter adds trailers to a request with the body 'hello'. */
 const TO_REQUEST: Record<string, { script: Script; later?: string }> = {
-  'as the end of the body passes': { script: { decodeHeaders: 'remove:content-length', decodeData: add('request') } },
-  'to a body that it holds': {
+  'at the end of the body': { script: { decodeHeaders: 'remove:content-length', decodeData: add('request') } },
+  'to a held body': {
     script: { decodeHeaders: 'remove:content-length stop', decodeData: `${add('request')} buffer` },
     later: 'continueDecoding',
   },
-  'to a body that it holds, later': {
+  'to a held body, later': {
     script: { decodeHeaders: 'remove:content-length stop', decodeData: 'buffer' },
     later: `${add('request')} continueDecoding`,
   },
-  'behind bytes that it adds': {
+  'behind bytes that the filter adds': {
     script: { decodeHeaders: 'remove:content-length', decodeData: `putRequest:hello ${add('request')} drop` },
     later: 'continueDecoding',
   },
@@ -34,7 +35,7 @@ for (const [how, { script, later }] of Object.entries(TO_REQUEST)) {
       { method: 'POST', headers: 'content-length: 5\r\n', body: 'hello' },
     );
     await request.sees("a decodeData 'hello' end");
-    if (later !== undefined) await request.tell('b', later);
+    if (later !== undefined) await request.perform('b', later);
     const host = await proxy.host(request);
     const asked = parseMessage(await host.readUntil(END));
     t.match(dechunk(asked.rest), { body: 'hello', trailers: { 'x-sum': '5' } });
@@ -44,10 +45,10 @@ for (const [how, { script, later }] of Object.entries(TO_REQUEST)) {
   });
 }
 
-/** How a filter comes to add trailers to a response with the body 'hello'. */
+/** How a filter adds trailers to a response with the body 'hello'. */
 const TO_RESPONSE: Record<string, { script: Script; later?: string }> = {
-  'as the end of the body passes': { script: { encodeHeaders: 'remove:content-length', encodeData: add('response') } },
-  'to a body that it holds, later': {
+  'at the end of the body': { script: { encodeHeaders: 'remove:content-length', encodeData: add('response') } },
+  'to a held body, later': {
     script: { encodeHeaders: 'remove:content-length stop', encodeData: 'buffer' },
     later: `${add('response')} continueEncoding`,
   },
@@ -57,7 +58,7 @@ for (const [how, { script, later }] of Object.entries(TO_RESPONSE)) {
     const request = await proxy.send({ a: WATCH, b: script, c: WATCH });
     (await proxy.host(request)).write('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello');
     await request.sees("c encodeData 'hello' end");
-    if (later !== undefined) await request.tell('b', later);
+    if (later !== undefined) await request.perform('b', later);
     const { rest } = parseMessage(await request.client.readUntil(END));
     t.match(dechunk(rest), { body: 'hello', trailers: { 'x-sum': '5' } });
     t.same(seenBy(await request.events(), 'a').slice(1, 4), [
@@ -68,7 +69,7 @@ for (const [how, { script, later }] of Object.entries(TO_RESPONSE)) {
   });
 }
 
-t.test('messages without a body get trailers', async (t) => {
+t.test('messages without a body can get trailers', async (t) => {
   const request = await proxy.send({
     b: { decodeHeaders: add('request'), encodeHeaders: `remove:content-length ${add('response')}` },
   });
@@ -82,7 +83,7 @@ t.test('messages without a body get trailers', async (t) => {
   t.match(dechunk(rest), { body: '', trailers: { 'x-sum': '5' } });
 });
 
-t.test('trailers that came are changed, and removed', async (t) => {
+t.test('received trailers can be changed and removed', async (t) => {
   const request = await proxy.send(
     {
       b: {
@@ -97,10 +98,10 @@ t.test('trailers that came are changed, and removed', async (t) => {
   host.write(`HTTP/1.1 200 OK\r\nconnection: close\r\n${CHUNKED}\r\n5\r\nhello\r\n0\r\nx-sum: 5\r\n\r\n`);
   t.match(parseMessage(await request.client.readUntil('0\r\n\r\n')).rest, /^5\r\nhello\r\n0\r\n\r\n$/);
   const refusals = (await request.events()).filter((event) => event === 'b may add no trailers');
-  t.equal(refusals.length, 2, 'there are some already');
+  t.equal(refusals.length, 2, 'the message has trailers already');
 });
 
-t.test('only the end of a message can get trailers', async (t) => {
+t.test('trailers can be added at the end of a message only', async (t) => {
   const request = await proxy.send(
     { b: { decodeHeaders: add('request'), decodeData: add('request') } },
     { method: 'POST', headers: CHUNKED, body: '3\r\none\r\n' },
@@ -108,14 +109,14 @@ t.test('only the end of a message can get trailers', async (t) => {
   const host = await proxy.host(request);
   await host.readUntil('one');
   t.equal((await request.events()).filter((event) => event === 'b may add no trailers').length, 2);
-  await request.tell('b', add('response'));
+  await request.perform('b', add('response'));
   request.client.write('3\r\ntwo\r\n0\r\n\r\n');
   t.match(await host.readUntil(END), /two\r\n0\r\nx-sum: 5\r\n\r\n$/);
   t.equal((await request.events()).filter((event) => event === 'b may add no trailers').length, 3);
   await answer(request, host);
 });
 
-t.test('trailers wait as a filter behind likes, and are gone with their request', async (t) => {
+t.test('added trailers can be held by a later filter, and are discarded with their request', async (t) => {
   const scripts = {
     b: { decodeHeaders: 'remove:content-length', decodeData: add('request') },
     c: { decodeTrailers: 'stop' },
@@ -123,7 +124,7 @@ t.test('trailers wait as a filter behind likes, and are gone with their request'
   const line = { method: 'POST', headers: 'content-length: 5\r\n', body: 'hello' };
   const request = await proxy.send(scripts, line);
   await request.sees('c decodeTrailers');
-  await request.tell('c', 'continueDecoding');
+  await request.perform('c', 'continueDecoding');
   const host = await proxy.host(request);
   t.match(dechunk(parseMessage(await host.readUntil(END)).rest), { trailers: { 'x-sum': '5' } });
   await answer(request, host);

@@ -1,4 +1,4 @@
-// The header fields by which a proxy tells hosts about clients, and clients about hosts.
+// The header fields in which a proxy describes clients to hosts, and hosts to clients.
 
 import { randomUUID } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
@@ -67,7 +67,7 @@ const proxy = await startProxy(t, {
   args: ['-l', 'warning', '--service-cluster', 'our-cluster', '--service-node', 'our-node'],
 });
 
-t.test('a referer that tells more than a page may is taken out', async (t) => {
+t.test('an invalid referer is removed', async (t) => {
   for (const kept of [
     'http://a.test/b?c=d@e',
     'https://a.test',
@@ -86,7 +86,7 @@ t.test('a referer that tells more than a page may is taken out', async (t) => {
   t.equal((await seen('edge', { referer: ['http://a.test/', 'http://b.test/'] })).referer, undefined, 'two');
 });
 
-t.test('at the edge a request for an https URL is refused: it has come in clear text', async (t) => {
+t.test('an edge listener refuses an https URL received in clear text', async (t) => {
   const ask = (listener: string, url: string) =>
     rawExchange(proxy.ports[listener]!, `GET ${url} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
   for (const listener of ['edge', 'quiet']) {
@@ -100,13 +100,13 @@ t.test('at the edge a request for an https URL is refused: it has come in clear 
     t.match(
       await ask(listener, 'https://a.test/echo'),
       { text: /^HTTP\/1.1 200 / },
-      'a proxy before it may have decrypted it',
+      'an internal proxy may have terminated TLS',
     );
 });
 
-t.test('x-forwarded-for tells who the client is', async (t) => {
+t.test('x-forwarded-for identifies the client', async (t) => {
   const [former] = ['203.0.113.7'];
-  t.equal((await seen('inner'))['x-forwarded-for'], undefined, 'inside it is left as it is');
+  t.equal((await seen('inner'))['x-forwarded-for'], undefined, 'an internal listener leaves it unchanged');
   t.equal((await seen('inner', { 'x-forwarded-for': former }))['x-forwarded-for'], former);
   t.equal((await seen('edge'))['x-forwarded-for'], ownAddress(), 'the edge adds the client');
   t.equal((await seen('edge', { 'x-forwarded-for': former }))['x-forwarded-for'], `${former},${ownAddress()}`);
@@ -118,43 +118,47 @@ t.test('x-forwarded-for tells who the client is', async (t) => {
   t.equal((await seen('quiet', { 'x-forwarded-for': former }))['x-forwarded-for'], former, 'skip_xff_append');
 });
 
-t.test('x-envoy-external-address is the client that the trusted hops say', async (t) => {
+t.test('x-envoy-external-address is the client address that trusted hops report', async (t) => {
   const chain = '198.51.100.1, 198.51.100.2, 203.0.113.7, 203.0.113.8';
   t.equal((await seen('edge', { 'x-forwarded-for': chain }))['x-envoy-external-address'], '127.0.0.1');
   t.equal((await seen('behindTwo', { 'x-forwarded-for': chain }))['x-envoy-external-address'], '203.0.113.7');
   t.equal((await seen('inner'))['x-envoy-external-address'], undefined);
 });
 
-t.test('x-forwarded-proto is the scheme of the client, and cannot be forged at the edge', async (t) => {
+t.test("x-forwarded-proto is the client's scheme, and cannot be forged at the edge", async (t) => {
   t.equal((await seen('inner'))['x-forwarded-proto'], 'http');
   t.equal((await seen('inner', { 'x-forwarded-proto': 'https' }))['x-forwarded-proto'], 'https');
   t.equal((await seen('edge', { 'x-forwarded-proto': 'https' }))['x-forwarded-proto'], 'http');
 });
 
-t.test('x-request-id is made where there is none, and at the edge always', async (t) => {
+t.test('x-request-id is generated where it is missing, and always at the edge', async (t) => {
   const first = (await seen('inner'))['x-request-id'];
   const second = (await seen('inner'))['x-request-id'];
   t.match(first, UUID);
   t.match(second, UUID);
   t.not(first, second);
   const own = randomUUID();
-  t.equal((await seen('inner', { 'x-request-id': own }))['x-request-id'], own, 'inside it is kept');
+  t.equal((await seen('inner', { 'x-request-id': own }))['x-request-id'], own, 'an internal listener keeps it');
   const replaced = (await seen('edge', { 'x-request-id': own }))['x-request-id'];
   t.match(replaced, UUID);
-  t.not(replaced, own, 'strangers do not choose it');
+  t.not(replaced, own, 'external clients cannot set it');
   t.equal((await seen('preserving', { 'x-request-id': own }))['x-request-id'], own);
   t.match((await seen('preserving'))['x-request-id'], UUID);
   t.equal((await seen('idless'))['x-request-id'], undefined);
   for (const listener of ['named', 'default']) {
-    t.match((await seen(listener))['x-request-id'], UUID, 'the extension that can be named is the one that there is');
-    t.equal((await seen(listener, { 'x-request-id': own }))['x-request-id'], own, 'and leaves an ID as it is');
+    t.match((await seen(listener))['x-request-id'], UUID, 'the UUID extension can be configured explicitly');
+    t.equal(
+      (await seen(listener, { 'x-request-id': own }))['x-request-id'],
+      own,
+      'and leaves an existing ID unchanged',
+    );
   }
   const returned = await proxy.on('returning', '/echo', { headers: { 'x-request-id': own } });
   t.equal(returned.headers['x-request-id'], own);
   t.equal((await proxy.on('inner', '/echo')).headers['x-request-id'], undefined);
 });
 
-t.test('the client that x-forwarded-for tells has no port', async (t) => {
+t.test('a client address from x-forwarded-for has no port', async (t) => {
   for (const [ip, address] of [
     ['203.0.113.7', '203.0.113.7:0'],
     ['2001:db8::1', '[2001:db8::1]:0'],
@@ -164,7 +168,7 @@ t.test('the client that x-forwarded-for tells has no port', async (t) => {
   }
 });
 
-t.test('what only a proxy may say is taken from strangers', async (t) => {
+t.test('fields that only proxies may send are removed from external requests', async (t) => {
   const forged = {
     'x-envoy-internal': 'true',
     'x-envoy-retry-on': '5xx',
@@ -183,15 +187,15 @@ t.test('what only a proxy may say is taken from strangers', async (t) => {
   for (const [name, value] of Object.entries(forged)) t.not(headers[name], value, name);
 });
 
-t.test('clients learn how long the host has taken', async (t) => {
+t.test('x-envoy-upstream-service-time and x-envoy-expected-rq-timeout-ms are set', async (t) => {
   const { headers } = await proxy.on('inner', '/');
   t.match(headers['x-envoy-upstream-service-time'], /^\d+$/, "in place of the host's own");
   t.equal((await proxy.on('quiet', '/')).headers['x-envoy-upstream-service-time'], 'mine');
-  t.match(await seen('inner'), { 'x-envoy-expected-rq-timeout-ms': '15000' }, 'and hosts how long the proxy waits');
+  t.match(await seen('inner'), { 'x-envoy-expected-rq-timeout-ms': '15000' }, "the host gets the proxy's timeout");
   t.equal((await seen('quiet'))['x-envoy-expected-rq-timeout-ms'], undefined, 'suppress_envoy_headers');
 });
 
-t.test('the server header is ours, theirs, or theirs if there is one', async (t) => {
+t.test('the server header follows server_header_transformation', async (t) => {
   const server = async (name: string, path = '/') => (await proxy.on(name, path)).headers.server;
   t.equal(await server('inner'), 'baton');
   t.equal(await server('overwriting'), 'front');
@@ -201,7 +205,7 @@ t.test('the server header is ours, theirs, or theirs if there is one', async (t)
   t.equal(await server('passing', '/unnamed'), undefined);
 });
 
-t.test('the date of the host stays', async (t) => {
+t.test("the host's date is kept", async (t) => {
   t.equal((await proxy.on('inner', '/')).headers.date, 'Thu, 01 Jan 1970 00:00:00 GMT');
 });
 
@@ -226,7 +230,7 @@ function account({ body }: HttpAnswer): EchoedRequest {
   return JSON.parse(body);
 }
 
-/** What stands for a client on this machine: the machine's own address. */
+/** Returns an address that represents a client on this machine: the machine's own address. */
 function ownAddress(): string {
   const addresses = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
   return addresses.find(({ family, internal }) => family === 'IPv4' && !internal)?.address ?? '127.0.0.1';

@@ -1,4 +1,4 @@
-// What reaches a host of a request from outside, and a client of a response: the headers that only proxies may say are gone, as in Envoy.
+// Header sanitizing as in Envoy: headers reserved for proxies are removed from external requests and from responses.
 
 import type { Test } from 'tap';
 import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
@@ -9,7 +9,7 @@ import { response, startRawUpstream } from '../raw-upstream.js';
 const INTERNAL: Config = {
   cidr_ranges: ['127.0.0.0', '10.0.0.0'].map((address_prefix) => ({ address_prefix, prefix_len: 8 })),
 };
-/** Numbers where Envoy reads them. */
+/** Numbers where Envoy parses one. */
 const VALUES: Readonly<Record<string, string>> = {
   'grpc-timeout': '20S',
   'x-envoy-max-retries': '0',
@@ -19,8 +19,8 @@ const VALUES: Readonly<Record<string, string>> = {
 };
 const line = (name: string) => `${name}: ${VALUES[name] ?? 'said'}`;
 
-/** What asks something of the router, which does not pass it on. */
-const WISHES = [
+/** Controls the router, which does not forward it. */
+const ROUTER_CONTROLS = [
   'x-envoy-hedge-on-per-try-timeout',
   'x-envoy-max-retries',
   'x-envoy-retriable-header-names',
@@ -33,10 +33,10 @@ const WISHES = [
   'x-envoy-upstream-rq-timeout-ms',
   'x-envoy-upstream-stream-duration-ms',
 ];
-/** What no request may say, and what no external one may. */
+/** Removed from every request, and from every external one. */
 const NEVER = ['x-forwarded-client-cert'];
 const EXTERNAL = ['x-envoy-force-trace', 'x-envoy-internal', 'x-envoy-ip-tags', 'x-envoy-original-url'];
-/** What an external request may not say to the first proxy. */
+/** Removed from external requests by an edge proxy. */
 const EDGE = [
   'x-envoy-decorator-operation',
   'x-envoy-downstream-service-cluster',
@@ -46,8 +46,8 @@ const EDGE = [
   'x-envoy-original-path',
   'x-request-id',
 ];
-/** Passed on by whomever they are said. */
-const HARMLESS = [
+/** Always forwarded. */
+const FORWARDED_ALWAYS = [
   'authorization',
   'cf-connecting-ip',
   'forwarded',
@@ -95,9 +95,9 @@ const HARMLESS = [
   'x-squash-debug',
   'x-trace-id',
 ];
-const ALL = [...WISHES, ...NEVER, ...EXTERNAL, ...EDGE, ...HARMLESS];
+const ALL = [...ROUTER_CONTROLS, ...NEVER, ...EXTERNAL, ...EDGE, ...FORWARDED_ALWAYS];
 
-/** Connection managers whose hosts say what they were sent. */
+/** Starts connection managers whose hosts echo what they received. */
 async function start(t: Test, program: ProxyProgram, managers: Record<string, Config>) {
   const heads: string[] = [];
   const upstream = await startRawUpstream(t, ({ head, socket }) => {
@@ -113,7 +113,7 @@ async function start(t: Test, program: ProxyProgram, managers: Record<string, Co
     ),
     clusters: [staticCluster('host', upstream.port)],
   });
-  /** The head that a host gets of a request with these lines. */
+  /** Sends a request with these lines, and returns the header section that the host receives. */
   return async (name: string, lines: readonly string[]): Promise<string> => {
     const connection = await connectRaw(t, ports[name]!);
     connection.write(`GET / HTTP/1.1\r\nHost: a\r\n${lines.map((each) => `${each}\r\n`).join('')}\r\n`);
@@ -123,13 +123,13 @@ async function start(t: Test, program: ProxyProgram, managers: Record<string, Co
   };
 }
 
-/** The names of a head's fields with the value that the client has said. */
+/** Returns the names of the fields whose value is the client's. */
 function saidIn(head: string, names: readonly string[]): string[] {
   const lines = new Set(head.toLowerCase().split('\r\n'));
   return names.filter((name) => lines.has(line(name).toLowerCase()));
 }
 
-besideEnvoy('requests lose what their clients may not say', async (t, program) => {
+besideEnvoy('requests lose the headers that their clients may not send', async (t, program) => {
   const hostOf = await start(t, program, {
     behind: {},
     edge: { use_remote_address: true },
@@ -139,18 +139,18 @@ besideEnvoy('requests lose what their clients may not say', async (t, program) =
   });
   const passed = async (name: string, ...more: string[]) =>
     saidIn(await hostOf(name, [...ALL.map(line), ...more]), ALL);
-  const external = [...EDGE, ...HARMLESS];
+  const external = [...EDGE, ...FORWARDED_ALWAYS];
   const internal = [...EXTERNAL.filter((name) => name !== 'x-envoy-internal'), ...external];
   t.same(await passed('behind'), external);
-  t.same(await passed('edge'), HARMLESS);
+  t.same(await passed('edge'), FORWARDED_ALWAYS);
   t.same(await passed('inside'), internal);
-  t.same(await passed('behind-inside'), external, 'nothing tells where it comes from');
+  t.same(await passed('behind-inside'), external, 'the origin is unknown');
   t.same(await passed('behind-inside', 'x-forwarded-for: 10.1.1.1'), internal);
   t.same(await passed('behind-inside', 'x-forwarded-for: 10.1.1.1', 'x-forwarded-for:'), internal);
   t.same(await passed('behind-inside', 'x-forwarded-for: 8.8.8.8', 'x-forwarded-for: 10.1.1.1'), external);
-  t.same(await passed('inside', 'x-forwarded-for: 10.1.1.1'), HARMLESS, 'a proxy may have written it');
-  t.same(await passed('inside', 'x-forwarded-for:'), HARMLESS);
-  t.same(await passed('hops', 'x-forwarded-for: 10.1.1.1'), HARMLESS);
+  t.same(await passed('inside', 'x-forwarded-for: 10.1.1.1'), FORWARDED_ALWAYS, 'it may come from a proxy');
+  t.same(await passed('inside', 'x-forwarded-for:'), FORWARDED_ALWAYS);
+  t.same(await passed('hops', 'x-forwarded-for: 10.1.1.1'), FORWARDED_ALWAYS);
 });
 
 const FORWARDED: readonly (readonly string[])[] = [
@@ -173,7 +173,10 @@ const FORWARDED: readonly (readonly string[])[] = [
   ['167837953'],
 ];
 
-/** x-forwarded-for and x-envoy-external-address as the host gets them, the client's address, and whether the request is internal. */
+/**
+ * x-forwarded-for and x-envoy-external-address as the host receives them, the client's address, and whether the request is
+ * internal.
+ */
 const TRUSTED: readonly (readonly [Config, readonly string[]])[] = [
   [
     {},
@@ -353,7 +356,7 @@ const TRUSTED: readonly (readonly [Config, readonly string[]])[] = [
   ],
 ];
 
-besideEnvoy('x-forwarded-for tells what it tells in Envoy, on however many lines it comes', async (t, program) => {
+besideEnvoy('x-forwarded-for is interpreted as in Envoy, on any number of lines', async (t, program) => {
   const managers = TRUSTED.map(([config]) => ({ internal_address_config: INTERNAL, ...config }));
   const hostOf = await start(t, program, Object.fromEntries(managers.map((each, index) => [`manager-${index}`, each])));
   for (const [index, [config, expected]] of TRUSTED.entries()) {
@@ -368,7 +371,7 @@ besideEnvoy('x-forwarded-for tells what it tells in Envoy, on however many lines
       let forwarded = field('x-forwarded-for')
         .filter((each) => each !== '')
         .join(',');
-      // The address of the machine, which stands there for a client on it.
+      // The address of the machine, which represents a client on it.
       if (config['use_remote_address'] && !config['skip_xff_append']) forwarded = forwarded.replace(/[^,]*$/, 'self');
       const isInternal = field('x-envoy-internal').length > 0;
       found.push(
@@ -379,7 +382,7 @@ besideEnvoy('x-forwarded-for tells what it tells in Envoy, on however many lines
   }
 });
 
-besideEnvoy('responses reach clients with what their hosts say', async (t, program) => {
+besideEnvoy('responses reach clients with the headers that their hosts set', async (t, program) => {
   // The router writes this one.
   const names = ALL.filter((name) => name !== 'x-envoy-upstream-service-time');
   const upstream = await startRawUpstream(t, ({ socket }) => {

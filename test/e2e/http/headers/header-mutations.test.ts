@@ -1,4 +1,4 @@
-// Header fields that the configuration adds, changes and removes: on every level, in both directions, and in what order.
+// Headers that the configuration adds, changes and removes: at every level, in both directions, and in which order.
 
 import t from 'tap';
 import {
@@ -58,7 +58,7 @@ t.test('every level adds and removes; the last in order overwrites', async (t) =
   t.equal(specific.headers['x-level'], 'weight');
 });
 
-t.test('append_action decides what happens to a field that is there', async (t) => {
+t.test('append_action decides what happens to an existing field', async (t) => {
   const { headers } = seen((await proxy.on('actions', '/', { headers: { 'x-there': 'old' } })).body);
   t.equal(headers['x-there'], 'old, appended');
   const actions = (await proxy.on('actions', '/', { headers: { 'x-absent': 'old', 'x-over': 'old' } })).body;
@@ -67,12 +67,12 @@ t.test('append_action decides what happens to a field that is there', async (t) 
   const none = seen((await proxy.on('actions', '/', { headers: { 'x-only-over': 'old' } })).body).headers;
   t.match(none, { 'x-absent': 'added', 'x-over': 'new', 'x-only-over': 'new', 'x-there': 'appended' });
   t.equal(none['x-empty'], undefined, 'an empty value adds nothing');
-  t.equal(none['x-kept-empty'], '', 'unless it is to be kept');
+  t.equal(none['x-kept-empty'], '', 'with keep_empty_value it is added');
   const { headers: response } = await proxy.on('actions', '/');
   t.equal(response['x-own'], 'from, host, proxy');
 });
 
-t.test('values are made from what is known of the request', async (t) => {
+t.test('values are formatted from properties of the request', async (t) => {
   const client = { host: 'client.test', 'x-name': 'value \xe4', 'x-long': 'abcdefghij' };
   const { body, headers: response } = await proxy.on('formats', '/path?q=1', { headers: client });
   const { headers } = seen(body);
@@ -89,12 +89,12 @@ t.test('values are made from what is known of the request', async (t) => {
   t.match((await proxy.on('formats', '/direct', { headers: client })).headers, { 'x-echoed': 'value \xe4' });
 });
 
-t.test("what Baton answers in a host's stead has the fields of its route", async (t) => {
+t.test("local replies in place of a host's response have the headers of their route", async (t) => {
   const refused = 'GET /refused HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n';
   const large = `POST /large HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 4\r\n\r\n1234`;
   const cases: [string, number, string][] = [
     ['/missing', 503, 'no such cluster'],
-    ['/idle', 504, 'nothing moves'],
+    ['/idle', 504, 'the stream idle timeout'],
     ['/slow', 504, 'too slow'],
     ['/checked', 200, 'a filter answers'],
   ];
@@ -110,23 +110,23 @@ t.test("what Baton answers in a host's stead has the fields of its route", async
     t.match(text, new RegExp(`^HTTP/1.1 ${status} (.*\\r\\n)*x-code: ${status}\\r\\n`), `${status}`);
   }
   const { headers } = await proxy.on('stead', '/none');
-  t.equal(headers['x-code'], undefined, 'a request without a route has none');
+  t.equal(headers['x-code'], undefined, 'a reply without a route has none');
 });
 
-t.test('a response that comes late is made from the same request', async (t) => {
+t.test('headers of a late response are formatted from its own request', async (t) => {
   const headers = { 'x-name': 'the value of this request' };
   for (const listener of ['formats', 'filter']) {
     const path = listener === 'filter' ? '/filter/late' : '/late';
     const answer = proxy.on(listener, path, { headers });
     await waitFor(() => waiting.length === 1);
-    // Requests of others use the memory in which the first one arrived.
+    // Other requests reuse the memory of the first one.
     for (let i = 0; i < 5; i++) await proxy.on(listener, '/other', { headers: { 'x-name': `another ${i}` } });
     waiting.pop()!();
     t.equal((await answer).headers['x-echoed'], headers['x-name'], listener);
   }
 });
 
-t.test('the header_mutation filter changes both directions, with routes of its own', async (t) => {
+t.test('the header_mutation filter changes both directions, and routes configure it', async (t) => {
   const client = { 'x-gone': '1', 'x-over': 'old' };
   const usual = await proxy.on('filter', '/', { headers: client });
   t.match(seen(usual.body).headers, { 'x-filter': 'filter', 'x-over': 'filter' });
@@ -142,7 +142,7 @@ t.test('the header_mutation filter changes both directions, with routes of its o
   t.match(seen(specific.body).headers, { 'x-filter': 'filter, host, route', 'x-over': 'route' });
 
   const local = await proxy.on('filter', '/direct');
-  t.match(local, { status: 200, body: 'direct', headers: { 'x-filter': 'filter' } }, 'answers of the proxy too');
+  t.match(local, { status: 200, body: 'direct', headers: { 'x-filter': 'filter' } }, 'local replies too');
 });
 
 function seen(body: string): EchoedRequest {
@@ -150,7 +150,7 @@ function seen(body: string): EchoedRequest {
   return JSON.parse(Buffer.from(body, 'latin1').toString());
 }
 
-/** One level's mutations in both directions. */
+/** Returns one level's mutations in both directions. */
 function level(name: string): Config {
   const toAdd = [headerOption('x-level', name, OVERWRITE), headerOption('x-each', name)];
   return {
@@ -215,7 +215,7 @@ function directRoute(): Config {
   };
 }
 
-/** Routes on which no host's answer comes to the client. */
+/** Routes with local replies in place of a host's response. */
 function standingIn(): Config {
   const echoed = {
     response_headers_to_add: [headerOption('x-echoed', '%REQ(x-name)%'), headerOption('x-code', '%RESPONSE_CODE%')],

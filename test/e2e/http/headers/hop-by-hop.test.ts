@@ -1,4 +1,4 @@
-// Fields that Connection names go no further, but clients cannot take out what the proxy says of them.
+// Fields named by Connection are not forwarded, but clients cannot remove what the proxy adds.
 
 import t from 'tap';
 import { besideEnvoy } from '../../harness/envoy.js';
@@ -7,7 +7,7 @@ import { parseMessage } from '../message.js';
 import { answering, managerOf, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';
 
-t.test('a client that names forwarding fields in Connection is still told of', async (t) => {
+t.test('a client that names forwarding fields in Connection does not suppress them', async (t) => {
   const echo = await startEchoUpstream(t);
   const proxy = await startProxy(t, {
     listeners: { edge: managerOf([routeTo({ prefix: '/' }, 'echo')], { use_remote_address: true }) },
@@ -30,10 +30,10 @@ t.test('a client that names forwarding fields in Connection is still told of', a
   t.equal(headers['x-envoy-external-address'], '127.0.0.1');
   t.type(headers['x-request-id'], 'string');
   t.equal(headers['x-mine'], undefined);
-  t.equal(headers['x-other'], '2', 'what is no name names nothing');
+  t.equal(headers['x-other'], '2', 'an invalid name removes nothing');
 });
 
-t.test('of the codings that a client takes, only that it reads trailers concerns hosts', async (t) => {
+t.test('of TE only "trailers" is forwarded', async (t) => {
   const echo = await startEchoUpstream(t);
   const proxy = await startProxy(t, {
     listeners: { main: managerOf([routeTo({ prefix: '/' }, 'echo')]) },
@@ -52,7 +52,7 @@ t.test('of the codings that a client takes, only that it reads trailers concerns
   }
 });
 
-t.test('what a host says for its own connection goes no further with what comes in advance either', async (t) => {
+t.test('hop-by-hop fields of informational responses are not forwarded', async (t) => {
   const early = 'HTTP/1.1 103 Early Hints\r\nconnection: x-hop\r\nupgrade: other\r\nx-hop: 1\r\nlink: </a>\r\n\r\n';
   const host = await startRawUpstream(t, ({ socket }) => socket.write(early + response(200)));
   const proxy = await startProxy(t, {
@@ -65,7 +65,7 @@ t.test('what a host says for its own connection goes no further with what comes 
   t.same(headers, { link: '</a>' });
 });
 
-t.test('a host that names more fields in Connection than anybody needs does not keep the worker busy', async (t) => {
+t.test('a Connection field with thousands of names does not block the worker', async (t) => {
   const named = (count: number) => ({ connection: Array(count).fill('x-a').join(), 'x-a': '1', 'x-b': '2' });
   const host = await startRawUpstream(t, ({ path, socket }) =>
     socket.write(response(200, 'ok', named(Number(path.slice(1))))),
@@ -80,7 +80,7 @@ t.test('a host that names more fields in Connection than anybody needs does not 
   t.equal((await proxy.get('/100')).status, 502);
 });
 
-besideEnvoy('routes see of a connection what hosts see, and that an upgrade is asked for', async (t, program) => {
+besideEnvoy('route matching sees forwarded hop-by-hop fields, and that an upgrade is requested', async (t, program) => {
   const names = ['connection', 'keep-alive', 'proxy-connection', 'te', 'upgrade', 'x-named'];
   const routes = names.map((name) =>
     answering({ prefix: `/${name}/`, headers: [{ name, present_match: true }] }, 'seen'),

@@ -1,5 +1,5 @@
-// Fields that come twice are matched one by one, or as the one value that they are, wherever a header decides: a second line is no way
-// past a rule. All answers are Envoy's.
+// Repeated fields are matched line by line or as one joined value, wherever a header decides: a second line does not bypass a
+// rule. All results are Envoy's.
 
 import { join } from 'node:path';
 import { besideEnvoy } from '../../harness/envoy.js';
@@ -31,7 +31,7 @@ interface Answer {
   readonly head: string;
 }
 
-/** One GET with these lines. */
+/** Sends one GET with these lines. */
 async function get(connection: RawConnection, lines: readonly string[], path = '/'): Promise<Answer> {
   connection.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n${lines.map((line) => `${line}\r\n`).join('')}\r\n`);
   const head = await connection.readUntil('\r\n\r\n');
@@ -44,7 +44,7 @@ const agents = (...values: string[]) => values.map((value) => `user-agent: ${val
 const IS_ADMIN = { name: 'x-role', string_match: { exact: 'admin' } };
 const IS_BOT = { name: 'user-agent', string_match: { exact: 'bot,other' } };
 
-/** For requests with these lines: whether a rule of IS_ADMIN holds, one that is inverted, and one of IS_BOT. */
+/** For requests with these lines: whether IS_ADMIN matches, IS_ADMIN inverted, and IS_BOT. */
 const CASES: readonly (readonly [lines: string[], holds: boolean, inverted: boolean, bot: boolean])[] = [
   [roles('admin'), true, false, false],
   [roles('admin', 'user'), true, false, false],
@@ -58,7 +58,7 @@ const CASES: readonly (readonly [lines: string[], holds: boolean, inverted: bool
 ];
 const RULES = { holds: IS_ADMIN, inverted: { ...IS_ADMIN, invert_match: true }, bot: IS_BOT };
 
-besideEnvoy('every rule about headers counts each value of a field', async (t, program) => {
+besideEnvoy('every header rule considers each value of a repeated field', async (t, program) => {
   const directory = tempDir(t);
   const upstream = await startRawUpstream(t, ({ path, socket }) => {
     socket.write(response(path === '/failing' ? 503 : 200));
@@ -136,7 +136,7 @@ besideEnvoy('every rule about headers counts each value of a field', async (t, p
   }
 });
 
-besideEnvoy('responses with repeated fields are tried again by each value', async (t, program) => {
+besideEnvoy('responses with repeated fields are retried by each value', async (t, program) => {
   const upstream = await startRawUpstream(t, ({ path, socket }) => {
     const lines = decodeURIComponent(path.slice(1)).replaceAll('|', '\r\n');
     socket.write(response(200).replace('\r\n', `\r\n${lines}\r\n`));
@@ -163,11 +163,11 @@ besideEnvoy('responses with repeated fields are tried again by each value', asyn
   t.equal(await tries('holds', roles('user', 'guest')), 1);
   t.equal(await tries('inverted', roles('user', 'admin')), 1);
   t.equal(await tries('inverted', roles('user', 'guest')), 2);
-  t.equal(await tries('bot', agents('bot', 'other')), 1, 'one by one in a response');
-  t.equal(await tries('vary', ['vary: a', 'vary: b']), 2, 'one value in a response');
+  t.equal(await tries('bot', agents('bot', 'other')), 1, 'line by line in a response');
+  t.equal(await tries('vary', ['vary: a', 'vary: b']), 2, 'one joined value in a response');
 });
 
-besideEnvoy('where a header is read, it is its first value, or the one that its fields are', async (t, program) => {
+besideEnvoy('where a header is read, its first or its joined value is used', async (t, program) => {
   const heads: string[] = [];
   const upstream = await startRawUpstream(t, ({ head, socket }) => {
     heads.push(head);
@@ -257,8 +257,8 @@ besideEnvoy('where a header is read, it is its first value, or the one that its 
   const copyIn = (head: string) => /^x-copy: (.*?)\r?$/im.exec(head)?.[1];
 
   const { head } = await ask('format', [...twice('x-h', 'one', 'two'), ...agents('', 'one', 'two')]);
-  t.equal(copyIn(heads.at(-1)!), 'one|one,two', 'values made of a request');
-  t.equal(copyIn(head), 'one|one,two', 'and of a response');
+  t.equal(copyIn(heads.at(-1)!), 'one|one,two', 'values formatted from a request');
+  t.equal(copyIn(head), 'one|one,two', 'values formatted from a response');
 
   for (const name of ['x-h', 'user-agent']) {
     const one = name === 'x-h' ? 'one' : 'one,two';

@@ -1,11 +1,11 @@
-// Text of the configuration that becomes part of a head is sent as UTF-8, and ends no line, whatever its characters are.
+// Configured text that becomes part of a header section is sent as UTF-8, and cannot break a line, whatever its characters.
 
 import t from 'tap';
 import { type EchoedRequest, loopback, rawExchange, startEchoUpstream } from '../../harness/index.js';
 import { parseMessage } from '../message.js';
 import { managerOf, routeTo, startProxy } from '../proxy.js';
 
-/** The low bytes of its second and third character are CR and LF. */
+/** The low bytes of its second and third characters are CR and LF. */
 const TEXT = 'ü\u010d\u010ax-more: 1';
 const HTTP = 'type.googleapis.com/envoy.extensions.filters.http';
 const echo = await startEchoUpstream(t);
@@ -39,7 +39,7 @@ const { port } = await startProxy(t, {
   args: ['-l', 'warning', '--service-cluster', TEXT],
 });
 
-t.test('via and the name of a host', async (t) => {
+t.test('via and host rewrites are sent as UTF-8', async (t) => {
   const { text } = await rawExchange(port, 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
   const { headers, rest } = parseMessage(text);
   t.equal(utf8(headers['via']), TEXT);
@@ -51,7 +51,7 @@ t.test('via and the name of a host', async (t) => {
   t.equal(received['x-more'], undefined);
 });
 
-t.test('the name of the cluster that a health check is told', async (t) => {
+t.test('the service name of health checks is sent as UTF-8', async (t) => {
   const { text } = await rawExchange(port, 'GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
   const { headers } = parseMessage(text);
   t.equal(utf8(headers['x-envoy-upstream-healthchecked-cluster']), TEXT);

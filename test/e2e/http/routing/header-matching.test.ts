@@ -1,4 +1,4 @@
-// Routes and RBAC policies match repeated fields as Envoy does: a second line is no way past a rule.
+// Routes and RBAC policies match repeated fields as Envoy does: a second line does not bypass a rule.
 
 import { CONDITIONS, type MatchedCondition, VALUES, variants } from '../../../http/routing/matching/header-answers.js';
 import { besideEnvoy } from '../../harness/envoy.js';
@@ -13,7 +13,7 @@ interface Case {
   readonly answers: string;
 }
 
-/** Each condition with a name of either kind. */
+/** Each condition, with both kinds of field names. */
 function casesOf(rows: readonly MatchedCondition[]): Case[] {
   return rows.flatMap((row) =>
     (
@@ -27,7 +27,7 @@ function casesOf(rows: readonly MatchedCondition[]): Case[] {
   );
 }
 
-/** Asks for the virtual host of each case with all values; a status other than 204 is a match. */
+/** Sends a request with all values to the virtual host of a case; a status other than 204 is a match. */
 async function ask(connection: RawConnection, { name }: Case, host: string): Promise<string> {
   let answers = '';
   for (const values of VALUES) {
@@ -41,7 +41,7 @@ async function ask(connection: RawConnection, { name }: Case, host: string): Pro
   return answers;
 }
 
-besideEnvoy('a route takes the requests that its header matchers match', async (t, program) => {
+besideEnvoy('a route accepts the requests that its header matchers match', async (t, program) => {
   const cases = casesOf(CONDITIONS);
   const virtual_hosts = cases.map(({ matcher }, index) => ({
     name: `case-${index}`,

@@ -1,4 +1,4 @@
-// Answers that Baton gives by itself: redirects and direct responses.
+// Local responses of routes: redirects and direct responses.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ t.test('each field of a redirect shapes the location', async (t) => {
   t.equal(headers['x-route'], 'redirected', 'response headers of the route are added');
 });
 
-t.test('a client that came to the first proxy by https stays there', async (t) => {
+t.test('a redirect keeps https for a client that used it at an earlier proxy', async (t) => {
   const cases: [string, string, string, string, string][] = [
     ['redirects', 'https', '/path/a', 'here.test', 'https://here.test/new'],
     ['redirects', 'HTTPS', '/host/a', 'here.test', 'https://there.test/host/a'],
@@ -74,7 +74,7 @@ t.test('a client that came to the first proxy by https stays there', async (t) =
   t.equal(headers['x-scheme'], 'https', '%REQ(:SCHEME)%');
 });
 
-t.test('a URL says by which scheme its client has come, where it is believed', async (t) => {
+t.test("an absolute URL sets the client's scheme where that is trusted", async (t) => {
   const cases: [string, string, Record<string, string>, string][] = [
     ['redirects', 'https://here.test/path/a', {}, 'https'],
     ['redirects', 'HTTPS://here.test/path/a', { 'x-forwarded-proto': 'http' }, 'https'],
@@ -88,7 +88,7 @@ t.test('a URL says by which scheme its client has come, where it is believed', a
   }
 });
 
-t.test('a direct response is what the configuration says, from whatever source', async (t) => {
+t.test('a direct response is as configured, from every data source', async (t) => {
   const { status, body, headers } = await proxy.on('direct', '/inline', { method: 'POST', body: 'ignored' });
   t.match({ status, body }, { status: 201, body: 'made up' });
   t.match(headers, { 'content-length': '7', 'content-type': 'text/plain', server: 'front', 'x-route': 'direct' });
@@ -99,21 +99,21 @@ t.test('a direct response is what the configuration says, from whatever source',
   t.match(await proxy.on('direct', '/none'), { status: 503, body: '', headers: { 'content-length': '0' } });
   t.match(await proxy.on('direct', '/html'), { body: '<p>', headers: { 'content-type': 'text/html' } });
   const json = await rawExchange(proxy.ports['direct']!, 'GET /json HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
-  t.same(json.text.match(/^content-type: .*/gim), ['content-type: application/json'], 'its type is told once');
+  t.same(json.text.match(/^content-type: .*/gim), ['content-type: application/json'], 'one content-type');
   const noContent = await proxy.on('direct', '/204');
   t.equal(noContent.status, 204);
   t.equal(noContent.headers['content-length'], undefined, '204 has no content-length');
   t.equal((await proxy.on('direct', '/large')).body, LARGE);
 });
 
-t.test('HEAD has the head of the answer and no body', async (t) => {
+t.test('a response to HEAD has the headers and no body', async (t) => {
   const { text } = await rawExchange(
     proxy.ports['direct']!,
     'HEAD /inline HTTP/1.1\r\nhost: a\r\n\r\nGET /inline HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
   );
   const head = parseMessage(text);
   t.match(head, { status: 201, headers: { 'content-length': '7' } });
-  t.match(parseMessage(head.rest), { status: 201, rest: 'made up' }, 'the next answer follows the head at once');
+  t.match(parseMessage(head.rest), { status: 201, rest: 'made up' }, 'the next response follows at once');
 });
 
 function redirectRoutes(): Config[] {

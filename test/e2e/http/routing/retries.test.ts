@@ -1,4 +1,4 @@
-// When a request is tried again, how often, with what, and when it is not.
+// When a request is retried, how often, with what data, and when it is not.
 
 import { createHash } from 'node:crypto';
 import t from 'tap';
@@ -23,7 +23,7 @@ const EARLY = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
 /** Attempts by the request's x-test header. */
 const attempts = new Map<string, RawRequest[]>();
 
-// Answers as the test's header says: one word a try, the last one for all further tries.
+// Answers as the x-script header says: one word per attempt, the last one for all further attempts.
 const upstream = await startRawUpstream(t, (request) => {
   const script = /\r\nx-script: (.*?)(\r\n|$)/.exec(request.head)?.[1]?.split(',') ?? ['200'];
   const key = /\r\nx-test: (.*?)(\r\n|$)/.exec(request.head)?.[1] ?? '';
@@ -91,9 +91,9 @@ const proxy = await startProxy(t, {
   ],
 });
 
-t.test('the conditions of retry_on decide what is tried again', async (t) => {
+t.test('the conditions of retry_on decide what is retried', async (t) => {
   const cases: [string, string, number, number][] = [
-    // policy, what the host does, status for the client, tries
+    // policy, what the host does, status for the client, attempts
     ['none', '503,200', 503, 1],
     ['5xx', '500,200', 200, 2],
     ['5xx', '503,200', 200, 2],
@@ -134,7 +134,7 @@ t.test('the conditions of retry_on decide what is tried again', async (t) => {
   }
 });
 
-t.test('another try avoids the hosts that the request has been at', async (t) => {
+t.test('a retry avoids the hosts of earlier attempts', async (t) => {
   const good = await startRawUpstream(t, ({ socket }) => socket.write(response(200, 'good')));
   const bad = await startRawUpstream(t, ({ socket }) => socket.write(response(503, 'bad')));
   const name = 'envoy.retry_host_predicates.previous_hosts';
@@ -168,10 +168,10 @@ t.test('another try avoids the hosts that the request has been at', async (t) =>
   const { length } = bad.requests;
   t.ok(length > 2, `${length} of 40 went to the bad host first, whatever hosts requests before them had been at`);
   t.equal((await get('/alone')).status, 503);
-  t.equal(bad.requests.length, length + 2, 'a host without others is tried again');
+  t.equal(bad.requests.length, length + 2, 'the only host is retried');
 });
 
-t.test('another try waits for as long as the host asks', async (t) => {
+t.test('a retry waits as long as the host requests', async (t) => {
   let tries = 0;
   const limited = await startRawUpstream(t, ({ socket }) => {
     socket.write(tries++ === 0 ? response(503, 'later', { 'retry-after': '1' }) : response(200, 'now'));
@@ -196,7 +196,7 @@ t.test('another try waits for as long as the host asks', async (t) => {
   t.equal(await baton.stat('cluster.limited.upstream_rq_retry_backoff_exponential'), 0);
 });
 
-t.test('num_retries bounds the tries, and the last answer goes to the client as it is', async (t) => {
+t.test('num_retries limits the attempts, and the last response is forwarded unchanged', async (t) => {
   const cases: [string, number][] = [
     ['5xx', 2],
     ['four', 5],
@@ -210,67 +210,67 @@ t.test('num_retries bounds the tries, and the last answer goes to the client as 
   }
 });
 
-t.test('what would be tried again is counted and logged when no try is left, whatever its status', async (t) => {
+t.test('a retriable response is counted and logged when the retries are used up, whatever its status', async (t) => {
   const exceeded = 'cluster.raw.upstream_rq_retry_limit_exceeded';
   const succeeded = 'cluster.raw.upstream_rq_retry_success';
   const [exceededBefore, succeededBefore] = [await proxy.baton.stat(exceeded), await proxy.baton.stat(succeeded)];
   t.equal((await proxy.get('/never/', { headers: { 'x-script': '409', 'x-test': 'none left' } })).status, 409);
   t.equal((await proxy.get('/codes/', { headers: { 'x-script': '418', 'x-test': 'one left' } })).status, 418);
   await proxy.baton.waitForStat(exceeded, exceededBefore! + 2);
-  t.equal(await proxy.baton.stat(succeeded), succeededBefore, 'neither is a success');
+  t.equal(await proxy.baton.stat(succeeded), succeededBefore, 'neither counts as a success');
 });
 
-t.test('the retry policy of a virtual host serves routes that have none', async (t) => {
+t.test('the retry policy of a virtual host applies to routes without one', async (t) => {
   const headers = { 'x-script': '503', 'x-test': 'of the virtual host' };
   t.equal((await proxy.on('host', '/', { headers })).body, 'try 3');
   const own = { 'x-script': '503,200', 'x-test': 'of the route' };
   t.equal((await proxy.on('host', '/own', { headers: own })).body, 'try 1');
 });
 
-t.test('a host that takes no connections is left for the next', async (t) => {
+t.test('a host that refuses connections is skipped for the next one', async (t) => {
   for (let i = 0; i < 6; i++) t.equal((await proxy.get('/failure/half')).status, 200);
-  for (let i = 0; i < 2; i++) t.equal((await proxy.get('/failure/deaf')).status, 200, 'nor is one that says nothing');
+  for (let i = 0; i < 2; i++) t.equal((await proxy.get('/failure/deaf')).status, 200, 'a silent host is skipped too');
   const { status, body } = await proxy.get('/failure/closed');
   t.equal(status, 503);
   t.match(body, /^upstream connect error or disconnect\/reset before headers\. /);
   t.match(body, /reset reason: remote connection failure/);
 });
 
-t.test('a try that finds no connection is one before which nothing was sent, whatever tries there were', async (t) => {
+t.test('an attempt without a connection counts as unsent, whatever attempts came before it', async (t) => {
   for (let i = 0; i < 2; i++) {
     const headers = { 'x-script': '409,200', 'x-test': `unsent ${i}` };
     t.match(await proxy.get('/unsent/', { headers }), { status: 200, body: 'try 2' });
   }
 });
 
-t.test('only requests with one of the retriable_request_headers are tried again', async (t) => {
+t.test('only requests that match retriable_request_headers are retried', async (t) => {
   const request = (test: string, headers: Record<string, string>) =>
     proxy.get('/marked/', { headers: { 'x-script': '503,200', 'x-test': test, ...headers } });
   t.equal((await request('without the header', {})).status, 503);
   t.equal((await request('with the header', { 'x-idempotent': '1' })).status, 200);
 });
 
-t.test('a try that takes too long is given up for another, within the time of the whole request', async (t) => {
+t.test('an attempt that times out is retried within the request timeout', async (t) => {
   const headers = { 'x-script': 'hang,200', 'x-test': 'per try' };
   const { status, body } = await proxy.get('/per-try/', { headers });
   t.match({ status, body }, { status: 200, body: 'try 2' });
   const { socket } = attempts.get('per try')![0]!;
-  await waitFor(() => socket.destroyed, { what: 'the host to see that the first try is given up' });
+  await waitFor(() => socket.destroyed, { what: 'the host to see the first attempt cancelled' });
   const never = { 'x-script': 'hang', 'x-test': 'hanging tries' };
   t.match(await proxy.get('/per-try/', { headers: never }), { status: 504, body: 'upstream request timeout' });
   t.equal(attempts.get('hanging tries')!.length, 3);
   await proxy.baton.waitForStat('cluster.raw.upstream_rq_per_try_timeout', 4);
   const whole = { 'x-script': 'hang', 'x-test': 'whole request' };
   t.match(await proxy.get('/whole/', { headers: whole }), { status: 504, body: 'upstream request timeout' });
-  t.ok(attempts.get('whole request')!.length <= 3, 'the limit of the request ends the tries');
+  t.ok(attempts.get('whole request')!.length <= 3, 'the request timeout ends the attempts');
 });
 
-t.test('a client that sends slowly does not use up the time of a try', async (t) => {
+t.test('a slow upload does not use up the per-try timeout', async (t) => {
   const sender = await connectRaw(t, proxy.port);
   const head = 'POST /per-try/ HTTP/1.1\r\nhost: a\r\nx-script: 200\r\nx-test: slow sender\r\n';
   sender.write(`${head}transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n`);
   await waitFor(() => upstream.requests.some(({ head }) => head.includes('x-test: slow sender')), { what: 'the head' });
-  // Three tries of another request, one after the other, take longer than one of this.
+  // Three attempts of another request in sequence take longer than one of this.
   const meanwhile = { 'x-script': 'hang', 'x-test': 'meanwhile' };
   t.equal((await proxy.get('/per-try/', { headers: meanwhile })).status, 504);
   sender.write('0\r\n\r\n');
@@ -278,7 +278,7 @@ t.test('a client that sends slowly does not use up the time of a try', async (t)
   t.equal(attempts.get('slow sender')!.length, 1);
 });
 
-t.test('a response that has begun has longer than a try', async (t) => {
+t.test('per_try_timeout does not apply once the response has started', async (t) => {
   const client = await connectRaw(t, proxy.port);
   client.write('GET /per-try/ HTTP/1.1\r\nhost: a\r\nx-script: stall\r\nx-test: slow response\r\n\r\n');
   await client.readUntil('half');
@@ -288,7 +288,7 @@ t.test('a response that has begun has longer than a try', async (t) => {
   t.equal(await client.readUntil('rest'), ', rest');
 });
 
-t.test('a try on which nothing moves is given up for another, and so is a response that has begun', async (t) => {
+t.test('an idle attempt is retried, and an idle response that has started is aborted', async (t) => {
   const idled = 'cluster.raw.upstream_rq_per_try_idle_timeout';
   const { status, body } = await proxy.get('/idle/', { headers: { 'x-script': 'hang,200', 'x-test': 'idle' } });
   t.match({ status, body }, { status: 200, body: 'try 2' });
@@ -306,10 +306,10 @@ t.test('a try on which nothing moves is given up for another, and so is a respon
 t.test('retries wait for their back-off', async (t) => {
   const headers = { 'x-script': '503,200', 'x-test': 'back-off' };
   t.match(await proxy.get('/patient/', { headers }), { status: 504, body: 'upstream request timeout' });
-  t.equal(attempts.get('back-off')!.length, 1, 'the second try would have come within an hour');
+  t.equal(attempts.get('back-off')!.length, 1, 'the second attempt would start within an hour');
 });
 
-t.test('every try has the whole body and the trailers', async (t) => {
+t.test('every attempt has the whole body and the trailers', async (t) => {
   const body = Buffer.from(Array.from({ length: 100_000 }, (_, index) => (index * 7919) % 251));
   const digest = createHash('sha256').update(body).digest('hex');
   t.equal((await proxy.get('/body/', { method: 'POST', body })).status, 200);
@@ -318,25 +318,25 @@ t.test('every try has the whole body and the trailers', async (t) => {
   const chunked = await connectRaw(t, proxy.port);
   chunked.write('POST /body/ HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntrailer: x-end\r\n\r\n');
   chunked.write('3\r\nabc\r\n');
-  // The first part is on its way before the rest follows.
+  // The first part is sent before the rest follows.
   chunked.write('2\r\nde\r\n0\r\nx-end: yes\r\n\r\n');
   t.equal(parseMessage(await chunked.readUntil('\r\n\r\n')).status, 200);
   const short = createHash('sha256').update('abcde').digest('hex');
   t.same(bodies.splice(0), [`${short} 1 yes`, `${short} 2 yes`, `${short} 3 yes`]);
 });
 
-t.test('a body beyond the buffer limit is not kept: the request gets its one try', async (t) => {
+t.test('a body beyond the buffer limit is not buffered: the request gets a single attempt', async (t) => {
   const body = Buffer.alloc(3000, 'x');
   const abandoned = 'cluster.reader.retry_or_shadow_abandoned';
   t.equal((await proxy.get('/large-body/', { method: 'POST', body })).status, 503);
   t.equal(bodies.splice(0).length, 1);
   await proxy.baton.waitForStat(abandoned, 1);
   t.equal((await proxy.get('/large-body/', { method: 'POST', body: body.subarray(0, 1000) })).status, 200);
-  t.equal(bodies.splice(0).length, 3, 'a smaller one is tried again');
+  t.equal(bodies.splice(0).length, 3, 'a smaller one is retried');
   t.equal(await proxy.baton.stat(abandoned), 1);
 });
 
-t.test('a body is kept up to the limit of its listener, unless its route has another', async (t) => {
+t.test('a body is buffered up to the limit of its listener, unless its route overrides it', async (t) => {
   const retry_policy = { retry_on: '5xx', num_retries: 2, ...QUICKLY };
   const [large, small] = [{ request_body_buffer_limit: '10000000' }, { request_body_buffer_limit: '30000' }];
   const routes = [
@@ -370,7 +370,7 @@ t.test('a body is kept up to the limit of its listener, unless its route has ano
   t.equal(bodies.splice(0).length, 1);
 });
 
-t.test('a response that has begun is not tried again', async (t) => {
+t.test('a response that has started is not retried', async (t) => {
   const connection = await connectRaw(t, proxy.port);
   connection.write('GET /5xx/ HTTP/1.1\r\nhost: a\r\nx-script: half,200\r\nx-test: begun\r\n\r\n');
   const { text } = await connection.readToEnd();
@@ -378,7 +378,7 @@ t.test('a response that has begun is not tried again', async (t) => {
   t.equal(attempts.get('begun')!.length, 1);
 });
 
-t.test('nor is one of which something has come in advance', async (t) => {
+t.test('retries are not sent after a 1xx response', async (t) => {
   for (const [script, status] of [
     ['early,200', 503],
     ['early-close,200', 503],
@@ -391,38 +391,35 @@ t.test('nor is one of which something has come in advance', async (t) => {
   }
 });
 
-t.test(
-  'a response that is not wanted leaves its connection to others only when the request is complete too',
-  async (t) => {
-    const { baton } = proxy;
-    const complete = await proxy.get('/kept/', { headers: { 'x-script': 'bare,200', 'x-test': 'kept' } });
-    t.equal(complete.body, 'try 2');
-    const [first, second] = attempts.get('kept')!;
-    t.equal(second!.socket, first!.socket, 'the next try goes out on it');
-    t.equal(await baton.stat('cluster.kept.upstream_cx_total'), 1);
-    t.equal(await baton.stat('cluster.kept.upstream_rq_tx_reset'), 0);
+t.test('the connection of a discarded response is reused only when the request is complete too', async (t) => {
+  const { baton } = proxy;
+  const complete = await proxy.get('/kept/', { headers: { 'x-script': 'bare,200', 'x-test': 'kept' } });
+  t.equal(complete.body, 'try 2');
+  const [first, second] = attempts.get('kept')!;
+  t.equal(second!.socket, first!.socket, 'the next attempt uses it');
+  t.equal(await baton.stat('cluster.kept.upstream_cx_total'), 1);
+  t.equal(await baton.stat('cluster.kept.upstream_rq_tx_reset'), 0);
 
-    const connection = await connectRaw(t, proxy.port);
-    const head = 'host: a\r\nx-script: bare,hang\r\nx-test: upload\r\ncontent-length: 8\r\n\r\n';
-    connection.write(`POST /kept/ HTTP/1.1\r\n${head}half`);
-    await waitFor(() => attempts.get('upload')?.length === 2);
-    const [early, late] = attempts.get('upload')!;
-    await waitFor(() => early!.socket.destroyed, { what: 'the connection on which the rest will not come to end' });
-    await baton.waitForStat('cluster.kept.upstream_cx_active', 1);
-    connection.write('rest');
-    late!.socket.write(response(200, 'try 2'));
-    t.match(parseMessage(await connection.readUntil('try 2')), { status: 200 });
-    await baton.waitForStat('cluster.kept.upstream_rq_active', 0);
-  },
-);
+  const connection = await connectRaw(t, proxy.port);
+  const head = 'host: a\r\nx-script: bare,hang\r\nx-test: upload\r\ncontent-length: 8\r\n\r\n';
+  connection.write(`POST /kept/ HTTP/1.1\r\n${head}half`);
+  await waitFor(() => attempts.get('upload')?.length === 2);
+  const [early, late] = attempts.get('upload')!;
+  await waitFor(() => early!.socket.destroyed, { what: 'the connection with the incomplete request to close' });
+  await baton.waitForStat('cluster.kept.upstream_cx_active', 1);
+  connection.write('rest');
+  late!.socket.write(response(200, 'try 2'));
+  t.match(parseMessage(await connection.readUntil('try 2')), { status: 200 });
+  await baton.waitForStat('cluster.kept.upstream_rq_active', 0);
+});
 
-t.test('nothing is tried for a client that has left', async (t) => {
+t.test('a request is not retried after its client has disconnected', async (t) => {
   const remaining = 'cluster.raw.circuit_breakers.default.remaining_retries';
   const before = await proxy.baton.stat(remaining);
   const retriesBefore = (await proxy.baton.stat('cluster.raw.upstream_rq_retry')) ?? 0;
   const connection = await connectRaw(t, proxy.port);
   connection.write('GET /later/ HTTP/1.1\r\nhost: a\r\nx-script: 503,200\r\nx-test: left\r\n\r\n');
-  // The retry has been decided on and waits: nothing of the request is under way.
+  // The retry is scheduled: no attempt is in flight.
   await proxy.baton.waitForStat('cluster.raw.upstream_rq_retry', retriesBefore + 1);
   await proxy.baton.waitForStat(remaining, before! - 1);
   connection.reset();

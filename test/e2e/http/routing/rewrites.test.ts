@@ -1,11 +1,11 @@
-// What of a request is rewritten before a host sees it: path and authority.
+// Rewrites of path and authority before a request is sent to a host.
 
 import t from 'tap';
 import { type Config, type EchoedRequest, loopback, startEchoUpstream, staticCluster } from '../../harness/index.js';
 import { headerOption, managerOf, routeConfig, routeTo, startProxy } from '../proxy.js';
 
 const upstream = await startEchoUpstream(t);
-/** What matches a name without a port goes to the host. */
+/** Requests for a name without a port go to the host. */
 const byHost = {
   route_config: routeConfig([
     { name: 'named', domains: ['a.test', '[::1]'], routes: [redirecting(), routeTo({ prefix: '/' }, 'echo')] },
@@ -43,7 +43,7 @@ const proxy = await startProxy(t, {
   ],
 });
 
-t.test('the path reaches the host rewritten, with its query as it was', async (t) => {
+t.test('the path is rewritten, and its query is unchanged', async (t) => {
   const cases: [string, string][] = [
     ['/prefix/a/b?c=/prefix/', '/new/a/b?c=/prefix/'],
     ['/prefix/', '/new/'],
@@ -67,13 +67,13 @@ t.test('the path reaches the host rewritten, with its query as it was', async (t
   }
 });
 
-t.test('the authority reaches the host as the route says', async (t) => {
+t.test('the authority is rewritten as the route says', async (t) => {
   const host = async (path: string, headers: Record<string, string> = {}) =>
     (await echoed('main', path, { host: 'client.test', ...headers })).headers;
   t.equal((await host('/plain')).host, 'client.test');
   t.equal((await host('/literal')).host, 'other.test:99');
   t.equal((await host('/header', { 'x-host': 'from-header.test' })).host, 'from-header.test');
-  t.equal((await host('/header')).host, 'client.test', 'without the header it stays');
+  t.equal((await host('/header')).host, 'client.test', 'without the header it is unchanged');
   t.equal((await host('/path-regex/blue/x?y')).host, 'blue.svc.test');
   t.equal((await host('/auto')).host, 'host-one.test', "the endpoint's host name");
   const forwarded = await host('/forwarded');
@@ -85,7 +85,7 @@ t.test('a path with a fragment is refused', async (t) => {
   t.equal((await proxy.on('main', '/plain#part')).status, 400);
 });
 
-t.test('port and last dot are taken from a host when asked, before it is matched', async (t) => {
+t.test('port and trailing dot of a host are removed before matching when configured', async (t) => {
   const own = proxy.ports['ownPort']!;
   const cases: [string, string, string | undefined][] = [
     ['anyPort', 'a.test', 'a.test'],
@@ -111,7 +111,7 @@ t.test('port and last dot are taken from a host when asked, before it is matched
   t.equal(headers.location, 'http://a.test/there');
 });
 
-t.test('paths are normalized when asked, and only then', async (t) => {
+t.test('paths are normalized only when configured', async (t) => {
   const cases: [string, string][] = [
     ['/a/../b?x=/../', '/b?x=/../'],
     ['/a/./b/', '/a/b/'],
@@ -123,18 +123,22 @@ t.test('paths are normalized when asked, and only then', async (t) => {
     ['/%20', '/%20'],
   ];
   for (const [path, expected] of cases) t.equal((await echoed('normalized', path)).url, expected, path);
-  for (const [path] of cases) t.equal((await echoed('verbatim', path)).url, path, `${path} as it is`);
+  for (const [path] of cases) t.equal((await echoed('verbatim', path)).url, path, `${path} unchanged`);
 });
 
-t.test('escaped slashes can be refused or answered by a redirect', async (t) => {
+t.test('escaped slashes can be refused or redirected', async (t) => {
   t.equal((await proxy.on('rejecting', '/a%2fb')).status, 400);
   t.equal((await proxy.on('rejecting', '/a%5Cb')).status, 400);
-  t.equal((await proxy.on('rejecting', '/a?b%2f')).status, 200, 'in the query they mean nothing');
+  t.equal((await proxy.on('rejecting', '/a?b%2f')).status, 200, 'the query is exempt');
   const { status, headers } = await proxy.on('redirecting', '/a%2fb?c');
   t.match({ status, location: headers.location }, { status: 307, location: '/a/b?c' });
   t.equal((await proxy.on('redirecting', '/a/b?c%2f')).status, 200);
   const grpc = await proxy.on('redirecting', '/a%2fb', { headers: { 'content-type': 'application/grpc' } });
-  t.match(grpc, { status: 200, headers: { 'grpc-status': '13', location: undefined } }, 'gRPC clients follow none');
+  t.match(
+    grpc,
+    { status: 200, headers: { 'grpc-status': '13', location: undefined } },
+    'gRPC clients are refused instead',
+  );
   t.equal(await proxy.baton.stat('http.redirecting.downstream_rq_failed_path_normalization'), 1);
 });
 

@@ -1,4 +1,4 @@
-// Which route a request takes: domains, paths, headers, query parameters, fractions and weights.
+// Route selection: domains, paths, headers, query parameters, fractions and weights.
 
 import t from 'tap';
 import { type Config, startUpstream, staticCluster, type Upstream } from '../../harness/index.js';
@@ -25,7 +25,7 @@ const proxy = await startProxy(t, {
   clusters: [staticCluster('blue', blue!.port), staticCluster('green', green!.port), staticCluster('red', red!.port)],
 });
 
-t.test('the most specific domain of a virtual host wins, whatever the order in the file', async (t) => {
+t.test('the most specific virtual host domain wins, whatever the order in the file', async (t) => {
   const cases: [string, string][] = [
     ['www.example.com', 'www.example.com'],
     ['WWW.Example.COM', 'www.example.com'],
@@ -59,7 +59,7 @@ t.test('the most specific domain of a virtual host wins, whatever the order in t
   t.match({ status, body }, { status: 404, body: '' }, 'no virtual host: 404, empty');
 });
 
-t.test('routes are tried in the order of the file', async (t) => {
+t.test('routes are matched in file order', async (t) => {
   const cases: [string, string][] = [
     ['/exact', 'path'],
     ['/exact?a=b', 'path'],
@@ -92,12 +92,12 @@ t.test('routes are tried in the order of the file', async (t) => {
   }
 });
 
-t.test('a regex that would ruin a backtracking matcher answers at once', async (t) => {
+t.test('a regex that is exponential in backtracking engines matches at once', async (t) => {
   const { status } = await proxy.on('paths', `/hard/${'a'.repeat(8000)}`);
   t.equal(status, 404);
 });
 
-t.test('headers decide between routes', async (t) => {
+t.test('header matchers select routes', async (t) => {
   const cases: [string, Record<string, string | string[]>, 'yes' | 'no', string?][] = [
     ['/exact/', { 'x-a': 'one' }, 'yes'],
     ['/exact/', { 'X-A': 'one' }, 'yes'],
@@ -153,13 +153,13 @@ t.test('headers decide between routes', async (t) => {
   }
 });
 
-t.test('requests of gRPC may have routes of their own', async (t) => {
+t.test('gRPC requests can have their own routes', async (t) => {
   const call = { method: 'POST', headers: { 'content-type': 'application/grpc' } };
   t.equal((await proxy.on('headers', '/grpc', call)).body, 'blue');
   t.equal((await proxy.on('headers', '/grpc')).body, 'green');
 });
 
-t.test('query parameters decide between routes', async (t) => {
+t.test('query parameter matchers select routes', async (t) => {
   const cases: [string, 'yes' | 'no'][] = [
     ['/exact/?a=1', 'yes'],
     ['/exact/?b=2&a=1&c', 'yes'],
@@ -181,11 +181,11 @@ t.test('query parameters decide between routes', async (t) => {
   for (const [path, expected] of cases) t.equal((await proxy.on('query', path)).body, expected, path);
 });
 
-t.test('a route takes its fraction of the requests, weighted clusters share them', async (t) => {
+t.test('a route accepts its fraction of the requests, and weighted clusters share them', async (t) => {
   const client = new KeepAliveClient(t, proxy.ports['shares']!, 8);
   const bodies = async (path: string) => tally((await client.repeat(600, path)).map(({ body }) => body));
 
-  // Six standard deviations on either side of what the shares say.
+  // Six standard deviations around the expected values.
   const fraction = await bodies('/fraction');
   t.ok(Math.abs(fraction['taken']! - 180) < 68, `taken ${fraction['taken']} of 600 for 30 %`);
   const weighted = await bodies('/weighted');
@@ -194,24 +194,21 @@ t.test('a route takes its fraction of the requests, weighted clusters share them
   t.equal((await proxy.on('shares', '/never')).status, 404);
 });
 
-t.test(
-  'a request may name its cluster, and the route says what is answered when there is none of that name',
-  async (t) => {
-    const headers = { 'x-cluster': 'nobody' };
-    t.equal((await proxy.on('named', '/', { headers: { 'x-cluster': 'red' } })).body, 'red');
-    t.equal((await proxy.on('named', '/authority', { headers: { host: 'green' } })).body, 'green');
-    t.equal((await proxy.on('named', '/404', { headers })).status, 404);
-    t.equal((await proxy.on('named', '/500', { headers })).status, 500);
-    t.equal((await proxy.on('named', '/', { headers })).status, 503);
-    t.equal((await proxy.on('named', '/')).status, 503, 'no header');
-  },
-);
+t.test('a request may name its cluster, and the route configures the response when it does not exist', async (t) => {
+  const headers = { 'x-cluster': 'nobody' };
+  t.equal((await proxy.on('named', '/', { headers: { 'x-cluster': 'red' } })).body, 'red');
+  t.equal((await proxy.on('named', '/authority', { headers: { host: 'green' } })).body, 'green');
+  t.equal((await proxy.on('named', '/404', { headers })).status, 404);
+  t.equal((await proxy.on('named', '/500', { headers })).status, 500);
+  t.equal((await proxy.on('named', '/', { headers })).status, 503);
+  t.equal((await proxy.on('named', '/')).status, 503, 'no header');
+});
 
-t.test('require_tls sends plain requests to https', async (t) => {
+t.test('require_tls redirects plain requests to https', async (t) => {
   const { status, headers } = await proxy.on('tls', '/a?b', { headers: { host: 'secure.test' } });
   t.match({ status, location: headers.location }, { status: 301, location: 'https://secure.test/a?b' });
   const throughTls = await proxy.on('tls', '/a?b', { headers: { 'x-forwarded-proto': 'https' } });
-  t.equal(throughTls.body, 'blue', 'what came over TLS before is routed');
+  t.equal(throughTls.body, 'blue', 'a request that arrived over TLS earlier is routed');
 });
 
 function domainHosts(): Config[] {

@@ -1,4 +1,4 @@
-// Where Baton listens and where hosts are: IPv4, IPv6, Unix sockets with a path or an abstract name.
+// Addresses of listeners and hosts: IPv4, IPv6, Unix sockets with a path or an abstract name.
 
 import { createServer, request } from 'node:http';
 import type { AddressInfo, ListenOptions } from 'node:net';
@@ -25,7 +25,7 @@ const addresses: Record<string, Config> = {
 await startNamed('path', { path: join(directory, 'host.sock') });
 await startNamed('abstract', { path: `\0${abstractName('host')}` });
 
-t.test('hosts are reached wherever they are', async (t) => {
+t.test('hosts are reached at every kind of address', async (t) => {
   const names = Object.keys(addresses);
   const proxy = await startProxy(t, {
     listeners: { main: managerOf([...names, 'several'].map((name) => routeTo({ prefix: `/${name}` }, name))) },
@@ -37,10 +37,10 @@ t.test('hosts are reached wherever they are', async (t) => {
   for (const name of names) t.match(await proxy.get(`/${name}`), { status: 200, body: name });
   const bodies: string[] = [];
   for (let i = 0; i < 3; i++) bodies.push((await proxy.get('/several')).body);
-  t.same(bodies.sort(), ['four', 'path', 'six'], 'hosts of one cluster may differ');
+  t.same(bodies.sort(), ['four', 'path', 'six'], 'hosts of one cluster may mix kinds of addresses');
 });
 
-t.test('clients come in wherever Baton listens', async (t) => {
+t.test('listeners accept at every kind of address', async (t) => {
   const manager = managerOf([routeTo({ prefix: '/' }, 'four')], { use_remote_address: true });
   const front = { path: join(directory, 'front.sock'), abstract: `@${abstractName('front')}` };
   const baton = await startBaton(t, {
@@ -60,7 +60,7 @@ t.test('clients come in wherever Baton listens', async (t) => {
   await baton.stop();
 });
 
-/** An HTTP server that answers with its name; its port if it has one. */
+/** Starts an HTTP server that answers with its name; returns its port, if it has one. */
 async function startNamed(name: string, where: ListenOptions): Promise<number> {
   const server = createServer((_request, answer) => void answer.end(name));
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(where, resolve));
@@ -72,7 +72,7 @@ async function startNamed(name: string, where: ListenOptions): Promise<number> {
   return typeof address === 'string' ? 0 : address.port;
 }
 
-/** Of full length: Node.js fills shorter ones with NULs, which belong to the name. */
+/** Of full length: Node.js pads shorter names with NULs, which belong to the name. */
 function abstractName(name: string): string {
   return `baton-${name}-${process.pid}`.padEnd(107, '.');
 }

@@ -1,4 +1,4 @@
-// What a cluster counts of its canaries, and of the way of requests from this server's zone to those of its hosts.
+// Canary and zone stats: responses of canary hosts, and requests by source and destination zone.
 
 import t from 'tap';
 import { type Config, loopback, startUpstream, staticCluster } from '../../harness/index.js';
@@ -28,7 +28,7 @@ const proxy = await startProxy(t, {
   args: ['-l', 'warning', '--service-zone', 'a'],
 });
 
-t.test('/clusters says which hosts are canaries', async (t) => {
+t.test('/clusters shows which hosts are canaries', async (t) => {
   const { body } = await proxy.baton.admin('/clusters');
   for (const [name, port, isCanary] of [
     ['stable', stable.port, false],
@@ -39,7 +39,7 @@ t.test('/clusters says which hosts are canaries', async (t) => {
   }
 });
 
-t.test('a response of a canary counts under canary. as well, whether the host is one or says so', async () => {
+t.test('a canary response is also counted under canary., by host metadata or response header', async () => {
   for (const path of ['/stable', '/next', '/next', '/says-so', '/silent', '/nobody']) await proxy.get(path);
   await proxy.baton.waitForStats({
     'cluster.next.upstream_rq_completed': 2,
@@ -52,7 +52,7 @@ t.test('a response of a canary counts under canary. as well, whether the host is
   });
 });
 
-t.test('where both zones are known, requests count by their way', async () => {
+t.test('requests are counted by zone pair where both zones are known', async () => {
   await proxy.baton.waitForStats({
     'cluster.stable.zone.a.b_c.upstream_rq_completed': 1,
     'cluster.stable.zone.a.b_c.upstream_rq_200': 1,
@@ -62,7 +62,7 @@ t.test('where both zones are known, requests count by their way', async () => {
   });
 });
 
-t.test('so do the times that they took, and nothing else', async (t) => {
+t.test('request durations are recorded by zone pair too', async (t) => {
   const { body } = await proxy.baton.admin('/stats?filter=\\.(canary|zone\\..*)\\.upstream_rq_(time|completed)$');
   t.strictSame(body.match(/^[^ ]+(?=:)/gm), [
     'cluster.next.canary.upstream_rq_completed',

@@ -1,4 +1,4 @@
-// Circuit breakers: what is beyond the thresholds of a cluster is refused at once, whichever worker has it.
+// Circuit breakers: requests above the thresholds of a cluster are refused at once, on whichever worker.
 
 import t from 'tap';
 import { type Config, startBlackHole, staticCluster, waitFor } from '../../harness/index.js';
@@ -6,7 +6,7 @@ import { type Answer, KeepAliveClient } from '../keep-alive.js';
 import { managerOf, routeTo, startProxy } from '../proxy.js';
 import { type RawRequest, response, startRawUpstream } from '../raw-upstream.js';
 
-/** Enough connections for both workers to have some. */
+/** Enough for both workers to have some connections. */
 const CLIENTS = 20;
 const OVERFLOW = 'upstream connect error or disconnect/reset before headers. reset reason: overflow';
 
@@ -72,7 +72,7 @@ const proxy = await startProxy(t, {
   args: ['-l', 'warning', '--concurrency', '2'],
 });
 
-t.test('both workers have taken connections', async (t) => {
+t.test('both workers have accepted connections', async (t) => {
   const answers = await Promise.all(Array.from({ length: CLIENTS }, () => proxy.get('/nowhere')));
   t.ok(answers.every(({ status }) => status === 404));
   const counts = await Promise.all(
@@ -84,7 +84,7 @@ t.test('both workers have taken connections', async (t) => {
   );
 });
 
-t.test('max_requests holds for all workers together, and for each priority by itself', async (t) => {
+t.test('max_requests applies to all workers together, and to each priority separately', async (t) => {
   const client = new KeepAliveClient(t, proxy.port, CLIENTS);
   const { done, answers } = collect(client, CLIENTS, '/requests');
   await waitFor(() => answers.length === CLIENTS - 3 && held.length >= 3);
@@ -98,13 +98,13 @@ t.test('max_requests holds for all workers together, and for each priority by it
   await proxy.baton.waitForStat('cluster.requests.circuit_breakers.default.rq_open', 1);
   await proxy.baton.waitForStat('cluster.requests.circuit_breakers.default.remaining_rq', 0);
   const pools = await proxy.baton.stat('cluster.requests.circuit_breakers.default.remaining_cx_pools');
-  t.ok(pools! > 0, 'their number is not limited, and none are out of reach');
+  t.ok(pools! > 0, 'max_connection_pools is neither limited nor exceeded');
   await proxy.baton.waitForStat('cluster.requests.upstream_rq_pending_overflow', CLIENTS - 3);
   t.equal(await proxy.baton.stat('cluster.requests.upstream_rq_active_overflow'), CLIENTS - 3);
 
   const high = proxy.get('/requests/high');
   await waitFor(() => held.length === 4, { what: 'a request of high priority to pass' });
-  t.equal((await proxy.get('/requests/high')).status, 503, 'the second is too many');
+  t.equal((await proxy.get('/requests/high')).status, 503, 'the second exceeds the limit');
   release();
   t.equal((await high).status, 200);
   t.ok((await done).filter(({ status }) => status === 200).length === 3);
@@ -116,7 +116,7 @@ t.test('max_requests holds for all workers together, and for each priority by it
   t.equal((await again).status, 200);
 });
 
-t.test('max_pending_requests bounds those that wait for a connection', async (t) => {
+t.test('max_pending_requests limits the requests queued for a connection', async (t) => {
   const client = new KeepAliveClient(t, proxy.port, CLIENTS);
   const { done, answers } = collect(client, CLIENTS, '/pending');
   await waitFor(() => answers.length === CLIENTS - 3);
@@ -126,14 +126,14 @@ t.test('max_pending_requests bounds those that wait for a connection', async (t)
   for (const { status, body } of late) t.match({ status, body }, { status: 503, body: /connection timeout/ });
 });
 
-t.test('max_connections bounds the connections, and requests wait for them', async (t) => {
+t.test('max_connections limits the connections, and requests queue for them', async (t) => {
   const before = upstream.sockets.size;
   const client = new KeepAliveClient(t, proxy.port, CLIENTS);
   const { done } = collect(client, CLIENTS, '/connections');
   let answered = 0;
   while (answered < CLIENTS) {
     await waitFor(() => held.length > 0);
-    // A worker without any connection may have one in any case.
+    // A worker without a connection may always open one.
     t.ok(upstream.sockets.size - before <= 3, `${upstream.sockets.size - before} connections`);
     answered += held.length;
     release();
@@ -141,13 +141,13 @@ t.test('max_connections bounds the connections, and requests wait for them', asy
   t.ok((await done).every(({ status }) => status === 200));
 });
 
-t.test('who waits behind a connection that its host closes gets the next one', async (t) => {
+t.test('a request queued behind a connection that its host closes gets the next one', async (t) => {
   const client = new KeepAliveClient(t, proxy.port, CLIENTS);
   const answers = await client.repeat(CLIENTS, '/single');
   t.ok(answers.every(({ body }) => body === 'last'));
 });
 
-t.test('max_connections of 0 leaves each worker the one connection that requests need to go on', async (t) => {
+t.test('with max_connections of 0 each worker may still open one connection', async (t) => {
   await proxy.baton.waitForStat('cluster.without.circuit_breakers.default.cx_open', 1);
   const client = new KeepAliveClient(t, proxy.port, CLIENTS);
   const { done } = collect(client, CLIENTS, '/without');
@@ -167,7 +167,7 @@ for (const [what, cluster] of [
   ['max_retries', 'retries'],
   ['a retry budget', 'budget'],
 ] as const) {
-  t.test(`${what} bounds the retries under way`, async (t) => {
+  t.test(`${what} limits the active retries`, async (t) => {
     const client = new KeepAliveClient(t, proxy.port, CLIENTS);
     const { done, answers } = collect(client, CLIENTS, `/${cluster}`, { host: 'retrying.test' });
     await waitFor(() => answers.length === CLIENTS - 2 && held.length === 2);
@@ -181,12 +181,16 @@ for (const [what, cluster] of [
   });
 }
 
-t.test('max_retries holds for each priority by itself', async (t) => {
+t.test('max_retries applies to each priority separately', async (t) => {
   const headers = { host: 'retrying.test' };
   t.match(await proxy.get('/ranks', { headers }), { status: 503, body: 'again' });
   const high = proxy.get('/ranks/high', { headers });
-  await waitFor(() => held.length === 1, { what: 'another try of a request of high priority' });
-  t.match(await proxy.get('/ranks/high', { headers }), { status: 503, body: 'again' }, 'a second one is too many');
+  await waitFor(() => held.length === 1, { what: 'a retry of a high-priority request' });
+  t.match(
+    await proxy.get('/ranks/high', { headers }),
+    { status: 503, body: 'again' },
+    'a second one exceeds the limit',
+  );
   const open = 'cluster.ranks.circuit_breakers.high.rq_retry_open';
   await proxy.baton.waitForStat(open, 1);
   const [{ socket }] = held.splice(0) as [RawRequest];
@@ -194,15 +198,15 @@ t.test('max_retries holds for each priority by itself', async (t) => {
   socket.write(head!);
   await proxy.baton.waitForStat(open, 0);
   socket.write(end!);
-  t.match(await high, { status: 200, body: 'done' }, 'a response that is under way is no retry any more');
+  t.match(await high, { status: 200, body: 'done' }, 'a response in progress is no longer an active retry');
 });
 
-/** Answers all requests that are held. */
+/** Answers all held requests. */
 function release(): void {
   for (const { socket } of held.splice(0)) socket.write(response(200, 'done'));
 }
 
-/** Sends requests at once; `answers` grows as they are answered. */
+/** Sends requests at once; `answers` grows as responses arrive. */
 function collect(
   client: KeepAliveClient,
   count: number,

@@ -1,4 +1,4 @@
-// Connections to hosts: kept and used again, worn out, idle, and left alone when nothing works on them any more.
+// Upstream connections: reuse, limits of requests, idle time and age, and close after failed requests.
 
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -77,23 +77,23 @@ const proxy = await startProxy(t, {
   ],
 });
 
-t.test('requests of many clients use the connections that are there', async (t) => {
+t.test('requests of many clients share existing connections', async (t) => {
   for (let i = 0; i < 20; i++) t.equal((await proxy.get('/kept')).status, 200);
   t.equal(kept.accepted(), 1, 'one after another: one connection');
   const client = new KeepAliveClient(t, proxy.port, 8);
   await client.repeat(200, '/kept');
   t.ok(kept.accepted() <= 9, `at most as many as requests at a time: ${kept.accepted()}`);
-  t.equal(kept.sockets.size, kept.accepted(), 'and none is closed');
+  t.equal(kept.sockets.size, kept.accepted(), 'none is closed');
 });
 
-t.test('a connection is closed after its last request', async (t) => {
+t.test('a connection is closed after max_requests_per_connection requests', async (t) => {
   for (let i = 0; i < 9; i++) t.equal((await proxy.get('/worn')).status, 200);
   t.equal(worn.accepted(), 3, 'three requests each');
   await proxy.baton.waitForStat('cluster.worn.upstream_cx_max_requests', 3);
   await waitFor(() => worn.sockets.size === 0);
 });
 
-t.test('an idle connection is closed in time', async (t) => {
+t.test('an idle connection is closed after idle_timeout', async (t) => {
   await proxy.get('/idle');
   t.equal(idle.accepted(), 1);
   await waitFor(() => idle.sockets.size === 0, { what: 'the idle connection to be closed' });
@@ -102,7 +102,7 @@ t.test('an idle connection is closed in time', async (t) => {
   t.equal(idle.accepted(), 2);
 });
 
-t.test('a connection on which a host takes its time is not idle', async (t) => {
+t.test('a connection with a slow request is not idle', async (t) => {
   const late = proxy.get('/idle/held');
   await waitFor(() => held.length === 1, { what: 'the request at its host' });
   const before = (await proxy.baton.stat('cluster.idle.upstream_cx_idle_timeout'))!;
@@ -114,14 +114,14 @@ t.test('a connection on which a host takes its time is not idle', async (t) => {
   t.match(await late, { status: 200, body: 'late' });
 });
 
-t.test('a connection that is old enough ends though it may be idle for longer', async (t) => {
+t.test('max_connection_duration closes a connection before a longer idle timeout', async (t) => {
   t.equal((await proxy.get('/aged')).status, 200);
   await waitFor(() => aged.accepted() === 1 && aged.sockets.size === 0, { what: 'the old connection to be closed' });
   await proxy.baton.waitForStat('cluster.aged.upstream_cx_max_duration_reached', 1);
   t.equal(await proxy.baton.stat('cluster.aged.upstream_cx_idle_timeout'), 0);
 });
 
-t.test('a connection that the host closes is not used again', async (t) => {
+t.test('a connection that the host closed is not reused', async (t) => {
   for (const path of ['/close', '/old']) {
     const before = raw.accepted();
     for (let i = 0; i < 3; i++) t.equal((await proxy.get(path)).status, 200);
@@ -129,14 +129,14 @@ t.test('a connection that the host closes is not used again', async (t) => {
   }
   t.equal((await proxy.get('/a')).status, 200);
   const before = raw.accepted();
-  // The host leaves between requests: nobody notices.
+  // The host closes between requests, which Baton does not notice at once.
   for (const socket of raw.sockets) socket.end();
   await waitFor(() => raw.sockets.size === 0);
   t.equal((await proxy.get('/a')).status, 200);
   t.equal(raw.accepted(), before + 1);
 });
 
-t.test('a connection on which a request was given up is not used again', async (t) => {
+t.test('a connection with a cancelled request is not reused', async (t) => {
   await proxy.get('/a');
   const before = raw.accepted();
   const { length } = raw.requests;
@@ -150,7 +150,7 @@ t.test('a connection on which a request was given up is not used again', async (
   t.equal(raw.accepted(), before + 1);
 });
 
-t.test('what a host has said before a request could reach it is no answer to that', async (t) => {
+t.test('bytes that a host sent before the request are not a response to it', async (t) => {
   const { child } = proxy.baton;
   t.teardown(() => child.kill('SIGCONT'));
   for (const stale of ['HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstale', 'HTTP/1.1 200 OK\r\ncontent-le']) {
@@ -160,7 +160,7 @@ t.test('what a host has said before a request could reach it is no answer to tha
     const { socket } = raw.requests.at(-1)!;
     child.kill('SIGSTOP');
     await waitFor(() => /\nState:\s+T/.test(readFileSync(`/proc/${child.pid}/status`, 'utf8')));
-    // Both are there when it looks, the request first.
+    // Both are there when Baton resumes, the request first.
     await written(client.socket, 'GET /a HTTP/1.1\r\nhost: a\r\n\r\n');
     await written(socket, stale);
     child.kill('SIGCONT');
@@ -170,7 +170,7 @@ t.test('what a host has said before a request could reach it is no answer to tha
   }
 });
 
-t.test('requests of a client on one connection go to hosts in turn', async (t) => {
+t.test('requests of a client on one connection are distributed over the hosts', async (t) => {
   const bytes = 'GET /hosts HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(5);
   const { text } = await rawExchange(proxy.port, `${bytes}GET /hosts HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
   t.equal(parseMessage(text).status, 200);
@@ -181,16 +181,16 @@ t.test('least request and random use all hosts', async (t) => {
   const client = new KeepAliveClient(t, proxy.port, 4);
   for (const policy of ['least', 'random']) {
     const counts = tally((await client.repeat(300, `/${policy}`)).map(({ body }) => body));
-    // A third each; six standard deviations of a random choice.
+    // One third each; six standard deviations of a random choice.
     for (const name of ['one', 'two', 'three'])
       t.ok((counts[name] ?? 0) > 50, `${policy}: ${counts[name]} for ${name}`);
   }
 });
 
-t.test('TCP keepalive watches the connections of clusters that ask for it', async (t) => {
+t.test('clusters can enable TCP keepalive', async (t) => {
   t.equal((await proxy.get('/kept')).status, 200);
   t.equal((await proxy.get('/hosts')).status, 200);
-  // Only once the kernel has nothing to acknowledge is its one timer that of keepalive.
+  // The kernel's single timer is that of keepalive only when no data is unacknowledged.
   const seconds = await waitFor(() => keepaliveSeconds(kept.port)[0], { what: 'the timer of keepalive' });
   t.ok(seconds > 0 && seconds <= 300, `${seconds} s, where the kernel alone takes 7200`);
   t.same(
@@ -199,7 +199,7 @@ t.test('TCP keepalive watches the connections of clusters that ask for it', asyn
   );
 });
 
-/** Returns when the kernel has the bytes. */
+/** Resolves when the kernel has the bytes. */
 function written(socket: Socket, bytes: string): Promise<void> {
   return new Promise((resolve, reject) => socket.write(bytes, (error) => (error ? reject(error) : resolve())));
 }

@@ -1,4 +1,4 @@
-// What clients see when a host fails: an answer that says so, or a broken response; never one that looks whole.
+// Host failures as clients see them: an error response or an aborted response, never one that looks complete.
 
 import type { Socket } from 'node:net';
 import t from 'tap';
@@ -8,7 +8,7 @@ import { managerOf, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';
 
 const OK = 'HTTP/1.1 200 OK\r\n';
-/** More than a client's end of a connection holds that does not read. */
+/** More than the sockets of a client that does not read can hold. */
 const LARGE = 1_000_000;
 const FAILED = /^upstream connect error or disconnect\/reset before headers\. reset reason: /;
 
@@ -20,7 +20,7 @@ const upstream = await startRawUpstream(t, ({ path, socket }) => {
   if (path.startsWith('/resets')) setImmediate(() => socket.resetAndDestroy());
 });
 const immediately = await startTcpUpstream(t, (socket) => socket.resetAndDestroy());
-/** Its connection: it reads nothing. */
+/** Its connection, which it never reads. */
 let refusing: Socket | undefined;
 const deaf = await startTcpUpstream(t, (socket) => {
   refusing = socket.pause();
@@ -53,7 +53,7 @@ const proxy = await startProxy(t, {
   ],
 });
 
-t.test('without a host that works the answer is 503', async (t) => {
+t.test('without a usable host the response is 503', async (t) => {
   t.match(await proxy.get('/cluster/none'), { status: 503, body: 'no healthy upstream' });
   t.match(await proxy.get('/cluster/unhealthy'), { status: 503, body: 'no healthy upstream' });
   const refused = await proxy.get('/cluster/closed');
@@ -64,7 +64,7 @@ t.test('without a host that works the answer is 503', async (t) => {
   for (let i = 0; i < 5; i++) t.equal((await proxy.get('/cluster/resetting')).status, 503);
 });
 
-t.test('a host that leaves before its answer is a 503', async (t) => {
+t.test('a host that closes before its response results in a 503', async (t) => {
   for (const path of ['/ends/at-once', '/resets/at-once', '/ends/in-the-head', '/resets/in-the-head']) {
     const { status, body } = await proxy.get(path);
     t.equal(status, 503, path);
@@ -73,7 +73,7 @@ t.test('a host that leaves before its answer is a 503', async (t) => {
   }
 });
 
-t.test('a response that the host does not finish is broken for the client too', async (t) => {
+t.test('a response that the host aborts is aborted for the client too', async (t) => {
   const cases: [string, string][] = [
     ['/ends/in-the-body', 'half'],
     ['/resets/in-the-body', 'half'],
@@ -97,32 +97,35 @@ t.test('a response that the host does not finish is broken for the client too', 
   }
 });
 
-t.test('a slow client gets what there is of a response that breaks off, and whole ones before it', async (t) => {
-  const broken = 'http.main.rq_reset_after_downstream_response_started';
-  const before = (await proxy.baton.stat(broken)) ?? 0;
-  const client = await connectRaw(t, proxy.port);
-  client.socket.pause();
-  client.write('GET /whole HTTP/1.1\r\nhost: a\r\n\r\nGET /ends/in-a-large-body HTTP/1.1\r\nhost: a\r\n\r\n');
-  await proxy.baton.waitForStat(broken, before + 1);
-  client.socket.resume();
-  const { text, closed } = await client.readToEnd();
-  const first = parseMessage(text);
-  t.ok(first.rest.startsWith('whole'));
-  t.equal(parseMessage(first.rest.slice('whole'.length)).rest.length, LARGE);
-  t.equal(closed, 'end');
-});
+t.test(
+  'a slow client gets the received part of an aborted response, and the complete responses before it',
+  async (t) => {
+    const broken = 'http.main.rq_reset_after_downstream_response_started';
+    const before = (await proxy.baton.stat(broken)) ?? 0;
+    const client = await connectRaw(t, proxy.port);
+    client.socket.pause();
+    client.write('GET /whole HTTP/1.1\r\nhost: a\r\n\r\nGET /ends/in-a-large-body HTTP/1.1\r\nhost: a\r\n\r\n');
+    await proxy.baton.waitForStat(broken, before + 1);
+    client.socket.resume();
+    const { text, closed } = await client.readToEnd();
+    const first = parseMessage(text);
+    t.ok(first.rest.startsWith('whole'));
+    t.equal(parseMessage(first.rest.slice('whole'.length)).rest.length, LARGE);
+    t.equal(closed, 'end');
+  },
+);
 
-t.test('a body without length ends with the connection', async (t) => {
+t.test('a body without a length ends with the connection', async (t) => {
   const { status, body } = await proxy.get('/ends/without-length');
   t.match({ status, body }, { status: 200, body: 'until the end' });
   const { text } = await rawExchange(
     proxy.port,
     'GET /ends/without-length HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
   );
-  t.match(parseMessage(text).headers, { 'transfer-encoding': 'chunked' }, 'and has an end of its own for the client');
+  t.match(parseMessage(text).headers, { 'transfer-encoding': 'chunked' }, 'and is chunked for the client');
 });
 
-t.test('a body whose end is that of its connection does not look whole when its host breaks off', async (t) => {
+t.test('a close-delimited body does not look complete when its host resets the connection', async (t) => {
   const reset = (socket: Socket) => void socket.resetAndDestroy();
   const cases: [path: string, what: string, breakOff: (socket: Socket) => void][] = [
     ['/half/1.1', 'resets', reset],
@@ -132,7 +135,7 @@ t.test('a body whose end is that of its connection does not look whole when its 
     ['/half/chunked', 'ends between chunks', (socket) => socket.end()],
     ['/half/chunked', 'ends in a chunk', (socket) => socket.end('9\r\n')],
     ['/half/chunked', 'ends in the trailers', (socket) => socket.end('0\r\nx-a: b\r\n')],
-    ['/half/chunked', 'sends nonsense', (socket) => void socket.write('xyz\r\n')],
+    ['/half/chunked', 'sends garbage', (socket) => void socket.write('xyz\r\n')],
   ];
   for (const [path, what, breakOff] of cases) {
     const client = await connectRaw(t, proxy.port);
@@ -154,7 +157,7 @@ t.test('a body whose end is that of its connection does not look whole when its 
   t.match({ ...whole, text: parseMessage(whole.text).rest }, { text: 'until the end', closed: 'end' });
 });
 
-t.test('what is no HTTP response is a 502', async (t) => {
+t.test('an invalid HTTP response results in a 502', async (t) => {
   const paths = Object.keys(answers()).filter((path) => path.startsWith('/garbage'));
   for (const path of paths) {
     const { status, body } = await proxy.get(path);
@@ -164,10 +167,10 @@ t.test('what is no HTTP response is a 502', async (t) => {
   }
   const early = await proxy.get('/cluster/talkative');
   t.ok([502, 503].includes(early.status), `a host that talks first: ${early.status}`);
-  t.match(await proxy.get('/whole'), { status: 200, body: 'whole' }, 'others are served');
+  t.match(await proxy.get('/whole'), { status: 200, body: 'whole' }, 'other requests are served');
 });
 
-t.test('a response that turns into nonsense is broken off', async (t) => {
+t.test('a response that becomes invalid is aborted', async (t) => {
   for (const path of ['/nonsense/bad-chunk', '/nonsense/bad-trailer']) {
     const { text } = await rawExchange(proxy.port, `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
     const { status, rest } = parseMessage(text);
@@ -183,7 +186,7 @@ t.test('bytes behind a response never reach another request', async (t) => {
   }
 });
 
-t.test('bytes where no body may be never reach another request', async (t) => {
+t.test('bytes behind a response without a body never reach another request', async (t) => {
   for (const [method, path, status] of [
     ['HEAD', '/body/head', 200],
     ['GET', '/body/204', 204],
@@ -209,12 +212,12 @@ t.test('a host may answer before it has the whole request', async (t) => {
   t.match(parseMessage(text), { status: 200, headers: { connection: 'close' }, rest: 'whole' });
 });
 
-t.test('the answer of a host that resets an upload which it has not read reaches the client whole', async (t) => {
+t.test('the response of a host that resets an unread upload reaches the client completely', async (t) => {
   for (let i = 0; i < 5; i++) {
     const connection = await connectRaw(t, proxy.port);
     connection.write('POST /cluster/refusing HTTP/1.1\r\nhost: a\r\ncontent-length: 50000000\r\n\r\n');
     connection.write(new Uint8Array(20 * LARGE));
-    // More than all buffers on the way take: some of it waits in Baton.
+    // More than all buffers on the way hold: some of it is buffered in Baton.
     await waitFor(() => refusing !== undefined);
     refusing!.write(response(413, 'too large'), () => refusing!.resetAndDestroy());
     const { text, closed } = await connection.readToEnd();
@@ -224,7 +227,7 @@ t.test('the answer of a host that resets an upload which it has not read reaches
   }
 });
 
-t.test('a client that leaves takes its request from the host', async (t) => {
+t.test('a client that disconnects cancels its request at the host', async (t) => {
   for (const leave of ['end', 'reset'] as const) {
     await waitFor(() => upstream.requests.every(({ path, socket }) => path !== '/hang' || socket.destroyed));
     const { length } = upstream.requests;
@@ -248,7 +251,7 @@ t.test('a client that leaves takes its request from the host', async (t) => {
   }
 });
 
-/** What the host answers by path; nothing to others. */
+/** Responses of the host by path; none for other paths. */
 function answers(): Record<string, string> {
   const length = `${OK}content-length: 10\r\n\r\n`;
   const chunked = `${OK}transfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n`;

@@ -1,4 +1,4 @@
-// Outlier detection and health checks of the same hosts: a check that passes brings an ejected host back, where that is wanted.
+// Outlier detection and health checks of the same hosts: a passed check unejects a host unless that is disabled.
 
 import t from 'tap';
 import { httpRequest, waitFor } from '../harness/index.js';
@@ -11,7 +11,7 @@ const DETECTION = {
   max_ejection_percent: 100,
 };
 
-/** A host whose checks pass and whose requests fail, until it is ejected. */
+/** Starts a host whose checks pass and whose requests fail, and waits until it is ejected. */
 async function ejected(more: Record<string, unknown>) {
   const host = await CheckedUpstream.start(t, 'a');
   host.status = 500;
@@ -23,7 +23,7 @@ async function ejected(more: Record<string, unknown>) {
   return { baton, host, port };
 }
 
-t.test('a host whose check passes comes back before its time is over', async (t) => {
+t.test('a passed check unejects a host before its time is over', async (t) => {
   const { baton, host, port } = await ejected({});
   await baton.waitForStat('cluster.api.outlier_detection.ejections_active', 0);
   t.same(await flags(baton), { [host.port]: 'healthy' });
@@ -31,7 +31,7 @@ t.test('a host whose check passes comes back before its time is over', async (t)
   await waitFor(async () => (await httpRequest(port)).status === 200);
 });
 
-t.test('or not, if only its time is to count', async (t) => {
+t.test('a passed check does not uneject when that is disabled', async (t) => {
   const { baton, host, port } = await ejected({ successful_active_health_check_uneject_host: false });
   const before = host.checks.length;
   await waitFor(() => host.checks.length > before + 3, { what: 'checks that pass' });

@@ -1,4 +1,4 @@
-// What an HTTP filter has for its whole chain ends with the chain, or with the configuration that replaces its own.
+// The factory of an HTTP filter is closed with its chain, or when its configuration is replaced.
 
 import t from 'tap';
 import { ResourceFile } from '../../dynamic/resource-file.js';
@@ -21,7 +21,7 @@ import { FILTER_TYPE } from './scripted-filter.js';
 const TYPE = `type.googleapis.com/${FILTER_TYPE}`;
 const upstream = await startUpstream(t, (_request, answer) => void answer.end('served'));
 
-t.test('a chain that is replaced, a configuration that is replaced, and the end of the server', async (t) => {
+t.test('factories are closed when a chain or a configuration is replaced, and when the server exits', async (t) => {
   const directory = tempDir(t);
   const listeners = new ResourceFile(directory, 'listeners');
   const filters = new ResourceFile(directory, 'filters');
@@ -56,7 +56,7 @@ t.test('a chain that is replaced, a configuration that is replaced, and the end 
   await isClosed('c');
   listeners.write('envoy.config.listener.v3.Listener', listener('b'));
   await isClosed('a');
-  t.notMatch(baton.stderr, /the factory of 'b'/, 'what is in use stays');
+  t.notMatch(baton.stderr, /the factory of 'b'/, 'factories in use stay open');
   t.match(await httpRequest(await baton.listenerPort('front'), '/'), { status: 200, body: 'served' });
 
   await baton.stop();

@@ -1,5 +1,5 @@
-// Ways past a rule that are none: other spellings of a path, escapes in a query, fields that Connection names, upgrades, addresses. All
-// answers are Envoy's, except those with a note.
+// Attempts to bypass rules fail: other spellings of a path, escapes in a query, fields named by Connection, upgrades,
+// addresses. All results are Envoy's, except those with a note.
 
 import { besideEnvoy } from '../harness/envoy.js';
 import { type Config, ROUTER_FILTER, rawExchange, staticCluster } from '../harness/index.js';
@@ -10,7 +10,7 @@ import { response, startRawUpstream } from './raw-upstream.js';
 
 const RBAC = 'type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC';
 
-/** A connection manager that denies what fulfils the permission. */
+/** Returns a connection manager that denies requests that match the permission. */
 function denying(permission: Config, more: Config = {}): Config {
   const rules = { action: 'DENY', policies: { only: { permissions: [permission], principals: [{ any: true }] } } };
   return managerOf([answering({ prefix: '/' }, 'passed')], {
@@ -19,7 +19,7 @@ function denying(permission: Config, more: Config = {}): Config {
   });
 }
 
-/** The status of one request. */
+/** Sends one request, and returns the status. */
 async function ask(port: number, target: string, lines: readonly string[] = [], method = 'GET'): Promise<number> {
   const head = [`${method} ${target} HTTP/1.1`, 'host: a.test', ...lines, '', ''].join('\r\n');
   const { text } = await rawExchange(port, head, { until: /\r\n\r\n/ });
@@ -45,7 +45,7 @@ const NORMALIZED: readonly (readonly [target: string, path: string])[] = [
   ['/x/..%2fadmin', '/x/..%2fadmin'],
 ];
 
-besideEnvoy('a normalized path has no dot segments, with parameters or without', async (t, program) => {
+besideEnvoy('a normalized path has no dot segments, with or without parameters', async (t, program) => {
   const upstream = await startRawUpstream(t, ({ socket }) => {
     socket.write(response(200));
   });
@@ -63,15 +63,15 @@ besideEnvoy('a normalized path has no dot segments, with parameters or without',
     t.equal(upstream.requests.at(-1)!.path, path, target);
     await ask(ports['left']!, target);
     t.equal(upstream.requests.at(-1)!.path, target, `${target} without normalize_path`);
-    t.equal(await ask(ports['rbac']!, target), path.startsWith('/admin') ? 403 : 200, `a rule sees ${path}`);
+    t.equal(await ask(ports['rbac']!, target), path.startsWith('/admin') ? 403 : 200, `a rule matches ${path}`);
   }
   // Envoy unescapes the dots after it has looked for them.
   await ask(ports['normal']!, '/a/%2e%2e;x/b');
   t.equal(upstream.requests.at(-1)!.path, program.command === undefined ? '/b' : '/a/..;x/b');
 });
 
-besideEnvoy('rate limits describe requests by pseudo-headers, and by what escapes stand for', async (t, program) => {
-  /** Limits the requests that an action describes with `value`, of which one is let through. */
+besideEnvoy('rate limit descriptors use pseudo-headers, and unescaped query parameters', async (t, program) => {
+  /** Limits requests that an action describes with `value`: one is admitted. */
   const describing = (action: Config, value: string) =>
     limiting(
       limitOf('limit', 10_000, { descriptors: [{ entries: [{ key: 'k', value }], token_bucket: bucketOf(1) }] }),
@@ -139,7 +139,7 @@ besideEnvoy('rate limits describe requests by pseudo-headers, and by what escape
   }
 });
 
-besideEnvoy('Connection takes out no field that makes a request another one', async (t, program) => {
+besideEnvoy('Connection removes no field that changes the meaning of a request', async (t, program) => {
   const { ports } = await startProxy(t, {
     ...program,
     listeners: { plain: managerOf([answering({ prefix: '/' }, 'passed')]) },
@@ -153,7 +153,7 @@ besideEnvoy('Connection takes out no field that makes a request another one', as
   }
 });
 
-besideEnvoy('rules see the fields of an upgrade, and no codings', async (t, program) => {
+besideEnvoy('rules see the fields of an upgrade, and no transfer codings', async (t, program) => {
   const websocket = { upgrade_configs: [{ upgrade_type: 'websocket' }] };
   const { ports } = await startProxy(t, {
     ...program,
@@ -167,7 +167,7 @@ besideEnvoy('rules see the fields of an upgrade, and no codings', async (t, prog
     const lines = [`connection: ${connection}`, 'upgrade: websocket'];
     t.equal(await ask(ports['connection']!, '/', lines), 403, connection);
   }
-  t.equal(await ask(ports['connection']!, '/', ['connection: upgrade']), 200, 'what asks for no upgrade');
+  t.equal(await ask(ports['connection']!, '/', ['connection: upgrade']), 200, 'a request without an upgrade');
   t.equal(await ask(ports['coding']!, '/', ['transfer-encoding: chunked'], 'POST'), 200);
   t.equal(await ask(ports['expect']!, '/', ['expect: 100-continue', 'expect: 100-continue']), 403);
 });
@@ -202,7 +202,7 @@ besideEnvoy('targets are plain ASCII, and the hosts of URLs are names or address
   t.match(upstream.requests.at(-1)!.head, /content-length: 0/);
 });
 
-besideEnvoy('an address in x-forwarded-for has no name of an interface', async (t, program) => {
+besideEnvoy('an address in x-forwarded-for has no zone identifier', async (t, program) => {
   const client = [headerOption('x-client', '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%')];
   const upstream = await startRawUpstream(t, ({ socket }) => {
     socket.write(response(200));

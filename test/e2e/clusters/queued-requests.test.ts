@@ -1,11 +1,11 @@
-// Requests that wait for a connection do not wait for nothing.
+// Requests queued for a connection.
 
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { httpRequest, startUpstream, staticCluster, waitFor } from '../harness/index.js';
 import { managerOf, routeTo, startProxy } from '../http/proxy.js';
 
-t.test('a request that a circuit breaker refuses leaves its connection to those who wait behind it', async (t) => {
+t.test('a request refused by a circuit breaker leaves its connection to the requests queued behind it', async (t) => {
   const held: ServerResponse[] = [];
   const answer = (request: { url?: string | undefined }, response: ServerResponse): void => {
     if (request.url === '/held') held.push(response);
@@ -20,7 +20,7 @@ t.test('a request that a circuit breaker refuses leaves its connection to those 
   });
   const first = proxy.get('/held');
   await waitFor(() => held.length === 1);
-  // Four go to the host that is free, which gets the last connection, and no request may begin on it.
+  // Four go to the free host, which gets the last connection; no request may start on it.
   const statuses: number[] = [];
   const others = Array.from({ length: 8 }, async () => {
     statuses.push((await httpRequest(proxy.port, '/')).status);

@@ -1,4 +1,4 @@
-// What logs, hosts, clients and statistics are told of the tries of a request.
+// How the attempts of a request appear in logs, in headers to hosts and clients, and in stats.
 
 import { join } from 'node:path';
 import t from 'tap';
@@ -18,7 +18,7 @@ import { response, startRawUpstream } from '../raw-upstream.js';
 
 const LATER_MS = 150;
 
-// Paths say what the host does with the first try of each: all others it answers.
+// The path determines how the host handles the first attempt of each request: it answers all others.
 const seen = new Set<string>();
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
   const isFirst = !seen.has(path);
@@ -49,7 +49,7 @@ const access_log = [
 
 const QUICKLY = { retry_back_off: { base_interval: '0.001s', max_interval: '0.002s' } };
 const retried = (more: Config = {}): Config => ({ retry_policy: { retry_on: '5xx', ...QUICKLY, ...more } });
-/** Clusters of which each serves one request whose first try fails: by how it fails. */
+/** Clusters that serve one request each whose first attempt fails: by the kind of failure. */
 const counted = ['503', '409', 'hang', 'close'];
 const proxy = await startProxy(t, {
   listeners: {
@@ -112,12 +112,12 @@ const proxy = await startProxy(t, {
   args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
 });
 
-t.test('a log tells of the last try', async (t) => {
+t.test('a log line describes the last attempt', async (t) => {
   t.equal((await proxy.get('/late/503')).status, 200);
   const { first, rest, ...line } = await logged('/late/503');
   t.match(line, { status: 200, tries: 2 });
-  t.ok(Number(first) >= LATER_MS - 10, `the response began after ${first} ms`);
-  t.ok(Number(rest) < LATER_MS, `and took ${rest} ms from there`);
+  t.ok(Number(first) >= LATER_MS - 10, `the response started after ${first} ms`);
+  t.ok(Number(rest) < LATER_MS, `and took ${rest} ms from then`);
   for (const path of ['/half/1', '/half/2']) {
     seen.add(path);
     t.equal((await proxy.get(path)).status, 200);
@@ -125,17 +125,17 @@ t.test('a log tells of the last try', async (t) => {
   const both = [await logged('/half/1'), await logged('/half/2')];
   t.ok(
     both.some(({ tries }) => tries === 2),
-    'one met the host that takes no connections',
+    'one attempt was at the host that refuses connections',
   );
   for (const { reason, host } of both) t.match({ reason, host }, { reason: null, host: `127.0.0.1:${upstream.port}` });
 });
 
-t.test('a retry that the circuit breaker refuses is flagged', async (t) => {
+t.test('a retry refused by a circuit breaker is flagged', async (t) => {
   t.equal((await proxy.get('/guarded/503')).status, 503);
   t.match(await logged('/guarded/503'), { status: 503, flags: 'UO', tries: 1 });
 });
 
-t.test('a request from inside steers the router by fields that no host sees', async (t) => {
+t.test('an internal request controls the router with fields that are not forwarded', async (t) => {
   const steering = {
     'x-envoy-upstream-rq-timeout-alt-response': 'yes',
     'x-envoy-upstream-stream-duration-ms': '10000',
@@ -148,26 +148,30 @@ t.test('a request from inside steers the router by fields that no host sees', as
   t.match(await logged('/brief/hang/1'), { status: 204, flags: 'UT' });
   const { head } = upstream.requests.at(-1)!;
   for (const name of Object.keys(steering)) t.notMatch(head, name);
-  t.match(await proxy.get('/brief/hang/2'), { status: 504, body: 'upstream request timeout' }, 'unless it says so');
+  t.match(
+    await proxy.get('/brief/hang/2'),
+    { status: 504, body: 'upstream request timeout' },
+    'unless it requests that',
+  );
 });
 
-t.test('each try tells its host how long it will be waited for', async (t) => {
-  const told = async (path: string) => {
+t.test('each attempt is sent with its own expected timeout', async (t) => {
+  const expectedTimeouts = async (path: string) => {
     t.equal((await proxy.get(path)).status, 200);
     return upstream.requests
       .filter((request) => request.path === path)
       .map(({ head }) => Number(/\r\nx-envoy-expected-rq-timeout-ms: (\d+)/.exec(head)?.[1]));
   };
-  t.same(await told('/limited/hang'), [200, 200], 'as long as a try has');
-  t.same(await told('/endless/503'), [2000, 2000], 'also where the whole request has for ever');
-  const [first, second] = await told('/scarce/hang');
+  t.same(await expectedTimeouts('/limited/hang'), [200, 200], 'the per-try timeout');
+  t.same(await expectedTimeouts('/endless/503'), [2000, 2000], 'also without a request timeout');
+  const [first, second] = await expectedTimeouts('/scarce/hang');
   t.equal(first, 1000);
-  t.ok(second! >= 1 && second! <= 900, `${second} ms, which are left of the whole request`);
-  const [whole, rest] = await told('/late/again/503');
+  t.ok(second! >= 1 && second! <= 900, `${second} ms, the rest of the request timeout`);
+  const [whole, rest] = await expectedTimeouts('/late/again/503');
   t.ok(whole === 15_000 && rest! <= whole, `${rest} of ${whole} ms`);
 });
 
-t.test('a host is said to have failed once for each try that it did not serve', async (t) => {
+t.test('a host counts one failure for each attempt that it did not serve', async (t) => {
   for (const way of counted) t.equal((await proxy.get(`/${way}/${way}`)).status, 200, way);
   t.equal((await proxy.get('/closed/')).status, 503);
   t.equal((await proxy.get('/overflowing/')).status, 503);
@@ -176,26 +180,30 @@ t.test('a host is said to have failed once for each try that it did not serve', 
   const hosts = await countsOfHosts();
   for (const way of counted) t.match(hosts(way), { rq_success: 1, rq_error: 1 }, way);
   t.match(hosts('hang'), { rq_timeout: 1 });
-  t.match(hosts('closed'), { rq_success: 0, rq_error: 1 }, 'no connection could be had');
+  t.match(hosts('closed'), { rq_success: 0, rq_error: 1 }, 'no connection');
   t.equal(await proxy.baton.stat('cluster.closed.upstream_cx_destroy_remote'), 1);
-  t.match(hosts('overflowing'), { rq_success: 0, rq_error: 0 }, 'it was not asked');
+  t.match(hosts('overflowing'), { rq_success: 0, rq_error: 0 }, 'no request was sent to it');
   t.match(hosts('once'), { rq_success: 0, rq_error: 1, rq_timeout: 1 }, 'it did not answer');
-  t.match(hosts('broken'), { rq_success: 1, rq_error: 0 }, 'it broke off behind its head, which had been counted');
+  t.match(hosts('broken'), { rq_success: 1, rq_error: 0 }, 'its response was aborted after it had been counted');
 });
 
-t.test('a client learns how long its request has taken, with all tries, and which try it was', async (t) => {
+t.test('response headers report the total duration and the attempt count', async (t) => {
   const { headers } = await proxy.get('/limited/slowly/hang');
-  t.ok(Number(headers['x-envoy-upstream-service-time']) >= 190, 'the try that was given up took 200 ms');
+  t.ok(Number(headers['x-envoy-upstream-service-time']) >= 190, 'the cancelled attempt took 200 ms');
   seen.add('/early');
   const early = await connectRaw(t, proxy.port);
   early.write('POST /early HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\nsome');
-  t.notMatch(await early.readUntil('served'), 'x-envoy-upstream-service-time', 'not while the request goes on');
+  t.notMatch(await early.readUntil('served'), 'x-envoy-upstream-service-time', 'not in an informational response');
   const quiet = await proxy.on('quiet', '/early');
   t.equal(quiet.headers['x-envoy-upstream-service-time'], undefined);
-  t.equal(quiet.headers['x-envoy-attempt-count'], '1', 'suppress_envoy_headers does not mean what a route asks for');
+  t.equal(
+    quiet.headers['x-envoy-attempt-count'],
+    '1',
+    'suppress_envoy_headers does not apply to include_attempt_count_in_response',
+  );
 });
 
-t.test('what a host tells in advance is counted, and fixes the try', async (t) => {
+t.test('informational responses are counted, and prevent retries', async (t) => {
   const { text } = await rawExchange(
     proxy.port,
     'GET /informed/hints HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
@@ -207,7 +215,7 @@ t.test('what a host tells in advance is counted, and fixes the try', async (t) =
   }
 });
 
-t.test('a request whose time ends between two tries is no timeout of its cluster', async (t) => {
+t.test('a request that times out between two attempts is not a timeout of its cluster', async (t) => {
   t.equal((await proxy.get('/resting/503')).status, 504);
   t.match(await logged('/resting/503'), { status: 504, flags: 'UT' });
   t.equal(await proxy.baton.stat('cluster.resting.upstream_rq_timeout'), 0);
@@ -215,7 +223,7 @@ t.test('a request whose time ends between two tries is no timeout of its cluster
   t.equal(await proxy.baton.stat('cluster.resting.retry.upstream_rq_503'), 1);
 });
 
-/** What the only host of a cluster has counted. */
+/** Returns the stats of the only host of a cluster. */
 async function countsOfHosts(): Promise<(cluster: string) => Record<string, number>> {
   const { body } = await proxy.baton.admin('/clusters');
   const counts = (cluster: string) =>
@@ -226,7 +234,7 @@ async function countsOfHosts(): Promise<(cluster: string) => Record<string, numb
   return (cluster) => Object.fromEntries(counts(cluster));
 }
 
-/** The line of the log about the request for a path, which was made once. */
+/** Returns the log entry of the single request for a path. */
 async function logged(path: string): Promise<Record<string, unknown>> {
   return waitFor(() => {
     const lines = logLines(logFile);

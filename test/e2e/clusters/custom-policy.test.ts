@@ -1,4 +1,4 @@
-// A load-balancing policy that is registered as an extension is all that it takes: no other place has to know it.
+// A registered load-balancing policy works without changes elsewhere.
 
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
@@ -14,7 +14,7 @@ import {
   waitFor,
 } from '../harness/index.js';
 
-/** Requests at each host, which wait for the end of the test. */
+/** Requests held at each host until the test ends. */
 const held: ServerResponse[][] = [[], [], []];
 const ports = await Promise.all(
   held.map(async (responses) => (await startUpstream(t, (_request, response) => responses.push(response))).port),
@@ -45,7 +45,7 @@ const baton = await startBaton(t, {
   },
 });
 
-/** Sends requests, each when its predecessor has reached a host; how many each host has then. */
+/** Sends requests, each after its predecessor has reached a host; returns how many each host holds. */
 async function fill(listener: string, requests: number): Promise<number[]> {
   const port = await baton.listenerPort(listener);
   const counts = () => held.map(({ length }) => length);
@@ -61,19 +61,16 @@ async function fill(listener: string, requests: number): Promise<number[]> {
   return result;
 }
 
-t.test(
-  'its load balancers choose the hosts, by the settings of its message and what is counted for them',
-  async (t) => {
-    t.same(await fill('forward', 5), [2, 2, 1]);
-    t.same(await fill('reverse', 3), [0, 1, 2]);
-  },
-);
+t.test("the policy's load balancers choose hosts by its settings and by the request counts", async (t) => {
+  t.same(await fill('forward', 5), [2, 2, 1]);
+  t.same(await fill('reverse', 3), [0, 1, 2]);
+});
 
-t.test('its gauges are stats of the cluster', async (t) => {
+t.test("the policy's gauges are stats of the cluster", async (t) => {
   t.equal(await baton.stat('cluster.forward.filling.hosts'), 3);
 });
 
-t.test('runtime changes its number', async (t) => {
+t.test("runtime changes the policy's parameter", async (t) => {
   await baton.admin('/runtime_modify?fill.requests=1', { method: 'POST' });
   await waitFor(async () => (await fill('forward', 2))[1] === 1, { what: 'load balancers with the new number' });
   t.same(await fill('forward', 3), [1, 1, 1]);

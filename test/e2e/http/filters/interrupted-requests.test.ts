@@ -1,4 +1,5 @@
-// Requests that end while a filter holds something of them: their filters learn it once, their host is let go, and nothing is left.
+// Requests that end while a filter holds a part of them: their filters are destroyed once, their host is released, and no
+// memory leaks.
 
 import t from 'tap';
 import type { RawConnection } from '../../harness/index.js';
@@ -13,30 +14,33 @@ const CHUNKED = 'transfer-encoding: chunked\r\n';
 const BODY = '3\r\none\r\n3\r\ntwo\r\n0\r\nx-sum: 6\r\n\r\n';
 const ROUNDS = 50;
 
-/** What a filter holds when the client leaves, and the event by which it is known to. */
+/** What a filter holds when the client disconnects, and the event that shows it. */
 const HELD: Record<string, { script: Script; event: string; isAtHost?: boolean; code?: number }> = {
-  'the head of the request': { script: { decodeHeaders: 'stop' }, event: 'b decodeHeaders /' },
-  'its body': { script: { decodeHeaders: '', decodeData: 'buffer' }, event: "b decodeData 'one'" },
-  'its head and its body': { script: { decodeHeaders: 'stop', decodeData: 'buffer' }, event: "b decodeData 'one'" },
-  'its trailers': { script: { decodeTrailers: 'stop' }, event: 'b decodeTrailers', isAtHost: true },
-  'the head of the response': { script: { encodeHeaders: 'stop' }, event: 'b encodeHeaders 200', isAtHost: true },
-  'its head and its body ': {
+  'the request header section': { script: { decodeHeaders: 'stop' }, event: 'b decodeHeaders /' },
+  'the request body': { script: { decodeHeaders: '', decodeData: 'buffer' }, event: "b decodeData 'one'" },
+  'the whole request': { script: { decodeHeaders: 'stop', decodeData: 'buffer' }, event: "b decodeData 'one'" },
+  'the request trailers': { script: { decodeTrailers: 'stop' }, event: 'b decodeTrailers', isAtHost: true },
+  'the response header section': { script: { encodeHeaders: 'stop' }, event: 'b encodeHeaders 200', isAtHost: true },
+  'the whole response': {
     script: { encodeHeaders: 'stop', encodeData: 'buffer' },
     event: "b encodeData 'one'",
     isAtHost: true,
   },
-  'its body, while its head is out': {
+  'the response body behind a forwarded header section': {
     script: { encodeData: 'buffer' },
     event: "b encodeData 'one'",
     isAtHost: true,
     code: 200,
   },
-  'its trailers ': { script: { encodeTrailers: 'stop' }, event: 'b encodeTrailers', isAtHost: true, code: 200 },
-  'an answer': { script: { decodeTrailers: 'reply:403 stop', encodeHeaders: 'stop' }, event: 'a encodeHeaders 403' },
+  'the response trailers': { script: { encodeTrailers: 'stop' }, event: 'b encodeTrailers', isAtHost: true, code: 200 },
+  'a local reply': {
+    script: { decodeTrailers: 'reply:403 stop', encodeHeaders: 'stop' },
+    event: 'a encodeHeaders 403',
+  },
 };
 for (const [what, { script, event, isAtHost = false, code = 0 }] of Object.entries(HELD)) {
   for (const how of ['reset', 'end'] as const) {
-    t.test(`a client leaves (${how}) while a filter holds ${what}`, async (t) => {
+    t.test(`a client disconnects (${how}) while a filter holds ${what}`, async (t) => {
       const isAnswer = event.startsWith('a ');
       const a = isAnswer ? { ...WATCH, encodeHeaders: 'stop', encodeData: 'buffer' } : WATCH;
       const b = isAnswer ? { decodeHeaders: 'stop', decodeTrailers: 'reply:403 stop' } : script;
@@ -54,63 +58,63 @@ for (const [what, { script, event, isAtHost = false, code = 0 }] of Object.entri
       t.match(await proxy.logged(request), new RegExp(`^${code} downstream_remote_disconnect DC [036] `));
       if (isAtHost) {
         const host = await proxy.host(request);
-        if (!event.includes('encode')) t.not((await host.readToEnd()).closed, 'open', 'its host is let go');
+        if (!event.includes('encode')) t.not((await host.readToEnd()).closed, 'open', 'its host is released');
       }
-      await request.tell('b', 'continueDecoding continueEncoding reply:500');
+      await request.perform('b', 'continueDecoding continueEncoding reply:500');
     });
   }
 }
 
-/** How an exchange breaks amid a body, of which filters hold nothing. */
+/** Ways in which an exchange breaks in the middle of a body, while filters hold nothing. */
 const BREAKS: [
   what: string,
   act: (client: RawConnection, host: RawConnection) => void,
   isUpload: boolean,
   logged: string,
 ][] = [
-  ['a client resets amid its request', (client) => client.reset(), true, '0 downstream_remote_disconnect DC 3 0'],
-  ['a client ends amid its request', (client) => client.end(), true, '0 downstream_remote_disconnect DC 3 0'],
-  ['a client resets amid its response', (client) => client.reset(), false, '200 downstream_remote_disconnect DC 0 3'],
-  ['a client ends amid its response', (client) => client.end(), false, '200 downstream_remote_disconnect DC 0 3'],
+  ['a client resets during its request', (client) => client.reset(), true, '0 downstream_remote_disconnect DC 3 0'],
+  ['a client ends during its request', (client) => client.end(), true, '0 downstream_remote_disconnect DC 3 0'],
+  ['a client resets during its response', (client) => client.reset(), false, '200 downstream_remote_disconnect DC 0 3'],
+  ['a client ends during its response', (client) => client.end(), false, '200 downstream_remote_disconnect DC 0 3'],
   [
-    'a client sends nonsense amid its request',
+    'a client sends garbage during its request',
     (client) => client.write('nonsense\r\n'),
     true,
     '400 http1.codec_error DPE 3 11',
   ],
   [
-    'a host resets amid its request',
+    'a host resets during its request',
     (_, host) => host.reset(),
     true,
     '503 upstream_reset_before_response_started{connection_termination} UC 3 95',
   ],
   [
-    'a host ends amid its request',
+    'a host ends during its request',
     (_, host) => host.end(),
     true,
     '503 upstream_reset_before_response_started{connection_termination} UC 3 95',
   ],
   [
-    'a host resets amid its response',
+    'a host resets during its response',
     (_, host) => host.reset(),
     false,
     '200 upstream_reset_after_response_started{connection_termination} UC 0 3',
   ],
   [
-    'a host ends amid its response',
+    'a host ends during its response',
     (_, host) => host.end(),
     false,
     '200 upstream_reset_after_response_started{connection_termination} UC 0 3',
   ],
   [
-    'a host sends nonsense amid its response',
+    'a host sends garbage during its response',
     (_, host) => host.write('nonsense\r\n'),
     false,
     '200 upstream_reset_after_response_started{protocol_error} UPE 0 3',
   ],
 ];
 for (const [what, act, isUpload, line] of BREAKS) {
-  t.test(`${what}: filters learn of the end once, and of nothing behind it`, async (t) => {
+  t.test(`${what}: filters are destroyed once, and see nothing afterwards`, async (t) => {
     const upload = { method: 'POST', headers: CHUNKED, body: '3\r\none\r\n' };
     const request = await proxy.send({ a: WATCH, b: WATCH, c: WATCH }, isUpload ? upload : {});
     const host = await proxy.host(request);
@@ -128,35 +132,35 @@ for (const [what, act, isUpload, line] of BREAKS) {
   });
 }
 
-t.test('requests behind one that is held wait for it', async (t) => {
+t.test('requests pipelined behind a held one wait for it', async (t) => {
   const first = await proxy.send({ b: { decodeHeaders: 'stop' } });
   const second = await proxy.send({ b: { decodeHeaders: 'reply:202' } }, { on: first.client });
   const third = await proxy.send({ b: { encodeHeaders: 'stop' } }, { on: first.client });
   await first.sees('b decodeHeaders / end');
   t.same(await second.events(), []);
-  await first.tell('b', 'continueDecoding');
+  await first.perform('b', 'continueDecoding');
   (await proxy.host(first)).write(response(200, 'first', { connection: 'close' }));
   t.match(await first.answer(), { status: 200, rest: 'first' });
   t.match(await second.answer(), { status: 202, rest: 'reply of b' });
   (await proxy.host(third)).write(response(203, 'third', { connection: 'close' }));
   await third.sees('b encodeHeaders 203');
-  await third.tell('b', 'soon:continueEncoding');
+  await third.perform('b', 'soon:continueEncoding');
   t.match(await third.answer(), { status: 203, rest: 'third' });
   t.equal(await proxy.logged(first), '200 via_upstream - 0 5');
   t.equal(await proxy.logged(first), '202 scripted - 0 10');
   t.equal(await proxy.logged(first), '203 via_upstream - 0 5');
 });
 
-t.test('a client that leaves ends those behind the one that is held too', async (t) => {
+t.test('a client that disconnects also cancels the requests behind the held one', async (t) => {
   const first = await proxy.send({ b: { decodeHeaders: 'stop' } });
   const second = await proxy.send({ b: { decodeHeaders: 'reply:202' } }, { on: first.client });
   await first.sees('b decodeHeaders / end');
   first.client.reset();
   await first.sees('b onDestroy');
-  t.same(await second.events(), [], 'they never begin');
+  t.same(await second.events(), [], 'they never start');
 });
 
-t.test('a request is held for no longer than its stream may be idle', async (t) => {
+t.test('a held request is limited by the stream idle timeout', async (t) => {
   const impatient = await startScriptedProxy(t, { manager: { stream_idle_timeout: '0.3s' } });
   for (const [scripts, line, status, details] of [
     [{ b: { decodeHeaders: 'stop' } }, {}, 504, 'stream_idle_timeout SI 0'],
@@ -174,11 +178,11 @@ t.test('a request is held for no longer than its stream may be idle', async (t) 
   }
   const request = await impatient.send({ b: { encodeHeaders: 'stop', encodeData: 'buffer' } });
   (await impatient.host(request)).write(response(200, 'never seen'));
-  t.match(await request.answer(), { status: 504, rest: 'stream timeout' }, 'a response no more than a request');
+  t.match(await request.answer(), { status: 504, rest: 'stream timeout' }, 'a held response is limited too');
   await impatient.settle();
 });
 
-t.test('a response that has come is not late because a filter holds it', async (t) => {
+t.test('a response that has arrived is not late because a filter holds it', async (t) => {
   const impatient = await startScriptedProxy(t, { route: { timeout: '2s' } });
   const request = await impatient.send({
     b: { encodeHeaders: 'stop', encodeData: ['in:2600:continueEncoding buffer'] },
@@ -191,7 +195,7 @@ t.test('a response that has come is not late because a filter holds it', async (
 });
 
 t.test(
-  'a host that has answered before the request was complete serves others while a filter holds its answer',
+  'a host that answers before the request is complete serves other requests while a filter holds the response',
   async (t) => {
     const early = await proxy.send(
       { b: { encodeHeaders: 'stop' } },
@@ -207,14 +211,14 @@ t.test(
     // Its connection is free.
     const next = await proxy.send({});
     await host.readUntil(`x-id: ${next.id}\r\n`);
-    await early.tell('b', 'continueEncoding');
+    await early.perform('b', 'continueEncoding');
     t.match(await early.answer(), { status: 200, rest: 'early' });
     host.write(response(200, 'next'));
     t.match(await next.answer(), { status: 200, rest: 'next' });
   },
 );
 
-t.test('a host that has answered may go without the rest of the request while a filter holds its answer', async (t) => {
+t.test('while a filter holds an early response, the host may close without the rest of the request', async (t) => {
   const post = { method: 'POST', headers: CHUNKED, body: '3\r\none\r\n' };
   const early = await proxy.send({ b: { encodeHeaders: 'stop' } }, post);
   const host = await proxy.host(early);
@@ -222,11 +226,11 @@ t.test('a host that has answered may go without the rest of the request while a 
   await early.sees('b encodeHeaders 200');
   host.reset();
   await proxy.baton.waitForStat('cluster.host.upstream_cx_active', 0);
-  await early.tell('b', 'continueEncoding');
+  await early.perform('b', 'continueEncoding');
   t.match(await early.answer(), { status: 200, rest: 'early', headers: { connection: 'close' } });
 });
 
-t.test('many rounds leave no more than one', async (t) => {
+t.test('many rounds retain no more memory than one', async (t) => {
   const hold = { decodeHeaders: 'stop', decodeData: 'buffer', decodeTrailers: 'soon:continueDecoding stop' };
   const encode = { encodeHeaders: 'stop', encodeData: 'buffer', encodeTrailers: 'soon:continueEncoding stop' };
   const post = { method: 'POST', headers: CHUNKED, body: BODY };

@@ -1,4 +1,5 @@
-// A Baton with little memory for requests, in front of a host that answers with digests of bodies, and requests that take some of it.
+// A Baton with little request memory in front of a host that answers with digests of bodies, and requests that use some of the
+// memory.
 
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -20,10 +21,10 @@ export const DIGEST = createHash('sha256').update(BODY).digest('hex');
 
 export interface DigestHost {
   readonly port: number;
-  /** Requests that it has got and not answered. */
+  /** Requests received and not answered yet. */
   readonly waiting: ServerResponse[];
   answersLater: boolean;
-  /** Answers those that wait, and others at once. */
+  /** Answers the waiting requests, and later ones at once. */
   goOn(): void;
 }
 
@@ -50,7 +51,7 @@ export async function startHost(t: Teardown): Promise<DigestHost> {
 
 const MANY = { thresholds: [{ max_connections: 4000, max_pending_requests: 4000, max_requests: 4000 }] };
 
-/** Listeners: `main` holds bodies until they are whole, `kept` passes them on and keeps them for another try, `plain` keeps nothing. */
+/** Listeners: `main` buffers whole bodies, `kept` streams them and keeps them for retries, `plain` keeps nothing. */
 export function startWithHost(t: Teardown, { port }: DigestHost, args: readonly string[]): Promise<HttpProxy> {
   const main = managerOf([routeTo({ prefix: '/' }, 'host')], {
     http_filters: [
@@ -70,8 +71,13 @@ export function memoryOf({ baton }: HttpProxy): Promise<Record<string, number>> 
   return baton.stats('server.worker_0.buffer_memory_');
 }
 
-/** Clients that have sent the beginning of a request, which is `bytes` long. */
-export async function halfHeads(t: Teardown, proxy: HttpProxy, count: number, bytes: number): Promise<RawConnection[]> {
+/** Opens clients that have sent the first `bytes` bytes of a request. */
+export async function sendPartialHeads(
+  t: Teardown,
+  proxy: HttpProxy,
+  count: number,
+  bytes: number,
+): Promise<RawConnection[]> {
   const head = `GET / HTTP/1.1\r\nhost: a\r\nx-long: ${'a'.repeat(bytes)}`;
   const before = (await proxy.baton.stat('http.main.downstream_cx_rx_bytes_total'))!;
   const clients: RawConnection[] = [];
@@ -85,7 +91,7 @@ export async function halfHeads(t: Teardown, proxy: HttpProxy, count: number, by
   return clients;
 }
 
-/** Requests with heads of 17 to 60 KB, on connections of their own; how many got which status. */
+/** Sends requests with header sections of 17 to 60 KB on separate connections; returns the number of each status. */
 export async function wholeRequests(
   { port }: HttpProxy,
   count: number,

@@ -1,4 +1,4 @@
-// Health checks follow their clusters: endpoints that come and go, other versions, reloads, and the end.
+// Health checks across changes of their cluster: added and removed endpoints, new versions, reloads, and removal.
 
 import { readdirSync, writeFileSync } from 'node:fs';
 import t from 'tap';
@@ -28,7 +28,7 @@ function assign(assigned: ResourceFile, ports: readonly number[]): void {
   });
 }
 
-t.test('a host that discovery removes is used until it fails its checks', async (t) => {
+t.test('a host removed by discovery is used until it fails its checks', async (t) => {
   const [a, b] = await Promise.all([CheckedUpstream.start(t, 'a'), CheckedUpstream.start(t, 'b')]);
   const assigned = new ResourceFile(tempDir(t), 'eds');
   assign(assigned, [a.port, b.port]);
@@ -45,7 +45,7 @@ t.test('a host that discovery removes is used until it fails its checks', async 
   t.equal(await baton.stat('cluster.api.health_check.healthy'), 1);
 });
 
-t.test('a host goes at once where its health is to be ignored then', async (t) => {
+t.test('with ignore_health_on_host_removal a removed host goes at once', async (t) => {
   const [a, b] = await Promise.all([CheckedUpstream.start(t, 'a'), CheckedUpstream.start(t, 'b')]);
   const assigned = new ResourceFile(tempDir(t), 'eds');
   assign(assigned, [a.port, b.port]);
@@ -78,11 +78,11 @@ t.test(
     t.same(await answers(baton), ['b']);
     const { length } = b.checks;
     t.same(await answers(baton, 50), ['b']);
-    t.equal(b.checks.length, length, 'nobody checks it');
+    t.equal(b.checks.length, length, 'it is not checked any more');
   },
 );
 
-t.test('updates of clusters leave no connection and no descriptor of checks', async (t) => {
+t.test('cluster updates leak no connection and no descriptor of health checks', async (t) => {
   const a = await CheckedUpstream.start(t, 'a');
   const cds = new ResourceFile(tempDir(t), 'cds');
   const write = (clusters: Config[]) => cds.write('envoy.config.cluster.v3.Cluster', ...clusters);

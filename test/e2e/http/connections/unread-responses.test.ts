@@ -1,5 +1,5 @@
-// Clients that do not take what is sent to them: what waits for them counts as memory of the worker. When that is short, those that
-// have taken nothing for longest lose their connection, and others are served.
+// Clients that do not read: bytes buffered for them count as memory of the worker. When memory is short, the connections that
+// have read nothing for longest are closed, and other clients are served.
 
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ import {
 } from '../../harness/index.js';
 
 const LIMIT_MB = 16;
-/** Of what waits for each of them the kernel holds 200 KB: their sockets are Unix sockets. */
+/** The kernel buffers 200 KB for each of them: they use Unix sockets. */
 const READERS = 120;
 const ANSWER = Buffer.alloc(2_000_000, 'x');
 const directory = tempDir(t);
@@ -59,10 +59,10 @@ const GET = 'GET /large HTTP/1.1\r\nhost: a\r\n\r\n';
 
 for (const [what, path, request] of [
   ['downloads', httpPath, GET],
-  ['downloads with further requests behind them', httpPath, GET.repeat(1000)],
+  ['downloads with pipelined requests behind them', httpPath, GET.repeat(1000)],
   ['TCP streams', tcpPath, GET],
 ] as const) {
-  t.test(`${what} that nobody reads`, async (t) => {
+  t.test(`${what} that are not read`, async (t) => {
     const baton = await start(t);
     const memory = () => baton.stats('server.worker_0.buffer_memory_');
     let mostUnsent = 0;
@@ -80,7 +80,7 @@ for (const [what, path, request] of [
       t.equal(status, 200);
       t.equal(body.length, ANSWER.length);
     }
-    t.ok(mostUnsent > 4_000_000 && mostUnsent <= LIMIT_MB * 1024 * 1024, `${mostUnsent} bytes waited at most`);
+    t.ok(mostUnsent > 4_000_000 && mostUnsent <= LIMIT_MB * 1024 * 1024, `${mostUnsent} bytes were buffered at most`);
     if (path === httpPath) {
       await waitFor(() => logLines(logPath).filter((line) => line === 'OM memory_pressure').length >= 20);
     }
@@ -90,7 +90,7 @@ for (const [what, path, request] of [
   });
 }
 
-/** A client that asks and does not read. */
+/** Opens a client that sends a request and does not read. */
 async function reader(t: Teardown, path: string, request: string): Promise<Socket> {
   const socket = connect(path);
   t.teardown(() => socket.destroy());

@@ -1,4 +1,4 @@
-// A server that stands still for longer than a timeout, as in a machine that is paused: what came meanwhile is not late.
+// A server that is stopped for longer than a timeout, as in a paused virtual machine: data that arrived meanwhile is not late.
 
 import { readFileSync } from 'node:fs';
 import t from 'tap';
@@ -6,11 +6,11 @@ import { connectRaw, staticCluster, waitFor } from '../../harness/index.js';
 import { managerOf, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';
 
-/** Reached only while the server stands still. */
+/** Reached only while the server is stopped. */
 const TIMEOUT_MS = 3000;
 const timeout = `${TIMEOUT_MS / 1000}s`;
 
-t.test('a response that waits is passed on, and a request that waits is answered', async (t) => {
+t.test('a response that arrived is forwarded, and a request that arrived is answered', async (t) => {
   const upstream = await startRawUpstream(t, ({ path, socket }) => {
     if (path === '/at-once') socket.write(response(200, 'at once'));
   });
@@ -30,7 +30,7 @@ t.test('a response that waits is passed on, and a request that waits is answered
   await waitFor(() => upstream.requests.length === 2, { what: 'both requests at the host' });
   baton.child.kill('SIGSTOP');
   await waitFor(() => /\) T /.test(readFileSync(`/proc/${baton.pid}/stat`, 'latin1')), {
-    what: 'a server that stands',
+    what: 'a stopped server',
   });
   const stoodAt = performance.now();
   upstream.requests.find(({ path }) => path === '/later')!.socket.write(response(200, 'later'));

@@ -1,4 +1,4 @@
-// What a Baton has counted and logged, side by side, for a test that wants both to agree.
+// Reads both the stats and the access logs of a Baton, for tests that compare the two.
 
 import { readFileSync } from 'node:fs';
 import type { BatonProcess, Config } from '../harness/index.js';
@@ -13,18 +13,18 @@ const OPERATORS = {
   cluster: '%UPSTREAM_CLUSTER%',
   attempts: '%UPSTREAM_REQUEST_ATTEMPT_COUNT%',
   termination: '%CONNECTION_TERMINATION_DETAILS%',
-  /** Only requests whose head could be read get one. */
+  /** Only requests with a readable header section have one. */
   requestId: '%REQ(X-REQUEST-ID)%',
 } as const;
 
-/** A line of accountLog(): what its operators have written. */
+/** A line of accountLog(): the values of its operators. */
 export type Line = Record<keyof typeof OPERATORS, string>;
 
 export function accountLog(path: string): Config {
   return fileAccessLog(path, `${Object.values(OPERATORS).join('\t')}\n`);
 }
 
-/** The lines of such a log, which must be whole. */
+/** Returns the lines of such a log. Throws on an incomplete one. */
 export function readLines(path: string): Line[] {
   const names = Object.keys(OPERATORS);
   const texts = readFileSync(path, 'latin1').split('\n').slice(0, -1);
@@ -43,14 +43,14 @@ export function sumOf(lines: readonly Line[], what: 'received' | 'sent' | 'attem
   return lines.reduce((sum, line) => sum + Number(line[what]), 0);
 }
 
-/** How many samples each histogram has, as of the last flush, by its name in the monitoring format with its labels. */
+/** Returns the sample count of each histogram as of the last flush, by its Prometheus name with labels. */
 export async function readSamples(baton: BatonProcess): Promise<ReadonlyMap<string, number>> {
   const { body } = await baton.admin('/stats/monitoring');
   const counts = body.matchAll(/^(\S+)_count(\{\S*\}) (\d+)$/gm);
   return new Map(Array.from(counts, ([, name, labels, count]) => [`${name}${labels}`, Number(count)]));
 }
 
-/** The sum of a stat over the hosts of a cluster, as /clusters has it. */
+/** Returns the sum of a stat over the hosts of a cluster, as /clusters shows it. */
 export async function sumOverHosts(baton: BatonProcess, cluster: string, stat: string): Promise<number> {
   const { body } = await baton.admin('/clusters');
   const values = body.matchAll(new RegExp(`^${cluster}::[^:]+:[0-9]+::${stat}::([0-9]+)$`, 'gm'));

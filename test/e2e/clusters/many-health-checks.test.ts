@@ -1,4 +1,4 @@
-// Health checks of many hosts, and of a process that takes over from another.
+// Health checks of a thousand hosts, and of a process that takes over from its parent.
 
 import t from 'tap';
 import { bootstrap, httpListener, loopback, routeAllTo, startTcpUpstream, waitFor } from '../harness/index.js';
@@ -11,7 +11,7 @@ t.test('a thousand hosts are checked while the admin interface answers', async (
     checks++;
     socket.on('end', () => socket.end());
   });
-  // Every address of 127.0.0.0/8 is this machine's; the one socket listens at 127.0.0.1 only, so the endpoints are checked there.
+  // All of 127.0.0.0/8 is local; the single socket listens on 127.0.0.1 only, so the endpoints are checked there.
   const lb_endpoints = Array.from({ length: 1000 }, (_, index) => ({
     endpoint: {
       address: { socket_address: { address: `127.1.${index >> 8}.${index & 255}`, port_value: 80 } },
@@ -42,6 +42,6 @@ t.test('the child of a hot restart checks its hosts before it takes over', async
   await epochs.current.waitForStat('cluster.api.membership_healthy', 1);
   await epochs.next(1);
   t.same(await flags(epochs.current), { [a.port]: 'healthy', [b.port]: '/failed_active_hc' });
-  t.equal(await epochs.current.stat('cluster.api.health_check.healthy'), 1, 'of this process alone');
+  t.equal(await epochs.current.stat('cluster.api.health_check.healthy'), 1, 'counted by this process alone');
   t.same(await answers(epochs.current), ['a']);
 });
