@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Baton's entry. Signals are listened for before anything else is loaded.
 
-import { endWithReason } from './common/errors/shortages.js';
+import { exitWithReason } from './common/errors/shortages.js';
 import { Signals } from './common/process/signals.js';
 
 const signals = new Signals();
@@ -10,5 +10,5 @@ try {
   signals.closeDebugger();
   process.exitCode = await run(process.argv.slice(2), signals);
 } catch (error) {
-  endWithReason(error);
+  exitWithReason(error);
 }

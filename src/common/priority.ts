@@ -1,6 +1,6 @@
-// How important a request is: routes say it, and clusters have circuit breakers for each.
+// The priority of a request: routes set it, and clusters have circuit breakers for each.
 
-/** Routing priority; each has limits of its own. */
+/** Routing priority; each has its own limits. */
 export const enum Priority {
   Default = 0,
   High = 1,

@@ -1,4 +1,4 @@
-// Writes fields of a protobuf message into memory that is used again for the next one.
+// Writes the fields of a protobuf message into memory that is reused for the next message.
 
 /** Bytes of the longest varint. */
 const VARINT_BYTES = 10;
@@ -11,12 +11,12 @@ export class ProtobufWriter {
     return this.#length;
   }
 
-  /** Puts what was written. */
+  /** Copies the written bytes to `out`. */
   putTo(out: { put(bytes: Uint8Array, from: number, to: number): void }): void {
     out.put(this.#buffer, 0, this.#length);
   }
 
-  /** What was written behind its length as a varint, in memory of its own. */
+  /** Returns a copy of the written bytes, preceded by their length as a varint. */
   delimited(): Uint8Array<ArrayBuffer> {
     const head = new ProtobufWriter();
     head.#varint(this.#length);
@@ -30,13 +30,13 @@ export class ProtobufWriter {
     this.#length = 0;
   }
 
-  /** uint64, int32 that is not negative, enum. */
+  /** Writes a uint64, a non-negative int32 or an enum. */
   number(field: number, value: number): void {
     this.#tag(field, 0);
     this.#varint(value);
   }
 
-  /** sint32, sint64. */
+  /** Writes a sint32 or sint64. */
   signed(field: number, value: number): void {
     this.#tag(field, 0);
     this.#varint(value < 0 ? -2 * value - 1 : 2 * value);
@@ -69,18 +69,18 @@ export class ProtobufWriter {
     this.#ensure(inner.#length);
     const buffer = this.#buffer;
     let at = this.#length;
-    // Messages are short: a loop beats a call to set().
+    // Messages are short: a loop is faster than set().
     for (let i = 0; i < inner.#length; i++) buffer[at++] = inner.#buffer[i]!;
     this.#length = at;
   }
 
-  /** Makes room for a number after it, too. */
+  /** Writes the tag. Also makes room for a number after it. */
   #tag(field: number, wireType: number): void {
     this.#ensure(2 * VARINT_BYTES);
     this.#varint(field * 8 + wireType);
   }
 
-  /** A whole number up to 2^64. */
+  /** Writes a whole number up to 2^64. */
   #varint(value: number): void {
     const buffer = this.#buffer;
     let at = this.#length;

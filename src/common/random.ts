@@ -1,7 +1,7 @@
-// Pseudo-random numbers for choices that are no secrets: load balancing, jitter, sampling, request ids.
+// Pseudo-random numbers for choices that need no secrecy: load balancing, jitter, sampling, request ids.
 //
-// xoshiro128** (Blackman and Vigna): 128 bits of state, a few integer operations a number, no allocation. Seeded from
-// the system's generator; a test gives a seed and gets the same numbers every time.
+// xoshiro128** (Blackman and Vigna): 128 bits of state, a few integer operations per number, no allocation. Seeded from the
+// system's generator; tests pass a seed for repeatable numbers.
 
 import { randomFillSync } from 'node:crypto';
 
@@ -11,17 +11,17 @@ export class Random {
   #c = 0;
   #d = 0;
 
-  /** `seed`: any integer or 4 words of state, for repeatable numbers; absent: 128 bits from the operating system. */
+  /** `seed`: any integer, or 4 words of state, for repeatable numbers; default: 128 bits from the operating system. */
   constructor(seed?: number | Int32Array) {
     const words = typeof seed === 'number' ? expandSeed(seed) : (seed ?? randomFillSync(new Int32Array(4)));
     this.#a = words[0]!;
     this.#b = words[1]!;
     this.#c = words[2]!;
-    // All zeros is the one state that the generator never leaves.
+    // The generator never leaves the state of all zeros.
     this.#d = words[0] === 0 && words[1] === 0 && words[2] === 0 ? words[3]! | 1 : words[3]!;
   }
 
-  /** 32 random bits as a signed integer: the cheapest form, for callers that take bits from it. */
+  /** Returns 32 random bits as a signed integer: the cheapest form, for callers that extract bits. */
   nextInt32(): number {
     const scrambled = Math.imul(this.#b, 5);
     const result = Math.imul((scrambled << 7) | (scrambled >>> 25), 9);
@@ -35,17 +35,17 @@ export class Random {
     return result;
   }
 
-  /** 0 … 2^32 - 1. */
+  /** Returns an integer from 0 to 2^32 - 1. */
   nextUint32(): number {
     return this.nextInt32() >>> 0;
   }
 
-  /** 0 … n - 1 for 1 ≤ n ≤ 2^32; the bias is below n / 2^32. */
+  /** Returns an integer from 0 to n - 1, for 1 ≤ n ≤ 2^32; the bias is below n / 2^32. */
   below(n: number): number {
     return Math.floor((this.nextInt32() >>> 0) * TWO_TO_MINUS_32 * n);
   }
 
-  /** [0, 1) in steps of 2^-32. */
+  /** Returns a number in [0, 1), in steps of 2^-32. */
   fraction(): number {
     return (this.nextInt32() >>> 0) * TWO_TO_MINUS_32;
   }
@@ -53,7 +53,7 @@ export class Random {
 
 const TWO_TO_MINUS_32 = 2 ** -32;
 
-/** SplitMix32: neighbouring seeds give unrelated states. */
+/** Expands a seed with SplitMix32: neighbouring seeds give unrelated states. */
 function expandSeed(seed: number): Int32Array {
   const words = new Int32Array(4);
   let state = seed | 0;

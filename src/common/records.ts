@@ -1,11 +1,11 @@
-// Values that are read from texts, where anything may stand.
+// Helpers for parsed values of unknown shape.
 
-/** Whether a value has fields: it is no list, and not null. */
+/** Returns whether a value is an object with fields: not null, not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Sets a key that a user chose, `__proto__` included. */
+/** Sets a key chosen by a user, which may be `__proto__`. */
 export function setKey(record: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== '__proto__') record[key] = value;
   else Object.defineProperty(record, key, { value, enumerable: true, configurable: true, writable: true });

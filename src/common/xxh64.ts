@@ -1,9 +1,9 @@
-// XXH64, the hash of 64 bits by which Envoy chooses hosts (github.com/Cyan4973/xxHash, doc/xxhash_spec.md).
+// XXH64, the 64-bit hash that Envoy uses to choose hosts (github.com/Cyan4973/xxHash, doc/xxhash_spec.md).
 //
-// Numbers of 64 bits are two halves, as signed integers: a BigInt would be allocated for each, and a library that is compiled to
-// WebAssembly gives nothing else and must be loaded first.
+// A 64-bit number is two halves, as signed integers. BigInts would be allocated per operation, and a WebAssembly library
+// returns BigInts too and must be loaded first.
 
-/** A number of 64 bits. */
+/** A 64-bit number. */
 export class Word64 {
   hi = 0;
   lo = 0;
@@ -36,16 +36,16 @@ export class Word64 {
     this.lo = Math.imul(this.lo, lo);
   }
 
-  /** By 1 to 31 bits. */
+  /** Rotates by 1 to 31 bits. */
   rotateLeft(bits: number): void {
     const { hi, lo } = this;
     this.hi = (hi << bits) | (lo >>> (32 - bits));
     this.lo = (lo << bits) | (hi >>> (32 - bits));
   }
 
-  /** The remainder of a division, for up to 2^32. */
+  /** Returns the remainder of a division by up to 2^32. */
   modulo(divisor: number): number {
-    // No step exceeds 2^48.
+    // No intermediate result exceeds 2^48.
     const upper = ((this.hi >>> 0) % divisor) * 0x10000 + (this.lo >>> 16);
     return ((upper % divisor) * 0x10000 + (this.lo & 0xffff)) % divisor;
   }
@@ -91,7 +91,7 @@ export function xxh64(bytes: Uint8Array, start: number, end: number, hash: Word6
   hash.xor(0, hash.hi);
 }
 
-/** The same of text in which one character is one byte. */
+/** Hashes a text in which each character is one byte. */
 export function xxh64Text(text: string, hash: Word64, seed = 0, seedHi = 0): void {
   const { length } = text;
   if (length > textBytes.length) textBytes = new Uint8Array(2 * length);
@@ -114,14 +114,14 @@ const lane = new Word64();
 const stripe = [new Word64(), new Word64(), new Word64(), new Word64()] as const;
 let textBytes = new Uint8Array(256);
 
-/** Mixes as many stripes of 32 bytes as there are; returns where the rest begins. */
+/** Mixes all stripes of 32 bytes; returns where the rest begins. */
 function mixStripes(bytes: Uint8Array, start: number, end: number, hash: Word64, seed: number, seedHi: number): number {
   for (const accumulator of stripe) accumulator.set(seedHi, seed);
   const [first, second, third, fourth] = stripe;
   first.add(P1_HI, P1_LO);
   first.add(P2_HI, P2_LO);
   second.add(P2_HI, P2_LO);
-  // Minus P1.
+  // Adds -P1.
   fourth.add(~P1_HI, -P1_LO);
   let at = start;
   for (; at + 32 <= end; at += 32) {
@@ -146,7 +146,7 @@ function mixStripes(bytes: Uint8Array, start: number, end: number, hash: Word64,
   return at;
 }
 
-/** Takes the 8 bytes at `at` into an accumulator. */
+/** Mixes the 8 bytes at `at` into an accumulator. */
 function mixRound(accumulator: Word64, bytes: Uint8Array, at: number): void {
   input.set(int32(bytes, at + 4), int32(bytes, at));
   input.multiply(P2_HI, P2_LO);
@@ -165,7 +165,7 @@ function addRotated(hash: Word64, accumulator: Word64, bits: number): void {
 
 const rotated = new Word64();
 
-/** Little-endian, from any place. */
+/** Reads a little-endian word at any alignment. */
 function int32(bytes: Uint8Array, at: number): number {
   return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
 }

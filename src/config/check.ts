@@ -1,6 +1,6 @@
 // Walks a message in canonical form: implemented fields, constraints of the API, required oneofs, expressions, extensions.
 
-import { defectOf } from '../common/errors/defects.js';
+import { describeDefect } from '../common/errors/defects.js';
 import { BatonError } from '../common/errors/errors.js';
 import { compileRegex } from '../common/text/regex.js';
 import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js';
@@ -306,7 +306,7 @@ export function askExtension(extension: Extension, config: Any, problems: Proble
       extension.validate!(config, report, isOfRoute);
     } catch (error) {
       if (problems.isDamaged(path, problems.errorCount)) return;
-      report('', defectOf('validate', extension.name, error));
+      report('', describeDefect('validate', extension.name, error));
     }
   };
   ask(problems, path, check, placeOf);

@@ -1,6 +1,6 @@
 // What an extension has on the primary, made and closed so that a mistake in it is told with its name, and keeps nothing else from closing.
 
-import { ofExtension } from '../common/errors/defects.js';
+import { callExtension } from '../common/errors/defects.js';
 import { shownName } from '../common/text/shown.js';
 import type { Any } from '../config/generated/api.js';
 import { getLogger } from '../log/logger.js';
@@ -14,7 +14,7 @@ export function createPart(
   config: Any,
   context: PrimaryFilterContext,
 ): PrimaryPart | undefined {
-  const part = ofExtension('createOnPrimary', extension.name, () => extension.createOnPrimary?.(config, context));
+  const part = callExtension('createOnPrimary', extension.name, () => extension.createOnPrimary?.(config, context));
   if (part === undefined) return undefined;
   return {
     close: () => closePart(part, extension.name),

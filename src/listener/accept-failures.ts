@@ -33,7 +33,7 @@ export class AcceptFailures {
     this.#saidMs.set(errno, nowMs);
     this.#logger.warning(
       errno === constants.errno.EMFILE
-        ? `listener '${shownName(listener)}': no more connections are accepted until some end, because this process may open too few files; idle connections to hosts are closed meanwhile; raise the limit (ulimit -n, LimitNOFILE=)`
+        ? `listener '${shownName(listener)}': no more connections are accepted until some end, because this process cannot open more files; idle connections to hosts are closed meanwhile; raise the limit (ulimit -n, LimitNOFILE=)`
         : `listener '${shownName(listener)}': accept failed (${errorName(errno)}); accepting again as soon as it is possible`,
     );
   }

@@ -2,7 +2,7 @@
 // The wrapper's entry. Signals are listened for before anything else is loaded: as process 1 of a container, a signal that
 // nobody listens for is not even delivered.
 
-import { endWithReason } from '../common/errors/shortages.js';
+import { exitWithReason } from '../common/errors/shortages.js';
 import { Signals } from '../common/process/signals.js';
 
 const signals = new Signals();
@@ -11,5 +11,5 @@ try {
   signals.closeDebugger();
   run(process.argv.slice(2), signals);
 } catch (error) {
-  endWithReason(error);
+  exitWithReason(error);
 }

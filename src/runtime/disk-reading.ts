@@ -1,7 +1,7 @@
 // Reads all disk layers in time slices, so that a large tree does not block the primary.
 
 import { BatonError, messageOf } from '../common/errors/errors.js';
-import { atOnce } from '../common/time/next-turn.js';
+import { runSync } from '../common/time/next-turn.js';
 import { forEachGuarded } from '../log/internal-errors.js';
 import { readDiskLayer } from './disk-layer.js';
 import type { Layer } from './layer.js';
@@ -40,7 +40,7 @@ export class DiskReading {
 
   /** Reads all layers synchronously. */
   finish(): void {
-    this.#deliver(atOnce(this.#steps));
+    this.#deliver(runSync(this.#steps));
   }
 
   cancel(): void {

@@ -2,7 +2,7 @@
 
 import { removeAddressFile } from '../admin/http/connections/address-file.js';
 import { BatonError, messageOf } from '../common/errors/errors.js';
-import { lacksMemory } from '../common/errors/shortages.js';
+import { isMemoryShortage } from '../common/errors/shortages.js';
 import type { SignalName, Signals } from '../common/process/signals.js';
 import type { LoadResult } from '../config/load/load.js';
 import type { SensitiveValue } from '../config/schema/sensitive.js';
@@ -132,7 +132,7 @@ class ServerInstance {
    * goes on: nothing that it throws on the primary touches traffic. One that is not live yet may lack what it needs to become so.
    */
   #mustEnd(error: unknown): boolean {
-    if (lacksMemory(error)) {
+    if (isMemoryShortage(error)) {
       logger.critical({ err: error }, 'the server ends, for it has no memory left');
       process.exit(1);
     }

@@ -1,7 +1,7 @@
 // The stats of the process as the primary keeps them: scopes come and go, histograms are merged, counters reset, and what a
 // dead worker held is taken out. Workers count through ThreadStats; anybody reads through StatsReader.
 
-import { atOnce } from '../common/time/next-turn.js';
+import { runSync } from '../common/time/next-turn.js';
 import { HistogramMerger, type HistogramValue } from './histograms/merged-histogram.js';
 import {
   type CounterSlot,
@@ -270,7 +270,7 @@ export class StatsStore {
 
   /** Merges what all threads recorded since the last call: a new interval begins. Ranges that fill are given new chunks. */
   flush(): void {
-    atOnce(this.flushInSteps());
+    runSync(this.flushInSteps());
   }
 
   /** As flush(), a millisecond or so at a time: the primary may answer others between the steps. */
@@ -300,7 +300,7 @@ export class StatsStore {
 
   /** From now on counters count from 0, and recent lookups are forgotten; nothing else changes, and sinks' deltas neither. */
   resetCounters(): void {
-    atOnce(this.resetInSteps());
+    runSync(this.resetInSteps());
   }
 
   /** As resetCounters(), a millisecond or so at a time. */

@@ -2,7 +2,7 @@
 //
 // ClusterSpec goes into snapshots and reaches the workers; DiscoverySpec stays with the primary, which finds the hosts.
 
-import { ofExtension } from '../common/errors/defects.js';
+import { callExtension } from '../common/errors/defects.js';
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
 import { http1Options, httpOptions } from '../config/fields/http-options.js';
@@ -242,7 +242,7 @@ function loadBalancerOf(cluster: Cluster, policies: LoadBalancingPolicies): Load
   const config = policyMessage(cluster, (typeUrl) => policies.policyOf(typeUrl) !== undefined);
   const policy = policies.policyOf(config['@type']);
   if (policy === undefined) throw new Error(`cluster ${cluster.name}: ${config['@type']} is no load-balancing policy`);
-  return ofExtension('settings', policy.name, () => loadBalancerSpec(policy, config));
+  return callExtension('settings', policy.name, () => loadBalancerSpec(policy, config));
 }
 
 function healthPolicy(cluster: Cluster): ClusterSpec['health'] {

@@ -2,7 +2,7 @@
 
 import type { AccessLogFiles } from '../access-log/files/file-log.js';
 import { messageOf } from '../common/errors/errors.js';
-import { lacksDescriptors } from '../common/errors/shortages.js';
+import { isDescriptorShortage } from '../common/errors/shortages.js';
 import { shownName } from '../common/text/shown.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import type { ExtensionRegistry } from '../extensions/registry.js';
@@ -132,7 +132,7 @@ export class WorkerConfiguration {
    * would wait at sockets that nobody accepts on. When the server starts, it is the server that ends.
    */
   #makesRoom({ isComplete }: Snapshot, error: unknown): boolean {
-    return this.#isReplacement && isComplete && lacksDescriptors(error);
+    return this.#isReplacement && isComplete && isDescriptorShortage(error);
   }
 
   #failed({ isComplete, version }: Snapshot, message: string): void {

@@ -2,11 +2,11 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { AccessLogFiles } from '../access-log/files/file-log.js';
-import { lacksMemory } from '../common/errors/shortages.js';
+import { isMemoryShortage } from '../common/errors/shortages.js';
 import { ownHeapBytes, threadMemory } from '../common/process/thread-memory.js';
 import { ProfiledThread } from '../common/profiling/profiled-thread.js';
 import { Random } from '../common/random.js';
-import { atOnce } from '../common/time/next-turn.js';
+import { runSync } from '../common/time/next-turn.js';
 import { atMostMs } from '../common/time/within-ms.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
 import { EXTENSIONS } from '../extensions/index.js';
@@ -143,7 +143,7 @@ class Worker {
 
   /** Makes a snapshot current before anything else is done. */
   apply(snapshot: Snapshot): void {
-    atOnce(this.#configuration.apply(snapshot));
+    runSync(this.#configuration.apply(snapshot));
   }
 
   /** Whatever else comes while a snapshot takes its steps counts behind it. */
@@ -261,7 +261,7 @@ class Worker {
   guard(): void {
     guardThread((error) => {
       if (this.#fatal !== undefined) throw this.#fatal.error;
-      if (!lacksMemory(error) && this.#transport.failedTurns < MAX_FAILED_TURNS) return false;
+      if (!isMemoryShortage(error) && this.#transport.failedTurns < MAX_FAILED_TURNS) return false;
       return this.#dieOf(error);
     });
   }

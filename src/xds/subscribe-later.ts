@@ -1,6 +1,6 @@
 // Subscriptions to sources whose code is still to be loaded.
 
-import { lacksDescriptors } from '../common/errors/shortages.js';
+import { isDescriptorShortage } from '../common/errors/shortages.js';
 import type { Subscription, SubscriptionRequest, Watcher } from './subscription.js';
 
 /** How long after a try for which there were too few descriptors the next one begins. */
@@ -31,10 +31,10 @@ export function subscribeLater(
         if (!isClosed) inner = loaded.subscribe({ ...request, watcher, names });
       })
       .catch((error: unknown) => {
-        if (!isRepeated || !lacksDescriptors(error))
+        if (!isRepeated || !isDescriptorShortage(error))
           failed(`the subscription ${request.statPrefix} cannot begin`, error);
         if (isClosed) return;
-        if (lacksDescriptors(error)) retry = setTimeout(begin, retryMs, true);
+        if (isDescriptorShortage(error)) retry = setTimeout(begin, retryMs, true);
         watcher.fetchTimedOut();
       })
       .catch((error: unknown) => failed(`what waited for ${request.statPrefix} cannot go on`, error));

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { copyBytes } from '../../src/common/copy-bytes.js';
 
-t.test('a range of any length is copied as it is, and nothing beside it is touched', async (t) => {
+t.test('ranges of any length are copied unchanged, and bytes around the target range are not written', async (t) => {
   const source = Uint8Array.from({ length: 80 }, (_byte, i) => 255 - i);
   for (let length = 0; length <= 40; length++) {
     for (let from = 0; from < 4; from++) {
@@ -16,7 +16,7 @@ t.test('a range of any length is copied as it is, and nothing beside it is touch
   }
 });
 
-t.test('a range at the very end of both memories is copied', async (t) => {
+t.test('a range at the end of both buffers is copied', async (t) => {
   for (let length = 0; length <= 9; length++) {
     const source = Uint8Array.from({ length }, (_byte, i) => i + 1);
     const target = new Uint8Array(length);

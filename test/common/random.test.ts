@@ -21,7 +21,7 @@ t.test('the numbers are those of xoshiro128**', async (t) => {
   );
 });
 
-t.test('below(n) reaches every number and no other, evenly', async (t) => {
+t.test('below(n) returns every number below n, evenly', async (t) => {
   const random = new Random(7);
   const counts = new Array<number>(10).fill(0);
   for (let i = 0; i < 100_000; i++) counts[random.below(10)]!++;
@@ -31,7 +31,7 @@ t.test('below(n) reaches every number and no other, evenly', async (t) => {
   for (let i = 0; i < 1000; i++) t.ok(random.below(2 ** 32) < 2 ** 32);
 });
 
-t.test('bits are balanced and fractions lie in [0, 1)', async (t) => {
+t.test('bits are balanced, and fractions lie in [0, 1)', async (t) => {
   const random = new Random(1);
   const ones = new Array<number>(32).fill(0);
   for (let i = 0; i < 20_000; i++) {
@@ -43,7 +43,7 @@ t.test('bits are balanced and fractions lie in [0, 1)', async (t) => {
   for (const count of ones) t.ok(Math.abs(count - 10_000) < 500, String(count));
 });
 
-t.test('without a seed two generators differ', async (t) => {
+t.test('two generators without a seed differ', async (t) => {
   const a = new Random();
   const b = new Random();
   t.notSame([a.nextInt32(), a.nextInt32(), a.nextInt32()], [b.nextInt32(), b.nextInt32(), b.nextInt32()]);

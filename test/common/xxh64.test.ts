@@ -4,8 +4,8 @@ import { Word64, xxh64, xxh64Text } from '../../src/common/xxh64.js';
 const hash = new Word64();
 const value = () => (BigInt(hash.hi >>> 0) << 32n) | BigInt(hash.lo >>> 0);
 
-t.test('hashes are those of the reference implementation, for each way in which a text can end', async (t) => {
-  // Lengths, seeds and what xxhash-wasm, the library itself as WebAssembly, gives for them.
+t.test('hashes equal those of the reference implementation, for every kind of remainder', async (t) => {
+  // Lengths, seeds, and hashes by xxhash-wasm, which is the reference implementation as WebAssembly.
   const known: [length: number, seed: number, hash: string][] = [
     [0, 0, 'ef46db3751d8e999'],
     [1, 0, 'a96c7f0ce858bbb7'],
@@ -30,14 +30,14 @@ t.test('hashes are those of the reference implementation, for each way in which 
   }
 });
 
-t.test('a host has the places on the ring that it has in Envoy', async (t) => {
+t.test('a host has the same places on the ring as in Envoy', async (t) => {
   xxh64Text('127.0.0.1:94_0', hash);
   t.equal(value(), 15516499411664133160n);
   xxh64Text('127.0.0.1:94_1', hash);
   t.equal(value(), 833437586790550860n);
 });
 
-t.test('remainders are exact, whatever the divisor', async (t) => {
+t.test('remainders are exact for any divisor', async (t) => {
   for (const number of [0n, 1n, 0xffffffffffffffffn, 0x8000000000000000n, 0x123456789abcdef0n]) {
     hash.set(Number(number >> 32n), Number(number & 0xffffffffn));
     for (const divisor of [1, 2, 100, 65537, 5000011, 2 ** 32 - 5, 2 ** 32]) {

@@ -46,8 +46,8 @@ t.test('what is no regular file is refused at once: a pipe may never end, nor be
   symlinkSync('/dev/zero', endless!);
   symlinkSync('good.yaml', link!);
   const refusal = (path: string) => problemsIn(loadConfiguration({ path }, testCatalog()));
-  t.equal(refusal(pipe!), `${pipe}: unable to read file: it is no regular file`);
-  t.equal(refusal(endless!), `${endless}: unable to read file: it is no regular file`);
+  t.equal(refusal(pipe!), `${pipe}: unable to read file: it is not a regular file`);
+  t.equal(refusal(endless!), `${endless}: unable to read file: it is not a regular file`);
   t.equal(refusal(join(folder, 'folder.yaml')), `${folder}/folder.yaml: unable to read file: it is a directory`);
   t.equal(refusal(link!), '', 'a link to a file is as good as the file');
   const key = GOOD.replace(
@@ -59,8 +59,8 @@ t.test('what is no regular file is refused at once: a pipe may never end, nor be
           common_tls_context: { tls_certificates: [ { certificate_chain: { filename: ${pipe} }, private_key: { filename: ${endless} } } ] }
       filters:`,
   );
-  t.match(problemsOf(key), /certificate_chain\.filename: unable to read file: it is no regular file/);
-  t.match(problemsOf(key), /private_key\.filename: unable to read file: it is no regular file/);
+  t.match(problemsOf(key), /certificate_chain\.filename: unable to read file: it is not a regular file/);
+  t.match(problemsOf(key), /private_key\.filename: unable to read file: it is not a regular file/);
 });
 
 t.test('aliases that expand without end are refused', async (t) => {

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
-import { atOnce } from '../../src/common/time/next-turn.js';
+import { runSync } from '../../src/common/time/next-turn.js';
 import type { LayeredRuntime as LayeredRuntimeConfig, RuntimeLayer } from '../../src/config/generated/api.js';
 import { MAX_ADMIN_CHARACTERS, MAX_ADMIN_KEYS, readAdminEntries } from '../../src/runtime/admin-layer.js';
 import { MAX_DEPTH, MAX_FILE_BYTES } from '../../src/runtime/disk-layer.js';
@@ -36,7 +36,7 @@ function start(t: Test, config: LayeredRuntimeConfig | undefined) {
   return {
     runtime,
     changes,
-    modify: (texts: Iterable<readonly [string, string]>) => runtime.modify(atOnce(readAdminEntries(texts))),
+    modify: (texts: Iterable<readonly [string, string]>) => runtime.modify(runSync(readAdminEntries(texts))),
     names: () => runtime.layers.map((layer) => layer.name),
     text: (key: string) => runtime.runtime.get(key)?.text,
     stat: (name: keyof typeof RuntimeStats.at) => store.valueOf(ref, RuntimeStats.at[name]),
@@ -138,13 +138,13 @@ t.test('a change contains only the keys whose values change', async (t) => {
   ]);
   t.equal(text('k1'), '2');
   t.equal(stat('num_keys'), 100_001);
-  const keys = atOnce(runtime.keysInSteps());
+  const keys = runSync(runtime.keysInSteps());
   t.same(keys, [...runtime.runtime.values.keys()].sort());
-  t.equal(atOnce(runtime.keysInSteps()), keys, 'sorted once');
+  t.equal(runSync(runtime.keysInSteps()), keys, 'sorted once');
   modify([['k1', '3']]);
-  t.equal(atOnce(runtime.keysInSteps()), keys, 'unchanged keys are not sorted again');
+  t.equal(runSync(runtime.keysInSteps()), keys, 'unchanged keys are not sorted again');
   modify([['new', '3']]);
-  t.equal(atOnce(runtime.keysInSteps()).length, keys.length + 1);
+  t.equal(runSync(runtime.keysInSteps()).length, keys.length + 1);
 });
 
 t.test('the admin layer is bounded, and a request that exceeds its bounds changes nothing', async (t) => {

@@ -1,6 +1,6 @@
 // Sources of configuration that a test plays: it says what comes, and sees what is asked for.
 
-import { atOnce } from '../../src/common/time/next-turn.js';
+import { runSync } from '../../src/common/time/next-turn.js';
 import type { RefusedResource, Resource, Update } from '../../src/xds/resource.js';
 import {
   type ConfigSources,
@@ -44,7 +44,7 @@ export class FakeSubscription implements Subscription {
   }: Delivery): readonly Rejection[] {
     const complete = resources.map((resource) => ({ version, aliases: [], sensitive: [], ...resource }));
     const update = { version, isComplete, resources: complete, refused, removed };
-    return atOnce(stepsOf(this.request.watcher.update(update)));
+    return runSync(stepsOf(this.request.watcher.update(update)));
   }
 
   timeOut(): void {

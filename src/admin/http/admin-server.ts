@@ -3,7 +3,7 @@
 import { Server as NetServer, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { Protocol } from '../../access-log/stream/stream-info.js';
-import { lacksDescriptors } from '../../common/errors/shortages.js';
+import { isDescriptorShortage } from '../../common/errors/shortages.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { StringMatcher } from '../../config/generated/api.js';
 import { type Address, addressText } from '../../io/addresses/address.js';
@@ -136,7 +136,7 @@ export class AdminServer {
     server.on('error', (error) => {
       // Before it listens, listen() rejects. Afterwards a connection could not be accepted: others will be.
       if (!server.listening) return;
-      const hasMadeRoom = lacksDescriptors(error) && this.#connections.evict();
+      const hasMadeRoom = isDescriptorShortage(error) && this.#connections.evict();
       const remedy = hasMadeRoom ? '; an idle one was closed to make room' : '';
       logger.error(`cannot accept an admin connection: ${error.message}${remedy}`);
     });

@@ -1,6 +1,6 @@
-// Baton's errors: what happened, where, and what to do about it, under a code from one table.
+// Baton's errors: what happened, where, and what to do about it, with a code from one table.
 
-/** Every code, and what it means to a user. Adding one is one line. */
+/** Error codes with their meaning for a user. */
 const ERROR_CODES = {
   CONFIG_INVALID: 'the configuration is refused; nothing was changed',
   CONFIG_UNREADABLE: 'a configuration file cannot be read',
@@ -14,7 +14,7 @@ const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
-/** What else an error can say. */
+/** Optional parts of an error. */
 export interface ErrorDetails {
   /** Where: a configuration path, file:line:column, a listener, a cluster, an option. */
   readonly where?: string;
@@ -23,7 +23,7 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
-/** An error that a user or an operator is meant to read. */
+/** An error whose message is written for users and operators. */
 export class BatonError extends Error {
   readonly code: ErrorCode;
   readonly where: string | undefined;
@@ -37,7 +37,7 @@ export class BatonError extends Error {
     this.remedy = details.remedy;
   }
 
-  /** One line: where, what happened, what to do. */
+  /** Returns one line: where, what happened, what to do. */
   describe(): string {
     const where = this.where === undefined ? '' : `${this.where}: `;
     const remedy = this.remedy === undefined ? '' : ` (${this.remedy})`;
@@ -45,7 +45,7 @@ export class BatonError extends Error {
   }
 }
 
-/** Several mistakes that were found together; what it says itself is the first. */
+/** Several errors that were found together. The message is that of the first. */
 export class Mistakes extends BatonError {
   readonly all: readonly unknown[];
 
@@ -54,18 +54,18 @@ export class Mistakes extends BatonError {
     this.all = all;
   }
 
-  /** What was thrown, one by one. */
+  /** Returns the single errors of what was thrown. */
   static of(thrown: unknown): readonly unknown[] {
     return thrown instanceof Mistakes ? thrown.all : [thrown];
   }
 
-  /** Throws them, one as itself; does nothing without any. */
+  /** Throws the errors: a single one as it is, several as Mistakes. No-op for an empty list. */
   static throw(mistakes: readonly unknown[]): void {
     if (mistakes.length > 0) throw mistakes.length === 1 ? mistakes[0] : new Mistakes(mistakes);
   }
 }
 
-/** What `build` makes of each item. Throws what it has thrown for any of them, together. */
+/** Builds every item and returns the results. Throws the errors of all items together. */
 export function buildEach<T, R>(items: readonly T[], build: (item: T, index: number) => R): R[] {
   const mistakes: unknown[] = [];
   const built: R[] = [];
@@ -80,24 +80,24 @@ export function buildEach<T, R>(items: readonly T[], build: (item: T, index: num
   return built;
 }
 
-/** What each of them builds, under its name and in their order. Throws what they have thrown, together. */
+/** Calls every builder in order and returns the results under their names. Throws the errors of all builders together. */
 export function buildAll<T extends object>(builders: { readonly [K in keyof T]: () => T[K] }): T {
   const built: Partial<T> = {};
   buildEach(Object.keys(builders) as (keyof T)[], (name) => void (built[name] = builders[name]()));
   return built as T;
 }
 
-/** The message of anything that was thrown. */
+/** Returns the message of anything that was thrown. */
 export function messageOf(thrown: unknown): string {
-  if (lacksThreads(thrown)) return TOO_FEW_THREADS;
+  if (isThreadShortage(thrown)) return THREAD_SHORTAGE;
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-const TOO_FEW_THREADS =
-  'this process may start too few threads (EAGAIN); raise the limit (ulimit -u, TasksMax=, the pids limit of a container)';
+const THREAD_SHORTAGE =
+  'this process cannot start more threads (EAGAIN); raise the limit (ulimit -u, TasksMax=, the pids limit of a container)';
 
-/** Whether the system has refused to start a thread: Node says nothing but EAGAIN then. */
-export function lacksThreads(thrown: unknown): boolean {
+/** Returns whether the system refused to start a thread. Node's message is only EAGAIN then. */
+export function isThreadShortage(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   return (thrown as NodeJS.ErrnoException).code === 'ERR_WORKER_INIT_FAILED' && thrown.message === 'EAGAIN';
 }

@@ -1,37 +1,37 @@
-// Errors of a process that may open too few files, or start too few threads.
+// Errors of a process that has reached its limit of descriptors, threads or memory.
 
 import { print } from '../process/print.js';
-import { BatonError, lacksThreads, messageOf } from './errors.js';
+import { BatonError, isThreadShortage, messageOf } from './errors.js';
 
-/** As the kernel, Node's file functions, its threads and the loader of native modules tell it. */
-const FEW_DESCRIPTORS = /EMFILE|ENFILE|too many open files/i;
+/** Matches the texts of the kernel, of Node's file functions and threads, and of the loader of native modules. */
+const DESCRIPTOR_SHORTAGE = /EMFILE|ENFILE|too many open files/i;
 
-export function lacksDescriptors(error: unknown): boolean {
-  return FEW_DESCRIPTORS.test(messageOf(error));
+export function isDescriptorShortage(error: unknown): boolean {
+  return DESCRIPTOR_SHORTAGE.test(messageOf(error));
 }
 
-/** Whether there was no memory for a buffer. A heap that is full throws nothing: it ends the thread or the process. */
-export function lacksMemory(error: unknown): boolean {
+/** Returns whether a buffer could not be allocated. A full heap throws nothing: it ends the thread or the process. */
+export function isMemoryShortage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as NodeJS.ErrnoException;
   return code === 'ERR_MEMORY_ALLOCATION_FAILED' || error.message === 'Array buffer allocation failed';
 }
 
-/** What happened, and what to do where descriptors are short. */
+/** Returns the message of an error, with advice when descriptors are short. */
 export function withRemedy(error: unknown): string {
   const message = messageOf(error);
-  if (!lacksDescriptors(error)) return message;
-  return `this process may open too few files: ${message}; raise the limit (ulimit -n, LimitNOFILE=)`;
+  if (!isDescriptorShortage(error)) return message;
+  return `this process cannot open more files: ${message}; raise the limit (ulimit -n, LimitNOFILE=)`;
 }
 
 /**
- * For a process that lacks these even for its own start, or parts of its installation: says so, instead of dying with a stack, and
- * ends it with status 1. Throws `error` when the reason was another one.
+ * Ends the process with status 1 and a message when it lacks descriptors, threads or parts of its installation for its own
+ * start. Throws `error` if it has another reason.
  */
-export function endWithReason(error: unknown): never {
+export function exitWithReason(error: unknown): never {
   const message = messageOf(error);
-  if (lacksThreads(error)) print(process.stderr, `error: ${message}\n`);
-  else if (lacksDescriptors(error)) print(process.stderr, `error: ${withRemedy(error)}\n`);
+  if (isThreadShortage(error)) print(process.stderr, `error: ${message}\n`);
+  else if (isDescriptorShortage(error)) print(process.stderr, `error: ${withRemedy(error)}\n`);
   else if (error instanceof BatonError && error.code === 'INSTALLATION_BROKEN')
     print(process.stderr, `error: ${error.describe()}\n`);
   else throw error;

@@ -1,40 +1,40 @@
-// Notices that a file has become another one: written to, moved into place, or behind links that lead elsewhere now.
+// Detects that a file has changed: it was written to or replaced, or a link on its path now leads elsewhere.
 
 import { existsSync, type FSWatcher, lstatSync, readlinkSync, realpathSync, statSync, watch } from 'node:fs';
 import { basename, dirname, join, parse, resolve } from 'node:path';
 import { messageOf } from '../errors/errors.js';
 
 export interface FileWatchEvents {
-  /** The file is another one, and has been left alone for a moment; a file that has gone is told when there is one again. */
+  /** Called when the file has changed and was then quiet for a moment. A removed file is reported when it exists again. */
   changed(): void;
-  /** Something is not watched that should be: changes may be noticed late. */
+  /** Called when a directory cannot be watched: changes may be detected late. */
   failed(message: string): void;
 }
 
 export interface FileWatchOptions {
   /**
-   * The file is looked at only when this directory is another one, or names in it come, go or are moved; if `seesContent`, also when what is
-   * in it is written to.
+   * If set, the file is checked only when this directory is replaced or an entry in it is created, removed or moved; with
+   * `seesContent`, also when an entry's content is written.
    */
   readonly within?: { readonly path: string; readonly seesContent: boolean } | undefined;
-  /** The file is looked at so often, whatever is noticed: a file system may tell of no change. */
+  /** Interval of additional checks, for file systems that report no changes. */
   readonly pollMs?: number | undefined;
 }
 
-/** Who writes a file in place does so in pieces: it is read when none has come for so long. */
+/** A file written in place is written in pieces: it is checked when no event has arrived for this time. */
 const QUIET_MS = 200;
-/** A file that is never left alone is read all the same. */
-const LONGEST_WAIT_MS = 2000;
-/** What cannot be watched, for want of descriptors or of the kernel's watches, is looked at again and again until it can. */
+/** A file that never becomes quiet is checked after this time. */
+const MAX_WAIT_MS = 2000;
+/** Interval of retries for directories that cannot be watched for lack of descriptors or inotify watches. */
 const RETRY_MS = 2000;
-/** Node takes no longer one. */
+/** The longest timer that Node accepts. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-/** As many as the kernel follows. */
+/** The kernel's limit of links on one path. */
 const MAX_LINKS = 40;
 
 /**
- * Another text when there is another file, or other content in it. Content that is changed twice in one tick of the file
- * system's clock and keeps its size is missed.
+ * Returns a text that changes when the file is replaced or its content changes; '' if there is no file. Misses content that
+ * changes twice within one tick of the file system's clock and keeps its size.
  */
 export function fileIdentity(path: string): string {
   try {
@@ -49,9 +49,9 @@ export class FileWatch {
   readonly #path: string;
   readonly #within: FileWatchOptions['within'];
   readonly #events: FileWatchEvents;
-  /** Directories in which a name stands that leads to the file. */
+  /** Watched directories: those that hold a name that leads to the file. */
   readonly #watchers = new Map<string, Watched>();
-  /** Directories that cannot be watched, which has been told. */
+  /** Directories that cannot be watched and were reported. */
   readonly #unwatched = new Set<string>();
   #identity: string;
   #firstEvent = 0;
@@ -59,7 +59,7 @@ export class FileWatch {
   #retry: NodeJS.Timeout | undefined;
   #poll: NodeJS.Timeout | undefined;
 
-  /** `identity`: of the file that is known already; if it is another one by now, that is told. */
+  /** `identity`: of the version of the file that the caller has read; a difference is reported. */
   constructor(path: string, identity: string, events: FileWatchEvents, { within, pollMs }: FileWatchOptions = {}) {
     this.#path = resolve(path);
     this.#within = within && { path: resolve(within.path), seesContent: within.seesContent };
@@ -67,7 +67,7 @@ export class FileWatch {
     this.#events = events;
     if (pollMs !== undefined) this.#poll = setInterval(() => this.#check(), Math.min(pollMs, LONGEST_TIMER_MS)).unref();
     this.#watch();
-    if (fileIdentity(this.#path) !== identity) this.#touched();
+    if (fileIdentity(this.#path) !== identity) this.#onEvent();
   }
 
   close(): void {
@@ -78,11 +78,11 @@ export class FileWatch {
     this.#watchers.clear();
   }
 
-  #touched(): void {
+  #onEvent(): void {
     const now = performance.now();
     if (this.#timer === undefined) this.#firstEvent = now;
     clearTimeout(this.#timer);
-    const wait = Math.min(QUIET_MS, Math.max(0, this.#firstEvent + LONGEST_WAIT_MS - now));
+    const wait = Math.min(QUIET_MS, Math.max(0, this.#firstEvent + MAX_WAIT_MS - now));
     this.#timer = setTimeout(() => this.#check(), wait);
     this.#timer.unref();
   }
@@ -90,7 +90,7 @@ export class FileWatch {
   #check(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    // What happened before these watches began is seen below.
+    // Changes made before these watches existed are detected below.
     this.#watch();
     const identity = fileIdentity(this.#path);
     if (identity === '' || identity === this.#identity) return;
@@ -98,9 +98,9 @@ export class FileWatch {
     this.#events.changed();
   }
 
-  /** Brings the watches in line with where links lead now. */
+  /** Updates the watches to where links lead now. */
   #watch(): void {
-    const wanted = this.#within === undefined ? namesOnTheWay(this.#path) : namesWithin(this.#within);
+    const wanted = this.#within === undefined ? namesOnPath(this.#path) : namesWithin(this.#within);
     for (const [directory, { inode, watcher }] of this.#watchers) {
       if (wanted.has(directory) && inode === inodeOf(directory)) continue;
       watcher.close();
@@ -118,26 +118,26 @@ export class FileWatch {
       const watcher = watch(directory, { persistent: false });
       const watched: Watched = { watcher, names, inode: inodeOf(directory) };
       watcher.on('change', (event, name) => {
-        const isOurs =
+        const isRelevant =
           typeof watched.names === 'string'
             ? watched.names === 'any' || event === 'rename'
             : watched.names.has(String(name));
-        // A directory that goes is told by its own name.
-        if (name === null || isOurs || name === basename(directory)) this.#touched();
+        // The removal of a directory is reported with its own name.
+        if (name === null || isRelevant || name === basename(directory)) this.#onEvent();
       });
       watcher.on('error', (error) => {
         watcher.close();
         this.#watchers.delete(directory);
-        this.#isUnwatched(directory, `${directory} is no longer watched: ${messageOf(error)}`);
+        this.#reportUnwatched(directory, `${directory} is no longer watched: ${messageOf(error)}`);
       });
       this.#watchers.set(directory, watched);
       this.#unwatched.delete(directory);
     } catch (error) {
-      this.#isUnwatched(directory, `${directory} cannot be watched: ${messageOf(error)}`);
+      this.#reportUnwatched(directory, `${directory} cannot be watched: ${messageOf(error)}`);
     }
   }
 
-  #isUnwatched(directory: string, message: string): void {
+  #reportUnwatched(directory: string, message: string): void {
     if (!this.#unwatched.has(directory)) this.#events.failed(message);
     this.#unwatched.add(directory);
     this.#retry ??= setTimeout(() => {
@@ -147,32 +147,32 @@ export class FileWatch {
   }
 }
 
-/** Names in a directory; 'moved': each that comes, goes or is moved; 'any': each that is written to, too. */
+/** Watched entries of a directory. 'moved': any that is created, removed or moved; 'any': any that is written, too. */
 type Names = ReadonlySet<string> | 'moved' | 'any';
 
 interface Watched {
   readonly watcher: FSWatcher;
   names: Names;
-  /** The directory itself may be replaced by another one of that name. */
+  /** Identifies the directory, which may be replaced by another one of the same name. */
   readonly inode: string;
 }
 
-/** What leads to a directory, and everything in it. */
+/** Returns the names that lead to a directory, and everything in it. */
 function namesWithin({ path: directory, seesContent }: NonNullable<FileWatchOptions['within']>): Map<string, Names> {
-  const found: Map<string, Names> = namesOnTheWay(directory);
+  const found: Map<string, Names> = namesOnPath(directory);
   try {
     found.set(realpathSync(directory), seesContent ? 'any' : 'moved');
   } catch {
-    // Then what is missing of the way is watched.
+    // Then the missing part of its path is watched.
   }
   return found;
 }
 
 /**
- * Directories, and in each the names that lead to the file: its own, and each link on the way there. A way that ends before the
- * file's directory is watched where it ends.
+ * Returns directories, and for each the names in it that lead to the file: the file's own name and each link on its path. A
+ * path that ends before the file's directory is watched where it ends.
  */
-function namesOnTheWay(path: string): Map<string, Set<string>> {
+function namesOnPath(path: string): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   const note = (directory: string, name: string) => {
     const names = found.get(directory);
@@ -210,7 +210,7 @@ function linkAt(path: string): string | undefined {
   try {
     return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
   } catch {
-    // What is not there yet leads nowhere.
+    // A missing file is no link.
     return undefined;
   }
 }

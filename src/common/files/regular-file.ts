@@ -1,22 +1,22 @@
-// Reads files whose names come from a user: regular ones, for a pipe may never end, nor even begin, and pipes where somebody waits for
-// them, but not for ever.
+// Reads files whose names come from a user. Only regular files by default, because reading a pipe may never begin or end;
+// pipes with a timeout where the caller allows them.
 
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { blockThread } from '../time/block-thread.js';
 
 /**
- * The content of a regular file, or of one that a link leads to; of a pipe too where `pipeMs` says how long to wait for its next byte, or
- * its end, which blocks the thread.
- * @throws Error when it cannot be read, is no such file, or has more than `maxBytes`
+ * Returns the content of a regular file, or of one that a link leads to. With `pipeMs` also that of a pipe: the time to wait
+ * for each next byte or the end, which blocks the thread.
+ * @throws Error when the file cannot be read, is not a regular file, or has more than `maxBytes`
  */
 export function readRegularFile(path: string, maxBytes = Number.POSITIVE_INFINITY, pipeMs?: number): Buffer {
-  // A pipe without a writer would block at once otherwise.
+  // Without O_NONBLOCK, opening a pipe without a writer would block.
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(descriptor);
     if (stats.isDirectory()) throw new Error('it is a directory');
     if (stats.isFIFO() && pipeMs !== undefined) return readPipe(descriptor, maxBytes, pipeMs);
-    if (!stats.isFile()) throw new Error('it is no regular file');
+    if (!stats.isFile()) throw new Error('it is not a regular file');
     if (stats.size > maxBytes) throw tooLarge(maxBytes);
     return readFileSync(descriptor);
   } finally {
@@ -24,7 +24,7 @@ export function readRegularFile(path: string, maxBytes = Number.POSITIVE_INFINIT
   }
 }
 
-/** Up to where all writers have closed it. Before the first of them has opened it, it looks as if it had ended. */
+/** Reads until all writers have closed the pipe. Before the first writer opens it, read() returns 0 as at the end. */
 function readPipe(descriptor: number, maxBytes: number, pipeMs: number): Buffer {
   const pieces: Buffer[] = [];
   let size = 0;
@@ -39,13 +39,13 @@ function readPipe(descriptor: number, maxBytes: number, pipeMs: number): Buffer 
       if (size > maxBytes) throw tooLarge(maxBytes);
       deadline = performance.now() + pipeMs;
     } else if (performance.now() >= deadline) {
-      const what = size === 0 ? 'nobody writes into the pipe' : 'the pipe does not end';
+      const what = size === 0 ? 'no process writes into the pipe' : 'the pipe does not end';
       throw new Error(`${what}: waited ${pipeMs / 1000} s`);
     } else blockThread(POLL_MS);
   }
 }
 
-/** Bytes that are there; -1: none yet. */
+/** Returns the number of bytes read; -1 if none are available yet. */
 function readNow(descriptor: number, into: Buffer): number {
   try {
     return readSync(descriptor, into);

@@ -1,5 +1,5 @@
-// Paths of the process's own standard output and error, which are written to through the descriptors that there are: opening them
-// is not possible for a socket, and what is written to a file through another description would be overwritten.
+// Paths of the process's own standard output and error. These are written through the existing descriptors: a socket cannot
+// be opened by its path, and a second file description would overwrite what the first one wrote.
 
 const STANDARD_STREAMS: ReadonlyMap<string, number> = new Map([
   ['/dev/stdout', 1],
@@ -10,7 +10,7 @@ const STANDARD_STREAMS: ReadonlyMap<string, number> = new Map([
   ['/proc/self/fd/2', 2],
 ]);
 
-/** The descriptor of standard output or error; undefined for any other path. */
+/** Returns the descriptor of standard output or error; undefined for any other path. */
 export function standardStream(path: string): number | undefined {
   return STANDARD_STREAMS.get(path);
 }

@@ -1,8 +1,11 @@
-// The working directory, in which Node begins threads: it begins none in one that has been removed, as that of a former release is.
+// The working directory. Node starts no thread in one that was removed, such as the directory of a former release.
 
 import { realpathSync } from 'node:fs';
 
-/** Where relative paths of files begin that are opened later too; `/` when it has been removed, where the process will go. */
+/**
+ * Returns the base of relative paths, including those opened later. Returns `/` if the directory was removed: the process
+ * will change to it.
+ */
 export function workingDirectory(): string {
   try {
     return process.cwd();
@@ -11,10 +14,13 @@ export function workingDirectory(): string {
   }
 }
 
-/** Before a thread begins: a process whose working directory is gone goes to `/`. No relative path led anywhere any more. */
+/**
+ * Called before a thread starts. Changes to `/` if the working directory was removed. Relative paths had stopped working
+ * before.
+ */
 export function leaveRemovedDirectory(): void {
   try {
-    // process.cwd() would only remember it.
+    // process.cwd() would return its cached value.
     realpathSync.native('.');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') process.chdir('/');

@@ -1,15 +1,13 @@
-// Modules that are loaded when they are first needed, at a time when descriptors may be short. Before version 22 Node keeps the failure
-// of an import: it fails for ever, long after there are descriptors again. So no import begins that could fail for want of them.
+// Modules that are loaded on first use, when descriptors may be short. Before version 22, Node keeps the failure of an
+// import: the module stays unusable even when descriptors are available again. So no import is started that could fail for
+// lack of descriptors.
 
 import { closeSync, openSync } from 'node:fs';
 
-/** More than Node opens at a time for a part of the bundled program. */
+/** More than Node opens at the same time to load a part of the bundled program. */
 const DESCRIPTORS = 8;
 
-/**
- * A function that loads a module, once. It rejects when there are too few descriptors, and loads it when it is called again and there
- * are enough.
- */
+/** Returns a function that loads a module once. It rejects while descriptors are short; a later call retries. */
 export function onDemand<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
   return async () => {
@@ -24,7 +22,7 @@ export function onDemand<T>(load: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Throws when so many descriptors cannot be had now. */
+/** Throws if DESCRIPTORS descriptors cannot be opened now. */
 function checkDescriptors(): void {
   const held: number[] = [];
   try {

@@ -1,4 +1,4 @@
-// Where Baton's own files lie, whatever directory it was compiled to or started from.
+// Paths of Baton's own files, independent of where it was compiled to or started from.
 
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, sep } from 'node:path';
@@ -8,20 +8,25 @@ const here = dirname(fileURLToPath(import.meta.url));
 
 let root: string | undefined;
 
-/** Absolute path of a file of the package; absolute first parts pass through. */
+/** Returns the absolute path of a file of the package. An absolute first part is kept. */
 export function packagePath(...parts: string[]): string {
   if (parts.length > 0 && isAbsolute(parts[0]!)) return join(...parts);
   root ??= findRoot(here);
   return join(root, ...parts);
 }
 
-/** Where the program that runs lies: dist/src as the compiler wrote it, or dist/baton as scripts/bundle.mjs put that together. */
+/**
+ * Returns the directory of the running program: dist/src as the compiler wrote it, or dist/baton as scripts/bundle.mjs
+ * bundled it.
+ */
 export function programDirectory(): string {
   const parts = relative(packagePath(), here).split(sep);
   return packagePath(...parts.slice(0, 2));
 }
 
-/** URL of a thread's entry, by its path below src. The path has to be written out, for the build looks for it. */
+/**
+ * Returns the URL of a thread's entry file from its path below src. The path must be a literal: the build searches for it.
+ */
 export function programFile(path: string): URL {
   return pathToFileURL(join(programDirectory(), path));
 }

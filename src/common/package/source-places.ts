@@ -1,5 +1,5 @@
-// From a place in the program that runs to the one in its source: for logs and profiles. What the build put together has lost
-// the lines of its sources, and keeps them in a file beside each that it wrote (scripts/bundle.mjs).
+// Maps places in the running program to places in its source, for logs and profiles. The bundler loses the lines of the
+// sources; scripts/bundle.mjs keeps them in a file beside each file that it writes.
 
 import { readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
@@ -7,34 +7,36 @@ import { fileURLToPath } from 'node:url';
 import { packagePath, programDirectory } from './package-root.js';
 
 export interface SourcePlace {
-  /** Below the package for its own files, as in `src/http/routing/tables/route-table.ts`; '' for what has no source. */
+  /**
+   * Relative to the package for its own files, as in `src/http/routing/tables/route-table.ts`; '' for code without a source.
+   */
   readonly file: string;
-  /** From 1; 0 is unknown. */
+  /** From 1; 0 if unknown. */
   readonly line: number;
 }
 
-/** What `<file>.lines` holds of a file of the program. */
+/** The content of `<file>.lines`, for one file of the program. */
 interface SourceLines {
   /** Sources, as in SourcePlace. */
   readonly files: readonly string[];
-  /** Of each run of lines that stand in the source in the same way: the first line, the index of the source, the line there. */
+  /** Three numbers for each run of consecutive lines: its first line, the index of the source, the line there. */
   readonly runs: readonly number[];
 }
 
-/** A file of the program in a stack: `file:///opt/baton/dist/baton/main.js:12:5`. */
+/** Matches a file of the program in a stack: `file:///opt/baton/dist/baton/main.js:12:5`. */
 const STACK_PLACE = /((?:file:\/)?\/[^\s():]+):(\d+):\d+/g;
 
 const PACKAGE = join(packagePath(), sep);
 const COMPILED = join(PACKAGE, 'dist', sep);
 const DIRECTORY = join(programDirectory(), sep);
 
-/** Numbers of a run. */
+/** Numbers per run. */
 const RUN = 3;
 
-/** Of the program's files that somebody has asked for; undefined: it runs as the compiler wrote it. */
+/** Files of the program looked up so far; undefined: the file has no lines file, because the compiler wrote it. */
 const read = new Map<string, SourceLines | undefined>();
 
-/** `url` is a file URL, a path, or anything else that V8 calls a script, which stays as it is. */
+/** Returns the place in the source. `url`: a file URL, a path, or another name that V8 gives a script, which is kept. */
 export function sourcePlace(url: string, line: number): SourcePlace {
   const path = url.startsWith('file:') ? fileURLToPath(url) : url;
   const lines = path.startsWith(DIRECTORY) ? linesOf(path) : undefined;
@@ -43,12 +45,12 @@ export function sourcePlace(url: string, line: number): SourcePlace {
   return { file: lines.files[lines.runs[at + 1]!]!, line: lines.runs[at + 2]! + line - lines.runs[at]! };
 }
 
-/** A function's name in its source: the build gives numbers to those that several files have. */
+/** Returns a function's name in its source: the bundler appends numbers to names that several files use. */
 export function sourceName(name: string): string {
   return name.replace(/\$\d+$/, '');
 }
 
-/** A stack that names places in the source. */
+/** Returns a stack with places in the source. */
 export function sourceStack(stack: string): string {
   return stack.replace(STACK_PLACE, (place, url: string, line: string) => {
     const source = sourcePlace(url, Number(line));
@@ -56,7 +58,7 @@ export function sourceStack(stack: string): string {
   });
 }
 
-/** Undefined where there are none, or, this time, no descriptor to read them with. */
+/** Returns undefined if the file has no lines file, or if it cannot be read this time for lack of descriptors. */
 function linesOf(path: string): SourceLines | undefined {
   if (read.has(path)) return read.get(path);
   let lines: SourceLines | undefined;
@@ -69,7 +71,7 @@ function linesOf(path: string): SourceLines | undefined {
   return lines;
 }
 
-/** Index of the last run that begins at the line or before it; -1 without one. */
+/** Returns the index of the last run that begins at or before the line; negative if there is none. */
 function runAt(runs: readonly number[], line: number): number {
   let low = 0;
   let high = runs.length / RUN;

@@ -1,29 +1,29 @@
-// How often threads got into each other's way, and for how long: counted with --enable-mutex-tracing, shown by GET /contention.
+// How often threads contended and how long they waited: counted with --enable-mutex-tracing, shown by GET /contention.
 //
-// Baton has no mutexes. What contends is a limit that several threads change at the same moment (the one that comes too late
-// tries again), and the primary's turns: whoever asks it for something waits until the turn before is over.
+// Baton has no mutexes. Threads contend for limits that several of them change at the same moment (the loser retries), and
+// for the primary's turns: a request to the primary waits until the current turn is over.
 
-/** Sums of one thread or of several; nanoseconds. */
+/** Sums of one or several threads, in nanoseconds. */
 export interface ContentionSums {
   readonly count: number;
-  /** The wait that ended last. */
+  /** The most recent wait. */
   readonly lastNs: number;
   readonly totalNs: number;
 }
 
-/** The numbers of one thread, which is the only one that writes them. */
+/** The numbers of one thread, which is their only writer. */
 export class Contention {
-  /** Crosses postMessage() as it is. */
+  /** Shared with other threads by postMessage(). */
   readonly buffer: SharedArrayBuffer;
   readonly #numbers: Float64Array;
 
-  /** @param buffer numbers to count on; new ones without it */
+  /** @param buffer numbers to continue; allocated if absent */
   constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(3 * Float64Array.BYTES_PER_ELEMENT)) {
     this.buffer = buffer;
     this.#numbers = new Float64Array(buffer);
   }
 
-  /** A wait has ended. */
+  /** Records a wait that has ended. */
   record(waitedMs: number): void {
     const waitedNs = Math.round(waitedMs * 1e6);
     this.#numbers[0]! += 1;
@@ -37,7 +37,7 @@ export class Contention {
   }
 }
 
-/** All threads together; the last wait is the longest of their last ones. */
+/** Returns the sums of all threads; the last wait is the longest of their last waits. */
 export function addContention(all: Iterable<ContentionSums>): ContentionSums {
   let sum: ContentionSums = { count: 0, lastNs: 0, totalNs: 0 };
   for (const { count, lastNs, totalNs } of all) {

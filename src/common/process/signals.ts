@@ -1,4 +1,4 @@
-// Signals from the moment the process starts: what comes before somebody can act on it is kept until then.
+// Signals from the start of the process: those received before a handler is set are kept for it.
 
 import inspector from 'node:inspector';
 
@@ -6,15 +6,15 @@ export type SignalName = 'SIGTERM' | 'SIGINT' | 'SIGUSR1' | 'SIGHUP';
 
 const NAMES: readonly SignalName[] = ['SIGTERM', 'SIGINT', 'SIGUSR1', 'SIGHUP'];
 
-/** The threads of a process that is killed do not end in the same moment, and this one may hear late of it. */
-const SAME_END_MS = 200;
+/** The threads of a killed process do not end at the same moment, and this process may be notified late. */
+const PARENT_END_MS = 200;
 
-/** The thread of Node that opens the debugger's port may be slow to do it. */
-const DEBUGGER_IS_OPEN_BY_MS = 1000;
+/** Node's own thread may open the debugger's port this late. */
+const DEBUGGER_OPEN_DELAY_MS = 1000;
 
 /**
- * Made by an entry file before it loads anything else: until somebody listens for SIGUSR1, Node answers it by opening its
- * debugger port, and a SIGTERM during start-up must end the process in order.
+ * Created by an entry file before it loads anything else. Until SIGUSR1 has a listener, Node opens its debugger port on that
+ * signal, and a SIGTERM during start-up must end the process in order.
  */
 export class Signals {
   readonly #waiting: SignalName[] = [];
@@ -24,17 +24,17 @@ export class Signals {
   #terminatedAt = Number.NEGATIVE_INFINITY;
 
   constructor() {
-    for (const name of NAMES) process.on(name, () => (name === 'SIGTERM' ? this.#terminated() : this.received(name)));
-    // Writing to a pipe that nobody reads is an error of that write alone.
+    for (const name of NAMES) process.on(name, () => (name === 'SIGTERM' ? this.#onSigterm() : this.received(name)));
+    // Writing to a closed pipe is an error of that write only.
     process.on('SIGPIPE', () => {});
-    // Left to itself Node takes its signal handlers away before the process has gone, and the next signal would be its end.
+    // By default, Node removes its signal handlers before the process has exited, and the next signal would kill it.
     process.once('beforeExit', () => process.exit());
     this.closeDebugger();
-    // Behind the poll of that turn: from Node 22 on, the first poll opens again what was closed before it.
-    setTimeout(() => setImmediate(() => this.closeDebugger()), DEBUGGER_IS_OPEN_BY_MS).unref();
+    // After the poll of that turn: since Node 22, the first poll opens again what was closed before it.
+    setTimeout(() => setImmediate(() => this.closeDebugger()), DEBUGGER_OPEN_DELAY_MS).unref();
   }
 
-  /** Aborted by a SIGTERM or SIGINT, which is its reason, while nobody handles signals: what takes long need not be finished. */
+  /** Aborted by a SIGTERM or SIGINT (its reason) while no handler is set, so that long start-up work can stop. */
   get ending(): AbortSignal {
     return this.#ending.signal;
   }
@@ -45,27 +45,27 @@ export class Signals {
     if (name === 'SIGTERM' || name === 'SIGINT') this.#ending.abort(name);
   }
 
-  /** From now on `handler` gets every signal, first those that have come already. */
+  /** Passes every signal to `handler`, beginning with those already received. */
   handle(handler: (name: SignalName) => void): void {
     this.#handler = handler;
     for (const name of this.#waiting.splice(0)) handler(name);
   }
 
   /**
-   * Who is to end with the process that started it gets SIGTERM for each thread of that process, whose end is one reason and
-   * not several.
+   * A child with a parent death signal receives SIGTERM for each thread of its parent. These signals have one cause, so they
+   * count once.
    */
-  #terminated(): void {
+  #onSigterm(): void {
     const now = performance.now();
-    const mayBeSame = now - this.#terminatedAt < SAME_END_MS;
+    const mayBeParentEnd = now - this.#terminatedAt < PARENT_END_MS;
     this.#terminatedAt = now;
-    if (!mayBeSame) return this.received('SIGTERM');
+    if (!mayBeParentEnd) return this.received('SIGTERM');
     setTimeout(() => {
       if (process.ppid === this.#startedBy) this.received('SIGTERM');
-    }, SAME_END_MS).unref();
+    }, PARENT_END_MS).unref();
   }
 
-  /** A SIGUSR1 that came before somebody listened for it opens the port: it counts as received. */
+  /** Closes the debugger port. If SIGUSR1 opened it before the listener was set, the signal counts as received. */
   closeDebugger(): void {
     if (inspector.url() === undefined || process.execArgv.some((argument) => argument.startsWith('--inspect'))) return;
     inspector.close();

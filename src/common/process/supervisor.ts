@@ -1,9 +1,9 @@
-// How a process knows that baton-restarter has started it, which starts another one whenever nobody serves.
+// Detects that baton-restarter, which starts a new process whenever none is serving, started this process.
 
-/** The wrapper's pid, in the environment of its children. */
+/** Environment variable with the wrapper's pid. */
 export const SUPERVISOR = 'BATON_RESTARTER';
 
-/** Whether the wrapper is the parent of this process, rather than one of the processes above. */
+/** Returns whether the wrapper is the parent of this process, and not a more distant ancestor. */
 export function isSupervised(env: NodeJS.ProcessEnv): boolean {
   return env[SUPERVISOR] === String(process.ppid);
 }

@@ -1,29 +1,29 @@
-// What one thread's V8 heap takes, and the process as a whole.
+// Memory of one thread's V8 heap, and of the process.
 
 import { getHeapSpaceStatistics, getHeapStatistics, type HeapInfo, type HeapSpaceInfo } from 'node:v8';
 
-/** One thread's memory, in bytes; plain data. */
+/** One thread's memory in bytes, as plain data. */
 export interface ThreadMemory {
   /** `primary`, `worker_0`, … */
   readonly name: string;
   readonly heap: HeapInfo;
   readonly spaces: readonly HeapSpaceInfo[];
-  /** Buffers of the thread outside its heap; those shared with other threads count in each. */
+  /** Buffers of the thread outside its heap. Shared buffers count in each thread. */
   readonly arrayBuffers: number;
 }
 
-/** Of a heap with what is outside it, and of V8's own: what is in use, and the same with what is reserved for it. */
+/** Returns the bytes of a heap, the memory outside it and V8's own memory: in use, and in use or reserved. */
 export function heapBytes(heap: HeapInfo): { readonly allocated: number; readonly reserved: number } {
   const beside = heap.external_memory + heap.malloced_memory;
   return { allocated: heap.used_heap_size + beside, reserved: heap.total_heap_size + beside };
 }
 
-/** The same of this thread, as of now. */
+/** Returns the current heapBytes() of this thread. */
 export function ownHeapBytes(): ReturnType<typeof heapBytes> {
   return heapBytes(getHeapStatistics());
 }
 
-/** This thread's memory, as of now. */
+/** Returns this thread's current memory. */
 export function threadMemory(name: string): ThreadMemory {
   return {
     name,
@@ -33,22 +33,22 @@ export function threadMemory(name: string): ThreadMemory {
   };
 }
 
-/** What the process has in physical memory, in bytes; where that cannot be read, the most that it ever had. */
+/** Returns the process's resident memory in bytes; if that cannot be read, its maximum so far. */
 export function residentBytes(): number {
   try {
     return process.memoryUsage.rss();
   } catch {
-    // It stands in /proc, which may be missing, and takes a descriptor to read.
+    // rss() reads /proc, which may be missing, and needs a descriptor.
     return process.resourceUsage().maxRSS * 1024;
   }
 }
 
-/** Buffers of this thread outside its heap; where Node cannot tell them, with what else is outside. */
+/** Returns the bytes of this thread's buffers outside its heap; if Node cannot provide them, all memory outside the heap. */
 export function arrayBufferBytes(): number {
   try {
     return process.memoryUsage().arrayBuffers;
   } catch {
-    // Node reads what the whole process has with them.
+    // Node reads them together with the memory of the process.
     return getHeapStatistics().external_memory;
   }
 }

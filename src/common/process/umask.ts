@@ -1,9 +1,9 @@
-// The umask, read without changing it: process.umask() sets it to 0 for a moment, for all threads, and any file that one of them
-// makes then is open to everybody.
+// Reads the umask without changing it. process.umask() sets it to 0 for a moment, and a file that any thread creates in that
+// moment is accessible to all users.
 
 import { readFileSync } from 'node:fs';
 
-/** The permissions that new files do not get. Without /proc: all those of other users. */
+/** Returns the permissions that new files do not get. Without /proc: all permissions of other users. */
 export function currentUmask(): number {
   try {
     return Number.parseInt(/^Umask:\s*([0-7]+)$/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '077', 8);

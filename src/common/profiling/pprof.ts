@@ -1,4 +1,4 @@
-// Profiles of threads as one file that profiling tools read: pprof's protobuf, gzipped.
+// Encodes the profiles of several threads as one file for profiling tools: pprof's protobuf, gzipped.
 
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -22,21 +22,21 @@ import {
   type ThreadProfile,
 } from './profile.js';
 
-/** All threads' profiles of one time. */
+/** The profiles of all threads at one time. */
 export interface ProfileSet {
   readonly kind: ProfilerKind;
   readonly threads: readonly ThreadProfile[];
-  /** When it ended, since 1970. */
+  /** End of the profile, in milliseconds since 1970. */
   readonly timeMs: number;
-  /** 0 for a state. */
+  /** 0 for a snapshot of a state. */
   readonly durationMs: number;
-  /** What who reads it should know (`pprof -comments`). */
+  /** Notes for the reader (`pprof -comments`). */
   readonly comments: readonly string[];
 }
 
 /**
- * Each sample has two values: how many samples were taken, and nanoseconds or bytes, which tools show first. The outermost
- * function of its stack is the thread, which is its label `thread` as well.
+ * Encodes a set of profiles. Each sample has two values: the number of samples taken, and nanoseconds or bytes, which tools
+ * show first. The outermost function of each stack is the thread, which is also the sample's label `thread`.
  */
 export function encodePprof(set: ProfileSet): Promise<Uint8Array> {
   return promisify(gzip)(new Encoder().profile(set).encode());
@@ -114,7 +114,7 @@ class Encoder {
     return id;
   }
 
-  /** Without one, tools look for a binary to find names in. */
+  /** Returns the mapping of all functions. Without one, tools search for a binary to read names from. */
   #mapping(): Mapping {
     const filename = this.#strings.dedup('baton');
     return new Mapping({ id: 1, filename, hasFunctions: true, hasFilenames: true, hasLineNumbers: true });

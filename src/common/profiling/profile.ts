@@ -1,39 +1,39 @@
-// What a profile of one thread is, and what the primary and a thread say to each other about profiles. All of it is plain data.
+// The profile of one thread, and the messages about profiles between the primary and a thread. All are plain data.
 
-/** What is profiled: time on the processor, what of the heap is in use, or all that was allocated, collected or not. */
+/** What is profiled: processor time, heap memory in use, or all allocations, including collected ones. */
 export type ProfilerKind = 'cpu' | 'heap' | 'allocations';
 
-/** The time between two samples of the processor. */
+/** Time between two processor samples. */
 export const CPU_PERIOD_NS = 5_000_000;
-/** Bytes allocated between two samples of the heap, on average. */
+/** Average number of bytes allocated between two heap samples. */
 export const HEAP_PERIOD_BYTES = 65_536;
 
-/** A function, as V8 names it. */
+/** A function as V8 names it. */
 export interface ProfiledFunction {
-  /** `(anonymous)` for one without a name; names of V8's own in parentheses: `(garbage collector)`. */
+  /** `(anonymous)` for a function without a name. V8's own names are in parentheses: `(garbage collector)`. */
   readonly name: string;
-  /** Relative to the package for its own files: `src/http/routing/tables/route-table.ts`. '' for what has no source. */
+  /** Relative to the package for its own files: `src/http/routing/tables/route-table.ts`. '' for code without a source. */
   readonly file: string;
-  /** Where it begins; from 1, 0 when unknown. */
+  /** First line, from 1; 0 if unknown. */
   readonly line: number;
 }
 
-/** One call: of a function, from another call. */
+/** A call of a function from another call. */
 export interface ProfiledCall {
-  /** Index of the caller in the list of calls, which precedes it; -1 for the first of a thread. */
+  /** Index of the caller, which precedes this call in the list; -1 for the first call of a thread. */
   readonly caller: number;
   readonly function: ProfiledFunction;
 }
 
-/** What was found at one place. */
+/** The samples of one place. */
 export interface ProfiledSample {
   /** Index in the list of calls. */
   readonly call: number;
-  /** The line that was executed; that of the function when it is not known. */
+  /** The executed line; the function's first line if unknown. */
   readonly line: number;
-  /** Samples that were taken there; 0 for what is no sample: a sum that the thread knows as a whole. */
+  /** Number of samples taken there; 0 for a total of the thread. */
   readonly count: number;
-  /** Nanoseconds, or bytes. */
+  /** Nanoseconds or bytes. */
   readonly value: number;
 }
 
@@ -44,22 +44,22 @@ export interface ThreadProfile {
   readonly samples: readonly ProfiledSample[];
 }
 
-/** What a thread is told. */
+/** A command from the primary to a thread. */
 export type ProfileCommand =
   | { readonly do: 'start'; readonly kind: ProfilerKind }
-  /** The answer has the profile. */
+  /** The reply contains the profile. */
   | { readonly do: 'stop'; readonly kind: ProfilerKind }
-  /** The answer has what is in use of the heap: with the places where it was allocated, as far as the profiler runs. */
+  /** The reply contains the heap memory in use, with the places that allocated it since the profiler started. */
   | { readonly do: 'read-heap' };
 
 export interface ProfileReply {
   readonly thread: string;
   readonly profile?: ThreadProfile;
-  /** Why the thread could not obey. */
+  /** Why the command failed. */
   readonly error?: string;
 }
 
-/** The sum of its values. */
+/** Returns the sum of the samples' values. */
 export function totalOf({ samples }: ThreadProfile): number {
   return samples.reduce((sum, { value }) => sum + value, 0);
 }

@@ -1,4 +1,4 @@
-// This thread's end of profiles. Nothing of the profilers is loaded before the first command.
+// Runs profile commands on this thread. The profilers are loaded at the first command.
 
 import { messageOf } from '../errors/errors.js';
 import { onDemand } from '../package/on-demand.js';
@@ -16,7 +16,7 @@ export class ProfiledThread {
     this.#name = name;
   }
 
-  /** Obeys; never rejects. */
+  /** Runs a command; never rejects. */
   async run(command: ProfileCommand): Promise<ProfileReply> {
     try {
       const { ThreadProfilers } = await loadProfilers();

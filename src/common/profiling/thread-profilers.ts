@@ -1,4 +1,4 @@
-// V8's profilers of the thread that this runs in, reached through its inspector: no port is opened.
+// Controls V8's profilers of the current thread through an inspector session; no port is opened.
 
 import { type HeapProfiler, Session } from 'node:inspector/promises';
 import { threadMemory } from '../process/thread-memory.js';
@@ -14,7 +14,7 @@ import { allocationsProfile, cpuProfile, heapProfile, heapSums, type SampledHeap
 
 export class ThreadProfilers {
   readonly #thread: string;
-  /** A session for each profiler that runs. The heap has one sampler: 'heap' and 'allocations' exclude each other. */
+  /** One session per running profiler. The heap has one sampler: 'heap' and 'allocations' exclude each other. */
   readonly #sessions = new Map<ProfilerKind, Session>();
   #cpuStartedNs: number | undefined;
 
@@ -22,7 +22,7 @@ export class ThreadProfilers {
     this.#thread = thread;
   }
 
-  /** Resolves with what the command asks for. Rejects when it makes no sense now. */
+  /** Runs a command and resolves with the requested profile. Rejects if the command is not possible now. */
   async run(command: ProfileCommand): Promise<ThreadProfile | undefined> {
     switch (command.do) {
       case 'start':
@@ -36,14 +36,14 @@ export class ThreadProfilers {
   }
 
   async #start(kind: ProfilerKind): Promise<void> {
-    // One that the primary has given up waiting for: what it has is nobody's.
+    // A profiler whose start the primary gave up on: its data is discarded.
     if (this.#sessions.has(kind)) await this.#stop(kind);
     const session = new Session();
     session.connect();
     this.#sessions.set(kind, session);
     try {
       await begin(session, kind);
-      // Without what it takes to start it.
+      // Excludes the time that starting the profiler takes.
       if (kind === 'cpu') this.#cpuStartedNs = threadCpuNs();
     } catch (error) {
       this.#sessions.delete(kind);
@@ -72,7 +72,7 @@ export class ThreadProfilers {
   async #readHeap(): Promise<ThreadProfile> {
     const session = this.#sessions.get('heap');
     if (session === undefined) return heapSums(threadMemory(this.#thread));
-    // V8 collects garbage first: what the samples and the heap's size say is in use, is.
+    // V8 collects garbage first: the samples and the heap size include only memory in use.
     const { profile } = await session.post('HeapProfiler.getSamplingProfile');
     return heapProfile(threadMemory(this.#thread), profile as SampledHeap);
   }
@@ -85,7 +85,7 @@ async function begin(session: Session, kind: ProfilerKind): Promise<void> {
   await session.post('Profiler.start');
 }
 
-/** V8 knows of two more parameters than Node's types. */
+/** Returns the sampling parameters. V8 has two more of them than Node's types. */
 function samplingOf(kind: 'heap' | 'allocations'): HeapProfiler.StartSamplingParameterType {
   const isAll = kind === 'allocations';
   const parameters = {

@@ -1,11 +1,11 @@
-// Turns what V8's profilers give into the profile of a thread. No I/O.
+// Converts the output of V8's profilers into the profile of a thread. No I/O.
 
 import type { HeapProfiler, Profiler, Runtime } from 'node:inspector';
 import { sourceName, sourcePlace } from '../package/source-places.js';
 import type { ThreadMemory } from '../process/thread-memory.js';
 import { CPU_PERIOD_NS, type ProfiledCall, type ProfiledSample, type ThreadProfile } from './profile.js';
 
-/** HeapProfiler.SamplingHeapProfile with the samples, which Node's types leave out. */
+/** HeapProfiler.SamplingHeapProfile with the samples, which Node's types omit. */
 export interface SampledHeap {
   readonly head: SampledNode;
   readonly samples: readonly { readonly nodeId: number }[];
@@ -17,8 +17,8 @@ export interface SampledNode extends HeapProfiler.SamplingHeapProfileNode {
 }
 
 /**
- * Where the thread's time on the processor went: `cpuNs` in all. V8 cannot tell waiting from the native transport's work, to
- * which the event loop gives its turn while it polls: what V8 has not seen in JavaScript is one sum.
+ * Returns where the thread spent its processor time, `cpuNs` in total. V8 cannot distinguish waiting from the native
+ * transport, which runs while the event loop polls: time outside JavaScript is reported as one total.
  */
 export function cpuProfile(thread: string, profile: Profiler.Profile, cpuNs: number): ThreadProfile {
   const builder = new ProfileBuilder(thread);
@@ -37,30 +37,30 @@ export function cpuProfile(thread: string, profile: Profiler.Profile, cpuNs: num
     builder.sample(call, rest, rest * CPU_PERIOD_NS);
     for (const child of children) visit(nodes.get(child)!, call);
   };
-  // V8 puts the root first.
+  // V8 lists the root first.
   if (profile.nodes[0] !== undefined) visit(profile.nodes[0], builder.root);
   builder.sum('(transport and kernel)', Math.max(0, cpuNs - samples * CPU_PERIOD_NS));
   return builder.profile;
 }
 
-/** Bytes by the place that allocated them. */
+/** Returns allocated bytes by the place that allocated them. */
 export function allocationsProfile(thread: string, profile: SampledHeap): ThreadProfile {
   const builder = new ProfileBuilder(thread);
   addAllocations(builder, profile);
   return builder.profile;
 }
 
-/** What is in use: by the place that allocated it, and as sums what is not known in that way. */
+/** Returns the memory in use: by the place that allocated it, and as totals where the place is unknown. */
 export function heapProfile(memory: ThreadMemory, profile: SampledHeap): ThreadProfile {
   const builder = new ProfileBuilder(memory.name);
   const sampled = addAllocations(builder, profile);
-  // Samples stand for what was not sampled: their sum is an estimate, and may exceed what there is.
+  // Samples are extrapolated: their sum is an estimate and may exceed the used heap.
   builder.sum('(allocated before sampling began)', Math.max(0, memory.heap.used_heap_size - sampled));
   addOutside(builder, memory);
   return builder.profile;
 }
 
-/** What is in use, by the parts of the heap: for a heap that was not sampled. */
+/** Returns the memory in use of a heap that was not sampled, by heap space. */
 export function heapSums(memory: ThreadMemory): ThreadProfile {
   const builder = new ProfileBuilder(memory.name);
   const heap = builder.call(builder.root, { functionName: '(heap, not sampled)', url: '', lineNumber: -1 });
@@ -69,7 +69,7 @@ export function heapSums(memory: ThreadMemory): ThreadProfile {
   return builder.profile;
 }
 
-/** Returns their sum in bytes. */
+/** Adds the sampled allocations. Returns their sum in bytes. */
 function addAllocations(builder: ProfileBuilder, { head, samples }: SampledHeap): number {
   const counts = new Map<number, number>();
   for (const { nodeId } of samples) counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
@@ -90,7 +90,7 @@ function addOutside(builder: ProfileBuilder, { heap }: ThreadMemory): void {
 }
 
 class ProfileBuilder {
-  /** The call that stands for the thread. */
+  /** Index of the call that represents the thread. */
   readonly root = 0;
   readonly #thread: string;
   readonly #calls: ProfiledCall[];
@@ -105,7 +105,7 @@ class ProfileBuilder {
     return { thread: this.#thread, calls: this.#calls, samples: this.#samples };
   }
 
-  /** Returns the index of the call. */
+  /** Adds a call. Returns its index. */
   call(
     caller: number,
     { functionName, url, lineNumber }: Omit<Runtime.CallFrame, 'scriptId' | 'columnNumber'>,
@@ -115,12 +115,12 @@ class ProfileBuilder {
     return this.#calls.length - 1;
   }
 
-  /** `line` is that of the function when left out. */
+  /** Adds a sample. `line` defaults to the function's first line. */
   sample(call: number, count: number, value: number, line = this.#calls[call]!.function.line): void {
     if (value > 0) this.#samples.push({ call, line, count, value });
   }
 
-  /** What the thread knows as a whole. */
+  /** Adds a total of the thread. */
   sum(name: string, value: number, caller = this.root): void {
     if (value > 0) this.sample(this.call(caller, { functionName: name, url: '', lineNumber: -1 }), 0, value);
   }

@@ -1,5 +1,5 @@
-// Names of header fields that say where a message ends, or that belong to its connection (RFC 9110, 7.6.1; RFC 9112, 6): whoever sends
-// a message of its own sets them itself.
+// Header fields that frame a message or belong to one connection (RFC 9110, 7.6.1; RFC 9112, 6). The sender of a new message
+// sets them itself.
 
 export const CONNECTION_FIELDS: ReadonlySet<string> = new Set([
   'content-length',

@@ -1,11 +1,14 @@
-// Names of HTTP header fields as small integers: known ones have a number of their own, all others are OTHER_HEADER.
+// HTTP header names as small integers: each known name has its own number, all others are OTHER_HEADER.
 //
-// Parsers find the number by length and bytes; rules, filters and formatters compare numbers and look at bytes only for
-// names that are not known here. Adding a name is one entry in NAMES.
+// Parsers derive the number from length and bytes. Rules, filters and formatters compare numbers, and compare bytes only for
+// unknown names. To add a name, add an entry to NAMES.
 
 import { kindsThatJoin } from './joined-names.js';
 
-/** Field names with a number: its position plus 1, at most 63, for a head has a bit for each. The order is free behind the names of ConnectionHeader. */
+/**
+ * Known field names. A name's number is its position plus 1, at most 63, because a head has one bit per name. Names after
+ * those of ConnectionHeader may be in any order.
+ */
 const NAMES = [
   'host',
   'connection',
@@ -72,18 +75,18 @@ const NAMES = [
 
 export type KnownHeader = (typeof NAMES)[number];
 
-/** The number of every name that is not in the list. */
+/** The number of every unknown name. */
 export const OTHER_HEADER = 0;
 
-/** A field name that rules and filters look for: made once, when configuration is read. */
+/** A field name used by rules and filters, created once when the configuration is read. */
 export interface HeaderKey {
   /** Number of a known name, or OTHER_HEADER. */
   readonly id: number;
   /** The name in lower case. */
   readonly name: string;
-  /** The same in bytes. */
+  /** The name as bytes. */
   readonly bytes: Uint8Array;
-  /** Bits of HeadKind: where several fields of the name are one value. */
+  /** HeadKind bits: messages in which several fields of this name form one value. */
   readonly joinedIn: number;
 }
 
@@ -93,18 +96,18 @@ const encoder = new TextEncoder();
 /** Known names by number; [OTHER_HEADER] is empty. */
 export const HEADER_NAMES: readonly string[] = ['', ...NAMES];
 
-/** The number of a name that is known at compile time. */
+/** Returns the number of a name that is known at compile time. */
 export function knownHeader(name: KnownHeader): number {
   return ids.get(name)!;
 }
 
 /** A set of known names, for HeaderBlock.mayHaveOneOf(). */
 export class HeaderSet {
-  /** A bit for each of the numbers below 32, and for each of those from there on. */
+  /** One bit per name: numbers below 32 in `low`, numbers from 32 in `high`. */
   readonly low: number;
   readonly high: number;
 
-  /** Names that are not known are left out. */
+  /** Unknown names are ignored. */
   constructor(keys: readonly HeaderKey[]) {
     let low = 0;
     let high = 0;
@@ -117,12 +120,12 @@ export class HeaderSet {
   }
 }
 
-/** Whether it can be the name of a field: a token (RFC 9110, 5.6.2). */
+/** Returns whether a text is a valid field name: a token (RFC 9110, 5.6.2). */
 export function isFieldName(name: string): boolean {
   return /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name);
 }
 
-/** The key for any name, known or not. */
+/** Returns the key of any name, known or unknown. */
 export function headerKey(name: string): HeaderKey {
   const lower = name.toLowerCase();
   const id = ids.get(lower) ?? OTHER_HEADER;
@@ -130,8 +133,8 @@ export function headerKey(name: string): HeaderKey {
 }
 
 /**
- * Numbers of the names that frame messages or belong to one connection, for code that decides by them byte for byte. They
- * are the first in NAMES.
+ * Numbers of the names that frame messages or belong to one connection, for code that handles them explicitly. They are the
+ * first in NAMES.
  */
 export const enum ConnectionHeader {
   Host = 1,
@@ -146,17 +149,17 @@ export const enum ConnectionHeader {
   Expect = 10,
 }
 
-/** Whether the number is one of ConnectionHeader. */
+/** Returns whether a number belongs to ConnectionHeader. */
 export function isConnectionHeader(id: number): boolean {
   return id !== OTHER_HEADER && id <= ConnectionHeader.Expect;
 }
 
-/** No known name is longer. */
+/** Length of the longest known name. */
 export const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length));
 
 /**
- * The number of the name in bytes[start, end), compared without regard to case; OTHER_HEADER when it is not known. `view` are
- * the same bytes. Length, first, middle and last byte choose a slot; it holds one candidate at most times, which is compared.
+ * Returns the number of the name in bytes[start, end), ignoring case; OTHER_HEADER if it is unknown. `view` covers the same
+ * bytes. The length and the first, middle and last byte select a slot, which usually holds one candidate to compare.
  */
 export function headerIdOf(bytes: Uint8Array, view: DataView, start: number, end: number): number {
   const length = end - start;
@@ -169,7 +172,7 @@ export function headerIdOf(bytes: Uint8Array, view: DataView, start: number, end
   return OTHER_HEADER;
 }
 
-/** Compares four bytes at a time; the last four overlap the ones before. */
+/** Compares four bytes at a time; the last word may overlap the one before. */
 function isName(view: DataView, start: number, end: number, id: number): boolean {
   let at = start;
   for (let word = FIRST_WORD[id]!; at < end; at += 4, word++) {
@@ -179,7 +182,7 @@ function isName(view: DataView, start: number, end: number, id: number): boolean
   return true;
 }
 
-/** Whether bytes[start, end) is `name` (lower case) without regard to case. */
+/** Returns whether bytes[start, end) equals `name` (lower case), ignoring case. */
 export function equalsFolded(bytes: Uint8Array, start: number, end: number, name: Uint8Array): boolean {
   const length = end - start;
   if (length !== name.length) return false;
@@ -187,25 +190,28 @@ export function equalsFolded(bytes: Uint8Array, start: number, end: number, name
   return true;
 }
 
-/** ASCII letters to lower case, every other byte to itself. */
+/** Maps ASCII letters to lower case, every other byte to itself. */
 export const FOLD = /* @__PURE__ */ makeFold();
 
 const NAME_LENGTHS = Uint8Array.from(['', ...NAMES], (name) => name.length);
-/** Those of less than four letters. */
+/** Names of less than four letters. */
 const SHORT_NAMES: readonly (Uint8Array | undefined)[] = ['', ...NAMES].map((name) =>
   name.length < 4 ? encoder.encode(name) : undefined,
 );
 
-/** Words of the longer names, those of name `id` from FIRST_WORD[id] on, and in CASE_BITS what makes their letters small ones. */
+/**
+ * The longer names as words; those of name `id` start at FIRST_WORD[id]. CASE_BITS holds the bits that convert their letters
+ * to lower case.
+ */
 const FIRST_WORD = new Uint16Array(NAMES.length + 1);
 const [NAME_WORDS, CASE_BITS] = nameWords();
 
-/** First known name of a slot, and the next one of the same slot; OTHER_HEADER ends the chain. */
+/** The first known name of each slot, and the next name of the same slot; OTHER_HEADER ends the chain. */
 const SLOTS = new Uint8Array(256);
 const NEXT_IN_SLOT = new Uint8Array(NAMES.length + 1);
 fillSlots();
 
-/** Letters of either case fall into the same slot: bit 5 is set in all bytes. */
+/** Returns the slot of a name. Bit 5 is set in all bytes, so that both cases of a letter select the same slot. */
 function slotOf(length: number, first: number, middle: number, last: number): number {
   return (length * 37 + (first | 32) * 3 + (middle | 32) * 11 + (last | 32) * 5) & 255;
 }

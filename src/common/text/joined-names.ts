@@ -1,7 +1,7 @@
-// Names whose fields are one value, however many lines they come on: those that Envoy 1.40 keeps as one ("inline" headers). The fields of
-// every other name are values of their own.
+// Names whose fields form one value, however many lines they take: those that Envoy 1.40 stores as one ("inline" headers).
+// Fields of other names are separate values.
 
-/** The kinds of messages' fields; a bit each. */
+/** The kind of a head, one bit each. */
 export const enum HeadKind {
   Request = 1,
   Response = 2,
@@ -106,7 +106,7 @@ const RESPONSE = [
 
 const TRAILERS = ['grpc-message', 'grpc-status'];
 
-/** Bits of HeadKind: where the fields of a name (lower case) are one value. */
+/** Returns the HeadKind bits of messages in which the fields of a name (lower case) form one value. */
 export function kindsThatJoin(name: string): number {
   return KINDS.get(name) ?? 0;
 }

@@ -1,19 +1,22 @@
-// Classes of characters in RE2's expressions: where they end in the text, and how many ranges of bytes they are.
+// Character classes of RE2 expressions: where they end in the pattern, and how many byte ranges they compile to.
 
 export interface CharacterClass {
-  /** Behind its last character. */
+  /** Index after the last character of the class. */
   readonly end: number;
-  /** Ranges of bytes, as RE2 makes instructions of them: at least so many. 0: it is a place and no character. */
+  /**
+   * Minimum number of byte ranges, each of which RE2 compiles to an instruction. 0: a position, such as an anchor, not a
+   * character.
+   */
   readonly ranges: number;
-  /** It has characters of other scripts, as all that exclude something. */
+  /** The class contains non-ASCII characters, as all negated classes do. */
   readonly isWide: boolean;
-  /** A property of Unicode, or a character that is no byte: nothing is known of its size. */
+  /** A Unicode property, or a character that is not a byte: the size is unknown. */
   readonly isUnknown: boolean;
 }
 
 type Bytes = Uint8Array;
 
-/** The class that begins with the bracket at `at`; one that does not end goes to the end of the text. */
+/** Returns the class that begins with the bracket at `at`. An unterminated class extends to the end of the pattern. */
 export function classAt(pattern: string, at: number): CharacterClass {
   const isNegated = pattern[at + 1] === '^';
   const bytes = new Uint8Array(256);
@@ -22,7 +25,7 @@ export function classAt(pattern: string, at: number): CharacterClass {
   let end = at + (isNegated ? 2 : 1);
   const first = end;
   while (end < pattern.length && (pattern[end] !== ']' || end === first)) {
-    const named = atPlace(POSIX, pattern, end);
+    const named = matchAt(POSIX, pattern, end);
     if (named !== null) {
       const members = POSIX_CLASSES[named[2]!];
       if (members === undefined) isUnknown = true;
@@ -50,10 +53,10 @@ export function classAt(pattern: string, at: number): CharacterClass {
   return { end: end + 1, ranges, isWide, isUnknown: isUnknown || ranges === 0 };
 }
 
-/** What the backslash at `at` stands for, outside of brackets. */
+/** Returns what the backslash at `at` stands for, outside of brackets. */
 export function escapeAt(pattern: string, at: number): CharacterClass {
   const next = pattern[at + 1] ?? '';
-  if (PLACES.includes(next)) return { end: at + 2, ranges: 0, isWide: false, isUnknown: false };
+  if (ASSERTIONS.includes(next)) return { end: at + 2, ranges: 0, isWide: false, isUnknown: false };
   const [member, end] = memberAt(pattern, at);
   if (member === undefined) return { end, ranges: 1, isWide: true, isUnknown: true };
   if (typeof member === 'number') return { end, ranges: 1, isWide: member > 0x7f, isUnknown: member > 0xff };
@@ -62,21 +65,21 @@ export function escapeAt(pattern: string, at: number): CharacterClass {
   return { end, ranges: countRanges(bytes), isWide: member.isNegated, isUnknown: false };
 }
 
-/** Anchors and boundaries of words. */
-const PLACES = 'AzbB';
+/** Escapes of anchors and word boundaries. */
+const ASSERTIONS = 'AzbB';
 
 interface Members {
   readonly members: string;
   readonly isNegated: boolean;
 }
 
-/** A byte, a class, or undefined for a property; and where the text goes on. */
+/** Returns a byte, a class, or undefined for a Unicode property; and the index after it. */
 function memberAt(pattern: string, at: number): [member: number | Members | undefined, end: number] {
   if (pattern[at] !== '\\') return [pattern.charCodeAt(at), at + 1];
   const next = pattern[at + 1] ?? '';
-  const property = atPlace(PROPERTY, pattern, at);
+  const property = matchAt(PROPERTY, pattern, at);
   if (property !== null) return [undefined, at + property[0].length];
-  const code = atPlace(CODE, pattern, at);
+  const code = matchAt(CODE, pattern, at);
   if (code !== null) {
     const octal = code[3];
     const value = octal === undefined ? Number.parseInt(code[1] ?? code[2]!, 16) : Number.parseInt(octal, 8);
@@ -124,7 +127,7 @@ function countRanges(bytes: Bytes): number {
     if (bytes[from] === 0) continue;
     let to = from;
     while (bytes[to + 1] === 1) to++;
-    // Small letters stand for capitals as well.
+    // Lower-case letters cover capitals as well.
     if (!isFolded || from < UPPER_A || to > UPPER_Z) ranges++;
     from = to;
   }
@@ -140,8 +143,8 @@ const UPPER_A = 65;
 const UPPER_Z = 90;
 const CASE = 32;
 
-/** What a sticky expression finds exactly there. */
-function atPlace(expression: RegExp, text: string, at: number): RegExpExecArray | null {
+/** Matches a sticky expression at `at`. */
+function matchAt(expression: RegExp, text: string, at: number): RegExpExecArray | null {
   expression.lastIndex = at;
   return expression.exec(text);
 }

@@ -1,31 +1,31 @@
-// How large the program is that RE2 makes of an expression, told from its text: RE2 says it only when it has been made, and its
-// binding not even then.
+// Estimates from an expression's text how large its RE2 program is. RE2 reports the size only after compiling, and its
+// binding does not expose it at all.
 
 import { classAt, escapeAt } from './regex-classes.js';
 
 export interface RegexSize {
   /**
-   * The instructions of RE2's program as Envoy counts them, or a few less, never more; 0 where that cannot be told. Envoy compiles
-   * for bytes: `.` is two ranges of them.
+   * The number of instructions in RE2's program as Envoy counts them, or slightly less, never more; 0 if unknown. Envoy
+   * compiles for bytes: `.` is two byte ranges.
    */
   readonly program: number;
-  /** About what compiling and matching costs: instructions of a program for the characters of all scripts. */
+  /** Approximate cost of compiling and matching: the instructions of a program for UTF-8. */
   readonly cost: number;
 }
 
-/** Never throws: what is no expression has a size of some kind too. */
+/** Returns the size of an expression. Never throws: an invalid expression has a size too. */
 export function regexSize(pattern: string): RegexSize {
   return new Measurement(pattern).run();
 }
 
-/** A part of a sequence: a character, a class or a group, and how often it stands there. */
+/** A part of a sequence: a character, a class or a group, with its repetition. */
 interface Item {
   size: number;
   cost: number;
-  /** Equal for equal parts; seldom for others. The same without what repeats it. */
+  /** Equal for equal parts; rarely equal for different ones. `base` is the same without the repetition. */
   hash: number;
   readonly base: number;
-  /** One character, or one of a class. */
+  /** A single character, or a class. */
   readonly isCharacter: boolean;
   min: number;
   isUnbounded: boolean;
@@ -38,16 +38,16 @@ interface Group {
   items: Item[];
 }
 
-/** Instructions besides those of the expression: at least the match. */
+/** Instructions besides those of the expression itself, at least. */
 const FRAME = 0;
 const CAPTURE = 2;
 /** In UTF-8. */
 const ANY_COST = 12;
 const PROPERTY_COST = 1000;
-/** RE2 takes no greater number of copies. */
+/** RE2's limit of copies. */
 const MAX_COPIES = 1000;
 
-/** `(`, `(?:`, `(?i:`, `(?P<name>`, or `(?i)`, which opens nothing. */
+/** Matches `(`, `(?:`, `(?i:`, `(?P<name>`, and `(?i)`, which opens no group. */
 const GROUP_START = /\((?:\?(?:(P?<[^>]{0,100}>)|[a-zA-Z-]{0,10}(:|\))))?/y;
 const BOUNDS = /\{(\d{1,9})(?:(,)(\d{0,9}))?\}/y;
 
@@ -60,7 +60,7 @@ class Measurement {
 
   constructor(pattern: string) {
     this.#pattern = pattern;
-    // With the flag s somewhere it may be one range.
+    // With the flag s anywhere in the expression, `.` may be one range.
     this.#dotSize = /\(\?[a-zA-Z]{0,10}s/.test(pattern) ? 1 : 2;
   }
 
@@ -111,7 +111,7 @@ class Measurement {
   }
 
   #open(): void {
-    const found = atPlace(GROUP_START, this.#pattern, this.#at)!;
+    const found = matchAt(GROUP_START, this.#pattern, this.#at)!;
     this.#at += found[0].length;
     if (found[2] === ')') return;
     this.#groups.push(newGroup(found[2] === undefined));
@@ -124,7 +124,7 @@ class Measurement {
   }
 
   #bounds(): void {
-    const found = atPlace(BOUNDS, this.#pattern, this.#at);
+    const found = matchAt(BOUNDS, this.#pattern, this.#at);
     if (found === null) return this.#literal();
     const min = Number(found[1]);
     const max = found[2] === undefined ? min : found[3] === '' ? Infinity : Number(found[3]);
@@ -134,7 +134,7 @@ class Measurement {
   #repeat(length: number, min: number, max: number): void {
     this.#at += length;
     const item = this.#groups.at(-1)!.items.at(-1);
-    // With nothing to repeat it is no expression.
+    // Without anything to repeat the expression is invalid.
     if (item !== undefined) repeat(item, min, max);
   }
 
@@ -174,7 +174,7 @@ function newItem(size: number, cost: number, hash: number, isCharacter: boolean)
 
 function repeat(item: Item, min: number, max: number): void {
   const copies = Math.min(MAX_COPIES, max === Infinity ? Math.max(1, min) : max);
-  // What is repeated twice may be made one: then copies would be too many.
+  // RE2 may simplify a double repetition: the product is then too large.
   item.size *= copies;
   item.cost = item.cost * copies + copies;
   item.hash = mix(mix(item.hash, min), max === Infinity ? -1 : max);
@@ -183,11 +183,11 @@ function repeat(item: Item, min: number, max: number): void {
   item.isRepeated = true;
 }
 
-/** A group as one part of what it stands in. */
+/** Returns a group as one part of the surrounding sequence. */
 function itemOf({ branches, isCapturing, items }: Group): Item {
   const all = [...branches, items];
   const own = isCapturing ? CAPTURE : 0;
-  // (?:a) is a, and repeated it is repeated twice if a is.
+  // (?:a) equals a; repeating it repeats a again if a is repeated.
   if (branches.length === 0 && items.length === 1 && !isCapturing) return items[0]!;
   let hash = own;
   let cost = own;
@@ -202,7 +202,7 @@ function itemOf({ branches, isCapturing, items }: Group): Item {
   const size = branches.length === 0 ? sequenceSize(items) : alternativesSize(all);
   const isClass = own === 0 && branches.length > 0 && all.every((branch) => branch.length === 1 && isPlain(branch[0]!));
   const item = newItem(own + size, cost, hash, isClass);
-  // What matches no character may stand there once, however often it is repeated.
+  // RE2 may keep a part that matches no character once, however often it is repeated.
   if (size === 0) item.isRepeated = true;
   return item;
 }
@@ -221,7 +221,7 @@ function sequenceSize(items: readonly Item[]): number {
   return size;
 }
 
-/** Of one part, or of equal characters beside each other: RE2 makes one of a*a*, which is a*, and of aa*, which is a+. */
+/** Returns the size of one part, or of equal adjacent characters: RE2 compiles a*a* as a*, and aa* as a+. */
 function runSize(run: readonly Item[]): number {
   if (!run.some(({ isUnbounded }) => isUnbounded)) return run.reduce((sum, { size }) => sum + size, 0);
   if (run.length === 1) return run[0]!.size;
@@ -238,7 +238,7 @@ interface TrieNode {
   readonly next: Map<number, TrieNode>;
 }
 
-/** What alternatives begin with in common stands there once, and those of one character are one class. */
+/** Returns the size of alternatives. A common prefix counts once, and single-character alternatives form one class. */
 function alternativesSize(branches: readonly (readonly Item[])[]): number {
   const root: TrieNode = { item: undefined, next: new Map() };
   for (const branch of branches) {
@@ -267,8 +267,8 @@ function mix(hash: number, value: number): number {
   return (Math.imul(hash ^ value, 0x9e3779b1) ^ (hash >>> 15)) | 0;
 }
 
-/** What a sticky expression finds exactly there. */
-function atPlace(expression: RegExp, text: string, at: number): RegExpExecArray | null {
+/** Matches a sticky expression at `at`. */
+function matchAt(expression: RegExp, text: string, at: number): RegExpExecArray | null {
   expression.lastIndex = at;
   return expression.exec(text);
 }

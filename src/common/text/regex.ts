@@ -1,34 +1,36 @@
-// Regular expressions that users write: always RE2, whose time is linear in its input.
+// Regular expressions written by users: always RE2, which matches in linear time.
 
 import type RE2Class from 're2';
 import { BatonError, messageOf } from '../errors/errors.js';
 import { loadNative } from '../package/native-code.js';
 import { regexSize } from './regex-size.js';
 
-/** A compiled expression; it behaves as a RegExp. */
+/** A compiled expression with the interface of RegExp. */
 export type Regex = RegExp;
 
-/** What an expression may be: its length in characters, and its cost as regexSize() has it. */
+/** Limits of an expression: length in characters, and cost as regexSize() estimates it. */
 interface Bounds {
   readonly length: number;
   readonly cost: number;
 }
 
-/** Of a configuration: what is within them compiles in less than a tenth of a second. */
+/** Limits for configurations: an expression within them compiles in less than a tenth of a second. */
 const CONFIGURED: Bounds = { length: 32 * 1024, cost: 64 * 1024 };
-/** Of a request, which tries it on up to a million names: none of these takes longer than some milliseconds. */
+/**
+ * Limits for admin requests, which match up to a million names: an expression within them takes a few milliseconds at most.
+ */
 const REQUESTED: Bounds = { length: 4096, cost: 4096 };
 
-/** An expression that does not compile, or would cost too much. */
+/** An expression that does not compile or costs too much. */
 export class RegexError extends BatonError {
-  /** What is wrong with it, in RE2's words if these are known. */
+  /** What is wrong with it, in RE2's words if RE2 refused it. */
   readonly reason: string;
   readonly isTooLarge: boolean;
 
   constructor(message: string, reason = message) {
     super('REGEX_INVALID', message);
     this.reason = reason;
-    // RE2 has not seen it.
+    // Then RE2 was not called.
     this.isTooLarge = message === reason;
   }
 }
@@ -42,8 +44,8 @@ export function compileRegex(pattern: string, flags = ''): Regex {
 }
 
 /**
- * Compiles an expression of a request, as compileRegex().
- * @throws RegexError also for what a configuration might have
+ * Compiles an expression of a request, as compileRegex() does.
+ * @throws RegexError, also for expressions that a configuration may contain
  */
 export function compileRequestedRegex(pattern: string): Regex {
   return compile(pattern, '', REQUESTED);
@@ -60,7 +62,10 @@ function compile(pattern: string, flags: string, bounds: Bounds): Regex {
   }
 }
 
-/** Before RE2 has a look at it: its own limit is several megabytes of a program, which take it half a second. */
+/**
+ * Throws for an expression that is too long or costly for RE2: RE2's own limit is a program of several megabytes, which
+ * takes half a second.
+ */
 function check(pattern: string, { cost: maxCost, length: maxLength }: Bounds): void {
   if (pattern.length > maxLength) {
     throw new RegexError(`a regular expression of ${pattern.length} characters is too long: at most ${maxLength}`);
@@ -79,8 +84,8 @@ export function compileFullMatch(pattern: string): Regex {
 }
 
 /**
- * Compiles an expression of a request, as compileFullMatch().
- * @throws RegexError also for what a configuration might have
+ * Compiles an expression of a request, as compileFullMatch() does.
+ * @throws RegexError, also for expressions that a configuration may contain
  */
 export function compileRequestedFullMatch(pattern: string): Regex {
   return compileFull(pattern, REQUESTED);
@@ -92,32 +97,32 @@ function compileFull(pattern: string, bounds: Bounds): Regex {
 }
 
 /**
- * Replaces matches as RE2's GlobalReplace, and with it Envoy: an empty match right behind another match is none, so that `.*`
- * matches a text once. The time is linear in the number of matches, which clients may make as large as the text: the binding's
- * replace() is not where a function is what replaces, since it counts the characters in front of each match.
+ * Replaces matches as RE2's GlobalReplace, and thus Envoy, does: an empty match directly after another match is ignored, so
+ * that `.*` matches a text once. Takes linear time in the number of matches, which clients may make as large as the text.
+ * The binding's replace() with a function does not: it counts the characters before each match.
  */
 export class Replacement {
   readonly #regex: Regex;
-  /** Texts, and between them the numbers of groups. */
+  /** Literal texts, and between them group numbers. */
   readonly #parts: readonly (string | number)[];
-  readonly #mayMatchNothing: boolean;
+  readonly #mayMatchEmpty: boolean;
 
   /**
-   * @param pattern what is replaced: an expression that compiles
+   * @param pattern the expression to replace, which must compile
    * @param substitution `\1` stands for a group, `\0` for the match, `\\` for a backslash
-   * @throws BatonError REGEX_INVALID for a substitution that `pattern` has no group for, or that cannot be read
+   * @throws BatonError REGEX_INVALID for a substitution that names a missing group or is malformed
    */
   constructor(pattern: string, substitution: string) {
     this.#regex = compileRegex(pattern, 'g');
     this.#parts = partsOf(substitution, groupCount(pattern));
-    // Of the places that an expression can ask for only the boundary of a word is not in an empty text.
-    this.#mayMatchNothing = compileRegex(pattern).test('') || pattern.includes('\\b');
+    // Of RE2's empty-width assertions, only the word boundary does not match in an empty text.
+    this.#mayMatchEmpty = compileRegex(pattern).test('') || pattern.includes('\\b');
   }
 
-  /** `encode`: how the substitution's own text becomes a part of `text`. */
-  apply(text: string, encode: (own: string) => string = asItIs): string {
+  /** Returns `text` with all matches replaced. `encode` is applied to the literal parts of the substitution. */
+  apply(text: string, encode: (own: string) => string = unchanged): string {
     const parts = this.#parts.map((part) => (typeof part === 'string' ? encode(part) : part));
-    return this.#mayMatchNothing ? this.#oneByOne(text, parts) : text.replace(this.#regex, templateOf(parts));
+    return this.#mayMatchEmpty ? this.#oneByOne(text, parts) : text.replace(this.#regex, templateOf(parts));
   }
 
   #oneByOne(text: string, parts: readonly (string | number)[]): string {
@@ -134,7 +139,7 @@ export class Replacement {
         copied = lastEnd = index + match.length;
       }
       if (match !== '') continue;
-      // Behind the end nothing is found.
+      // There are no matches after the end.
       if (index === text.length) break;
       regex.lastIndex = index + (text.codePointAt(index)! > 0xffff ? 2 : 1);
     }
@@ -142,14 +147,17 @@ export class Replacement {
   }
 }
 
-/** As String.replace() reads it: a group has two digits, so that none of the text behind it is one. */
+/**
+ * Returns the template for String.replace(). Groups have two digits, so that a digit after a group is not read as part of
+ * it.
+ */
 function templateOf(parts: readonly (string | number)[]): string {
   return parts
     .map((part) => (part === 0 ? '$&' : typeof part === 'number' ? `$0${part}` : part.replaceAll('$', '$$$$')))
     .join('');
 }
 
-function asItIs(text: string): string {
+function unchanged(text: string): string {
   return text;
 }
 
@@ -162,22 +170,22 @@ function partsOf(substitution: string, groups: number): (string | number)[] {
     const remedy = 'put what it stands for in parentheses, or write \\\\ for a backslash';
     const message =
       group === undefined
-        ? `the substitution holds '${part}': behind a backslash there must be a digit or another one`
+        ? `the substitution holds '${part}': a backslash must be followed by a digit or a backslash`
         : `the substitution names ${part}, a group that the expression does not have`;
     throw new BatonError('REGEX_INVALID', message, { remedy });
   });
 }
 
-/** How many capture groups an expression has that compiles. */
+/** Returns the number of capture groups of a valid expression. */
 function groupCount(pattern: string): number {
   const RE2 = loadRe2();
-  // The alternative in front matches anything, and a match has a place for each group.
+  // The empty alternative matches anything, and a match has an entry for each group.
   return new RE2(`|${pattern}`).exec('')!.length - 1;
 }
 
 let loaded: typeof RE2Class | undefined;
 
-/** The addon is loaded at the first expression: configurations without one never pay for it. */
+/** Loads the addon at the first expression, so that configurations without one do not load it. */
 function loadRe2(): typeof RE2Class {
   loaded ??= loadNative('re2') as typeof RE2Class;
   return loaded;

@@ -1,25 +1,25 @@
-// Texts that users and peers have written, as the log and messages show them: they end no line, and tell a terminal nothing.
+// Makes texts of users and peers safe for logs and messages: no line breaks, no terminal control sequences.
 
-/** What would end a line, change its direction, or tell a terminal something. */
+/** Characters that end a line, change the text direction, or control a terminal. */
 export const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
-/** The same without what ends and indents the lines of a message. */
+/** The same, except tabs and line feeds. */
 const UNPRINTABLE_WITHIN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
-/** As much of a name is shown. */
+/** Maximum length of a shown name. */
 const MAX_NAME = 256;
 
-/** On one line, with escapes for what is not printable. */
+/** Returns a text on one line, with escapes for unprintable characters. */
 export function onOneLine(text: string): string {
   return text.replace(UNPRINTABLE, escapeOf);
 }
 
-/** The same lines, with escapes for what else is not printable. */
+/** Returns a text with its line breaks, and escapes for other unprintable characters. */
 export function printableLines(text: string): string {
   return text.replace(UNPRINTABLE_WITHIN_LINES, escapeOf);
 }
 
-/** A name that a configuration or a management server gives: of what is too long the beginning, and how much is left out. */
+/** Returns a name from a configuration or a management server as one line. Cuts a long name and appends how much was cut. */
 export function shownName(name: string): string {
   const cut = name.length - MAX_NAME;
   return cut > 0 ? `${onOneLine(name.slice(0, MAX_NAME))}… (${cut} more characters)` : onOneLine(name);

@@ -1,8 +1,8 @@
-// "Did you mean": the known name that is nearest to a mistyped one.
+// "Did you mean": finds the known name that is nearest to a mistyped one.
 
 /**
- * The candidate that differs from `name` by the fewest typing mistakes (a letter missing, added, changed, or two
- * swapped), when few enough to be one; case, `-` and `_` do not count.
+ * Returns the candidate with the fewest typing mistakes (a letter missing, added or changed, or two swapped); undefined if
+ * none is near enough. Ignores case, `-` and `_`.
  */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   const wanted = plain(name.slice(0, 2 * MAX_LENGTH)).slice(0, MAX_LENGTH);
@@ -22,7 +22,7 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** `; did you mean 'x'?`, or nothing when no candidate is near. */
+/** Returns `; did you mean 'x'?`, or '' if no candidate is near. */
 export function didYouMean(name: string, candidates: Iterable<string>): string {
   const found = nearest(name, candidates);
   return found === undefined ? '' : suggestion(found);
@@ -38,7 +38,7 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/[-_]/g, '');
 }
 
-/** Candidates are mostly names of the API, and each is asked for often. */
+/** Returns plain(candidate), cached: candidates are mostly names of the API, which are compared often. */
 function plainOf(candidate: string): string {
   let found = plainNames.get(candidate);
   if (found === undefined) {
@@ -52,7 +52,9 @@ function plainOf(candidate: string): string {
 const plainNames = new Map<string, string>();
 const MAX_KNOWN = 2000;
 
-/** How often a text has each letter. Letters that have the same last bits count as one: that makes texts look nearer than they are. */
+/**
+ * Returns how often a text has each letter. Letters with the same low bits count as one, which only makes texts seem nearer.
+ */
 function lettersOf(text: string): Int16Array {
   const letters = new Int16Array(LETTERS);
   for (let at = 0; at < text.length; at++) letters[text.charCodeAt(at) % LETTERS]!++;
@@ -62,8 +64,8 @@ function lettersOf(text: string): Int16Array {
 const LETTERS = 64;
 
 /**
- * How many letters of `text` are not among those. That many mistakes there are at least: one adds, takes away or changes a letter, or swaps
- * two and leaves all as they are.
+ * Returns how many letters of `text` are not among `letters`. This is a lower bound of the number of mistakes: each mistake
+ * adds, removes or changes one letter, or swaps two and changes none.
  */
 function lettersMissing(letters: Int16Array, text: string): number {
   let missing = 0;
@@ -72,7 +74,7 @@ function lettersMissing(letters: Int16Array, text: string): number {
   return missing;
 }
 
-/** Edit distance with swaps (optimal string alignment); anything at or above `limit` is given as `limit`. */
+/** Returns the edit distance with swaps (optimal string alignment), or `limit` if it is not below that. */
 function distance(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) >= limit) return limit;
   let before: number[] = [];

@@ -1,4 +1,4 @@
-// Waiting that leaves the thread to nobody else: for its end, and for what cannot be asynchronous.
+// Blocks the calling thread: before it exits, and where nothing can be asynchronous.
 
 const NEVER = new Int32Array(new SharedArrayBuffer(4));
 

@@ -1,4 +1,4 @@
-// How long a timer can run.
+// The longest timer.
 
-/** Milliseconds that a timer of Node's, or one of native-shim's, can take; a longer one would end at once, or be refused. */
+/** Milliseconds. A longer timer would fire at once in Node and be refused by native-shim. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;

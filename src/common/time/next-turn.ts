@@ -1,11 +1,11 @@
-// Long work on a thread that serves others too is done in steps with a turn of the loop between them.
+// Long work on a shared thread is split into steps, with a turn of the event loop between them.
 
-/** Resolves when everybody else has had a turn of the loop. */
+/** Resolves in the next turn of the event loop, after other pending work. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Runs what yields wherever others may have the thread, and resolves with what it returns. `turn` is awaited between steps. */
+/** Runs a generator and resolves with its result. Awaits `turn` wherever it yields. */
 export async function inTurns<Result>(steps: Iterator<void, Result>, turn = nextTurn): Promise<Result> {
   for (;;) {
     const { done, value } = steps.next();
@@ -14,7 +14,7 @@ export async function inTurns<Result>(steps: Iterator<void, Result>, turn = next
   }
 }
 
-/** The same with `size` steps in one. */
+/** Returns the same work with `size` steps in one. */
 export function* inBatches<Result>(steps: Iterator<void, Result>, size: number): Generator<void, Result> {
   for (let step = 1; ; step++) {
     const { done, value } = steps.next();
@@ -23,8 +23,8 @@ export function* inBatches<Result>(steps: Iterator<void, Result>, size: number):
   }
 }
 
-/** Runs it in one go, for those who cannot wait for the result. */
-export function atOnce<Result>(steps: Iterator<void, Result>): Result {
+/** Runs all steps synchronously, for callers that cannot wait. */
+export function runSync<Result>(steps: Iterator<void, Result>): Result {
   for (;;) {
     const { done, value } = steps.next();
     if (done === true) return value;

@@ -1,10 +1,10 @@
-// A time in which somebody else is to say something. Node looks at its timers before it looks at sockets: after a process or a
-// machine has stood still, what has come in the meantime would find that its time is over. Here it is served first.
+// A timeout for a message from a peer. Node runs timers before it polls sockets: after the process or the machine was
+// stopped for a while, the timeout would fire before messages that arrived in the meantime. Here they are handled first.
 
 import { LONGEST_TIMER_MS } from './longest-timer.js';
 
-/** Who has stood still may take as long to serve what has come, but no longer than this. */
-export const MOST_CATCHING_UP_MS = 1000;
+/** After a stop, received messages are handled for as long as the timer is late, but at most for this time. */
+export const MAX_CATCH_UP_MS = 1000;
 
 export class PatientTimeout {
   readonly #callback: () => void;
@@ -12,7 +12,7 @@ export class PatientTimeout {
   #timer: NodeJS.Timeout;
   #immediate: NodeJS.Immediate | undefined;
 
-  /** Calls back once, in so many milliseconds or a little more; they may be more than a timer of Node's takes. */
+  /** Calls `callback` once after `delayMs` or slightly more; `delayMs` may exceed Node's longest timer. */
   constructor(callback: () => void, delayMs: number) {
     this.#callback = callback;
     this.#dueMs = performance.now() + delayMs;
@@ -33,9 +33,9 @@ export class PatientTimeout {
   }
 
   #onDue(): void {
-    // Node's timers may be early by a part of a millisecond, and Node 24 warns the user of a negative time.
-    const lateMs = Math.min(Math.max(0, performance.now() - this.#dueMs), MOST_CATCHING_UP_MS);
-    // By then sockets have been looked at once.
+    // Node's timers may fire a fraction of a millisecond early, and Node 24 warns about a negative time.
+    const lateMs = Math.min(Math.max(0, performance.now() - this.#dueMs), MAX_CATCH_UP_MS);
+    // Sockets are polled once before that.
     this.#immediate = setImmediate(() => {
       this.#timer = setTimeout(this.#callback, lateMs);
     });

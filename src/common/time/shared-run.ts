@@ -1,11 +1,11 @@
-// Work that many callers request at once, done one run at a time.
+// Work requested by many callers at once, done one run at a time.
 
 export class SharedRun {
   readonly #work: () => Promise<void>;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
-  /** `work` is one run. */
+  /** `work` performs one run. */
   constructor(work: () => Promise<void>) {
     this.#work = work;
   }
@@ -14,7 +14,7 @@ export class SharedRun {
     return this.#running !== undefined;
   }
 
-  /** Resolves when a run that began after this call has ended: all who ask while one runs share the next. */
+  /** Resolves when a run that began after this call has ended. Callers during a run share the next one. */
   run(): Promise<void> {
     if (this.#next !== undefined) return this.#next;
     if (this.#running === undefined) return this.#start();

@@ -1,22 +1,22 @@
-// Long work in steps, one after the other: what comes while one goes on waits behind it.
+// Long work in steps, one task after the other: a new task waits for the one in progress.
 
 import { nextTurn } from './next-turn.js';
 
 export class StepQueue {
-  /** Resolves with the last work. */
+  /** Resolves when the last task has ended. */
   #last: Promise<unknown> = Promise.resolve();
-  /** How many are not done. */
+  /** Number of unfinished tasks. */
   #pending = 0;
   #isClosed = false;
 
-  /** Work is under way. */
+  /** A task is in progress. */
   get isBusy(): boolean {
     return this.#pending > 0;
   }
 
   /**
-   * Takes the first step at once unless other work is under way, and each further one in another turn of the loop. Resolves with what
-   * `work` returns, or with undefined if the queue is closed before.
+   * Takes the first step immediately unless another task is in progress, and each further step in a new turn of the loop.
+   * Resolves with the result of `work`, or with undefined if the queue is closed first.
    */
   run<Result>(work: Iterator<void, Result>): Promise<Result | undefined> {
     const run = this.#run(work, this.isBusy ? this.#last : undefined);
@@ -24,7 +24,7 @@ export class StepQueue {
     return run;
   }
 
-  /** Begins no further step. */
+  /** Stops before the next step. */
   close(): void {
     this.#isClosed = true;
   }

@@ -1,13 +1,13 @@
-// A queue in front of the event loop: of all steps that wait in it, each turn of the loop has one.
+// A queue of steps before the event loop: each turn of the loop runs one of the waiting steps.
 
 /**
- * However many tasks go on in steps through one queue, everything else on the thread waits for one step at most. Tasks take
- * turns: a step that is awaited stands behind those that were awaited before.
+ * However many tasks share one queue, everything else on the thread waits for one step at most. Tasks alternate: steps run
+ * in the order in which they were awaited.
  */
 export class TurnQueue {
   readonly #waiting: (() => void)[] = [];
   #isPostponed = false;
-  /** Turns in a row in which no step was made. */
+  /** Consecutive turns without a step. */
   #passed = 0;
   readonly #run = () => {
     if (this.#isPostponed && this.#passed < MAX_PASSED) {
@@ -19,11 +19,11 @@ export class TurnQueue {
     this.#isPostponed = false;
     this.#passed = 0;
     this.#waiting.shift()!();
-    // The step itself runs before the loop goes on, in the promise jobs of this callback.
+    // The step itself runs in the promise jobs of this callback, before the loop continues.
     if (this.#waiting.length > 0) setImmediate(this.#run);
   };
 
-  /** Resolves in a later turn of the loop, which no other step of the queue has. */
+  /** Resolves in a later turn of the loop that runs no other step of the queue. */
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -31,11 +31,11 @@ export class TurnQueue {
     });
   }
 
-  /** No step is made in this turn of the loop, because something else goes first; unless there was none for too long. */
+  /** Skips the step of this turn in favour of more urgent work, at most MAX_PASSED times in a row. */
   postpone(): void {
     this.#isPostponed = true;
   }
 }
 
-/** Steps are postponed at most this often in a row. */
+/** Maximum number of consecutive turns in which steps are postponed. */
 const MAX_PASSED = 16;

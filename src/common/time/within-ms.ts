@@ -1,6 +1,9 @@
-// Promises that are not waited for any longer than so long.
+// Time limits for promises.
 
-/** Rejects with an Error that says `what` when it takes longer. It does not keep the process running. */
+/**
+ * Resolves as `promise` does. Rejects with an Error with the message `what` after `milliseconds`. The timer does not keep
+ * the process alive.
+ */
 export async function withinMs<T>(promise: Promise<T>, milliseconds: number, what: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -14,7 +17,10 @@ export async function withinMs<T>(promise: Promise<T>, milliseconds: number, wha
   }
 }
 
-/** Resolves when `work` has, or after so long, whatever becomes of it then. Rejects when `work` does before. */
+/**
+ * Resolves when `work` resolves or after `milliseconds`; a later failure of `work` is ignored. Rejects if `work` rejects
+ * before.
+ */
 export async function atMostMs(work: Promise<unknown>, milliseconds: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {

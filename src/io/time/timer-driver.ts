@@ -7,7 +7,7 @@
 // that arrived in time is handled before its timeout fires.
 
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
-import { MOST_CATCHING_UP_MS } from '../../common/time/patient-timeout.js';
+import { MAX_CATCH_UP_MS } from '../../common/time/patient-timeout.js';
 import { Clock } from './clock.js';
 import { type Timer, type Timers, TimingWheel } from './timing-wheel.js';
 
@@ -61,7 +61,7 @@ export class TimerDriver implements Timers {
   readonly #onTimeout = (): void => {
     if (this.#immediate !== undefined) return;
     const now = monotonicMs();
-    this.#waitsUntilMs = now + Math.min(now - this.#dueMs, MOST_CATCHING_UP_MS);
+    this.#waitsUntilMs = now + Math.min(now - this.#dueMs, MAX_CATCH_UP_MS);
     this.#turnMs = this.wheel.nowMs;
     this.#immediate = setImmediate(this.#onServed);
   };

@@ -1,6 +1,6 @@
 // One place in one filter chain that takes a discovered configuration: its stats, and what its filter has on the primary.
 
-import { ofExtension } from '../../common/errors/defects.js';
+import { callExtension } from '../../common/errors/defects.js';
 import type { Any } from '../../config/generated/api.js';
 import { discoveredExtension } from '../../extensions/discovered-filters.js';
 import type { DiscoveredFilterUser, HttpFilterExtension, PrimaryPart } from '../../extensions/factories.js';
@@ -39,7 +39,7 @@ export class ChainUse {
   /** Makes all that the filter needs before workers build it. Throws when that cannot be had, such as names of its stats. */
   prepare(extension: HttpFilterExtension, config: Any): PreparedConfig {
     const { chain, context } = this.#user;
-    const scopes = ofExtension('scopes', extension.name, () => extension.scopes?.(config, chain) ?? []);
+    const scopes = callExtension('scopes', extension.name, () => extension.scopes?.(config, chain) ?? []);
     for (const { prefix, layout } of scopes) {
       const key = statScopeKey(prefix, layout);
       if (this.#scopes.has(key)) continue;

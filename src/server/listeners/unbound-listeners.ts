@@ -1,7 +1,7 @@
 // Listeners of LDS that cannot be had for now, as a parent or child process may have their addresses for a while: they are tried again.
 
 import { messageOf } from '../../common/errors/errors.js';
-import { lacksDescriptors } from '../../common/errors/shortages.js';
+import { isDescriptorShortage } from '../../common/errors/shortages.js';
 import { forEachGuarded } from '../../log/internal-errors.js';
 import { ListenError } from './version/listen-sockets.js';
 import type { ListenerSpec } from './version/primary-listener.js';
@@ -72,7 +72,7 @@ export class UnboundListeners {
 /** Whether a listener that could not be had for this reason may be had later; undefined: not as it is. */
 export function shortageIn(error: unknown): Shortage | undefined {
   if (error instanceof ListenError && error.isInUse) return ADDRESS_IN_USE;
-  return lacksDescriptors(error) ? FEW_DESCRIPTORS : undefined;
+  return isDescriptorShortage(error) ? FEW_DESCRIPTORS : undefined;
 }
 
 /** Whoever is told that it is refused is to know that it may come to be used. */

@@ -39,7 +39,7 @@ export class ProfileFile {
     let file: NativeFile | undefined;
     try {
       file = await loadShim().openOutputLater(this.path, false);
-      if (!fstatSync(file.fd).isFile()) throw new Error('it is no regular file');
+      if (!fstatSync(file.fd).isFile()) throw new Error('it is not a regular file');
       await action(file.fd);
       await file.close();
     } catch (error) {

@@ -2,8 +2,8 @@
 
 import { failureText, summary } from '../../admin/config-reload/reload-text.js';
 import type { ReloadRequest, ReloadView } from '../../admin/config-reload/reload-view.js';
-import { lacksThreads, messageOf } from '../../common/errors/errors.js';
-import { lacksDescriptors } from '../../common/errors/shortages.js';
+import { isThreadShortage, messageOf } from '../../common/errors/errors.js';
+import { isDescriptorShortage } from '../../common/errors/shortages.js';
 import type { Bootstrap } from '../../config/generated/api.js';
 import type { LoadResult } from '../../config/load/load.js';
 import { redact, type SensitiveValue } from '../../config/schema/sensitive.js';
@@ -121,7 +121,7 @@ export class ConfigurationReload {
         : { outcome: 'invalid', errors, warnings };
     } catch (error) {
       const why = messageOf(error);
-      if (lacksThreads(error) || lacksDescriptors(error)) return { outcome: 'unread', why };
+      if (isThreadShortage(error) || isDescriptorShortage(error)) return { outcome: 'unread', why };
       return { outcome: 'invalid', errors: [problemOf('', why)], warnings: [] };
     }
   }

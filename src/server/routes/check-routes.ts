@@ -1,7 +1,7 @@
 // Builds a route configuration as workers will, before they get it: what cannot be built never reaches them.
 
 import { BatonError, Mistakes, messageOf } from '../../common/errors/errors.js';
-import { atOnce } from '../../common/time/next-turn.js';
+import { runSync } from '../../common/time/next-turn.js';
 import type { RouteConfiguration } from '../../config/generated/api.js';
 import { parsePath } from '../../config/text/path.js';
 import { messageWithoutSecrets } from '../../config/text/secrets.js';
@@ -22,7 +22,7 @@ export function routeProblems(
   clusterProblem: ClusterProblem,
   validatesClusters: boolean,
 ): string {
-  return atOnce(routeProblemsInSteps(config, chains, clusterProblem, validatesClusters));
+  return runSync(routeProblemsInSteps(config, chains, clusterProblem, validatesClusters));
 }
 
 /** The same some routes at a time. */

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { withPlace } from '../../common/errors/defects.js';
 import { messageOf } from '../../common/errors/errors.js';
-import { lacksDescriptors } from '../../common/errors/shortages.js';
+import { isDescriptorShortage } from '../../common/errors/shortages.js';
 import { shownName } from '../../common/text/shown.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { StatsSink as StatsSinkConfig } from '../../config/generated/api.js';
@@ -137,7 +137,7 @@ async function withDescriptors<T>(create: () => Promise<T>): Promise<T> {
     try {
       return await create();
     } catch (error) {
-      if (left === 0 || !lacksDescriptors(error)) throw error;
+      if (left === 0 || !isDescriptorShortage(error)) throw error;
       await delay(RETRY_MS);
     }
   }

@@ -2,7 +2,7 @@
 // a runtime value says otherwise than before.
 
 import type { Random } from '../../common/random.js';
-import { atOnce } from '../../common/time/next-turn.js';
+import { runSync } from '../../common/time/next-turn.js';
 import type { Word64 } from '../../common/xxh64.js';
 import { Runtime, type RuntimeDouble, type RuntimeInteger } from '../../runtime/runtime.js';
 import type { HostSetData } from '../hosts/host-set.js';
@@ -85,7 +85,7 @@ export class ClusterLoadBalancer implements LoadBalancer {
   /** Runtime has other values. The parts before them serve while new ones are made, a step with each request. */
   #prepareFurther(): void {
     this.#steps ??= this.prepare();
-    if (this.#parts.length === 0) atOnce(this.#steps);
+    if (this.#parts.length === 0) runSync(this.#steps);
     else if (this.#steps.next().done !== true) return;
     this.#steps = undefined;
   }

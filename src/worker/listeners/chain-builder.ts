@@ -1,7 +1,7 @@
 // Builds the filter chains of one worker, and other routes for those that it has. Long routes are built in steps, between which
 // requests are served, before the snapshot that brings them is applied.
 
-import { atOnce, inBatches } from '../../common/time/next-turn.js';
+import { inBatches, runSync } from '../../common/time/next-turn.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import type { Any } from '../../config/generated/api.js';
 import type {
@@ -66,12 +66,12 @@ export class ChainBuilder {
   chain(listener: ListenerSnapshot, chain: ChainSnapshot): FilterChain {
     const prepared = this.#chains.get(chain);
     this.#chains.delete(chain);
-    return prepared ?? atOnce(this.#chainSteps(listener, chain));
+    return prepared ?? runSync(this.#chainSteps(listener, chain));
   }
 
   /** What it returns gives the chain these routes. Throws when they cannot be built. */
   routesChange(routes: InlineRoutesSnapshot): () => void {
-    return this.#changes.get(routes) ?? atOnce(this.#changeSteps(routes));
+    return this.#changes.get(routes) ?? runSync(this.#changeSteps(routes));
   }
 
   *#changeSteps({ chain, listener, routes }: InlineRoutesSnapshot): Generator<void, () => void> {

@@ -4,7 +4,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { deserialize, serialize } from 'node:v8';
-import { atOnce } from '../../common/time/next-turn.js';
+import { runSync } from '../../common/time/next-turn.js';
 import type { RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
 import { withEmbeddedFiles } from './embedded-files.js';
 
@@ -39,7 +39,7 @@ export interface UnpackedRoutes {
 
 /** Packs a configuration once, whoever asks: for workers that run, and for those that begin. `before`: the version before. */
 export function packRoutes(config: RouteConfiguration, before?: PackedRoutes): PackedRoutes {
-  return atOnce(packRoutesInSteps(config, before));
+  return runSync(packRoutesInSteps(config, before));
 }
 
 /** The same some pieces at a time: what is packed already takes no step. */

@@ -3,7 +3,7 @@
 
 import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
-import { atOnce, inBatches } from '../../common/time/next-turn.js';
+import { inBatches, runSync } from '../../common/time/next-turn.js';
 import type { Rds, ScopedRoutes } from '../../config/generated/api.js';
 import type { RouteFilters, WorkerPort, WorkerRoutes } from '../../extensions/factories.js';
 import type { RouteSource, ScopedRouteSource } from '../../http/manager-context.js';
@@ -106,7 +106,7 @@ class LiveRoutes {
     const existing = this.#sources.get(filters.signature)?.deref();
     if (existing !== undefined) return existing;
     const tables = new RouteTableSeries(this.#thread, filters.list, this.#place);
-    const source = { tables, current: atOnce(tables.next(this.#current?.config ?? {}, this.#onDemandHosts)) };
+    const source = { tables, current: runSync(tables.next(this.#current?.config ?? {}, this.#onDemandHosts)) };
     this.#sources.set(filters.signature, new WeakRef(source));
     return source;
   }
@@ -131,7 +131,7 @@ class LiveRoutes {
   update(packed: PackedRoutes): void {
     const prepared = this.#prepared?.routes.packed === packed ? this.#prepared : undefined;
     this.#prepared = undefined;
-    this.#current = prepared?.routes ?? atOnce(unpackRoutes(packed, this.#current));
+    this.#current = prepared?.routes ?? runSync(unpackRoutes(packed, this.#current));
     const { config } = this.#current;
     for (const [signature, reference] of this.#sources) {
       const source = reference.deref();
@@ -140,7 +140,7 @@ class LiveRoutes {
         continue;
       }
       try {
-        source.current = prepared?.tables.get(signature) ?? atOnce(source.tables.next(config, this.#onDemandHosts));
+        source.current = prepared?.tables.get(signature) ?? runSync(source.tables.next(config, this.#onDemandHosts));
       } catch (error) {
         // The primary has built it: a file that a route answers with is gone since, perhaps. The former routes go on.
         logger.error(`route configuration '${shownName(config.name ?? '')}' cannot be used: ${messageOf(error)}`);

@@ -2,7 +2,7 @@
 // protocol, which answers.
 
 import { messageOf } from '../../common/errors/errors.js';
-import { atOnce } from '../../common/time/next-turn.js';
+import { runSync } from '../../common/time/next-turn.js';
 import { StepQueue } from '../../common/time/step-queue.js';
 import { ENDS_A_TEXT_LINE, endsLine } from '../../config/schema/line-rules.js';
 import { namesGone, type Resource, type ResourceType } from '../resource.js';
@@ -222,7 +222,7 @@ export class TypeChannel {
     const resources = fresh === '*' || isAll ? [...this.#known.inUse] : this.#known.named(fresh);
     if (!isAll && resources.length === 0) return;
     const isComplete = isAll && this.#protocol.isComplete(isAll);
-    atOnce(watch.update({ version: this.#version, isComplete, resources, refused: [], removed: [] }));
+    runSync(watch.update({ version: this.#version, isComplete, resources, refused: [], removed: [] }));
   }
 
   #expire(names: readonly string[]): void {

@@ -5,19 +5,19 @@ import { FileWatch, type FileWatchOptions, fileIdentity } from '../../../src/com
 import { tempDir, waitFor } from '../../e2e/harness/index.js';
 import { cannotFailCalls, failCalls } from '../../e2e/harness/system-calls.js';
 
-/** Watches a file, and counts. */
+/** Watches a file and counts the reported changes. */
 function watched(t: Test, path: string, identity = fileIdentity(path), options: FileWatchOptions = {}) {
   const seen = { changes: 0, failures: [] as string[] };
   const events = { changed: () => void seen.changes++, failed: (message: string) => void seen.failures.push(message) };
   const watch = new FileWatch(path, identity, events, options);
   t.teardown(() => watch.close());
-  // The watch alone does not keep the process running.
+  // The watch itself does not keep the process alive.
   const keepAlive = setInterval(() => {}, 1000);
   t.teardown(() => clearInterval(keepAlive));
   return seen;
 }
 
-t.test('a file that is written to, and one that is moved into its place', async (t) => {
+t.test('writes to a file and its replacement are reported', async (t) => {
   const directory = tempDir(t);
   const path = join(directory, 'config.yaml');
   writeFileSync(path, 'one');
@@ -28,10 +28,10 @@ t.test('a file that is written to, and one that is moved into its place', async 
   renameSync(join(directory, 'new'), path);
   await waitFor(() => seen.changes === 2);
   appendFileSync(path, ' four');
-  await waitFor(() => seen.changes === 3, { what: 'a change of the file that was moved there' });
+  await waitFor(() => seen.changes === 3, { what: 'a change of the new file' });
 });
 
-t.test('writing in pieces is one change, and another file in the directory none', async (t) => {
+t.test('writing in pieces is one change, and changes of other files in the directory are not reported', async (t) => {
   const directory = tempDir(t);
   const path = join(directory, 'config.yaml');
   writeFileSync(path, 'one');
@@ -46,7 +46,7 @@ t.test('writing in pieces is one change, and another file in the directory none'
   t.equal(seen.changes, 2);
 });
 
-t.test('a directory behind a link that is swapped, as ConfigMaps of Kubernetes are', async (t) => {
+t.test("a swapped link to the file's directory is followed, as Kubernetes updates ConfigMaps", async (t) => {
   const directory = tempDir(t);
   for (const version of ['v1', 'v2', 'v3']) {
     mkdirSync(join(directory, version));
@@ -69,36 +69,42 @@ t.test('a directory behind a link that is swapped, as ConfigMaps of Kubernetes a
   t.strictSame(seen.failures, []);
 });
 
-t.test('a file that goes is told when it is back, and a change from before the watch too', async (t) => {
-  const directory = tempDir(t);
-  const path = join(directory, 'config.yaml');
-  writeFileSync(path, 'one');
-  const before = fileIdentity(path);
-  writeFileSync(path, 'one and more');
-  const seen = watched(t, path, before);
-  await waitFor(() => seen.changes === 1);
-  rmSync(path);
-  writeFileSync(join(directory, 'other'), 'two');
-  renameSync(join(directory, 'other'), path);
-  await waitFor(() => seen.changes === 2);
-  t.strictSame(seen.failures, []);
-});
+t.test(
+  'a removed file is reported when it exists again, and a change made before the watch began is reported',
+  async (t) => {
+    const directory = tempDir(t);
+    const path = join(directory, 'config.yaml');
+    writeFileSync(path, 'one');
+    const before = fileIdentity(path);
+    writeFileSync(path, 'one and more');
+    const seen = watched(t, path, before);
+    await waitFor(() => seen.changes === 1);
+    rmSync(path);
+    writeFileSync(join(directory, 'other'), 'two');
+    renameSync(join(directory, 'other'), path);
+    await waitFor(() => seen.changes === 2);
+    t.strictSame(seen.failures, []);
+  },
+);
 
-t.test('directories that are not there yet are waited for, and those that are made anew followed', async (t) => {
-  const directory = tempDir(t);
-  const path = join(directory, 'some', 'where', 'config.yaml');
-  const seen = watched(t, path, '');
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, 'one');
-  await waitFor(() => seen.changes === 1);
-  rmSync(join(directory, 'some'), { recursive: true });
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, 'two');
-  await waitFor(() => seen.changes === 2);
-  t.strictSame(seen.failures, []);
-});
+t.test(
+  'missing directories are watched until they exist, and directories that are created again are followed',
+  async (t) => {
+    const directory = tempDir(t);
+    const path = join(directory, 'some', 'where', 'config.yaml');
+    const seen = watched(t, path, '');
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, 'one');
+    await waitFor(() => seen.changes === 1);
+    rmSync(join(directory, 'some'), { recursive: true });
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, 'two');
+    await waitFor(() => seen.changes === 2);
+    t.strictSame(seen.failures, []);
+  },
+);
 
-t.test('with a directory that is watched, a file is looked at when something is moved there', async (t) => {
+t.test('with `within`, the file is checked when an entry is moved into that directory', async (t) => {
   const directory = tempDir(t);
   const path = join(directory, 'config.yaml');
   const moved = join(directory, 'moved');
@@ -112,7 +118,7 @@ t.test('with a directory that is watched, a file is looked at when something is 
   t.strictSame(seen.failures, []);
 });
 
-t.test('it can be looked at when something is written there, too', async (t) => {
+t.test('with `seesContent`, the file is checked when an entry in the directory is written', async (t) => {
   const directory = tempDir(t);
   const path = join(directory, 'config.yaml');
   const other = join(directory, 'other');
@@ -126,13 +132,13 @@ t.test('it can be looked at when something is written there, too', async (t) => 
   t.strictSame(seen.failures, []);
 });
 
-t.test('a file can be polled, whatever is noticed', async (t) => {
+t.test('a file is polled even when no event arrives', async (t) => {
   const directory = tempDir(t);
   const path = join(directory, 'config.yaml');
   const quiet = join(directory, 'quiet');
   mkdirSync(quiet);
   writeFileSync(path, 'one');
-  // Of what is in another directory nothing is told.
+  // The quiet directory gets no events.
   const seen = watched(t, path, fileIdentity(path), { within: { path: quiet, seesContent: false }, pollMs: 10 });
   appendFileSync(path, ' two');
   await waitFor(() => seen.changes === 1);
@@ -141,7 +147,7 @@ t.test('a file can be polled, whatever is noticed', async (t) => {
 });
 
 t.test(
-  'what cannot be watched is watched when that is possible, and noticed late',
+  'a file in a directory that cannot be watched is checked periodically, and watched when that is possible',
   { skip: cannotFailCalls },
   async (t) => {
     const path = join(tempDir(t), 'config.yaml');
@@ -154,6 +160,6 @@ t.test(
     await recover();
     appendFileSync(path, ' three');
     await waitFor(() => seen.changes === 2);
-    t.equal(seen.failures.length, 1, 'told once');
+    t.equal(seen.failures.length, 1, 'reported once');
   },
 );

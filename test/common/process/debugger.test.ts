@@ -1,12 +1,12 @@
-// A SIGUSR1 before the program listens for it opens Node's debugger port. It does not stay open, however slow the start is: Node 22
-// and newer open it once more, in the first turn of the event loop, after it was closed.
+// A SIGUSR1 before the program has a listener for it opens Node's debugger port. The port is closed however slow the start
+// is: Node 22 and newer open it once more, in the first turn of the event loop, after it was closed.
 
 import { spawnSync } from 'node:child_process';
 import t from 'tap';
 
 const SIGNALS = new URL('../../../src/common/process/signals.js', import.meta.url).href;
 
-/** A start that keeps the thread busy for longer than Signals waits for a debugger that comes late. */
+/** A start that blocks the thread for longer than Signals waits for a late debugger. */
 const SLOW_START = `
   import inspector from 'node:inspector';
   const busy = (ms) => { for (const end = performance.now() + ms; performance.now() < end; ); };
@@ -22,7 +22,7 @@ const SLOW_START = `
   setTimeout(() => console.log(JSON.stringify({ wasOpen, url: inspector.url(), received: received[0] })), 300);
 `;
 
-t.test('a debugger that was opened before is closed, and stays closed', async (t) => {
+t.test('a debugger port opened before the listener was set is closed and stays closed', async (t) => {
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', SLOW_START], {
     encoding: 'utf8',
     env: { ...process.env, NODE_OPTIONS: '--inspect-port=0' },

@@ -1,4 +1,4 @@
-// Sizes of RE2's programs as Envoy 1.40 gives them (`RE2 program size of N`), of everyday expressions, odd ones and random ones.
+// Sizes of RE2 programs as Envoy 1.40 reports them (`RE2 program size of N`), for common, unusual and random expressions.
 
 export const ENVOY_PROGRAM_SIZES: readonly (readonly [pattern: string, size: number])[] = [
   ['a', 5],

@@ -17,7 +17,7 @@ function idOf(name: string): number {
   return headerIdOf(bytes, view, 2, bytes.length - 2);
 }
 
-t.test('every known name is found in any case, and nothing that looks like it', (t) => {
+t.test('every known name is found in any case, and no similar name is', (t) => {
   for (let id = 1; id < HEADER_NAMES.length; id++) {
     const name = HEADER_NAMES[id]!;
     t.equal(idOf(name), id, name);
@@ -29,7 +29,7 @@ t.test('every known name is found in any case, and nothing that looks like it', 
       const found = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte)).filter(
         (letter) => idOf(`${name.slice(0, i)}${letter}${name.slice(i + 1)}`) === id,
       );
-      // No byte but the letter itself in either case, not even one that may not stand in a name.
+      // Only the letter itself in either case matches, of all bytes.
       t.same(found, [...new Set([name[i]!.toUpperCase(), name[i]!])], `${name}, byte ${i}`);
     }
   }
@@ -38,7 +38,7 @@ t.test('every known name is found in any case, and nothing that looks like it', 
   t.end();
 });
 
-t.test('numbers that code decides by are those of the names', (t) => {
+t.test('the numbers of ConnectionHeader are those of the names', (t) => {
   t.equal(idOf('host'), ConnectionHeader.Host);
   t.equal(idOf('connection'), ConnectionHeader.Connection);
   t.equal(idOf('content-length'), ConnectionHeader.ContentLength);
@@ -51,12 +51,12 @@ t.test('numbers that code decides by are those of the names', (t) => {
   t.equal(idOf('expect'), ConnectionHeader.Expect);
   t.same(HEADER_NAMES.filter((_, id) => isConnectionHeader(id)).at(-1), 'expect');
   t.equal(isConnectionHeader(OTHER_HEADER), false);
-  // Masks of names are one 32-bit word, and header blocks have two of them.
+  // A header block has a mask of two 32-bit words.
   t.ok(HEADER_NAMES.length <= 64);
   t.end();
 });
 
-t.test('comparison folds letters only', (t) => {
+t.test('comparison ignores the case of letters only', (t) => {
   const bytes = Buffer.from('Content-TYPE[@');
   t.equal(equalsFolded(bytes, 0, 12, Buffer.from('content-type')), true);
   t.equal(equalsFolded(bytes, 12, 14, Buffer.from('{`')), false);

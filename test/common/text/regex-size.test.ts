@@ -2,7 +2,7 @@ import t from 'tap';
 import { regexSize } from '../../../src/common/text/regex-size.js';
 import { ENVOY_PROGRAM_SIZES } from './envoy-program-sizes.js';
 
-t.test("the size of a program is Envoy's or less, and near it for everyday expressions", async (t) => {
+t.test("the estimated size is at most Envoy's, and near it for common expressions", async (t) => {
   for (const [pattern, size] of ENVOY_PROGRAM_SIZES) {
     const { program } = regexSize(pattern);
     t.ok(program <= size, `${pattern}: ${program} <= ${size}`);
@@ -21,38 +21,35 @@ t.test("the size of a program is Envoy's or less, and near it for everyday expre
   }
 });
 
-t.test(
-  'what has no size, or is no expression, is measured all the same, in time that grows with its length',
-  async (t) => {
-    t.equal(regexSize('\\p{Greek}').program, 0);
-    t.equal(regexSize('\\x{263a}').program, 0);
-    t.equal(regexSize('[^\\x00-\\xff]a').program, 0);
-    for (const piece of [
-      '(',
-      ')',
-      '[',
-      '[a',
-      '(?<',
-      '(?P<a',
-      '\\Q',
-      '\\x{',
-      '\\p{',
-      '{',
-      'a{',
-      '*',
-      '|',
-      '(|',
-      '\\',
-      '[[:',
-      '[^',
-      'a{999',
-      '(?',
-    ]) {
-      const { cost } = regexSize(piece.repeat(10_000));
-      t.ok(cost >= 0 && cost < Infinity, piece);
-    }
-    t.ok(regexSize('\\pL{300}').cost > 100_000, 'what takes RE2 long');
-    t.ok(regexSize('.*'.repeat(16_000)).cost > 100_000);
-    t.ok(regexSize('a{1000}'.repeat(1000)).cost > 1_000_000);
-  },
-);
+t.test('expressions without a known size and invalid ones are measured in linear time', async (t) => {
+  t.equal(regexSize('\\p{Greek}').program, 0);
+  t.equal(regexSize('\\x{263a}').program, 0);
+  t.equal(regexSize('[^\\x00-\\xff]a').program, 0);
+  for (const piece of [
+    '(',
+    ')',
+    '[',
+    '[a',
+    '(?<',
+    '(?P<a',
+    '\\Q',
+    '\\x{',
+    '\\p{',
+    '{',
+    'a{',
+    '*',
+    '|',
+    '(|',
+    '\\',
+    '[[:',
+    '[^',
+    'a{999',
+    '(?',
+  ]) {
+    const { cost } = regexSize(piece.repeat(10_000));
+    t.ok(cost >= 0 && cost < Infinity, piece);
+  }
+  t.ok(regexSize('\\pL{300}').cost > 100_000, 'takes RE2 long');
+  t.ok(regexSize('.*'.repeat(16_000)).cost > 100_000);
+  t.ok(regexSize('a{1000}'.repeat(1000)).cost > 1_000_000);
+});

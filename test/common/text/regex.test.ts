@@ -1,4 +1,4 @@
-// Users' regular expressions: RE2's, whole or part, with Envoy's way to write a substitution.
+// Users' regular expressions: RE2's syntax, partial and full matches, and Envoy's substitutions.
 
 import t from 'tap';
 import {
@@ -9,18 +9,18 @@ import {
   Replacement,
 } from '../../../src/common/text/regex.js';
 
-t.test('an expression may match anywhere, or must match all', async (t) => {
+t.test('an expression matches anywhere, or the whole text', async (t) => {
   t.ok(compileRegex('b+').test('abbc'));
   t.notOk(compileFullMatch('b+').test('abbc'));
   t.ok(compileFullMatch('a|b').test('b'));
   t.notOk(compileFullMatch('a|b').test('ab'), 'alternatives do not escape the anchors');
 });
 
-t.test('what takes others exponential time takes linear time', async (t) => {
+t.test('an expression that takes backtracking engines exponential time takes linear time', async (t) => {
   t.notOk(compileFullMatch('(a+)+').test(`${'a'.repeat(100_000)}b`));
 });
 
-t.test('an expression that RE2 does not know is refused, with its text', async (t) => {
+t.test('an expression that RE2 does not support is refused, with its text in the message', async (t) => {
   for (const pattern of ['(', '(?=a)', '\\1', 'a)|(b']) {
     t.throws(() => compileFullMatch(pattern), {
       code: 'REGEX_INVALID',
@@ -46,7 +46,7 @@ t.test('an expression that is too long or too costly is refused before RE2 compi
   t.ok(compileRequestedRegex(Array.from({ length: 500 }, (_, i) => `s${i}`).join('|')).test('s499'));
 });
 
-t.test("Envoy's substitutions name groups by backslash, and a dollar is a dollar", async (t) => {
+t.test('substitutions name groups by a backslash, and a dollar is literal', async (t) => {
   const replace = (pattern: string, substitution: string, text: string): string =>
     new Replacement(pattern, substitution).apply(text);
   const pattern = '^/service/([^/]+)(/.*)$';
@@ -55,23 +55,26 @@ t.test("Envoy's substitutions name groups by backslash, and a dollar is a dollar
   t.equal(replace('(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)', '\\10', 'abcdefghij'), 'a0', 'a group has one digit');
 });
 
-t.test('a substitution that names a group which the expression lacks is refused', async (t) => {
+t.test('a substitution that names a missing group is refused', async (t) => {
   t.throws(() => new Replacement('a(b)', '\\9x'), {
     code: 'REGEX_INVALID',
     message: 'the substitution names \\9, a group that the expression does not have',
   });
   t.throws(() => new Replacement('(?:a)[(]\\(\\Q(b)', '\\1'), { code: 'REGEX_INVALID' });
-  t.equal(new Replacement('a', '\\\\9').apply('a'), '\\9', 'an escaped backslash names none');
+  t.equal(new Replacement('a', '\\\\9').apply('a'), '\\9', 'an escaped backslash names no group');
   t.equal(new Replacement('(?P<name>a)|(b)', '<\\2>').apply('ab'), '<><b>', 'a group without a match is empty');
 });
 
-t.test('a substitution that cannot be read is refused', async (t) => {
+t.test('a malformed substitution is refused', async (t) => {
   for (const substitution of ['\\x', 'a\\']) {
-    t.throws(() => new Replacement('a', substitution), { code: 'REGEX_INVALID', message: /behind a backslash/ });
+    t.throws(() => new Replacement('a', substitution), {
+      code: 'REGEX_INVALID',
+      message: /a backslash must be followed/,
+    });
   }
 });
 
-t.test('an empty match right behind another one is none, as in RE2', async (t) => {
+t.test('an empty match directly after another match is ignored, as in RE2', async (t) => {
   const cases: [string, string, string, string][] = [
     ['.*', '/x', '/abc', '/x'],
     ['(.*)', '/p\\1', '/abc', '/p/abc'],
@@ -85,8 +88,8 @@ t.test('an empty match right behind another one is none, as in RE2', async (t) =
   }
 });
 
-// A second or so; with a count of the characters in front of each match it would be minutes.
-t.test('many matches take linear time, whether they may be empty or not', { timeout: 60_000 }, async (t) => {
+// Takes about a second; counting the characters before each match would take minutes.
+t.test('many matches take linear time, with and without empty matches', { timeout: 60_000 }, async (t) => {
   const text = 'aé'.repeat(200_000);
   t.ok(new Replacement('a', '$1b').apply(text) === '$1bé'.repeat(200_000));
   t.ok(new Replacement('(a)(x?)', '\\2\\11\\0').apply(text) === 'a1aé'.repeat(200_000));

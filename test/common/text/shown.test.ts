@@ -1,19 +1,19 @@
-// How texts of users and peers are shown.
+// Escaping of texts of users and peers for logs and messages.
 
 import t from 'tap';
 import { onOneLine, printableLines, shownName } from '../../../src/common/text/shown.js';
 
-t.test('a name ends no line, and tells a terminal nothing', async (t) => {
+t.test('a name contains no line breaks and no terminal control characters', async (t) => {
   t.equal(shownName('a\u001b[31mb\nc\u202e\u009b'), 'a\\u001b[31mb\\nc\\u202e\\u009b');
   t.equal(shownName('plain-name_1.äöü'), 'plain-name_1.äöü');
 });
 
-t.test('of a long name the beginning is shown, and how much is left out', async (t) => {
+t.test('a long name is cut, and the number of omitted characters is shown', async (t) => {
   t.equal(shownName('x'.repeat(256)), 'x'.repeat(256));
   t.equal(shownName('x'.repeat(1_000_256)), `${'x'.repeat(256)}… (1000000 more characters)`);
 });
 
-t.test('texts of several lines stay such where they may', async (t) => {
+t.test('line breaks are kept where they are allowed', async (t) => {
   t.equal(printableLines('a\n\tb\u0007\r'), 'a\n\tb\\u0007\\u000d');
   t.equal(onOneLine('a\n\tb'), 'a\\n\\u0009b');
 });

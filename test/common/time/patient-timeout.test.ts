@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { PatientTimeout } from '../../../src/common/time/patient-timeout.js';
 
-t.test('what has come while the process stood still goes before its end', async (t) => {
+t.test('data that arrived while the process was stopped is handled before the timeout', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const client = connect(server.address() as { port: number });
@@ -25,13 +25,13 @@ t.test('what has come while the process stood still goes before its end', async 
   t.same(order, ['data', 'end']);
 });
 
-t.test('it does not end early, nor when it is cleared, however far it has come', async (t) => {
+t.test('a timeout does not fire early, nor after clear()', async (t) => {
   const beganMs = performance.now();
   await new Promise<void>((resolve) => {
     const cleared = new PatientTimeout(() => t.fail('cleared'), 10);
     setTimeout(() => cleared.clear(), 10);
     new PatientTimeout(() => t.fail('cleared at once'), 10).clear();
-    // More than a timer of Node's takes: that would end at once.
+    // Longer than Node's longest timer, which would fire at once.
     const long = new PatientTimeout(() => t.fail('not over'), 2 ** 32);
     new PatientTimeout(() => {
       long.clear();
@@ -41,12 +41,12 @@ t.test('it does not end early, nor when it is cleared, however far it has come',
   t.ok(performance.now() - beganMs >= 30);
 });
 
-t.test("a timer of Node's that is early ends nothing early, and Node has no warning to give", async (t) => {
+t.test('an early timer of Node causes no early timeout and no warning', async (t) => {
   const warnings: Error[] = [];
   const warned = (warning: Error) => warnings.push(warning);
   process.on('warning', warned);
   t.teardown(() => process.off('warning', warned));
-  // Timers count whole milliseconds: a loop that does not sleep sees their last one before it is over.
+  // Timers count whole milliseconds: a loop that never sleeps sees a timer as due before its last millisecond is over.
   let turn: NodeJS.Immediate;
   const keepTurning = () => {
     turn = setImmediate(keepTurning);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { SharedRun } from '../../../src/common/time/shared-run.js';
 
-t.test('all who ask while one run is under way share the next', async (t) => {
+t.test('callers during a run share the next one', async (t) => {
   const ends: (() => void)[] = [];
   const shared = new SharedRun(() => new Promise((resolve) => ends.push(resolve)));
   const first = shared.run();
@@ -10,14 +10,14 @@ t.test('all who ask while one run is under way share the next', async (t) => {
   ends[0]!();
   await first;
   t.ok(shared.isRunning);
-  t.equal(ends.length, 2, 'a run that began after they asked');
+  t.equal(ends.length, 2, 'a run that began after the calls');
   ends[1]!();
   await Promise.all(later);
   t.notOk(shared.isRunning);
   t.equal(ends.length, 2);
 });
 
-t.test('a run that fails fails for those that share it, and the next one runs', async (t) => {
+t.test('a failed run rejects for the callers that share it, and the next one runs', async (t) => {
   let runs = 0;
   const shared = new SharedRun(async () => {
     if (++runs === 1) throw new Error('no memory');

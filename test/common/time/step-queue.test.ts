@@ -1,4 +1,4 @@
-// Long work in steps: one after the other, with turns of the loop between them.
+// Long work in steps: one task after the other, with turns of the event loop between the steps.
 
 import t from 'tap';
 import { nextTurn } from '../../../src/common/time/next-turn.js';
@@ -13,7 +13,7 @@ function* work(log: string[], name: string, steps: number): Generator<void, stri
   return name;
 }
 
-t.test('short work is done at once, and what comes while long work goes on waits behind it', async (t) => {
+t.test('short work completes immediately, and work added during a long task waits for it', async (t) => {
   const queue = new StepQueue();
   const log: string[] = [];
   const short = queue.run(work(log, 'a', 1));
@@ -33,10 +33,10 @@ t.test('short work is done at once, and what comes while long work goes on waits
     log.filter((each) => each !== 'turn'),
     ['a1', 'b1', 'b2', 'b3', 'c1', 'c2'],
   );
-  t.ok(log.indexOf('turn') < log.indexOf('b3'), 'others have turns');
+  t.ok(log.indexOf('turn') < log.indexOf('b3'), 'other work has turns');
 });
 
-t.test('work that fails does not keep what is behind it', async (t) => {
+t.test('failed work does not block the work after it', async (t) => {
   const queue = new StepQueue();
   const log: string[] = [];
   const failed = queue.run(

@@ -3,7 +3,7 @@ import { inTurns } from '../../../src/common/time/next-turn.js';
 import { TurnQueue } from '../../../src/common/time/turn-queue.js';
 import { countTurns } from './count-turns.js';
 
-t.test('a turn of the loop has one step, however many tasks wait, and tasks take turns', async (t) => {
+t.test('each turn of the loop has one step, however many tasks wait, and tasks alternate', async (t) => {
   const queue = new TurnQueue();
   const turn = countTurns(t);
   const order: string[] = [];
@@ -22,12 +22,12 @@ t.test('a turn of the loop has one step, however many tasks wait, and tasks take
   t.equal(new Set(turns).size, turns.length, 'no turn of the loop had two steps');
 });
 
-t.test('steps are postponed while something else goes first, but not for ever', async (t) => {
+t.test('steps are postponed for more urgent work, but not forever', async (t) => {
   const queue = new TurnQueue();
   let steps = 0;
   let turns = 0;
   const stepped = queue.next().then(() => steps++);
-  // Each turn has something that goes first.
+  // Each turn has more urgent work.
   const postpone = () => {
     if (steps > 0) return;
     turns++;

@@ -349,7 +349,7 @@ t.test(
     const { baton, port, write } = await startWatched(t);
     const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
     write('second');
-    await waitFor(() => /configuration not reloaded: .*too few threads \(EAGAIN\)/.test(baton.stderr));
+    await waitFor(() => /configuration not reloaded: .*cannot start more threads \(EAGAIN\)/.test(baton.stderr));
     t.equal((await httpRequest(port)).body, 'first');
     await recover();
     await waitFor(async () => (await httpRequest(port)).body === 'second', { what: 'the change' });
@@ -399,11 +399,11 @@ t.test(
     const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
     const { errors, outcome, status, why } = await reload(baton, 'apply=true');
     t.strictSame({ errors, outcome, status }, { errors: undefined, outcome: 'unread', status: 503 });
-    t.match(why, /too few threads \(EAGAIN\)/);
+    t.match(why, /cannot start more threads \(EAGAIN\)/);
     const text = await baton.admin('/config/reload', { method: 'POST' });
     t.match(text, {
       status: 503,
-      body: /^the configuration cannot be read now, nothing has changed: this process may start/,
+      body: /^the configuration cannot be read now, nothing has changed: this process cannot start/,
     });
     t.equal(await baton.stat('config_reload.update_failure'), 1);
     t.equal(await baton.stat('config_reload.update_rejected'), 0);

@@ -1,7 +1,7 @@
 // Hosts as a policy gets them, and what it makes of them.
 
 import { Random } from '../../../src/common/random.js';
-import { atOnce } from '../../../src/common/time/next-turn.js';
+import { runSync } from '../../../src/common/time/next-turn.js';
 import { Word64, xxh64Text } from '../../../src/common/xxh64.js';
 import type { HostList, LoadBalancer } from '../../../src/upstream/load-balancer/load-balancer.js';
 import type { LoadBalancingPolicy } from '../../../src/upstream/load-balancer/policy.js';
@@ -74,5 +74,5 @@ export function tally(pick: () => number, picks: number, hosts: number): number[
 export const PORTS = [90, 91, 92, 93, 94, 95].map((port) => ({ key: `127.0.0.1:${port}` }));
 
 function made(balancer: LoadBalancer | Generator<void, LoadBalancer>): LoadBalancer {
-  return 'next' in balancer ? atOnce(balancer) : balancer;
+  return 'next' in balancer ? runSync(balancer) : balancer;
 }

@@ -1,6 +1,6 @@
 // Routes on a primary without a server: sources that a test speaks for, and what workers would be told.
 
-import { atOnce } from '../../../src/common/time/next-turn.js';
+import { runSync } from '../../../src/common/time/next-turn.js';
 import type { RouteConfiguration, ScopedRoutes, VirtualHost } from '../../../src/config/generated/api.js';
 import type { PrimaryPart, PrimaryPort, RouteFilters } from '../../../src/extensions/factories.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
@@ -100,11 +100,11 @@ export class RoutesFixture {
 
   /** What the source of the first open subscription of a type says. */
   send<M>(type: SubscriptionRequest['type'], update: Update<M>, index = 0): readonly Rejection[] {
-    return atOnce(stepsOf(this.of(type)[index]!.watcher.update(update)));
+    return runSync(stepsOf(this.of(type)[index]!.watcher.update(update)));
   }
 
   /** What a worker that begins is told of the routes. */
   get configs(): (RouteConfiguration | undefined)[] {
-    return this.routes.snapshots().routes.map(({ config }) => config && atOnce(unpackRoutes(config)).config);
+    return this.routes.snapshots().routes.map(({ config }) => config && runSync(unpackRoutes(config)).config);
   }
 }

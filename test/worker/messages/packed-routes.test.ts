@@ -2,7 +2,7 @@
 
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import t from 'tap';
-import { atOnce } from '../../../src/common/time/next-turn.js';
+import { runSync } from '../../../src/common/time/next-turn.js';
 import type { RouteConfiguration, VirtualHost } from '../../../src/config/generated/api.js';
 import {
   BATCH,
@@ -40,7 +40,7 @@ t.test('everything arrives, in its order', async (t) => {
       virtual_hosts: [...hosts(1000, 1), ...hosts(1, 3 * BATCH), ...hosts(7, 0)],
     },
   ];
-  for (const config of cases) t.strictSame(atOnce(unpackRoutes(sent(packRoutes(config)))).config, config);
+  for (const config of cases) t.strictSame(runSync(unpackRoutes(sent(packRoutes(config)))).config, config);
 });
 
 t.test('a piece has few routes, unless they are those of one virtual host', async (t) => {
@@ -48,7 +48,7 @@ t.test('a piece has few routes, unless they are those of one virtual host', asyn
   const packed = packRoutes({ virtual_hosts: [...hosts(200, 3), ...hosts(1, 500), ...hosts(100, 0)] });
   t.equal(packed.routes, 200 * 3 + 500 + 100);
   for (const piece of packed.pieces) {
-    const [first, ...others] = counts(atOnce(unpackRoutes({ ...packed, pieces: [piece] })).config);
+    const [first, ...others] = counts(runSync(unpackRoutes({ ...packed, pieces: [piece] })).config);
     const sum = others.reduce((total, count) => total + Math.max(1, count), Math.max(1, first!));
     t.ok(sum <= BATCH || others.length === 0, `${sum} routes`);
   }
@@ -58,7 +58,7 @@ t.test('virtual hosts are unpacked once, whatever comes, goes and changes beside
   const before = hosts(1000, 1);
   const config = { name: 'routes', virtual_hosts: before };
   const first = packRoutes(config);
-  const unpacked = atOnce(unpackRoutes(sent(first)));
+  const unpacked = runSync(unpackRoutes(sent(first)));
   const changed = { ...before[700]!, domains: ['other.com'] };
   const added = hosts(1001, 1).at(-1)!;
   for (const [what, virtual_hosts] of Object.entries({
@@ -82,8 +82,8 @@ t.test('virtual hosts are unpacked once, whatever comes, goes and changes beside
 t.test('virtual hosts are unpacked anew when what is said for all of them has changed', async (t) => {
   const virtual_hosts = hosts(100, 1);
   const first = packRoutes({ name: 'routes', virtual_hosts });
-  const unpacked = atOnce(unpackRoutes(first));
+  const unpacked = runSync(unpackRoutes(first));
   const second = packRoutes({ name: 'routes', virtual_hosts, request_headers_to_remove: ['x-a'] }, first);
   const known = new Set(unpacked.config.virtual_hosts);
-  t.notOk(atOnce(unpackRoutes(second, unpacked)).config.virtual_hosts!.some((host) => known.has(host)));
+  t.notOk(runSync(unpackRoutes(second, unpacked)).config.virtual_hosts!.some((host) => known.has(host)));
 });

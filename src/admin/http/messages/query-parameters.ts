@@ -1,6 +1,6 @@
 // The parameters of an admin request: from the URL, or from a form in the body.
 
-import { atOnce } from '../../../common/time/next-turn.js';
+import { runSync } from '../../../common/time/next-turn.js';
 
 /** Parameters by name; of those that repeat, the first counts. */
 export class QueryParameters {
@@ -36,7 +36,7 @@ const PER_STEP = 1000;
 
 /** Reads what follows the '?' of a URL. A '+' stands for itself: filters are written as they are meant. */
 export function parseQuery(query: string): QueryParameters {
-  return atOnce(parse(query));
+  return runSync(parse(query));
 }
 
 /** Reads an application/x-www-form-urlencoded body, where '+' is a space, in steps: there may be a million bytes of it. */

@@ -1,6 +1,6 @@
 // Clusters that configurations of extensions name: where the extension says which they are, they must be there.
 
-import { defectOf } from '../../../common/errors/defects.js';
+import { describeDefect } from '../../../common/errors/defects.js';
 import type { Any } from '../../generated/api.js';
 import { type Path, type PathPart, parsePath } from '../../text/path.js';
 import type { Surroundings } from '../surroundings.js';
@@ -32,7 +32,7 @@ function checkNames(config: Any, path: Path, around: Surroundings, mustExist: bo
   } catch (error) {
     // It relies on messages that obey the schema.
     if (problems.isDamaged(path, problems.errorCount)) return;
-    return problems.error(path, defectOf('clusters', extension.name, error));
+    return problems.error(path, describeDefect('clusters', extension.name, error));
   }
   for (const [inner, name] of names) checkClusterName(name, [...path, ...parsePath(inner)], around, mustExist);
 }

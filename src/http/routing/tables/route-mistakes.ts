@@ -1,6 +1,6 @@
 // Finds all errors in a route configuration by building the table that workers would build.
 
-import { atOnce, inBatches } from '../../../common/time/next-turn.js';
+import { inBatches, runSync } from '../../../common/time/next-turn.js';
 import type { RouteConfiguration } from '../../../config/generated/api.js';
 import { buildRouteTableInSteps, type RouteFilter } from './route-table.js';
 
@@ -17,7 +17,7 @@ export function findRouteMistakes(
   report: (mistake: unknown) => void,
   onCluster: (name: string) => void = () => {},
 ): void {
-  atOnce(findRouteMistakesInSteps(config, filters, report, onCluster));
+  runSync(findRouteMistakesInSteps(config, filters, report, onCluster));
 }
 
 /** The same some routes at a time. */

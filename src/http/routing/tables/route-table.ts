@@ -3,7 +3,7 @@
 // A table is built once for each configuration and thread. Matching creates strings only for regular expressions.
 
 import { type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
-import { atOnce } from '../../../common/time/next-turn.js';
+import { runSync } from '../../../common/time/next-turn.js';
 import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../../config/generated/api.js';
 import { checkRemovable } from '../../headers/field-name.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
@@ -29,7 +29,7 @@ export function buildRouteTable<C>(
   resolveCluster: ClusterResolver<C>,
   options: RouteTableOptions<C> = {},
 ): RouteTable<C> {
-  return atOnce(buildRouteTableInSteps(config, resolveCluster, options));
+  return runSync(buildRouteTableInSteps(config, resolveCluster, options));
 }
 
 /** Builds a table one route per step, so that the caller can let other work run between steps. */

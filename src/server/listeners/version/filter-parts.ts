@@ -1,6 +1,6 @@
 // The parts that filters of listeners have on the primary. They are made with a filter chain, and closed with it.
 
-import { ofExtension } from '../../../common/errors/defects.js';
+import { callExtension } from '../../../common/errors/defects.js';
 import type { FilterChain } from '../../../config/generated/api.js';
 import type { PostEndpoint, PrimaryFilterContext, PrimaryPart } from '../../../extensions/factories.js';
 import { closePart } from '../../../extensions/primary-part.js';
@@ -45,7 +45,9 @@ export class FilterParts {
     try {
       for (const { typed_config: config } of chain.filters ?? []) {
         const extension = context.extensions.networkFilter(config!);
-        const own = ofExtension('createOnPrimary', extension.name, () => extension.createOnPrimary?.(config!, context));
+        const own = callExtension('createOnPrimary', extension.name, () =>
+          extension.createOnPrimary?.(config!, context),
+        );
         parts.push(...(own ?? []).map((part) => ({ part, extension: extension.name })));
       }
     } catch (error) {

@@ -1,6 +1,6 @@
 // One filter chain of a listener, on the primary: the stats scopes of its filters, and the parts that they have here.
 
-import { ofExtension } from '../../../common/errors/defects.js';
+import { callExtension } from '../../../common/errors/defects.js';
 import { ownRoutes } from '../../../config/fields/own-routes.js';
 import type { FilterChain, RouteConfiguration } from '../../../config/generated/api.js';
 import type { ListenerIdentity, PrimaryPart } from '../../../extensions/factories.js';
@@ -40,7 +40,7 @@ export class PrimaryChain implements KnownToWorkers {
     this.scopes = scopes.hold(
       (config.filters ?? []).flatMap(({ typed_config: filter }) => {
         const extension = extensions.networkFilter(filter!);
-        return ofExtension('scopes', extension.name, () => extension.scopes?.(filter!, listener, extensions) ?? []);
+        return callExtension('scopes', extension.name, () => extension.scopes?.(filter!, listener, extensions) ?? []);
       }),
     );
     try {

@@ -2,7 +2,7 @@
 // update of its filter chains alone leaves the version what it is, and changes those.
 
 import { isDeepStrictEqual } from 'node:util';
-import { ofExtension } from '../../../common/errors/defects.js';
+import { callExtension } from '../../../common/errors/defects.js';
 import { bufferLimitBytes } from '../../../config/fields/buffer-limit.js';
 import type { FilterChain, Listener } from '../../../config/generated/api.js';
 import type { ListenerIdentity } from '../../../extensions/factories.js';
@@ -399,7 +399,7 @@ export class PrimaryListener implements KnownToWorkers {
     }
     for (const { typed_config: filter } of this.config.listener_filters ?? []) {
       const extension = this.#makers.extensions.listenerFilter(filter!);
-      requests.push(...ofExtension('scopes', extension.name, () => extension.scopes?.(filter!) ?? []));
+      requests.push(...callExtension('scopes', extension.name, () => extension.scopes?.(filter!) ?? []));
     }
     return requests;
   }

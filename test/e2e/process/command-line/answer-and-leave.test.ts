@@ -56,7 +56,7 @@ for (const limit of nodeMajor < 22 ? [20, 21] : [24]) {
     t.equal(code, 1);
     t.match(
       stderr,
-      /^error.*: this process may open too few files: .*; raise the limit \(ulimit -n, LimitNOFILE=\)\n$/,
+      /^error.*: this process cannot open more files: .*; raise the limit \(ulimit -n, LimitNOFILE=\)\n$/,
     );
   });
 }

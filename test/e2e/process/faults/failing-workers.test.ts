@@ -35,8 +35,8 @@ t.test('when no worker can begin, the server ends with status 1', async (t) => {
 });
 
 for (const [thread, file, said] of [
-  ['the one that reads the configuration', 'config-thread', /^error: this process may start too few threads .*\n$/],
-  ['a worker', 'piscina', /worker 0 died: this process may start too few threads \(EAGAIN\); raise the limit/],
+  ['the one that reads the configuration', 'config-thread', /^error: this process cannot start more threads .*\n$/],
+  ['a worker', 'piscina', /worker 0 died: this process cannot start more threads \(EAGAIN\); raise the limit/],
 ] as const) {
   t.test(`where the system starts no thread for ${thread} it says what is short, and ends with status 1`, async (t) => {
     const baton = await startBaton(t, {
@@ -55,7 +55,7 @@ t.test(
   async (t) => {
     const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [] }) });
     const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
-    const said = /this process may start too few threads \(EAGAIN\); raise the limit/;
+    const said = /this process cannot start more threads \(EAGAIN\); raise the limit/;
     t.match(await baton.admin('/config/reload', { method: 'POST' }), { status: 503, body: said });
     t.match(await baton.admin('/heap_dump'), { status: 500, body: said });
     await recover();

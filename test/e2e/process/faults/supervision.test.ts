@@ -293,7 +293,7 @@ t.test(
     const dead = await killWorker('throw');
     const deaths = () => baton.stderr.split(`worker ${dead} died`).length - 1;
     await waitFor(() => deaths() > 2 || baton.exit, { what: 'two tries that fail' });
-    t.match(baton.stderr, `worker ${dead} died: this process may start too few threads (EAGAIN)`);
+    t.match(baton.stderr, `worker ${dead} died: this process cannot start more threads (EAGAIN)`);
     await recover();
     const survivors = await baton.stat(`listener.127.0.0.1_${port}.worker_${1 - dead}.downstream_cx_active`);
     t.equal(clients.filter((client) => client.closed === 'open').length, survivors);

@@ -1,7 +1,7 @@
 // Routes of a connection manager's own configuration: others are built beside those that requests get, which then see all of them at once.
 
 import t from 'tap';
-import { atOnce } from '../../../../src/common/time/next-turn.js';
+import { runSync } from '../../../../src/common/time/next-turn.js';
 import type { RouteConfiguration } from '../../../../src/config/generated/api.js';
 import type { WorkerContext } from '../../../../src/extensions/factories.js';
 import { InlineRoutes } from '../../../../src/extensions/filters/network/http-connection-manager/inline-routes.js';
@@ -18,7 +18,7 @@ function routesTo(cluster: string, count: number): RouteConfiguration {
 function inlineRoutes(): InlineRoutes {
   const context = { clusters: new ClusterManager(undefined as never), runtime: new Runtime() } as WorkerContext;
   const routes = new InlineRoutes({ list: [], signature: '' }, context, 'chain 1');
-  atOnce(routes.prepare(routesTo('one', 1000)))();
+  runSync(routes.prepare(routesTo('one', 1000)))();
   return routes;
 }
 
@@ -41,11 +41,11 @@ t.test('others are built a route at a time, and seen when all are there', async 
 t.test('what is the same virtual host as before is not built again', async (t) => {
   const routes = inlineRoutes();
   const { virtual_hosts: hosts = [] } = routesTo('two', 1000);
-  atOnce(routes.prepare({ name: 'routes', virtual_hosts: hosts }))();
+  runSync(routes.prepare({ name: 'routes', virtual_hosts: hosts }))();
   const routeOf = (host: string) => routes.current.match(requestHead('GET /', `Host: ${host}`), 0);
   const kept = routeOf('998.com');
   const other = routesTo('three', 1000).virtual_hosts![999]!;
-  atOnce(routes.prepare({ name: 'routes', virtual_hosts: hosts.with(999, other) }))();
+  runSync(routes.prepare({ name: 'routes', virtual_hosts: hosts.with(999, other) }))();
   t.equal(routeOf('998.com'), kept);
   t.equal(clusterOf(routes), 'three');
 });

@@ -1,6 +1,6 @@
 // envoy.filters.network.http_connection_manager: the extension that serves HTTP on a listener.
 
-import { ofExtension } from '../../../../common/errors/defects.js';
+import { callExtension } from '../../../../common/errors/defects.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { UserAgentStats } from '../../../../http/connections/user-agent-stats.js';
@@ -91,7 +91,7 @@ function filterScopes(config: HttpConnectionManager, extensions: ExtensionFinder
     if (own === undefined) return [];
     const extension = extensions.httpFilter(own);
     if (extension.isTerminal) return [];
-    return ofExtension('scopes', extension.name, () => extension.scopes?.(own, chainOf(config)) ?? []);
+    return callExtension('scopes', extension.name, () => extension.scopes?.(own, chainOf(config)) ?? []);
   });
 }
 

@@ -1,6 +1,6 @@
 // The routes that stand in a connection manager's own configuration, on one worker.
 
-import { atOnce } from '../../../../common/time/next-turn.js';
+import { runSync } from '../../../../common/time/next-turn.js';
 import type { RouteConfiguration } from '../../../../config/generated/api.js';
 import type { RouteSource } from '../../../../http/manager-context.js';
 import type { RouteTable } from '../../../../http/routing/tables/route-table.js';
@@ -15,7 +15,7 @@ export class InlineRoutes implements RouteSource {
   /** Without routes: prepare() brings them, which travel apart from the configuration. */
   constructor(filters: RouteFilters, context: WorkerContext, place: string) {
     this.#tables = new RouteTableSeries(context, filters.list, place);
-    this.current = atOnce(this.#tables.next({}));
+    this.current = runSync(this.#tables.next({}));
   }
 
   /** Throws when the table cannot be built. */

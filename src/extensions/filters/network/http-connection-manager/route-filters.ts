@@ -1,6 +1,6 @@
 // What routes can say to the HTTP filters of a chain: typed_per_filter_config, and fields that are older than that.
 
-import { ofExtension } from '../../../../common/errors/defects.js';
+import { callExtension } from '../../../../common/errors/defects.js';
 import { BatonError } from '../../../../common/errors/errors.js';
 import type { Any, HttpFilter } from '../../../../config/generated/api.js';
 import type { RouteField, RouteFilter } from '../../../../http/routing/tables/route-table.js';
@@ -25,7 +25,7 @@ function routeFilter(filter: HttpFilter, extensions: ExtensionFinder): RouteFilt
       for (const config of configs) checkKind(name, config, own ?? configs[0]!, extensions, where);
       const extension = extensions.httpFilter(configs[0]!);
       if (extension.isTerminal) return undefined;
-      const config = ofExtension('compileRouteConfig', extension.name, () =>
+      const config = callExtension('compileRouteConfig', extension.name, () =>
         extension.compileRouteConfig?.(configs, where, runtime, place),
       );
       return own === undefined ? ({ extension, config } satisfies DiscoveredRouteConfig) : config;
