@@ -1,11 +1,14 @@
-// A thread that calls hosts of clusters itself: the primary, or a worker for its extensions.
+// A thread that makes its own calls to hosts of clusters: the primary, or a worker for its extensions.
 
 import type { ClusterReference } from './cluster-manager.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
 export interface CallingThread {
-  /** A turn begins: called before the thread is used outside its events, where time stands still. */
+  /**
+   * Begins a turn and returns the thread's context. Required before use outside the thread's events, because the clock only
+   * advances per turn.
+   */
   begin(): UpstreamThread;
-  /** The cluster of that name, whether it exists or not. */
+  /** Returns the reference to the cluster of that name, which need not exist. */
   reference(cluster: string): ClusterReference;
 }

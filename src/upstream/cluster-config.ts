@@ -1,6 +1,7 @@
-// A cluster as configured, in the form that the rest of the code works with: every default filled in, every unit named.
+// Converts a cluster's configuration to the form that the rest of the code uses: every default is filled in, every unit is in the
+// name.
 //
-// ClusterSpec goes into snapshots and reaches the workers; DiscoverySpec stays with the primary, which finds the hosts.
+// ClusterSpec is part of snapshots and reaches the workers. DiscoverySpec stays on the primary, which finds the hosts.
 
 import { callExtension } from '../common/errors/defects.js';
 import { durationMs } from '../common/time/duration.js';
@@ -31,46 +32,46 @@ import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health
 import { type LoadBalancerSpec, type LoadBalancingPolicies, loadBalancerSpec } from './load-balancer/policy.js';
 import { type OutlierSpec, outlierSpec } from './outliers/outlier-spec.js';
 
-/** What workers need to know; plain data. */
+/** The workers' part of a cluster's configuration; plain data. */
 export interface ClusterSpec {
   readonly name: string;
-  /** alt_stat_name, or the name: as stats, logs and /clusters call the cluster. */
+  /** alt_stat_name, or else the name: identifies the cluster in stats, logs and /clusters. */
   readonly observabilityName: string;
-  /** Its one host is known by a name, wherever that leads. */
+  /** LOGICAL_DNS: the only host is identified by its name, whatever address that resolves to. */
   readonly hasLogicalHost: boolean;
   readonly connectTimeoutMs: number;
   /** High watermark of a connection's pending bytes. */
   readonly perConnectionBufferLimit: number;
   /** 0: no limit. */
   readonly maxRequestsPerConnection: number;
-  /** How long a connection without requests is kept; 0: for ever. */
+  /** Idle timeout of a connection; 0: none. */
   readonly idleTimeoutMs: number;
-  /** How old a connection may become; 0: no limit. */
+  /** Maximum age of a connection; 0: no limit. */
   readonly maxConnectionDurationMs: number;
-  /** Of one try of a request; 0: for ever. */
+  /** Maximum duration of one try of a request; 0: no limit. */
   readonly maxStreamMs: number;
-  /** Raw sockaddr that connections come from. */
+  /** Raw sockaddr that connections are bound to. */
   readonly sourceAddress: Uint8Array | undefined;
-  /** TCP keepalive of its connections; undefined: none. */
+  /** TCP keepalive of the connections; undefined: none. */
   readonly keepalive: Keepalive | undefined;
   readonly http1: Http1Options;
-  /** Limits of the default and of the high priority. */
+  /** Circuit breaker thresholds of the default and of the high priority. */
   readonly thresholds: readonly [Thresholds, Thresholds];
-  /** Whether the gauges remaining_… of the default and of the high priority are kept. */
+  /** Whether the gauges remaining_… of the default and of the high priority are maintained. */
   readonly trackRemaining: readonly [boolean, boolean];
   readonly loadBalancer: LoadBalancerSpec;
   readonly health: Omit<HealthPolicy, 'overprovisioning'>;
-  /** All connections are drained when hosts come or go, not only those to hosts that go. */
+  /** All connections are drained when the set of hosts changes, not only those to removed hosts. */
   readonly closesOnHostChange: boolean;
-  /** Its hosts are checked: what their responses say of that is listened to. */
+  /** The hosts have active health checks, so responses may carry x-envoy-immediate-health-check-fail. */
   readonly isHealthChecked: boolean;
-  /** TCP connections to a host are closed when it is found to be unhealthy. */
+  /** TCP connections to a host are closed when the host becomes unhealthy. */
   readonly closesOnHostFailure: boolean;
-  /** Undefined: hosts are not watched. */
+  /** Undefined: no outlier detection. */
   readonly outliers: OutlierSpec | undefined;
 }
 
-/** An endpoint as it is configured. */
+/** A configured endpoint. */
 export interface EndpointSpec extends EndpointTraits {
   /** IP address or name; '' for a Unix socket. */
   readonly host: string;
@@ -95,15 +96,15 @@ export interface DiscoverySpec {
   /** overprovisioning_factor of load_assignment, in percent. */
   readonly overprovisioning: number;
   readonly dns: DnsSettings;
-  /** With type EDS: where to ask for which assignment. */
+  /** With type EDS: the config source and the name of the assignment. */
   readonly eds: { readonly source: ConfigSource; readonly serviceName: string } | undefined;
-  /** It is not used, nor waited for, before its names have been resolved. */
+  /** The cluster is neither used nor awaited until its names are resolved. */
   readonly waitsForHosts: boolean;
-  /** How long changes that make no host come or go wait for others of their kind; 0: not at all. */
+  /** Merge window of updates that add or remove no host; 0: they are applied at once. */
   readonly mergeWindowMs: number;
 }
 
-/** The worker's part of a checked cluster configuration. Throws AddressError for a source address that is none. */
+/** Returns the workers' part of a checked cluster configuration. Throws AddressError for an invalid source address. */
 export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies): ClusterSpec {
   const options = httpOptions(cluster);
   const common = options?.common_http_protocol_options ?? {};
@@ -136,7 +137,7 @@ export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies): 
   };
 }
 
-/** The primary's part of a checked cluster configuration. */
+/** Returns the primary's part of a checked cluster configuration. */
 export function discoverySpec(cluster: Cluster): DiscoverySpec {
   const refreshMs = durationMs(cluster.dns_refresh_rate, 5000);
   const failure = cluster.dns_failure_refresh_rate;
@@ -162,19 +163,19 @@ export function discoverySpec(cluster: Cluster): DiscoverySpec {
   };
 }
 
-/** Of a load assignment, in percent. */
+/** Returns the overprovisioning factor of a load assignment, in percent. */
 export function overprovisioningFactor(assignment: ClusterLoadAssignment | undefined): number {
   return assignment?.policy?.overprovisioning_factor ?? DEFAULT_HEALTH_POLICY.overprovisioning;
 }
 
-/** Endpoints of a load assignment in its order. */
+/** Returns the endpoints of a load assignment in its order. */
 export function endpointSpecs(assignment: ClusterLoadAssignment | undefined): EndpointSpec[] {
   return (assignment?.endpoints ?? []).flatMap((group) =>
     (group.lb_endpoints ?? []).map((endpoint) => endpointSpec(group, endpoint)),
   );
 }
 
-/** The host of an endpoint that has an address; undefined when its `host` is a name that must be resolved. */
+/** Returns the host of an endpoint that has an address; undefined when its `host` is a name to resolve. */
 export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
   const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata } = endpoint;
   const address = endpoint.path === '' ? ipAddress(endpoint.host, endpoint.port) : unixAddress(endpoint.path);
@@ -248,7 +249,7 @@ function loadBalancerOf(cluster: Cluster, policies: LoadBalancingPolicies): Load
 function healthPolicy(cluster: Cluster): ClusterSpec['health'] {
   const panic = cluster.common_lb_config?.healthy_panic_threshold;
   return {
-    // The API cuts it to whole percents.
+    // The API truncates it to whole percents.
     panicThreshold: panic === undefined ? DEFAULT_HEALTH_POLICY.panicThreshold : Math.trunc(Number(panic.value ?? 0)),
     failTrafficOnPanic: cluster.common_lb_config?.zone_aware_lb_config?.fail_traffic_on_panic ?? false,
   };

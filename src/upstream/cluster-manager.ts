@@ -1,4 +1,4 @@
-// The clusters of one worker by name, and the references by which routes hold on to a name while clusters come and go.
+// The clusters of one worker by name, and the references through which routes follow a name while clusters are added and removed.
 
 import { Cluster, loadBalancerOf } from './cluster.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
@@ -6,13 +6,13 @@ import type { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.
 import { type PackedCluster, unpackCluster } from './packed-cluster.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
-/** A cluster's name, resolved once: `current` follows what the primary says. */
+/** A cluster name that is looked up once. `current` follows the primary's updates. */
 export class ClusterReference {
   readonly name: string;
   readonly #thread: UpstreamThread;
-  /** Undefined: there is no such cluster, or it is still packed. */
-  #made: Cluster | undefined;
-  /** What it is made of when it is first used. */
+  /** Undefined: the cluster does not exist, or is still packed. */
+  #cluster: Cluster | undefined;
+  /** The packed form, until the first use. */
   #packed: PackedCluster | undefined;
 
   constructor(name: string, thread: UpstreamThread) {
@@ -20,28 +20,28 @@ export class ClusterReference {
     this.#thread = thread;
   }
 
-  /** Undefined: there is no cluster of that name. */
+  /** The cluster, which is built on first use; undefined: none has that name. */
   get current(): Cluster | undefined {
-    return this.#made ?? (this.#packed && this.#make(this.#packed));
+    return this.#cluster ?? (this.#packed && this.#build(this.#packed));
   }
 
-  /** Undefined as long as nobody has used the cluster. */
-  get made(): Cluster | undefined {
-    return this.#made;
+  /** The cluster if it has been built, that is, used. */
+  get built(): Cluster | undefined {
+    return this.#cluster;
   }
 
-  /** This is the cluster from now on; undefined: there is none. */
+  /** Replaces the cluster; undefined: it was removed. */
   set(cluster: Cluster | undefined): void {
-    this.#made = cluster;
+    this.#cluster = cluster;
     this.#packed = undefined;
   }
 
-  /** The cluster, which nobody has used yet, is to be made of this. */
+  /** Sets the packed form of a cluster that has not been used yet. */
   pack(packed: PackedCluster): void {
     this.#packed = packed;
   }
 
-  #make(packed: PackedCluster): Cluster {
+  #build(packed: PackedCluster): Cluster {
     const cluster = new Cluster(this.#thread, unpackCluster(packed));
     this.set(cluster);
     return cluster;
@@ -50,9 +50,9 @@ export class ClusterReference {
 
 export class ClusterManager {
   readonly #thread: UpstreamThread;
-  /** Of clusters that there are. */
+  /** References of existing clusters. */
   readonly #references = new Map<string, ClusterReference>();
-  /** Of other names, for as long as a route has them: a cluster of that name may come. */
+  /** References of missing clusters, as long as a route holds them: the cluster may be added later. */
   readonly #vacant = new Map<string, WeakRef<ClusterReference>>();
   readonly #unused = new FinalizationRegistry<string>((name) => {
     if (this.#vacant.get(name)?.deref() === undefined) this.#vacant.delete(name);
@@ -62,12 +62,12 @@ export class ClusterManager {
     this.#thread = thread;
   }
 
-  /** How many clusters there are. */
+  /** The number of clusters. */
   get size(): number {
     return this.#references.size;
   }
 
-  /** The reference of a name, whether the cluster exists or not. */
+  /** Returns the reference of a name, whether the cluster exists or not. */
   reference(name: string): ClusterReference {
     const known = this.find(name);
     if (known !== undefined) return known;
@@ -77,38 +77,38 @@ export class ClusterManager {
     return reference;
   }
 
-  /** The reference of a name that a route or a cluster has; names that clients make up leave nothing behind. */
+  /** Returns the reference of a cluster's or a route's name. Creates none, so that names chosen by clients use no memory. */
   find(name: string): ClusterReference | undefined {
     return this.#references.get(name) ?? this.#vacant.get(name)?.deref();
   }
 
-  /** Makes what apply() takes, in steps where that takes long: the hosts before serve meanwhile. */
+  /** Builds the load balancer that apply() takes, in steps because that can take long. The previous hosts serve meanwhile. */
   *prepare(snapshot: ClusterSnapshot): Generator<void, ClusterLoadBalancer> {
     const balancer = loadBalancerOf(this.#thread, snapshot);
     yield* balancer.prepare();
     return balancer;
   }
 
-  /** Adds a cluster, or takes its new hosts; a changed cluster replaces the old one, which is drained. */
+  /** Adds a cluster, or updates its hosts. A cluster with a changed configuration replaces the old one, which is drained. */
   apply(snapshot: ClusterSnapshot, balancer?: ClusterLoadBalancer): void {
     const { name } = snapshot.spec;
     const reference = this.reference(name);
-    const { made } = reference;
-    if (made !== undefined && made.snapshot.specVersion === snapshot.specVersion) {
-      made.updateHosts(snapshot, balancer);
+    const { built } = reference;
+    if (built !== undefined && built.snapshot.specVersion === snapshot.specVersion) {
+      built.updateHosts(snapshot, balancer);
       return;
     }
     reference.set(new Cluster(this.#thread, snapshot, balancer));
     this.#keep(reference);
-    made?.drain();
+    built?.drain();
   }
 
-  /** The same for clusters that are made when they are first used. Yields where there are many. */
+  /** Adds clusters that are built on first use. Yields after every PACKED_PER_STEP clusters. */
   *applyPacked(clusters: readonly PackedCluster[]): Generator<void, void> {
     let done = 0;
     for (const packed of clusters) {
       const reference = this.reference(packed.name);
-      if (reference.made !== undefined) this.apply(unpackCluster(packed));
+      if (reference.built !== undefined) this.apply(unpackCluster(packed));
       else {
         reference.pack(packed);
         this.#keep(reference);
@@ -117,32 +117,32 @@ export class ClusterManager {
     }
   }
 
-  /** Requests that are under way go on; there may be none of that name. */
+  /** Removes a cluster; a no-op when it does not exist. Requests in flight continue. */
   remove(name: string): void {
     const reference = this.#references.get(name);
     if (reference === undefined) return;
     this.#references.delete(name);
     this.#vacant.set(name, new WeakRef(reference));
-    reference.made?.drain();
+    reference.built?.drain();
     reference.set(undefined);
   }
 
-  /** Closes connections to all hosts that have had no request for `idleMs`. */
+  /** Closes connections that have had no request for `idleMs`, in all clusters. */
   closeIdle(idleMs: number): void {
-    for (const { made } of this.#references.values()) made?.closeIdle(idleMs);
+    for (const { built } of this.#references.values()) built?.closeIdle(idleMs);
   }
 
-  /** The thread ends: idle connections are closed, and counted as such. */
+  /** Called when the thread ends. Closes idle connections, which are counted as closed. */
   end(): void {
-    for (const { made } of this.#references.values()) made?.drain();
+    for (const { built } of this.#references.values()) built?.drain();
   }
 
-  /** There is a cluster of that name. */
+  /** Records that the reference's cluster exists. */
   #keep(reference: ClusterReference): void {
     this.#references.set(reference.name, reference);
     this.#vacant.delete(reference.name);
   }
 }
 
-/** Less than a millisecond's work where none of them is in use. */
+/** Takes less than a millisecond when none of the clusters is in use. */
 const PACKED_PER_STEP = 512;

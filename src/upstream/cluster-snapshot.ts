@@ -1,4 +1,4 @@
-// What the primary sends of a cluster: plain data, replaced as a whole whenever something in it changes.
+// The primary's message about one cluster: plain data, replaced as a whole whenever any part changes.
 
 import type { ScopeRef } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
@@ -6,15 +6,15 @@ import type { HostSetData } from './hosts/host-set.js';
 
 export interface ClusterSnapshot {
   readonly spec: ClusterSpec;
-  /** Differs when the configuration differs; host lists come and go under the same number. */
+  /** Changes with the configuration; updates of the hosts keep it. */
   readonly specVersion: number;
-  /** Its block in the shared words. */
+  /** The cluster's block in the shared words. */
   readonly block: number;
   /** cluster.<name>. */
   readonly scope: ScopeRef;
   readonly hosts: HostSetData;
   /** overprovisioning_factor of the load assignment, in percent. */
   readonly overprovisioning: number;
-  /** Differs when hosts have come or gone. */
+  /** Changes when hosts are added or removed. */
   readonly membershipVersion: number;
 }

@@ -1,4 +1,4 @@
-// A cluster on one worker: its hosts, how one of them is chosen, and a pool of connections to each.
+// A cluster on one worker: its hosts, its load balancer, and a connection pool for each host.
 
 import type { Priority } from '../common/priority.js';
 import { knownHeader } from '../common/text/header-names.js';
@@ -24,7 +24,7 @@ import { ResponseStats } from './response-stats.js';
 import { HostWord } from './shared-words.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
-/** One for each priority and protocol that is used, and made when it is: a few. */
+/** One pool for each priority and protocol in use; there are few. */
 type HttpPools = HttpPool[];
 
 /** A host with its connections. */
@@ -37,18 +37,18 @@ export class Cluster implements PooledCluster {
   readonly responses: ResponseStats;
   readonly limits: ClusterLimits;
   readonly spec: ClusterSpec;
-  /** The share of requests that are refused at once. */
+  /** The share of requests that are refused at once (upstream.maintenance_mode). */
   readonly maintenance: RuntimeFraction;
   readonly bufferLimits: BufferLimits;
-  /** What its hosts are spoken to in. */
+  /** The protocol of connections to its hosts. */
   readonly protocol: ClientProtocol;
-  /** Undefined: hosts are not watched. */
+  /** Undefined: no outlier detection. */
   readonly outliers: OutlierCounting | undefined;
-  /** Its hosts are chosen by hashes of requests. */
+  /** Hosts are chosen by a hash of the request. */
   readonly picksByHash: boolean;
-  /** The load balancer looks at active requests: only then are they counted together by all workers. */
+  /** The load balancer uses active request counts. Only then do the workers share these counts. */
   readonly #countsActiveRequests: boolean;
-  /** Hosts that have pools. */
+  /** Hosts with connection pools. */
   readonly #pooled = new Set<ClusterHost>();
   #hasFailing = false;
   #snapshot: ClusterSnapshot;
@@ -80,22 +80,22 @@ export class Cluster implements PooledCluster {
     return this.#hosts.count;
   }
 
-  /** Hosts that are healthy or degraded: all of them are looked at. */
+  /** Returns the number of healthy and degraded hosts. Scans all hosts. */
   usableHostCount(): number {
     let count = 0;
     for (const flags of this.#hosts.data.healthFlags) if ((flags & UNHEALTHY_FLAGS) === 0) count++;
     return count;
   }
 
-  /** The counter `cluster.<name>.<name>`, born in traffic: to be kept by who counts often. */
+  /** Returns the counter `cluster.<name>.<name>`, which exists from its first increment. Frequent callers must keep it. */
   counter(name: string): DynamicCounter {
     return this.thread.stats.dynamicCounter(this.#snapshot.scope.prefix, name);
   }
 
   /**
-   * The host for a new request, or undefined when none may be used; that is counted.
-   * @param hash of the request, where picksByHash
-   * @param attempt how many hosts it has been offered in vain
+   * Returns the host for a new request. Returns undefined, and counts that, when no host may be used.
+   * @param hash of the request, with picksByHash
+   * @param attempt number of hosts that have failed the request already
    */
   pickHost(hash?: Word64, attempt?: number): ClusterHost | undefined {
     const index = this.#balancer.pick(this.thread.random, hash, attempt);
@@ -107,7 +107,10 @@ export class Cluster implements PooledCluster {
     return this.#hosts.host(index);
   }
 
-  /** The host with this address now or, when it is a logical one, before; as `127.0.0.1:80`, healthy or not: all are looked at. */
+  /**
+   * Returns the host with this address (`127.0.0.1:80`), healthy or not; a logical host also by an earlier address. Scans all
+   * hosts.
+   */
   hostAt(address: string): ClusterHost | undefined {
     if (this.spec.hasLogicalHost && this.#hosts.count > 0) return this.#hosts.host(0);
     for (let index = 0; index < this.#hosts.count; index++) {
@@ -117,7 +120,7 @@ export class Cluster implements PooledCluster {
     return undefined;
   }
 
-  /** The HTTP connections of this worker to a host of this cluster. */
+  /** Returns the pool of this worker's HTTP connections to the host. */
   pool(host: ClusterHost, priority: Priority): HttpPool {
     const { protocol } = this;
     for (const pool of (host.pools ??= [])) if (pool.priority === priority && pool.protocol === protocol) return pool;
@@ -127,28 +130,31 @@ export class Cluster implements PooledCluster {
     return pool;
   }
 
-  /** A request has got a connection to `host`, or a connection of another protocol is made, which counts as one. */
+  /**
+   * Called when a request has a connection to `host`, or when a connection of another protocol, which counts as a request, is
+   * connected.
+   */
   requestBegan(host: Host<unknown>): void {
     host.stats.increment(HostStats.at.rq_total);
     this.stats.increment(ClusterStats.at.upstream_rq_total);
-    this.requestGoesOn(host);
+    this.requestResumed(host);
   }
 
-  /** One that has begun in another process. */
-  requestGoesOn(host: Host<unknown>): void {
+  /** Called for a request that began in another process. */
+  requestResumed(host: Host<unknown>): void {
     host.stats.increment(HostStats.at.rq_active);
     this.stats.increment(ClusterStats.at.upstream_rq_active);
     if (this.#countsActiveRequests) this.thread.words.acquire(host.block + HostWord.ActiveRequests);
   }
 
-  /** That request has nothing more to do with its host. */
+  /** Called when the request no longer uses the host. */
   requestEnded(host: Host<unknown>): void {
     host.stats.decrement(HostStats.at.rq_active);
     this.stats.decrement(ClusterStats.at.upstream_rq_active);
     if (this.#countsActiveRequests) this.thread.words.release(host.block + HostWord.ActiveRequests);
   }
 
-  /** Takes a new host list: connections to hosts that stay are kept, those to hosts that left are drained. */
+  /** Replaces the host list. Connections to remaining hosts are kept, those to removed hosts are drained. */
   updateHosts(snapshot: ClusterSnapshot, balancer = loadBalancerOf(this.thread, snapshot)): void {
     const hasOtherMembers = snapshot.membershipVersion !== this.#snapshot.membershipVersion;
     this.#snapshot = snapshot;
@@ -159,15 +165,20 @@ export class Cluster implements PooledCluster {
     if (this.spec.closesOnHostChange && hasOtherMembers) this.drain();
   }
 
-  /** A response of the host has come, in a cluster whose hosts are checked: it may say that the checks are to fail. */
-  heedHealth(host: ClusterHost, headers: HeaderBlock): void {
-    // Told once, until the primary has told of other hosts, or of another health.
-    if (headers.findId(IMMEDIATE_FAIL) < 0 || host.toldFailedIn === this.#snapshot) return;
-    host.toldFailedIn = this.#snapshot;
+  /**
+   * Called with a response of a health-checked cluster. Reports the host if the response has x-envoy-immediate-health-check-fail.
+   */
+  observeHealthHeader(host: ClusterHost, headers: HeaderBlock): void {
+    // Reported once for each update of hosts or of their health.
+    if (headers.findId(IMMEDIATE_FAIL) < 0 || host.failureReportedIn === this.#snapshot) return;
+    host.failureReportedIn = this.#snapshot;
     this.thread.reportFailedCheck({ cluster: this.name, block: host.block });
   }
 
-  /** Another version is in use, or none, or hosts are others: idle connections end now, busy ones with their request. */
+  /**
+   * Called when the cluster was replaced or removed, or hosts changed. Closes idle connections now, busy ones after their
+   * request.
+   */
   drain(): void {
     for (const host of [...this.#pooled]) this.#drain(host);
   }
@@ -181,7 +192,10 @@ export class Cluster implements PooledCluster {
     return this.#snapshot;
   }
 
-  /** Connections to hosts that fail from now on are used for no other request: others may come to a better end of the host. */
+  /**
+   * Stops new requests on connections to hosts that have just failed: a load balancer at that address may give new connections to
+   * a better instance.
+   */
   #noteFailing(): void {
     const { healthFlags } = this.#hosts.data;
     const hasFailing = healthFlags.some(isFailing);
@@ -206,7 +220,7 @@ export class Cluster implements PooledCluster {
   }
 }
 
-/** What chooses among the hosts of a snapshot: it can be prepared before the snapshot is in use. */
+/** Returns the load balancer for the hosts of a snapshot. It can be prepared before the snapshot is in use. */
 export function loadBalancerOf(thread: UpstreamThread, snapshot: ClusterSnapshot): ClusterLoadBalancer {
   const { hosts, overprovisioning, spec } = snapshot;
   const health = { ...spec.health, overprovisioning };

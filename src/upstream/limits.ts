@@ -1,10 +1,10 @@
-// Circuit breakers: a cluster's limits on connections, pending requests, requests and retries, shared by all workers.
+// Circuit breakers: a cluster's limits on connections, pending requests, requests and retries. All workers share the counts.
 
 import { Priority } from '../common/priority.js';
 import { Runtime } from '../runtime/runtime.js';
 import { ClusterWord, type SharedWords } from './shared-words.js';
 
-/** What is limited; the order is that of the words in a cluster's block. */
+/** The limited resources, in the order of the words in a cluster's block. */
 export const enum LimitKind {
   Connections = 0,
   PendingRequests = 1,
@@ -14,21 +14,21 @@ export const enum LimitKind {
 
 export const LIMIT_KINDS = 4;
 
-/** Limits of one priority. */
+/** The limits of one priority. */
 export interface Thresholds {
   readonly maxConnections: number;
   readonly maxPendingRequests: number;
   readonly maxRequests: number;
   readonly maxRetries: number;
-  /** In place of maxRetries. */
+  /** Replaces maxRetries. */
   readonly retryBudget: RetryBudget | undefined;
 }
 
-/** Retries in proportion to the requests that there are. */
+/** A limit on retries in proportion to the current requests. */
 export interface RetryBudget {
-  /** Of the requests that are under way or wait for a connection. */
+  /** Percent of the active and pending requests. */
   readonly percent: number;
-  /** So many are granted in any case. */
+  /** Retries that are always permitted. */
   readonly minConcurrency: number;
 }
 
@@ -42,7 +42,7 @@ export const DEFAULT_THRESHOLDS: Thresholds = {
   retryBudget: undefined,
 };
 
-/** A cluster's limits as runtime has them now: `circuit_breakers.<cluster>.<default or high>.max_requests` and so on. */
+/** A cluster's limits with runtime overrides: `circuit_breakers.<cluster>.<default or high>.max_requests` and so on. */
 export class RuntimeThresholds {
   readonly runtime: Runtime;
   readonly #cluster: string;
@@ -58,7 +58,7 @@ export class RuntimeThresholds {
     this.#current = configured;
   }
 
-  /** [default, high]; may be another object once the runtime's version is another. */
+  /** [default, high]. Becomes another object when the runtime changes. */
   get current(): readonly [Thresholds, Thresholds] {
     if (this.#version !== this.runtime.version) {
       this.#version = this.runtime.version;
@@ -80,7 +80,7 @@ export class RuntimeThresholds {
     };
   }
 
-  /** Runtime may also set one where none is configured. */
+  /** Returns the retry budget. Runtime may also set one where none is configured. */
   #readBudget(prefix: string, configured: RetryBudget | undefined): RetryBudget | undefined {
     const percent = this.runtime.get(`${prefix}budget_percent`)?.double;
     const minConcurrency = this.runtime.get(`${prefix}min_retry_concurrency`)?.integer;
@@ -90,18 +90,18 @@ export class RuntimeThresholds {
   }
 }
 
-/** One worker's face of a cluster's breakers. What is acquired is released exactly once, by the same worker. */
+/** One worker's access to a cluster's circuit breakers. The worker that acquires a slot releases it exactly once. */
 export class ClusterLimits {
   readonly #shared: SharedWords;
-  /** Word of the first counter. */
+  /** Index of the first counter's word. */
   readonly #first: number;
   readonly #thresholds: RuntimeThresholds;
   readonly #runtime: Runtime;
-  /** Largest values, by priority and kind, as of this version of runtime. */
+  /** Limits by priority and kind, as of runtime version #version. */
   readonly #max = new Int32Array(2 * LIMIT_KINDS);
   #version = -1;
 
-  /** `block` is the cluster's in SharedWords. */
+  /** `block`: the cluster's block in SharedWords. */
   constructor(shared: SharedWords, block: number, thresholds: RuntimeThresholds) {
     this.#shared = shared;
     this.#first = block + ClusterWord.Limits;
@@ -109,21 +109,21 @@ export class ClusterLimits {
     this.#runtime = thresholds.runtime;
   }
 
-  /** Takes one if the breaker is closed. */
+  /** Takes a slot unless the breaker is open. */
   tryAcquire(kind: LimitKind, priority: Priority = Priority.Default): boolean {
     if (this.#version !== this.#runtime.version) this.#update();
     const at = priority * LIMIT_KINDS + kind;
     return this.#shared.tryAcquire(this.#first + at, this.#max[at]!);
   }
 
-  /** tryAcquire() for a retry, whose limit may depend on the requests that there are now. */
+  /** tryAcquire() for a retry, whose limit may depend on the current requests. */
   tryAcquireRetry(priority: Priority = Priority.Default): boolean {
     const requests = this.current(LimitKind.Requests, priority) + this.current(LimitKind.PendingRequests, priority);
     const limit = retryLimit(this.#thresholds.current[priority], requests);
     return this.#shared.tryAcquire(this.#first + priority * LIMIT_KINDS + LimitKind.Retries, limit);
   }
 
-  /** Takes one though the breaker may be open: as a pool's first connection, without which requests could never go on. */
+  /** Takes a slot even if the breaker is open: for a pool's first connection, without which its requests would wait forever. */
   acquire(kind: LimitKind, priority: Priority = Priority.Default): void {
     this.#shared.acquire(this.#first + priority * LIMIT_KINDS + kind);
   }
@@ -132,7 +132,7 @@ export class ClusterLimits {
     this.#shared.release(this.#first + priority * LIMIT_KINDS + kind);
   }
 
-  /** How many all workers hold. */
+  /** Returns how many slots all workers hold. */
   current(kind: LimitKind, priority: Priority = Priority.Default): number {
     return this.#shared.read(this.#first + priority * LIMIT_KINDS + kind);
   }
@@ -142,7 +142,7 @@ export class ClusterLimits {
     return this.#max[priority * LIMIT_KINDS + kind]!;
   }
 
-  /** Whether tryAcquire() would refuse now. */
+  /** Returns whether tryAcquire() would fail now. */
   isOpen(kind: LimitKind, priority: Priority = Priority.Default): boolean {
     return this.current(kind, priority) >= this.max(kind, priority);
   }
@@ -155,23 +155,23 @@ export class ClusterLimits {
   }
 }
 
-/** The threshold of a kind, as large as a counter can become. */
+/** Returns the threshold of a kind, capped at the largest value of a counter. */
 export function limitOf(limits: Thresholds, kind: LimitKind): number {
-  return Math.min(limits[FIELDS[kind]], LARGEST);
+  return Math.min(limits[FIELDS[kind]], MAX_COUNT);
 }
 
-/** How many retries there may be beside so many requests, under way or waiting for a connection. */
+/** Returns how many retries are permitted with this number of active and pending requests. */
 export function retryLimit(limits: Thresholds, requests: number): number {
   const budget = limits.retryBudget;
   if (budget === undefined) return limitOf(limits, LimitKind.Retries);
-  return Math.min(LARGEST, Math.max(Math.floor((budget.percent / 100) * requests), budget.minConcurrency));
+  return Math.min(MAX_COUNT, Math.max(Math.floor((budget.percent / 100) * requests), budget.minConcurrency));
 }
 
-/** Word of a cluster's counter, for the primary, which reads gauges from it. */
+/** Returns the index of a counter's word, for the primary, which reads gauges from it. */
 export function limitWord(block: number, kind: LimitKind, priority: Priority): number {
   return block + ClusterWord.Limits + priority * LIMIT_KINDS + kind;
 }
 
 const FIELDS = ['maxConnections', 'maxPendingRequests', 'maxRequests', 'maxRetries'] as const;
 
-const LARGEST = 2 ** 31 - 1;
+const MAX_COUNT = 2 ** 31 - 1;

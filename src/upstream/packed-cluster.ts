@@ -1,5 +1,5 @@
-// A small cluster on its way to the workers: a text, which costs a worker nothing until the cluster is first used. There may be tens
-// of thousands of them, of which a worker uses a few.
+// A small cluster in transit to the workers: a string, which a worker parses when the cluster is first used. There may be tens of
+// thousands of clusters, of which a worker uses a few.
 
 import type { ClusterSnapshot } from './cluster-snapshot.js';
 import type { HostSetData } from './hosts/host-set.js';
@@ -10,10 +10,10 @@ export interface PackedCluster {
   readonly text: string;
 }
 
-/** What the first request of a cluster may wait for: to be read and made takes some microseconds. */
+/** The first request of a packed cluster waits until it is parsed and built; with so few hosts that takes some microseconds. */
 const MAX_HOSTS = 16;
 
-/** Undefined where the cluster is to be made before it is used, because that takes longer. */
+/** Returns undefined when the cluster should be built before its first use because that takes longer. */
 export function packCluster(snapshot: ClusterSnapshot): PackedCluster | undefined {
   const { hosts, spec } = snapshot;
   if (hosts.blocks.length > MAX_HOSTS || spec.loadBalancer.picksByHash) return undefined;

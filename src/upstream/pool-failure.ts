@@ -1,4 +1,4 @@
-// Why no connection to a host can be had.
+// Why a pool cannot provide a connection.
 
 import { errorName } from '../common/errors/errno.js';
 import { addressText, decodeSockaddr } from '../io/addresses/address.js';
@@ -8,16 +8,16 @@ import type { ClusterSpec } from './cluster-config.js';
 export const enum PoolFailure {
   /** The circuit breaker for requests is open. */
   Overflow = 1,
-  /** The connect failed, on the way or before it began. */
+  /** The connect failed, or could not begin. */
   ConnectFailed = 2,
   ConnectTimeout = 3,
-  /** That for pending requests is open: the host has not been asked for anything. */
+  /** The circuit breaker for pending requests is open: nothing was sent to the host. */
   PendingOverflow = 4,
-  /** There is no connecting from the cluster's source address. */
+  /** The cluster's source address could not be bound. */
   BindFailed = 5,
 }
 
-/** What the transport has to say of a connect of this cluster that failed, in Envoy's words. */
+/** Returns the text of a failed connect, in Envoy's wording. */
 export function connectFailureText({ sourceAddress: source }: ClusterSpec, errno: number, step: ConnectStep): string {
   const error = errorName(errno);
   if (step === ConnectStep.Bind && source !== undefined) {

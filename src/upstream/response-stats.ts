@@ -1,8 +1,8 @@
-// What a cluster counts of its responses by status code: names that only exist once traffic has brought them.
+// Counts a cluster's responses by status code. These stats exist from their first response.
 //
-// Every response counts under cluster.<name>. and again under cluster.<name>.internal. or .external., by where the
-// request came from; that of a canary under .canary. too, and where the zones of this server and of the host are known,
-// under .zone.<this server's>.<the host's>.
+// Each response counts under cluster.<name>. and again under cluster.<name>.internal. or .external., by the origin of the
+// request. Responses of canaries also count under .canary., and when the zones of this server and of the host are known,
+// responses also count under .zone.<this server's>.<the host's>.
 
 import { headerKey } from '../common/text/header-names.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
@@ -12,8 +12,8 @@ import type { Host } from './hosts/host.js';
 
 const CANARY = headerKey('x-envoy-upstream-canary');
 
-/** Whether the response counts as one of a canary: its host is one, or says that one has answered. */
-export function isOfCanary(headers: HeaderBlock, host: Host): boolean {
+/** Returns whether the response counts as a canary's: its host is a canary, or the response has x-envoy-upstream-canary. */
+export function isCanaryResponse(headers: HeaderBlock, host: Host): boolean {
   return host.isCanary || headers.get(CANARY) === 'true';
 }
 
@@ -23,9 +23,9 @@ export class ResponseStats {
   readonly #external: CodeCounters;
   #canary: CodeCounters | undefined;
   #retried: CodeCounters | undefined;
-  /** Of this server, or ''. */
+  /** The zone of this server, or ''. */
   readonly #zone: string;
-  /** By the zone of the host. */
+  /** Counters by the zone of the host. */
   readonly #zones = new Map<string, CodeCounters>();
 
   /** `prefix`: `cluster.<name>.`; `zone`: see UpstreamThread. */
@@ -36,32 +36,32 @@ export class ResponseStats {
     this.#external = new CodeCounters(stats, prefix, 'external.');
   }
 
-  /** Counts one response; `host` has given it or was to give it, undefined: none was. */
+  /** Counts one response. `host` sent it or was chosen for it; undefined: no host was chosen. */
   countResponse(status: number, isInternal: boolean, host: Host | undefined, isCanary: boolean): void {
     this.#all.count(status);
     (isInternal ? this.#internal : this.#external).count(status);
-    if (isCanary) this.#ofCanaries.count(status);
-    this.#ofZoneOf(host)?.count(status);
+    if (isCanary) this.#canaryCounters.count(status);
+    this.#zoneCounters(host)?.count(status);
   }
 
-  /** Records how long a response has taken from the end of its request. */
+  /** Records the time from the end of the request to the response. */
   recordTime(milliseconds: number, isInternal: boolean, host: Host, isCanary: boolean): void {
     this.#all.record(milliseconds);
     (isInternal ? this.#internal : this.#external).record(milliseconds);
-    if (isCanary) this.#ofCanaries.record(milliseconds);
-    this.#ofZoneOf(host)?.record(milliseconds);
+    if (isCanary) this.#canaryCounters.record(milliseconds);
+    this.#zoneCounters(host)?.record(milliseconds);
   }
 
-  /** Counts the status of a response that was thrown away because the request is tried again. */
+  /** Counts the status of a response that is dropped because the request is retried. */
   countRetried(status: number): void {
     (this.#retried ??= this.#group('retry.')).count(status);
   }
 
-  get #ofCanaries(): CodeCounters {
+  get #canaryCounters(): CodeCounters {
     return (this.#canary ??= this.#group('canary.'));
   }
 
-  #ofZoneOf(host: Host | undefined): CodeCounters | undefined {
+  #zoneCounters(host: Host | undefined): CodeCounters | undefined {
     if (this.#zone === '' || host === undefined || host.zone === '') return undefined;
     let counters = this.#zones.get(host.zone);
     if (counters === undefined) {
@@ -76,7 +76,7 @@ export class ResponseStats {
   }
 }
 
-/** Counters of one group; each is made at its first response. */
+/** The counters of one group. Each is created at its first response. */
 class CodeCounters {
   readonly stats: ThreadStats;
   readonly prefix: string;

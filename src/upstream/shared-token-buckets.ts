@@ -1,57 +1,58 @@
-// Token buckets that all threads take from, in shared memory. A bucket has a name, and whoever says the name first begins it.
+// Token buckets in shared memory that all threads use. A bucket is identified by a name, and created by the first thread that
+// uses it.
 //
-// A bucket that is full is like one that has never been: so nobody has to say that one is not needed any more, and a thread that
-// dies leaves nothing to tidy up but the lock. When the memory is all in use, the bucket goes that is full first.
+// A full bucket is equivalent to a new one. So unused buckets need no release, and a dead thread leaves nothing to clean up but
+// the lock. When the memory is used up, a new bucket replaces the one that is full first.
 
 import { createHash } from 'node:crypto';
 import { NO_TOKEN, type TokenBucket, type TokenRate } from './token-bucket.js';
 
-/** Buckets that are remembered: so many that the C library maps their memory, which costs nothing then where it is not used. */
+/** Buckets that fit. With this size the C library maps the memory, so unused parts cost nothing. */
 const CAPACITY = 65536;
 
-/** Words of the head, which is a cell of its own. */
+/** Words of the head, which occupies the first cell. */
 const enum Head {
-  /** The number of the thread that changes which buckets there are; 0: none does. */
+  /** The number of the thread that is adding a bucket; 0: none. */
   Lock = 0,
-  /** Cells that have been given to some bucket. */
+  /** Number of cells that are assigned to buckets. */
   Used = 1,
 }
 
-/** Words of a cell; it is a cache line, so that buckets do not slow each other down. */
+/** Words of a cell. A cell is a cache line, which avoids false sharing between buckets. */
 const enum Cell {
   /** A hash of the name, in two words. */
   Name = 0,
-  /** In one word of 64 bits: the number of milliseconds at which the bucket is full. */
+  /** A 64-bit word: the time in ms at which the bucket is full. */
   FullAt = 2,
   Words = 16,
 }
 
-/** Memory for the buckets of a process. It costs nothing until it is used. */
+/** Allocates memory for the buckets of a process. Unused parts cost nothing. */
 export function tokenBucketMemory(capacity = CAPACITY): SharedArrayBuffer {
   return new SharedArrayBuffer((capacity + 1) * Cell.Words * 4);
 }
 
-/** The thread of this number has ended: it locks nobody out. */
+/** Releases the lock if the ended thread `thread` held it. */
 export function forgetTokenBucketThread(memory: SharedArrayBuffer, thread: number): void {
   const words = new Int32Array(memory);
   if (Atomics.compareExchange(words, Head.Lock, thread, 0) === thread) Atomics.notify(words, Head.Lock);
 }
 
-/** One thread's access. */
+/** One thread's access to the buckets. */
 export class SharedTokenBuckets {
   readonly #thread: number;
   readonly #words: Int32Array;
-  /** The same memory: an atomic exchange of 64 bits is one of bigints, the only objects that taking a token makes. */
+  /** The same memory: a 64-bit atomic exchange requires bigints, the only objects that taking a token allocates. */
   readonly #longs: BigInt64Array;
   readonly #capacity: number;
   readonly #readClock: () => number;
-  /** A number, and its bits. */
+  /** A float64 and its bits. */
   readonly #number = new Float64Array(1);
   readonly #bits = new BigInt64Array(this.#number.buffer);
 
   /**
-   * @param thread from 1; no two threads that live have the same
-   * @param readClock tells the time now, in ms, where the times of calls are those at the beginning of a turn
+   * @param thread from 1; unique among live threads
+   * @param readClock returns the current time in ms; the times passed to calls are those at the beginning of a turn
    */
   constructor(memory: SharedArrayBuffer, thread: number, readClock: () => number) {
     this.#thread = thread;
@@ -61,51 +62,51 @@ export class SharedTokenBuckets {
     this.#capacity = this.#words.length / Cell.Words - 1;
   }
 
-  /** The bucket of that name. The name says how it is limited, too: those who share one mean the same. */
+  /** Returns the bucket of that name. The name must include the rate, because all users of a name share one bucket. */
   open(name: string, rate: TokenRate): TokenBucket {
     const hash = createHash('sha256').update(name).digest();
-    // No bucket has the 0 of a cell that has not been used.
+    // The low word is never 0, which marks an unused cell.
     return new SharedTokenBucket(this, rate, hash.readInt32LE(0) | 1, hash.readInt32LE(4));
   }
 
-  /** Whether the cell is that of the bucket. Read its state first: who gives the cell to another bucket changes both. */
+  /** Returns whether the cell holds the bucket. Read the state first: assigning the cell to another bucket changes both. */
   belongs(cell: number, low: number, high: number): boolean {
     const at = cell * Cell.Words + Cell.Name;
     return Atomics.load(this.#words, at) === low && Atomics.load(this.#words, at + 1) === high;
   }
 
-  /** The time now, in ms. */
+  /** Returns the current time in ms. */
   readClock(): number {
     return this.#readClock();
   }
 
-  /** The bits of the time at which the bucket in this cell is full. */
+  /** Returns the bits of the time at which the cell's bucket is full. */
   state(cell: number): bigint {
     return Atomics.load(this.#longs, longAt(cell));
   }
 
-  /** The time that such bits are, in ms. */
+  /** Converts such bits to a time in ms. */
   timeOf(state: bigint): number {
     this.#bits[0] = state;
     return this.#number[0]!;
   }
 
-  /** Writes the time at which the bucket is full. False: somebody else has changed it from `state`. */
+  /** Sets the time at which the bucket is full. Returns false when the state is no longer `state`. */
   replace(cell: number, state: bigint, fullAtMs: number): boolean {
     return Atomics.compareExchange(this.#longs, longAt(cell), state, this.#bitsOf(fullAtMs)) === state;
   }
 
-  /** The cell of the bucket, which gets one if it has none. */
+  /** Returns the cell of the bucket. Assigns one if it has none. */
   find(low: number, high: number, nowMs: number): number {
     const words = this.#words;
-    // Whoever holds the lock looks through some words. It is waited for only where a bucket is used first.
+    // The lock is held only while a few words are scanned, and is only needed at the first use of a bucket.
     for (let holder: number; (holder = Atomics.compareExchange(words, Head.Lock, 0, this.#thread)) !== 0; )
       Atomics.wait(words, Head.Lock, holder, 1);
     try {
       const used = Atomics.load(words, Head.Used);
       for (let cell = 1; cell <= used; cell++) if (this.belongs(cell, low, high)) return cell;
       const cell = used < this.#capacity ? used + 1 : this.#fullest();
-      // Another state makes those who have just read this one look again. With any time that is over the bucket is full.
+      // The changed state makes threads that have just read this cell retry. Any past time means a full bucket.
       Atomics.store(this.#longs, longAt(cell), this.#bitsOf(nowMs));
       Atomics.store(words, cell * Cell.Words + Cell.Name, low);
       Atomics.store(words, cell * Cell.Words + Cell.Name + 1, high);
@@ -117,7 +118,7 @@ export class SharedTokenBuckets {
     }
   }
 
-  /** The cell of the bucket that is full first. */
+  /** Returns the cell of the bucket that is full first. */
   #fullest(): number {
     let fullest = 1;
     let fullAtMs = Infinity;
@@ -141,7 +142,7 @@ class SharedTokenBucket implements TokenBucket {
   readonly #rate: TokenRate;
   readonly #low: number;
   readonly #high: number;
-  /** Where it was last; 0: nowhere yet. */
+  /** The last known cell; 0: none yet. */
   #cell = 0;
 
   constructor(buckets: SharedTokenBuckets, rate: TokenRate, low: number, high: number) {
@@ -155,7 +156,10 @@ class SharedTokenBucket implements TokenBucket {
     return this.#rate.maxTokens;
   }
 
-  /** A turn that has begun long ago finds all missing that has come since, where another thread has taken a token: so it looks again. */
+  /**
+   * If another thread has taken a token since a long turn began, the turn's time understates the refill: retries with the current
+   * time.
+   */
   take(nowMs: number): boolean {
     return this.#take(nowMs) || this.#take(this.#buckets.readClock());
   }
@@ -186,7 +190,7 @@ class SharedTokenBucket implements TokenBucket {
   }
 }
 
-/** Where the state of a cell is among words of 64 bits. */
+/** Returns the index of a cell's state among 64-bit words. */
 function longAt(cell: number): number {
   return (cell * Cell.Words + Cell.FullAt) / 2;
 }

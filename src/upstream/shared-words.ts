@@ -1,33 +1,34 @@
-// What the threads count together about clusters, hosts and listeners: Int32 words in shared memory, and who has added what.
+// Counts that threads share about clusters, hosts and listeners: Int32 words in shared memory, with a record of each thread's
+// part.
 //
-// The primary gives each cluster and each host a block of words; its index goes into snapshots. Workers add and subtract
-// with Atomics and note what they have added in a share of their own, at the same index, so that the primary can take a
-// dead worker's part back: a breaker would stay tripped for ever otherwise. Memory costs nothing until it is touched.
+// The primary assigns each cluster and each host a block of words; snapshots carry its index. Workers add and subtract with
+// Atomics, and record their net additions in their own share at the same index. So the primary can subtract a dead worker's part;
+// otherwise a breaker would stay open forever. Untouched memory costs nothing.
 
 import { Contention } from '../common/process/contention.js';
 
-/** Words of a cluster's block; a cache line, so that clusters do not slow each other down. */
+/** Words of a cluster's block. The block is a cache line, which avoids false sharing between clusters. */
 export const enum ClusterWord {
-  /** Eight counters: those of LimitKind for the default priority, then those for the high one. */
+  /** Eight counters: LimitKind for the default priority, then for the high one. */
   Limits = 0,
 }
 
 /** Words of a host's block. */
 export const enum HostWord {
   ActiveRequests = 0,
-  // Those of outlier detection. They are in nobody's share: what a thread has seen of a host stays true when it dies. Failures in
-  // a row, which go back to 0:
+  // Outlier detection. No share records these: observations of a host remain valid when the thread dies. Consecutive failures,
+  // which are reset to 0:
   Consecutive5xx = 1,
   ConsecutiveGatewayFailures = 2,
   ConsecutiveLocalOriginFailures = 3,
-  // Sums, which the primary compares with those of the interval before; they may overflow:
+  // Totals, which the primary compares with those of the previous interval. They may overflow:
   Requests = 4,
   Successes = 5,
   LocalOriginRequests = 6,
   LocalOriginSuccesses = 7,
 }
 
-/** Words of a listener's block; one more block holds the same for all listeners together. */
+/** Words of a listener's block. One more block holds the totals of all listeners. */
 export const enum ListenerWord {
   Connections = 0,
 }
@@ -36,22 +37,22 @@ export const CLUSTER_WORDS = 16;
 export const HOST_WORDS = 8;
 export const LISTENER_WORDS = 16;
 
-/** The number of the primary among the threads that count; workers have those from 1. */
+/** The primary's number among the counting threads. Workers are numbered from 1. */
 export const PRIMARY = 0;
 
-/** The buffers a thread needs to count. They cross postMessage() and workerData as they are. */
+/** The buffers that a thread needs to count. They can cross postMessage() and workerData. */
 export interface SharedWordsHandle {
   readonly words: SharedArrayBuffer;
-  /** What this thread has added; nobody else writes it while the thread lives. */
+  /** This thread's net additions. No other thread writes it while this one lives. */
   readonly share: SharedArrayBuffer;
-  /** Where this thread counts how often another one was faster; it does not without it. */
+  /** Where this thread counts lost races for a word; absent: it does not count them. */
   readonly contention?: SharedArrayBuffer;
 }
 
 /**
- * One thread's access. Methods are a few instructions: they stand on the path of every request. They change the word
- * first and the share right after it, for V8 ends a thread where a call begins but not there: with the opposite order one
- * of ten terminated workers left a word wrong for ever.
+ * One thread's access. The methods take a few instructions because every request calls them. They change the word first and the
+ * share right after it: V8 may terminate a thread where a call begins, but not between these two. In the opposite order one of
+ * ten terminated workers left a word wrong forever.
  */
 export class SharedWords {
   readonly words: Int32Array;
@@ -66,7 +67,7 @@ export class SharedWords {
 
   /** Adds 1 if the sum of all threads is below `limit`. */
   tryAcquire(index: number, limit: number): boolean {
-    // A guess, which the exchange proves: a plain read costs a tenth of Atomics.load().
+    // An estimate that the exchange verifies: a plain read costs a tenth of Atomics.load().
     let sum = this.words[index]!;
     if (sum >= limit) sum = Atomics.load(this.words, index);
     while (sum < limit) {
@@ -75,14 +76,14 @@ export class SharedWords {
         this.#share[index]!++;
         return true;
       }
-      if (this.#contention !== undefined) return this.#tryAgain(this.#contention, index, limit);
+      if (this.#contention !== undefined) return this.#retryAcquire(this.#contention, index, limit);
       sum = seen;
     }
     return false;
   }
 
-  /** Another thread has changed the word in between: as tryAcquire(), with the time that this takes. */
-  #tryAgain(contention: Contention, index: number, limit: number): boolean {
+  /** Continues tryAcquire() after another thread has changed the word, and records the time spent. */
+  #retryAcquire(contention: Contention, index: number, limit: number): boolean {
     const startMs = performance.now();
     let isAcquired = false;
     for (let sum = Atomics.load(this.words, index); sum < limit; ) {
@@ -104,7 +105,7 @@ export class SharedWords {
     this.#share[index]!++;
   }
 
-  /** Adds `count`, or takes back so many that this thread has added when it is negative. */
+  /** Adds `count`. If negative, it subtracts what this thread has added before. */
   add(index: number, count: number): void {
     Atomics.add(this.words, index, count);
     this.#share[index]! += count;
@@ -116,29 +117,29 @@ export class SharedWords {
     this.#share[index]!--;
   }
 
-  /** The sum of all threads. */
+  /** Returns the sum of all threads. */
   read(index: number): number {
     return Atomics.load(this.words, index);
   }
 }
 
-/** The primary's side: gives out blocks, takes back what dead workers held. */
+/** The primary's side: allocates blocks, and subtracts the counts of dead workers. */
 export class SharedWordsOwner {
   readonly #buffer: SharedArrayBuffer;
   readonly #words: Int32Array;
   readonly #shares = new Map<number, SharedArrayBuffer>();
-  /** Words below this have been given out at some time. */
+  /** Words below this index have been allocated at some time. */
   #used = 0;
   readonly #free = new Map<number, number[]>();
   #retired: RetiredBlock[] = [];
 
-  /** `capacityBytes` is address space, not memory: the default has room for 500,000 hosts. */
+  /** `capacityBytes` is address space, not memory. The default has room for 500,000 hosts. */
   constructor(capacityBytes = 16 * 1024 * 1024) {
     this.#buffer = new SharedArrayBuffer(capacityBytes);
     this.#words = new Int32Array(this.#buffer);
   }
 
-  /** What thread `thread` needs. A number that has been used before needs forgetWorker() first. */
+  /** Returns the buffers for thread `thread`. Before a number is reused, forgetWorker() must be called. */
   handle(thread: number): SharedWordsHandle {
     let share = this.#shares.get(thread);
     if (share === undefined) {
@@ -148,22 +149,22 @@ export class SharedWordsOwner {
     return { words: this.#buffer, share };
   }
 
-  /** Index of the first of CLUSTER_WORDS words, all 0. Throws a RangeError when there is no room left. */
+  /** Returns the index of CLUSTER_WORDS words, all 0. Throws a RangeError when there is no room left. */
   allocateCluster(): number {
     return this.#allocate(CLUSTER_WORDS);
   }
 
-  /** Index of the first of HOST_WORDS words, all 0. Throws a RangeError when there is no room left. */
+  /** Returns the index of HOST_WORDS words, all 0. Throws a RangeError when there is no room left. */
   allocateHost(): number {
     return this.#allocate(HOST_WORDS);
   }
 
-  /** Index of the first of LISTENER_WORDS words, all 0. Throws a RangeError when there is no room left. */
+  /** Returns the index of LISTENER_WORDS words, all 0. Throws a RangeError when there is no room left. */
   allocateListener(): number {
     return this.#allocate(LISTENER_WORDS);
   }
 
-  /** The block is not in snapshots of `version` and later; workers with an older one may still count in it. */
+  /** Retires a block that snapshots from `version` on do not contain. Workers with an older snapshot may still count in it. */
   retireCluster(block: number, version: number): void {
     this.#retired.push({ block, size: CLUSTER_WORDS, version });
   }
@@ -178,7 +179,7 @@ export class SharedWordsOwner {
     this.#retired.push({ block, size: LISTENER_WORDS, version });
   }
 
-  /** All workers hold nothing older than `oldestVersion`: blocks that were retired by then may be given out again. */
+  /** Called when all workers have snapshot `oldestVersion` or later. Frees blocks that were retired by then. */
   reclaim(oldestVersion: number): void {
     this.#retired = this.#retired.filter(({ block, size, version }) => {
       if (version > oldestVersion) return true;
@@ -193,7 +194,7 @@ export class SharedWordsOwner {
     });
   }
 
-  /** Subtracts all that a thread has added. It must have ended: nothing may write its share any more. */
+  /** Subtracts a thread's counts. The thread must have ended, because nothing may write its share any more. */
   forgetWorker(thread: number): void {
     const buffer = this.#shares.get(thread);
     if (buffer === undefined) return;
@@ -209,7 +210,7 @@ export class SharedWordsOwner {
     return Atomics.load(this.#words, index);
   }
 
-  /** Of a word that is in nobody's share. */
+  /** Sets a word that no share records to 0. */
   clear(index: number): void {
     Atomics.store(this.#words, index, 0);
   }
@@ -217,7 +218,7 @@ export class SharedWordsOwner {
   #allocate(size: number): number {
     const free = this.#free.get(size)?.pop();
     if (free !== undefined) return free;
-    // Blocks are aligned to their size, so that none lies across two cache lines.
+    // Blocks are aligned to their size, so that none spans two cache lines.
     const block = Math.ceil(this.#used / size) * size;
     if (block + size > this.#words.length)
       throw new RangeError(`no room for more clusters and hosts: all ${this.#words.length} shared words are in use`);

@@ -1,33 +1,33 @@
-// A token bucket: how many requests there may be at once, and how many in the long run. What there is to know of one is a single
-// time, that at which it is full again; so a bucket that several threads take from is one number.
+// A token bucket: limits bursts and the long-term rate of requests. Its whole state is the time at which it is full again, so
+// that a bucket shared by threads is a single number.
 
-/** What a bucket is like. Tokens come one by one, evenly, and not in heaps when an interval ends. */
+/** The limits of a bucket. Tokens are added evenly, not all at the end of an interval. */
 export interface TokenBucketLimits {
   readonly maxTokens: number;
-  /** So many come in each interval. */
+  /** Tokens added per interval. */
   readonly tokensPerFill: number;
   readonly fillIntervalMs: number;
 }
 
-/** Times are those of one clock, in ms: for buckets that threads share, of CLOCK_MONOTONIC. */
+/** Times are in ms of one clock; for buckets that threads share that is CLOCK_MONOTONIC. */
 export interface TokenBucket {
   readonly maxTokens: number;
-  /** Takes one token if there is one. */
+  /** Takes a token. Returns false when there is none. */
   take(nowMs: number): boolean;
-  /** Whole tokens that there are. */
+  /** Returns the number of whole tokens. */
   tokens(nowMs: number): number;
-  /** How long it is until there is one; 0: there is. */
+  /** Returns the ms until a token is available; 0: one is. */
   msToToken(nowMs: number): number;
 }
 
-/** What take() gives when there is no token. */
+/** Returned by TokenRate.take() when there is no token. */
 export const NO_TOKEN = -1;
 
 export class TokenRate {
   readonly maxTokens: number;
   readonly #msPerToken: number;
   readonly #msToFill: number;
-  /** Sums of fractions are not exact: what lacks a thousandth of a token is one. */
+  /** Tolerates rounding errors: a token may lack one thousandth. */
   readonly #slackMs: number;
 
   constructor({ maxTokens, tokensPerFill, fillIntervalMs }: TokenBucketLimits) {
@@ -37,7 +37,7 @@ export class TokenRate {
     this.#slackMs = this.#msPerToken / 1000;
   }
 
-  /** When a bucket that is full at `fullAtMs` is so after one token is taken from it now; NO_TOKEN: it has none. */
+  /** Takes a token from a bucket that is full at `fullAtMs`. Returns when it is full then; NO_TOKEN: it has none. */
   take(fullAtMs: number, nowMs: number): number {
     const nextMs = Math.max(fullAtMs, nowMs) + this.#msPerToken;
     return nextMs - nowMs > this.#msToFill + this.#slackMs ? NO_TOKEN : nextMs;
@@ -56,7 +56,7 @@ export class TokenRate {
   }
 }
 
-/** A bucket that one thread takes from. It is full at first. */
+/** A bucket that one thread uses. It is full at first. */
 export class OwnTokenBucket implements TokenBucket {
   readonly #rate: TokenRate;
   #fullAtMs = 0;

@@ -1,4 +1,4 @@
-// What a thread gives to its clusters: the transport, timers and numbers that their connections work with.
+// The context that a thread provides to its clusters: transport, timers, stats and shared counts.
 
 import type { Random } from '../common/random.js';
 import type { Memory } from '../io/memory.js';
@@ -19,15 +19,15 @@ export interface UpstreamThread {
   readonly wheel: TimingWheel;
   readonly random: Random;
   readonly stats: ThreadStats;
-  /** Counters that all workers share: circuit breakers, active requests of hosts. */
+  /** Counts that all workers share: circuit breakers, active requests of hosts. */
   readonly words: SharedWords;
-  /** Values that can change while the configuration stays: fields with a runtime key read them through handles. */
+  /** Runtime values may change while the configuration stays the same: fields with a runtime key read them through handles. */
   readonly runtime: Runtime;
-  /** How hosts of clusters can be chosen. */
+  /** The load-balancing policies of this build. */
   readonly policies: LoadBalancingPolicies;
-  /** The zone that this server is in; '' when nobody has said. */
+  /** This server's zone; '' when none is configured. */
   readonly zone: string;
-  /** Tells the primary. */
+  /** Reports to the primary. */
   readonly reportFailedCheck: (report: FailedCheckReport) => void;
   readonly reportOutlier: (report: OutlierReport) => void;
 }

@@ -72,11 +72,11 @@ t.test('connections to a host that fails when it is first used are kept, whateve
 t.test('the primary is told that checks of a host fail once for each time that it tells of the hosts', async (t) => {
   const { cluster, host, reports, update } = workersCluster(0);
   const says = responseHead(200, 'x-envoy-immediate-health-check-fail: true');
-  cluster.heedHealth(host(), responseHead(200));
+  cluster.observeHealthHeader(host(), responseHead(200));
   t.same(reports, []);
-  for (let response = 0; response < 3; response++) cluster.heedHealth(host(), says);
+  for (let response = 0; response < 3; response++) cluster.observeHealthHeader(host(), says);
   t.same(reports, [{ cluster: 'a', block: host().block }]);
   for (const flags of [FAILED, 0]) update(flags);
-  for (let response = 0; response < 3; response++) cluster.heedHealth(host(), says);
+  for (let response = 0; response < 3; response++) cluster.observeHealthHeader(host(), says);
   t.equal(reports.length, 2, 'it has come back meanwhile');
 });

@@ -43,7 +43,7 @@ t.test(
     const reference = manager.reference('a');
     t.equal(reference.current, undefined);
     take(manager, snapshot());
-    t.equal(reference.made, undefined);
+    t.equal(reference.built, undefined);
     t.equal(manager.size, 1);
     t.equal(manager.find('a'), reference);
     const cluster = reference.current!;

@@ -1,5 +1,5 @@
-// Bytes to a host of a cluster by TCP, for whoever only tells: one connection, which is made anew when there is something to send after
-// it broke. Nothing waits for the host: beyond a bound it is taken for dead, and what waited is lost.
+// A one-way byte stream to a host of a cluster by TCP. If the connection breaks, it reconnects at the next write. Nothing waits
+// for the host: when too many bytes are pending, the connection is considered dead and the pending bytes are lost.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
@@ -8,18 +8,21 @@ import type { ClusterReference } from '../cluster-manager.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from './upstream-socket.js';
 
 const PIECES_PER_TURN = 8;
-/** Bytes that may wait for the host. */
+/** Maximum of bytes pending for the host. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
-/** Bytes that go out at once; longer pieces are divided. */
+/** Bytes of one send(); longer pieces are divided. */
 const PIECE = 16 * 1024;
-/** How long the host may take for the rest at the end, and how often that is looked at. */
-const LAST_MS = 900;
-const LOOK_MS = 5;
+/** How long close() waits for pending bytes, and how often it polls. */
+const CLOSE_TIMEOUT_MS = 900;
+const POLL_MS = 5;
 
 export interface ClusterStreamEvents {
-  /** A piece was given to the connection. */
+  /** Called when a piece was passed to the connection. */
   onSent(): void;
-  /** There is no connection, or none any more: `pieces` that waited, with the one that is being sent, are lost. */
+  /**
+   * Called when connecting fails or the connection ends. `pieces` is the number of lost pieces: the queued ones, and the one
+   * being sent.
+   */
   onLost(reason: string, pieces: number): void;
 }
 
@@ -34,19 +37,19 @@ export class ClusterStream implements UpstreamSocketEvents {
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
 
-  /** Nothing is connected before open() or the first write(). */
+  /** Connects at open() or at the first write(). */
   constructor(thread: CallingThread, cluster: string, events: ClusterStreamEvents) {
     this.#thread = thread;
     this.#reference = thread.reference(cluster);
     this.#events = events;
   }
 
-  /** Connects, unless there is a connection or one is coming. */
+  /** Connects, unless a connection exists or is being made. */
   open(): void {
     if (this.#socket === undefined) this.#connect();
   }
 
-  /** Sends `bytes`, which must not change any more, as soon as the host takes them. */
+  /** Queues `bytes` for sending. The caller must not change them any more. */
   write(bytes: Uint8Array): void {
     this.open();
     if (this.#socket === undefined) return;
@@ -56,10 +59,10 @@ export class ClusterStream implements UpstreamSocketEvents {
     this.#pump();
   }
 
-  /** What is on its way to the host gets a moment. */
+  /** Closes the connection, after waiting up to CLOSE_TIMEOUT_MS for pending bytes. */
   async close(): Promise<void> {
-    const deadline = performance.now() + LAST_MS;
-    while (this.#isSending && performance.now() < deadline) await sleep(LOOK_MS);
+    const deadline = performance.now() + CLOSE_TIMEOUT_MS;
+    while (this.#isSending && performance.now() < deadline) await sleep(POLL_MS);
     this.#thread.begin();
     this.#socket?.close();
     this.#socket = undefined;
@@ -80,7 +83,7 @@ export class ClusterStream implements UpstreamSocketEvents {
     this.#lose(detail || 'the connect timeout is over');
   }
 
-  /** What the host says, nobody asked for. */
+  /** Ignores what the host sends. */
   upstreamData(): void {}
 
   upstreamEnded(): void {
@@ -122,7 +125,7 @@ export class ClusterStream implements UpstreamSocketEvents {
   #pump(): void {
     if (this.#isScheduled) return;
     const { memory } = this.#thread.begin();
-    // That the host is slow shows in a later turn.
+    // onBlocked() comes in a later turn, so one turn must not send everything.
     for (let sent = 0; this.#socket !== undefined && this.#isConnected && !this.#isBlocked; sent++) {
       if (sent === PIECES_PER_TURN) return this.#pumpLater();
       const piece = this.#waiting.shift();

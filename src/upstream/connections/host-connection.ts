@@ -1,5 +1,5 @@
-// A connection to a host of a cluster, whatever is spoken on it. This is the one place that connects: it limits how long connecting may
-// take, counts the connection, its bytes and its end, and leaves the rest to those that extend it.
+// A connection to a host of a cluster, for any protocol. This is the only code that connects to hosts: it enforces the connect
+// timeout and counts the connection, its bytes and its end. Subclasses do the rest.
 
 import { shownName } from '../../common/text/shown.js';
 import { addressText, decodeSockaddr } from '../../io/addresses/address.js';
@@ -19,7 +19,7 @@ import type { UpstreamThread } from '../upstream-thread.js';
 
 const logger = getLogger('upstream');
 
-/** A cluster, as its connections see it. */
+/** The part of a cluster that its connections use. */
 export interface ConnectingCluster {
   readonly thread: UpstreamThread;
   readonly spec: ClusterSpec;
@@ -28,19 +28,19 @@ export interface ConnectingCluster {
   readonly bufferLimits: BufferLimits;
 }
 
-/** A connection that another process has made, frozen. */
+/** A connection that another process has made and frozen. */
 export interface FormerConnection {
   readonly id: number;
   /** When it began to connect (monotonic). */
   readonly startMs: number;
 }
 
-/** Who has ended a connection. */
+/** Which side ended a connection. */
 export const enum EndedBy {
   Local = 0,
   Remote = 1,
-  /** Nobody: it goes on in another process. */
-  Nobody = 2,
+  /** Neither side: another process continues it. */
+  HandOver = 2,
 }
 
 const enum State {
@@ -56,13 +56,13 @@ export abstract class HostConnection implements ConnectionHandler {
   protected readonly transport: Transport;
   protected readonly stats: Scope;
   protected readonly id: number;
-  /** Measures the time to connect; afterwards free for the extending class, whose timerFired() is called. */
+  /** The connect timeout. Once connected, subclasses may use it: timerFired() is called. */
   protected readonly timer: Timer<HostConnection>;
   readonly #cluster: ConnectingCluster;
   #localText = '';
   #state = State.Connecting;
 
-  /** Begins to connect, or goes on with `former`. Throws, with nothing counted, when no connection can be begun. */
+  /** Begins to connect, or takes over `former`. Throws, with nothing counted, when the connect cannot begin. */
   protected constructor(cluster: ConnectingCluster, host: Host, former?: FormerConnection) {
     const { spec, stats, thread } = cluster;
     this.#cluster = cluster;
@@ -92,7 +92,7 @@ export abstract class HostConnection implements ConnectionHandler {
     return this.#state === State.Closed;
   }
 
-  /** This end as text with port. Asked of the kernel the first time. */
+  /** The local address with port as text. The first call reads it from the kernel. */
   get localText(): string {
     if (this.#localText === '') {
       const raw = this.transport.localAddress(this.id);
@@ -101,46 +101,46 @@ export abstract class HostConnection implements ConnectionHandler {
     return this.#localText;
   }
 
-  /** Bytes that were sent and that the kernel has not taken yet. */
+  /** Sent bytes that the kernel has not accepted yet. */
   get pendingBytes(): number {
     return this.isClosed ? 0 : this.transport.pendingBytes(this.id);
   }
 
-  /** Queues memory[offset, offset + length), which is known to be inside. */
+  /** Queues memory[offset, offset + length). The caller guarantees that the range is valid. */
   send(offset: number, length: number): void {
     this.stats.addBytes(ClusterStats.at.upstream_cx_tx_bytes_total, length);
     this.transport.send(this.id, offset, length);
   }
 
-  // ── For those that extend it ─────────────────────────────────────────────────────────────────────────────────────
+  // ── For subclasses ───────────────────────────────────────────────────────────────────────────────────────────────
 
   protected abstract connected(): void;
-  /** It is closed, and ended() was called. `detail` is what the transport has to say of it, '' when it took too long. */
+  /** Called after a failed connect, after ended(). `detail` is the transport's error, '' after a timeout. */
   protected abstract connectFailed(failure: PoolFailure, detail: string): void;
   protected abstract received(offset: number, length: number): void;
-  /** The host has broken it. It is closed, and ended() was called. */
+  /** Called when the host ended the connection, after ended(). */
   protected abstract broken(): void;
-  /** It is closed: releases what it holds. */
+  /** Called when the connection has closed. Releases what the subclass holds. */
   protected abstract ended(by: EndedBy, wasConnected: boolean): void;
-  /** The timer was set after connected(), and has fired. */
+  /** Called when the timer fires after connected(). */
   protected abstract timerFired(): void;
 
   /**
-   * Closes behind what is pending, of which the host has to take some every `flushMs`; one that still sends gets `lingerMs` to end.
-   * `gone` is called when it is closed.
+   * Closes after the pending bytes are sent; the host must accept some of them every `flushMs`. A host that is still sending gets
+   * `lingerMs` to half-close. `gone` is called when the connection has closed.
    */
   protected closeInOrder(flushMs: number, lingerMs: number, gone?: () => void): void {
     this.#endLocally();
     this.transport.close(this.id, flushMs, lingerMs, gone);
   }
 
-  /** The host sees a reset. */
+  /** Resets the connection. */
   protected abort(): void {
     this.#endLocally();
     this.transport.reset(this.id);
   }
 
-  /** The host has ended it. */
+  /** Called when the host has ended the connection. */
   protected closedByHost(): void {
     this.stats.increment(ClusterStats.at.upstream_cx_destroy_remote);
     this.#end(EndedBy.Remote);
@@ -148,10 +148,10 @@ export abstract class HostConnection implements ConnectionHandler {
     this.broken();
   }
 
-  /** It was frozen, and is another process's now. */
+  /** Releases the frozen connection, which another process continues. */
   protected handOver(): void {
     this.transport.releaseFrozen(this.id);
-    this.#end(EndedBy.Nobody);
+    this.#end(EndedBy.HandOver);
   }
 
   // ── ConnectionHandler ────────────────────────────────────────────────────────────────────────────────────────────
@@ -202,7 +202,7 @@ export abstract class HostConnection implements ConnectionHandler {
     this.connectFailed(failure, detail);
   }
 
-  /** As in Envoy a connect that nobody waits for any more counts as one that has failed, too. */
+  /** As in Envoy, a connect that is abandoned counts as failed. */
   #endLocally(): void {
     this.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
     if (this.#state === State.Connecting) this.#countConnectFailure();
@@ -221,7 +221,7 @@ export abstract class HostConnection implements ConnectionHandler {
     wheel.cancel(this.timer);
     this.stats.decrement(ClusterStats.at.upstream_cx_active);
     this.host.stats.decrement(HostStats.at.cx_active);
-    if (by !== EndedBy.Nobody) {
+    if (by !== EndedBy.HandOver) {
       this.stats.increment(ClusterStats.at.upstream_cx_destroy);
       this.stats.record(ClusterStats.at.upstream_cx_length_ms, Math.floor(clock.monotonicMs - this.startMs));
       if (logger.isDebug) this.#log(by === EndedBy.Remote ? 'closed by the host' : 'closed');

@@ -1,5 +1,5 @@
-// What a try says about its host, whoever has tried: one success or one error, counted once, and whether the host was too slow. It
-// is the same to outlier detection, which also hears of connections. A refusal by a circuit breaker says nothing about the host.
+// Counts what a try shows about its host: one success or one error, and a timeout. Outlier detection gets the same, and connects
+// too. A request refused by a circuit breaker shows nothing about the host.
 
 import { outcomeStatus } from '../../http/headers/grpc-outcome.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
@@ -7,35 +7,35 @@ import { HostStats } from '../../stats/layouts/cluster.js';
 import type { Host } from '../hosts/host.js';
 import { PoolFailure } from '../pool-failure.js';
 
-/** The try has a connection. */
+/** Called when the try has a connection. */
 export function countHostConnection({ monitor }: Host): void {
   monitor?.connected();
 }
 
-/** The head of its response has come. */
+/** Called when the head of its response has arrived. */
 export function countHostResponse({ monitor, stats }: Host, headers: HeaderBlock): void {
   stats.increment(headers.status >= 500 ? HostStats.at.rq_error : HostStats.at.rq_success);
   if (monitor !== undefined) monitor.answered(outcomeStatus(headers));
 }
 
-/** It has come, and another try is to replace it. */
+/** Called when the head of a response has arrived that will be retried. */
 export function countRetriedResponse({ monitor, stats }: Host, headers: HeaderBlock): void {
   stats.increment(HostStats.at.rq_error);
   if (monitor !== undefined) monitor.answered(outcomeStatus(headers));
 }
 
-/** The try has got no connection. */
+/** Called when the try could not get a connection. */
 export function countNoConnection(host: Host, reason: PoolFailure): void {
   if (reason !== PoolFailure.Overflow && reason !== PoolFailure.PendingOverflow) countHostReset(host, false);
 }
 
-/** The connection has broken, or what came on it is no HTTP. A response that has begun has been counted, and is cut off now. */
+/** Called when the connection broke or the response is not valid HTTP. A response that had begun is counted already. */
 export function countHostReset({ monitor, stats }: Host, hasResponse: boolean): void {
   if (!hasResponse) stats.increment(HostStats.at.rq_error);
   monitor?.failed();
 }
 
-/** It is not waited for any longer. A response that has begun has been counted. */
+/** Called when the try timed out. A response that had begun is counted already. */
 export function countHostTimeout({ monitor, stats }: Host, hasResponse: boolean): void {
   stats.increment(HostStats.at.rq_timeout);
   if (hasResponse) return;
@@ -43,7 +43,10 @@ export function countHostTimeout({ monitor, stats }: Host, hasResponse: boolean)
   monitor?.timedOut();
 }
 
-/** Its try has lasted as long as any may, without a response: that may be the client's fault. */
-export function countHostEnd({ stats }: Host): void {
+/**
+ * Called when the try reached its maximum duration without a response. The client may have caused that, so outlier detection
+ * ignores it.
+ */
+export function countHostMaxDuration({ stats }: Host): void {
   stats.increment(HostStats.at.rq_error);
 }

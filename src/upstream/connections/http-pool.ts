@@ -1,5 +1,5 @@
-// A worker's HTTP connections to one host, for one priority and protocol, as the streams that they have room for: the connection that got room last is used first, and
-// requests that find none wait in line for the next one that gets some, whichever that is.
+// A worker's HTTP connections to one host, for one priority and protocol. The most recently freed connection is used first.
+// Requests that find none free are queued, and the first in the queue gets the next connection with room.
 
 import type { Priority } from '../../common/priority.js';
 import { shownName } from '../../common/text/shown.js';
@@ -15,17 +15,17 @@ import { type ConnectionPool, type RequestedCluster, UpstreamConnection } from '
 
 const logger = getLogger('pool');
 
-/** A request that wants a connection. The links are the pool's. */
+/** A request queued for a connection. The pool owns the links. */
 export interface PoolRequest extends ResponseDecoder {
-  /** A connection is there: the request begins on it. May be called from within HttpPool.start(). */
+  /** Called when the request begins on a connection, perhaps from within HttpPool.start(). */
   onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void;
-  /** None can be had. `detail` is what the transport has to say of a failed connect, or ''. */
+  /** Called when no connection is available. `detail`: the transport's connect error, or ''. */
   onPoolFailure(reason: PoolFailure, detail: string): void;
   pendingPrev: PoolRequest | undefined;
   pendingNext: PoolRequest | undefined;
 }
 
-/** A cluster whose connections are limited. */
+/** A cluster with circuit breakers. */
 export interface PooledCluster extends RequestedCluster {
   readonly limits: ClusterLimits;
 }
@@ -35,9 +35,9 @@ export class HttpPool implements ConnectionPool {
   readonly host: Host;
   readonly priority: Priority;
   readonly protocol: ClientProtocol;
-  /** The host is gone: connections end with their request. */
+  /** The host was removed: connections close after their request. */
   isDraining = false;
-  /** Those that take another request; each knows its place. */
+  /** Connections that can take a request. Each holds its index. */
   readonly #free: UpstreamConnection[] = [];
   #connections = 0;
   #connecting = 0;
@@ -57,21 +57,21 @@ export class HttpPool implements ConnectionPool {
   }
 
   /**
-   * Starts `request` on a connection that has room at once, or when one gets some. Throws when no connection can be begun; it waits all
-   * the same, and is to be cancelled.
+   * Starts `request` on a connection with room, or queues it. Throws when no connect can begin; the request is queued all the
+   * same, and the caller must cancel it.
    */
   start(request: PoolRequest): void {
     if (this.#free.length > 0) this.#attach(request);
     else this.#wait(request);
   }
 
-  /** The request wants no connection any more; it has not got one yet. */
+  /** Removes a queued request. */
   cancel(request: PoolRequest): void {
     this.#unlink(request);
     this.cluster.stats.increment(ClusterStats.at.upstream_rq_cancelled);
   }
 
-  /** The host is no longer used: idle connections end now, busy ones with their request. */
+  /** Called when the host is no longer used. Closes idle connections now, busy ones after their request. */
   drain(): void {
     this.isDraining = true;
     for (const connection of this.#free.toReversed()) connection.closeWhenIdle();
@@ -80,7 +80,7 @@ export class HttpPool implements ConnectionPool {
   /** Closes connections that have had no request for `idleMs`. */
   closeIdle(idleMs: number): void {
     const sinceMs = this.thread.clock.monotonicMs - idleMs;
-    // Backwards: the last one takes the place of one that goes.
+    // In reverse order, because closing one moves the last one to its index.
     for (const connection of this.#free.toReversed()) {
       if (connection.isIdle && connection.idleSinceMs <= sinceMs) connection.close();
     }
@@ -88,20 +88,20 @@ export class HttpPool implements ConnectionPool {
 
   // ── From connections ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Connected, or through with a request. */
+  /** Called when the connection has connected or finished a request. */
   connectionReady(connection: UpstreamConnection, wasConnecting: boolean): void {
     if (wasConnecting) this.#connecting--;
     if (this.#free[connection.poolIndex] !== connection) {
       connection.poolIndex = this.#free.length;
       this.#free.push(connection);
     }
-    // A request that the circuit breaker refuses leaves the room to the next one.
+    // A request refused by the circuit breaker leaves the connection to the next one.
     while (this.#firstPending !== undefined && this.#free.length > 0) {
       const next = this.#firstPending;
       this.#unlink(next);
       this.#attach(next);
     }
-    // It may have connected after the host had left.
+    // It may have connected after the host was removed.
     if (this.isDraining) this.drain();
   }
 
@@ -109,8 +109,8 @@ export class HttpPool implements ConnectionPool {
     this.#connections--;
     this.#connecting--;
     this.cluster.limits.release(LimitKind.Connections, this.priority);
-    // Requests for which no connect is under way have nothing left to wait for but other requests' connections; as long as
-    // there are connects, each may serve one.
+    // Each pending connect may serve one queued request. Requests beyond that could only wait for other requests' connections:
+    // they fail.
     while (this.#pending > this.#connecting && this.#firstPending !== undefined) {
       const request = this.#firstPending;
       this.#unlink(request);
@@ -133,7 +133,7 @@ export class HttpPool implements ConnectionPool {
   connectionClosed(): void {
     this.#connections--;
     this.cluster.limits.release(LimitKind.Connections, this.priority);
-    // Somebody may be waiting for the connection that has just gone.
+    // A request may be waiting for the slot of this connection.
     this.#connectIfNeeded();
   }
 
@@ -159,8 +159,8 @@ export class HttpPool implements ConnectionPool {
   }
 
   /**
-   * Opens a connection if more requests wait than connections are coming, unless the circuit breaker is open. A host without any
-   * connection always gets one.
+   * Opens a connection if there are more queued requests than pending connects, unless the circuit breaker is open. A host
+   * without a connection always gets one.
    */
   #connectIfNeeded(): void {
     if (this.#pending <= this.#connecting) return;
@@ -181,7 +181,7 @@ export class HttpPool implements ConnectionPool {
     this.#connecting++;
   }
 
-  /** There is room for it. */
+  /** Starts the request on a free connection, which must exist. */
   #attach(request: PoolRequest): void {
     if (!this.cluster.limits.tryAcquire(LimitKind.Requests, this.priority)) {
       this.cluster.stats.increment(ClusterStats.at.upstream_rq_active_overflow);

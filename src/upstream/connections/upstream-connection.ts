@@ -1,4 +1,4 @@
-// One HTTP connection to a host: it belongs to a pool, and tells it when there is room for another request.
+// One HTTP connection to a host. It belongs to a pool, and notifies it when it can take another request.
 
 import type { Priority } from '../../common/priority.js';
 import {
@@ -21,38 +21,38 @@ export interface RequestedCluster extends ConnectingCluster {
   readonly limits: Pick<ClusterLimits, 'release'>;
 }
 
-/** The pool that a connection belongs to, as the connection sees it. */
+/** The part of a pool that its connections use. */
 export interface ConnectionPool {
   readonly thread: UpstreamThread;
   readonly cluster: RequestedCluster;
   readonly host: Host;
   readonly priority: Priority;
   readonly protocol: ClientProtocol;
-  /** The host is gone: connections end with their request. */
+  /** The host was removed: connections close after their request. */
   readonly isDraining: boolean;
-  /** Connected, or through with a request: it takes another one. */
+  /** Called when the connection has connected or finished a request: it can take another one. */
   connectionReady(connection: UpstreamConnection, wasConnecting: boolean): void;
   connectFailed(failure: PoolFailure, detail: string): void;
-  /** It takes no request any more, and those that it has end: connectionClosed() follows. */
+  /** Called when the connection takes no more requests and its current ones end. connectionClosed() follows. */
   connectionEnding(connection: UpstreamConnection): void;
   connectionClosed(connection: UpstreamConnection): void;
 }
 
-/** How long bytes that are pending may still take when a connection is closed in order. */
+/** How long pending bytes may take when a connection is closed in order. */
 const FLUSH_MS = 1000;
 
 export class UpstreamConnection extends HostConnection implements ClientCodecEvents, ByteSink {
   readonly pool: ConnectionPool;
-  /** Where it stands in the pool's list of those that take another request; meaningless while it does not. */
+  /** Index in the pool's list of free connections; meaningless while it is not free. */
   poolIndex = -1;
   /** Undefined until it is connected. */
   #codec: ClientCodec | undefined;
   #idleSinceMs = 0;
   #requests = 0;
-  /** Of these, those that are under way. */
+  /** Requests in flight. */
   #active = 0;
   /** It has reached max_connection_duration. */
-  #isOld = false;
+  #hasExpired = false;
 
   constructor(pool: ConnectionPool) {
     super(pool.cluster, pool.host);
@@ -60,34 +60,34 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     this.stats.increment(pool.protocol.connectionsTotal);
   }
 
-  /** Connected, with no request under way. */
+  /** Connected, with no request in flight. */
   get isIdle(): boolean {
     return this.isConnected && this.#active === 0;
   }
 
-  /** It takes another request. */
+  /** It can take another request. */
   get hasRoom(): boolean {
     return this.#codec!.freeStreams > 0;
   }
 
-  /** When its last request ended, or it was connected (monotonic); meaningless while it is not idle. */
+  /** When its last request ended or it connected (monotonic); meaningless while it is not idle. */
   get idleSinceMs(): number {
     return this.#idleSinceMs;
   }
 
-  /** Begins a request; the connection has room for it. */
+  /** Begins a request. The connection must have room. */
   startRequest(decoder: ResponseDecoder): RequestEncoder {
     this.#active++;
     this.#requests++;
     return this.#codec!.newStream(decoder);
   }
 
-  /** Gives the connection up, whatever it does: a request on it ends with a reset. */
+  /** Closes the connection. A request on it is reset. */
   close(): void {
     if (!this.isClosed) this.#close(false);
   }
 
-  /** Without a request it ends now; the pool keeps one that has some from taking others. */
+  /** Closes the connection if it is idle. The pool assigns no further requests to a busy one. */
   closeWhenIdle(): void {
     if (this.isIdle) this.close();
   }
@@ -115,17 +115,17 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
 
   onStreamComplete(reusable: boolean, end: StreamEnd): void {
     if (this.isClosed) return;
-    // It ends amid its request, and counts so.
+    // The connection ends with an active request, and counts so.
     if (end !== StreamEnd.Complete && !reusable) return this.#close(end === StreamEnd.CutOff);
     const { cluster, thread } = this.pool;
     cluster.limits.release(LimitKind.Requests, this.pool.priority);
     const limit = cluster.spec.maxRequestsPerConnection;
-    const isWornOut = limit > 0 && this.#requests >= limit;
-    if (isWornOut) this.stats.increment(ClusterStats.at.upstream_cx_max_requests);
+    const isUsedUp = limit > 0 && this.#requests >= limit;
+    if (isUsedUp) this.stats.increment(ClusterStats.at.upstream_cx_max_requests);
     this.#active--;
     this.#idleSinceMs = thread.clock.monotonicMs;
     if (!reusable) this.close();
-    else if (isWornOut || this.pool.isDraining || this.#isTooOld()) this.closeWhenIdle();
+    else if (isUsedUp || this.pool.isDraining || this.#checkAge()) this.closeWhenIdle();
     else this.pool.connectionReady(this, false);
   }
 
@@ -165,7 +165,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   }
 
   onEnd(): void {
-    // What came before it may still wait for the client to take it: the codec tells when all of it is handled.
+    // Data received before the end may still wait for the client: the codec calls onEnded() when all of it is consumed.
     this.#codec!.end();
   }
 
@@ -188,18 +188,18 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   protected ended(by: EndedBy, wasConnected: boolean): void {
     const { cluster, priority } = this.pool;
     if (!wasConnected) return;
-    if (this.#active > 0) this.#countCut(by);
+    if (this.#active > 0) this.#countInterrupted(by);
     this.stats.record(ClusterStats.at.upstream_rq_per_cx, this.#requests);
-    // Requests that end with it may be tried again at once: on another one.
+    // Requests that end here may be retried at once: they need another connection.
     this.pool.connectionEnding(this);
     this.#codec?.destroy();
     for (; this.#active > 0; this.#active--) cluster.limits.release(LimitKind.Requests, priority);
   }
 
-  /** The connection may have been idle for too long. */
+  /** Called when the connection may have been idle for too long. */
   protected timerFired(): void {
-    // A request that is under way is the last one.
-    if (this.#isTooOld()) return this.closeWhenIdle();
+    // The request in flight is the last one.
+    if (this.#checkAge()) return this.closeWhenIdle();
     const { cluster, thread } = this.pool;
     const now = thread.clock.monotonicMs;
     const { idleTimeoutMs } = cluster.spec;
@@ -213,7 +213,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Sleeps until the connection may be idle for too long (0: never), or too old. */
+  /** Sets the timer to the idle timeout (`idleLeft`; 0: none) or to the maximum age, whichever is first. */
   #armTimer(idleLeft: number): void {
     const { cluster, thread } = this.pool;
     const { maxConnectionDurationMs } = cluster.spec;
@@ -222,30 +222,30 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     if (delays.length > 0) thread.wheel.reschedule(this.timer, Math.min(...delays));
   }
 
-  #isTooOld(): boolean {
+  #checkAge(): boolean {
     const { cluster, thread } = this.pool;
     const { maxConnectionDurationMs } = cluster.spec;
-    if (this.#isOld || maxConnectionDurationMs === 0) return this.#isOld;
+    if (this.#hasExpired || maxConnectionDurationMs === 0) return this.#hasExpired;
     if (thread.clock.monotonicMs - this.startMs < maxConnectionDurationMs) return false;
     this.stats.increment(ClusterStats.at.upstream_cx_max_duration_reached);
-    this.#isOld = true;
+    this.#hasExpired = true;
     return true;
   }
 
-  /** With `isCut` the host sees a reset. */
-  #close(isCut: boolean): void {
-    if (isCut) this.abort();
+  /** With `isInterrupted` the host sees a reset. */
+  #close(isInterrupted: boolean): void {
+    if (isInterrupted) this.abort();
     else this.closeInOrder(FLUSH_MS, 0);
     this.pool.connectionClosed(this);
   }
 
-  #countCut(by: EndedBy): void {
+  #countInterrupted(by: EndedBy): void {
     const { at } = ClusterStats;
     this.stats.increment(at.upstream_cx_destroy_with_active_rq);
-    const cut =
+    const side =
       by === EndedBy.Remote
         ? at.upstream_cx_destroy_remote_with_active_rq
         : at.upstream_cx_destroy_local_with_active_rq;
-    this.stats.increment(cut);
+    this.stats.increment(side);
   }
 }

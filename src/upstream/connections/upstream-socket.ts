@@ -1,4 +1,4 @@
-// A TCP connection to a host of a cluster, for one owner: it counts as a request too, and passes on what happens.
+// A TCP connection to a host of a cluster for a single owner. It also counts as a request, and forwards its events to the owner.
 
 import { Priority } from '../../common/priority.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
@@ -9,18 +9,18 @@ import { LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
 import { type EndedBy, type FormerConnection, HostConnection } from './host-connection.js';
 
-/** How long the host may take nothing of the bytes that are pending when the connection is closed. */
+/** Close timeout: how long the host may accept none of the pending bytes. */
 const FLUSH_MS = 5000;
 
-/** Who gets what comes from the host. */
+/** The callbacks of an UpstreamSocket to its owner. */
 export interface UpstreamSocketEvents {
   upstreamConnected(): void;
-  /** `detail` is what the transport has to say of it, '' when the connect timed out. */
+  /** `detail` is the transport's error, '' after a connect timeout. */
   upstreamConnectFailed(detail: string): void;
   upstreamData(offset: number, length: number): void;
   upstreamEnded(): void;
   upstreamReset(): void;
-  /** The host takes less than comes, and again more. */
+  /** The send queue has risen above its high watermark, or fallen below the low one. */
   upstreamBlocked(): void;
   upstreamDrained(): void;
   upstreamFault(): void;
@@ -31,8 +31,8 @@ export class UpstreamSocket extends HostConnection {
   readonly #cluster: Cluster;
 
   /**
-   * Begins to connect; undefined when a circuit breaker of the cluster is open: that for connections, or that for pending
-   * requests, which limits those that are being made.
+   * Begins to connect. Returns undefined when a circuit breaker of the cluster is open: for connections, or for pending requests,
+   * which limits pending connects.
    */
   static connect(events: UpstreamSocketEvents, cluster: Cluster, host: Host): UpstreamSocket | undefined {
     const { limits, stats } = cluster;
@@ -60,7 +60,7 @@ export class UpstreamSocket extends HostConnection {
     host: Host,
     former: FormerConnection,
   ): UpstreamSocket {
-    // It is there: no breaker could make it come later.
+    // The connection exists already: no breaker may refuse it.
     cluster.limits.acquire(LimitKind.Connections, Priority.Default);
     return new UpstreamSocket(events, cluster, host, former);
   }
@@ -71,14 +71,14 @@ export class UpstreamSocket extends HostConnection {
     this.#cluster = cluster;
     if (cluster.spec.closesOnHostFailure) (host.sockets ??= new Set()).add(this);
     if (former !== undefined) {
-      cluster.requestGoesOn(host);
+      cluster.requestResumed(host);
       return;
     }
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_total);
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_active);
   }
 
-  /** Undefined while it connects, and when it is closed. */
+  /** Undefined while connecting and after the close. */
   get connectedId(): number | undefined {
     return this.isConnected ? this.id : undefined;
   }
@@ -88,8 +88,8 @@ export class UpstreamSocket extends HostConnection {
     this.#cluster.thread.memory.checkRange(offset, length);
     super.send(offset, length);
   }
-  /** send() of bytes that are known to be inside. */
-  pass(offset: number, length: number): void {
+  /** send() without the range check. */
+  sendUnchecked(offset: number, length: number): void {
     super.send(offset, length);
   }
 
@@ -98,7 +98,7 @@ export class UpstreamSocket extends HostConnection {
     sums.add(this.stats, at.upstream_cx_rx_bytes_buffered, 0, at.upstream_cx_tx_bytes_buffered, this.pendingBytes);
   }
 
-  /** The client takes less than comes. */
+  /** Called when the client accepts data more slowly than it arrives. */
   pause(): void {
     this.transport.pause(this.id);
     this.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
@@ -124,12 +124,15 @@ export class UpstreamSocket extends HostConnection {
     this.abort();
   }
 
-  /** It was frozen, and is another process's now. */
+  /** Releases the frozen connection, which another process continues. */
   leave(): void {
     this.handOver();
   }
 
-  /** Its host was found to be unhealthy: it ends. One that is being made fails by itself, or shows that the host is well again. */
+  /**
+   * Called when the host has become unhealthy: the connection ends. A pending connect fails by itself, or shows that the host has
+   * recovered.
+   */
   hostFailed(): void {
     if (this.isConnected) this.#events.upstreamFault();
   }
@@ -139,7 +142,7 @@ export class UpstreamSocket extends HostConnection {
   protected connected(): void {
     this.#pendingEnded();
     this.#cluster.requestBegan(this.host);
-    this.host.monitor?.connectedForGood();
+    this.host.monitor?.tcpConnected();
     this.#events.upstreamConnected();
   }
 
@@ -183,14 +186,14 @@ export class UpstreamSocket extends HostConnection {
     else this.#pendingEnded();
   }
 
-  /** Its owner measures time by itself. */
+  /** No-op: the owner has its own timers. */
   protected timerFired(): void {}
 
   #countCancelled(): void {
     if (!this.isConnected) this.stats.increment(ClusterStats.at.upstream_rq_cancelled);
   }
 
-  /** It waits for its host no longer. */
+  /** Called when the connect has ended. */
   #pendingEnded(): void {
     this.#cluster.limits.release(LimitKind.PendingRequests, Priority.Default);
     this.stats.decrement(ClusterStats.at.upstream_rq_pending_active);

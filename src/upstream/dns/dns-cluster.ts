@@ -1,7 +1,7 @@
-// Finds the hosts of STRICT_DNS and LOGICAL_DNS clusters and keeps them up to date: each endpoint's name is resolved again
-// and again, and whoever made this is told when the list of hosts has changed.
+// Finds the hosts of STRICT_DNS and LOGICAL_DNS clusters and keeps them up to date: resolves each endpoint's name periodically,
+// and notifies its owner when the list of hosts has changed.
 //
-// No I/O of its own: names are resolved, time passes and things are counted through DnsClusterContext.
+// It does no I/O: DnsClusterContext resolves names, provides timers and counts.
 
 import type { Random } from '../../common/random.js';
 import { shownName } from '../../common/text/shown.js';
@@ -14,7 +14,7 @@ import type { DnsResult, LookupFamily } from './resolver.js';
 
 const logger = getLogger('dns');
 
-/** The cluster stats that resolution counts; membership_change belongs to whoever keeps the host list. */
+/** The cluster stats that resolution counts; membership_change belongs to the owner of the host list. */
 export type DnsUpdateStat =
   | 'update_attempt'
   | 'update_success'
@@ -28,9 +28,9 @@ export interface DnsClusterContext {
   /** Must not reject. */
   resolve(name: string, family: LookupFamily): Promise<DnsResult>;
   count(stat: DnsUpdateStat): void;
-  /** The hosts of all endpoints, in the order of the configuration: they differ from those of the last call. */
+  /** Called with the hosts of all endpoints, in the order of the configuration, when they differ from those of the last call. */
   onHosts(endpoints: ResolvedEndpoint[]): void;
-  /** The first answer, good or bad, is there: with other names still unanswered the cluster can serve. Called once. */
+  /** Called once, after the first answer, good or bad: the cluster can serve even if other names are still unresolved. */
   onInitialized(): void;
 }
 
@@ -51,10 +51,10 @@ export class DnsCluster {
   }
 
   /**
-   * It takes the place of `former`: names without an answer of their own, none yet or only failures, keep the addresses that were
-   * known of them, for a name server that fails now is no reason to lose them. Returns all hosts.
+   * Takes over from `former`: names without a successful answer keep their known addresses, because a name server that fails now
+   * is no reason to drop them. Returns all hosts.
    */
-  succeed(former: DnsCluster): ResolvedEndpoint[] {
+  inheritFrom(former: DnsCluster): ResolvedEndpoint[] {
     if (former.#dns.family === this.#dns.family) {
       const known = new Map(former.#targets.map((target) => [target.endpoint.host, target]));
       for (const target of this.#targets) target.inherit(known.get(target.endpoint.host));
@@ -68,7 +68,7 @@ export class DnsCluster {
     for (const target of this.#targets) void this.#resolve(target);
   }
 
-  /** The cluster is gone: answers that still come are dropped. */
+  /** Called when the cluster is removed. Later answers are dropped. */
   stop(): void {
     this.#isStopped = true;
     for (const target of this.#targets) this.#context.timers.cancel(target.timer);
@@ -86,7 +86,7 @@ export class DnsCluster {
       }
       nextMs = this.#take(target, result);
     } finally {
-      // Whatever becomes of this answer, there will be another one.
+      // Whatever the result, the name is resolved again.
       if (!this.#isStopped && nextMs !== Number.POSITIVE_INFINITY) {
         this.#context.timers.reschedule(target.timer, nextMs);
       }
@@ -94,10 +94,10 @@ export class DnsCluster {
     }
   }
 
-  /** Takes an answer; returns after how many milliseconds to ask again. */
+  /** Applies an answer. Returns the delay of the next resolution in ms. */
   #take(target: Target, result: DnsResult): number {
     const { respectTtl, refreshMs } = this.#dns;
-    // A logical host keeps its address when its name has none any more: existing connections prove that it was right.
+    // A logical host keeps its address when its name no longer has any: existing connections show that it was right.
     if (result.status !== 'found' && (result.status !== 'not_found' || target.isLogical)) {
       this.#context.count('update_failure');
       return this.#failureDelay(target);
@@ -117,7 +117,10 @@ export class DnsCluster {
     return this.#targets.flatMap((target) => target.hosts());
   }
 
-  /** Doubles from the base to the maximum, each time a random value from the upper half: clients do not retry in step. */
+  /**
+   * Returns the back-off: doubles from the base to the maximum, with a random value from the upper half so that clients do not
+   * retry in step.
+   */
   #failureDelay(target: Target): number {
     const { failureRefresh, refreshMs } = this.#dns;
     if (failureRefresh === undefined) return refreshMs;
@@ -133,13 +136,13 @@ export class DnsCluster {
   }
 }
 
-/** One endpoint and what its name resolved to last. */
+/** One endpoint and the last addresses of its name. */
 class Target {
   readonly endpoint: EndpointSpec;
   readonly timer: Timer<Target>;
-  /** Resolutions in a row that failed. */
+  /** Consecutive failed resolutions. */
   failures = 0;
-  /** It is one host, at the first address. */
+  /** It is a single host, at the first address. */
   readonly isLogical: boolean;
   /** Undefined before the first answer. */
   #addresses: readonly string[] | undefined = undefined;
@@ -150,7 +153,7 @@ class Target {
     this.isLogical = isLogical;
   }
 
-  /** Takes new addresses; returns whether they differ from the old ones, in whatever order. */
+  /** Sets the addresses. Returns whether they differ from the old ones, ignoring the order. */
   take(addresses: readonly string[]): boolean {
     if (this.isLogical) addresses = addresses.slice(0, 1);
     const known = new Set(this.#addresses);
@@ -159,7 +162,7 @@ class Target {
     return !isSame;
   }
 
-  /** Without an answer it has the addresses of another one of the same name. */
+  /** Copies the addresses of another target with the same name, unless this one has an answer. */
   inherit(other: Target | undefined): void {
     if (other === undefined || this.#addresses !== undefined) return;
     if (other.#addresses !== undefined) this.take(other.#addresses);

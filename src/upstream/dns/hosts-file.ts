@@ -1,4 +1,4 @@
-// /etc/hosts: addresses of names, before any name server is asked (hosts(5)).
+// Parses /etc/hosts: addresses of names, which take precedence over name servers (hosts(5)).
 
 import { AddressKind, ipAddress } from '../../io/addresses/address.js';
 
@@ -8,7 +8,7 @@ export interface HostsEntry {
   readonly ip6: string[];
 }
 
-/** Entries by name in lower case. Lines that are no entries are passed over, as the C library does it. */
+/** Entries by lower-case name. Invalid lines are ignored, as in the C library. */
 export type HostsTable = ReadonlyMap<string, HostsEntry>;
 
 export function parseHosts(text: string): HostsTable {

@@ -1,4 +1,4 @@
-// A small file of the system that is read again when it has changed, as the C library does it.
+// A small system file that is re-read when it has changed, as the C library does.
 
 import { readFileSync, statSync } from 'node:fs';
 
@@ -8,14 +8,14 @@ export class ReloadedFile<T> {
   #stamp = MISSING;
   #value: T;
 
-  /** `parse` must not throw; a file that is missing counts as empty. */
+  /** `parse` must not throw. A missing file counts as empty. */
   constructor(path: string, parse: (text: string) => T) {
     this.#path = path;
     this.#parse = parse;
     this.#value = parse('');
   }
 
-  /** What the file says now. Looking whether it has changed is one stat() of some microseconds. */
+  /** Returns the parsed current contents. Checks for changes by one stat() of some microseconds. */
   get(): T {
     const stamp = this.#stampNow();
     const text = stamp === this.#stamp ? undefined : stamp === MISSING ? '' : this.#read();
@@ -39,11 +39,11 @@ export class ReloadedFile<T> {
     try {
       return readFileSync(this.#path, 'utf8');
     } catch {
-      // For want of a descriptor, perhaps: it stays what it was, and the next look tries again.
+      // Descriptors may be exhausted: keeps the last contents, and the next call retries.
       return undefined;
     }
   }
 }
 
-/** The stamp of no file. */
+/** The stamp of a missing file. */
 const MISSING = '';

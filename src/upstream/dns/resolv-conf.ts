@@ -1,4 +1,4 @@
-// /etc/resolv.conf: which name servers are asked, and which domains short names are looked up in (resolv.conf(5)).
+// Parses /etc/resolv.conf: the name servers, and the search domains of short names (resolv.conf(5)).
 
 import { ipAddress, parseAddress } from '../../io/addresses/address.js';
 
@@ -6,20 +6,20 @@ export interface ResolvConf {
   /** Name servers as `ip` or `ip:port`, in order. */
   readonly servers: readonly string[];
   readonly search: readonly string[];
-  /** Names with at least this many dots are first tried as they are. */
+  /** Names with at least this many dots are first tried unchanged. */
   readonly ndots: number;
-  /** Time for one query; undefined when the file does not say. */
+  /** Time limit of one query; undefined: not in the file. */
   readonly timeoutMs: number | undefined;
-  /** Queries to each server; undefined when the file does not say. */
+  /** Queries to each server; undefined: not in the file. */
   readonly attempts: number | undefined;
 }
 
 /** The limits of the C library. */
-const MOST_DOTS = 15;
-const LONGEST_TIMEOUT_S = 30;
-const MOST_ATTEMPTS = 5;
+const MAX_DOTS = 15;
+const MAX_TIMEOUT_S = 30;
+const MAX_ATTEMPTS = 5;
 
-/** `hostDomain`: what short names are looked up in when the file names no domain: that of the machine's own name. */
+/** `hostDomain` is the domain of the machine's own name, the default search domain. */
 export function parseResolvConf(text: string, hostDomain: string): ResolvConf {
   const servers: string[] = [];
   let search = hostDomain === '' ? [] : [hostDomain];
@@ -33,17 +33,17 @@ export function parseResolvConf(text: string, hostDomain: string): ResolvConf {
     if (keyword === 'search') search = words;
     if (keyword === 'options') options = [...options, ...words];
   }
-  const timeout = option(options, 'timeout', LONGEST_TIMEOUT_S);
+  const timeout = option(options, 'timeout', MAX_TIMEOUT_S);
   return {
     servers: servers.length === 0 ? ['127.0.0.1'] : servers,
     search: search.map(withoutFinalDot).filter((domain) => domain !== ''),
-    ndots: option(options, 'ndots', MOST_DOTS) ?? 1,
+    ndots: option(options, 'ndots', MAX_DOTS) ?? 1,
     timeoutMs: timeout === undefined ? undefined : Math.max(timeout, 1) * 1000,
-    attempts: option(options, 'attempts', MOST_ATTEMPTS),
+    attempts: option(options, 'attempts', MAX_ATTEMPTS),
   };
 }
 
-/** The names to ask for in turn, the first that exists being the answer. */
+/** Returns the names to query in turn; the first that exists is the answer. */
 export function candidateNames(name: string, { search, ndots }: ResolvConf): string[] {
   if (name.endsWith('.')) return [withoutFinalDot(name)];
   const inDomains = search.map((domain) => `${name}.${domain}`);
@@ -51,14 +51,14 @@ export function candidateNames(name: string, { search, ndots }: ResolvConf): str
   return dots >= ndots ? [name, ...inDomains] : [...inDomains, name];
 }
 
-/** Node ends the process for a server that it does not take. */
+/** Returns whether Node accepts the server: it ends the process for an invalid one. */
 function isServer(text: string): boolean {
   return ipAddress(text, 0) !== undefined || (parseAddress(text)?.port ?? 0) > 0;
 }
 
-function option(options: readonly string[], name: string, most: number): number | undefined {
+function option(options: readonly string[], name: string, max: number): number | undefined {
   const text = options.findLast((word) => word.startsWith(`${name}:`))?.slice(name.length + 1);
-  return text !== undefined && /^[0-9]+$/.test(text) ? Math.min(Number(text), most) : undefined;
+  return text !== undefined && /^[0-9]+$/.test(text) ? Math.min(Number(text), max) : undefined;
 }
 
 function withoutFinalDot(name: string): string {

@@ -1,5 +1,5 @@
-// Names to addresses as getaddrinfo() finds them (addresses, /etc/hosts, localhost, search domains, name servers), but
-// with TTLs, and on c-ares instead of the thread pool: a name server that hangs delays nothing but its own answers.
+// Resolves names as getaddrinfo() does (addresses, /etc/hosts, localhost, search domains, name servers), but with TTLs, and with
+// c-ares instead of the thread pool: a name server that hangs delays only its own answers.
 
 import { Resolver } from 'node:dns/promises';
 import { hostname } from 'node:os';
@@ -10,24 +10,24 @@ import { type HostsEntry, parseHosts } from './hosts-file.js';
 import { ReloadedFile } from './reloaded-file.js';
 import { candidateNames, parseResolvConf, type ResolvConf } from './resolv-conf.js';
 
-/** dns_lookup_family. AUTO prefers IPv6 addresses, V4_PREFERRED IPv4 ones; ALL gives both. */
+/** dns_lookup_family. AUTO prefers IPv6 addresses, V4_PREFERRED IPv4 ones; ALL returns both. */
 export type LookupFamily = Cluster_DnsLookupFamily;
 
 export type DnsResult =
   | {
       readonly status: 'found';
-      /** IP addresses in canonical text, without doubles, in the order of the answer; never empty. */
+      /** Distinct IP addresses in canonical text, in the order of the answer; never empty. */
       readonly addresses: readonly string[];
-      /** How long the answer holds; 0 when its source does not say, Infinity when the name is itself an address. */
+      /** How long the answer is valid; 0: unknown, Infinity: the name is itself an address. */
       readonly ttlMs: number;
     }
   /** The name does not exist, or has no address of the family. */
   | { readonly status: 'not_found' }
   | { readonly status: 'timeout' }
-  /** Refused, broken answer, server failure: `reason` is c-ares's code. */
+  /** Refused, malformed answer or server failure; `reason` is c-ares's code. */
   | { readonly status: 'failed'; readonly reason: string };
 
-/** The stats dns.cares.*; the owner reads them when it flushes. */
+/** The stats dns.cares.*, which the owner reads when it flushes. */
 export interface DnsCounters {
   resolve_total: number;
   not_found: number;
@@ -40,12 +40,12 @@ export interface DnsCounters {
 export interface DnsResolverOptions {
   hostsFile?: string;
   resolvConf?: string;
-  /** The machine's own name; its domain is searched when resolv.conf names none. */
+  /** The machine's own name. Its domain is the default search domain. */
   hostName?: string;
-  /** Time for one query, and how often each server is asked, where resolv.conf does not say. */
+  /** Time limit of one query, and queries to each server, unless resolv.conf sets them. */
   queryTimeoutMs?: number;
   attempts?: number;
-  /** After this time a resolution is given up, whatever search domains and servers are left. */
+  /** Time limit of a resolution with all its search domains and servers. */
   deadlineMs?: number;
 }
 
@@ -60,7 +60,7 @@ export class DnsResolver {
   readonly #hosts: ReloadedFile<ReadonlyMap<string, HostsEntry>>;
   readonly #conf: ReloadedFile<ResolvConf>;
   readonly #options: DnsResolverOptions;
-  /** Resolutions under way by family and name: who asks for the same waits for the same. */
+  /** Resolutions in flight by family and name; equal requests share one. */
   readonly #pending = new Map<string, Promise<DnsResult>>();
   #client: { readonly conf: ResolvConf; readonly resolver: Resolver } | undefined;
   #isClosed = false;
@@ -72,14 +72,14 @@ export class DnsResolver {
     this.#conf = new ReloadedFile(options.resolvConf ?? '/etc/resolv.conf', (text) => parseResolvConf(text, domain));
   }
 
-  /** Finds the addresses of `name`. Never rejects. */
+  /** Resolves `name`. Never rejects. */
   resolve(name: string, family: LookupFamily): Promise<DnsResult> {
     const local = this.#resolveLocally(name, family);
     if (local !== undefined) return Promise.resolve(local);
     const key = `${family} ${name}`;
     let pending = this.#pending.get(key);
     if (pending === undefined) {
-      pending = this.#ask(name, family).finally(() => {
+      pending = this.#lookUp(name, family).finally(() => {
         this.#pending.delete(key);
         this.counters.pending_resolutions--;
       });
@@ -89,13 +89,13 @@ export class DnsResolver {
     return pending;
   }
 
-  /** Ends what is under way: it comes back as failed. */
+  /** Cancels the resolutions in flight, which return as failed. */
   close(): void {
     this.#isClosed = true;
     this.#client?.resolver.cancel();
   }
 
-  /** An address, a name of /etc/hosts, or localhost (RFC 6761 section 6.3: no server is asked for it). */
+  /** Resolves an address, a name in /etc/hosts, or localhost (RFC 6761 section 6.3: no server is queried for it). */
   #resolveLocally(name: string, family: LookupFamily): DnsResult | undefined {
     const address = ipAddress(name, 0);
     if (address !== undefined) return { status: 'found', addresses: [address.ip], ttlMs: Number.POSITIVE_INFINITY };
@@ -107,7 +107,7 @@ export class DnsResolver {
     return { status: 'found', addresses: choose(family, ['127.0.0.1'], ['::1']), ttlMs: 0 };
   }
 
-  async #ask(name: string, family: LookupFamily): Promise<DnsResult> {
+  async #lookUp(name: string, family: LookupFamily): Promise<DnsResult> {
     this.counters.resolve_total++;
     const deadline = new Deadline(this.#options.deadlineMs ?? 10_000);
     try {
@@ -119,7 +119,7 @@ export class DnsResolver {
     }
   }
 
-  /** Asks for the name in each search domain until one exists; a server's failure does not end the search, a timeout does. */
+  /** Queries the name in each search domain until one exists. A server's failure does not end the search; a timeout does. */
   async #search(name: string, family: LookupFamily, deadline: Deadline): Promise<DnsResult> {
     const conf = this.#conf.get();
     let failure: DnsResult | undefined;
@@ -134,24 +134,27 @@ export class DnsResolver {
 
   async #query(conf: ResolvConf, name: string, family: LookupFamily, deadline: Deadline): Promise<DnsResult> {
     const resolver = this.#resolverFor(conf);
-    const asked4 = family === 'V6_ONLY' ? NOTHING : records(resolver.resolve4(name, { ttl: true }), deadline);
-    const asked6 = family === 'V4_ONLY' ? NOTHING : records(resolver.resolve6(name, { ttl: true }), deadline);
-    // Where the preferred family has addresses, the other one is not waited for.
-    const preferred = await (family === 'AUTO' ? asked6 : family === 'V4_PREFERRED' ? asked4 : NOTHING);
+    const answer4 = family === 'V6_ONLY' ? NO_RECORDS : records(resolver.resolve4(name, { ttl: true }), deadline);
+    const answer6 = family === 'V4_ONLY' ? NO_RECORDS : records(resolver.resolve6(name, { ttl: true }), deadline);
+    // If the preferred family has addresses, the other one is not awaited.
+    const preferred = await (family === 'AUTO' ? answer6 : family === 'V4_PREFERRED' ? answer4 : NO_RECORDS);
     const isEnough = preferred.records.length > 0;
-    const [ip4, ip6] = isEnough ? [NOTHING, NOTHING] : await Promise.all([asked4, asked6]);
+    const [ip4, ip6] = isEnough ? [NO_RECORDS, NO_RECORDS] : await Promise.all([answer4, answer6]);
     const found = isEnough ? preferred.records : choose(family, ip4.records, ip6.records);
     if (found.length > 0) {
       const addresses = [...new Set(found.map((record) => ipAddress(record.address, 0)!.ip))];
-      return { status: 'found', addresses, ttlMs: leastTtl(found) * 1000 };
+      return { status: 'found', addresses, ttlMs: minTtl(found) * 1000 };
     }
-    // One family may lack addresses while the other's question failed: then nobody knows.
+    // One family may lack addresses while the other's query failed: then the result is unknown.
     const errors = [ip4.error, ip6.error].filter((error) => error !== undefined);
     if (errors.includes('ETIMEOUT')) return { status: 'timeout' };
     return errors.length === 0 ? { status: 'not_found' } : { status: 'failed', reason: errors[0]! };
   }
 
-  /** A resolver for these servers: its list cannot change while queries are under way, so a changed file gets a new one. */
+  /**
+   * Returns a resolver for these servers. A changed file gets a new one, because a server list cannot change while queries are in
+   * flight.
+   */
   #resolverFor(conf: ResolvConf): Resolver {
     if (this.#client?.conf !== conf) {
       const resolver = new Resolver({
@@ -173,31 +176,34 @@ export class DnsResolver {
 
 interface DnsRecord {
   readonly address: string;
-  /** Node has it of the first 256 records of an answer. */
+  /** Node provides it for the first 256 records of an answer. */
   readonly ttl: number | undefined;
 }
 
 interface Records {
   readonly records: readonly DnsRecord[];
-  /** Why it is not known whether there are records. */
+  /** Error code if it is unknown whether there are records. */
   readonly error: string | undefined;
 }
 
-const NOTHING: Records = { records: [], error: undefined };
+const NO_RECORDS: Records = { records: [], error: undefined };
 
-/** Without an answer by the deadline it is as after a timeout: there are servers that never answer questions of one family. */
+/** Returns the records of an answer. A missed deadline counts as a timeout: some servers never answer queries of one family. */
 async function records(answer: Promise<readonly DnsRecord[]>, deadline: Deadline): Promise<Records> {
   try {
     const records = await Promise.race([answer, deadline.passed]);
     return records === undefined ? { records: [], error: 'ETIMEOUT' } : { records, error: undefined };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return code === 'ENOTFOUND' || code === 'ENODATA' ? NOTHING : { records: [], error: code ?? 'EUNKNOWN' };
+    return code === 'ENOTFOUND' || code === 'ENODATA' ? NO_RECORDS : { records: [], error: code ?? 'EUNKNOWN' };
   }
 }
 
-/** A TTL with the highest bit set counts as 0 (RFC 2181 section 8); newer versions of c-ares give the greatest without it instead. */
-function leastTtl(records: readonly DnsRecord[]): number {
+/**
+ * A TTL with the highest bit set counts as 0 (RFC 2181 section 8); newer versions of c-ares return the largest TTL without that
+ * bit instead.
+ */
+function minTtl(records: readonly DnsRecord[]): number {
   const ttls = records.flatMap(({ ttl }) => ttl ?? []);
   return Math.min(...ttls.map((ttl) => (ttl < 2 ** 31 - 1 ? ttl : 0)));
 }
@@ -222,7 +228,7 @@ function domainOf(host: string): string {
   return dot < 0 ? '' : host.slice(dot + 1);
 }
 
-/** Bounds a whole resolution. */
+/** The time limit of a whole resolution. */
 class Deadline {
   readonly passed: Promise<undefined>;
   #timeout: PatientTimeout | undefined;

@@ -1,40 +1,40 @@
-// How long until a host is checked again: by its health, by whether that is about to change, and by whether its cluster is
-// used at all. No I/O: randomness comes in.
+// Computes the delay until the next check of a host, from its health, from pending health changes, and from whether the cluster
+// has traffic. No I/O: randomness is an argument.
 
 import type { Random } from '../../common/random.js';
 
-/** In milliseconds. */
+/** Intervals in ms. */
 export interface CheckIntervals {
   readonly interval: number;
-  /** While the cluster has had no connection: without one nobody needs to know exactly. */
+  /** While the cluster has had no connection, when precise health is not needed. */
   readonly noTraffic: number;
   readonly noTrafficHealthy: number;
   readonly unhealthy: number;
-  /** While a threshold is not reached. */
+  /** While a threshold is not yet reached. */
   readonly unhealthyEdge: number;
   readonly healthyEdge: number;
-  /** Up to which a random time is waited before the first check, and before each other one in addition. */
+  /** Maximum random delay before the first check, and in addition to each later interval. */
   readonly initialJitter: number;
   readonly jitter: number;
-  /** Of the interval, in percent; also added. */
+  /** Percent of the interval; also added. */
   readonly jitterPercent: number;
 }
 
-/** Between which an interval stays, whatever is configured. */
+/** Limits of an interval, whatever is configured. */
 export interface IntervalBounds {
   readonly minMs: number;
   readonly maxMs: number;
 }
 
-/** What the last check was like. */
+/** The result of the last check. */
 export interface LastCheck {
   readonly hasPassed: boolean;
-  /** It counts towards a threshold that is not reached. */
+  /** It counts towards a threshold that is not yet reached. */
   readonly isAtEdge: boolean;
   readonly hasTraffic: boolean;
 }
 
-/** In milliseconds, at least 1. */
+/** Returns the delay until the next check in ms, at least 1. */
 export function nextCheckMs(
   intervals: CheckIntervals,
   last: LastCheck,
@@ -47,7 +47,7 @@ export function nextCheckMs(
   return within(ms, bounds);
 }
 
-/** In milliseconds; 0: at once. */
+/** Returns the delay until the first check in ms; 0: at once. */
 export function firstCheckMs({ initialJitter }: CheckIntervals, bounds: IntervalBounds, random: Random): number {
   return initialJitter === 0 ? 0 : within(randomBelow(initialJitter, random), bounds);
 }

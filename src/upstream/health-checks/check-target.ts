@@ -1,5 +1,5 @@
-// Where the checks of a host go, and how they connect: as the cluster's requests do, but outside of its stats and limits. The
-// primary's checks would otherwise look like traffic, by which intervals are chosen, and an open circuit breaker like a dead host.
+// How the checks of a host connect: as the cluster's requests do, but outside of its stats and limits. Otherwise checks would
+// count as traffic, which selects the interval, and an open circuit breaker would look like a dead host.
 
 import { type Address, encodeAddress } from '../../io/addresses/address.js';
 import { bufferLimits } from '../../io/transport/buffer-limits.js';
@@ -10,9 +10,9 @@ import type { RequestedCluster } from '../connections/upstream-connection.js';
 import { Host, type ResolvedEndpoint } from '../hosts/host.js';
 import type { HealthCheckSpec } from './health-check-spec.js';
 
-/** Where connections of checks count: stats that nobody sees. */
+/** Stats of check connections, which are not shown. */
 export interface UncountedStats {
-  /** Of ClusterStats and HostStats. */
+  /** Scopes with layouts ClusterStats and HostStats. */
   readonly cluster: Scope;
   readonly host: Scope;
 }
@@ -22,14 +22,14 @@ export interface CheckTarget {
   readonly host: Host;
 }
 
-/** The address that an endpoint is checked at. */
+/** Returns the address at which an endpoint is checked. */
 export function checkAddress({ address, check }: ResolvedEndpoint): Address {
   const base = check?.address ?? address;
   const port = check?.port ?? 0;
   return port === 0 ? base : { ...base, port };
 }
 
-/** Of the checks of one endpoint. */
+/** Returns the cluster and host for the checks of one endpoint. */
 export function checkTarget(
   caller: CallingThread,
   spec: ClusterSpec,

@@ -1,13 +1,13 @@
-// What checks one host, one check after the other, as the rest of the primary sees it.
+// The interface of a checker, which checks one host repeatedly.
 
 import type { Outcome } from './host-health.js';
 
 export interface Checker {
-  /** Begins a check; the one before has ended. `onChecked` is called once, perhaps before this returns. */
+  /** Begins a check. The previous one must have ended. `onChecked` is called once, perhaps before this returns. */
   begin(): void;
-  /** Gives up the check that is under way, and the connection. */
+  /** Aborts the current check, and closes the connection. */
   close(): void;
 }
 
-/** What came of a check, and why, as a log says it: `it has answered 503`. */
+/** Called with the outcome of a check, and its reason for the log: `it has answered 503`. */
 export type OnChecked = (outcome: Outcome, reason: string) => void;

@@ -1,11 +1,11 @@
-// What a worker tells the primary: a response to a request says that its host's health checks fail.
+// A worker's report to the primary: a response had x-envoy-immediate-health-check-fail.
 
-/** Name of the way from the workers to the primary. */
+/** Name of the port between the workers and the primary. */
 export const FAILED_CHECK_PORT = 'health_checks';
 
 export interface FailedCheckReport {
   /** Name of the cluster. */
   readonly cluster: string;
-  /** The host's. */
+  /** Index of the host's first shared word. */
   readonly block: number;
 }

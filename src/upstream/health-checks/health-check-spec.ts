@@ -1,5 +1,5 @@
-// Health checks of a cluster as configured, in the form that the rest of the code works with: every default filled in, every
-// unit named.
+// Converts a cluster's health check configuration to the form that the rest of the code uses: every default is filled in, every
+// unit is in the name.
 
 import { durationMs } from '../../common/time/duration.js';
 import type {
@@ -20,14 +20,14 @@ export interface HealthCheckSpec {
   readonly timeoutMs: number;
   readonly intervals: CheckIntervals;
   readonly thresholds: Thresholds;
-  /** A connection serves one check after the other. */
+  /** Successive checks share a connection. */
   readonly reusesConnection: boolean;
-  /** Of checks that change nothing, failures and successes are logged, too. */
+  /** Failed or passed checks are logged even if they do not change the health. */
   readonly logsFailures: boolean;
   readonly logsSuccesses: boolean;
-  /** A host that was never checked does not count: it is neither healthy nor unhealthy. */
+  /** A host that was never checked is not counted: it is neither healthy nor unhealthy. */
   readonly excludesNewHosts: boolean;
-  /** A host that discovery removes goes at once, and not when its checks fail. */
+  /** A host removed by discovery goes at once, and not when its checks fail. */
   readonly removesHealthyHosts: boolean;
   readonly check: HttpCheckSpec | TcpCheckSpec;
 }
@@ -42,7 +42,7 @@ export interface HttpCheckSpec {
   readonly expected: readonly StatusRange[];
   readonly retriable: readonly StatusRange[];
   readonly headers: HeaderMutations | undefined;
-  /** Of the service that the host says it belongs to. */
+  /** Matches the service name in the host's response. */
   readonly service: StringRule | undefined;
 }
 
@@ -50,17 +50,17 @@ export interface TcpCheckSpec {
   readonly kind: 'tcp';
   /** Undefined: nothing is sent. */
   readonly send: Buffer | undefined;
-  /** Each is to come, in this order; none: it is enough that the host can be connected to. */
+  /** Expected in this order; none: a successful connect is enough. */
   readonly receive: readonly Buffer[];
 }
 
-/** Without its end. */
+/** A half-open range [start, end). */
 export interface StatusRange {
   readonly start: number;
   readonly end: number;
 }
 
-/** Of a checked configuration; undefined: its hosts are not checked. */
+/** Returns the health check of a checked configuration; undefined: the cluster has none. */
 export function healthCheckSpec(cluster: Cluster): HealthCheckSpec | undefined {
   const config = cluster.health_checks?.[0];
   if (config === undefined) return undefined;

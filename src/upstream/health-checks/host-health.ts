@@ -1,35 +1,35 @@
-// What active health checks know of one host: when its answers make it unhealthy, and healthy again. No I/O.
+// The active health of one host: when check results make it unhealthy, and healthy again. No I/O.
 
 import { HealthFlag } from '../hosts/health-flags.js';
 
-/** What came of one check. */
+/** The outcome of one check. */
 export const enum Outcome {
   Passed = 0,
-  /** It passed, and the host says that others are to be preferred. */
+  /** It passed, and the host reported that it is degraded. */
   Degraded = 1,
-  /** The host has answered that it is not well: no threshold is waited for. */
+  /** The host answered that it is unhealthy, which takes effect without a threshold. */
   Failed = 2,
-  /** It has answered so with a status that counts towards the threshold. */
+  /** The host answered so with a status that counts towards the threshold. */
   FailedRetriably = 3,
-  /** No connection, or none for long enough. */
+  /** The connect failed, or the connection ended early. */
   NetworkFailure = 4,
   Timeout = 5,
-  /** No check: a response to a request has said that the host's checks fail. */
+  /** Not a check: the response to a request had x-envoy-immediate-health-check-fail. */
   FailedInTraffic = 6,
 }
 
-/** The host is well, as far as the check tells. */
+/** Returns whether the check has passed. */
 export function hasPassed(outcome: Outcome): boolean {
   return outcome === Outcome.Passed || outcome === Outcome.Degraded;
 }
 
 export interface Thresholds {
-  /** Failures in a row that make a host unhealthy, and passed checks in a row that make it healthy. */
+  /** Consecutive failures that make a host unhealthy, and consecutive passed checks that make it healthy. */
   readonly unhealthy: number;
   readonly healthy: number;
 }
 
-/** The HealthFlag bits that are those of active health checks. */
+/** The HealthFlag bits that active health checks own. */
 export const CHECKED_FLAGS =
   HealthFlag.FailedActiveHealthCheck |
   HealthFlag.DegradedActiveHealthCheck |
@@ -44,7 +44,7 @@ export class HostHealth {
   #passed = 0;
   #failed = 0;
 
-  /** A host is unhealthy before its first check; `isPending`: until then it does not count at all. */
+  /** A host is unhealthy before its first check; `isPending`: it is not counted at all until then. */
   constructor(thresholds: Thresholds, isPending: boolean) {
     this.#thresholds = thresholds;
     this.#flags = HealthFlag.FailedActiveHealthCheck | (isPending ? HealthFlag.PendingActiveHealthCheck : 0);
@@ -59,12 +59,12 @@ export class HostHealth {
     return !this.#has(HealthFlag.FailedActiveHealthCheck);
   }
 
-  /** Nothing is known of it yet. */
+  /** No check has finished yet. */
   get isFirst(): boolean {
     return this.#isFirst;
   }
 
-  /** Returns whether it counts towards a threshold that is not reached: more like it are needed. */
+  /** Applies an outcome. Returns whether it counts towards a threshold that is not yet reached. */
   take(outcome: Outcome): boolean {
     const isAtEdge = hasPassed(outcome) ? this.#pass(outcome === Outcome.Degraded) : this.#fail(outcome);
     this.#clear(HealthFlag.PendingActiveHealthCheck);
@@ -72,7 +72,7 @@ export class HostHealth {
     return isAtEdge;
   }
 
-  /** The first check decides by itself, so that a start need not wait for more. */
+  /** Applies a passed check. The first one decides alone, so that a start need not wait for more. */
   #pass(isDegraded: boolean): boolean {
     this.#failed = 0;
     let isAtEdge = false;

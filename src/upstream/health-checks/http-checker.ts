@@ -1,4 +1,4 @@
-// Checks a host by HTTP/1.1 requests: by the status of the answer, and by the service that it says it is of.
+// Checks a host by HTTP/1.1 requests: evaluates the status of the response and, optionally, its service name.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { Priority } from '../../common/priority.js';
@@ -22,11 +22,11 @@ import { Outcome } from './host-health.js';
 export interface HttpCheckerOptions {
   readonly spec: HttpCheckSpec;
   readonly timeoutMs: number;
-  /** The Host field of this endpoint; '' when it has none of its own. */
+  /** Host field of this endpoint; '': that of the checks. */
   readonly hostname: string;
-  /** Whether the service of an answer is looked at. */
+  /** Whether the service name of a response is verified. */
   readonly verifiesService: RuntimeFraction;
-  /** An answer's service was looked at. */
+  /** Called when a response's service name is verified. */
   readonly onVerified: () => void;
 }
 
@@ -43,9 +43,12 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
   #connection: UpstreamConnection | undefined;
   #isIdle = false;
   #isChecking = false;
-  /** The request is on a connection of the check before: if that ends, the host may not have seen the request. */
-  #mayAskAgain = false;
-  /** Of the head that has come. */
+  /**
+   * The request was sent on the previous check's connection. If that ends, the host may not have received the request, which is
+   * sent again.
+   */
+  #canRetry = false;
+  /** The outcome by the response head. */
   #outcome: Outcome = Outcome.Failed;
   #reason = '';
 
@@ -72,8 +75,8 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     this.#isChecking = true;
     this.thread.wheel.schedule(this.#timer, this.#options.timeoutMs);
     try {
-      this.#mayAskAgain = this.#connection !== undefined && this.#isIdle;
-      if (this.#mayAskAgain) return this.#send(this.#connection!);
+      this.#canRetry = this.#connection !== undefined && this.#isIdle;
+      if (this.#canRetry) return this.#send(this.#connection!);
       this.#disconnect();
       this.#connection = new UpstreamConnection(this);
     } catch (error) {
@@ -88,7 +91,7 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     this.#disconnect();
   }
 
-  /** The answer has not come in time. */
+  /** Called when no response came in time. */
   timedOut(): void {
     this.#disconnect();
     this.#ended(Outcome.Timeout, 'it does not answer in time');
@@ -113,8 +116,8 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     if (connection !== this.#connection) return;
     this.#connection = undefined;
     this.#isIdle = false;
-    if (!this.#isChecking || !this.#mayAskAgain) return this.#ended(Outcome.NetworkFailure, CLOSED);
-    this.#mayAskAgain = false;
+    if (!this.#isChecking || !this.#canRetry) return this.#ended(Outcome.NetworkFailure, CLOSED);
+    this.#canRetry = false;
     try {
       this.#connection = new UpstreamConnection(this);
     } catch (error) {
@@ -122,12 +125,12 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
     }
   }
 
-  // ── The answer ───────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   onInformational(): void {}
 
   onHeaders(headers: HeaderBlock, endStream: boolean): void {
-    this.#mayAskAgain = false;
+    this.#canRetry = false;
     this.#judge(headers);
     if (endStream) this.#ended(this.#outcome, this.#reason);
   }
@@ -141,7 +144,7 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
   }
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
-    // Otherwise the connection tells of its end.
+    // For other reasons connectionClosed() follows.
     if (reason !== ResetReason.ProtocolError) return;
     const text = error === undefined ? '' : ` (${error.detail})`;
     this.#ended(Outcome.NetworkFailure, `its answer is no HTTP/1.1${text}`);
@@ -220,7 +223,7 @@ function onTimeout(checker: HttpChecker): void {
   checker.timedOut();
 }
 
-/** What a host sends goes into the log. */
+/** Makes a host's text safe for the log. */
 function oneLine(text: string): string {
   return text.replace(/[^ -~]/g, '?').slice(0, 100);
 }
@@ -230,6 +233,6 @@ const USER_AGENT = headerKey('user-agent');
 const DEGRADED = headerKey('x-envoy-degraded');
 const HEALTHCHECKED_CLUSTER = headerKey('x-envoy-upstream-healthchecked-cluster');
 
-/** As in Envoy: hosts that leave checks out of their logs know them by it. */
+/** As in Envoy: hosts recognise checks by it and omit them from their logs. */
 const CHECKS_USER_AGENT = 'Envoy/HC';
 const CLOSED = 'it has closed the connection without an answer';

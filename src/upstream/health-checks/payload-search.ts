@@ -1,18 +1,18 @@
-// Looks in what a host sends for texts that are to come in this order, with anything between them. No I/O.
+// Searches a host's data for payloads in this order, with anything between them. No I/O.
 
 export class PayloadSearch {
   readonly #payloads: readonly Buffer[];
-  /** The next one that is looked for. */
+  /** Index of the next payload. */
   #next = 0;
-  /** What has come and may be its beginning. */
+  /** Received bytes that may be the beginning of the next payload. */
   #rest: Buffer = EMPTY;
 
-  /** None of the payloads is empty. */
+  /** No payload may be empty. */
   constructor(payloads: readonly Buffer[]) {
     this.#payloads = payloads;
   }
 
-  /** Takes what has come; returns whether all have been found. Keeps less than the length of one payload. */
+  /** Searches further bytes. Returns whether all payloads have been found. Keeps fewer bytes than the next payload has. */
   take(bytes: Uint8Array): boolean {
     let rest = Buffer.concat([this.#rest, bytes]);
     while (this.#next < this.#payloads.length) {

@@ -4,17 +4,17 @@ import { type ConnectingCluster, HostConnection } from '../connections/host-conn
 import type { Host } from '../hosts/host.js';
 import type { PoolFailure } from '../pool-failure.js';
 
-/** The check, as its connection sees it. */
+/** The callbacks of the connection to its check. */
 export interface TcpCheckEvents {
   connected(): void;
-  /** It could not be connected to; `detail` is '' when that took too long. */
+  /** Called when the connect failed; `detail` is '' after a timeout. */
   connectFailed(failure: PoolFailure, detail: string): void;
   received(offset: number, length: number): void;
-  /** It is over, or of no use any more: to be closed. */
+  /** Called when the connection has ended or failed; the check must close it. */
   lost(reason: string): void;
 }
 
-/** What was sent without an answer to wait for is to arrive before the end. */
+/** Payloads that expect no response must be delivered before the connection ends. */
 const FLUSH_MS = 1000;
 
 export class TcpCheckConnection extends HostConnection {

@@ -1,4 +1,4 @@
-// Checks a host by TCP: that it can be connected to, or that it answers what is expected.
+// Checks a host by TCP: that it accepts connections, or that it sends the expected payloads.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { Timer } from '../../io/time/timing-wheel.js';
@@ -11,7 +11,7 @@ import { Outcome } from './host-health.js';
 import { PayloadSearch } from './payload-search.js';
 import { TcpCheckConnection, type TcpCheckEvents } from './tcp-check-connection.js';
 
-/** Bytes that go out at once. */
+/** Bytes of one send(). */
 const PIECE = 16 * 1024;
 
 export interface TcpCheckerOptions {
@@ -25,14 +25,17 @@ export class TcpChecker implements Checker, TcpCheckEvents {
   readonly #target: CheckTarget;
   readonly #spec: TcpCheckSpec;
   readonly #timeoutMs: number;
-  /** A host that speaks first does so once a connection. */
+  /** Only with payloads in both directions: a host that sends first does so once per connection. */
   readonly #reusesConnection: boolean;
   readonly #onChecked: OnChecked;
   readonly #timer = new Timer<TcpChecker>(this, onTimeout);
   #search: PayloadSearch | undefined;
   #connection: TcpCheckConnection | undefined;
-  /** It was asked on the connection of the check before: if that ends, the host may not have heard it. */
-  #mayAskAgain = false;
+  /**
+   * The payload was sent on the previous check's connection. If that ends, the host may not have received it, and it is sent
+   * again.
+   */
+  #canRetry = false;
   #isChecking = false;
 
   constructor(caller: CallingThread, target: CheckTarget, options: TcpCheckerOptions, onChecked: OnChecked) {
@@ -49,8 +52,8 @@ export class TcpChecker implements Checker, TcpCheckEvents {
     const { wheel } = this.#caller.begin();
     this.#isChecking = true;
     wheel.schedule(this.#timer, this.#timeoutMs);
-    this.#mayAskAgain = this.#connection !== undefined;
-    if (this.#mayAskAgain) this.#ask();
+    this.#canRetry = this.#connection !== undefined;
+    if (this.#canRetry) this.#sendPayload();
     else this.#connect();
   }
 
@@ -61,7 +64,7 @@ export class TcpChecker implements Checker, TcpCheckEvents {
     this.#disconnect();
   }
 
-  /** What is expected has not come in time. */
+  /** Called when the expected payloads did not come in time. */
   timedOut(): void {
     const reason = this.#connection?.isConnected
       ? 'it does not send what is expected in time'
@@ -73,7 +76,7 @@ export class TcpChecker implements Checker, TcpCheckEvents {
   // ── The connection ───────────────────────────────────────────────────────────────────────────────────────────────
 
   connected(): void {
-    this.#ask();
+    this.#sendPayload();
     if (this.#spec.receive.length === 0) this.#passed('it can be connected to');
   }
 
@@ -84,7 +87,7 @@ export class TcpChecker implements Checker, TcpCheckEvents {
 
   received(offset: number, length: number): void {
     if (!this.#isChecking || this.#search === undefined) return;
-    this.#mayAskAgain = false;
+    this.#canRetry = false;
     const { memory } = this.#target.cluster.thread;
     if (this.#search.take(memory.bytes.subarray(offset, offset + length))) this.#passed('it sends what is expected');
   }
@@ -104,7 +107,7 @@ export class TcpChecker implements Checker, TcpCheckEvents {
     }
   }
 
-  #ask(): void {
+  #sendPayload(): void {
     this.#search = new PayloadSearch(this.#spec.receive);
     const { memory } = this.#target.cluster.thread;
     const { send } = this.#spec;
@@ -123,8 +126,8 @@ export class TcpChecker implements Checker, TcpCheckEvents {
 
   #lost(reason: string): void {
     this.#disconnect();
-    if (!this.#isChecking || !this.#mayAskAgain) return this.#ended(Outcome.NetworkFailure, reason);
-    this.#mayAskAgain = false;
+    if (!this.#isChecking || !this.#canRetry) return this.#ended(Outcome.NetworkFailure, reason);
+    this.#canRetry = false;
     this.#connect();
   }
 

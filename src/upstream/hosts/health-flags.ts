@@ -1,6 +1,6 @@
-// Why a host gets fewer requests, or none, as bits. A configuration and discovery set those of EDS.
+// Bits that give the reasons why a host gets fewer requests or none. The configuration and EDS set those of EDS.
 
-/** Set bits are reasons; no bit is a healthy host. The order is that in which /clusters lists them. */
+/** Each bit is a reason; a host without bits is healthy. /clusters lists them in this order. */
 export const enum HealthFlag {
   FailedActiveHealthCheck = 1,
   FailedOutlierCheck = 2,
@@ -14,27 +14,27 @@ export const enum HealthFlag {
   EdsStatusDraining = 512,
 }
 
-/** What a configuration or a management server says of an endpoint: `health_status`. */
+/** `health_status` of an endpoint in a configuration or an EDS response. */
 export type EndpointHealth = 'UNKNOWN' | 'HEALTHY' | 'UNHEALTHY' | 'DRAINING' | 'TIMEOUT' | 'DEGRADED';
 
-/** A host with one of these gets requests in panic only. */
+/** A host with one of these gets requests only in panic. */
 export const UNHEALTHY_FLAGS =
   HealthFlag.FailedActiveHealthCheck |
   HealthFlag.FailedOutlierCheck |
   HealthFlag.FailedEdsHealth |
   HealthFlag.EdsStatusDraining;
 
-/** A host that gets one of these was seen to fail: what is connected to it may be bad. */
+/** A host that gets one of these has been seen failing: existing connections to it may be bad. */
 export const FAILING_FLAGS = HealthFlag.FailedActiveHealthCheck | HealthFlag.FailedOutlierCheck;
 
-/** A host with one of these, and none of the former, gets requests when healthy hosts are too few. */
+/** A host with one of these, and none of UNHEALTHY_FLAGS, gets requests when there are too few healthy hosts. */
 export const DEGRADED_FLAGS = HealthFlag.DegradedActiveHealthCheck | HealthFlag.DegradedEdsHealth;
 
-/** A host with one of these does not count when the healthy part of a priority is reckoned. */
+/** A host with one of these is not counted in the health of its priority. */
 export const EXCLUDED_FLAGS =
   HealthFlag.PendingActiveHealthCheck | HealthFlag.ExcludedViaImmediateFail | HealthFlag.EdsStatusDraining;
 
-/** Flags of an endpoint with this `health_status`. */
+/** Returns the flags of an endpoint with this `health_status`. */
 export function endpointHealthFlags(status: EndpointHealth | undefined): number {
   switch (status) {
     case 'UNHEALTHY':
@@ -49,7 +49,7 @@ export function endpointHealthFlags(status: EndpointHealth | undefined): number 
   }
 }
 
-/** `healthy`, or the names of the flags one after the other: `/failed_active_hc/failed_eds_health`. */
+/** Returns `healthy`, or the concatenated names of the flags: `/failed_active_hc/failed_eds_health`. */
 export function healthFlagsText(flags: number): string {
   let text = '';
   for (const [bit, name] of NAMES.entries()) if (flags & (1 << bit)) text += name;

@@ -1,5 +1,5 @@
-// The primary's list of a cluster's hosts: gives each host its shared words and stats, keeps them while the host stays,
-// and lays the list out for snapshots.
+// The primary's list of a cluster's hosts. It allocates shared words and stats for each host, keeps them while the host remains,
+// and encodes the list for snapshots.
 
 import { isDeepStrictEqual } from 'node:util';
 import { type Address, addressText, encodeAddress } from '../../io/addresses/address.js';
@@ -9,14 +9,14 @@ import { HostPreparation, type HostResourceSource, type HostResources } from './
 import { EMPTY_HOST_SET, type HostSetData } from './host-set.js';
 import type { ObservedHealth } from './observed-health.js';
 
-/** One host as the primary knows it, for /clusters and health checks. */
+/** A host on the primary, for /clusters and health checks. */
 export interface KnownHost extends HostResources {
   readonly endpoint: ResolvedEndpoint;
   /** See keyOf(). */
   readonly key: string;
   /** `127.0.0.1:80` */
   readonly address: string;
-  /** HealthFlag bits: those of the endpoint, and what was seen of it. */
+  /** HealthFlag bits, both of the endpoint and observed. */
   readonly healthFlags: number;
 }
 
@@ -31,7 +31,7 @@ const NO_PREPARATIONS: readonly HostPreparation[] = [];
 export class HostDirectory {
   readonly #source: HostResourceSource;
   readonly #byKey = new Map<string, ListedHost>();
-  /** For lists that are about to come. */
+  /** Resources prepared for coming lists. */
   #preparations: readonly HostPreparation[] = NO_PREPARATIONS;
   #hosts: readonly ListedHost[] = [];
   #data: HostSetData = EMPTY_HOST_SET;
@@ -46,14 +46,14 @@ export class HostDirectory {
     return this.#hosts;
   }
 
-  /** For the next snapshot. */
+  /** The encoded hosts, for the next snapshot. */
   get data(): HostSetData {
     return this.#data;
   }
 
   /**
-   * Room for what update() will need for new hosts of a long list. The caller fills it in steps(), and hands it to
-   * discardPreparation() when the list is in use, or will not be.
+   * Begins to prepare resources for the new hosts of a long list. The caller runs steps(), and calls discardPreparation() once
+   * the list is in use or rejected.
    */
   prepare(): HostPreparation {
     const preparation = new HostPreparation(this.#source, (key) => this.#byKey.has(key) || this.#isPrepared(key));
@@ -61,16 +61,16 @@ export class HostDirectory {
     return preparation;
   }
 
-  /** Gives back what update() has not taken. */
+  /** Releases what update() has not taken. */
   discardPreparation(preparation: HostPreparation): void {
     preparation.discard();
     this.#preparations = this.#preparations.filter((each) => each !== preparation);
   }
 
   /**
-   * Takes a new list, and what was seen of its hosts. They are told apart by keyOf(), an address that comes twice counts once,
-   * and a host that was there keeps its words and stats. Returns how many came and went, and whether anything is different at
-   * all; that only the order is, does not count. Throws a RangeError, with nothing changed, when there is no room for a new one.
+   * Replaces the list and the observed health. keyOf() identifies hosts: an address that occurs twice counts once, and a
+   * remaining host keeps its words and stats. Returns how many hosts were added and removed, and whether anything has changed;
+   * the order does not count. Throws a RangeError, with nothing changed, when there is no room for a new host.
    */
   update(endpoints: readonly ResolvedEndpoint[], observed?: ObservedHealth): HostChanges {
     const update = ++this.#update;
@@ -85,7 +85,7 @@ export class HostDirectory {
     return { added, removed, hasChanged: true };
   }
 
-  /** More was seen of the hosts that there are. Returns whether any has other flags now. */
+  /** Applies newly observed health to the current hosts. Returns whether any flags have changed. */
   updateHealth(observed: ObservedHealth): boolean {
     let healthFlags: Int32Array | undefined;
     for (const [index, host] of this.#hosts.entries()) {
@@ -100,17 +100,17 @@ export class HostDirectory {
     return true;
   }
 
-  /** Gives everything back: the cluster is gone. */
+  /** Releases all hosts when the cluster is removed. */
   retireAll(): void {
     this.update([]);
   }
 
-  /** The hosts of a list, those that are new among them. Throws as update() does. */
+  /** Returns the hosts of a list, creating new ones. Throws as update() does. */
   #list(endpoints: readonly ResolvedEndpoint[], observed: ObservedHealth | undefined, update: number): HostList {
     const hosts: ListedHost[] = [];
     const moved: Move[] = [];
     let added = 0;
-    /** Where the next endpoint would be if nothing had changed. */
+    /** Index of the next endpoint if the list is unchanged. */
     let place = 0;
     for (const endpoint of endpoints) {
       const host = this.#find(endpoint, this.#hosts[place]);
@@ -129,12 +129,12 @@ export class HostDirectory {
     return { hosts, moved, added };
   }
 
-  /** Most hosts of a long list stay where they are, at `likely`: they are compared, and not looked up. */
+  /** Most hosts of a long list keep their position: comparing with `likely` saves the look-up. */
   #find(endpoint: ResolvedEndpoint, likely: ListedHost | undefined): ListedHost | undefined {
     return likely !== undefined && isSameHost(likely.endpoint, endpoint) ? likely : this.#byKey.get(keyOf(endpoint));
   }
 
-  /** Makes the next one of `hosts`. Throws, with the other new ones given back, when there is no room. */
+  /** Creates the next host of `hosts`. When there is no room, releases the other new ones and throws. */
   #addTo(
     hosts: readonly ListedHost[],
     endpoint: ResolvedEndpoint,
@@ -145,7 +145,7 @@ export class HostDirectory {
       return this.#add(endpoint, observed, update);
     } catch (error) {
       for (const host of hosts) if (host.place < 0) this.#retire(host);
-      // Nobody keeps room for later where there is none.
+      // There is no room: nothing may stay reserved.
       for (const preparation of this.#preparations) preparation.discard();
       throw error;
     }
@@ -192,7 +192,7 @@ interface HostList {
   readonly added: number;
 }
 
-/** What is to be said of a host that was there. */
+/** An update of a host that was listed already. */
 interface Move {
   readonly host: ListedHost;
   readonly endpoint: ResolvedEndpoint;
@@ -206,11 +206,11 @@ class ListedHost implements KnownHost {
   readonly key: string;
   readonly block: number;
   readonly scope: ScopeRef;
-  /** The last update that had it. */
+  /** Number of the last update that contained it. */
   update = 0;
-  /** Its index in the list; -1 before it is in one. */
+  /** Its index in the list; -1 before it is listed. */
   place = -1;
-  /** The bytes of its address in the list are not those of `endpoint`. */
+  /** The encoded list has its old address. */
   hasMoved = false;
 
   constructor(endpoint: ResolvedEndpoint, key: string, { block, scope }: HostResources) {
@@ -239,12 +239,12 @@ function isSameHost(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
   return a.key === b.key && (a.key !== undefined || isSameAddress(a.address, b.address));
 }
 
-/** Whether connections to them go to the same place. */
+/** Returns whether connections to `a` and `b` go to the same place. */
 export function isSameAddress(a: Address, b: Address): boolean {
   return a.port === b.port && a.ip === b.ip && a.kind === b.kind && a.path === b.path;
 }
 
-/** Of the same host: whether anything that is told of it differs, but for its health. */
+/** Compares two versions of the same host's endpoint, except for the health. */
 function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
   return (
     a.weight === b.weight &&
@@ -298,7 +298,7 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
   return count > SHORT ? data : withSharedColumns(data);
 }
 
-/** Lists of so many hosts share columns: of tens of thousands of small clusters most have the same ones. */
+/** Maximum number of hosts for sharing columns: most of tens of thousands of small clusters have equal ones. */
 const SHORT = 16;
 
 function withSharedColumns(data: HostSetData): HostSetData {
@@ -315,7 +315,7 @@ function withSharedColumns(data: HostSetData): HostSetData {
   };
 }
 
-/** Columns of one kind that have been seen lately, to be had in place of others with the same content. Nobody writes to them. */
+/** Recently seen columns of one type, which replace equal ones. Immutable. */
 class SharedColumns<Column extends Int32Array | Uint32Array | Uint8Array> {
   #known = new Map<string, Column>();
 
@@ -339,13 +339,13 @@ function hashKeysOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'hashKeys'>
   return { hashKeys: hosts.map(({ endpoint }) => hashKeyOf(endpoint)) };
 }
 
-/** `hash_key` of its metadata for load balancing; '' when it has none. */
+/** Returns `hash_key` of its load-balancing metadata, or ''. */
 function hashKeyOf({ metadata }: ResolvedEndpoint): string {
   const key = metadata?.filter_metadata?.['envoy.lb']?.['hash_key'];
   return typeof key === 'string' ? key : '';
 }
 
-/** Most have none, or all of them the one that was resolved. */
+/** Distinct names with their indexes. Most hosts have none, or all of them the resolved one, so the last is checked first. */
 class NameTable {
   readonly list: string[] = [];
   readonly #indexes = new Map<string, number>();
@@ -365,10 +365,10 @@ class NameTable {
   }
 }
 
-/** Room for a raw IPv6 address; those of Unix sockets are larger. */
+/** Size of a raw IPv6 address; those of Unix sockets are larger. */
 const SOCKADDR_BYTES = 28;
 
-/** Raw addresses. Those of hosts that stay are copied from the list before. */
+/** Encodes the addresses. Those of remaining hosts are copied from the previous list. */
 function encodeAll(hosts: readonly ListedHost[], before: HostSetData): Pick<HostSetData, 'sockaddrs' | 'sockaddrEnds'> {
   const sockaddrEnds = new Int32Array(hosts.length);
   let buffer = new Uint8Array(hosts.length * SOCKADDR_BYTES);
@@ -384,7 +384,7 @@ function encodeAll(hosts: readonly ListedHost[], before: HostSetData): Pick<Host
     sockaddrEnds[index] = end;
     host.hasMoved = false;
   }
-  // A copy: messages carry whole buffers, not views.
+  // A copy, because messages carry whole buffers and not views.
   return { sockaddrs: buffer.slice(0, end), sockaddrEnds };
 }
 

@@ -1,5 +1,5 @@
-// What the new hosts of one list need in shared memory, made before the list is taken. It belongs to whoever asked for it, who
-// gives back what no list has taken.
+// Resources of a list's new hosts, allocated in steps before the list is applied. The caller of HostDirectory.prepare() owns it,
+// and discards what no list has taken.
 
 import { addressText } from '../../io/addresses/address.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
@@ -7,20 +7,20 @@ import { keyOf, type ResolvedEndpoint } from './host.js';
 
 /** What a host owns in shared memory. */
 export interface HostResources {
-  /** First of its HostWord words. */
+  /** Index of its first HostWord word. */
   readonly block: number;
-  /** Of HostStats. */
+  /** Scope with layout HostStats. */
   readonly scope: ScopeRef;
 }
 
 export interface HostResourceSource {
-  /** Words and stats for a new host, known as `address`. Throws a RangeError when there is no room. */
+  /** Allocates words and stats for a new host. Throws a RangeError when there is no room. */
   allocate(address: string): HostResources;
-  /** The host has left: no snapshot to come has it. */
+  /** Releases the resources of a removed host, which later snapshots do not contain. */
   retire(resources: HostResources): void;
 }
 
-/** Endpoints that a step looks at, and how many of them one that is new counts for. */
+/** Endpoints per step, and how many of them a new one counts for. */
 const LOOKS_PER_STEP = 4096;
 const COST_OF_NEW = 15;
 
@@ -29,13 +29,13 @@ export class HostPreparation {
   readonly #isKnown: (key: string) => boolean;
   readonly #made = new Map<string, HostResources>();
 
-  /** `isKnown`: whether the host with this key (keyOf()) needs nothing more. */
+  /** `isKnown`: whether the host with this key (keyOf()) has resources already. */
   constructor(source: HostResourceSource, isKnown: (key: string) => boolean) {
     this.#source = source;
     this.#isKnown = isKnown;
   }
 
-  /** A step takes a millisecond or so: the thread may do other things between them. Throws a RangeError when there is no room. */
+  /** Allocates in steps of about a millisecond. Throws a RangeError when there is no room. */
   *steps(endpoints: readonly ResolvedEndpoint[]): Generator<void, void> {
     let seen = 0;
     for (const endpoint of endpoints) {
@@ -54,14 +54,14 @@ export class HostPreparation {
     return this.#made.has(key);
   }
 
-  /** For the host with this key, which owns it from now on. */
+  /** Transfers the resources to the host with this key. */
   take(key: string): HostResources | undefined {
     const resources = this.#made.get(key);
     if (resources !== undefined) this.#made.delete(key);
     return resources;
   }
 
-  /** Gives back what nobody has taken. */
+  /** Releases what was not taken. */
   discard(): void {
     for (const resources of this.#made.values()) this.#source.retire(resources);
     this.#made.clear();

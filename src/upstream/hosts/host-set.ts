@@ -1,67 +1,67 @@
-// All hosts of a cluster at one moment. They travel in columns, not as objects: 10,000 hosts reach a worker as a few
-// arrays, and a host becomes an object there when it is first used.
+// All hosts of a cluster at one moment, in columns instead of objects: 10,000 hosts reach a worker as a few arrays. A worker
+// creates a host's object when it first uses the host.
 
 import { HOST_WORDS } from '../shared-words.js';
 
-/** Plain data of a snapshot. Column `i` is host `i`; the order is that of the configuration. */
+/** Plain data of a snapshot. Entry `i` of each column belongs to host `i`, in the order of the configuration. */
 export interface HostSetData {
-  /** Raw sockaddrs one after the other; host i has [ends[i - 1] or 0, ends[i]). */
+  /** Concatenated raw sockaddrs; host i has [ends[i - 1] or 0, ends[i]). */
   readonly sockaddrs: Uint8Array;
   readonly sockaddrEnds: Int32Array;
   /** Index into `names`. */
   readonly hostnameIndexes: Uint32Array;
-  /** Host names, each once. */
+  /** Distinct hostnames. */
   readonly names: readonly string[];
   /** Index into `zones`. */
   readonly zoneIndexes: Uint32Array;
-  /** Names of zones, each once. */
+  /** Distinct zone names. */
   readonly zones: readonly string[];
-  /** First of each host's HostWord words. */
+  /** Index of each host's first HostWord word. */
   readonly blocks: Int32Array;
-  /** Where each host's stats lie: chunk and base of a ScopeRef. */
+  /** Chunk and base of the ScopeRef of each host's stats. */
   readonly statsChunks: Int32Array;
   readonly statsBases: Int32Array;
   readonly weights: Uint32Array;
   readonly priorities: Uint8Array;
   /** HealthFlag bits. */
   readonly healthFlags: Int32Array;
-  /** 1 for each that is a canary. */
+  /** 1 for each canary. */
   readonly canaries: Uint8Array;
-  /** What hosts say that they are to be known by where they are chosen by hash, '' for each that does not; absent: none does. */
+  /** `hash_key` from the hosts' metadata, '' for hosts without; absent: no host has one. */
   readonly hashKeys?: readonly string[];
 }
 
-/** What may change while a host stays the same. */
+/** Properties of a host that may change while it remains the same host. */
 export interface HostDescription {
   hostname: string;
-  /** '' when nobody knows. */
+  /** '' when unknown. */
   zone: string;
   isCanary: boolean;
 }
 
-/** What a worker keeps for a host. */
+/** A worker's object for a host. */
 export interface HostObject extends HostDescription {
   readonly block: number;
   readonly sockaddr: Uint8Array;
-  /** The same host has another address now. */
+  /** Sets the new address of the host. */
   moveTo(sockaddr: Uint8Array): void;
 }
 
 /**
- * A worker's view of a host set, with an object for each host that has been used. It is made in no time, whatever the number of
- * hosts: objects of the set before are found again when they are asked for.
+ * A worker's view of a host set, with an object for each host that it has used. It is cheap to make for any number of hosts:
+ * objects of the previous set are looked up on use.
  */
 export class HostSet<H extends HostObject> {
   readonly data: HostSetData;
   readonly count: number;
   readonly #make: (set: HostSet<H>, index: number) => H;
   readonly #objects: (H | undefined)[];
-  /** All objects by their block, also those that this set has not met yet. */
+  /** All objects by block, including those of earlier sets that this set has not used yet. */
   readonly #known: Map<number, H>;
 
   /**
-   * `make` gives the object of a host that is used for the first time. Objects of `previous`, which is not used any more, whose
-   * hosts are still there go on; takeRemoved() gives the others.
+   * `make` creates the object of a host at its first use. Objects of remaining hosts are taken over from `previous`, which must
+   * not be used any more; takeRemoved() returns the others.
    */
   constructor(data: HostSetData, make: (set: HostSet<H>, index: number) => H, previous?: HostSet<H>) {
     this.data = data;
@@ -72,7 +72,7 @@ export class HostSet<H extends HostObject> {
   }
 
   host(index: number): H {
-    return this.#objects[index] ?? this.#meet(index);
+    return this.#objects[index] ?? this.#materialize(index);
   }
 
   describe(index: number): HostDescription {
@@ -84,18 +84,18 @@ export class HostSet<H extends HostObject> {
     };
   }
 
-  /** The object of a host that has been used, in this set or in one before. */
+  /** Returns the object of a host that was used in this set or an earlier one. */
   known(index: number): H | undefined {
     return this.#known.get(this.data.blocks[index]!);
   }
 
-  /** A copy: it outlives the set. */
+  /** Returns a copy, which outlives the set. */
   sockaddr(index: number): Uint8Array {
     const { sockaddrs, sockaddrEnds } = this.data;
     return sockaddrs.slice(index === 0 ? 0 : sockaddrEnds[index - 1]!, sockaddrEnds[index]!);
   }
 
-  /** Objects whose hosts are not here: their connections are to be drained. Told once. */
+  /** Returns, once, the objects of removed hosts, whose connections the caller drains. */
   takeRemoved(): H[] {
     const removed: H[] = [];
     if (this.#known.size === 0) return removed;
@@ -108,7 +108,7 @@ export class HostSet<H extends HostObject> {
     return removed;
   }
 
-  #meet(index: number): H {
+  #materialize(index: number): H {
     const block = this.data.blocks[index]!;
     let host = this.#known.get(block);
     if (host === undefined) {
@@ -134,7 +134,7 @@ export class HostSet<H extends HostObject> {
 /** Host blocks are aligned to their size. */
 const BLOCK_SHIFT = Math.log2(HOST_WORDS);
 
-/** 1 for each block that is listed. */
+/** Returns an array with 1 for each listed block. */
 function blockSet(blocks: Int32Array): Uint8Array {
   let last = 0;
   for (let index = 0; index < blocks.length; index++) if (blocks[index]! > last) last = blocks[index]!;
@@ -143,7 +143,7 @@ function blockSet(blocks: Int32Array): Uint8Array {
   return set;
 }
 
-/** The set without hosts, for clusters that wait for their first resolution. */
+/** The empty set, for clusters that wait for their first resolution. */
 export const EMPTY_HOST_SET: HostSetData = {
   sockaddrs: new Uint8Array(0),
   sockaddrEnds: new Int32Array(0),

@@ -1,4 +1,4 @@
-// One host of a cluster: the endpoint that discovery gives the primary, and the object by which a worker knows it.
+// One host of a cluster: the endpoint that discovery yields on the primary, and a worker's object for it.
 
 import type { Metadata } from '../../config/generated/api.js';
 import { type Address, addressText, decodeSockaddr } from '../../io/addresses/address.js';
@@ -12,72 +12,72 @@ export interface Locality {
   readonly subZone: string;
 }
 
-/** How an endpoint is checked, as far as that is its own: `health_check_config`. */
+/** The endpoint's own health check settings: `health_check_config`. */
 export interface EndpointCheck {
-  /** Undefined: that of the endpoint itself. */
+  /** Undefined: the endpoint's address. */
   readonly address: Address | undefined;
-  /** Of that address; 0: its own one. */
+  /** Port to check; 0: the address's port. */
   readonly port: number;
-  /** The Host field of its checks; '' when it has none of its own. */
+  /** Host field of its checks; '': that of the cluster's checks. */
   readonly hostname: string;
-  /** It is not checked, and passes for healthy. */
+  /** Checks are disabled, and the host counts as healthy. */
   readonly isDisabled: boolean;
 }
 
-/** What an endpoint is configured with besides its address. */
+/** Configuration of an endpoint besides its address. */
 export interface EndpointTraits {
   /** load_balancing_weight, at least 1. */
   readonly weight: number;
-  /** 0 is used first. */
+  /** 0 is the highest. */
   readonly priority: number;
   readonly locality: Locality;
-  /** HealthFlag bits that discovery itself gives. */
+  /** HealthFlag bits from discovery. */
   readonly healthFlags: number;
-  /** It tries out what other hosts do not have yet: its responses are counted once more, as those of canaries. */
+  /** Its responses also count as those of a canary. */
   readonly isCanary: boolean;
   readonly check?: EndpointCheck;
-  /** For the dump of endpoints; workers do not know it. */
+  /** For the dump of endpoints; not sent to workers. */
   readonly metadata?: Metadata;
 }
 
 /** A resolved endpoint. */
 export interface ResolvedEndpoint extends EndpointTraits {
   readonly address: Address;
-  /** What the host is known by when it is not its address: a logical host moves and stays the same host. */
+  /** Identifies the host if it is not its address: a logical host stays the same host when its address changes. */
   readonly key?: string;
-  /** The name that was resolved, or the endpoint's `hostname`; '' when there is none. */
+  /** The resolved name, or the endpoint's `hostname`; '' when there is none. */
   readonly hostname: string;
 }
 
-/** What a host of a cluster is known by: its `key`, or its address. */
+/** Returns what identifies a host of a cluster: its `key`, or its address. */
 export function keyOf(endpoint: ResolvedEndpoint): string {
   return endpoint.key ?? addressText(endpoint.address);
 }
 
-/** A connection that ends when its host is found to be unhealthy. */
+/** A connection that closes when its host becomes unhealthy. */
 export interface FailingSocket {
   hostFailed(): void;
 }
 
-/** A host as one worker uses it. The object outlives host sets: what hangs on it, its pool, lives on with it. */
+/** A worker's object for a host. It outlives host sets, so its pools do too. */
 export class Host<Pools = unknown> {
-  /** First of its HostWord words; the host's identity. */
+  /** Index of its first HostWord word; identifies the host. */
   readonly block: number;
   hostname: string;
   zone: string;
   isCanary: boolean;
-  /** This thread's counts of the host. */
+  /** This thread's stats of the host. */
   readonly stats: Scope;
-  /** Notes how its tries end; undefined where the cluster has no outlier detection. */
+  /** Records outcomes of its tries; undefined without outlier detection. */
   readonly monitor: HostMonitor | undefined;
-  /** Its cluster's: here they are found without a look-up. */
+  /** The cluster's pools, stored here to save a look-up. */
   pools: Pools | undefined = undefined;
-  /** Checks, or requests, have found it to be unhealthy. */
+  /** Health checks or outlier detection have marked it as failed. */
   isFailing = false;
-  /** TCP connections to it that end when it fails; undefined where none do. */
+  /** TCP connections to it that close when it fails; undefined: none. */
   sockets: Set<FailingSocket> | undefined = undefined;
-  /** The hosts of the cluster when the primary was told last that its checks fail. */
-  toldFailedIn: unknown = undefined;
+  /** The cluster snapshot in which a failed check was last reported to the primary. */
+  failureReportedIn: unknown = undefined;
   #sockaddr: Uint8Array;
   #address: string | undefined;
 
@@ -91,18 +91,18 @@ export class Host<Pools = unknown> {
     this.#sockaddr = sockaddr;
   }
 
-  /** Raw sockaddr that new connections go to. */
+  /** Raw sockaddr of new connections. */
   get sockaddr(): Uint8Array {
     return this.#sockaddr;
   }
 
-  /** `127.0.0.1:80`, as logs show it. */
+  /** `127.0.0.1:80`, for logs. */
   get address(): string {
     this.#address ??= addressText(decodeSockaddr(this.#sockaddr, 0, this.#sockaddr.length));
     return this.#address;
   }
 
-  /** A logical host resolves to another address now. */
+  /** Called when a logical host resolves to another address. */
   moveTo(sockaddr: Uint8Array): void {
     this.#sockaddr = sockaddr;
     this.#address = undefined;

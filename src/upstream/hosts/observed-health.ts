@@ -1,16 +1,16 @@
-// What was seen of a cluster's hosts, as HealthFlag bits: they come on top of those that discovery gives. Each observer owns
-// some of the bits, and takes them back when the host is gone.
+// Observed health of a cluster's hosts, as HealthFlag bits in addition to those from discovery. Each observer owns some of the
+// bits, and clears them when the host is removed.
 
 export class ObservedHealth {
-  /** Undefined while nothing has been seen, as of most clusters. */
+  /** Undefined until a bit is set, as in most clusters. */
   #flags: Map<string, number> | undefined;
 
-  /** HealthFlag bits of the host with this key (keyOf()). */
+  /** Returns the HealthFlag bits of the host with this key (keyOf()). */
   flagsOf(key: string): number {
     return this.#flags?.get(key) ?? 0;
   }
 
-  /** Of the bits in `mask` the host has these now. Returns whether that is new. */
+  /** Sets the bits in `mask` to `flags`. Returns whether that changes anything. */
   set(key: string, mask: number, flags: number): boolean {
     const before = this.flagsOf(key);
     const after = (before & ~mask) | (flags & mask);

@@ -1,4 +1,4 @@
-// What an HttpService can ask for, beyond the schema.
+// Checks an HttpService beyond the schema.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { CONNECTION_FIELDS } from '../../common/text/connection-fields.js';
@@ -7,10 +7,10 @@ import type { HeaderValueOption, HttpService } from '../../config/generated/api.
 import { compileHeaderMutations } from '../../http/headers/header-mutations.js';
 import { httpTarget } from './http-uri.js';
 
-/** The call's own: also whom the message is for, and what its body is. */
+/** Fields that the call itself sets. */
 const OWN = new Set([...CONNECTION_FIELDS, 'host', 'content-type']);
 
-/** Reports what cannot be obeyed; `path` is that of the service in its extension's configuration. */
+/** Reports unsupported settings; `path` is that of the service in its extension's configuration. */
 export function checkHttpService(service: HttpService | undefined, path: string, report: Report): void {
   if (service === undefined) return;
   const { http_uri: uri, request_headers_to_add: headers = [] } = service;

@@ -1,5 +1,5 @@
-// One HTTP/1.1 request of the thread's own to a host of a cluster, and its answer: pools, load balancing, timeouts, circuit
-// breakers and stats are those of the cluster, as for requests that are forwarded.
+// One HTTP/1.1 request that Baton itself sends to a host of a cluster, and its response. Pools, load balancing, timeouts, circuit
+// breakers and stats are those of the cluster, as for forwarded requests.
 
 import { Priority } from '../../common/priority.js';
 import { headerKey } from '../../common/text/header-names.js';
@@ -18,20 +18,20 @@ import {
 } from '../connections/host-outcomes.js';
 import type { HttpPool, PoolRequest } from '../connections/http-pool.js';
 import { PoolFailure } from '../pool-failure.js';
-import { isOfCanary } from '../response-stats.js';
+import { isCanaryResponse } from '../response-stats.js';
 
-/** The body goes out in pieces of this size, so many a turn: that the host is slow shows in a later turn. */
+/** Piece size of the body, and pieces per turn: onWriteBlocked() comes in a later turn, so one turn must not send everything. */
 const PIECE = 16 * 1024;
 const PIECES_PER_TURN = 8;
-/** A longer answer is refused. */
+/** A longer response is rejected. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export interface HttpCallRequest {
-  /** Writes method, path and fields, host among them, when there is a connection; content-length is added. */
+  /** Writes method, path and fields, including host, when there is a connection. The call adds content-length. */
   writeHead(head: HeaderBlock): void;
-  /** In one or several pieces, none of them empty; no piece: there is no body. */
+  /** Pieces of the body, none of them empty; no piece: no body. */
   readonly body: readonly Uint8Array[];
-  /** From the start of the call to the end of the answer. */
+  /** From the start of the call to the end of the response. */
   readonly timeoutMs: number;
 }
 
@@ -42,19 +42,19 @@ export interface HttpCallAnswer {
   readonly body: Buffer;
 }
 
-/** Exactly one of the last two is called, once: perhaps before HttpCall.start() returns, never after cancel(). */
+/** onAnswer() or onFailure() is called exactly once, perhaps before HttpCall.start() returns, but never after cancel(). */
 export interface HttpCallEvents {
-  /** The head of the answer has come, and can be read until this returns. */
+  /** Called when the response head has arrived. It is valid until this returns. */
   onHead?(headers: HeaderBlock): void;
   onAnswer(answer: HttpCallAnswer): void;
-  /** There is no whole answer; `reason` as a log says it. */
+  /** Called when there is no complete response; `reason` is for the log. */
   onFailure(reason: string): void;
 }
 
 const enum State {
   Pending = 0,
   Running = 1,
-  Over = 2,
+  Finished = 2,
 }
 
 export class HttpCall implements PoolRequest {
@@ -71,21 +71,21 @@ export class HttpCall implements PoolRequest {
   #encoder: RequestEncoder | undefined;
   #state: State = State.Pending;
   #isBlocked = false;
-  /** The rest of the body goes on in a turn to come. */
+  /** The rest of the body will be sent in a later turn. */
   #isScheduled = false;
-  /** Where the next piece of the body begins. */
+  /** Position of the next piece in the body. */
   #chunk = 0;
   #at = 0;
   #status = 0;
-  /** The answer is a canary's. */
+  /** The response is a canary's. */
   #isCanary = false;
   #contentType = '';
   readonly #answer: Buffer[] = [];
   #answerBytes = 0;
 
   /**
-   * Begins a call to a host of the cluster. Undefined when no host may be called: the events have been told. Throws what writeHead()
-   * throws, if it is called at once, and what HttpPool.start() throws: the call is over then, and the events are told nothing.
+   * Begins a call to a host of the cluster. Returns undefined, after onFailure(), when no host may be called. Throws what
+   * writeHead() throws if that is called at once, and what HttpPool.start() throws: then the call has ended without an event.
    */
   static start(
     caller: CallingThread,
@@ -110,8 +110,9 @@ export class HttpCall implements PoolRequest {
     try {
       call.#start();
     } catch (error) {
-      // Nobody has the call who could cancel it: it would stay in the pool's line, or its connection wait for the rest of the request.
-      if (call.#state !== State.Over) call.#abort();
+      // The caller gets no call to cancel: without this it would stay in the pool's queue, or its connection would wait for the
+      // rest of the request.
+      if (call.#state !== State.Finished) call.#abort();
       throw error;
     }
     return call;
@@ -133,15 +134,15 @@ export class HttpCall implements PoolRequest {
     this.#startMs = cluster.thread.clock.monotonicMs;
   }
 
-  /** Gives the call up; its events are told nothing. */
+  /** Aborts the call; no event follows. */
   cancel(): void {
     this.#thread.begin();
     this.#abort();
   }
 
-  /** The answer has not come in time. */
+  /** Called when no response came in time. */
   timedOut(): void {
-    if (this.#state === State.Over) return;
+    if (this.#state === State.Finished) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
     if (this.#state === State.Running) countHostTimeout(this.#host, this.#status !== 0);
     if (this.#status === 0) countUnanswered(this.#cluster, this.#host, 504);
@@ -163,11 +164,11 @@ export class HttpCall implements PoolRequest {
   onPoolFailure(reason: PoolFailure, detail: string): void {
     countNoConnection(this.#host, reason);
     countUnanswered(this.#cluster, this.#host, 503);
-    this.#over();
+    this.#finish();
     this.#events.onFailure(poolFailureText(reason, detail));
   }
 
-  // ── The answer ───────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   onInformational(): void {}
 
@@ -176,12 +177,12 @@ export class HttpCall implements PoolRequest {
     this.#status = status;
     this.#contentType = headers.get(CONTENT_TYPE) ?? '';
     countHostResponse(this.#host, headers);
-    if (this.#cluster.spec.isHealthChecked) this.#cluster.heedHealth(this.#host, headers);
-    this.#isCanary = isOfCanary(headers, this.#host);
+    if (this.#cluster.spec.isHealthChecked) this.#cluster.observeHealthHeader(this.#host, headers);
+    this.#isCanary = isCanaryResponse(headers, this.#host);
     this.#cluster.responses.countResponse(status, true, this.#host, this.#isCanary);
     this.#events.onHead?.(headers);
-    // Who has seen the head may have given the call up.
-    if (endStream && this.#state !== State.Over) this.#answered();
+    // onHead() may have cancelled the call.
+    if (endStream && this.#state !== State.Finished) this.#complete();
   }
 
   onData(offset: number, length: number, endStream: boolean): void {
@@ -193,21 +194,21 @@ export class HttpCall implements PoolRequest {
     if (length > 0) {
       this.#answer.push(Buffer.from(this.#cluster.thread.memory.bytes.subarray(offset, offset + length)));
     }
-    if (endStream) this.#answered();
+    if (endStream) this.#complete();
   }
 
   onTrailers(): void {
-    this.#answered();
+    this.#complete();
   }
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
-    // Who was told of the answer has thrown, and that ends the connection.
-    if (this.#state === State.Over) return;
+    // An event has thrown, which ends the connection.
+    if (this.#state === State.Finished) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
     const isProtocolError = reason === ResetReason.ProtocolError;
     countHostReset(this.#host, this.#status !== 0);
     if (this.#status === 0) countUnanswered(this.#cluster, this.#host, isProtocolError ? 502 : 503);
-    this.#over();
+    this.#finish();
     const text = error === undefined ? '' : ` (${error.detail})`;
     this.#events.onFailure(
       isProtocolError ? `its answer is no HTTP/1.1${text}` : 'it has closed the connection without an answer',
@@ -278,12 +279,12 @@ export class HttpCall implements PoolRequest {
     this.#encoder!.data(offset, piece.length, isLastChunk && endsChunk);
   }
 
-  #answered(): void {
+  #complete(): void {
     const durationMs = Math.floor(this.#cluster.thread.clock.monotonicMs - this.#startMs);
     this.#cluster.responses.recordTime(durationMs, true, this.#host, this.#isCanary);
-    // A host may answer before it has the whole body: the rest of it is of no use then.
+    // A host may respond before it has the whole body, the rest of which is then useless.
     if (this.#chunk < this.#request.body.length) this.#abort();
-    else this.#over();
+    else this.#finish();
     const answer = { status: this.#status, contentType: this.#contentType, body: Buffer.concat(this.#answer) };
     this.#events.onAnswer(answer);
   }
@@ -291,23 +292,23 @@ export class HttpCall implements PoolRequest {
   #abort(): void {
     const state = this.#state;
     const encoder = this.#encoder;
-    this.#over();
+    this.#finish();
     if (state === State.Pending) return this.#pool.cancel(this);
-    if (state === State.Over) return;
+    if (state === State.Finished) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
     encoder!.reset(ResetReason.LocalReset);
   }
 
-  #over(): void {
+  #finish(): void {
     const state = this.#state;
-    this.#state = State.Over;
+    this.#state = State.Finished;
     this.#encoder = undefined;
     this.#cluster.thread.wheel.cancel(this.#timer);
     if (state === State.Running) this.#cluster.requestEnded(this.#host);
   }
 }
 
-/** Counts what a forwarded request would be answered in the host's stead. */
+/** Counts the local reply that a forwarded request would get. */
 function countUnanswered({ responses }: Cluster, host: ClusterHost | undefined, status: number): void {
   responses.countResponse(status, true, host, host?.isCanary ?? false);
 }

@@ -1,5 +1,5 @@
-// A service that is called by HTTP (envoy.config.core.v3.HttpService): POST requests to its URI by way of its cluster, with
-// its headers and its timeout.
+// A service that is called by HTTP (envoy.config.core.v3.HttpService): POST requests to its URI through its cluster, with its
+// headers and its timeout.
 
 import { headerKey } from '../../common/text/header-names.js';
 import { durationMs } from '../../common/time/duration.js';
@@ -17,10 +17,10 @@ export class HttpService {
   readonly #target: HttpTarget;
   readonly #timeoutMs: number;
   readonly #headers: HeaderMutations | undefined;
-  /** Calls without an answer. */
+  /** Calls in flight. */
   readonly #calls = new Set<HttpCall>();
 
-  /** `config` as checkHttpService() accepts it. */
+  /** `config` has passed checkHttpService(). */
   constructor(config: HttpServiceConfig, thread: CallingThread) {
     const { uri, cluster, timeout } = config.http_uri!;
     const toAdd = config.request_headers_to_add;
@@ -32,7 +32,7 @@ export class HttpService {
     this.#headers = compileHeaderMutations([{ toRemove: undefined, toAdd, where, isLiteral: true }]);
   }
 
-  /** Sends a body, in one or several pieces of which none is empty. One of the events is called, once, unless it is closed. */
+  /** Sends a body in pieces, none of which is empty. Exactly one event is called, unless the service is closed first. */
   post(contentType: string, body: readonly Uint8Array[], events: HttpCallEvents): void {
     const over = () => {
       if (call !== undefined) this.#calls.delete(call);
@@ -58,7 +58,7 @@ export class HttpService {
     if (call !== undefined && !isOver) this.#calls.add(call);
   }
 
-  /** Gives up calls that wait for their answer. */
+  /** Aborts the calls in flight. */
   close(): void {
     for (const call of this.#calls) call.cancel();
     this.#calls.clear();

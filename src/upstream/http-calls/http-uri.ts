@@ -1,6 +1,6 @@
-// The URI of a service that Baton calls itself: which Host field and which path a request to it has.
+// Parses the URI of a service that Baton itself calls into Host field and path.
 
-/** An authority as isAuthority() takes it: a name, an IPv4 address or an IP literal in brackets, and perhaps a port. */
+/** The authority follows isAuthority(): a name, an IPv4 address or an IP literal in brackets, with an optional port. */
 const URI = /^http:\/\/((?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d+)?)(\/[^?#]*)?(\?[^#]*)?$/i;
 
 export interface HttpTarget {
@@ -10,7 +10,7 @@ export interface HttpTarget {
   readonly path: string;
 }
 
-/** Takes `http://host[:port][/path][?query]` apart; a text that tells what is wrong with any other. */
+/** Splits `http://host[:port][/path][?query]`. Returns an error text for any other URI. */
 export function httpTarget(uri: string): HttpTarget | string {
   if (/^https:/i.test(uri)) return 'calls by TLS are not implemented: give an http:// URI';
   const [, host, path = '/', query = ''] = URI.exec(uri) ?? [];

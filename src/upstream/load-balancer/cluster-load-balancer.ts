@@ -1,5 +1,5 @@
-// A cluster's load balancer on one worker: chooses the priority and the hosts that may be used, and looks again whenever
-// a runtime value says otherwise than before.
+// A cluster's load balancer on one worker: selects the priority and the eligible hosts, and updates the selection when runtime
+// values change.
 
 import type { Random } from '../../common/random.js';
 import { runSync } from '../../common/time/next-turn.js';
@@ -23,17 +23,17 @@ export class ClusterLoadBalancer implements LoadBalancer {
   readonly #runtime: Runtime;
   readonly #panicThreshold: RuntimeInteger;
   readonly #runtimeNumber: RuntimeDouble;
-  /** What the parts were made with. */
+  /** The runtime values with which the parts were made. */
   #runtimeVersion = -1;
   #panicPercent = 0;
   #number = 0;
-  /** None before they are made. */
+  /** Empty until they are made. */
   #parts: readonly Part[] = [];
-  /** Others are being made. */
+  /** New parts that are being made. */
   #steps: Generator<void, void> | undefined;
 
   /**
-   * `words` are the shared words. Hosts and their health do not change: a new set gets a new load balancer.
+   * `words` are the shared words. Hosts and their health are fixed: a new set gets a new load balancer.
    * @param settings of `policy`
    */
   constructor(
@@ -57,7 +57,7 @@ export class ClusterLoadBalancer implements LoadBalancer {
     this.#runtimeNumber = runtime.double(runtimeKey, value);
   }
 
-  /** Makes what pick() needs, in steps where that takes long. Without it the first pick() does, in one go. */
+  /** Makes the parts that pick() needs, in steps because that may take long. Otherwise the first pick() makes them at once. */
   *prepare(): Generator<void, void> {
     const { version } = this.#runtime;
     const panicPercent = Math.min(100, this.#panicThreshold.value);
@@ -76,21 +76,21 @@ export class ClusterLoadBalancer implements LoadBalancer {
   }
 
   pick(random: Random, hash?: Word64, attempt?: number): number {
-    if (this.#runtimeVersion !== this.#runtime.version) this.#prepareFurther();
+    if (this.#runtimeVersion !== this.#runtime.version) this.#continuePreparing();
     const part = this.#parts.length === 1 ? this.#parts[0]! : this.#choosePart(random, hash);
     this.pickedInPanic = part.isPanic;
     return part.balancer === undefined ? -1 : part.balancer.pick(random, hash, attempt);
   }
 
-  /** Runtime has other values. The parts before them serve while new ones are made, a step with each request. */
-  #prepareFurther(): void {
+  /** Called when the runtime has changed. The old parts serve while new ones are made, one step per request. */
+  #continuePreparing(): void {
     this.#steps ??= this.prepare();
     if (this.#parts.length === 0) runSync(this.#steps);
     else if (this.#steps.next().done !== true) return;
     this.#steps = undefined;
   }
 
-  /** Requests of one hash go to one priority. */
+  /** Returns the part for a request. Equal hashes go to the same priority. */
   #choosePart(random: Random, hash: Word64 | undefined): Part {
     const percent = hash === undefined ? random.below(100) : hash.modulo(100);
     for (const part of this.#parts) if (percent < part.below) return part;
@@ -107,12 +107,12 @@ export class ClusterLoadBalancer implements LoadBalancer {
   }
 }
 
-/** A part of the traffic, and who chooses its hosts; undefined: nobody may. */
+/** A part of the traffic with its load balancer; undefined: no host may be used. */
 interface Part extends Omit<HealthPart, 'hosts'> {
   readonly balancer: LoadBalancer | undefined;
 }
 
-/** Of policies that have none. */
+/** For policies without a runtime number. */
 const NO_NUMBER = { runtimeKey: '', value: 0 };
 
 const NO_HOSTS: Part = { below: 100, isPanic: false, balancer: undefined };

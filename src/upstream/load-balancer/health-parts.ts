@@ -1,14 +1,14 @@
-// Which hosts of a cluster get requests, and how many of them: by priority and health.
+// Divides the traffic of a cluster among its hosts by priority and health.
 
 import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../hosts/health-flags.js';
 import type { HostSetData } from '../hosts/host-set.js';
 import { type PriorityHealth, priorityLoads } from './priority-load.js';
 
-/** What of common_lb_config and of the load assignment's policy applies; plain data. */
+/** The settings of common_lb_config and of the load assignment's policy; plain data. */
 export interface HealthPolicy {
   /** healthy_panic_threshold in percent: with fewer healthy hosts health is ignored. 0: never. */
   readonly panicThreshold: number;
-  /** In panic requests fail instead of going to unhealthy hosts. */
+  /** In panic, requests fail instead of going to unhealthy hosts. */
   readonly failTrafficOnPanic: boolean;
   /** overprovisioning_factor in percent. */
   readonly overprovisioning: number;
@@ -20,9 +20,9 @@ export const DEFAULT_HEALTH_POLICY: HealthPolicy = {
   overprovisioning: 140,
 };
 
-/** Some hosts and their part of the traffic. */
+/** A group of hosts and their part of the traffic. */
 export interface HealthPart {
-  /** Percents from the part before up to this are theirs; 100 with the last part. */
+  /** Upper bound, exclusive, of their percents; the previous part has the lower bound. 100 for the last part. */
   readonly below: number;
   /** Their health is ignored. */
   readonly isPanic: boolean;
@@ -31,8 +31,8 @@ export interface HealthPart {
 }
 
 /**
- * Sorts all hosts by priority and health: 10,000 of them take a few hundred microseconds.
- * @param panicPercent the panic threshold that runtime may have changed
+ * Returns the parts of all hosts, sorted by priority and health: 10,000 hosts take a few hundred microseconds.
+ * @param panicPercent panic threshold after runtime overrides
  */
 export function healthParts(hosts: HostSetData, policy: HealthPolicy, panicPercent: number): HealthPart[] {
   const levels = sortHosts(hosts);

@@ -1,4 +1,4 @@
-// Some hosts of a set, as load balancers see them. What a policy does not ask for is not worked out, and nothing is worked out twice.
+// A list of a set's hosts for a load balancer. Each property is computed at most once, on first use.
 
 import type { HostSetData } from '../hosts/host-set.js';
 import { HostWord } from '../shared-words.js';

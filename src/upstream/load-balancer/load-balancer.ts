@@ -1,21 +1,21 @@
-// What a load balancer is: it picks one of a list of hosts.
+// The interface of a load balancer, which picks a host from a list.
 //
-// It knows weights, active requests and keys only. Which hosts it chooses from, by health and priority, is decided by
-// ClusterLoadBalancer, which has it made by the cluster's policy.
+// It uses only weights, active requests and keys. ClusterLoadBalancer selects the list by health and priority, and has the
+// cluster's policy create the load balancer.
 
 import type { Random } from '../../common/random.js';
 import type { Word64 } from '../../common/xxh64.js';
 
 export interface LoadBalancer {
   /**
-   * Index of a host in its host set, or -1 when no host may be used.
-   * @param hash of what requests have in common that are to go to one host; of interest where the policy is one of hashes
-   * @param attempt how many other hosts the request has been offered in vain: the same hash gives another one
+   * Returns the index of a host in its host set, or -1 when no host may be used.
+   * @param hash of the request, for hashing policies: equal hashes get the same host
+   * @param attempt number of hosts that have failed the request already: the same hash gets another host
    */
   pick(random: Random, hash?: Word64, attempt?: number): number;
 }
 
-/** Hosts to choose from. */
+/** The hosts to choose from. */
 export interface HostList {
   /** Indexes in the host set. */
   readonly hosts: Int32Array;
@@ -26,8 +26,8 @@ export interface HostList {
   /** Index of the shared word that holds the active requests of each. */
   readonly activeWords: Int32Array;
   /**
-   * What each host is known by, whatever else changes: one character a byte.
-   * @param usesHostname by their names rather than by their addresses
+   * Returns the key of each host, which is stable across updates: one character per byte.
+   * @param usesHostname prefer hostnames to addresses
    */
   keys(usesHostname: boolean): readonly string[];
 }

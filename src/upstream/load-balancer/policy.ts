@@ -1,4 +1,4 @@
-// A load-balancing policy: what clusters and threads ask of it. Policies are extensions; here they are known by this interface only.
+// The interface of load-balancing policies, which are extensions, to clusters and threads.
 
 import type { Random } from '../../common/random.js';
 import type { Any } from '../../config/generated/api.js';
@@ -6,63 +6,68 @@ import type { Layout } from '../../stats/layout.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HostList, LoadBalancer } from './load-balancer.js';
 
-/** `C` is the message that configures it, `S` are its settings. */
+/** `C` is the message that configures it, `S` its settings. */
 export interface LoadBalancingPolicy<C = unknown, S = unknown> {
   /** For example `envoy.load_balancing_policies.random`. */
   readonly name: string;
-  /** Requests of one hash go to one host; those without go to any. */
+  /** Requests with the same hash go to the same host; those without go to any. */
   readonly picksByHash?: boolean;
-  /** The active requests of each host are counted, over all workers: its load balancers look at them. */
+  /** Its load balancers use active request counts, which are then summed over all workers. */
   readonly countsActiveRequests?: boolean;
-  /** What the message says, with defaults filled in: plain data that JSON can carry to workers. Absent: it has no settings. */
+  /**
+   * Converts the message to settings, with defaults filled in: plain data that is sent to workers as JSON. Absent: no settings.
+   */
   settings?(config: C): S;
-  /** A number that runtime may change: load balancers are made anew when it does. */
+  /** Returns a number that runtime may override: load balancers are rebuilt when it changes. */
   runtimeNumber?(settings: S): RuntimeNumber;
-  /** A load balancer over hosts, of which there are some. Where that takes long it yields, about every millisecond. */
+  /**
+   * Creates a load balancer for a non-empty list of hosts. If that takes long, it is a generator that yields about every
+   * millisecond.
+   */
   createLoadBalancer(
     settings: S,
     hosts: HostList,
     context: BalancerContext,
   ): LoadBalancer | Generator<void, LoadBalancer>;
-  /** What stats show of its load balancers. */
+  /** Gauges of its load balancers. */
   readonly gauges?: BalancerGauges<S>;
 }
 
 export interface RuntimeNumber {
-  /** '': runtime does not change it. */
+  /** '': no override. */
   readonly runtimeKey: string;
   readonly value: number;
 }
 
 export interface BalancerContext {
-  /** Shared words, which activeWords are indexes of. */
+  /** Shared words, indexed by activeWords. */
   readonly words: Int32Array;
   readonly random: Random;
-  /** What runtimeNumber() is now; 0 without that. */
+  /** Current value of runtimeNumber(); 0 without one. */
   readonly runtimeNumber: number;
 }
 
-/** Gauges of a policy. The primary works them out, from the hosts that load balancers are made of. */
+/** Gauges of a policy. The primary computes them from the hosts of the load balancers. */
 export interface BalancerGauges<S = unknown> {
-  /** Behind that of the cluster: `ring_hash_lb.` */
+  /** Suffix to the cluster's prefix: `ring_hash_lb.` */
   readonly prefix: string;
   readonly layout: Layout;
-  /** Sets them. There may be no hosts. */
+  /** Sets the gauges. The list may be empty. */
   measure(settings: S, hosts: HostList, scope: Scope): void;
 }
 
-/** A cluster's policy with its settings, and what else there is to know of it before a load balancer is made; plain data. */
+/** A cluster's policy with its settings, and its properties that are needed before a load balancer exists; plain data. */
 export interface LoadBalancerSpec extends Pick<LoadBalancingPolicy, 'picksByHash' | 'countsActiveRequests'> {
-  /** Its name. */
+  /** Name of the policy. */
   readonly policy: string;
   readonly settings: unknown;
 }
 
 /** The policies of this build. */
 export interface LoadBalancingPolicies {
-  /** Throws an Error when there is none of that name. */
+  /** Returns the policy of that name. Throws an Error when there is none. */
   policyNamed(name: string): LoadBalancingPolicy;
-  /** The one that a message of that type configures. */
+  /** Returns the policy that messages of that type configure. */
   policyOf(typeUrl: string): LoadBalancingPolicy | undefined;
 }
 

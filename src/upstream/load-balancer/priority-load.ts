@@ -1,24 +1,27 @@
-// How much of the traffic each priority gets: all of it goes to priority 0 while enough of its hosts are healthy, and
-// spills over to the next ones as they fail (Envoy's "priority levels", "degraded endpoints" and "panic threshold").
+// Divides the traffic among priorities: all of it goes to priority 0 while enough of its hosts are healthy, and spills over to
+// the next ones as they fail (Envoy's "priority levels", "degraded endpoints" and "panic threshold").
 
-/** Hosts of one priority by health. */
+/** Host counts of one priority by health. */
 export interface PriorityHealth {
   readonly total: number;
   readonly healthy: number;
   readonly degraded: number;
-  /** Hosts that do not count yet, or no more. */
+  /** Hosts that are not counted. */
   readonly excluded: number;
 }
 
 export interface PriorityLoads {
-  /** Percent for the healthy and for the degraded hosts of each priority; the sum of all is 100. */
+  /** Percents for the healthy and the degraded hosts of each priority; they sum to 100. */
   readonly healthy: readonly number[];
   readonly degraded: readonly number[];
-  /** Priorities in which too few hosts are healthy to bear the load: theirs goes to all hosts, whatever their health. */
+  /** Priorities with too few healthy hosts for the load: theirs goes to all hosts, whatever their health. */
   readonly panic: readonly boolean[];
 }
 
-/** `overprovisioning`: 140 means that 72 % of healthy hosts bear all the load. `panicThreshold` in percent; 0: never panic. */
+/**
+ * Returns the loads. `overprovisioning`: with 140, 72 % of healthy hosts carry all the load. `panicThreshold` in percent; 0:
+ * never panic.
+ */
 export function priorityLoads(
   priorities: readonly PriorityHealth[],
   overprovisioning: number,
@@ -35,7 +38,7 @@ export function priorityLoads(
   return { ...distribute(healthy, degraded, available), panic };
 }
 
-/** Percent of the load that these hosts can bear. */
+/** Returns the percent of the load that these hosts can carry. */
 function availability(priority: PriorityHealth, count: number, overprovisioning: number): number {
   const counted = priority.total - priority.excluded;
   return counted <= 0 ? 0 : Math.min(100, Math.floor((overprovisioning * count) / counted));
@@ -46,7 +49,7 @@ function healthyPercent(priority: PriorityHealth): number {
   return counted <= 0 ? 0 : (100 * (priority.healthy + priority.degraded)) / counted;
 }
 
-/** Healthy hosts of all priorities first, then degraded ones, each as much as it can bear. */
+/** Loads the healthy hosts of all priorities first, then the degraded ones, each up to its capacity. */
 function distribute(healthy: readonly number[], degraded: readonly number[], available: number) {
   let rest = 100;
   const take = (share: number) => {
@@ -55,14 +58,14 @@ function distribute(healthy: readonly number[], degraded: readonly number[], ava
     return load;
   };
   const loads = { healthy: healthy.map(take), degraded: degraded.map(take) };
-  // Rounding leaves a few percent: the first that can bear anything bears them.
+  // Rounding leaves a few percent, which the first priority with capacity gets.
   const firstHealthy = healthy.findIndex((share) => share > 0);
   if (firstHealthy >= 0) loads.healthy[firstHealthy]! += rest;
   else loads.degraded[degraded.findIndex((share) => share > 0)]! += rest;
   return loads;
 }
 
-/** Everything is terrible: each priority by the number of its hosts. */
+/** Total panic: loads each priority by the number of its hosts. */
 function byHostCount(priorities: readonly PriorityHealth[]) {
   const hosts = sum(priorities.map((priority) => priority.total));
   if (hosts === 0) return allToFirst(priorities.length);

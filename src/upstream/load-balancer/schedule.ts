@@ -1,18 +1,18 @@
-// Earliest deadline first: gives numbers out in proportion to their weights, evenly spread (as nginx's smooth weighted
-// round robin, but in O(log n) and with weights that may change while it runs).
+// Earliest deadline first: picks items in proportion to their weights, evenly spread (like nginx's smooth weighted round robin,
+// but in O(log n) and with weights that may change while it runs).
 
 import type { Random } from '../../common/random.js';
 
 /**
- * Items 0 … n - 1 in a heap by deadline. Each time an item has had its turn its deadline moves by 1 / weight, so in every
- * unit of virtual time each integer weight w has exactly w turns.
+ * Items 0 … n - 1 in a heap by deadline. Each turn moves the item's deadline by 1 / weight, so in every unit of virtual time each
+ * integer weight w has exactly w turns.
  */
 export class EdfSchedule {
   readonly #deadlines: Float64Array;
-  /** Heap of items: the one with the earliest deadline first. */
+  /** Heap of items, the earliest deadline first. */
   readonly #heap: Int32Array;
 
-  /** First deadlines are random within an item's period: threads that start together do not pick in step. */
+  /** First deadlines are random within an item's period, so that threads that start together do not pick in step. */
   constructor(count: number, weightOf: (item: number) => number, random: Random) {
     this.#deadlines = new Float64Array(count);
     this.#heap = new Int32Array(count);
@@ -23,12 +23,12 @@ export class EdfSchedule {
     for (let at = (count >> 1) - 1; at >= 0; at--) this.#siftDown(at);
   }
 
-  /** Whose turn it is. */
+  /** Returns the item whose turn it is. */
   first(): number {
     return this.#heap[0]!;
   }
 
-  /** The first item has had its turn; its next one comes 1 / weight later. */
+  /** Ends the first item's turn; its next one is 1 / weight later. */
   advance(weight: number): void {
     this.#deadlines[this.#heap[0]!]! += 1 / weight;
     this.#siftDown(0);

@@ -1,19 +1,19 @@
-// What one thread notes of a host for outlier detection: words that all threads count in. The thread whose count reaches a limit
-// reports the host; the primary decides, and sets the count to 0.
+// One thread's observations of a host for outlier detection, counted in words that all threads share. The thread whose count
+// reaches a limit reports the host; the primary decides, and resets the count to 0.
 
 import type { Runtime, RuntimeInteger } from '../../runtime/runtime.js';
 import { HostWord } from '../shared-words.js';
 import { OutlierKind } from './outlier-kind.js';
 import { type OutlierSpec, runtimeKey } from './outlier-spec.js';
 
-/** For all hosts of a cluster. */
+/** The settings for all hosts of a cluster. */
 export class OutlierCounting {
   readonly words: Int32Array;
   readonly splitsLocalOrigin: boolean;
   readonly consecutive5xx: RuntimeInteger;
   readonly consecutiveGatewayFailure: RuntimeInteger;
   readonly consecutiveLocalOriginFailure: RuntimeInteger;
-  /** The host with this block has reached the limit of this kind. */
+  /** Called when the host with this block has reached the limit of this kind. */
   readonly report: (block: number, kind: OutlierKind) => void;
 
   constructor(
@@ -36,13 +36,13 @@ export class HostMonitor {
   readonly #counting: OutlierCounting;
   readonly #block: number;
 
-  /** `block`: the host's first HostWord word. */
+  /** `block`: index of the host's first HostWord word. */
   constructor(counting: OutlierCounting, block: number) {
     this.#counting = counting;
     this.#block = block;
   }
 
-  /** It has answered with this status. */
+  /** Called when the host has answered with this status. */
   answered(status: number): void {
     const { words } = this.#counting;
     const block = this.#block;
@@ -60,24 +60,24 @@ export class HostMonitor {
     this.#count(HostWord.Consecutive5xx, this.#counting.consecutive5xx, OutlierKind.Consecutive5xx);
   }
 
-  /** There is a connection for a request, whose answer is still to come. */
+  /** Called when a request has a connection, before its response. */
   connected(): void {
     if (this.#counting.splitsLocalOrigin) this.#localOriginSuccess();
   }
 
-  /** There is a connection, of which nothing more can be said. */
-  connectedForGood(): void {
+  /** Called when a TCP connection is established, which is its only outcome. */
+  tcpConnected(): void {
     if (this.#counting.splitsLocalOrigin) this.#localOriginSuccess();
     else this.answered(200);
   }
 
-  /** No connection to it can be had, or the one that there was has ended early. */
+  /** Called when a connect failed or a connection ended early. */
   failed(): void {
     if (this.#counting.splitsLocalOrigin) this.#localOriginFailure();
     else this.answered(503);
   }
 
-  /** It has taken too long. */
+  /** Called when the host timed out. */
   timedOut(): void {
     if (this.#counting.splitsLocalOrigin) this.#localOriginFailure();
     else this.answered(504);
@@ -98,13 +98,13 @@ export class HostMonitor {
 
   #count(word: HostWord, limit: RuntimeInteger, kind: OutlierKind): void {
     const count = Atomics.add(this.#counting.words, this.#block + word, 1) + 1;
-    // And again when it has failed as often again: the limit may have been higher before, and a report may have been lost. 0 is no limit.
+    // Reported at every multiple: the limit may have been higher before, and a report may have been lost. 0 is no limit.
     if (count % limit.value === 0) this.#counting.report(this.#block, kind);
   }
 
   #clear(word: HostWord): void {
     const { words } = this.#counting;
-    // Most are 0: a plain read costs a tenth of a store.
+    // Most words are 0: a plain read costs a tenth of a store.
     if (words[this.#block + word] !== 0) Atomics.store(words, this.#block + word, 0);
   }
 }

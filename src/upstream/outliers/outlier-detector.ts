@@ -1,51 +1,54 @@
-// Decides which hosts of a cluster are ejected, and when they come back. Without I/O: time, chance and what was counted of the hosts
-// come in, and decisions go out.
+// Decides which hosts of a cluster are ejected, and when they return. No I/O: time, randomness and counts are inputs, decisions
+// are outputs.
 
 import type { Random } from '../../common/random.js';
 import { OUTLIER_NAMES, OutlierKind } from './outlier-kind.js';
 import type { OutlierSettings } from './outlier-spec.js';
 import { type ClusterRates, clusterRates, NO_RATES, UNKNOWN } from './success-rates.js';
 
-/** What the last interval has brought. */
+/** The counts of the last interval. */
 export class Volume {
   total = 0;
   successes = 0;
-  /** In percent, if the requests were enough to tell; -1: they were not. */
+  /** In percent; -1: too few requests. */
   rate = UNKNOWN;
 }
 
-/** One host; whoever runs the detector adds what it needs. */
+/** One host. The owner of the detector may extend it. */
 export class OutlierHost {
   isEjected = false;
-  /** How often it has been ejected. */
+  /** Number of ejections. */
   ejections = 0;
-  /** How many times the base ejection time it stays away: one more with each ejection, one less with each good interval. */
+  /** Ejection time in multiples of the base ejection time: one more with each ejection, one less with each good interval. */
   multiplier = 0;
   jitterMs = 0;
   ejectedMs = 0;
-  /** When it was ejected or came back last; undefined: never. */
+  /** Time of the last ejection or return; undefined: never. */
   changedMs: number | undefined = undefined;
-  /** By Origin; to be filled before each sweep. */
+  /** By Origin. The owner fills them before each sweep. */
   readonly volumes: readonly [Volume, Volume] = [new Volume(), new Volume()];
 }
 
-/** Whose errors are counted. */
+/** The origin of errors. */
 export const enum Origin {
-  /** Those that hosts answer; all of them where they are not told apart. */
+  /** Errors that hosts return; all errors without split_external_local_origin_errors. */
   External = 0,
-  /** What keeps Baton from getting an answer. */
+  /** Failures to get a response. */
   Local = 1,
 }
 
-/** Who is told of what is decided. */
+/** The callbacks with decisions. */
 export interface OutlierDecisions<H> {
-  /** It is an outlier, whatever is done about it. */
+  /** Called when an outlier is detected, enforced or not. */
   detected(kind: OutlierKind): void;
-  /** As many are away as may be. */
+  /** Called when no more hosts may be ejected. */
   overflowed(): void;
-  /** `isEnforced`: it is ejected; otherwise it would be if outliers of this kind were. Called before `changedMs` is that of now. */
+  /**
+   * Called for an ejection, before `changedMs` is updated. `isEnforced` false: outliers of this kind are not enforced, so the
+   * host stays.
+   */
   ejected(host: H, kind: OutlierKind, isEnforced: boolean): void;
-  /** It is used again. Called before `changedMs` is that of now. */
+  /** Called when a host returns, before `changedMs` is updated. */
   returned(host: H): void;
 }
 
@@ -67,12 +70,12 @@ export class OutlierDetector<H extends OutlierHost> {
     return this.#hosts;
   }
 
-  /** How many hosts are ejected now. */
+  /** The number of ejected hosts. */
   get ejected(): number {
     return this.#ejected;
   }
 
-  /** As the last sweep has found them. */
+  /** Returns the rates of the last sweep. */
   rates(origin: Origin): ClusterRates {
     return this.#rates[origin];
   }
@@ -81,12 +84,12 @@ export class OutlierDetector<H extends OutlierHost> {
     this.#hosts.add(host);
   }
 
-  /** It has left the cluster. */
+  /** Called when the host leaves the cluster. */
   remove(host: H): void {
     if (this.#hosts.delete(host) && host.isEjected) this.#ejected--;
   }
 
-  /** It is an outlier of this kind. One that is ejected already is left as it is. */
+  /** Handles an outlier of this kind. A no-op for an ejected host. */
   detect(host: H, kind: OutlierKind, nowMs: number): void {
     if (host.isEjected || !this.#hosts.has(host)) return;
     this.#decisions.detected(kind);
@@ -97,12 +100,12 @@ export class OutlierDetector<H extends OutlierHost> {
     if (isEnforced) host.changedMs = nowMs;
   }
 
-  /** An active health check of the host has passed. */
+  /** Called when an active health check of the host has passed. */
   passedHealthCheck(host: H, nowMs: number): void {
     if (host.isEjected && this.#settings.spec.returnsWhenChecked) this.#return(host, nowMs);
   }
 
-  /** An interval is over: hosts whose time is over come back, and shares of failures are compared. */
+  /** Ends an interval: hosts whose ejection time is over return, and failure rates are compared. */
   sweep(nowMs: number): void {
     for (const host of this.#hosts) {
       if (host.isEjected) this.#returnIfOver(host, nowMs);
@@ -112,7 +115,7 @@ export class OutlierDetector<H extends OutlierHost> {
     this.#compare(Origin.Local, OutlierKind.LocalOriginSuccessRate, OutlierKind.LocalOriginFailurePercentage, nowMs);
   }
 
-  /** With this one ejected there would be no more than may be. */
+  /** One more ejection would not exceed the maximum. */
   get #mayEject(): boolean {
     if (this.#ejected === 0 && this.#settings.spec.alwaysEjectsOne) return true;
     const percent = Math.min(100, this.#settings.get('max_ejection_percent'));
@@ -131,7 +134,7 @@ export class OutlierDetector<H extends OutlierHost> {
     host.ejections++;
     host.ejectedMs = nowMs;
     host.jitterMs = this.#random.fraction() * this.#settings.get('max_ejection_time_jitter_ms');
-    // Beyond that it would take needlessly many good intervals to come down again.
+    // A higher multiplier would need more good intervals to decrease again without a longer ejection.
     if (host.multiplier * baseMs < maxMs + baseMs) host.multiplier++;
   }
 
@@ -148,7 +151,7 @@ export class OutlierDetector<H extends OutlierHost> {
     host.changedMs = nowMs;
   }
 
-  #compare(origin: Origin, ofRate: OutlierKind, ofFailures: OutlierKind, nowMs: number): void {
+  #compare(origin: Origin, rateKind: OutlierKind, failureKind: OutlierKind, nowMs: number): void {
     const settings = this.#settings;
     const rateVolume = settings.get('success_rate_request_volume');
     const failureVolume = settings.get('failure_percentage_request_volume');
@@ -171,11 +174,11 @@ export class OutlierDetector<H extends OutlierHost> {
     if (forRate.length > 0 && forRate.length >= rateHosts) {
       const rates = clusterRates(forRate.map(rateOf), settings.get('success_rate_stdev_factor') / 1000);
       this.#rates[origin] = rates;
-      for (const host of forRate) if (rateOf(host) < rates.threshold) this.detect(host, ofRate, nowMs);
+      for (const host of forRate) if (rateOf(host) < rates.threshold) this.detect(host, rateKind, nowMs);
     }
     if (forFailures.length > 0 && forFailures.length >= failureHosts) {
       const threshold = settings.get('failure_percentage_threshold');
-      for (const host of forFailures) if (100 - rateOf(host) >= threshold) this.detect(host, ofFailures, nowMs);
+      for (const host of forFailures) if (100 - rateOf(host) >= threshold) this.detect(host, failureKind, nowMs);
     }
   }
 }

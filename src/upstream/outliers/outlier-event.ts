@@ -1,4 +1,4 @@
-// What is told of an ejection and of a return: envoy.data.cluster.v3.OutlierDetectionEvent, without its time and its host.
+// Events of ejections and returns: envoy.data.cluster.v3.OutlierDetectionEvent, without its time and its host.
 
 import type { OutlierDetectionEvent, OutlierEjectionType } from '../../config/generated/api.js';
 import { Origin, type OutlierHost } from './outlier-detector.js';
@@ -16,7 +16,10 @@ const TYPES: readonly OutlierEjectionType[] = [
   'FAILURE_PERCENTAGE_LOCAL_ORIGIN',
 ];
 
-/** `rates` are the cluster's by Origin; `isEnforced`: it is ejected, and not only an outlier. */
+/**
+ * Returns the event of an ejection. `rates` are the cluster's by Origin; `isEnforced`: the host is ejected, and not only
+ * detected.
+ */
 export function ejectionEvent(
   host: OutlierHost,
   kind: OutlierKind,
@@ -42,7 +45,7 @@ function sinceLastAction({ changedMs }: OutlierHost, nowMs: number): OutlierDete
   return changedMs === undefined ? {} : { secs_since_last_action: String(Math.floor((nowMs - changedMs) / 1000)) };
 }
 
-/** Rates are whole percents. */
+/** Rates are rounded down to whole percents. */
 function reason(host: OutlierHost, kind: OutlierKind, rates: (origin: Origin) => ClusterRates): OutlierDetectionEvent {
   switch (kind) {
     case OutlierKind.SuccessRate:

@@ -1,6 +1,6 @@
-// The ways in which a host is found to be an outlier.
+// The kinds of outliers.
 
-/** The order is that of envoy.data.cluster.v3.OutlierEjectionType. */
+/** In the order of envoy.data.cluster.v3.OutlierEjectionType. */
 export const enum OutlierKind {
   Consecutive5xx = 0,
   ConsecutiveGatewayFailure = 1,
@@ -11,7 +11,7 @@ export const enum OutlierKind {
   LocalOriginFailurePercentage = 6,
 }
 
-/** By kind, as stats, runtime keys and fields name them: `ejections_detected_<name>`, `enforcing_<name>`. */
+/** Names by kind in stats, runtime keys and fields: `ejections_detected_<name>`, `enforcing_<name>`. */
 export const OUTLIER_NAMES = [
   'consecutive_5xx',
   'consecutive_gateway_failure',

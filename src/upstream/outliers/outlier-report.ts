@@ -1,4 +1,4 @@
-// What threads that use hosts tell the primary: a host has failed so often in a row that it is an outlier.
+// A thread's report to the primary: a host has reached a limit of consecutive failures.
 
 import type { OutlierKind } from './outlier-kind.js';
 
@@ -7,9 +7,9 @@ export const OUTLIER_PORT = 'baton.outlier_detection';
 
 export interface OutlierReport {
   readonly cluster: string;
-  /** Of the cluster's version that has counted: others may have other limits. */
+  /** The version of the cluster that counted: other versions may have other limits. */
   readonly specVersion: number;
-  /** The host's first shared word. */
+  /** Index of the host's first shared word. */
   readonly block: number;
   readonly kind: OutlierKind;
 }

@@ -1,10 +1,10 @@
-// Outlier detection of a cluster: the numbers by which hosts are judged, as configured and as runtime changes them.
+// Outlier detection settings of a cluster, as configured and as overridden by runtime.
 
 import { durationMs } from '../../common/time/duration.js';
 import type { OutlierDetection } from '../../config/generated/api.js';
 import type { Runtime } from '../../runtime/runtime.js';
 
-/** What is taken for fields that are not set. Fields and runtime keys have these names. */
+/** Defaults of unset fields. Fields and runtime keys have these names. */
 const DEFAULTS = {
   consecutive_5xx: 5,
   consecutive_gateway_failure: 5,
@@ -29,7 +29,7 @@ const DEFAULT_INTERVAL_MS = 10_000;
 const DEFAULT_BASE_MS = 30_000;
 const DEFAULT_MAX_MS = 300_000;
 
-/** The numbers that runtime can change: `outlier_detection.<name>`. */
+/** The numbers that runtime can override: `outlier_detection.<name>`. */
 export type OutlierNumber =
   | keyof typeof DEFAULTS
   | 'interval_ms'
@@ -37,13 +37,13 @@ export type OutlierNumber =
   | 'max_ejection_time_ms'
   | 'max_ejection_time_jitter_ms';
 
-/** Plain data: workers need it too. */
+/** Plain data, also for workers. */
 export interface OutlierSpec {
-  /** What hosts answer, and what keeps Baton from getting an answer, are judged apart. */
+  /** Responses and local-origin failures are judged separately. */
   readonly splitsLocalOrigin: boolean;
-  /** One host may be ejected whatever max_ejection_percent says. */
+  /** One host may be ejected regardless of max_ejection_percent. */
   readonly alwaysEjectsOne: boolean;
-  /** A host that passes an active health check comes back at once. */
+  /** A host that passes an active health check returns at once. */
   readonly returnsWhenChecked: boolean;
   readonly numbers: Readonly<Record<OutlierNumber, number>>;
 }
@@ -66,7 +66,7 @@ export function outlierSpec(config: OutlierDetection): OutlierSpec {
   };
 }
 
-/** The numbers as they are now. They are looked up: what serves requests reads handles instead. */
+/** The current numbers. Each read is a look-up; request paths read handles instead. */
 export class OutlierSettings {
   readonly spec: OutlierSpec;
   readonly #runtime: Runtime;

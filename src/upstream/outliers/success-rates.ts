@@ -1,9 +1,9 @@
-// How a host's share of successes compares with the other hosts' shares.
+// Compares the success rates of hosts.
 
-/** -1: too few hosts have had enough requests to tell. */
+/** Value of a rate that is unknown because too few hosts have had enough requests. */
 export const UNKNOWN = -1;
 
-/** Of one interval, in percent. */
+/** Rates of one interval, in percent. */
 export interface ClusterRates {
   readonly average: number;
   /** A host with a lower rate is an outlier. */
@@ -12,7 +12,10 @@ export interface ClusterRates {
 
 export const NO_RATES: ClusterRates = { average: UNKNOWN, threshold: UNKNOWN };
 
-/** `rates` of hosts in percent, of which there is one at least; `factor`: how many standard deviations a host may be below their average. */
+/**
+ * Computes the cluster's rates from the hosts' `rates` in percent, at least one. `factor`: permitted standard deviations below
+ * the average.
+ */
 export function clusterRates(rates: readonly number[], factor: number): ClusterRates {
   const average = rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
   const variance = rates.reduce((sum, rate) => sum + (rate - average) ** 2, 0) / rates.length;

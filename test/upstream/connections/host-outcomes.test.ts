@@ -4,7 +4,7 @@ import t from 'tap';
 import { HostStats } from '../../../src/stats/layouts/cluster.js';
 import {
   countHostConnection,
-  countHostEnd,
+  countHostMaxDuration,
   countHostReset,
   countHostResponse,
   countHostTimeout,
@@ -48,7 +48,7 @@ const CASES: [what: string, count: (host: Host) => void, expected: string[]][] =
   ['a break in one', (host) => countHostReset(host, true), ['failed']],
   ['no response in time', (host) => countHostTimeout(host, false), ['rq_timeout', 'rq_error', 'timed out']],
   ['a part of one in time', (host) => countHostTimeout(host, true), ['rq_timeout']],
-  ['the end of a long try', (host) => countHostEnd(host), ['rq_error']],
+  ['the end of a long try', (host) => countHostMaxDuration(host), ['rq_error']],
 ];
 
 t.test('each way in which a try ends counts once, for what the host has to do with it', async (t) => {

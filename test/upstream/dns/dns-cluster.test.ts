@@ -185,7 +185,7 @@ t.test('a new version keeps the addresses of names that it cannot resolve', asyn
   former.cluster.start();
   for (const [index, name] of ['a', 'b', 'c', 'd'].entries()) await former.answer(name, found(`10.0.0.${index + 1}`));
   const hosts = (c: ReturnType<typeof clusterOf>) =>
-    c.cluster.succeed(former.cluster).map(({ address }) => addressText(address));
+    c.cluster.inheritFrom(former.cluster).map(({ address }) => addressText(address));
 
   const next = clusterOf(['d', 'c', 'b', 'a', 'e']);
   next.cluster.start();

@@ -71,7 +71,7 @@ t.test("where they are not split, Baton's own failures count as those of a gatew
       [3, 0, 0, 0],
     ],
   );
-  first.connectedForGood();
+  first.tcpConnected();
   t.same(
     [counts(...ROWS), counts(...SUMS)],
     [
@@ -92,7 +92,7 @@ t.test('where they are split, they have a row of their own', async (t) => {
   t.same(counts(...ROWS), [0, 0, 1]);
   second.failed();
   t.same(reports(), ['consecutive_local_origin_failure by 2']);
-  first.connectedForGood();
+  first.tcpConnected();
   t.same(
     [counts(...ROWS), counts(...SUMS)],
     [

@@ -98,8 +98,8 @@ class DnsDiscovery implements HostDiscovery {
     if (!this.#spec.waitsForHosts) this.#seeker.looked();
   }
 
-  succeed(former: HostDiscovery): void {
-    if (former instanceof DnsDiscovery) this.#found(this.#dns.succeed(former.#dns));
+  inheritFrom(former: HostDiscovery): void {
+    if (former instanceof DnsDiscovery) this.#found(this.#dns.inheritFrom(former.#dns));
   }
 
   stop(): void {

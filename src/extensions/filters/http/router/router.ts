@@ -22,7 +22,7 @@ import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import {
-  countHostEnd,
+  countHostMaxDuration,
   countHostReset,
   countHostResponse,
   countHostTimeout,
@@ -30,7 +30,7 @@ import {
 } from '../../../../upstream/connections/host-outcomes.js';
 import type { UpstreamConnection } from '../../../../upstream/connections/upstream-connection.js';
 import { PoolFailure } from '../../../../upstream/pool-failure.js';
-import { isOfCanary } from '../../../../upstream/response-stats.js';
+import { isCanaryResponse } from '../../../../upstream/response-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { lastedTooLong, MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
 import { answerDirectly, answerWithRedirect } from './direct.js';
@@ -224,7 +224,7 @@ export class Router implements TerminalFilter, TryListener {
 
   tryInformed(headers: HeaderBlock): void {
     const host = this.#try.host!;
-    if (this.#isCounted) this.#count(headers.status, host, isOfCanary(headers, host));
+    if (this.#isCounted) this.#count(headers.status, host, isCanaryResponse(headers, host));
     // The client would see that there are two tries.
     this.#retries.disable();
     this.#retries.end();
@@ -238,7 +238,7 @@ export class Router implements TerminalFilter, TryListener {
     const now = this.#thread.clock.monotonicMs;
     info.firstUpstreamRxMs = now;
     const host = this.#try.host!;
-    if (this.#cluster.spec.isHealthChecked) this.#cluster.heedHealth(host, headers);
+    if (this.#cluster.spec.isHealthChecked) this.#cluster.observeHealthHeader(host, headers);
     if (this.#retries.grantForResponse(headers, this.#cluster, this.#thread.clock.realtimeMs)) {
       countRetriedResponse(host, headers);
       this.#cluster.responses.countRetried(status);
@@ -249,7 +249,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#hasResponse = true;
     if (this.#request.isComplete) this.#request.dropBody();
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
-    this.#isCanary = isOfCanary(headers, host);
+    this.#isCanary = isCanaryResponse(headers, host);
     if (this.#isCounted) this.#count(status, host, this.#isCanary);
     if (this.#request.isComplete && !this.#options.suppressEnvoyHeaders)
       setServiceTime(headers, Math.floor(now - this.#requestEndMs));
@@ -334,7 +334,7 @@ export class Router implements TerminalFilter, TryListener {
   #giveUpOnHost({ counter, details, isSlowness }: TryTimeout): void {
     this.#cluster.stats.increment(counter);
     if (isSlowness) countHostTimeout(this.#try.host!, this.#hasResponse);
-    else if (!this.#hasResponse) countHostEnd(this.#try.host!);
+    else if (!this.#hasResponse) countHostMaxDuration(this.#try.host!);
     this.#try.abort();
     if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
     if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isAnsweredEmpty), true);

@@ -120,7 +120,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     this.info.bytesReceived += length;
     this.proxy.stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, length);
-    this.#upstream?.pass(offset, length);
+    this.#upstream?.sendUnchecked(offset, length);
   }
 
   onEnd(): void {
