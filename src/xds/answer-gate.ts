@@ -1,19 +1,20 @@
-// Holds back answers to updates on the aggregated stream: a server may wait for them with what depends on what it has sent.
+// Delays ACKs on the aggregated stream: after an ACK a server may send resources that depend on the update, so an ACK may have to
+// wait.
 
 export class AnswerGate {
   #isOpen = true;
-  #tell: (isOpen: boolean) => void = () => {};
+  #onChange: (isOpen: boolean) => void = () => {};
 
-  /** Tells the stream, now and whenever it changes. There is one at most. */
-  follow(tell: (isOpen: boolean) => void): void {
-    this.#tell = tell;
-    tell(this.#isOpen);
+  /** Registers the only observer, which is called now and after each change. */
+  observe(onChange: (isOpen: boolean) => void): void {
+    this.#onChange = onChange;
+    onChange(this.#isOpen);
   }
 
-  /** Updates are answered at once, those that have waited too; or, from now on, when it opens. */
+  /** Opens or closes the gate. Opening releases pending ACKs; while it is closed, ACKs wait. */
   set(isOpen: boolean): void {
     if (isOpen === this.#isOpen) return;
     this.#isOpen = isOpen;
-    this.#tell(isOpen);
+    this.#onChange(isOpen);
   }
 }

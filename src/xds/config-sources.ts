@@ -1,5 +1,5 @@
-// All sources of configuration of a server, as its parts subscribe to them. Nothing is loaded, watched or connected until
-// somebody does.
+// All configuration sources of a server, as the server's parts subscribe to them. Nothing is loaded, watched or connected before
+// the first subscription.
 
 import { onDemand } from '../common/package/on-demand.js';
 import type { ConnectedSources } from './connected-sources.js';
@@ -26,12 +26,12 @@ export class ServerConfigSources implements ConfigSources {
     return subscribeLater(connect, request as SubscriptionRequest, this.#context.failed);
   }
 
-  /** What is read from now on is checked against another bootstrap. */
+  /** Checks later updates against another bootstrap. */
   bootstrapChanged(): void {
     this.#connected?.bootstrapChanged();
   }
 
-  /** Ends what is left of subscriptions, and what they needed. */
+  /** Ends all subscriptions and releases their resources. */
   async close(): Promise<void> {
     await (await this.#connecting?.catch(() => undefined))?.close();
   }

@@ -1,5 +1,5 @@
-// Sources of configuration that somebody has subscribed to: files that are read and watched, and what speaks to management
-// servers, which is loaded when the first subscription asks for one.
+// The configuration sources in use: files, which are read and watched, and management servers, whose code is loaded by the first
+// subscription to one.
 
 import type { FileWatchOptions } from '../common/files/file-watch.js';
 import { onDemand } from '../common/package/on-demand.js';
@@ -19,7 +19,7 @@ import type { ConfigSources, Subscription, SubscriptionRequest } from './subscri
 export class ConnectedSources implements ConfigSources {
   readonly #context: SourcesContext;
   readonly #subscriptions = new Set<Subscription>();
-  /** By what is read, and how it is watched. */
+  /** By type, path and watch options. */
   readonly #files = new Map<string, FileSource>();
   #thread: ReadingThread | undefined;
   readonly #loadGrpc = onDemand(() => import('./grpc/grpc-sources.js'));
@@ -43,12 +43,12 @@ export class ConnectedSources implements ConfigSources {
     return subscription;
   }
 
-  /** What is read from now on is checked against another bootstrap. */
+  /** Checks later updates against another bootstrap. */
   bootstrapChanged(): void {
-    this.#thread?.renew(this.#settings);
+    this.#thread?.updateSettings(this.#settings);
   }
 
-  /** Ends what is left of subscriptions, and what they needed. */
+  /** Ends all subscriptions and releases their resources. */
   async close(): Promise<void> {
     for (const subscription of this.#subscriptions) subscription.close();
     (await this.#connecting?.catch(() => undefined))?.close();
@@ -112,7 +112,7 @@ export class ConnectedSources implements ConfigSources {
     return this.#grpc;
   }
 
-  /** Shared by all subscriptions; it runs only while something is read. */
+  /** The reading thread that all subscriptions share. It runs only while something is read. */
   get #reading(): ReadingThread {
     this.#thread ??= new ReadingThread({ settings: this.#settings, counted: this.#context.counted });
     return this.#thread;

@@ -1,13 +1,13 @@
-// What is known of a resource that a file or a management server delivers: which version is in use, what was refused last.
+// The state of a resource from a file or a management server: the version in use, and the last refusal.
 
 import type { ClientResourceStatus } from '../config/generated/api.js';
 import { redact, type SensitiveValue, shownPart } from '../config/schema/sensitive.js';
 import type { RefusedResource, Resource } from './resource.js';
 import type { Rejection } from './subscription.js';
 
-/** The last update that could not be used: envoy.admin.v3.UpdateFailureState. */
+/** The last update that was refused: envoy.admin.v3.UpdateFailureState. */
 export interface UpdateFailure {
-  /** In proto JSON form, without what is secret; undefined when it could not be read. */
+  /** In proto JSON form, redacted; undefined when it could not be read. */
   readonly failedConfiguration: object | undefined;
   readonly lastUpdateAttempt: Date;
   readonly details: string;
@@ -15,16 +15,16 @@ export interface UpdateFailure {
 }
 
 export interface DynamicState {
-  /** Of what is in use; '' when nothing is. */
+  /** Version in use; '' when there is none. */
   readonly versionInfo: string;
-  /** When that came; undefined when nothing has. */
+  /** When that version arrived; undefined when none has. */
   readonly lastUpdated: Date | undefined;
-  /** Until an update is used again. */
+  /** The last refusal; undefined after an accepted update. */
   readonly errorState: UpdateFailure | undefined;
   readonly clientStatus: ClientResourceStatus;
 }
 
-/** It has been asked for. */
+/** State of a resource that has been requested. */
 export const REQUESTED: DynamicState = {
   versionInfo: '',
   lastUpdated: undefined,
@@ -32,15 +32,15 @@ export const REQUESTED: DynamicState = {
   clientStatus: 'REQUESTED',
 };
 
-/** The management server has said that there is none. */
+/** State of a resource that the management server reports as missing. */
 export const DOES_NOT_EXIST: DynamicState = { ...REQUESTED, clientStatus: 'DOES_NOT_EXIST' };
 
-/** This one is in use from now on. */
+/** Returns the state after a resource has been put in use. */
 export function accepted({ version }: Pick<Resource, 'version'>, now = new Date()): DynamicState {
   return { versionInfo: version, lastUpdated: now, errorState: undefined, clientStatus: 'ACKED' };
 }
 
-/** It cannot be read: what was in use before stays, which `before` tells. */
+/** Returns the state after a resource could not be read. The version in use, from `before`, stays. */
 export function refused(
   before: DynamicState,
   { version, details, message }: Omit<RefusedResource, 'name'>,
@@ -51,7 +51,7 @@ export function refused(
   return { ...before, errorState, clientStatus: 'NACKED' };
 }
 
-/** It was right by itself, and cannot be used. */
+/** Returns the state after a valid resource could not be used. */
 export function rejected(
   before: DynamicState,
   { version, message, sensitive }: Resource,
@@ -61,8 +61,8 @@ export function rejected(
 }
 
 /**
- * A message as it may be shown: the same object as before for as long as that is in use, however many ask. Without values of its own it may
- * be a part of a message that has some.
+ * Returns the redacted form of a message: always the same object for the same message, however many callers there are. A message
+ * without sensitive values may be a part of one that has some.
  */
 export function shown(message: object, sensitive: readonly SensitiveValue[]): object {
   if (sensitive.length === 0) return shownPart(message);

@@ -1,4 +1,5 @@
-// A file of resources, which any number of subscriptions share: it is read when it is another one, and each is told.
+// A file of resources that any number of subscriptions share. It is read when it is replaced or changed, and each subscriber is
+// notified.
 
 import { messageOf } from '../common/errors/errors.js';
 import { FileWatch, type FileWatchOptions, fileIdentity } from '../common/files/file-watch.js';
@@ -10,13 +11,13 @@ import type { RefusedResource, ResourceType } from './resource.js';
 import { type ReadFile, ResourceFileError, type ResourceReader } from './resource-reader.js';
 import { ResourceTtls } from './resource-ttls.js';
 import {
+  includesAll,
+  includesName,
   type Rejection,
   type ResourceNames,
   type Subscription,
   type SubscriptionRequest,
   stepsOf,
-  wants,
-  wantsAll,
 } from './subscription.js';
 import { SubscriptionStats } from './subscription-stats.js';
 
@@ -24,27 +25,27 @@ const logger = getLogger('config');
 
 export interface FileSourceOptions {
   readonly path: string;
-  /** When the file is looked at, beyond when it is another one, or changed. */
+  /** Additional conditions for checking the file, besides its replacement or change. */
   readonly watch: FileWatchOptions;
   readonly type: ResourceType;
   readonly reader: ResourceReader;
   readonly store: StatsStore;
-  /** What should not happen, and was caught. */
+  /** Reports an unexpected exception that was caught. */
   readonly failed: (what: string, error: unknown) => void;
 }
 
-/** A subscription to it. */
+/** A subscription to the file. */
 interface Subscriber {
   readonly request: SubscriptionRequest;
   readonly stats: SubscriptionStats;
   names: ResourceNames;
-  /** It will be told what there is. */
+  /** A delivery is scheduled. */
   isDue: boolean;
-  /** It has been told something: that there is nothing is said only to those that have nothing. */
-  isTold: boolean;
+  /** It has been notified once: fetchTimedOut() is only for subscribers that have got nothing. */
+  isNotified: boolean;
 }
 
-/** How long after a file that is there could not be read, for want of descriptors or threads, it is tried again. */
+/** Retry delay after an existing file could not be read, for example when descriptors or threads were exhausted. */
 const RETRY_MS = 2000;
 
 export class FileSource {
@@ -52,14 +53,14 @@ export class FileSource {
   readonly #subscribers = new Set<Subscriber>();
   readonly #watch: FileWatch;
   readonly #ttls = new ResourceTtls((names) => this.#expire(names));
-  /** Subscribers are told what there is. */
+  /** Updates are delivered to the subscribers one after the other. */
   readonly #delivery = new StepQueue();
-  /** The last one that could be read. */
+  /** The last readable content. */
   #content: ReadFile | undefined;
-  /** Why the latest one could not. */
+  /** Why the latest content could not be read. */
   #error: ResourceFileError | undefined;
   #isReading = false;
-  /** It has changed while it was read. */
+  /** The file has changed while it was read. */
   #isStale = false;
   #isClosed = false;
   #retry: NodeJS.Timeout | undefined;
@@ -85,13 +86,13 @@ export class FileSource {
 
   subscribe(request: SubscriptionRequest): Subscription {
     const stats = new SubscriptionStats(this.#options.store, request.statPrefix, request.type);
-    const subscriber: Subscriber = { request, stats, names: request.names, isDue: false, isTold: false };
+    const subscriber: Subscriber = { request, stats, names: request.names, isDue: false, isNotified: false };
     this.#subscribers.add(subscriber);
-    this.#tellSoon(subscriber);
+    this.#scheduleDelivery(subscriber);
     return {
       setNames: (names) => {
         subscriber.names = names;
-        this.#tellSoon(subscriber);
+        this.#scheduleDelivery(subscriber);
       },
       close: () => {
         if (this.#subscribers.delete(subscriber)) stats.close();
@@ -138,10 +139,10 @@ export class FileSource {
     if (content instanceof ResourceFileError) {
       const { message } = content;
       const isUnreadable = content.fault === 'unreadable';
-      const isTold = isUnreadable && message === this.#error?.message;
+      const isNotified = isUnreadable && message === this.#error?.message;
       this.#error = content;
-      if (!isTold) logger[isUnreadable ? 'error' : 'warning'](`no resources were taken from a file: ${message}`);
-      // One that is not there is told of when it comes.
+      if (!isNotified) logger[isUnreadable ? 'error' : 'warning'](`no resources were taken from a file: ${message}`);
+      // The watch reports when a missing file is created.
       if (isUnreadable && fileIdentity(this.#options.path) !== '') {
         this.#retry = setTimeout(() => this.#read(), RETRY_MS).unref();
       }
@@ -154,12 +155,12 @@ export class FileSource {
         (name) => ttlMs.has(name),
       );
     }
-    void this.#run(this.#tellAll()).then(() => {
+    void this.#run(this.#deliverToAll()).then(() => {
       if (this.#isStale) this.#read();
     });
   }
 
-  /** Does it behind what is under way. */
+  /** Runs the steps after those in progress. */
   async #run(steps: Generator<void, void>): Promise<void> {
     try {
       await this.#delivery.run(steps);
@@ -168,29 +169,29 @@ export class FileSource {
     }
   }
 
-  *#tellAll(): Generator<void, void> {
+  *#deliverToAll(): Generator<void, void> {
     for (const subscriber of [...this.#subscribers]) {
-      if (this.#subscribers.has(subscriber)) yield* this.#tell(subscriber);
+      if (this.#subscribers.has(subscriber)) yield* this.#deliverOutcome(subscriber);
     }
   }
 
-  *#tell(subscriber: Subscriber): Generator<void, void> {
+  *#deliverOutcome(subscriber: Subscriber): Generator<void, void> {
     if (this.#error === undefined) yield* this.#deliver(subscriber, this.#content!);
     else yield* this.#refuse(subscriber, this.#error);
   }
 
-  /** What has lived for its time is gone until the file is another one. */
+  /** Removes expired resources until the file changes. */
   #expire(names: readonly string[]): void {
     const content = this.#content!;
     const gone = new Set(names);
     this.#content = { ...content, resources: content.resources.filter(({ name }) => !gone.has(name)) };
-    void this.#run(this.#tellGone(content.version, names));
+    void this.#run(this.#deliverRemoved(content.version, names));
   }
 
-  *#tellGone(version: string, names: readonly string[]): Generator<void, void> {
+  *#deliverRemoved(version: string, names: readonly string[]): Generator<void, void> {
     for (const subscriber of [...this.#subscribers]) {
       const { request, names: wanted } = subscriber;
-      const removed = names.filter((name) => wants(wanted, name));
+      const removed = names.filter((name) => includesName(wanted, name));
       if (removed.length === 0 || !this.#subscribers.has(subscriber)) continue;
       try {
         yield* stepsOf(request.watcher.update({ version, isComplete: false, resources: [], refused: [], removed }));
@@ -200,33 +201,36 @@ export class FileSource {
     }
   }
 
-  /** Whoever comes later, or asks for other names, gets what was read last; while it is read there will be something newer. */
-  #tellSoon(subscriber: Subscriber): void {
+  /**
+   * Schedules delivery of the last content to a subscriber that is new or has other names. During a read nothing is delivered,
+   * since newer content follows.
+   */
+  #scheduleDelivery(subscriber: Subscriber): void {
     if (subscriber.isDue || (this.#content ?? this.#error) === undefined) return;
     subscriber.isDue = true;
     setImmediate(() => {
       subscriber.isDue = false;
       if (this.#isReading || !this.#subscribers.has(subscriber)) return;
-      void this.#run(this.#tellLatest(subscriber));
+      void this.#run(this.#deliverLatest(subscriber));
     });
   }
 
-  *#tellLatest(subscriber: Subscriber): Generator<void, void> {
+  *#deliverLatest(subscriber: Subscriber): Generator<void, void> {
     if (this.#content !== undefined) yield* this.#deliver(subscriber, this.#content);
     else yield* this.#refuse(subscriber, this.#error!);
   }
 
-  /** What came before stays in use; whoever has nothing yet goes on without. */
+  /** Refuses the file for a subscriber. The previous content stays in use; a subscriber without content proceeds without it. */
   *#refuse(subscriber: Subscriber, error: ResourceFileError): Generator<void, void> {
     const { request, stats } = subscriber;
     stats.attempt();
     // As in Envoy: where no message can be read, none is rejected.
     if (error.fault === 'refused') stats.rejected();
     else stats.failure();
-    if (subscriber.isTold) return;
-    // It came while the bad version was read: what came before is in use.
+    if (subscriber.isNotified) return;
+    // The subscriber was added while the bad version was read: the previous content is in use.
     if (this.#content !== undefined) return yield* this.#deliver(subscriber, this.#content);
-    subscriber.isTold = true;
+    subscriber.isNotified = true;
     try {
       request.watcher.fetchTimedOut();
     } catch (failure) {
@@ -236,15 +240,15 @@ export class FileSource {
 
   *#deliver(subscriber: Subscriber, { version, resources, refused }: ReadFile): Generator<void, void> {
     const { request, stats, names } = subscriber;
-    subscriber.isTold = true;
+    subscriber.isNotified = true;
     stats.attempt();
     const began = performance.now();
-    const isWanted = ({ name }: { readonly name: string }) => name === '' || wants(names, name);
+    const isWanted = ({ name }: { readonly name: string }) => name === '' || includesName(names, name);
     const bad = refused.filter(isWanted);
     let rejections: readonly Rejection[];
     try {
-      // Who mistypes one resource has perhaps mistyped, or lost, what else is missing: as in Envoy nothing goes by such a file.
-      const isComplete = refused.length === 0 || !wantsAll(names);
+      // One mistyped resource suggests that missing ones are mistakes, too: as in Envoy such a file removes nothing.
+      const isComplete = refused.length === 0 || !includesAll(names);
       const update = { version, isComplete, resources: resources.filter(isWanted), refused: bad, removed: [] };
       rejections = yield* stepsOf(request.watcher.update(update));
     } catch (error) {
@@ -253,15 +257,15 @@ export class FileSource {
       return;
     }
     if (!this.#subscribers.has(subscriber)) return;
-    const wrong = [...bad, ...rejections];
-    if (wrong.length === 0) stats.success(version, performance.now() - began);
+    const rejected = [...bad, ...rejections];
+    if (rejected.length === 0) stats.success(version, performance.now() - began);
     else {
       stats.rejected();
-      logger.warning(`resources of ${this.#options.path} were rejected:\n${describe(wrong)}`);
+      logger.warning(`resources of ${this.#options.path} were rejected:\n${describe(rejected)}`);
     }
   }
 }
 
-function describe(wrong: readonly (Rejection | RefusedResource)[]): string {
-  return wrong.map(({ name, details }) => (name === '' ? details : `${shownName(name)}: ${details}`)).join('\n');
+function describe(rejected: readonly (Rejection | RefusedResource)[]): string {
+  return rejected.map(({ name, details }) => (name === '' ? details : `${shownName(name)}: ${details}`)).join('\n');
 }

@@ -1,15 +1,15 @@
-// Reading of resources: from what travels, or lies in files, to what is checked. The schema that it takes is large, so it is
-// done in a thread that ends when nothing has come for a while.
+// The interface for reading resources: from encoded messages or files to checked messages. That needs the large schema, so a
+// separate thread does it, which ends when it is idle.
 
 import type { RefusedResource, Resource, ResourceType } from './resource.js';
 
 /** A resource as a management server sends it. */
 export interface EncodedResource {
-  /** '' with state of the world, where only the resource itself has its name. */
+  /** '' with state of the world, where only the resource itself has a name. */
   readonly name: string;
   readonly version: string;
   readonly aliases: readonly string[];
-  /** Of the google.protobuf.Any; may be that of envoy.service.discovery.v3.Resource, which holds the resource. */
+  /** Of the google.protobuf.Any; for a wrapped resource that of envoy.service.discovery.v3.Resource. */
   readonly typeUrl: string;
   readonly value: Uint8Array;
 }
@@ -17,7 +17,7 @@ export interface EncodedResource {
 export interface ReadResources {
   readonly resources: readonly Resource[];
   readonly refused: readonly RefusedResource[];
-  /** Milliseconds by name, of resources that have a time to live; those without a resource only begin theirs anew. */
+  /** TTLs in ms by name, of resources that have one. A name without a resource is a heartbeat, which restarts its TTL. */
   readonly ttlMs: ReadonlyMap<string, number>;
 }
 
@@ -26,7 +26,10 @@ export interface ReadFile extends ReadResources {
   readonly version: string;
 }
 
-/** It is not there, or may not be read; it holds no message in the form that its name says; or what the message says is wrong. */
+/**
+ * 'unreadable': missing, or not permitted. 'garbled': not in the format that its extension indicates. 'refused': the message is
+ * invalid.
+ */
 export type FileFault = 'unreadable' | 'garbled' | 'refused';
 
 /** A file of resources that cannot be used as a whole. */
@@ -40,14 +43,17 @@ export class ResourceFileError extends Error {
   }
 }
 
-/** Each subscription has a reader of its own: it knows what it has read before. */
+/** Reads the resources of one subscription, and remembers what it has read. */
 export interface ResourceReader {
-  /** `version` is that of the response: of resources that have none. Never rejects for what is wrong with resources. */
+  /**
+   * Reads resources; `version` of the response applies to resources without their own. Never rejects because of invalid
+   * resources.
+   */
   read(type: ResourceType, version: string, encoded: readonly EncodedResource[]): Promise<ReadResources>;
-  /** A DiscoveryResponse as YAML, JSON or protobuf, by the extension of the path. Rejects with a ResourceFileError. */
+  /** Reads a DiscoveryResponse as YAML, JSON or protobuf, by the extension of the path. Rejects with a ResourceFileError. */
   readFile(type: ResourceType, path: string): Promise<ReadFile>;
   close(): void;
 }
 
-/** Bytes of messages that are configured, for requests: made where the schema is. */
+/** Encodes a configured message for requests. The reading thread does it, because it has the schema. */
 export type EncodeMessage = (name: string, message: unknown) => Promise<Uint8Array>;

@@ -1,26 +1,27 @@
-// Times to live of resources: one timer, at the earliest end. A heartbeat that waits to be read counts before it.
+// TTLs of resources, with one timer for the earliest expiry. A heartbeat that has arrived but is not handled yet takes effect
+// first.
 
 import { PatientTimeout } from '../common/time/patient-timeout.js';
 
 export class ResourceTtls {
   readonly #expired: (names: readonly string[]) => void;
-  /** When each ends, on the clock of performance.now(). */
+  /** Expiry times on the clock of performance.now(). */
   readonly #ends = new Map<string, number>();
   readonly #handled: () => Promise<void>;
   #timer: PatientTimeout | undefined;
 
-  /** `expired` gets names whose time is over; `handled` resolves when there is no heartbeat that has come and is not handled. */
+  /** `expired` is called with expired names; `handled` resolves when no heartbeat that has arrived is unhandled. */
   constructor(expired: (names: readonly string[]) => void, handled = () => Promise.resolve()) {
     this.#expired = expired;
     this.#handled = handled;
   }
 
-  /** All resources live for ever. */
+  /** No resource has a TTL. */
   get isEmpty(): boolean {
     return this.#ends.size === 0;
   }
 
-  /** Times begin, or begin anew; undefined: the resource lives for ever. Resources that are not there are forgotten. */
+  /** Starts or restarts TTLs; undefined: the resource has none. Drops resources for which `isThere` is false. */
   update(ttls: Iterable<readonly [name: string, ttlMs: number | undefined]>, isThere: (name: string) => boolean): void {
     const nowMs = performance.now();
     for (const [name, ttlMs] of ttls) {

@@ -1,8 +1,8 @@
-// Resources: what files and management servers deliver, once it has been read and checked.
+// Resources from files and management servers, after they have been read and checked.
 
 import type { SensitiveValue } from '../config/schema/sensitive.js';
 
-/** Kinds of resources, each with a service of its own. */
+/** The types of resources, each with its own discovery service. */
 export type ResourceType =
   | 'listener'
   | 'cluster'
@@ -25,61 +25,61 @@ export const RESOURCE_MESSAGES = {
   'extension-config': 'envoy.config.core.v3.TypedExtensionConfig',
 } as const satisfies Record<ResourceType, string>;
 
-/** One that can be used. */
+/** A usable resource. */
 export interface Resource<M = unknown> {
   readonly name: string;
-  /** Its own version; that of the update where resources have none. */
+  /** Its own version, or else that of the update. */
   readonly version: string;
   /**
-   * In canonical proto JSON form, checked like a static configuration. The same object as before when the bytes are the
-   * same: whoever gets it can tell by identity that nothing has changed.
+   * In canonical proto JSON form, checked like a static configuration. Equal bytes yield the same object, so its identity shows
+   * whether anything has changed.
    */
   readonly message: M;
-  /** Other names that it was asked for by; of virtual hosts. */
+  /** Other names by which a virtual host was requested. */
   readonly aliases: readonly string[];
-  /** What is not to be shown of it: paths as in LoadResult.sensitive. */
+  /** Its sensitive values: paths as in LoadResult.sensitive. */
   readonly sensitive: readonly SensitiveValue[];
 }
 
-/** One that cannot: the version before it stays in use. */
+/** A refused resource. The previous version stays in use. */
 export interface RefusedResource {
-  /** '' when not even its name can be read. */
+  /** '' when its name cannot be read. */
   readonly name: string;
   readonly version: string;
-  /** Everything that is wrong with it, for whoever has sent it. */
+  /** All its errors, for its sender. */
   readonly details: string;
-  /** As far as it could be read, without what is not to be shown; undefined when it could not. */
+  /** The readable part, redacted; undefined when unreadable. */
   readonly message: unknown;
 }
 
 /**
- * Whether there is one that may be any of those that are there already, for its name cannot be read: what an update does not
- * name may be in it then, and is not gone.
+ * Returns whether the name of a refused resource cannot be read. It may be any known resource, so resources missing from the
+ * update must not count as removed.
  */
-export function hidesNames(refused: readonly RefusedResource[]): boolean {
+export function hasUnnamed(refused: readonly RefusedResource[]): boolean {
   return refused.some(({ name }) => name === '');
 }
 
-/** Which of these names, and of those that it says so of, are gone by an update. */
-export function namesGone(
+/** Returns the names that the update removes: from `known`, if the update is complete, and from `removed`. */
+export function removedNames(
   { isComplete, refused, removed, resources }: Pick<Update, 'isComplete' | 'refused' | 'removed' | 'resources'>,
   known: Iterable<string>,
 ): Set<string> {
   const gone = new Set(removed);
-  if (!isComplete || hidesNames(refused)) return gone;
+  if (!isComplete || hasUnnamed(refused)) return gone;
   const there = new Set([...resources, ...refused].map(({ name }) => name));
   for (const name of known) if (!there.has(name)) gone.add(name);
   return gone;
 }
 
-/** What a source says at one time. */
+/** An update from a source. */
 export interface Update<M = unknown> {
-  /** Of the whole; '' when there is none. */
+  /** Version of the update; '' when it has none. */
   readonly version: string;
-  /** State of the world: `resources` and `refused` are all that there are. Otherwise they are what is new. */
+  /** `resources` and `refused` are all that exist (state of the world). Otherwise they are the changes. */
   readonly isComplete: boolean;
   readonly resources: readonly Resource<M>[];
   readonly refused: readonly RefusedResource[];
-  /** Names of resources that are gone, or whose time to live is over; with isComplete only of the latter. */
+  /** Names of removed or expired resources; with isComplete only of expired ones. */
   readonly removed: readonly string[];
 }

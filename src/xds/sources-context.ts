@@ -1,4 +1,4 @@
-// What subscriptions need of the server that has them.
+// The server context of subscriptions.
 
 import type { Bootstrap, Node } from '../config/generated/api.js';
 import type { LoadCounts } from '../config/load/load.js';
@@ -7,16 +7,16 @@ import type { StatsStore } from '../stats/store.js';
 import type { DynamicOptions } from './reading/settings.js';
 
 export interface SourcesContext {
-  /** As it is now, with the node as the command line has changed it. */
+  /** Returns the current bootstrap, with the node as changed by the command line. */
   bootstrap(): Bootstrap;
-  /** As management servers are told of it. */
+  /** The node that is sent to management servers. */
   readonly node: Node;
   readonly store: StatsStore;
   /** For gRPC channels to clusters. */
   readonly hosts: ClusterHosts;
   readonly dynamic: DynamicOptions;
-  /** What was counted while resources were read. */
+  /** Called with the counts from reading resources. */
   readonly counted: (counts: LoadCounts) => void;
-  /** What should not happen, and was caught. */
+  /** Reports an unexpected exception that was caught. */
   readonly failed: (what: string, error: unknown) => void;
 }

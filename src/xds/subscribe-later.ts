@@ -1,9 +1,9 @@
-// Subscriptions to sources whose code is still to be loaded.
+// Subscriptions to sources whose code must be loaded first.
 
 import { isDescriptorShortage } from '../common/errors/shortages.js';
 import type { Subscription, SubscriptionRequest, Watcher } from './subscription.js';
 
-/** How long after a try for which there were too few descriptors the next one begins. */
+/** Retry delay after descriptors were exhausted. */
 const RETRY_MS = 2000;
 
 export interface LoadedSources {
@@ -11,8 +11,8 @@ export interface LoadedSources {
 }
 
 /**
- * Subscribes when there are sources, unless it has been closed by then. When there are none, `failed` is told, and the watcher goes on
- * without, as after initial_fetch_timeout. It subscribes later where only descriptors were short.
+ * Subscribes once the sources are loaded, unless it has been closed by then. If loading fails, calls `failed`, and the watcher
+ * proceeds without resources, as after initial_fetch_timeout. If descriptors were exhausted, it retries.
  */
 export function subscribeLater(
   load: () => Promise<LoadedSources>,
@@ -24,7 +24,7 @@ export function subscribeLater(
   let inner: Subscription | undefined;
   let isClosed = false;
   let retry: NodeJS.Timeout | undefined;
-  const watcher = timingOutOnce(request.watcher);
+  const watcher = timeOutOnce(request.watcher);
   const begin = (isRepeated: boolean): void => {
     load()
       .then((loaded) => {
@@ -53,14 +53,14 @@ export function subscribeLater(
   };
 }
 
-/** The same watcher, which is told once at most that nothing has come. */
-function timingOutOnce(watcher: Watcher): Watcher {
-  let isTold = false;
+/** Wraps the watcher so that fetchTimedOut() is called at most once. */
+function timeOutOnce(watcher: Watcher): Watcher {
+  let isNotified = false;
   return {
     update: (update) => watcher.update(update),
     fetchTimedOut: () => {
-      if (isTold) return;
-      isTold = true;
+      if (isNotified) return;
+      isNotified = true;
       watcher.fetchTimedOut();
     },
   };

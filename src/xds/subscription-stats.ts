@@ -1,4 +1,4 @@
-// What a subscription counts (FACTS §6, "xDS"), wherever its configuration comes from.
+// The stats of a subscription (FACTS §6, "xDS"), for any source.
 
 import { createHash } from 'node:crypto';
 import { ClusterStats } from '../stats/layouts/cluster.js';
@@ -10,14 +10,14 @@ import type { ResourceType } from './resource.js';
 export class SubscriptionStats {
   readonly #store: StatsStore;
   readonly #refs: readonly ScopeRef[];
-  /** The scope, and where the names lie in it: those of endpoints are spread over two. */
+  /** The scope, and the indexes in it. Stats of endpoints are divided between two scopes. */
   readonly #common: Scope;
   readonly #commonAt: Pick<(typeof Layout)['at'], (typeof COMMON)[number]>;
   readonly #own: Scope;
   readonly #ownRef: ScopeRef;
   readonly #ownAt: (typeof EndpointSubscriptionStats)['at'];
 
-  /** `prefix` with its final dot. Endpoints count beside their cluster's own stats: `cluster.<observability name>.` */
+  /** `prefix` with its final dot. Endpoints count in their cluster's scope: `cluster.<observability name>.` */
   constructor(store: StatsStore, prefix: string, type: ResourceType) {
     this.#store = store;
     const isOfCluster = type === 'endpoints';
@@ -31,12 +31,12 @@ export class SubscriptionStats {
     this.#own = store.scope(this.#ownRef);
   }
 
-  /** Something was asked for, or has come. */
+  /** Counts a request or an update. */
   attempt(): void {
     this.#common.increment(this.#commonAt.update_attempt);
   }
 
-  /** An update was accepted; `durationMs` is how long it took to take it. */
+  /** Counts an accepted update; `durationMs` is the time to apply it. */
   success(version: string, durationMs: number): void {
     this.#common.increment(this.#commonAt.update_success);
     this.#common.set(this.#commonAt.version, versionNumber(version));
@@ -45,12 +45,12 @@ export class SubscriptionStats {
     this.#store.setText(this.#ownRef, this.#ownAt.version_text, version);
   }
 
-  /** An update was not accepted, or not as a whole. */
+  /** Counts an update that was rejected, at least in part. */
   rejected(): void {
     this.#own.increment(this.#ownAt.update_rejected);
   }
 
-  /** Nothing can be had: no connection, no file. */
+  /** Counts a missing connection or file. */
   failure(): void {
     this.#common.increment(this.#commonAt.update_failure);
   }
@@ -66,7 +66,7 @@ export class SubscriptionStats {
 
 const COMMON = ['update_attempt', 'update_failure', 'update_success', 'version'] as const;
 
-/** 48 bits of a version's SHA-256, which a gauge holds exactly: not Envoy's xxHash64, but as good to compare versions by. */
+/** Returns 48 bits of the version's SHA-256, which a gauge holds exactly. Envoy uses xxHash64; only equality matters. */
 function versionNumber(version: string): number {
   return createHash('sha256').update(version).digest().readUIntBE(0, 6);
 }

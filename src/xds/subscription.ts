@@ -1,31 +1,34 @@
-// What a part of the server asks of a source of configuration, and what it is told.
+// The interface between the server's parts and configuration sources.
 
 import type { ConfigSource } from '../config/generated/api.js';
 import type { AnswerGate } from './answer-gate.js';
 import type { ResourceType, Update } from './resource.js';
 
-/** A resource that was right by itself and still cannot be used. */
+/** A valid resource that cannot be used. */
 export interface Rejection {
   readonly name: string;
   readonly details: string;
 }
 
-/** An update that is taken in steps. */
+/** An update that is applied in steps. */
 export type StepwiseUpdate = Generator<void, readonly Rejection[]>;
 
-/** Who wants resources. */
+/** The subscriber's callbacks. */
 export interface Watcher<M = unknown> {
   /**
-   * Takes what it can use; resources that are missing from what it returns are in use from now on. Rejections, and what the
-   * update brings as refused, are answered with a NACK; everything else of the update is accepted. What takes long is done in
-   * steps, between which the thread serves others: nothing else is told until the last one.
+   * Applies an update. Returns the rejections; all other resources are in use from then on. Rejections, and `refused` of the
+   * update, are answered with a NACK; the rest of the update is accepted. Long work is done in steps, between which the thread
+   * handles other events; no other callback comes before the last step.
    */
   update(update: Update<M>): readonly Rejection[] | StepwiseUpdate;
-  /** Nothing has come in initial_fetch_timeout: it goes on without, and may get an update later. Called once at most. */
+  /**
+   * Called at most once, when nothing has arrived within initial_fetch_timeout. The subscriber proceeds without resources; an
+   * update may still follow.
+   */
   fetchTimedOut(): void;
 }
 
-/** What a watcher makes of an update, in the steps that it takes. */
+/** Applies a watcher's result in its steps. */
 export function* stepsOf(taken: readonly Rejection[] | StepwiseUpdate): StepwiseUpdate {
   return isDone(taken) ? taken : yield* taken;
 }
@@ -34,23 +37,23 @@ function isDone(taken: readonly Rejection[] | StepwiseUpdate): taken is readonly
   return Array.isArray(taken);
 }
 
-/** Names of resources; '*': all that there are. A set with '*' asks for all, and in particular for the others in it. */
+/** Names of resources; '*': all. A set with '*' subscribes to all, and to its other names in particular. */
 export type ResourceNames = ReadonlySet<string> | '*';
 
-/** Whether it is told of all resources. */
-export function wantsAll(names: ResourceNames): boolean {
+/** Returns whether all resources are subscribed. */
+export function includesAll(names: ResourceNames): boolean {
   return names === '*' || names.has('*');
 }
 
-/** Whether it is told of this resource. */
-export function wants(names: ResourceNames, name: string): boolean {
+/** Returns whether this resource is subscribed. */
+export function includesName(names: ResourceNames, name: string): boolean {
   return names === '*' || names.has('*') || names.has(name);
 }
 
 export interface Subscription {
-  /** Asks for these from now on. */
+  /** Replaces the subscribed names. */
   setNames(names: ResourceNames): void;
-  /** Nothing is told any more. */
+  /** Ends the subscription; no callback follows. */
   close(): void;
 }
 
@@ -59,15 +62,15 @@ export interface SubscriptionRequest<M = unknown> {
   readonly source: ConfigSource;
   readonly type: ResourceType;
   readonly names: ResourceNames;
-  /** Of its stats, with the final dot: `cluster_manager.cds.`, `http.ingress.rds.local_routes.` */
+  /** Prefix of its stats, with the final dot: `cluster_manager.cds.`, `http.ingress.rds.local_routes.` */
   readonly statPrefix: string;
   readonly watcher: Watcher<M>;
-  /** With `ads`: answers wait while it is closed. */
+  /** With `ads`: ACKs wait while it is closed. */
   readonly gate?: AnswerGate;
 }
 
-/** Everything that configuration comes from: files, and management servers over gRPC. */
+/** All configuration sources: files, and management servers over gRPC. */
 export interface ConfigSources {
-  /** Begins at once. The watcher is called later, never before this returns. */
+  /** Begins a subscription. The watcher is never called before this returns. */
   subscribe<M>(request: SubscriptionRequest<M>): Subscription;
 }

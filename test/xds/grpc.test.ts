@@ -550,7 +550,7 @@ t.test('state of the world: each response is answered, though the next one is th
   ];
   const next = () => Request.toObject(Request.decode(protocol.request(undefined)));
   protocol.opened();
-  protocol.want({ names: new Set(), isWildcard: true });
+  protocol.subscribe({ names: new Set(), isWildcard: true });
   next();
   protocol.answer(response('1', 'n1'), undefined, true);
   protocol.answer(response('2', 'n2'), 'no good', true);

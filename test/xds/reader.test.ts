@@ -294,10 +294,10 @@ t.test('with another bootstrap what is known is checked again, and is the same o
   ];
   const first = await reader.read('cluster', 'v1', all);
   t.equal(first.resources.length, 2);
-  thread.renew(readingSettings({}, DEFAULTS));
+  thread.updateSettings(readingSettings({}, DEFAULTS));
   const second = await reader.read('cluster', 'v2', all);
   t.match(second.refused, [{ name: 'discovered', details: /'control' does not exist/ }]);
-  thread.renew(readingSettings(BOOTSTRAP, DEFAULTS));
+  thread.updateSettings(readingSettings(BOOTSTRAP, DEFAULTS));
   const third = await reader.read('cluster', 'v3', all);
   t.strictSame(
     third.resources.map(({ message }, index) => message === first.resources[index]!.message),
@@ -312,7 +312,7 @@ t.test('an expression with a large program is refused, unless a static layer of 
   const { refused } = await reader.read('route', 'v1', [routes]);
   t.match(refused, [{ details: /match\.safe_regex\.regex: the RE2 program .* has a size of 1000 or more/ }]);
   const layers = [{ name: 'static', static_layer: { 're2.max_program_size.error_level': 1000 } }];
-  thread.renew(readingSettings({ ...BOOTSTRAP, layered_runtime: { layers } }, DEFAULTS));
+  thread.updateSettings(readingSettings({ ...BOOTSTRAP, layered_runtime: { layers } }, DEFAULTS));
   t.match((await reader.read('route', 'v2', [routes])).resources, [{ name: 'r' }]);
 });
 
@@ -320,7 +320,7 @@ t.test('what is being read when the bootstrap changes is checked against the new
   const { reader, thread } = newReader(t);
   const reading = reader.read('cluster', 'v1', [withUnknownField(encoded(CLUSTER, { name: 'a' }))]);
   await waitFor(() => thread.isRunning, { what: 'the thread' });
-  thread.renew(readingSettings(BOOTSTRAP, { ...DEFAULTS, rejectsUnknown: true }));
+  thread.updateSettings(readingSettings(BOOTSTRAP, { ...DEFAULTS, rejectsUnknown: true }));
   t.match((await reading).refused, [{ name: 'a', details: /unknown field/ }]);
 });
 
@@ -344,7 +344,7 @@ t.test('messages are encoded as requests need them', async (t) => {
 t.test('a thread that cannot begin leaves nobody waiting', async (t) => {
   // No list: it fails before it takes its first question.
   const { thread } = newReader(t, { disabledExtensions: 5 as never });
-  const ask = () => thread.ask({ kind: 'encode', message: ENDPOINTS, value: {} });
+  const ask = () => thread.run({ kind: 'encode', message: ENDPOINTS, value: {} });
   const answers = await Promise.allSettled([ask(), ask()]);
   t.match(answers, [{ status: 'rejected', reason: { cause: TypeError } }, { status: 'rejected' }]);
 });
@@ -354,7 +354,7 @@ t.test(
   { skip: cannotFailCalls },
   async (t) => {
     const { thread } = newReader(t);
-    const ask = () => thread.ask({ kind: 'encode', message: CLUSTER, value: { name: 'a' } });
+    const ask = () => thread.run({ kind: 'encode', message: CLUSTER, value: { name: 'a' } });
     const recover = await failCalls(t, process.pid, 'clone,clone3', 'EAGAIN');
     const noThread = { name: 'NoThreadError', cause: { code: 'ERR_WORKER_INIT_FAILED' } };
     for (let times = 0; times < 2; times++) await t.rejects(ask(), noThread);
@@ -374,7 +374,7 @@ t.test(
     const node = thread.encode(CLUSTER, { name: 'a' });
     const unwanted = new CachedReader(thread);
     const given = unwanted.read('cluster', 'v1', [resource]);
-    await t.rejects(thread.ask({ kind: 'encode', message: CLUSTER, value: {} }), { name: 'NoThreadError' });
+    await t.rejects(thread.run({ kind: 'encode', message: CLUSTER, value: {} }), { name: 'NoThreadError' });
     unwanted.close();
     await t.rejects(given, { name: 'AbortError' });
     await recover();

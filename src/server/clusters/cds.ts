@@ -7,7 +7,7 @@ import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
 import { AnswerGate } from '../../xds/answer-gate.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
-import { namesGone, type Resource, type Update } from '../../xds/resource.js';
+import { type Resource, removedNames, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, StepwiseUpdate, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ClusterSet } from './cluster-set.js';
@@ -62,7 +62,7 @@ export class ClusterDiscovery implements Watcher<Cluster> {
   }
 
   *update(update: Update<Cluster>): StepwiseUpdate {
-    const gone = namesGone(update, [...this.#states.keys(), ...this.#shadowed.keys()]);
+    const gone = removedNames(update, [...this.#states.keys(), ...this.#shadowed.keys()]);
     logger.info(`cds: add ${update.resources.length} cluster(s), remove ${gone.size} cluster(s)`);
     if (update.resources.length > MANY_CLUSTERS) yield;
     // Nothing to come can say that it is gone.

@@ -5,7 +5,7 @@ import type { ConfigSource, Listener } from '../../config/generated/api.js';
 import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected, shown } from '../../xds/dynamic-state.js';
-import { namesGone, type Resource, type Update } from '../../xds/resource.js';
+import { type Resource, removedNames, type Update } from '../../xds/resource.js';
 import type { ConfigSources, Rejection, StepwiseUpdate, Watcher } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ListenerPlan, ListenerSet } from './listener-set.js';
@@ -65,7 +65,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   *update(update: Update<Listener>): StepwiseUpdate {
     let hasChanged = false;
-    const gone = namesGone(update, this.#known());
+    const gone = removedNames(update, this.#known());
     const configs = update.resources.map(({ message }) => message);
     // Addresses of what goes are free for what comes: in one turn, so that clients find somebody there.
     const isTraded = gone.size > 0 && this.#listeners.whoseAddressesAreWanted(gone, configs).size > 0;

@@ -1,5 +1,5 @@
-// How long to wait before a stream is opened again: anything up to an interval that doubles, so that clients of a server that
-// comes back do not come all at once.
+// Back-off before a stream is reopened: a random part of an interval that doubles, so that clients do not all reconnect at once
+// to a restarted server.
 
 import type { Random } from '../../common/random.js';
 
@@ -16,14 +16,14 @@ export class BackOff {
     this.#intervalMs = baseMs;
   }
 
-  /** Milliseconds to wait now. */
+  /** Returns the next delay in ms. */
   next(): number {
     const intervalMs = this.#intervalMs;
     this.#intervalMs = Math.min(this.#maxMs, intervalMs * 2);
     return this.#random.fraction() * intervalMs;
   }
 
-  /** It works again. */
+  /** Restarts at the base interval after a success. */
   reset(): void {
     this.#intervalMs = this.#baseMs;
   }

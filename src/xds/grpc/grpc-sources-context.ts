@@ -1,21 +1,21 @@
-// What streams to management servers need of the server that has them.
+// The server context of streams to management servers.
 
 import type { ApiConfigSource } from '../../config/generated/api.js';
 import type { ClusterHosts } from '../../grpc/cluster-hosts.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { ResourceReader } from '../resource-reader.js';
 
-/** Of GrpcSources (grpc-sources.ts), which is loaded when a subscription asks for `api_config_source` or `ads`. */
+/** Context of GrpcSources (grpc-sources.ts), which is loaded when a subscription has `api_config_source` or `ads`. */
 export interface GrpcSourcesContext {
   readonly store: StatsStore;
   /** For channels to clusters. */
   readonly hosts: ClusterHosts;
   /** dynamic_resources.ads_config. */
   readonly adsConfig: ApiConfigSource | undefined;
-  /** The encoded envoy.config.core.v3.Node of requests; asked for once. */
+  /** Returns the encoded envoy.config.core.v3.Node of requests; called once. */
   node(): Promise<Uint8Array>;
-  /** One for each kind of resources of a stream. */
+  /** Creates a reader for one resource type of a stream. */
   createReader(): ResourceReader;
-  /** What should not happen, and was caught. */
+  /** Reports an unexpected exception that was caught. */
   readonly failed: (what: string, error: unknown) => void;
 }

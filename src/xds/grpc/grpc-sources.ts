@@ -1,4 +1,4 @@
-// Configuration from management servers over gRPC: the aggregated stream, which subscriptions share, and streams of their own.
+// Configuration from management servers over gRPC: the aggregated stream, which subscriptions share, and single streams.
 
 import { BatonError } from '../../common/errors/errors.js';
 import type { Subscription, SubscriptionRequest } from '../subscription.js';
@@ -14,7 +14,7 @@ export class GrpcSources {
     this.#context = context;
   }
 
-  /** For a source with api_config_source (GRPC, DELTA_GRPC) or ads. The watcher is never called before this returns. */
+  /** Subscribes to a source with api_config_source (GRPC, DELTA_GRPC) or ads. The watcher is never called before this returns. */
   subscribe(request: SubscriptionRequest): Subscription {
     const { api_config_source: api } = request.source;
     if (api === undefined) return this.#ads().subscribe(request);
@@ -33,7 +33,7 @@ export class GrpcSources {
     }
   }
 
-  /** Ends all streams at once. */
+  /** Ends all streams. */
   close(): void {
     for (const mux of this.#muxes) mux.close();
     this.#muxes.clear();

@@ -1,33 +1,36 @@
-// What is known of one kind of resources on a stream: what watchers have made of what came. A server says nothing twice, so
-// subscriptions that come later are told from here, and the server of the next stream is told which versions are in use.
+// The resources of one type that are known on a stream, in use or refused. A server does not repeat resources, so later
+// subscriptions get them from here, and a new stream begins with the versions in use.
 
 import type { Resource, ResourceType } from '../resource.js';
 
-/** Each name is in use, refused, both (an older version is in use), or not known. */
+/** Each name is in use, refused, both (an older version is in use), or unknown. */
 export class KnownResources {
-  /** What is known is everything that the server has. */
+  /** All resources that the server has are known. */
   isAll = false;
   readonly #haveAliases: boolean;
   readonly #inUse = new Map<string, Resource>();
-  /** What came last, if it was refused: with the resource if a watcher rejects it, who may come to use it. */
+  /**
+   * The latest version, if it was refused: the resource if a watcher rejected it and may use it later; undefined if it was
+   * invalid.
+   */
   readonly #refused = new Map<string, Resource | undefined>();
 
   constructor(type: ResourceType) {
     this.#haveAliases = type === 'virtual-host';
   }
 
-  /** In use from now on. */
+  /** Records a resource that is in use. */
   accept(resource: Resource): void {
     this.#refused.delete(resource.name);
     this.#inUse.set(resource.name, resource);
   }
 
-  /** A watcher rejects it, which is right by itself. What was in use stays. */
+  /** Records a valid resource that a watcher rejects. The version in use stays. */
   reject(resource: Resource): void {
     this.#refused.set(resource.name, resource);
   }
 
-  /** It cannot be read, or is wrong by itself. What was in use stays. */
+  /** Records an unreadable or invalid resource. The version in use stays. */
   refuse(name: string): void {
     this.#refused.set(name, undefined);
   }
@@ -43,12 +46,12 @@ export class KnownResources {
     return this.#inUse.has(name);
   }
 
-  /** The last one that could be read. */
+  /** Returns the last valid version. */
   last(name: string): Resource | undefined {
     return this.#refused.get(name) ?? this.#inUse.get(name);
   }
 
-  /** In use or refused. */
+  /** Names of resources that are in use or refused. */
   get names(): Iterable<string> {
     return new Set([...this.#inUse.keys(), ...this.#refused.keys()]);
   }
@@ -57,13 +60,13 @@ export class KnownResources {
     return this.#inUse.values();
   }
 
-  /** Those in use that have one of these names. */
+  /** Returns the resources in use that have one of these names. */
   named(names: ReadonlySet<string>): Resource[] {
     if (!this.#haveAliases) return [...names].flatMap((name) => this.#inUse.get(name) ?? []);
     return [...this.inUse].filter(({ name, aliases }) => [name, ...aliases].some((each) => names.has(each)));
   }
 
-  /** What was refused and is in no version in use: a server that is told the versions does not learn of it. */
+  /** Yields refused names without a version in use: the versions that are sent to a server do not include them. */
   *unused(): Iterable<string> {
     for (const name of this.#refused.keys()) if (!this.#inUse.has(name)) yield name;
   }

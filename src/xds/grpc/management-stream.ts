@@ -1,4 +1,5 @@
-// One stream to a management server: opened, paced, and opened again after it broke. What is said on it is others' business.
+// One stream to a management server: opens it, limits its request rate, and reopens it after a failure. Its owner handles the
+// messages.
 
 import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { messageOf } from '../../common/errors/errors.js';
@@ -18,29 +19,29 @@ import { BackOff } from './back-off.js';
 import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { TokenBucket } from './token-bucket.js';
 
-/** A message is not what the protocol asks for: the server's mistake, and not this process's. */
+/** A message that violates the protocol: an error of the server, not of this process. */
 export class UnreadableError extends Error {}
 
 export interface StreamEvents {
-  /** There is a new stream: nothing was said on it yet. */
+  /** Called when a new stream is open, before any message. */
   opened(): void;
   /**
-   * Resolves when the message is handled: the next one waits for it. Rejects with an UnreadableError when it makes no sense. Whatever
-   * it rejects with ends the stream.
+   * Handles a message; the next one waits until this resolves. Rejects with an UnreadableError for an invalid message. Any
+   * rejection ends the stream.
    */
   received(message: Buffer): Promise<void>;
-  /** The stream has ended, or cannot be had; it is tried again. */
+  /** Called when the stream has ended or could not be opened. A retry follows. */
   lost(): void;
-  /** Requests that are due. */
+  /** Number of pending requests. */
   readonly due: number;
-  /** The next of them, encoded. */
+  /** Returns the next pending request, encoded. */
   next(): Uint8Array;
 }
 
-/** As Envoy's, unless the service's retry_policy says otherwise. */
+/** As in Envoy, unless the service has a retry_policy. */
 const BASE_INTERVAL_MS = 500;
 const MAX_INTERVAL_MS = 30_000;
-/** max_interval, if only base_interval is given, in base_intervals. */
+/** Default max_interval in multiples of base_interval. */
 const INTERVALS = 10;
 const DEFAULT_TOKENS = 100;
 const DEFAULT_FILL_RATE = 10;
@@ -60,16 +61,16 @@ export class ManagementStream {
   readonly #bucket: TokenBucket | undefined;
   #channel: GrpcChannel | undefined;
   #call: Call | undefined;
-  /** The one that #call belongs to; undefined while there is none. */
+  /** The attempt that #call belongs to; undefined without a stream. */
   #attempt: FaultDomain | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
   #drainTimer: NodeJS.Timeout | undefined;
-  /** Why there is no stream, as the log has said it. */
-  #trouble = '';
+  /** The last logged reason for a missing stream. */
+  #lastFailure = '';
   #identifier = '';
   #isClosed = false;
 
-  /** `statPrefix` of `control_plane.`, with its final dot or empty. */
+  /** `statPrefix` of `control_plane.`, empty or with its final dot. */
   constructor(
     method: string,
     source: ApiConfigSource,
@@ -107,12 +108,12 @@ export class ManagementStream {
     this.send();
   }
 
-  /** Sends what is due, as fast as the rate limit allows. */
+  /** Sends pending requests as fast as the rate limit allows. */
   send(): void {
     this.#guard(() => this.#sendDue());
   }
 
-  /** An exception has kept something from being said: the stream is opened again, and all of it said. */
+  /** Called when an exception may have lost a request: reopens the stream, which sends all requests again. */
   fail(error: unknown): void {
     if (this.#attempt !== undefined) failDomain(this.#attempt, error);
   }
@@ -124,7 +125,7 @@ export class ManagementStream {
     this.#call = call;
     call.on('data', (message: Buffer) => outsideDomains(() => this.#receive(call, message)));
     call.on('status', ({ code, details }) => outsideDomains(() => this.#lose(call, `${code}, ${details}`)));
-    // The status says the same.
+    // 'status' reports the same.
     call.on('error', () => {});
     channel.ready().then(
       () => this.#connected(call),
@@ -149,7 +150,7 @@ export class ManagementStream {
     this.#setPending(0);
   }
 
-  /** The control plane says who it is. A response that would end a line there is refused. */
+  /** Sets the identifier of the control plane. One with a line end is ignored; such a response is refused. */
   identify(identifier: string): void {
     if (identifier === this.#identifier || endsLine(identifier)) return;
     this.#identifier = identifier;
@@ -167,8 +168,8 @@ export class ManagementStream {
   #connected(call: Call): void {
     if (call !== this.#call) return;
     this.#stats.set(ControlPlaneStats.at.connected_state, 1);
-    if (this.#trouble !== '') logger.info(`${shownName(this.#name)} is open again`);
-    this.#trouble = '';
+    if (this.#lastFailure !== '') logger.info(`${shownName(this.#name)} is open again`);
+    this.#lastFailure = '';
   }
 
   #receive(call: Call, message: Buffer): void {
@@ -176,7 +177,7 @@ export class ManagementStream {
     call.pause();
     this.#events.received(message).then(
       () => {
-        // Not before: a server that sends garbage on each stream is not to be asked twice a second for ever.
+        // Only now: a server that sends garbage on each stream must not be called twice a second forever.
         this.#backOff.reset();
         if (call === this.#call) call.resume();
       },
@@ -187,14 +188,14 @@ export class ManagementStream {
     );
   }
 
-  /** `call`: undefined when it could not be begun. */
+  /** `call`: undefined when it could not begin. */
   #lose(call: Call | undefined, reason: string): void {
     if (call !== this.#call || this.#attempt === undefined) return;
     this.#end();
-    // Left open it would connect again at once, and as fast as it can where each connection is ended as soon as it is there.
+    // An open channel would reconnect at once, and without delay if the server ends each connection immediately.
     this.#channel?.close();
-    if (reason !== this.#trouble) logger.warning(`${shownName(this.#name)} closed: ${escaped(reason)}`);
-    this.#trouble = reason;
+    if (reason !== this.#lastFailure) logger.warning(`${shownName(this.#name)} closed: ${escaped(reason)}`);
+    this.#lastFailure = reason;
     this.#retryTimer = setTimeout(() => this.open(), Math.min(LONGEST_TIMER_MS, this.#backOff.next()));
     this.#events.lost();
   }
@@ -223,7 +224,7 @@ export class ManagementStream {
     );
   }
 
-  /** A gauge that never had anything to say stays unused. */
+  /** Sets the gauge. A gauge that was never above 0 stays unused. */
   #setPending(requests: number): void {
     const at = ControlPlaneStats.at.pending_requests;
     if (this.#stats.page[this.#stats.base + at] !== requests) this.#stats.set(at, requests);

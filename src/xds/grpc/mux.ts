@@ -1,5 +1,5 @@
-// Subscriptions that share a stream: all of them on the aggregated one, one alone on a stream of its own. What they ask for
-// in a turn of the loop travels together, so that an update of many resources brings one request.
+// Subscriptions that share a stream: all of them on the aggregated stream, a single one on its own stream. Changes within one
+// turn of the loop are sent together, so that an update of many resources leads to one request.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { nextTurn } from '../../common/time/next-turn.js';
@@ -23,7 +23,9 @@ import { StateOfTheWorld } from './protocols/state-of-the-world.js';
 import { methodOf, typeUrlOf } from './services.js';
 import { TypeChannel } from './type-channel.js';
 
-/** What a server may do that knows that its client understands it. One has two names: in the list of features, and with the protocol. */
+/**
+ * Client features that permit the server to use them. One has two names: that in the list of features, and that in the protocol.
+ */
 const CLIENT_FEATURES = [
   'xds.config.supports-resource-ttl',
   'xds.config.resource-in-sotw',
@@ -35,32 +37,32 @@ const logger = getLogger('config');
 export class Mux implements StreamEvents {
   readonly #type: ResourceType | 'all';
   readonly #isDelta: boolean;
-  readonly #saysNodeOnce: boolean;
+  readonly #sendsNodeOnce: boolean;
   readonly #context: GrpcSourcesContext;
   readonly #stream: ManagementStream;
   /** By type URL, in the order of the first subscription. */
   readonly #channels = new Map<string, TypeChannel>();
-  /** Channels whose subscriptions have changed. */
+  /** Channels with changed subscriptions. */
   readonly #changed = new Set<TypeChannel>();
-  /** Channels that may have something to say, in the order in which they came to it. */
+  /** Channels that may have a pending request, in order. */
   readonly #due = new Set<TypeChannel>();
   #node: Uint8Array | undefined;
-  /** Counts them, as they come and go. */
+  /** Changes whenever a stream opens or ends. */
   #streams = 0;
-  /** The response that is being handled. */
+  /** Resolves when the current response is handled. */
   #work: Promise<void> = Promise.resolve();
-  /** Whose response that is. */
+  /** The channel of that response. */
   #handling: TypeChannel | undefined;
-  #hasSaidNode = false;
+  #hasSentNode = false;
   #isStarted = false;
   #isScheduled = false;
   #isClosed = false;
 
-  /** `statPrefix` of `control_plane.`, with its final dot or empty. */
+  /** `statPrefix` of `control_plane.`, empty or with its final dot. */
   constructor(type: ResourceType | 'all', source: ApiConfigSource, statPrefix: string, context: GrpcSourcesContext) {
     this.#type = type;
     this.#isDelta = source.api_type === 'DELTA_GRPC';
-    this.#saysNodeOnce = source.set_node_on_first_message_only ?? false;
+    this.#sendsNodeOnce = source.set_node_on_first_message_only ?? false;
     this.#context = context;
     this.#stream = new ManagementStream(methodOf(type, this.#isDelta), source, statPrefix, context, this);
   }
@@ -68,7 +70,7 @@ export class Mux implements StreamEvents {
   subscribe(request: SubscriptionRequest): Subscription {
     const channel = this.#channelOf(request.type);
     const watch = channel.add(request);
-    if (this.#type === 'all') request.gate?.follow((isOpen) => this.#holdAnswers(channel, !isOpen));
+    if (this.#type === 'all') request.gate?.observe((isOpen) => this.#holdAnswers(channel, !isOpen));
     this.#change(channel);
     if (!this.#isStarted) void this.#start();
     return {
@@ -81,7 +83,7 @@ export class Mux implements StreamEvents {
     };
   }
 
-  /** Ends the stream and everything on it. */
+  /** Ends the stream and its subscriptions. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -91,7 +93,7 @@ export class Mux implements StreamEvents {
 
   opened(): void {
     this.#streams++;
-    this.#hasSaidNode = false;
+    this.#hasSentNode = false;
     this.#flush();
     this.#due.clear();
     for (const channel of this.#channels.values()) {
@@ -102,7 +104,7 @@ export class Mux implements StreamEvents {
 
   received(message: Buffer): Promise<void> {
     const stream = this.#streams;
-    // One of the stream before may still be at work.
+    // A response of the previous stream may still be in progress.
     const handled = this.#work.then(() => this.#handle(message, () => stream === this.#streams));
     this.#work = handled.catch(() => {});
     return handled;
@@ -121,8 +123,8 @@ export class Mux implements StreamEvents {
 
   next(): Uint8Array {
     const [channel] = this.#due;
-    const node = this.#saysNodeOnce && this.#hasSaidNode ? undefined : this.#node;
-    this.#hasSaidNode = true;
+    const node = this.#sendsNodeOnce && this.#hasSentNode ? undefined : this.#node;
+    this.#hasSentNode = true;
     const request = channel!.request(node);
     if (!channel!.isDue) this.#due.delete(channel!);
     return request;
@@ -139,11 +141,11 @@ export class Mux implements StreamEvents {
     if (!this.#isClosed) this.#stream.open();
   }
 
-  /** Resolves when what has come is handled, and what has waited behind it, or after so long. */
-  async #allHandled(mostMs: number): Promise<void> {
-    const untilMs = performance.now() + mostMs;
+  /** Resolves when all received responses are handled, or after `maxMs`. */
+  async #allHandled(maxMs: number): Promise<void> {
+    const untilMs = performance.now() + maxMs;
     let work: unknown;
-    for (let leftMs = mostMs; work !== this.#work && leftMs > 0; leftMs = untilMs - performance.now()) {
+    for (let leftMs = maxMs; work !== this.#work && leftMs > 0; leftMs = untilMs - performance.now()) {
       work = this.#work;
       await atMostMs(this.#work, leftMs);
       await nextTurn();
@@ -174,7 +176,7 @@ export class Mux implements StreamEvents {
     }
   }
 
-  /** A response of a type that nobody asked for. */
+  /** Handles a response of a type without a subscription. */
   #handleStray(response: Response, isCurrent: boolean): void {
     const only = this.#only;
     if (only === undefined) {
@@ -191,7 +193,7 @@ export class Mux implements StreamEvents {
     }
   }
 
-  /** The channel of a stream that has one. */
+  /** The channel of a stream with a single type. */
   get #only(): TypeChannel | undefined {
     return this.#type === 'all' ? undefined : this.#channels.get(typeUrlOf(this.#type));
   }
@@ -201,7 +203,7 @@ export class Mux implements StreamEvents {
     let channel = this.#channels.get(url);
     if (channel === undefined) {
       const protocol = this.#isDelta ? new Delta(url) : new StateOfTheWorld(url);
-      channel = new TypeChannel(type, protocol, this.#context, (mostMs) => this.#allHandled(mostMs));
+      channel = new TypeChannel(type, protocol, this.#context, (maxMs) => this.#allHandled(maxMs));
       this.#channels.set(url, channel);
     }
     return channel;
@@ -225,7 +227,7 @@ export class Mux implements StreamEvents {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      // What is asked for meanwhile waits: it travels together at the end of the response, which schedules it.
+      // Requests made during an update wait, and are sent together at the end of the response, which schedules them.
       if (this.#isClosed || this.#handling?.isApplying === true) return;
       try {
         this.#flush();
@@ -237,11 +239,11 @@ export class Mux implements StreamEvents {
   }
 
   #flush(): void {
-    // Watchers that are told something may change further subscriptions.
+    // Notified watchers may change further subscriptions.
     for (const channel of this.#changed) {
       this.#changed.delete(channel);
       channel.flush();
-      // Not before: whoever sends meanwhile, once the rate limit allows, would find that it has nothing to say.
+      // Only now: a send() in between, when the rate limit permits one, would find no pending request.
       this.#due.add(channel);
     }
   }

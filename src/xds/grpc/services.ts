@@ -1,8 +1,8 @@
-// The discovery services: which method of which service a stream is of, and the type URLs on it.
+// The discovery services: the gRPC method of a stream, and its type URLs.
 
 import { RESOURCE_MESSAGES, type ResourceType } from '../resource.js';
 
-/** The service of each kind of resources, and what the names of its methods end with. */
+/** The service of each resource type, and the suffix of its method names. */
 const SERVICES: { readonly [type in ResourceType]: readonly [service: string, resources: string] } = {
   listener: ['listener.v3.ListenerDiscoveryService', 'Listeners'],
   cluster: ['cluster.v3.ClusterDiscoveryService', 'Clusters'],
@@ -15,7 +15,7 @@ const SERVICES: { readonly [type in ResourceType]: readonly [service: string, re
   'extension-config': ['extension.v3.ExtensionConfigDiscoveryService', 'ExtensionConfigs'],
 };
 
-/** The method of a stream for one kind of resources, or of the aggregated stream for all of them. */
+/** Returns the method of a stream for one type, or of the aggregated stream. */
 export function methodOf(type: ResourceType | 'all', isDelta: boolean): string {
   const [service, resources] =
     type === 'all' ? ['discovery.v3.AggregatedDiscoveryService', 'AggregatedResources'] : SERVICES[type];

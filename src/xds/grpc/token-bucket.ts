@@ -1,4 +1,4 @@
-// Lets so much happen in a second: each time takes a token, and tokens come back at a steady rate. Full at first.
+// A rate limit: each event takes a token, and tokens return at a steady rate. Full at first.
 
 export class TokenBucket {
   readonly #maxTokens: number;
@@ -13,7 +13,7 @@ export class TokenBucket {
     this.#filledMs = nowMs;
   }
 
-  /** Takes a token. False: there is none. */
+  /** Takes a token. Returns false when there is none. */
   take(nowMs: number): boolean {
     this.#tokens = Math.min(this.#maxTokens, this.#tokens + (nowMs - this.#filledMs) * this.#perMs);
     this.#filledMs = nowMs;
@@ -22,7 +22,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Milliseconds until there is a token again, as of the last take(). */
+  /** Ms until a token is available, as of the last take(). */
   get waitMs(): number {
     return Math.max(0, (1 - this.#tokens) / this.#perMs);
   }

@@ -1,24 +1,24 @@
-// One kind of resources on a stream: passes responses through the reader to the watches, and what these make of them to the
-// protocol, which answers.
+// One resource type on a stream: passes responses through the reader to the watches, and their results to the protocol, which
+// answers.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { runSync } from '../../common/time/next-turn.js';
 import { StepQueue } from '../../common/time/step-queue.js';
 import { ENDS_A_TEXT_LINE, endsLine } from '../../config/schema/line-rules.js';
-import { namesGone, type Resource, type ResourceType } from '../resource.js';
+import { type Resource, type ResourceType, removedNames } from '../resource.js';
 import type { ReadResources, ResourceReader } from '../resource-reader.js';
 import { ResourceTtls } from '../resource-ttls.js';
 import {
+  includesAll,
   type Rejection,
   type ResourceNames,
   type StepwiseUpdate,
   type SubscriptionRequest,
-  wantsAll,
 } from '../subscription.js';
 import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { KnownResources } from './known-resources.js';
 import { hasBody, type Response } from './protocols/discovery-messages.js';
-import type { News, Protocol } from './protocols/protocol.js';
+import type { Protocol, ResourceChanges } from './protocols/protocol.js';
 import { typeUrlOf } from './services.js';
 import { rejectionText, Watch } from './watch.js';
 import { Watches } from './watches.js';
@@ -27,25 +27,25 @@ export class TypeChannel {
   readonly #type: ResourceType;
   readonly #protocol: Protocol;
   readonly #context: GrpcSourcesContext;
-  readonly #handled: (mostMs: number) => Promise<void>;
+  readonly #handled: (maxMs: number) => Promise<void>;
   readonly #reader: ResourceReader;
   readonly #watches = new Watches();
   readonly #known: KnownResources;
   readonly #ttls: ResourceTtls;
-  /** Of the last response. */
+  /** Version of the last response. */
   #version = '';
-  /** Subscriptions have changed: something that is known may not be wanted any more. */
+  /** Subscriptions have changed: some known resources may no longer be subscribed. */
   #mayForget = false;
   #isClosed = false;
-  /** Updates are applied: subscriptions that change meanwhile count behind them. */
+  /** Runs the updates. Subscriptions that change meanwhile take effect after them. */
   readonly #updates = new StepQueue();
 
-  /** `handled` resolves when everything that has come on the stream is handled, or after so long. */
+  /** `handled` resolves when everything that has arrived on the stream is handled, or after the given time. */
   constructor(
     type: ResourceType,
     protocol: Protocol,
     context: GrpcSourcesContext,
-    handled: (mostMs: number) => Promise<void>,
+    handled: (maxMs: number) => Promise<void>,
   ) {
     this.#type = type;
     this.#protocol = protocol;
@@ -55,7 +55,7 @@ export class TypeChannel {
     this.#known = new KnownResources(type);
     this.#ttls = new ResourceTtls(
       (names) => this.#expire(names),
-      () => handled(LONGEST_HANDLING_MS),
+      () => handled(MAX_HANDLING_MS),
     );
   }
 
@@ -65,64 +65,67 @@ export class TypeChannel {
     return watch;
   }
 
-  /** False when the watch is gone already. */
+  /** Returns false when the watch has been removed. */
   setNames(watch: Watch, names: ResourceNames): boolean {
     return this.#watches.setNames(watch, names);
   }
 
-  /** False when it was gone already. */
+  /** Returns false when it has been removed already. */
   remove(watch: Watch): boolean {
     return this.#watches.remove(watch);
   }
 
-  /** There is a new stream: its server knows nothing of what was wanted before. */
+  /** Called when a new stream is open. Its server knows no earlier subscriptions. */
   opened(): void {
     this.#protocol.opened();
-    this.#protocol.want(this.#watches.wanted);
-    this.#forgetUnwanted();
+    this.#protocol.subscribe(this.#watches.subscribed);
+    this.#forgetUnsubscribed();
   }
 
-  /** Answers wait from now on, or go. */
+  /** Holds ACKs back, or releases them. */
   holdAnswers(areHeld: boolean): void {
     this.#protocol.holdsAnswers = areHeld;
   }
 
-  /** Whether there is something to say. */
+  /** Whether a request is pending. */
   get isDue(): boolean {
     return this.#protocol.isDue;
   }
 
-  /** The next request, encoded. What it no longer asks for is forgotten then: whoever asks for it again is told anew. */
+  /**
+   * Returns the next request, encoded. Resources that it unsubscribes are forgotten now: the server sends them again after a new
+   * subscription.
+   */
   request(node: Uint8Array | undefined): Uint8Array {
     const request = this.#protocol.request(node, this.#known);
-    this.#forgetUnwanted();
+    this.#forgetUnsubscribed();
     return request;
   }
 
-  /** An update is being applied: what it makes watchers ask for is asked for together, when that is done. */
+  /** An update is being applied. Subscription changes that it causes are sent together afterwards. */
   get isApplying(): boolean {
     return this.#updates.isBusy;
   }
 
-  /** If subscriptions have changed: tells those that are new what is known. Does nothing while an update is applied. */
+  /** After subscription changes: delivers known resources to new subscriptions. A no-op while an update is applied. */
   flush(): void {
     if (this.isApplying || !this.#watches.index()) return;
     this.#mayForget = true;
-    this.#protocol.want(this.#watches.wanted);
-    for (const watch of this.#watches) this.#tellKnown(watch);
+    this.#protocol.subscribe(this.#watches.subscribed);
+    for (const watch of this.#watches) this.#deliverKnown(watch);
   }
 
-  /** Resolves when the response is applied, as far as it can be; it is answered if the stream that it came on is still there. */
+  /** Applies a response, and answers it if its stream still exists. */
   async handle(response: Response, isCurrent: () => boolean): Promise<void> {
     const contradiction = lineEndIn(response) ?? this.#protocol.contradictionIn(response);
     if (contradiction !== undefined) return this.refuse(response, contradiction, isCurrent());
     const read = await this.#read(response);
     if (this.#isClosed) return;
     if (typeof read === 'string') return this.refuse(response, read, isCurrent());
-    const news = this.#protocol.news(response, read, this.#known, isCurrent());
+    const changes = this.#protocol.changes(response, read, this.#known, isCurrent());
     this.flush();
-    const isEmpty = isHeartbeat(response) && news.removed.length === 0;
-    const rejections = isEmpty ? [] : await this.#updates.run(this.#apply(response.version, news));
+    const isEmpty = isHeartbeat(response) && changes.removed.length === 0;
+    const rejections = isEmpty ? [] : await this.#updates.run(this.#apply(response.version, changes));
     if (rejections === undefined) return;
     const hasTtls = read.ttlMs.size > 0 || response.resources.some(({ ttlMs }) => ttlMs !== undefined);
     if (hasTtls || !this.#ttls.isEmpty) {
@@ -132,13 +135,13 @@ export class TypeChannel {
     this.#protocol.answer(response, wrong.length === 0 ? undefined : rejectionText(wrong), isCurrent());
   }
 
-  /** The response is no use at all. */
+  /** Refuses the whole response. */
   refuse(response: Response, details: string, isCurrent: boolean): void {
     for (const watch of this.#watches) watch.refuse(details);
     this.#protocol.answer(response, details, isCurrent);
   }
 
-  /** There is no stream. */
+  /** Called when the stream ended or could not be opened. */
   connectionFailed(): void {
     for (const watch of this.#watches) watch.connectionFailed();
   }
@@ -151,7 +154,7 @@ export class TypeChannel {
     this.#reader.close();
   }
 
-  /** A text when there is nothing to be read at all. */
+  /** Returns the error text if nothing can be read. */
   async #read({ resources, version }: Response): Promise<ReadResources | string> {
     const encoded = resources.filter(hasBody);
     if (encoded.length === 0) return NOTHING_READ;
@@ -163,33 +166,33 @@ export class TypeChannel {
     }
   }
 
-  *#apply(version: string, news: News): StepwiseUpdate {
+  *#apply(version: string, changes: ResourceChanges): StepwiseUpdate {
     this.#version = version;
-    const rejections = yield* this.#tell(news, (watch) => this.#protocol.isComplete(wantsAll(watch.names)));
-    if (news.resources.length > MANY_RESOURCES) yield;
-    this.#note(news, new Set(rejections.map(({ name }) => name)));
+    const rejections = yield* this.#deliver(changes, (watch) => this.#protocol.isComplete(includesAll(watch.names)));
+    if (changes.resources.length > MANY_RESOURCES) yield;
+    this.#record(changes, new Set(rejections.map(({ name }) => name)));
     return rejections;
   }
 
-  /** Tells each watcher its part, some of them a step. */
-  *#tell(news: News, isComplete: (watch: Watch) => boolean): StepwiseUpdate {
+  /** Delivers to each watcher its part, WATCHES_PER_STEP watchers per step. */
+  *#deliver(changes: ResourceChanges, isComplete: (watch: Watch) => boolean): StepwiseUpdate {
     const rejections: Rejection[] = [];
-    let told = 0;
-    for (const [watch, part] of this.#watches.partsOf(news, isComplete)) {
-      // The watchers before it may have ended it.
+    let delivered = 0;
+    for (const [watch, part] of this.#watches.partsOf(changes, isComplete)) {
+      // A previous watcher may have removed it.
       if (!this.#watches.has(watch)) continue;
       const update = { version: this.#version, isComplete: isComplete(watch), ...part };
       for (const rejection of yield* watch.update(update)) rejections.push(rejection);
-      if (++told % WATCHES_PER_STEP === 0) yield;
+      if (++delivered % WATCHES_PER_STEP === 0) yield;
     }
     return rejections;
   }
 
-  /** Keeps what watchers have made of it, as far as it is wanted. */
-  #note({ resources, refused, removed }: News, rejected: ReadonlySet<string>): void {
+  /** Records the results for subscribed resources. */
+  #record({ resources, refused, removed }: ResourceChanges, rejected: ReadonlySet<string>): void {
     const known = this.#known;
-    // What is not wanted any more may be wanted again before the server has been told: see request().
-    const isKept = (each: Named) => this.#isWanted(each) || known.last(each.name) !== undefined;
+    // An unsubscribed resource may be subscribed again before the server has been notified: see request().
+    const isKept = (each: Named) => this.#isSubscribed(each) || known.last(each.name) !== undefined;
     for (const { name } of refused) if (name !== '' && isKept({ name, aliases: [] })) known.refuse(name);
     for (const resource of resources.filter(isKept)) {
       if (rejected.has(resource.name)) known.reject(resource);
@@ -197,27 +200,27 @@ export class TypeChannel {
     }
     known.isAll = this.#protocol.isWildcard;
     const isComplete = this.#protocol.isComplete(known.isAll);
-    known.forget(namesGone({ isComplete, resources, refused, removed }, known.names));
+    known.forget(removedNames({ isComplete, resources, refused, removed }, known.names));
   }
 
-  #forgetUnwanted(): void {
+  #forgetUnsubscribed(): void {
     if (!this.#mayForget || this.#protocol.isWildcard) return;
     this.#mayForget = false;
     const known = this.#known;
     known.isAll = false;
-    known.forget([...known.names].filter((name) => !this.#isWanted(known.last(name) ?? { name, aliases: [] })));
+    known.forget([...known.names].filter((name) => !this.#isSubscribed(known.last(name) ?? { name, aliases: [] })));
   }
 
-  #isWanted(resource: Named): boolean {
-    return this.#protocol.isWildcard || this.#watches.wantByName(resource);
+  #isSubscribed(resource: Named): boolean {
+    return this.#protocol.isWildcard || this.#watches.isSubscribedByName(resource);
   }
 
-  /** What it has begun to want, and the server has said already. */
-  #tellKnown(watch: Watch): void {
+  /** Delivers to a watch the known resources among its newly subscribed names. */
+  #deliverKnown(watch: Watch): void {
     const { fresh } = watch;
     if (fresh !== '*' && fresh.size === 0) return;
     watch.fresh = NO_NAMES;
-    const isAll = wantsAll(fresh);
+    const isAll = includesAll(fresh);
     if (isAll && !this.#known.isAll) return;
     const resources = fresh === '*' || isAll ? [...this.#known.inUse] : this.#known.named(fresh);
     if (!isAll && resources.length === 0) return;
@@ -227,7 +230,7 @@ export class TypeChannel {
 
   #expire(names: readonly string[]): void {
     this.#known.forget(names);
-    const steps = this.#tell({ resources: [], refused: [], removed: names }, () => false);
+    const steps = this.#deliver({ resources: [], refused: [], removed: names }, () => false);
     this.#updates
       .run(steps)
       .catch((error: unknown) => this.#context.failed('resources that have expired are still used', error));
@@ -236,19 +239,19 @@ export class TypeChannel {
 
 type Named = Pick<Resource, 'name' | 'aliases'>;
 
-/** Of what has come when the time to live of something is over. */
-const LONGEST_HANDLING_MS = 5000;
+/** Maximum wait for the handling of received responses before resources expire. */
+const MAX_HANDLING_MS = 5000;
 
-/** Watches that are told their part without a turn for others: a few milliseconds' work. */
+/** Watches per step: a few milliseconds' work. */
 const WATCHES_PER_STEP = 128;
 
-/** What is noted of more takes a turn of its own. */
+/** More resources are recorded in a separate step. */
 const MANY_RESOURCES = 4096;
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 const NOTHING_READ: ReadResources = { resources: [], refused: [], ttlMs: new Map() };
 
-/** It says of some resources that they live on, and nothing else. */
+/** Returns whether the response contains only heartbeats. */
 function isHeartbeat({ resources }: Response): boolean {
   return resources.length > 0 && !resources.some(hasBody);
 }
@@ -261,7 +264,10 @@ function ttlsOf({ resources }: Response, read: ReadResources): (readonly [string
   ];
 }
 
-/** What a response says of itself becomes part of lines; files have the same rule. */
+/**
+ * Returns an error if the version or the identifier contains a line end, because they become part of lines. The same rule holds
+ * for files.
+ */
 function lineEndIn({ identifier = '', version }: Response): string | undefined {
   if (endsLine(version)) return `the version of the response: ${ENDS_A_TEXT_LINE}`;
   return endsLine(identifier) ? `control_plane.identifier: ${ENDS_A_TEXT_LINE}` : undefined;

@@ -1,4 +1,4 @@
-// One subscription on a stream: its watcher, its stats, and the time it waits for a first update.
+// One subscription on a stream: its watcher, its stats, and its timeout for the first update.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
@@ -18,26 +18,26 @@ import { SubscriptionStats } from '../subscription-stats.js';
 import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { typeUrlOf } from './services.js';
 
-/** Of what configures no initial_fetch_timeout. */
+/** Default initial_fetch_timeout. */
 const DEFAULT_FETCH_MS = 15_000;
-const LONGEST_TEXT_CHARS = 4096;
+const MAX_TEXT_CHARS = 4096;
 
 const logger = getLogger('config');
 
 export class Watch {
   names: ResourceNames;
-  /** Names that were asked for since it was last told what is known of them. */
+  /** Names subscribed since known resources were last delivered to it. */
   fresh: ResourceNames;
   readonly #request: SubscriptionRequest;
   readonly #context: GrpcSourcesContext;
   readonly #stats: SubscriptionStats;
   #timer: PatientTimeout | undefined;
-  /** It has got an update, or knows that none has come. */
-  #isTold = false;
+  /** It has got an update or fetchTimedOut(). */
+  #isNotified = false;
   #isClosed = false;
 
-  /** `handled` resolves when everything that has come is handled, or after so long. */
-  constructor(request: SubscriptionRequest, context: GrpcSourcesContext, handled: (mostMs: number) => Promise<void>) {
+  /** `handled` resolves when everything that has arrived is handled, or after the given time. */
+  constructor(request: SubscriptionRequest, context: GrpcSourcesContext, handled: (maxMs: number) => Promise<void>) {
     this.names = request.names;
     this.fresh = request.names;
     this.#request = request;
@@ -47,7 +47,7 @@ export class Watch {
     const { initial_fetch_timeout: timeout } = request.source;
     const timeoutMs = Math.min(LONGEST_TIMER_MS, durationMs(timeout, DEFAULT_FETCH_MS));
     if (timeoutMs === 0) return;
-    // A response that is being read has come: that it takes longer, once more its time at most, is no fault of the server.
+    // A response in progress has arrived in time. It gets the same time again at most: slow reading is not the server's fault.
     this.#timer = new PatientTimeout(() => void handled(timeoutMs).then(() => this.#fetchTimedOut()), timeoutMs);
   }
 
@@ -60,14 +60,14 @@ export class Watch {
     this.#stats.attempt();
   }
 
-  /** Gives it an update, in the steps that the watcher takes; returns what is rejected of it. */
+  /** Delivers an update, in the watcher's steps. Returns the rejections. */
   *update(update: Update): StepwiseUpdate {
     this.#timer?.clear();
-    this.#isTold = true;
+    this.#isNotified = true;
     this.#stats.attempt();
     const beganMs = performance.now();
-    const rejections = yield* this.#tell(update);
-    // What it was told may have ended it.
+    const rejections = yield* this.#notify(update);
+    // The watcher may have closed it.
     if (this.#isClosed) return rejections;
     const refused = [...update.refused, ...rejections];
     if (refused.length === 0) {
@@ -82,16 +82,19 @@ export class Watch {
     return rejections;
   }
 
-  /** A whole response is refused: not even its resources can be told. Whoever has waited for it goes on without. */
+  /**
+   * Refuses a whole response, even the names of whose resources are unknown. A watcher that still waits proceeds without
+   * resources.
+   */
   refuse(details: string): void {
     this.#timer?.clear();
     this.#stats.attempt();
     this.#stats.rejected();
     logger.warning(`gRPC config for ${this.#typeUrl} rejected: ${details}`);
-    this.#goOn();
+    this.#proceedWithout();
   }
 
-  /** There is no stream. */
+  /** Called when the stream ended or could not be opened. */
   connectionFailed(): void {
     this.#stats.attempt();
     this.#stats.failure();
@@ -107,7 +110,7 @@ export class Watch {
     return typeUrlOf(this.#request.type);
   }
 
-  *#tell(update: Update): StepwiseUpdate {
+  *#notify(update: Update): StepwiseUpdate {
     try {
       return yield* stepsOf(this.#request.watcher.update(update));
     } catch (error) {
@@ -120,16 +123,16 @@ export class Watch {
   }
 
   #fetchTimedOut(): void {
-    if (this.#isTold || this.#isClosed) return;
+    if (this.#isNotified || this.#isClosed) return;
     this.#stats.fetchTimedOut();
     this.#stats.attempt();
     logger.warning(`gRPC config: initial fetch timed out for ${this.#typeUrl}`);
-    this.#goOn();
+    this.#proceedWithout();
   }
 
-  #goOn(): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
+  #proceedWithout(): void {
+    if (this.#isNotified) return;
+    this.#isNotified = true;
     try {
       this.#request.watcher.fetchTimedOut();
     } catch (error) {
@@ -138,10 +141,10 @@ export class Watch {
   }
 }
 
-/** What is wrong, a line each; cut where it gets too long for logs and servers. */
+/** Returns the errors, one per line, truncated to a length that suits logs and servers. */
 export function rejectionText(rejections: readonly (Rejection | RefusedResource)[]): string {
   const text = rejections
     .map(({ name, details }) => (name === '' ? details : `${shownName(name)}: ${details}`))
     .join('\n');
-  return text.length > LONGEST_TEXT_CHARS ? `${text.slice(0, LONGEST_TEXT_CHARS)}...(truncated)` : text;
+  return text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}...(truncated)` : text;
 }

@@ -1,9 +1,8 @@
-// What is wanted of one kind of resources on a stream: its watches, by name and by wildcard, as of the last turn in which they
-// were indexed.
+// The watches of one resource type on a stream, indexed by name and wildcard. The index is that of the last index().
 
 import type { Resource } from '../resource.js';
-import { type ResourceNames, wantsAll } from '../subscription.js';
-import type { News, Wanted } from './protocols/protocol.js';
+import { includesAll, type ResourceNames } from '../subscription.js';
+import type { ResourceChanges, SubscribedNames } from './protocols/protocol.js';
 import type { Watch } from './watch.js';
 
 export class Watches {
@@ -17,7 +16,7 @@ export class Watches {
     this.#isStale = true;
   }
 
-  /** False when it is gone already. */
+  /** Returns false when it has been removed. */
   setNames(watch: Watch, names: ResourceNames): boolean {
     if (!this.#all.has(watch)) return false;
     watch.setNames(names);
@@ -25,7 +24,7 @@ export class Watches {
     return true;
   }
 
-  /** False when it was gone already. */
+  /** Returns false when it has been removed already. */
   remove(watch: Watch): boolean {
     if (!this.#all.delete(watch)) return false;
     watch.close();
@@ -46,56 +45,57 @@ export class Watches {
     return this.#all.values();
   }
 
-  /** Sorts them by what they want now. False when that was done since the last change. */
+  /** Rebuilds the index. Returns false when nothing has changed. */
   index(): boolean {
     if (!this.#isStale) return false;
     this.#isStale = false;
     this.#wildcards = [];
     this.#byName = new Map();
     for (const watch of this.#all) {
-      if (wantsAll(watch.names)) this.#wildcards.push(watch);
+      if (includesAll(watch.names)) this.#wildcards.push(watch);
       if (watch.names === '*') continue;
       for (const name of watch.names) if (name !== '*') this.#note(name, watch);
     }
     return true;
   }
 
-  /** All of them together. */
-  get wanted(): Wanted {
+  /** The names that any watch subscribes. */
+  get subscribed(): SubscribedNames {
     return { names: new Set(this.#byName.keys()), isWildcard: this.#wildcards.length > 0 };
   }
 
-  /** Whether somebody wants it by one of its names. */
-  wantByName({ name, aliases }: Pick<Resource, 'name' | 'aliases'>): boolean {
+  /** Returns whether a watch names it by name or alias. */
+  isSubscribedByName({ name, aliases }: Pick<Resource, 'name' | 'aliases'>): boolean {
     return this.#byName.has(name) || aliases.some((alias) => this.#byName.has(alias));
   }
 
   /**
-   * What each is to be told of `news`: wildcards all of it, though it be nothing; the others what they have named. What has no
-   * name that could be read concerns everybody. For whom the news are complete is told even when it has no part in them.
+   * Returns each watch's part of `changes`. Wildcard watches get all, even if it is empty; the others get what they name. A
+   * refused resource with an unreadable name goes to all. Watches for which the update is complete get a part even if it is
+   * empty.
    */
-  partsOf(news: News, isComplete: (watch: Watch) => boolean): Map<Watch, News> {
-    const parts = new Map<Watch, { [part in keyof News]: News[part][number][] }>();
+  partsOf(changes: ResourceChanges, isComplete: (watch: Watch) => boolean): Map<Watch, ResourceChanges> {
+    const parts = new Map<Watch, { [part in keyof ResourceChanges]: ResourceChanges[part][number][] }>();
     const partOf = (watch: Watch) => {
       let part = parts.get(watch);
       if (part === undefined) parts.set(watch, (part = { resources: [], refused: [], removed: [] }));
       return part;
     };
     for (const watch of this.#all) if (isComplete(watch)) partOf(watch);
-    for (const resource of news.resources) {
+    for (const resource of changes.resources) {
       const watches = new Set([resource.name, ...resource.aliases].flatMap((name) => this.#named(name)));
       for (const watch of watches) partOf(watch).resources.push(resource);
     }
-    for (const refused of news.refused) {
+    for (const refused of changes.refused) {
       const watches = refused.name === '' ? this.#all : this.#named(refused.name);
-      for (const watch of watches) if (!wantsAll(watch.names)) partOf(watch).refused.push(refused);
+      for (const watch of watches) if (!includesAll(watch.names)) partOf(watch).refused.push(refused);
     }
-    for (const name of news.removed) for (const watch of this.#named(name)) partOf(watch).removed.push(name);
-    return new Map<Watch, News>([...parts, ...this.#wildcards.map((watch) => [watch, news] as const)]);
+    for (const name of changes.removed) for (const watch of this.#named(name)) partOf(watch).removed.push(name);
+    return new Map<Watch, ResourceChanges>([...parts, ...this.#wildcards.map((watch) => [watch, changes] as const)]);
   }
 
   #named(name: string): readonly Watch[] {
-    return this.#byName.get(name) ?? NOBODY;
+    return this.#byName.get(name) ?? NO_WATCHES;
   }
 
   #note(name: string, watch: Watch): void {
@@ -105,4 +105,4 @@ export class Watches {
   }
 }
 
-const NOBODY: readonly Watch[] = [];
+const NO_WATCHES: readonly Watch[] = [];

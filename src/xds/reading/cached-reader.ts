@@ -1,4 +1,5 @@
-// The reader of one subscription: it remembers what it has read, so that what has not changed costs a hash and keeps its identity.
+// The reader of one subscription. It caches what it has read, so that an unchanged resource costs a hash and remains the same
+// object.
 
 import { createHash, hash } from 'node:crypto';
 import { inTurns, nextTurn } from '../../common/time/next-turn.js';
@@ -16,47 +17,47 @@ import { type Parcel, sizeOf, unpack } from './parcel.js';
 import { isTooLarge, type ReadingThread, TOO_LARGE } from './reading-thread.js';
 import type { ReadItem, ReadingResult } from './task.js';
 
-/** Bytes that the thread is asked to read at once. */
+/** Bytes per task of the reading thread. */
 const BATCH_BYTES = 1024 * 1024;
-/** What one turn of the loop takes: characters, or bytes that are hashed. */
+/** Work per turn of the loop: characters read, or bytes hashed. */
 const TURN_CHARS = 256 * 1024;
-/** What it takes to look at a resource that is known, in characters that are read. */
-const LOOK_CHARS = 32;
-/** How much is remembered at least. */
-const REMEMBERED_CHARS = 1024 * 1024;
-/** Lists of more are gone through in turns of their own. */
+/** Cost of a cached resource, in characters read. */
+const CACHED_COST_CHARS = 32;
+/** Minimum cache size. */
+const MIN_CACHE_CHARS = 1024 * 1024;
+/** Longer lists are processed in separate turns. */
 const MANY_RESOURCES = 4096;
 
-/** A usable resource as it was read. */
+/** A cached usable resource. */
 interface Known {
   readonly resource: Resource;
   readonly ttlMs: number | undefined;
   /** In characters. */
   readonly size: number;
-  /** Of the thread that has read it last. */
+  /** Generation of the settings with which it was last read. */
   readonly generation: number;
 }
 
-/** A part of an update. */
+/** A resource of an update. */
 interface Entry {
   readonly key: string;
   readonly sent: { readonly version?: string; readonly aliases?: readonly string[] };
-  /** As it was read; undefined when the same is known to be right. */
+  /** The result of reading it; undefined: the cached one is current. */
   readonly item: ReadItem | undefined;
   readonly known: Known | undefined;
 }
 
 export class CachedReader implements ResourceReader {
   readonly #thread: ReadingThread;
-  /** By what was read; the one that was used last is the last one. */
+  /** By content key, least recently used first. */
   readonly #known = new Map<string, Known>();
-  /** Key of the latest one of a name: an older one of the same name is forgotten. */
+  /** Key of the latest resource with a name: it replaces an older one. */
   readonly #keys = new Map<string, string>();
-  /** Of what is known, in characters. */
+  /** Size of the cache in characters. */
   #size = 0;
   /** Size of the largest update, in characters. */
-  #largest = REMEMBERED_CHARS;
-  /** What is asked for last: one update is read after the other. */
+  #largest = MIN_CACHE_CHARS;
+  /** The last queued work: updates are read one after the other. */
   #last: Promise<unknown> = Promise.resolve();
   readonly #closed = new AbortController();
 
@@ -89,7 +90,7 @@ export class CachedReader implements ResourceReader {
     const { generation } = this.#thread;
     const known = keys.map((key) => this.#known.get(key));
     const fresh = encoded.filter((_, index) => known[index]?.generation !== generation);
-    const items = await this.#ask(RESOURCE_MESSAGES[type], fresh);
+    const items = await this.#readFresh(RESOURCE_MESSAGES[type], fresh);
     if (encoded.length > MANY_RESOURCES) await nextTurn();
     const read = new Map(fresh.map((resource, index) => [resource, items[index]!]));
     const entries = encoded.map((sent, index) => {
@@ -101,12 +102,12 @@ export class CachedReader implements ResourceReader {
 
   async #readFile(type: ResourceType, path: string): Promise<ReadFile> {
     const { generation } = this.#thread;
-    const result = await this.#thread.ask({ kind: 'file', message: RESOURCE_MESSAGES[type], path }).catch((error) => {
+    const result = await this.#thread.run({ kind: 'file', message: RESOURCE_MESSAGES[type], path }).catch((error) => {
       if (isTooLarge(error)) throw new ResourceFileError(`${path}: ${TOO_LARGE}`, 'refused');
       throw error;
     });
     if (result.refusal !== undefined) throw new ResourceFileError(result.refusal.details, result.refusal.fault);
-    this.#thread.note(result);
+    this.#thread.report(result);
     const keys = await inTurns(keysOfItems(result.items));
     const entries = result.items.map((item, index) => ({
       key: keys[index]!,
@@ -117,30 +118,30 @@ export class CachedReader implements ResourceReader {
     return { version: result.version, ...(await inTurns(this.#collect(result.version, entries, generation))) };
   }
 
-  /** One item for each, whatever becomes of the thread. */
-  async #ask(message: string, encoded: readonly EncodedResource[]): Promise<ReadItem[]> {
+  /** Reads uncached resources. Returns one item each, even if the thread dies. */
+  async #readFresh(message: string, encoded: readonly EncodedResource[]): Promise<ReadItem[]> {
     const items: ReadItem[] = [];
     for (const batch of batchesOf(encoded)) {
-      const result = await this.#askFor(message, batch);
-      this.#thread.note(result);
+      const result = await this.#readBatch(message, batch);
+      this.#thread.report(result);
       for (const item of result.items) items.push(item);
     }
     return items;
   }
 
-  async #askFor(message: string, encoded: readonly EncodedResource[]): Promise<ReadingResult> {
+  async #readBatch(message: string, encoded: readonly EncodedResource[]): Promise<ReadingResult> {
     try {
-      const task = { kind: 'resources', message, encoded: apart(encoded) } as const;
-      return await this.#thread.askUntilAnswered(task, this.#closed.signal);
+      const task = { kind: 'resources', message, encoded: copied(encoded) } as const;
+      return await this.#thread.runWithRetries(task, this.#closed.signal);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
     }
-    // One of them may be to blame: each by itself then.
+    // A single resource may be too large: reads them one by one.
     if (encoded.length > 1) {
       const items: ReadItem[] = [];
       for (const one of encoded) {
-        const result = await this.#askFor(message, [one]);
-        this.#thread.note(result);
+        const result = await this.#readBatch(message, [one]);
+        this.#thread.report(result);
         items.push(...result.items);
       }
       return { items, ...NOTHING_FOUND };
@@ -149,7 +150,7 @@ export class CachedReader implements ResourceReader {
     return { items: [{ kind: 'refused', name, version, details: TOO_LARGE, message: undefined }], ...NOTHING_FOUND };
   }
 
-  /** Everything of an update, from what was read now and what was known. */
+  /** Assembles an update from read and cached resources. */
   *#collect(version: string, entries: readonly Entry[], generation: number): Generator<void, ReadResources> {
     const resources: Resource[] = [];
     const refused: RefusedResource[] = [];
@@ -167,7 +168,7 @@ export class CachedReader implements ResourceReader {
         refused.push({ name: item.name, version: item.version || version, details: item.details, message });
         continue;
       }
-      // The same may stand in the update twice.
+      // The update may contain the same content twice.
       let known = before ?? this.#known.get(key);
       if (known === undefined) {
         known = yield* knownOf(item!, generation);
@@ -182,22 +183,22 @@ export class CachedReader implements ResourceReader {
         continue;
       }
       names.add(name);
-      this.#remember(key, known);
+      this.#cache(key, known);
       size += known.size;
       resources.push(resource);
       const lifeMs = item === undefined ? known.ttlMs : item.ttlMs;
       if (lifeMs !== undefined) ttlMs.set(name, lifeMs);
-      done += LOOK_CHARS;
+      done += CACHED_COST_CHARS;
       if (done < TURN_CHARS) continue;
       done = 0;
       yield;
     }
     this.#largest = Math.max(this.#largest, size);
-    this.#forget();
+    this.#evict();
     return { resources, refused, ttlMs };
   }
 
-  #remember(key: string, known: Known): void {
+  #cache(key: string, known: Known): void {
     if (this.#closed.signal.aborted) return;
     const { name } = known.resource;
     const before = this.#keys.get(name);
@@ -212,8 +213,8 @@ export class CachedReader implements ResourceReader {
     this.#known.delete(key);
   }
 
-  /** Gives up what was used longest ago: names may come and go for ever. */
-  #forget(): void {
+  /** Evicts the least recently used resources, because the set of names may change forever. */
+  #evict(): void {
     for (const [key, { resource }] of this.#known) {
       if (this.#size <= 2 * this.#largest) return;
       this.#drop(key);
@@ -222,7 +223,7 @@ export class CachedReader implements ResourceReader {
   }
 }
 
-/** The resource with what was said of it beside its bytes. */
+/** Returns the resource with the version and aliases that were sent beside its bytes. */
 function asSent(resource: Resource, { version = '', aliases = [] }: Entry['sent'], ofUpdate: string): Resource {
   return {
     ...resource,
@@ -281,8 +282,8 @@ function hashOf({ text, lists }: Parcel): string {
   return hashed.digest('base64');
 }
 
-/** The same in memory of their own: a message to a thread carries whole buffers, and these are parts of the response. */
-function apart(encoded: readonly EncodedResource[]): EncodedResource[] {
+/** Copies the bytes to a separate buffer: a message to a thread carries whole buffers, and these are parts of the response. */
+function copied(encoded: readonly EncodedResource[]): EncodedResource[] {
   const buffer = new Uint8Array(encoded.reduce((bytes, { value }) => bytes + value.length, 0));
   let end = 0;
   return encoded.map((resource) => {

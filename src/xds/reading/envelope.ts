@@ -1,4 +1,4 @@
-// A DiscoveryResponse in a file: what stands around its resources.
+// The envelope of a file's resources: a DiscoveryResponse.
 
 import { isRecord } from '../../common/records.js';
 import { describe } from '../../config/schema/scalar.js';
@@ -13,9 +13,9 @@ const RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse';
 export class Envelope {
   readonly version: string;
   readonly resources: readonly unknown[];
-  /** What is wrong with the file as a whole. */
+  /** Why the whole file is refused. */
   readonly refusal: { readonly fault: FileFault; readonly details: string } | undefined;
-  /** A single element stands for a list of it here too. */
+  /** `resources` is a single element, which is permitted in place of a list. */
   readonly #isSingle: boolean;
 
   constructor(source: Source, check: ResourceCheck) {
@@ -23,8 +23,8 @@ export class Envelope {
     const isMap = isRecord(value);
     const { resources = [], ...rest } = (isMap ? value : {}) as { readonly resources?: unknown };
     const { message, problems } = check.decode(RESPONSE, isMap ? rest : value, source, []);
-    // A file that somebody begins to write is empty first, and a name may be mistyped: neither is to remove everything. Binary
-    // forms have no way to write an empty list.
+    // A file being written is empty at first, and a field name may be mistyped: neither may remove everything. Binary forms
+    // cannot express an empty list.
     const isText = () => source.locate([], 'value') !== undefined;
     if (!isMap ? value === null : Object.keys(value).length === 0) {
       problems.error([], "it is empty; where there are no resources, it says 'resources: []'");
@@ -41,7 +41,7 @@ export class Envelope {
     this.refusal = problems.errorCount === 0 ? undefined : { fault, details: formatProblems(problems.errors) };
   }
 
-  /** Where a resource stands in the file. */
+  /** Returns the path of a resource in the file. */
   pathOf(index: number): Path {
     return this.#isSingle ? ['resources'] : ['resources', index];
   }

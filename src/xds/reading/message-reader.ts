@@ -1,4 +1,4 @@
-// What the reading thread does: bytes and files become messages in canonical form, checked like a static configuration.
+// The work of the reading thread: converts bytes and files to messages in canonical form, checked like a static configuration.
 
 import { createRequire } from 'node:module';
 import type { Root } from 'protobufjs';
@@ -17,7 +17,7 @@ import type { FileResult, ReadItem, ReadingResult, ReadingResults, ReadingSettin
 
 const RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse';
 
-/** In a file a resource says itself what it is called. */
+/** In a file only the resource itself has its name. */
 const UNKNOWN = { name: '', version: '', aliases: [] };
 
 const ONLY_ALIVE = "'resource' is missing: a time to live alone is for resources that were sent before";
@@ -25,7 +25,7 @@ const ONLY_ALIVE = "'resource' is missing: a time to live alone is for resources
 export class MessageReader {
   readonly #settings: ReadingSettings;
   readonly #catalog: ExtensionCatalog;
-  /** Made by the first message in binary form. */
+  /** Created by the first message in binary form. */
   #proto: { readonly root: Root; readonly library: ProtoLibrary } | undefined;
 
   constructor(settings: ReadingSettings, extensions: readonly Extension[]) {

@@ -1,20 +1,20 @@
-// Messages as they travel from the thread that reads them to the primary: texts of a bounded size, so that the primary can take
-// a message of any size a piece at a time. (A clone of 10,000 endpoints keeps it for 40 ms, the same as one text for 20.)
+// Messages in transit from the reading thread to the primary: strings of bounded size, so that the primary can unpack a message
+// of any size in steps. (Cloning 10,000 endpoints blocks it for 40 ms, parsing them as a single string for 20.)
 
 import { setKey } from '../../common/records.js';
 import type { Path, PathPart } from '../../config/text/path.js';
 
 /** A message as JSON. */
 export interface Parcel {
-  /** The message, long lists emptied. */
+  /** The message, with long lists emptied. */
   readonly text: string;
-  /** What belongs in them, in this order; those that stand in an element of another come after it. */
+  /** The content of these lists, in order; a list inside an element of another follows it. */
   readonly lists: readonly { readonly path: Path; readonly pieces: readonly string[] }[];
 }
 
-/** Characters of a piece, about. */
+/** Approximate characters of a piece. */
 const PIECE_CHARS = 64 * 1024;
-/** Elements that no piece is made for. */
+/** Lists up to this length are not divided. */
 const SHORT_LIST = 64;
 
 export function pack(message: unknown): Parcel {
@@ -43,7 +43,7 @@ export function pack(message: unknown): Parcel {
   return { text: JSON.stringify(cut(message, [])), lists };
 }
 
-/** Puts it together again; yields wherever a piece's worth has been done since the last time. */
+/** Restores the message. Yields after about each piece's amount of work. */
 export function* unpack({ text, lists }: Parcel): Generator<void, unknown> {
   const message: unknown = JSON.parse(text);
   if (text.length >= PIECE_CHARS) yield;
@@ -58,12 +58,12 @@ export function* unpack({ text, lists }: Parcel): Generator<void, unknown> {
   return message;
 }
 
-/** How much there is of it, in characters. */
+/** Returns its size in characters. */
 export function sizeOf({ text, lists }: Parcel): number {
   return lists.reduce((sum, { pieces }) => sum + pieces.reduce((all, piece) => all + piece.length, 0), text.length);
 }
 
-/** The elements as JSON lists of about a piece's length. */
+/** Returns the elements as JSON lists of about a piece's length. */
 function join(elements: readonly unknown[]): string[] {
   const pieces: string[] = [];
   let texts: string[] = [];

@@ -1,5 +1,4 @@
-// The primary's end of the thread that reads resources. The thread is started by the first question, and ends when none has
-// come for a while: what it has loaded is given back then.
+// The primary's end of the reading thread. The first task starts the thread; it ends when it is idle, which frees its memory.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -13,23 +12,26 @@ import { getLogger } from '../../log/logger.js';
 import type { EncodeMessage } from '../resource-reader.js';
 import type { ReadingResults, ReadingSettings, ReadingTask } from './task.js';
 
-/** Heap of the thread: a resource that needs more is refused instead of taking the process down. */
+/** Heap limit of the thread: a resource that needs more is refused instead of ending the process. */
 const MAX_HEAP_MB = 1024;
-/** A thread at its limit gets 16 MB more to end in, which one collection of the young must not fill: it would end the process. */
+/**
+ * At its limit a thread gets 16 MB more in which to terminate. A young generation that fills them in one collection would end the
+ * process.
+ */
 const YOUNG_HEAP_MB = 12;
-/** How long it waits for the next question. */
+/** Idle timeout of the thread. */
 const IDLE_MS = 10_000;
-/** How long after no thread could begin it is tried again. */
+/** Retry delay after a thread could not be started. */
 const RETRY_MS = 2000;
-/** Warnings that are told once; further ones are not told at all. */
-const MAX_TOLD = 10_000;
+/** Distinct warnings that are logged, once each; further ones are dropped. */
+const MAX_WARNINGS = 10_000;
 
 const logger = getLogger('config');
 
-/** Said of what needs more memory than the thread may have. */
+/** The error for a resource that exceeds the heap limit. */
 export const TOO_LARGE = `it needs more than ${MAX_HEAP_MB} MB of memory to read`;
 
-/** No thread could begin, so nothing was read: what the system lacks now it may have later. */
+/** No thread could be started and nothing was read: the system may have more resources later. */
 export class NoThreadError extends Error {
   constructor(cause: unknown) {
     super(messageOf(cause), { cause });
@@ -39,7 +41,7 @@ export class NoThreadError extends Error {
 
 export interface ReadingThreadOptions {
   readonly settings: ReadingSettings;
-  /** What was counted while resources were read. */
+  /** Called with the counts from reading resources. */
   readonly counted: (counts: LoadCounts) => void;
   readonly idleMs?: number;
   readonly maxHeapMb?: number;
@@ -47,16 +49,16 @@ export interface ReadingThreadOptions {
 
 export class ReadingThread {
   readonly #options: ReadingThreadOptions;
-  readonly #told = new Set<string>();
-  /** Of questions without an answer. */
+  readonly #reported = new Set<string>();
+  /** Tasks in flight. */
   readonly #open = new Set<AbortController>();
   #settings: ReadingSettings;
   #generation = 0;
   #pool: Piscina | undefined;
-  /** Threads with former settings have ended. */
-  #formers: Promise<unknown> = Promise.resolve();
-  /** Why no thread could begin, as the log has said it. */
-  #trouble = '';
+  /** Resolves when threads with earlier settings have ended. */
+  #retired: Promise<unknown> = Promise.resolve();
+  /** The last logged reason why no thread could start. */
+  #lastFailure = '';
   readonly #closed = new AbortController();
 
   constructor(options: ReadingThreadOptions) {
@@ -64,47 +66,47 @@ export class ReadingThread {
     this.#settings = options.settings;
   }
 
-  /** Another one: what was right before may be wrong, and the other way round. */
+  /** Changes with the settings, which may change the result of a check. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Reads otherwise from now on; what is being read is read anew. */
-  renew(settings: ReadingSettings): void {
+  /** Replaces the settings. Tasks in flight are repeated. */
+  updateSettings(settings: ReadingSettings): void {
     if (isDeepStrictEqual(settings, this.#settings)) return;
     this.#settings = settings;
     this.#generation++;
     const former = this.#pool;
     this.#pool = undefined;
-    if (former !== undefined) this.#formers = Promise.all([this.#formers, former.destroy()]);
+    if (former !== undefined) this.#retired = Promise.all([this.#retired, former.destroy()]);
   }
 
-  /** Whether the thread is there now. */
+  /** Whether the thread is running. */
   get isRunning(): boolean {
     return (this.#pool?.threads.length ?? 0) > 0;
   }
 
   /**
-   * Rejects when the thread has died of the task; isTooLarge() says whether that is the fault of what was read. Rejects with a
-   * NoThreadError when none could begin.
+   * Runs a task. Rejects when the task has killed the thread; isTooLarge() returns whether the resource is the cause. Rejects
+   * with a NoThreadError when no thread could start.
    */
-  async ask<T extends ReadingTask>(task: T): Promise<ReadingResults[T['kind']]> {
+  async run<T extends ReadingTask>(task: T): Promise<ReadingResults[T['kind']]> {
     for (;;) {
       this.#pool ??= newPool(this.#settings, this.#options, (error) => this.#hasFailed(error));
       const pool = this.#pool;
       const open = new AbortController();
       leaveRemovedDirectory();
-      let asked: Promise<unknown>;
+      let answered: Promise<unknown>;
       try {
-        asked = pool.run(task, { signal: open.signal });
+        answered = pool.run(task, { signal: open.signal });
       } catch (error) {
-        // The system has no thread for it. The pool has the task all the same, and would fail with it later, for nobody.
+        // The system cannot start a thread. The pool has queued the task nevertheless, and would later fail it unobserved.
         this.#pool = undefined;
         throw new NoThreadError(error);
       }
       this.#open.add(open);
       try {
-        const answer = await asked;
+        const answer = await answered;
         if (pool === this.#pool) return answer as ReadingResults[T['kind']];
       } catch (error) {
         if (pool === this.#pool) throw open.signal.aborted ? open.signal.reason : error;
@@ -114,51 +116,51 @@ export class ReadingThread {
     }
   }
 
-  /** ask(), again and again as long as no thread can begin: until `unwanted`, or the end. */
-  async askUntilAnswered<T extends ReadingTask>(task: T, unwanted?: AbortSignal): Promise<ReadingResults[T['kind']]> {
+  /** Like run(), but retries while no thread can start, until `unwanted` or close(). */
+  async runWithRetries<T extends ReadingTask>(task: T, unwanted?: AbortSignal): Promise<ReadingResults[T['kind']]> {
     for (;;) {
       try {
-        const answer = await this.ask(task);
-        this.#trouble = '';
+        const answer = await this.run(task);
+        this.#lastFailure = '';
         return answer;
       } catch (error) {
         if (!(error instanceof NoThreadError)) throw error;
         const { message } = error;
-        if (message !== this.#trouble) logger.error(`no thread can read resources, it is tried again: ${message}`);
-        this.#trouble = message;
+        if (message !== this.#lastFailure) logger.error(`no thread can read resources, it is tried again: ${message}`);
+        this.#lastFailure = message;
       }
       const signals = [this.#closed.signal, ...(unwanted === undefined ? [] : [unwanted])];
       await pause(RETRY_MS, undefined, { signal: AbortSignal.any(signals) });
     }
   }
 
-  /** Tells warnings that have not been told before, and passes on what was counted. */
-  note({ warnings, counts }: { readonly warnings: readonly Problem[]; readonly counts: LoadCounts }): void {
+  /** Logs new warnings, and forwards the counts. */
+  report({ warnings, counts }: { readonly warnings: readonly Problem[]; readonly counts: LoadCounts }): void {
     for (const warning of warnings) {
-      if (this.#told.has(warning.message) || this.#told.size >= MAX_TOLD) continue;
-      this.#told.add(warning.message);
+      if (this.#reported.has(warning.message) || this.#reported.size >= MAX_WARNINGS) continue;
+      this.#reported.add(warning.message);
       logger.warning(formatProblem(warning));
     }
     this.#options.counted(counts);
   }
 
   readonly encode: EncodeMessage = (message, value) =>
-    this.askUntilAnswered({ kind: 'encode', message, value: value as object });
+    this.runWithRetries({ kind: 'encode', message, value: value as object });
 
-  /** Ends the thread; what it was asked is rejected. */
+  /** Ends the thread; tasks in flight are rejected. */
   async close(): Promise<void> {
     this.#closed.abort();
-    await Promise.all([this.#formers, this.#pool?.destroy()]);
+    await Promise.all([this.#retired, this.#pool?.destroy()]);
   }
 
-  /** The thread has died without a task: the pool would keep those who ask waiting for the next question. */
+  /** Called when the thread has died without a task: the pool would not settle its tasks before the next one. */
   #hasFailed(error: Error): void {
     logger.error(`the thread that reads resources has failed: ${messageOf(error)}`);
     for (const open of this.#open) open.abort(isTooLarge(error) ? error : new NoThreadError(error));
   }
 }
 
-/** Whether the thread has died for want of memory. */
+/** Returns whether the thread has died by exceeding its heap limit. */
 export function isTooLarge(error: unknown): boolean {
   return (error as { readonly code?: unknown } | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }

@@ -1,4 +1,4 @@
-// Decodes and checks resources one by one: what is wrong with one of them is told with it, and spoils no other.
+// Decodes and checks resources one by one: an error in one of them does not affect the others.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { isRecord } from '../../common/records.js';
@@ -26,7 +26,7 @@ import type { ReadItem, ReadingSettings, RefusedItem } from './task.js';
 
 export const RESOURCE_WRAPPER = 'envoy.service.discovery.v3.Resource';
 
-/** What is known of a resource before it is read; '' where it has no name or version. */
+/** The known properties of a resource before it is read; '' where unknown. */
 interface KnownOfResource {
   readonly name: string;
   readonly version: string;
@@ -36,11 +36,11 @@ interface KnownOfResource {
 interface Decoded {
   readonly message: Message;
   readonly problems: Problems;
-  /** What is not in the message. */
+  /** Invalid values, which are not in the message. */
   readonly rejected: readonly RejectedValue[];
 }
 
-/** What aliases may add to the values that stand in a text. */
+/** How many values YAML aliases may add to those in the text. */
 const MAX_EXPANSION = 1_000_000;
 
 export class ResourceCheck {
@@ -50,14 +50,14 @@ export class ResourceCheck {
   readonly #settings: ReadingSettings;
   readonly #message: string;
   readonly #warnings: Problem[] = [];
-  readonly #told = new Set<string>();
-  /** Where names of usable resources were met first. */
+  readonly #reported = new Set<string>();
+  /** Places of the usable resources by name. */
   readonly #places = new Map<string, string>();
   #unknownFields = 0;
   #deprecatedUses = 0;
   #unfinishedUses = 0;
 
-  /** @param message full name of the message that the resources are */
+  /** @param message full name of the resources' message */
   constructor(schema: Schema, catalog: ExtensionCatalog, settings: ReadingSettings, message: string) {
     this.#schema = schema;
     this.#catalog = catalog;
@@ -66,7 +66,7 @@ export class ResourceCheck {
     this.#table = implementedBy(catalog.list());
   }
 
-  /** What was found beside the resources themselves. */
+  /** Warnings and counts besides the resources. */
   get found(): { readonly warnings: readonly Problem[]; readonly counts: LoadCounts } {
     const counts = {
       unknownFields: this.#unknownFields,
@@ -76,7 +76,7 @@ export class ResourceCheck {
     return { warnings: this.#warnings, counts };
   }
 
-  /** Why a type URL is not that of `expected`; undefined when it is. */
+  /** Returns why a type URL is not that of `expected`; undefined when it is. */
   refusalOfType(typeUrl: string, expected: string): string | undefined {
     const name = messageNameOf(typeUrl);
     if (name === expected) return undefined;
@@ -89,7 +89,7 @@ export class ResourceCheck {
     return { kind: 'refused', name, version, details, message: undefined };
   }
 
-  /** Reads `raw`, a message with its '@type', or a Resource that holds one. It stands at `path` in the source. */
+  /** Reads `raw`, a message with its '@type' or a Resource that wraps one, at `path` in the source. */
   read(raw: unknown, source: Source, path: Path, known: KnownOfResource): ReadItem {
     try {
       return this.#read(raw, source, path, known);
@@ -99,7 +99,7 @@ export class ResourceCheck {
     }
   }
 
-  /** Decodes and checks a message without asking what it means. */
+  /** Decodes and checks a message on its own, without checks that depend on its meaning. */
   decode(name: string, raw: unknown, source: Source, path: Path): Decoded {
     const problems = new Problems([within(source, path)]);
     const decoder = new Decoder(this.#schema, problems, this.#settings.unknownFields, source.size + MAX_EXPANSION);
@@ -186,11 +186,11 @@ export class ResourceCheck {
     return { kind: 'usable', name, version, aliases, message: pack(message), sensitive, ttlMs };
   }
 
-  /** The name that the resource goes by: one of its own, which no other of the update has. */
+  /** Returns the resource's name. Reports a missing, wrong or duplicate one. */
   #checkName(message: Message, given: string, problems: Problems, place: string): string {
     const field = this.#nameField;
     const own = this.#nameIn(message);
-    // That of a virtual host begins with its route configuration's.
+    // The name of a virtual host begins with that of its route configuration.
     const name = given === '' || this.#message === VIRTUAL_HOST ? given || own : own;
     if (problems.has([field])) return name;
     if (own === '') problems.error([field], 'a dynamic resource needs a name');
@@ -205,7 +205,7 @@ export class ResourceCheck {
     return given || own;
   }
 
-  /** '' when it has none. */
+  /** Returns its name, or ''. */
   #nameIn(message: Message): string {
     const name = message[this.#nameField];
     return typeof name === 'string' ? name : '';
@@ -215,11 +215,11 @@ export class ResourceCheck {
     return this.#message === ENDPOINTS ? 'cluster_name' : 'name';
   }
 
-  /** Each is told once: a thousand resources may have the same in common. */
+  /** Collects each warning once: a thousand resources may have it. */
   #warn({ warnings }: Problems): void {
     for (const warning of warnings) {
-      if (this.#told.has(warning.message)) continue;
-      this.#told.add(warning.message);
+      if (this.#reported.has(warning.message)) continue;
+      this.#reported.add(warning.message);
       this.#warnings.push(withoutLine(warning));
     }
   }
@@ -234,12 +234,12 @@ export class ResourceCheck {
 const ENDPOINTS = 'envoy.config.endpoint.v3.ClusterLoadAssignment';
 const VIRTUAL_HOST = 'envoy.config.route.v3.VirtualHost';
 
-/** Whoever is told why a value is refused wants to see it. */
+/** Restores an invalid value, so that the refused message shows it. */
 function putBack(message: Message, path: Path, value: unknown): void {
   let holder = message;
   for (const part of path.slice(0, -1)) {
     const held = Object.hasOwn(holder, part) ? holder[part] : undefined;
-    // It has been left out as a whole.
+    // The containing message was omitted.
     if (typeof held !== 'object' || held === null) return;
     holder = held as Message;
   }
@@ -247,7 +247,7 @@ function putBack(message: Message, path: Path, value: unknown): void {
   if (last !== '__proto__') holder[last] = value;
 }
 
-/** A part of a text, as a text: paths begin there. */
+/** Returns the part of a source at `path` as a source whose paths begin there. */
 function within(source: Source, path: Path): Source {
   let value = source.value;
   for (const part of path) value = (value as { readonly [part: string]: unknown } | undefined)?.[part];
@@ -258,7 +258,7 @@ function within(source: Source, path: Path): Source {
   };
 }
 
-/** Fields that the API does not have, in the message at that path, and not in the resource that a Resource there holds. */
+/** Returns the unknown fields of the message at `path`, without those of a resource that it wraps. */
 function unknownBelow({ unknownFields = [] }: Source, path: Path) {
   return unknownFields.flatMap((field) => {
     if (!path.every((part, index) => field.path[index] === part)) return [];
@@ -269,8 +269,8 @@ function unknownBelow({ unknownFields = [] }: Source, path: Path) {
 }
 
 /**
- * Where there is no text, the path alone tells the place. Lines are not quoted: they may hold secrets, and this is shown to
- * others than those who may read the file.
+ * Formats errors. Without a text, the path alone identifies the place. Lines are not quoted: they may contain secrets, and more
+ * users see this than may read the file.
  */
 function formatAll(problems: readonly Problem[]): string {
   return problems

@@ -1,4 +1,4 @@
-// How resources are read in this process: what the command line and the bootstrap say of it.
+// The settings for reading resources, from the command line and the bootstrap.
 
 import { reachOf } from '../../config/checks/services/config-sources.js';
 import { featureKeys } from '../../config/feature-use.js';
@@ -7,7 +7,7 @@ import type { Bootstrap } from '../../config/generated/api.js';
 import { regexLimits } from '../../config/regex-limits.js';
 import type { ReadingSettings } from './task.js';
 
-/** What the command line says of dynamic configuration. */
+/** Command-line options for dynamic configuration. */
 export interface DynamicOptions {
   /** --reject-unknown-dynamic-fields */
   readonly rejectsUnknown: boolean;

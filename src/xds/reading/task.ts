@@ -1,4 +1,4 @@
-// What passes between the primary and the thread that reads resources; plain data.
+// The messages between the primary and the reading thread; plain data.
 
 import type { Reach } from '../../config/checks/services/config-sources.js';
 import type { FeatureKeys, FeatureNotes } from '../../config/feature-use.js';
@@ -10,27 +10,27 @@ import type { Problem } from '../../config/text/problem.js';
 import type { EncodedResource, FileFault } from '../resource-reader.js';
 import type { Parcel } from './parcel.js';
 
-/** The same for all that a process reads. */
+/** Settings for everything that a process reads. */
 export interface ReadingSettings {
   /** --reject-unknown-dynamic-fields, --ignore-unknown-dynamic-fields. */
   readonly unknownFields: UnknownFields;
-  /** What is said of deprecated and unfinished fields. */
+  /** Which deprecated and unfinished fields are reported. */
   readonly features: FeatureNotes;
   readonly featureKeys: FeatureKeys;
   readonly regexLimits: RegexLimits;
   /** `<category>/<name>` of extensions that may not be used. */
   readonly disabledExtensions: readonly string[];
-  /** What sources that resources name can be reached by. */
+  /** What config sources in resources may refer to. */
   readonly reach: Reach;
 }
 
-/** What the thread is asked to do. `message`: full name of what the resources, or the value, are. */
+/** A task of the thread. `message`: full name of the message of the resources or of the value. */
 export type ReadingTask =
   | { readonly kind: 'resources'; readonly message: string; readonly encoded: readonly EncodedResource[] }
   | { readonly kind: 'file'; readonly message: string; readonly path: string }
   | { readonly kind: 'encode'; readonly message: string; readonly value: object };
 
-/** The answers, by the kind of the question. */
+/** The results by kind of task. */
 export interface ReadingResults {
   readonly resources: ReadingResult;
   readonly file: FileResult;
@@ -38,13 +38,13 @@ export interface ReadingResults {
 }
 
 export interface ReadingResult {
-  /** One for each resource, in their order. */
+  /** One per resource, in order. */
   readonly items: readonly ReadItem[];
   readonly warnings: readonly Problem[];
   readonly counts: LoadCounts;
 }
 
-/** A file that cannot be read, or one whose content is none. */
+/** Not usable: unreadable, or invalid contents. */
 export type FileResult =
   | (ReadingResult & { readonly version: string; readonly refusal?: undefined })
   | { readonly refusal: { readonly fault: FileFault; readonly details: string } };
@@ -54,12 +54,12 @@ export type ReadItem = UsableItem | RefusedItem | AliveItem;
 export interface UsableItem {
   readonly kind: 'usable';
   readonly name: string;
-  /** '' when it has none of its own. */
+  /** '' when it has none. */
   readonly version: string;
   readonly aliases: readonly string[];
   readonly message: Parcel;
   readonly sensitive: readonly SensitiveValue[];
-  /** Undefined when it lives until it is removed. */
+  /** Undefined: no TTL. */
   readonly ttlMs: number | undefined;
 }
 
@@ -68,11 +68,11 @@ export interface RefusedItem {
   readonly name: string;
   readonly version: string;
   readonly details: string;
-  /** Without what is not to be shown. */
+  /** Redacted. */
   readonly message: Parcel | undefined;
 }
 
-/** No resource: the time to live of one that is there begins anew. */
+/** A heartbeat: restarts the TTL of a known resource. */
 export interface AliveItem {
   readonly kind: 'alive';
   readonly name: string;

@@ -1,11 +1,11 @@
-// The thread that reads resources: schema and checks of all extensions stay loaded while updates come, and go with it.
+// The entry point of the reading thread: schema and checks of all extensions stay loaded until it ends.
 
 import { Piscina } from 'piscina';
 import { EXTENSIONS } from '../../extensions/index.js';
 import { MessageReader } from './message-reader.js';
 import type { ReadingResults, ReadingSettings, ReadingTask } from './task.js';
 
-// Its export of that name is empty when something that was preloaded (--import) has loaded it before.
+// The named export workerData is empty when a preloaded module (--import) has loaded Piscina first.
 const reader = new MessageReader(Piscina.workerData as ReadingSettings, EXTENSIONS);
 
 export default function answer(task: ReadingTask): ReadingResults[ReadingTask['kind']] {

@@ -17,7 +17,7 @@ import {
   refused,
   rejected,
 } from '../../../xds/dynamic-state.js';
-import { hidesNames, type RefusedResource, type Resource, type Update } from '../../../xds/resource.js';
+import { hasUnnamed, type RefusedResource, type Resource, type Update } from '../../../xds/resource.js';
 import type { Rejection, StepwiseUpdate, Subscription, Watcher } from '../../../xds/subscription.js';
 import { routeProblems, routeProblemsInSteps } from '../check-routes.js';
 import { ReloadCounts } from '../reload-counts.js';
@@ -128,7 +128,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     const resource = update.resources.find(ofThis);
     const rejection = resource && (yield* this.#take(resource));
     if (this.#isClosed) return [];
-    const isMissing = resource === undefined && refusal === undefined && !hidesNames(update.refused);
+    const isMissing = resource === undefined && refusal === undefined && !hasUnnamed(update.refused);
     if (isMissing) this.#miss(update.removed.includes(this.name));
     // One that the source no longer has stays in use; its users may wait for an answer, and this is one.
     if (this.#virtualHosts?.isReady !== false) this.#settle();

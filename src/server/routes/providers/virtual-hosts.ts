@@ -4,7 +4,7 @@
 import type { ConfigSource, VirtualHost } from '../../../config/generated/api.js';
 import { getLogger } from '../../../log/logger.js';
 import { AwaitedHostStats } from '../../../stats/layouts/xds.js';
-import { namesGone, type Resource, type Update } from '../../../xds/resource.js';
+import { type Resource, removedNames, type Update } from '../../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
 import { ReloadCounts } from '../reload-counts.js';
 import type { RoutesContext } from '../routes-context.js';
@@ -107,7 +107,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     const resources = update.resources.filter(ofThese);
     const kept = new Map(this.#hosts);
     // What is refused, now or for what it says, is there in another version: the one before it stays.
-    for (const name of namesGone({ ...update, resources }, this.#hosts.keys())) kept.delete(name);
+    for (const name of removedNames({ ...update, resources }, this.#hosts.keys())) kept.delete(name);
     const told = new Set([...update.removed, ...[...update.refused, ...resources].map(({ name }) => name)]);
     const clashing = update.isComplete ? [] : [...this.#clashing.values()].filter(({ name }) => !told.has(name));
     const rejections = this.#take(kept, resources, clashing);

@@ -11,7 +11,7 @@ import { ScopedRoutesStats } from '../../../stats/layouts/xds.js';
 import type { RouteScopeSnapshot, RouteScopesSnapshot, RouteSnapshot } from '../../../worker/messages/messages.js';
 import { packRoutes } from '../../../worker/messages/packed-routes.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../../xds/dynamic-state.js';
-import { hidesNames, type Resource, type Update } from '../../../xds/resource.js';
+import { hasUnnamed, type Resource, type Update } from '../../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
 import { routeProblems } from '../check-routes.js';
 import { type ProviderUser, ProviderUsers } from '../providers/provider-users.js';
@@ -137,7 +137,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   update(update: Update<ScopedRouteConfiguration>): readonly Rejection[] {
-    const kept = new Map(update.isComplete && !hidesNames(update.refused) ? [] : this.#scopes);
+    const kept = new Map(update.isComplete && !hasUnnamed(update.refused) ? [] : this.#scopes);
     // What is refused is there, in another version: the one before it stays.
     for (const { name } of update.refused) {
       const before = this.#scopes.get(name);

@@ -1,13 +1,13 @@
-// Delta, or incremental xDS: requests name what is wanted in addition and what is not any more; each response is answered by a
-// request of its own. Responses have what is new, and the names of what is gone. A new stream begins with the versions in use.
+// Delta (incremental) xDS: requests contain newly subscribed and unsubscribed names, and each response is answered by its own
+// request. Responses contain changes, and the names of removed resources. A new stream begins with the versions in use.
 
 import { escaped } from '../../../config/text/problem.js';
-import { hidesNames } from '../../resource.js';
+import { hasUnnamed } from '../../resource.js';
 import type { ReadResources } from '../../resource-reader.js';
 import type { KnownResources } from '../known-resources.js';
 import { typeUrlOf } from '../services.js';
 import { encodeDeltaRequest, hasBody, type Response } from './discovery-messages.js';
-import type { News, Protocol, Wanted } from './protocol.js';
+import type { Protocol, ResourceChanges, SubscribedNames } from './protocol.js';
 
 interface Answer {
   readonly nonce: string;
@@ -17,13 +17,13 @@ interface Answer {
 export class Delta implements Protocol {
   holdsAnswers = false;
   readonly #typeUrl: string;
-  /** With '*' when all are wanted. */
-  #wanted: ReadonlySet<string> = new Set();
-  /** What the server knows to be wanted. */
-  #told = new Set<string>();
+  /** Contains '*' for a wildcard. */
+  #subscribed: ReadonlySet<string> = new Set();
+  /** The names that have been sent to the server. */
+  #requested = new Set<string>();
   #answers: Answer[] = [];
   #hasAsked = false;
-  /** No response has come on this stream. */
+  /** No response has arrived on this stream. */
   #isFirstDue = false;
 
   constructor(typeUrl: string) {
@@ -31,36 +31,38 @@ export class Delta implements Protocol {
   }
 
   opened(): void {
-    this.#told = new Set();
+    this.#requested = new Set();
     this.#answers = [];
     this.#hasAsked = false;
     this.#isFirstDue = true;
   }
 
-  want({ names, isWildcard }: Wanted): void {
-    const wanted = new Set(names);
-    if (isWildcard) wanted.add(WILDCARD);
-    this.#wanted = wanted;
+  subscribe({ names, isWildcard }: SubscribedNames): void {
+    const subscribed = new Set(names);
+    if (isWildcard) subscribed.add(WILDCARD);
+    this.#subscribed = subscribed;
   }
 
   get isWildcard(): boolean {
-    return this.#wanted.has(WILDCARD);
+    return this.#subscribed.has(WILDCARD);
   }
 
   get isDue(): boolean {
     if (this.#answers.length > 0 && !this.holdsAnswers) return true;
-    if (!this.#hasAsked && this.#wanted.size === 0) return false;
-    return !this.#hasAsked || !isSubset(this.#wanted, this.#told) || !isSubset(this.#told, this.#wanted);
+    if (!this.#hasAsked && this.#subscribed.size === 0) return false;
+    return (
+      !this.#hasAsked || !isSubset(this.#subscribed, this.#requested) || !isSubset(this.#requested, this.#subscribed)
+    );
   }
 
   request(node: Uint8Array | undefined, known: KnownResources): Uint8Array {
     const isFirst = !this.#hasAsked;
-    const subscribe = [...this.#wanted].filter((name) => !this.#told.has(name));
-    const unsubscribe = [...this.#told].filter((name) => !this.#wanted.has(name));
+    const subscribe = [...this.#subscribed].filter((name) => !this.#requested.has(name));
+    const unsubscribe = [...this.#requested].filter((name) => !this.#subscribed.has(name));
     const answer = this.holdsAnswers ? undefined : this.#answers.shift();
     this.#hasAsked = true;
-    this.#told = new Set(this.#wanted);
-    // A first request without names asks for everything: servers that know no '*' understand it too.
+    this.#requested = new Set(this.#subscribed);
+    // A first request without names subscribes to everything, also with servers that do not support '*'.
     const isAll = isFirst && subscribe.length === 1 && subscribe[0] === WILDCARD;
     return encodeDeltaRequest({
       node,
@@ -85,13 +87,13 @@ export class Delta implements Protocol {
       : `duplicate name ${escaped(both)} found in the union of added+removed resources`;
   }
 
-  news(response: Response, read: ReadResources, known: KnownResources, isCurrent: boolean): News {
+  changes(response: Response, read: ReadResources, known: KnownResources, isCurrent: boolean): ResourceChanges {
     const { resources, refused } = read;
     const forgotten = isCurrent ? this.#forgotten(response, read, known) : [];
     return { resources, refused, removed: [...response.removed, ...this.#absent(response, known), ...forgotten] };
   }
 
-  /** Nothing is gone unless its name says so. */
+  /** Only named resources are removed. */
   isComplete(): boolean {
     return false;
   }
@@ -100,7 +102,9 @@ export class Delta implements Protocol {
     if (isCurrent) this.#answers.push({ nonce, error });
   }
 
-  /** Virtual hosts that were asked for and do not exist: servers may send them without a body, by any of their names. */
+  /**
+   * Returns the names of requested virtual hosts that do not exist: servers may send them without a body, by any of their names.
+   */
   #absent({ resources }: Response, known: KnownResources): string[] {
     if (this.#typeUrl !== VIRTUAL_HOST) return [];
     const absent = resources.filter((each) => !hasBody(each) && !known.isInUse(each.name));
@@ -108,13 +112,13 @@ export class Delta implements Protocol {
   }
 
   /**
-   * The first response of a stream says what there is beside the versions in use. What was refused before, and a server that
-   * tells everything does not tell again, is gone: the server does not know that it has to say so.
+   * Returns refused resources that the first response of a stream does not contain. It lists all resources besides the versions
+   * in use, and refused ones are not among the versions sent to the server, so it cannot report their removal.
    */
   #forgotten({ removed }: Response, { resources, refused }: ReadResources, known: KnownResources): string[] {
     if (!this.#isFirstDue) return [];
     this.#isFirstDue = false;
-    if (!this.isWildcard || hidesNames(refused)) return [];
+    if (!this.isWildcard || hasUnnamed(refused)) return [];
     const named = new Set([...removed, ...[...resources, ...refused].map(({ name }) => name)]);
     return [...known.unused()].filter((name) => !named.has(name));
   }

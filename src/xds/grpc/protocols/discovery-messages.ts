@@ -1,18 +1,18 @@
-// DiscoveryRequest, DiscoveryResponse and their delta forms in protobuf's binary form, field by field: the schema that would
-// do it is large, and nothing else here needs it.
+// Encodes and decodes DiscoveryRequest, DiscoveryResponse and their delta forms in protobuf's binary form, field by field: the
+// schema is large, and nothing else here needs it.
 
 import protobuf from 'protobufjs/minimal.js';
 import type { EncodedResource } from '../../resource-reader.js';
 
 /** A resource of a response. */
 export interface SentResource extends Omit<EncodedResource, 'value'> {
-  /** undefined: a heartbeat, which only says that the resource lives on. */
+  /** undefined: a heartbeat, which restarts the TTL, or a virtual host that does not exist. */
   readonly value: Uint8Array | undefined;
-  /** Milliseconds to live; undefined: for ever. */
+  /** TTL in ms; undefined: none. */
   readonly ttlMs: number | undefined;
 }
 
-/** Otherwise it is a heartbeat, or says that there is no such virtual host. */
+/** Returns whether the resource has a body. Otherwise it is a heartbeat, or reports that a virtual host does not exist. */
 export function hasBody(resource: SentResource): resource is SentResource & EncodedResource {
   return resource.value !== undefined;
 }
@@ -22,10 +22,10 @@ export interface Response {
   readonly version: string;
   readonly typeUrl: string;
   readonly nonce: string;
-  /** Of the control plane; undefined when it says nothing of itself. */
+  /** Identifier of the control plane; undefined when not sent. */
   readonly identifier: string | undefined;
   readonly resources: readonly SentResource[];
-  /** Names; of delta only. */
+  /** Names of removed resources; only in delta. */
   readonly removed: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export interface StateRequest {
   readonly names: readonly string[];
   readonly typeUrl: string;
   readonly nonce: string;
-  /** Why the last response is refused. */
+  /** Why the last response was refused. */
   readonly error: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface DeltaRequest {
 }
 
 const WRAPPER = 'type.googleapis.com/envoy.service.discovery.v3.Resource';
-/** google.rpc.Code of what is refused. */
+/** google.rpc.Code of a NACK. */
 const INTERNAL = 13;
 
 /** Wire types. */
@@ -85,7 +85,7 @@ export function encodeDeltaRequest(request: DeltaRequest): Uint8Array {
   return writer.finish();
 }
 
-/** A node with further client_features. */
+/** Returns the encoded node with additional client_features. */
 export function withClientFeatures(node: Uint8Array, features: readonly string[]): Uint8Array {
   const writer = protobuf.Writer.create();
   for (const feature of features) writer.uint32(tag(10)).string(feature);
@@ -142,7 +142,7 @@ function unwrapped({ typeUrl, value }: Any): SentResource {
     try {
       return readResource(protobuf.Reader.create(value));
     } catch {
-      // It is refused where it is read, and the others of the response are not.
+      // Reading it refuses this resource without the others of the response.
     }
   }
   return { name: '', version: '', aliases: [], typeUrl, value, ttlMs: undefined };
@@ -181,7 +181,7 @@ function readAny(outer: Reader): Any {
 
 const NOTHING = new Uint8Array(0);
 
-/** google.protobuf.Duration in milliseconds. */
+/** Returns a google.protobuf.Duration in ms. */
 function durationIn(outer: Reader): number {
   let ms = 0;
   const read = (field: number, reader: Reader) => {
@@ -194,7 +194,7 @@ function durationIn(outer: Reader): number {
   return ms;
 }
 
-/** The first field of a message, a text: ControlPlane.identifier, ResourceName.name. */
+/** Returns a message's first field, a string: ControlPlane.identifier, ResourceName.name. */
 function firstText(outer: Reader): string {
   let name = '';
   eachField(inner(outer), (field, reader) => {
@@ -205,7 +205,7 @@ function firstText(outer: Reader): string {
   return name;
 }
 
-/** Reads a message. `read` returns false for fields that it does not know; it is asked for those of the wire type. */
+/** Reads a message. `read` is called for fields of the wire type, and returns false for unknown ones. */
 function eachField(reader: Reader, read: (field: number, reader: Reader) => boolean, wireType = DELIMITED): void {
   while (reader.pos < reader.len) {
     const key = reader.uint32();
@@ -214,7 +214,7 @@ function eachField(reader: Reader, read: (field: number, reader: Reader) => bool
   }
 }
 
-/** A reader of the message that comes next. */
+/** Returns a reader of the next embedded message. */
 function inner(reader: Reader): Reader {
   return protobuf.Reader.create(reader.bytes());
 }

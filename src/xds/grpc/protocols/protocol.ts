@@ -1,5 +1,5 @@
-// The client's side of xDS for one kind of resources on a stream: what is asked for, what a response means, how it is answered.
-// There are two protocols, state of the world and delta; what they have in common is here. No I/O.
+// The client's side of xDS for one resource type on a stream: composes requests, interprets responses and answers them. This is
+// the common interface of the two protocols, state of the world and delta. No I/O.
 // https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
 
 import type { Update } from '../../resource.js';
@@ -7,35 +7,35 @@ import type { ReadResources } from '../../resource-reader.js';
 import type { KnownResources } from '../known-resources.js';
 import type { Response } from './discovery-messages.js';
 
-/** What is wanted of a kind of resources. */
-export interface Wanted {
+/** The subscribed names of a resource type. */
+export interface SubscribedNames {
   readonly names: ReadonlySet<string>;
-  /** All that there are. */
+  /** All resources are subscribed. */
   readonly isWildcard: boolean;
 }
 
-/** What a response says, or the part of it that is of interest to a watcher. */
-export type News = Pick<Update, 'resources' | 'refused' | 'removed'>;
+/** The changes of a response, or a watcher's part of them. */
+export type ResourceChanges = Pick<Update, 'resources' | 'refused' | 'removed'>;
 
 export interface Protocol {
-  /** Answers wait, and questions do not. */
+  /** ACKs and NACKs wait; subscription changes do not. */
   holdsAnswers: boolean;
-  /** There is a new stream, on which nothing was said yet. What is wanted is told anew. */
+  /** Called when a new stream is open. All names must be subscribed again. */
   opened(): void;
-  /** This is wanted from now on; it keeps the object. */
-  want(wanted: Wanted): void;
-  /** The server tells of all resources. */
+  /** Replaces the subscribed names. Keeps the object. */
+  subscribe(subscribed: SubscribedNames): void;
+  /** The server sends all resources. */
   readonly isWildcard: boolean;
-  /** There is something to say. */
+  /** A request is pending. */
   readonly isDue: boolean;
-  /** It, encoded. */
+  /** Returns the pending request, encoded. */
   request(node: Uint8Array | undefined, known: KnownResources): Uint8Array;
-  /** What a response says of a name twice, and differently, so that nobody knows which of the two is meant; mostly undefined. */
+  /** Returns an error if a response contradicts itself about a name; usually undefined. */
   contradictionIn(response: Response): string | undefined;
-  /** What a response that was read says. `known` is from before it; not `isCurrent`: its stream is gone. */
-  news(response: Response, read: ReadResources, known: KnownResources, isCurrent: boolean): News;
-  /** Responses have everything that there is of what is asked for, by wildcard or by names: what one does not have is gone. */
+  /** Returns the changes of a read response. `known` is the state before it; not `isCurrent`: its stream has ended. */
+  changes(response: Response, read: ReadResources, known: KnownResources, isCurrent: boolean): ResourceChanges;
+  /** Returns whether a response contains all resources of the subscription, so that missing ones are removed. */
   isComplete(isWildcard: boolean): boolean;
-  /** The response is accepted (ACK), or refused for that reason (NACK); not `isCurrent`: its stream is gone. */
+  /** Queues the ACK, or with `error` the NACK, of a response; not `isCurrent`: its stream has ended. */
   answer(response: Response, error: string | undefined, isCurrent: boolean): void;
 }

@@ -1,15 +1,15 @@
-// State of the world (SotW): each request names all that is wanted and the version that is in use, and answers the response
-// before. Each response has all that is new, and in some cases all that there is.
+// State of the world (SotW): each request contains all subscribed names and the version in use, and answers the previous
+// response. Each response contains all changes, and for some types all resources.
 
 import type { ReadResources } from '../../resource-reader.js';
 import type { KnownResources } from '../known-resources.js';
 import { typeUrlOf } from '../services.js';
 import { encodeStateRequest, hasBody, type Response } from './discovery-messages.js';
-import type { News, Protocol, Wanted } from './protocol.js';
+import type { Protocol, ResourceChanges, SubscribedNames } from './protocol.js';
 
 interface Answer {
   readonly nonce: string;
-  /** In use after it. */
+  /** Version in use after the response. */
   readonly version: string;
   readonly error: string | undefined;
 }
@@ -17,16 +17,16 @@ interface Answer {
 export class StateOfTheWorld implements Protocol {
   holdsAnswers = false;
   readonly #typeUrl: string;
-  #wanted: Wanted = NOTHING;
-  /** The last version that was accepted. */
+  #subscribed: SubscribedNames = NOTHING;
+  /** The last accepted version. */
   #version = '';
-  /** Responses that are still to be answered: each is, though others come meanwhile. */
+  /** Pending answers: each response gets one, even if others arrive meanwhile. */
   #answers: Answer[] = [];
-  /** Of the last response that was answered. */
+  /** Nonce of the last answered response. */
   #nonce = '';
-  /** What is wanted has changed since the last request. */
+  /** The subscription has changed since the last request. */
   #isDue = false;
-  /** Something was asked for on this stream: without names an empty list then means nothing, and not everything. */
+  /** A request was sent on this stream. After that, an empty list of names means none instead of all. */
   #hasAsked = false;
 
   constructor(typeUrl: string) {
@@ -34,36 +34,36 @@ export class StateOfTheWorld implements Protocol {
   }
 
   opened(): void {
-    this.#wanted = NOTHING;
+    this.#subscribed = NOTHING;
     this.#nonce = '';
     this.#answers = [];
     this.#hasAsked = false;
     this.#isDue = true;
   }
 
-  want(wanted: Wanted): void {
-    const { names, isWildcard } = this.#wanted;
-    // A wildcard names nothing, and neither does a request when nothing is wanted: the server goes on to tell everything.
-    if (isWildcard && wanted.names.size === 0) wanted = { ...wanted, isWildcard };
+  subscribe(subscribed: SubscribedNames): void {
+    const { names, isWildcard } = this.#subscribed;
+    // A wildcard request and one without subscriptions both have no names: the server continues to send everything.
+    if (isWildcard && subscribed.names.size === 0) subscribed = { ...subscribed, isWildcard };
     const isSame =
-      isWildcard === wanted.isWildcard &&
-      names.size === wanted.names.size &&
-      [...names].every((name) => wanted.names.has(name));
-    this.#wanted = wanted;
+      isWildcard === subscribed.isWildcard &&
+      names.size === subscribed.names.size &&
+      [...names].every((name) => subscribed.names.has(name));
+    this.#subscribed = subscribed;
     if (!isSame) this.#isDue = true;
   }
 
   get isWildcard(): boolean {
-    return this.#wanted.isWildcard;
+    return this.#subscribed.isWildcard;
   }
 
   get isDue(): boolean {
     if (this.#answers.length > 0 && !this.holdsAnswers) return true;
-    return this.#isDue && (this.#hasAsked || this.#wanted.isWildcard || this.#wanted.names.size > 0);
+    return this.#isDue && (this.#hasAsked || this.#subscribed.isWildcard || this.#subscribed.names.size > 0);
   }
 
   request(node: Uint8Array | undefined): Uint8Array {
-    const { names, isWildcard } = this.#wanted;
+    const { names, isWildcard } = this.#subscribed;
     const answer = this.holdsAnswers ? undefined : this.#answers.shift();
     this.#nonce = answer?.nonce ?? this.#nonce;
     const request = {
@@ -80,11 +80,11 @@ export class StateOfTheWorld implements Protocol {
   }
 
   contradictionIn(): undefined {
-    // The last one of a name counts.
+    // The last occurrence of a name is used.
   }
 
-  /** Where what is not named is gone, heartbeats stand for their resources. */
-  news(response: Response, { resources, refused }: ReadResources, known: KnownResources): News {
+  /** Adds the resources of heartbeats: without them, they would count as removed in complete responses. */
+  changes(response: Response, { resources, refused }: ReadResources, known: KnownResources): ResourceChanges {
     const living = response.resources.flatMap((each) => (hasBody(each) ? [] : (known.last(each.name) ?? [])));
     return { resources: [...living, ...resources], refused, removed: [] };
   }
@@ -99,7 +99,7 @@ export class StateOfTheWorld implements Protocol {
   }
 }
 
-const NOTHING: Wanted = { names: new Set(), isWildcard: false };
+const NOTHING: SubscribedNames = { names: new Set(), isWildcard: false };
 
-/** What a response does not have of others has not changed. */
+/** Types whose responses are complete. For other types, missing resources are unchanged. */
 const COMPLETE_TYPES: ReadonlySet<string> = new Set([typeUrlOf('listener'), typeUrlOf('cluster')]);
