@@ -1,22 +1,22 @@
-// What a scope counts: names and kinds of its stats, and the slot of each inside the scope's block.
+// Layouts of scopes: the names and kinds of their stats, and the slot of each in the scope's block.
 //
-// A layout is made once, at module load, in every thread alike; slots are therefore plain constants on hot paths. A counter,
-// a histogram and a text readout take one slot. A gauge takes two, one that only its increments and one that only its
-// decrements touch, so that "was ever changed" needs no flag of its own.
+// A layout is created at module load, identically in every thread, so slots are constants on hot paths. A counter, a
+// histogram and a text readout take one slot. A gauge takes two, one for increments and one for decrements, so that "was
+// ever changed" needs no flag.
 
-/** What a layout says of one stat. Histograms count milliseconds unless the kind names another unit. */
+/** The kind of a stat. Histograms record milliseconds unless the kind names another unit. */
 export type StatKind =
   | 'counter'
-  /** A gauge that takes over what the parent process of a hot restart still holds. */
+  /** A gauge that includes the value of the parent process during a hot restart. */
   | 'gauge'
-  /** A gauge that speaks of this process only: nothing is imported from a parent. */
+  /** A gauge of this process only: no value of a parent is imported. */
   | 'own_gauge'
   | 'histogram'
   | 'histogram_us'
   | 'histogram_bytes'
-  /** Samples are PERCENT_SCALE times the fraction; readers divide again. */
+  /** Samples are the fraction times PERCENT_SCALE; readers divide by it. */
   | 'histogram_percent'
-  /** Plain numbers without a unit. */
+  /** Numbers without a unit. */
   | 'histogram_count'
   | 'text';
 
@@ -44,30 +44,32 @@ export const enum Kind {
 
 export type Unit = 'none' | 'ms' | 'us' | 'bytes' | 'percent';
 
-/** One stat of a layout; plain data that other threads get a copy of. */
+/** One stat of a layout, as plain data for other threads. */
 export interface StatEntry {
   readonly name: string;
   readonly kind: Kind;
   readonly unit: Unit;
-  /** Whether a gauge takes over a parent process's value. */
+  /** Whether a gauge includes the parent process's value. */
   readonly imports: boolean;
-  /** First slot inside the block. */
+  /** First slot in the block. */
   readonly at: number;
 }
 
 export interface Layout<D extends LayoutDefinition = LayoutDefinition> {
-  /** Slot of every stat by name. */
+  /** The slot of every stat by name. */
   readonly at: { readonly [N in keyof D]: SlotOf<D[N]> };
   /** All stats in the order of their definition. */
   readonly entries: readonly StatEntry[];
-  /** Slots of a block. */
+  /** Number of slots of a block. */
   readonly slots: number;
 }
 
 /** A sample of a percent histogram is the fraction (0.25 for 25 %) times this. */
 export const PERCENT_SCALE = 1_000_000;
 
-/** The layout of a scope with these stats: `defineLayout({ downstream_cx_total: 'counter' }).at.downstream_cx_total`. */
+/**
+ * Returns the layout of a scope with these stats: `defineLayout({ downstream_cx_total: 'counter' }).at.downstream_cx_total`.
+ */
 export function defineLayout<const D extends LayoutDefinition>(definition: D): Layout<D> {
   const at: Record<string, number> = {};
   const entries: StatEntry[] = [];
@@ -78,7 +80,7 @@ export function defineLayout<const D extends LayoutDefinition>(definition: D): L
     entries.push({ name, kind, unit: unitOf(statKind), imports: statKind === 'gauge', at: slots });
     slots += kind === Kind.Gauge ? 2 : 1;
   }
-  // The copy has V8's fast properties, which an object filled name by name loses: a slot then costs nothing to look up.
+  // A copy has V8's fast properties, which an object built property by property does not: a slot lookup then costs nothing.
   return { at: Object.freeze({ ...at }) as Layout<D>['at'], entries, slots };
 }
 

@@ -1,5 +1,5 @@
-// The names that traffic brought, as the primary knows them: by prefix, to free them with their scopes, and histograms by
-// full name, to merge them.
+// The primary's index of names that traffic created: by prefix, to free them with their scopes, and histograms by full name,
+// to merge them.
 
 import { MergedHistogram } from './histograms/merged-histogram.js';
 import { Kind } from './layout.js';
@@ -18,14 +18,14 @@ export interface NamedHistogram {
   readonly merged: MergedHistogram;
 }
 
-/** A name that is gone, with its histogram when it was the first of several threads' records of it. */
+/** A removed name, with its histogram if it was the first of several threads' records. */
 export interface RemovedName {
   readonly named: NamedPlace;
   readonly histogram: NamedHistogram | undefined;
 }
 
-/** Who wants to know of names that are new. */
-export interface NameWatch {
+/** Collects new names while it is enabled. */
+export interface NameCollector {
   readonly isEnabled: boolean;
   collect(name: string): void;
 }
@@ -36,19 +36,19 @@ interface Prefix {
 }
 
 export class NameIndex {
-  /** Every thread's record of every name, as of the last sync(). */
+  /** Number of records of all threads, as of the last sync(). */
   size = 0;
   readonly #ranges: readonly RangeView[];
-  readonly #watch: NameWatch;
+  readonly #watch: NameCollector;
   readonly #prefixes = new Map<string, Prefix>();
-  /** How far each range was read, and how many changes of its names that covers. */
+  /** How far each range was read, and the number of name changes that this covers. */
   readonly #positions: number[];
   readonly #changes: number[];
-  /** Free records before the position that may come to hold a name: freed ones, and one that was being written. */
+  /** Records before the position that may come to hold a name: freed records, and records that were being written. */
   readonly #free: Set<number>[];
 
-  /** `watch` is told new names in full while it is enabled. */
-  constructor(ranges: readonly RangeView[], watch: NameWatch) {
+  /** `watch` receives the full names of new records while it is enabled. */
+  constructor(ranges: readonly RangeView[], watch: NameCollector) {
     this.#ranges = ranges;
     this.#watch = watch;
     this.#positions = ranges.map(() => 0);
@@ -56,7 +56,7 @@ export class NameIndex {
     this.#free = ranges.map(() => new Set());
   }
 
-  /** Takes in what threads have added. */
+  /** Reads the names that threads have added. */
   sync(): void {
     this.#ranges.forEach((range, thread) => {
       const changes = Atomics.load(range.control, Control.Names);
@@ -74,7 +74,7 @@ export class NameIndex {
     });
   }
 
-  /** Every thread's record of every name. */
+  /** Yields every thread's record of every name. */
   *all(): Generator<NamedPlace> {
     for (const { named } of this.#prefixes.values()) yield* named;
   }
@@ -83,7 +83,7 @@ export class NameIndex {
     for (const { histograms } of this.#prefixes.values()) yield* histograms.values();
   }
 
-  /** Forgets all names under the prefix and tells which they were. */
+  /** Removes all names under the prefix and returns them. */
   remove(prefix: string): RemovedName[] {
     const known = this.#prefixes.get(prefix);
     if (known === undefined) return [];
@@ -91,7 +91,7 @@ export class NameIndex {
     const first = new Map<NamedPlace, NamedHistogram>();
     for (const histogram of known.histograms.values()) first.set(histogram.places[0]!, histogram);
     this.size -= known.named.length;
-    // Who is walking over histograms step by step finds no more of these.
+    // A step-by-step walk over the histograms skips the removed ones.
     known.histograms.clear();
     return known.named.map((named) => {
       this.#free[named.thread]!.add(named.place);
@@ -99,7 +99,7 @@ export class NameIndex {
     });
   }
 
-  /** Forgets a thread's record of one counter or gauge; undefined when it has none. */
+  /** Removes a thread's record of a counter or gauge and returns it; undefined if there is none. */
   removeOne(prefix: string, name: string, thread: number): NamedPlace | undefined {
     const { named = [] } = this.#prefixes.get(prefix) ?? {};
     const range = this.#ranges[thread]!;
@@ -131,7 +131,7 @@ export class NameIndex {
   }
 }
 
-/** Without its prefix. */
+/** Returns the name without its prefix. */
 function nameAt(range: RangeView, place: number): string {
   const prefixBytes = range.word(place, NamedRecord.PrefixBytesWord);
   return range.text(place, NAMED_TEXT, prefixBytes, range.word(place, NamedRecord.NameBytesWord));

@@ -1,7 +1,7 @@
-// Which names were looked up as strings: a count always, the names themselves only when somebody asks to collect them.
+// Names that were looked up as strings: always counted, and collected only on request.
 //
-// A string is looked up when the primary adds a scope or asks for a stat by its name, and when a thread first counts under a
-// name that traffic brings. A count is one addition; the names that workers bring are read from the directory.
+// The primary looks up a string when it adds a scope or reads a stat by name. A thread does when it first uses a name that
+// traffic creates. Counting is one addition; names of workers are read from the directory.
 
 import { CONTROL_WORDS, Control } from './memory/format.js';
 
@@ -10,17 +10,17 @@ export interface LookedUp {
   readonly count: number;
 }
 
-/** How many names are kept: the least recent ones make room. */
+/** Maximum number of names; the least recent ones are evicted. */
 const CAPACITY = 100;
 
 export class RecentLookups {
-  /** Brings names of other threads that were not seen yet. */
+  /** Reads new names of other threads. */
   readonly #sync: () => void;
   readonly #control: Int32Array;
   readonly #threads: number;
   /** Counts by name, the least recent first; undefined while nothing is collected. */
   #names: Map<string, number> | undefined;
-  /** Lookups of the store itself, less those before the last clear() of all threads. */
+  /** Lookups of the store, minus those of all threads before the last clear(). */
   #count = 0;
 
   constructor(control: SharedArrayBuffer, threads: number, sync: () => void) {
@@ -35,10 +35,10 @@ export class RecentLookups {
 
   /** Lookups since start or the last clear(), collected or not. */
   get total(): number {
-    return this.#count + this.#ofThreads();
+    return this.#count + this.#threadLookups();
   }
 
-  /** The collected names, rarest first, those of one count by name. */
+  /** Returns the collected names by ascending count, then by name. */
   entries(): LookedUp[] {
     this.#sync();
     return Array.from(this.#names ?? [], ([name, count]) => ({ name, count })).sort(
@@ -51,25 +51,25 @@ export class RecentLookups {
     this.#names ??= new Map();
   }
 
-  /** Forgets the names; the count goes on. */
+  /** Drops the names; counting continues. */
   disable(): void {
     this.#names = undefined;
   }
 
-  /** Forgets the names and the count; collecting goes on if it is enabled. */
+  /** Drops the names and the count; collecting continues if it is enabled. */
   clear(): void {
     this.#sync();
     this.#names?.clear();
-    this.#count = -this.#ofThreads();
+    this.#count = -this.#threadLookups();
   }
 
-  /** A lookup by the store. */
+  /** Counts a lookup by the store. */
   count(name: string): void {
     this.#count++;
     if (this.#names !== undefined) this.collect(name);
   }
 
-  /** Keeps the name of a lookup that is counted elsewhere. */
+  /** Collects the name of a lookup that is counted elsewhere. */
   collect(name: string): void {
     const names = this.#names;
     if (names === undefined) return;
@@ -84,7 +84,7 @@ export class RecentLookups {
     }
   }
 
-  #ofThreads(): number {
+  #threadLookups(): number {
     let sum = 0;
     for (let thread = 0; thread < this.#threads; thread++) {
       sum += Atomics.load(this.#control, thread * CONTROL_WORDS + Control.Lookups) >>> 0;

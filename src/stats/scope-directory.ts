@@ -1,4 +1,4 @@
-// The scopes of a store: which prefixes there are, the blocks that they have and give back, and their records for readers.
+// The scopes of a store: their prefixes, the blocks they use and release, and their records for readers.
 
 import { type HistogramMerger, MergedHistogram } from './histograms/merged-histogram.js';
 import { Kind, type Layout, type StatEntry } from './layout.js';
@@ -7,28 +7,28 @@ import { Control, RecordType, SCOPE_TEXT, ScopeFlag, ScopeRecord } from './memor
 import type { Block, StatsMemory } from './memory/memory.js';
 import type { ScopeRef } from './thread-stats.js';
 
-/** A layout as its store knows it: slots by kind. */
+/** A layout in a store, with its slots by kind. */
 export interface KnownLayout extends BlockSlots {
   readonly layout: Layout;
   readonly texts: readonly number[];
-  /** Blocks serve scopes of one layout only, so that the histograms they point to fit the next scope. */
+  /** Blocks are reused only by scopes of the same layout, so that their histograms fit. */
   readonly freeBlocks: Block[];
 }
 
 export interface KnownScope {
   readonly ref: ScopeRef;
   readonly layout: KnownLayout;
-  /** Its record in the directory. */
+  /** The scope's record in the directory. */
   readonly place: number;
-  /** Its histograms, in the order of the layout's. */
+  /** The scope's histograms, in the order of the layout. */
   readonly merged: readonly MergedHistogram[];
   references: number;
 }
 
 export class ScopeDirectory {
-  /** Entries of every layout by its number, for readers. */
+  /** The entries of every layout by its number, for readers. */
   readonly layoutEntries: (readonly StatEntry[])[] = [];
-  /** Stats of all scopes. */
+  /** Number of stats of all scopes. */
   size = 0;
   readonly #memory: StatsMemory;
   readonly #merger: HistogramMerger;
@@ -41,26 +41,26 @@ export class ScopeDirectory {
     this.#merger = merger;
   }
 
-  /** Every scope, once. */
+  /** Yields every scope once. */
   *all(): Generator<KnownScope, void> {
     for (const scopes of this.#scopes.values()) yield* scopes;
   }
 
-  /** The scopes with that prefix. */
+  /** Returns the scopes with exactly this prefix. */
   under(prefix: string): readonly KnownScope[] {
     return this.#scopes.get(prefix) ?? [];
   }
 
-  /** The scope of this layout under the prefix, new or with one more reference. */
+  /** Returns the scope of this layout under the prefix: a new one, or the existing one with one more reference. */
   add(prefix: string, layout: Layout, hidden: boolean): ScopeRef {
     const id = this.#layoutId(layout);
-    const beside = this.#scopes.get(prefix);
-    const same = beside?.find((scope) => scope.ref.layout === id);
+    const siblings = this.#scopes.get(prefix);
+    const same = siblings?.find((scope) => scope.ref.layout === id);
     if (same !== undefined) {
       same.references++;
       return same.ref;
     }
-    for (const other of beside ?? []) refuseSharedNames(prefix, layout, other.layout.layout);
+    for (const other of siblings ?? []) refuseSharedNames(prefix, layout, other.layout.layout);
     const known = this.#layouts[id]!;
     const { chunk, base } = known.freeBlocks.pop() ?? this.#memory.newBlock(layout.slots, known.histograms.length);
     const ref: ScopeRef = { prefix, layout: id, chunk, base };
@@ -78,27 +78,27 @@ export class ScopeDirectory {
       merged: known.histograms.map(() => new MergedHistogram()),
       references: 1,
     };
-    if (beside === undefined) this.#scopes.set(prefix, [scope]);
-    else beside.push(scope);
+    if (siblings === undefined) this.#scopes.set(prefix, [scope]);
+    else siblings.push(scope);
     this.size += layout.entries.length;
-    this.#memory.note(0, Control.Names);
+    this.#memory.increment(0, Control.Names);
     return ref;
   }
 
-  /** One reference less; true when the prefix has no scope any more. */
+  /** Drops one reference. Returns whether the prefix has no scope left. */
   remove(ref: ScopeRef): boolean {
-    const beside = this.#scopes.get(ref.prefix);
-    const scope = beside?.find((known) => known.ref.layout === ref.layout);
-    if (beside === undefined || scope === undefined) throw new Error(`no stats scope "${ref.prefix}" to remove`);
+    const siblings = this.#scopes.get(ref.prefix);
+    const scope = siblings?.find((known) => known.ref.layout === ref.layout);
+    if (siblings === undefined || scope === undefined) throw new Error(`no stats scope "${ref.prefix}" to remove`);
     if (--scope.references > 0) return false;
-    beside.splice(beside.indexOf(scope), 1);
-    if (beside.length === 0) this.#scopes.delete(ref.prefix);
+    siblings.splice(siblings.indexOf(scope), 1);
+    if (siblings.length === 0) this.#scopes.delete(ref.prefix);
     this.#memory.own.range.free(scope.place);
     this.#clear(scope);
     scope.layout.freeBlocks.push(scope.ref);
     this.size -= scope.layout.layout.entries.length;
-    this.#memory.note(0, Control.Removed);
-    return beside.length === 0;
+    this.#memory.increment(0, Control.Removed);
+    return siblings.length === 0;
   }
 
   #layoutId(layout: Layout): number {
@@ -131,7 +131,7 @@ export class ScopeDirectory {
     const memory = this.#memory;
     clearBlock(memory, ref, layout);
     const texts = layout.texts.map((at) => memory.view(ref, at)).filter((place) => place !== 0);
-    // Before the records that readers find there are free.
+    // The view is cleared before the records that readers find through it are freed.
     for (const at of [...layout.counters, ...layout.histograms, ...layout.texts]) memory.setView(ref, at, 0);
     for (const histogram of merged) this.#merger.drop(histogram);
     for (const text of texts) memory.own.range.free(text);

@@ -1,5 +1,5 @@
-// The stats of the process as the primary keeps them: scopes come and go, histograms are merged, counters reset, and what a
-// dead worker held is taken out. Workers count through ThreadStats; anybody reads through StatsReader.
+// The stats of the process on the primary: adds and removes scopes, merges histograms, resets counters, and removes a dead
+// worker's share of gauges. Workers count through ThreadStats; any thread reads through StatsReader.
 
 import { runSync } from '../common/time/next-turn.js';
 import { HistogramMerger, type HistogramValue } from './histograms/merged-histogram.js';
@@ -40,43 +40,43 @@ import { DEFAULT_SETTINGS, type StatsSettings } from './settings/settings.js';
 import type { Scope, ScopeRef, StatsChunks, ThreadStats, WorkerStatsAttachment } from './thread-stats.js';
 
 export interface StatsStoreOptions {
-  /** How many workers count, for the life of the process. */
+  /** Number of counting workers, constant for the life of the process. */
   readonly workers: number;
-  /** Left out: nothing is configured. */
+  /** Default: nothing is configured. */
   readonly settings?: StatsSettings;
 }
 
-/** A scope whose stats exist at 0 before traffic. */
+/** A scope whose stats exist with value 0 before traffic. */
 export interface ScopeRequest {
-  /** With the final dot: `http.ingress.` */
+  /** Including the final dot: `http.ingress.` */
   readonly prefix: string;
   readonly layout: Layout;
 }
 
 export interface ScopeOptions {
-  /** Left out of what is shown unless hidden stats are asked for. */
+  /** Not shown unless hidden stats are requested. */
   readonly hidden?: boolean;
 }
 
-/** The primary's. */
+/** The primary. */
 const OWN_THREAD = 0;
-/** Histograms that one step of a flush looks at. */
+/** Histograms per step of a flush. */
 const MERGES_PER_STEP = 256;
-/** Counters that one step of a reset sets to 0. */
+/** Counters per step of a reset. */
 const RESETS_PER_STEP = 10_000;
 
 export class StatsStore {
-  /** The primary's own contribution. */
+  /** The primary's own ThreadStats. */
   readonly own: ThreadStats;
   readonly settings: StatsSettings;
   readonly recentLookups: RecentLookups;
-  /** Told of each scope that is added, once it is there, and of its layout. */
+  /** Called after each scope was added, with its layout. */
   scopeAdded: ((ref: ScopeRef, layout: Layout) => void) | undefined;
   readonly #memory: StatsMemory;
   readonly #merger: HistogramMerger;
   readonly #scopes: ScopeDirectory;
   readonly #names: NameIndex;
-  /** Places of one histogram in all threads' ranges, while it is merged. */
+  /** The places of one histogram in all threads' ranges, while it is merged. */
   readonly #places: Float64Array;
   #reader: StatsReader | undefined;
 
@@ -93,9 +93,10 @@ export class StatsStore {
   }
 
   /**
-   * A block of slots for this layout under this prefix (`cluster.foo.`), the same in every thread's page, all at 0. Added
-   * again it is shared, and goes away when it is removed as often. Throws when another layout has a stat of that name there.
-   * The scope's own prefix is that of its ref: see scopePrefix().
+   * Adds a block of slots for this layout under this prefix (`cluster.foo.`), the same in every thread's page, all 0. A
+   * block that is added again is shared, and is removed after as many calls of removeScope(). The ref's prefix is
+   * normalized: see scopePrefix().
+   * @throws Error when another layout has a stat of the same name under this prefix
    */
   addScope(prefix: string, layout: Layout<LayoutDefinition>, options: ScopeOptions = {}): ScopeRef {
     const written = scopePrefix(prefix);
@@ -105,7 +106,7 @@ export class StatsStore {
     return ref;
   }
 
-  /** Scopes that belong together: throws, with none of them added, when one cannot be had. */
+  /** Adds several scopes. Throws, with none of them added, if one cannot be added. */
   addScopes(requests: readonly ScopeRequest[]): ScopeRef[] {
     const added: ScopeRef[] = [];
     try {
@@ -118,10 +119,11 @@ export class StatsStore {
   }
 
   /**
-   * A counter or gauge that the primary has brought as a name under the scope's prefix is the scope's from now on, which goes on
-   * from its value. Nothing when there is no such name; one of another kind goes away. Handles of the name are void.
+   * Converts a counter or gauge that the primary created by name under the scope's prefix into the scope's stat, which
+   * continues from its value. No-op if there is no such name; a name of another kind is removed. Handles of the name become
+   * invalid.
    */
-  takeName(ref: ScopeRef, { at, kind, name }: StatEntry): void {
+  adoptName(ref: ScopeRef, { at, kind, name }: StatEntry): void {
     this.#names.sync();
     const own = this.#names.removeOne(ref.prefix, name, OWN_THREAD);
     if (own === undefined) return;
@@ -135,19 +137,19 @@ export class StatsStore {
   }
 
   /**
-   * Takes back what addScope() gave. The last one frees the block, and with the prefix's last scope go the names that traffic
-   * brought under it. The caller knows that no thread writes there any more.
+   * Removes one reference of a scope. The last one frees the block, and with the prefix's last scope the names that traffic
+   * created under it are removed. The caller ensures that no thread writes there any more.
    */
   removeScope(ref: ScopeRef): void {
     if (this.#scopes.remove(ref)) this.#retireNames(ref.prefix);
   }
 
-  /** The scopes with exactly this prefix. */
+  /** Returns the scopes with exactly this prefix. */
   scopesUnder(prefix: string): { readonly ref: ScopeRef; readonly layout: Layout }[] {
     return this.#scopes.under(prefix).map(({ ref, layout }) => ({ ref, layout: layout.layout }));
   }
 
-  /** The scope as the primary writes it. */
+  /** Returns the scope for writes of the primary. */
   scope(ref: ScopeRef): Scope {
     return this.own.scope(ref);
   }
@@ -171,22 +173,22 @@ export class StatsStore {
     if (before !== 0 && before !== place) own.free(before);
   }
 
-  /** How many stats there are, about: names that traffic brought count as of the last flush, once a thread. */
+  /** Approximate number of stats: names that traffic created are counted once per thread, as of the last flush. */
   get size(): number {
     return this.#scopes.size + this.#names.size;
   }
 
-  /** Counts the memory that was allocated so far: chunksSince() of it is empty. */
+  /** Identifies the memory allocated so far: chunksSince() of it is empty. */
   get version(): number {
     return this.#memory.version;
   }
 
-  /** What worker `worker` (0 is the first) needs to count, as of now. */
+  /** Returns what worker `worker` (0 is the first) needs to count, as of now. */
   attachment(worker: number): WorkerStatsAttachment {
     return this.#memory.attachment(worker);
   }
 
-  /** Memory that was allocated since: workers add it before they are given a snapshot that refers to it. */
+  /** Returns memory allocated since a version. Workers must add it before they get a snapshot that refers to it. */
   chunksSince(version: number): StatsChunks {
     return this.#memory.chunksSince(version);
   }
@@ -196,7 +198,7 @@ export class StatsStore {
     return { version: this.#memory.version, layoutCount: this.#scopes.layoutEntries.length };
   }
 
-  /** What a reader on another thread needs, as of now. */
+  /** Returns what a reader on another thread needs, as of now. */
   readerAttachment(): StatsReaderAttachment {
     const { settings } = this;
     const { version, threads, control, pageBuffers, rangeBuffers } = this.#memory;
@@ -212,7 +214,7 @@ export class StatsStore {
     };
   }
 
-  /** The primary's own reader, up to date. What is large is better rendered by another thread. */
+  /** Returns the primary's own reader, refreshed. Large answers should be rendered on another thread. */
   reader(): StatsReader {
     if (this.#reader === undefined) {
       const memory = this.#memory;
@@ -232,48 +234,50 @@ export class StatsStore {
     return this.#reader;
   }
 
-  /** A counter (since the last reset) or a gauge by its full name. */
+  /** Returns a counter (since the last reset) or a gauge by its full name. */
   value(name: string): number | undefined {
     const found = this.#find(name, Pass.Values);
     return found && this.reader().value(found.section, found.table, found.index);
   }
 
-  /** A counter or a gauge of a scope, without looking up its name. */
+  /** Returns a counter or a gauge of a scope without looking up its name. */
   valueOf(ref: ScopeRef, at: CounterSlot | GaugeSlot): number {
     const entry = this.#scopes.layoutEntries[ref.layout]!.find((known) => known.at === at)!;
     return this.valueAt(ref, at, entry.kind);
   }
 
-  /** The same for who knows the kind: nothing is looked up at all. */
+  /** Returns the same for a known kind, without any lookup. */
   valueAt({ chunk, base }: Pick<ScopeRef, 'chunk' | 'base'>, at: number, kind: Kind): number {
     return blockValue(this.#memory.pages[chunk]!, base + at, this.#memory.threads, kind);
   }
 
-  /** The same, but a counter since the process began, whatever was reset. */
+  /** Returns the same, but a counter since the start of the process, independent of resets. */
   totalAt({ chunk, base }: Pick<ScopeRef, 'chunk' | 'base'>, at: number, kind: Kind): number {
     const { pages, threads } = this.#memory;
     const page = pages[chunk]!;
     return kind === Kind.Counter ? slotSum(page, base + at, threads) : blockValue(page, base + at, threads, kind);
   }
 
-  /** A histogram as of the last flush by its full name; undefined when there is none or it was never merged. */
+  /** Returns a histogram by its full name as of the last flush; undefined if there is none or it was never merged. */
   histogram(name: string): HistogramValue | undefined {
     const found = this.#find(name, Pass.Histograms);
     return found && this.reader().histogram(found.section, found.table, found.index);
   }
 
-  /** A text readout by its full name. */
+  /** Returns a text readout by its full name. */
   text(name: string): string | undefined {
     const found = this.#find(name, Pass.Texts);
     return found && this.reader().text(found.section, found.table, found.index);
   }
 
-  /** Merges what all threads recorded since the last call: a new interval begins. Ranges that fill are given new chunks. */
+  /**
+   * Merges what all threads recorded since the last call and begins a new interval. Extends ranges with little room left.
+   */
   flush(): void {
     runSync(this.flushInSteps());
   }
 
-  /** As flush(), a millisecond or so at a time: the primary may answer others between the steps. */
+  /** Does the same as flush() in steps of about a millisecond, so that the primary can serve other work between them. */
   *flushInSteps(): Generator<void, void> {
     let merges = 0;
     for (const scope of this.#scopes.all()) {
@@ -293,17 +297,17 @@ export class StatsStore {
     this.#memory.reserve();
   }
 
-  /** Gives new chunks to ranges that fill, as a flush does at its end. */
+  /** Extends ranges with little room left, as a flush does at its end. */
   reserve(): void {
     this.#memory.reserve();
   }
 
-  /** From now on counters count from 0, and recent lookups are forgotten; nothing else changes, and sinks' deltas neither. */
+  /** Resets counters to 0 for readers and clears recent lookups. Other stats and the deltas of sinks are unaffected. */
   resetCounters(): void {
     runSync(this.resetInSteps());
   }
 
-  /** As resetCounters(), a millisecond or so at a time. */
+  /** Does the same as resetCounters() in steps of about a millisecond. */
   *resetInSteps(): Generator<void, void> {
     this.recentLookups.clear();
     const { pages, threads } = this.#memory;
@@ -326,7 +330,7 @@ export class StatsStore {
     }
   }
 
-  /** The worker is gone: what it counted stays, what it held (its share of every gauge) is no longer there. */
+  /** Called after a worker has died. Its counts stay; its share of every gauge is removed. */
   workerDied(worker: number): void {
     const thread = worker + 1;
     for (const { ref, layout } of this.#scopes.all()) clearGauges(this.#memory, ref, layout.gauges, thread);
@@ -336,7 +340,7 @@ export class StatsStore {
     }
   }
 
-  /** Samples and names that threads lost because their range was full. */
+  /** Returns how many samples and names threads lost because their range was full. */
   dropped(): number {
     return this.#memory.dropped();
   }
@@ -347,7 +351,7 @@ export class StatsStore {
     return found !== undefined && found.table === found.section.tables[pass] ? found : undefined;
   }
 
-  /** Names under the prefix are free from now on; their threads take the records back when they next make a name. */
+  /** Frees the names under the prefix. Their threads reclaim the records when they next create a name. */
   #retireNames(prefix: string): void {
     this.#names.sync();
     for (const { histogram, named } of this.#names.remove(prefix)) {

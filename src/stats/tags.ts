@@ -1,4 +1,4 @@
-// What the tags of a stat are: parts of its dotted name, taken out and named, or values that all stats have.
+// Tags of stats: parts of a dotted name that are extracted and named, or fixed values of all stats.
 
 /** A tag and its value for one stat: `envoy.cluster_name`, `api`. */
 export interface Tag {
@@ -6,10 +6,10 @@ export interface Tag {
   readonly value: string;
 }
 
-/** A stat's name after tag extraction: `cluster.upstream_rq_total` of `cluster.api.upstream_rq_total`. */
+/** A stat's name after tag extraction: `cluster.upstream_rq_total` for `cluster.api.upstream_rq_total`. */
 export interface TaggedName {
-  /** Full dotted name without what the tags took out. */
+  /** The full dotted name without the parts that the tags extracted. */
   readonly name: string;
-  /** In the order in which they are extracted. */
+  /** In the order of extraction. */
   readonly tags: readonly Tag[];
 }

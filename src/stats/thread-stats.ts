@@ -1,6 +1,6 @@
-// Stats as one thread writes them: scopes known from configuration, and names that only traffic brings.
+// Stats as one thread writes them: scopes known from the configuration, and names that traffic creates.
 //
-// Every slot and every record has one writer, this thread, so a count is a plain addition in shared memory.
+// Every slot and every record has one writer, this thread, so counting is a plain addition in shared memory.
 
 import { type CounterSlot, type GaugeSlot, type HistogramSlot, Kind, type Unit } from './layout.js';
 import {
@@ -15,20 +15,20 @@ import {
 } from './memory/format.js';
 import { ThreadRange } from './memory/thread-range.js';
 
-/** Where a scope's block lies; plain data that travels in snapshots. */
+/** The position of a scope's block, as plain data in snapshots. */
 export interface ScopeRef {
   readonly prefix: string;
-  /** Number of the layout in its store. */
+  /** Number of the layout in the store. */
   readonly layout: number;
   readonly chunk: number;
   readonly base: number;
 }
 
-/** What a worker needs to count; plain data that is posted to it when it starts. */
+/** What a worker needs to count, as plain data posted to it when it starts. */
 export interface WorkerStatsAttachment {
   /** 0 is the primary, 1 the first worker. */
   readonly thread: number;
-  /** How much of the store's memory this names: later chunks are those since this version. */
+  /** The version of the store's memory that this covers; later chunks are those since this version. */
   readonly version: number;
   readonly control: SharedArrayBuffer;
   readonly pages: readonly SharedArrayBuffer[];
@@ -36,24 +36,24 @@ export interface WorkerStatsAttachment {
   readonly range: readonly SharedArrayBuffer[];
 }
 
-/** Memory that a store has grown by; plain data for every worker. */
+/** Memory by which a store has grown, as plain data for every worker. */
 export interface StatsChunks {
-  /** The version that these chunks lead to. */
+  /** The version after these chunks. */
   readonly version: number;
   readonly pages: readonly { readonly index: number; readonly buffer: SharedArrayBuffer }[];
   readonly ranges: readonly { readonly thread: number; readonly index: number; readonly buffer: SharedArrayBuffer }[];
 }
 
 export class ThreadStats {
-  /** The thread's range; the primary keeps the store's own records there too. */
+  /** The thread's range; the primary also keeps the store's records there. */
   readonly range: ThreadRange;
   readonly #thread: number;
   readonly #pages: Float64Array[] = [];
-  /** Handles of names, by prefix, a NUL, and name. */
+  /** Handles of names, by prefix, NUL, and name. */
   readonly #named = new Map<string, DynamicCounter | DynamicGauge | DynamicHistogram>();
   #retiredSeen: number;
 
-  /** A thread that takes the place of one that died finds all names and histograms of its predecessor. */
+  /** A thread that replaces a dead one finds all names and histograms of its predecessor. */
   constructor(attachment: WorkerStatsAttachment) {
     this.#thread = attachment.thread;
     this.range = new ThreadRange(attachment.control, attachment.thread, attachment.range);
@@ -62,7 +62,7 @@ export class ThreadStats {
     this.range.walk(0, (place, type) => {
       if (type === RecordType.Named) this.#adopt(place);
       else if (type !== RecordType.Free) return;
-      else if (this.range.pool(place) === RecordType.Named) this.range.takeBackName(place);
+      else if (this.range.pool(place) === RecordType.Named) this.range.reclaimName(place);
       else this.range.reuse(place);
     });
   }
@@ -72,7 +72,7 @@ export class ThreadStats {
     return this.range.control[Control.Dropped]!;
   }
 
-  /** Memory that has come since: call it before a snapshot whose scopes may lie there. Chunks known already are skipped. */
+  /** Adds new memory. Call it before a snapshot whose scopes may lie there. Known chunks are skipped. */
   addChunks(chunks: StatsChunks): void {
     for (const { index, buffer } of chunks.pages) if (index === this.#pages.length) this.#attachPage(buffer);
     for (const { thread, index, buffer } of chunks.ranges) {
@@ -80,7 +80,10 @@ export class ThreadStats {
     }
   }
 
-  /** The scope as this thread writes it. Throws when the chunk of its block has not been added; the prefix is for that message. */
+  /**
+   * Returns the scope for writes of this thread. Throws if the chunk of its block was not added; the prefix is for that
+   * message.
+   */
   scope(ref: Pick<ScopeRef, 'prefix' | 'chunk' | 'base'>): Scope {
     const page = this.#pages[ref.chunk];
     if (page === undefined) {
@@ -93,26 +96,26 @@ export class ThreadStats {
   }
 
   /**
-   * The counter `prefix + name`, made on first use: callers keep the handle. `prefix` is that of a scope, with which the
-   * counter goes away. Names that a layout of the scope has are not asked for here.
+   * Returns the counter `prefix + name`, created on first use; callers keep the handle. `prefix` is that of a scope, with
+   * which the counter is removed. The name must not be in a layout of the scope.
    */
   dynamicCounter(prefix: string, name: string): DynamicCounter {
     const handle = this.#find(prefix, name, Kind.Counter, 'none');
-    if (!(handle instanceof DynamicCounter)) throw this.#otherKind(prefix, name);
+    if (!(handle instanceof DynamicCounter)) throw this.#kindConflict(prefix, name);
     return handle;
   }
 
-  /** The gauge `prefix + name`; as dynamicCounter. */
+  /** Returns the gauge `prefix + name`, as dynamicCounter() does. */
   dynamicGauge(prefix: string, name: string): DynamicGauge {
     const handle = this.#find(prefix, name, Kind.Gauge, 'none');
-    if (!(handle instanceof DynamicGauge)) throw this.#otherKind(prefix, name);
+    if (!(handle instanceof DynamicGauge)) throw this.#kindConflict(prefix, name);
     return handle;
   }
 
-  /** The histogram `prefix + name`, of milliseconds; as dynamicCounter. */
+  /** Returns the histogram `prefix + name` of milliseconds, as dynamicCounter() does. */
   dynamicHistogram(prefix: string, name: string): DynamicHistogram {
     const handle = this.#find(prefix, name, Kind.Histogram, 'ms');
-    if (!(handle instanceof DynamicHistogram)) throw this.#otherKind(prefix, name);
+    if (!(handle instanceof DynamicHistogram)) throw this.#kindConflict(prefix, name);
     return handle;
   }
 
@@ -121,14 +124,14 @@ export class ThreadStats {
   }
 
   #find(prefix: string, name: string, kind: Kind, unit: Unit): DynamicCounter | DynamicGauge | DynamicHistogram {
-    this.#forgetRetired();
+    this.#reclaimRetired();
     this.range.control[Control.Lookups]!++;
     const key = `${prefix}\0${name}`;
     const known = this.#named.get(key);
     if (known !== undefined) return known;
     const place = this.range.newName(prefix, name, kind, unit);
     const handle = this.#handle(place, kind);
-    // Without room the handle counts into the void, and the next caller tries again.
+    // Without room the handle counts into a dummy, and the next caller retries.
     if (place === 0) return handle;
     this.#named.set(key, handle);
     Atomics.add(this.range.control, Control.Names, 1);
@@ -150,19 +153,19 @@ export class ThreadStats {
     this.#named.set(`${prefix}\0${name}`, this.#handle(place, range.word(place, NamedRecord.KindWord)));
   }
 
-  /** The primary frees the names of scopes that are gone; their records are used again. */
-  #forgetRetired(): void {
+  /** Drops the handles of names that the primary has freed with their scopes, and reclaims their records. */
+  #reclaimRetired(): void {
     const retired = Atomics.load(this.range.control, Control.Retired);
     if (retired === this.#retiredSeen) return;
     this.#retiredSeen = retired;
     for (const [key, handle] of this.#named) {
       if (this.range.type(handle.place) !== RecordType.Free) continue;
       this.#named.delete(key);
-      this.range.takeBackName(handle.place);
+      this.range.reclaimName(handle.place);
     }
   }
 
-  #otherKind(prefix: string, name: string): Error {
+  #kindConflict(prefix: string, name: string): Error {
     return new Error(
       `the stat "${prefix}${name}" exists with another kind: a name keeps its kind while the process lives`,
     );
@@ -174,7 +177,7 @@ export class Scope {
   readonly page: Float64Array;
   readonly base: number;
   readonly #range: ThreadRange;
-  /** All threads' pages, and the view behind them; for total(). */
+  /** All threads' pages, and the view after them, for total(). */
   #pages: Float64Array | undefined;
 
   constructor(page: Float64Array, base: number, range: ThreadRange) {
@@ -183,39 +186,39 @@ export class Scope {
     this.#range = range;
   }
 
-  /** One more of a counter or a gauge. */
+  /** Increments a counter or a gauge. */
   increment(at: CounterSlot | GaugeSlot): void {
     this.page[this.base + at]!++;
   }
 
-  /** `n` more, n >= 0. Throws a TypeError for what is no number, or not finite. */
+  /** Adds `n` >= 0. Throws a TypeError if `n` is not a finite number. */
   add(at: CounterSlot | GaugeSlot, n: number): void {
     checkChange(n);
     this.page[this.base + at]! += n;
   }
 
-  /** add() of a length, which is a number. */
+  /** Adds a length, which is known to be a number. */
   addBytes(at: CounterSlot, bytes: number): void {
     this.page[this.base + at]! += bytes;
   }
 
-  /** One less of a gauge. */
+  /** Decrements a gauge. */
   decrement(at: GaugeSlot): void {
     this.page[this.base + at + 1]!++;
   }
 
-  /** `n` less of a gauge, n >= 0. Throws as add() does. */
+  /** Subtracts `n` >= 0 from a gauge. Throws as add() does. */
   subtract(at: GaugeSlot, n: number): void {
     checkChange(n);
     this.page[this.base + at + 1]! += n;
   }
 
-  /** This thread's contribution becomes `value`; 0 counts as a change too. */
+  /** Sets this thread's contribution to `value`; 0 counts as a change too. */
   set(at: GaugeSlot, value: number): void {
     setGauge(this.page, this.base + at, value);
   }
 
-  /** A gauge of all threads together. What others are changing just now may be in it or not. */
+  /** Returns a gauge's sum over all threads. Concurrent changes of other threads may be included or not. */
   total(at: GaugeSlot): number {
     this.#pages ??= new Float64Array(this.page.buffer);
     const pages = this.#pages;
@@ -225,7 +228,7 @@ export class Scope {
     return Math.max(sum, 0);
   }
 
-  /** Counts a sample of a histogram, in its unit. */
+  /** Records a sample of a histogram, in its unit. */
   record(at: HistogramSlot, value: number): void {
     const histogram = this.page[this.base + at]!;
     if (histogram === 0) this.#recordFirst(at, value);
@@ -240,7 +243,7 @@ export class Scope {
   }
 }
 
-/** A counter born in traffic, as one thread writes it. */
+/** A counter that traffic created, as one thread writes it. */
 export class DynamicCounter {
   readonly place: number;
   readonly #slots: Float64Array;
@@ -263,7 +266,7 @@ export class DynamicCounter {
   }
 }
 
-/** A gauge born in traffic, as one thread writes it. */
+/** A gauge that traffic created, as one thread writes it. */
 export class DynamicGauge {
   readonly place: number;
   readonly #slots: Float64Array;
@@ -288,7 +291,7 @@ export class DynamicGauge {
   }
 }
 
-/** A histogram born in traffic, as one thread writes it. */
+/** A histogram that traffic created, as one thread writes it. */
 export class DynamicHistogram {
   readonly place: number;
   readonly #slots: Float64Array;
@@ -312,12 +315,12 @@ export class DynamicHistogram {
   }
 }
 
-/** A sum that is no number would stay so for as long as the process lives. */
+/** Throws if `n` is not finite: the sum would stay invalid for the life of the process. */
 function checkChange(n: number): void {
   if (!Number.isFinite(n)) throw new TypeError(`a stat cannot be changed by ${n}`);
 }
 
-/** A decrement count of minus zero says "was set" without weighing anything. */
+/** Sets a gauge. A decrement count of -0 marks it as set without changing its value. */
 function setGauge(slots: Float64Array, at: number, value: number): void {
   slots[at] = value;
   slots[at + 1] = -0;

@@ -1,4 +1,4 @@
-// A worker thread of the tests: it counts as traffic would until it is told to stop, and says how often.
+// A worker thread for tests: counts as traffic would until it is stopped, and reports how often.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { defineLayout } from '../../src/stats/layout.js';
@@ -7,7 +7,7 @@ import { type ScopeRef, ThreadStats, type WorkerStatsAttachment } from '../../sr
 export interface CountingTask {
   readonly attachment: WorkerStatsAttachment;
   readonly ref: ScopeRef;
-  /** [0]: 1 asks the thread to stop; [1]: rounds that were begun; [2]: rounds that are complete. */
+  /** [0]: 1 stops the thread; [1]: rounds begun; [2]: rounds completed. */
   readonly control: SharedArrayBuffer;
 }
 

@@ -11,7 +11,7 @@ function storeWithWorker(): { store: StatsStore; worker: ThreadStats } {
   return { store, worker: new ThreadStats(store.attachment(0)) };
 }
 
-t.test('lookups are counted all the time, their names collected only while that is enabled', async (t) => {
+t.test('lookups are always counted, and names are collected only while collecting is enabled', async (t) => {
   const { store, worker } = storeWithWorker();
   const { recentLookups } = store;
   store.value('cluster.a.total');
@@ -33,10 +33,10 @@ t.test('lookups are counted all the time, their names collected only while that 
   recentLookups.disable();
   t.same([recentLookups.isEnabled, recentLookups.total, recentLookups.entries()], [false, 8, []]);
   recentLookups.enable();
-  t.same(recentLookups.entries(), [], 'names do not outlive disabling');
+  t.same(recentLookups.entries(), [], 'disabling drops the names');
 });
 
-t.test('clearing forgets names and count and goes on collecting; so does a reset of counters', async (t) => {
+t.test('clear() and a reset of counters drop names and count, and collecting continues', async (t) => {
   for (const clear of [
     (store: StatsStore) => store.recentLookups.clear(),
     (store: StatsStore) => store.resetCounters(),
@@ -52,7 +52,7 @@ t.test('clearing forgets names and count and goes on collecting; so does a reset
   }
 });
 
-t.test('of many names the hundred most recent are kept', async (t) => {
+t.test('only the hundred most recent names are kept', async (t) => {
   const { store } = storeWithWorker();
   store.recentLookups.enable();
   for (let i = 0; i < 150; i++) {

@@ -19,7 +19,7 @@ function storeWith(workers: number): { store: StatsStore; threads: ThreadStats[]
   return { store, threads };
 }
 
-/** Adds a scope and gives every worker the memory that the store has grown by. */
+/** Adds a scope and passes new memory to every worker. */
 function addScope(
   store: StatsStore,
   threads: readonly ThreadStats[],
@@ -38,7 +38,7 @@ function isUsed(store: StatsStore, name: string): boolean {
   return reader.isUsed(found.section, found.table, found.index);
 }
 
-t.test('a scope exists at 0 before traffic, and counts are summed over all threads', async (t) => {
+t.test('a scope exists with value 0 before traffic, and counts are summed over all threads', async (t) => {
   const { store, threads } = storeWith(2);
   const ref = addScope(store, threads, 'cluster.a.');
   t.equal(store.value('cluster.a.cx_total'), 0);
@@ -58,7 +58,7 @@ t.test('a scope exists at 0 before traffic, and counts are summed over all threa
   t.equal(store.value('cluster.a.rq_total'), 1);
 });
 
-t.test('each thread can read what a gauge is in all of them', async (t) => {
+t.test("each thread can read a gauge's sum over all threads", async (t) => {
   const { store, threads } = storeWith(2);
   const ref = addScope(store, threads, 'cluster.a.');
   const other = addScope(store, threads, 'cluster.b.');
@@ -74,7 +74,7 @@ t.test('each thread can read what a gauge is in all of them', async (t) => {
   t.equal(two!.total(Cluster.at.cx_active), 2);
 });
 
-t.test('what is no number is refused: a sum with it would never be one again', async (t) => {
+t.test('changes by values that are not finite numbers are refused: the sum would stay invalid', async (t) => {
   const { store, threads } = storeWith(1);
   const ref = addScope(store, threads, 'cluster.a.');
   const scope = threads[0]!.scope(ref);
@@ -91,7 +91,7 @@ t.test('what is no number is refused: a sum with it would never be one again', a
   for (const name of ['cx_total', 'cx_active', 'born_in_traffic']) t.equal(store.value(`cluster.a.${name}`), 2, name);
 });
 
-t.test('what configuration names with colons and line ends has neither in the names of its stats', async (t) => {
+t.test('colons and line ends in configured names are replaced in the names of stats', async (t) => {
   const { store } = storeWith(1);
   const ref = store.addScope('cluster.http://a:80\n.', Cluster);
   store.scope(ref).increment(Cluster.at.cx_total);
@@ -102,7 +102,7 @@ t.test('what configuration names with colons and line ends has neither in the na
   t.equal(store.value('cluster.http_a_80_.cx_total'), undefined);
 });
 
-t.test('a scope that is added twice is shared until it is removed twice', async (t) => {
+t.test('a scope that was added twice is shared until it is removed twice', async (t) => {
   const { store, threads } = storeWith(1);
   const ref = addScope(store, threads, 'http.ingress.');
   t.same(store.addScope('http.ingress.', Cluster), ref);
@@ -114,7 +114,7 @@ t.test('a scope that is added twice is shared until it is removed twice', async 
   t.throws(() => store.removeScope(ref), /no stats scope "http.ingress."/);
 });
 
-t.test('two layouts share a prefix, unless they would give one name twice', async (t) => {
+t.test('two layouts share a prefix unless they have a name in common', async (t) => {
   const { store } = storeWith(1);
   store.addScope('cluster.a.', Cluster);
   store.addScope('cluster.a.', Breakers);
@@ -123,7 +123,7 @@ t.test('two layouts share a prefix, unless they would give one name twice', asyn
   t.throws(() => store.addScope('cluster.a.', Clashing), /"cluster.a.".*"rq_total"/);
 });
 
-t.test('the block of a removed scope serves the next one, and nothing of the old one shows', async (t) => {
+t.test('the block of a removed scope is reused, and nothing of the old scope is visible', async (t) => {
   const { store, threads } = storeWith(1);
   const first = addScope(store, threads, 'cluster.old.');
   const scope = threads[0]!.scope(first);
@@ -160,7 +160,7 @@ t.test('the block of a removed scope serves the next one, and nothing of the old
   t.equal(store.value('cluster.new.upstream_rq_200'), 1);
 });
 
-t.test('memory stays as it is while scopes with names and histograms come and go', async (t) => {
+t.test('memory does not grow while scopes with names and histograms are added and removed', async (t) => {
   const { store, threads } = storeWith(1);
   const range = threads[0]!.range;
   const turn = (i: number) => {
@@ -181,7 +181,7 @@ t.test('memory stays as it is while scopes with names and histograms come and go
   t.equal(store.dropped(), 0);
 });
 
-t.test('resetting sets counters to 0 and leaves gauges, histograms and "used" alone', async (t) => {
+t.test('a reset sets counters to 0 and leaves gauges, histograms and use unchanged', async (t) => {
   const { store, threads } = storeWith(2);
   const ref = addScope(store, threads, 'cluster.a.');
   const scope = threads[0]!.scope(ref);
@@ -204,7 +204,7 @@ t.test('resetting sets counters to 0 and leaves gauges, histograms and "used" al
   t.equal(store.value('cluster.a.upstream_rq_200'), 1);
 });
 
-t.test('very many counters are reset in steps', async (t) => {
+t.test('many counters are reset in steps', async (t) => {
   const { store } = storeWith(1);
   const refs = Array.from({ length: 20_000 }, (_, i) => store.addScope(`cluster.c${i}.`, Cluster));
   for (const ref of refs) store.scope(ref).increment(Cluster.at.cx_total);
@@ -214,7 +214,7 @@ t.test('very many counters are reset in steps', async (t) => {
   t.equal(store.value('cluster.c0.rq_200'), 0);
 });
 
-t.test('a stat counts as used once it was touched, a gauge also when it is 0 again', async (t) => {
+t.test('a stat counts as used once it was changed, a gauge also when it is 0 again', async (t) => {
   const { store, threads } = storeWith(1);
   const ref = addScope(store, threads, 'cluster.a.');
   addScope(store, threads, 'cluster.a.', Breakers);
@@ -236,7 +236,7 @@ t.test('a stat counts as used once it was touched, a gauge also when it is 0 aga
   t.equal(store.value('cluster.a.cx_active'), 0);
 });
 
-t.test('a gauge is what the primary sets and what the workers add', async (t) => {
+t.test('a gauge is the sum of what the primary sets and the workers add', async (t) => {
   const { store, threads } = storeWith(2);
   const ref = addScope(store, threads, 'cluster.a.');
   const own = store.scope(ref);
@@ -252,7 +252,7 @@ t.test('a gauge is what the primary sets and what the workers add', async (t) =>
   t.equal(store.valueOf(ref, Cluster.at.cx_active), 9);
 });
 
-t.test('names born in traffic are merged by name, and one thread gets one handle', async (t) => {
+t.test('names that traffic creates are merged over threads, and a thread gets one handle per name', async (t) => {
   const { store, threads } = storeWith(2);
   t.equal(store.value('cluster.a.upstream_rq_200'), undefined);
   const handle = threads[0]!.dynamicCounter('cluster.a.', 'upstream_rq_200');
@@ -272,7 +272,7 @@ t.test('names born in traffic are merged by name, and one thread gets one handle
   t.throws(() => threads[0]!.dynamicCounter('cluster.a.', 'upstream_rq_time'), /another kind/);
 });
 
-t.test('a name whose scope went away and came back starts at 0, under a new handle', async (t) => {
+t.test('a name whose scope was removed and added again starts at 0 with a new handle', async (t) => {
   const { store, threads } = storeWith(1);
   const ref = addScope(store, threads, 'cluster.a.');
   const old = threads[0]!.dynamicCounter('cluster.a.', 'upstream_rq_200');
@@ -287,7 +287,7 @@ t.test('a name whose scope went away and came back starts at 0, under a new hand
   t.equal(store.value('cluster.a.upstream_rq_200'), 1);
 });
 
-t.test('a range that is full loses samples and says how many, and gets room at the next flush', async (t) => {
+t.test('a full range loses samples, counts them, and is extended at the next flush', async (t) => {
   const { store, threads } = storeWith(1);
   const [worker] = threads;
   const name = 'x'.repeat(4000);
@@ -301,7 +301,7 @@ t.test('a range that is full loses samples and says how many, and gets room at t
   for (const at of [0, made - 2, made - 1]) t.equal(store.value(`lost.${name}${at}`), 1);
 });
 
-t.test('a thread that was not given the memory of a scope says so', async (t) => {
+t.test('a thread without the memory of a scope reports that', async (t) => {
   const { store, threads } = storeWith(1);
   const ref = store.addScope('cluster.a.', Cluster);
   t.throws(() => threads[0]!.scope(ref), /"cluster.a.".*chunk/);

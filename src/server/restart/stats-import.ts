@@ -160,7 +160,7 @@ export class StatsImport {
       const index = shown?.tables[Pass.Values].indexOf(entry.name) ?? -1;
       const given = index < 0 ? undefined : this.#flushes.sinks.given(shown!, index);
       if (given !== undefined && given > 0) this.#flushes.sinks.credit(ref.prefix + entry.name, given);
-      this.#store.takeName(ref, entry);
+      this.#store.adoptName(ref, entry);
     }
   }
 }

@@ -1,30 +1,30 @@
-// What every counter stood at at the last two flushes: the deltas that sinks are given.
+// The value of every counter at the last two flushes, from which sinks get deltas.
 //
-// Latches hold what was counted since the process began, which neither a reset nor the death of a worker changes. They
-// exist only while a sink is configured: two numbers a counter, found again by the record of its scope or by its prefix.
+// Latched values count since the start of the process: neither a reset nor the death of a worker changes them. They exist
+// only while a sink is configured: two numbers per counter, found by the scope's record or by prefix.
 
 import { Kind } from '../layout.js';
 import type { StatsReader } from '../read/reader.js';
 import { Pass, type Section, type StatTable } from '../read/section.js';
 
-/** Counters that one step looks at. */
+/** Counters per step. */
 const COUNTERS_PER_STEP = 4096;
-/** Sections that one step begins to follow: each needs memory and places in maps. */
+/** New sections per step: each needs memory and map entries. */
 const SECTIONS_PER_STEP = 512;
 
-/** The counters of a section: [at the last flush …, at the one before …], by index in the table. */
+/** The counters of a section by their index in the table: the values of the last flush, then those of the flush before. */
 interface Latch {
   readonly tag: number;
   readonly table: StatTable;
   readonly values: Float64Array;
 }
 
-/** What a counter has that is in no delta. */
+/** An amount of a counter that is excluded from its next delta. */
 export interface CounterCredit {
-  /** Full. */
+  /** Full name. */
   readonly name: string;
   readonly amount: number;
-  /** The amount is all that the counter has in no delta, rather than more of that. */
+  /** Whether `amount` is the total of all excluded amounts, and not an additional one. */
   readonly isTotal?: boolean;
 }
 
@@ -34,7 +34,10 @@ export class CounterLatches {
   #latches = new Map<Section, Latch>();
   #sections: readonly Section[] = [];
 
-  /** The counters of these sections become those of the last flush, with `credits` left out; a thousand or so at a time. */
+  /**
+   * Latches the counters of these sections for a flush; `credits` are excluded from the deltas. Yields after about a
+   * thousand counters.
+   */
   *latch(
     reader: StatsReader,
     sections: readonly Section[],
@@ -58,18 +61,18 @@ export class CounterLatches {
     }
   }
 
-  /** What was counted since the process began, as of the last flush. */
+  /** Returns the count since the start of the process, as of the last flush. */
   value(section: Section, index: number): number {
     return this.#latches.get(section)?.values[index] ?? 0;
   }
 
-  /** What was counted between the last two flushes. */
+  /** Returns the count between the last two flushes. */
   delta(section: Section, index: number): number {
     const latch = this.#latches.get(section);
     if (latch === undefined) return 0;
     const value = latch.values[index]!;
     const before = latch.values[latch.table.length + index]!;
-    // A name that went away and came back counts from 0.
+    // A name that was removed and added again counts from 0.
     return value < before ? value : value - before;
   }
 
@@ -109,12 +112,12 @@ function latchFor({ tag }: Section, table: StatTable, known: Latch | undefined):
   const isSame = known !== undefined && known.tag === tag;
   if (isSame && known.table === table) return known;
   const values = new Float64Array(2 * table.length);
-  // Traffic has brought further names under the prefix: those that were there go on.
+  // New names appeared under the prefix: the latches of the old ones are kept.
   if (isSame) carryOver(known, table, values);
   return { tag, table, values };
 }
 
-/** What they stood at at the last flush; latch() writes the rest. */
+/** Copies the values of the last flush; latch() writes the others. */
 function carryOver(known: Latch, table: StatTable, values: Float64Array): void {
   table.names.forEach((name, i) => {
     const before = known.table.indexOf(name);

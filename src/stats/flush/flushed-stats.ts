@@ -1,5 +1,5 @@
-// What one flush gives to sinks: counters with their deltas, gauges and histograms of the interval, without hidden ones, walked
-// one at a time. Nothing is copied: what a sink is shown reads the stat when it is asked.
+// The stats of one flush for sinks: counters with deltas, gauges, and histograms of the interval, without hidden stats.
+// Sinks visit them one at a time. Nothing is copied: a stat is read when the sink reads its properties.
 
 import type { Distribution } from '../histograms/distribution.js';
 import type { HistogramValue } from '../histograms/merged-histogram.js';
@@ -10,15 +10,15 @@ import type { TaggedName } from '../tags.js';
 import type { CounterLatches } from './counter-latches.js';
 
 export interface FlushTimes {
-  /** Milliseconds since 1970: since when counters have counted, which may be longer than the process has run. */
+  /** Start of the period that counters cover, in milliseconds since 1970; it may precede the start of the process. */
   readonly countedSinceMs: number;
-  /** When the process began, when the flush before this one was, and this one. */
+  /** Start of the process, previous flush and this flush, in milliseconds since 1970. */
   readonly startMs: number;
   readonly previousMs: number;
   readonly nowMs: number;
 }
 
-/** Stats that one step looks at, used or not; of a section all are looked at. */
+/** Stats examined per step, used or not. A section is examined as a whole. */
 const LOOKS_PER_STEP = 4096;
 
 export class FlushedStats {
@@ -27,7 +27,7 @@ export class FlushedStats {
   readonly #sections: readonly Section[];
   readonly #latches: CounterLatches;
 
-  /** `latches` have latched these sections for this flush. */
+  /** `latches` must have latched these sections for this flush. */
   constructor(reader: StatsReader, sections: readonly Section[], latches: CounterLatches, times: FlushTimes) {
     this.#reader = reader;
     this.#sections = sections;
@@ -36,25 +36,28 @@ export class FlushedStats {
   }
 
   /**
-   * Shows counters that were ever incremented and gauges that were ever changed, mixed: one at a time, each valid until the
-   * next. Yields behind every `perStep` of them, and before it has looked at many that are unused.
+   * Visits counters that were ever incremented and gauges that were ever changed, in one sequence. A stat is valid until the
+   * next one is visited. Yields after every `perStep` stats, and when many unused stats were examined.
    */
   eachValue(perStep: number, visit: (stat: FlushedStat) => void): Generator<void, void> {
     return this.#walk(Pass.Values, perStep, visit);
   }
 
-  /** As eachValue(), with histograms that ever had a sample. */
+  /** Visits histograms that ever had a sample, as eachValue() does. */
   eachHistogram(perStep: number, visit: (stat: FlushedStat) => void): Generator<void, void> {
     return this.#walk(Pass.Histograms, perStep, visit);
   }
 
-  /** What the counter of that full name has counted since the process began; 0 when there is none. */
+  /** Returns the count of the counter with this full name since the start of the process; 0 if there is none. */
   counter(name: string): number {
     const found = this.#reader.find(name);
     return found === undefined ? 0 : this.#reader.total(found.section, found.table, found.index);
   }
 
-  /** The samples that the histogram of that full name had since the flush before; undefined when it never had any. */
+  /**
+   * Returns the samples that the histogram with this full name recorded since the previous flush; undefined if it never had
+   * any.
+   */
   interval(name: string): Distribution | undefined {
     const found = this.#reader.find(name);
     return found && this.#reader.histogram(found.section, found.table, found.index)?.interval;
@@ -70,7 +73,7 @@ export class FlushedStats {
       const length = section.hidden || table.length === 0 || !reader.isLive(section) ? 0 : table.length;
       for (let index = 0; index < length; index++) {
         if (!reader.isUsed(section, table, index)) continue;
-        stat.standAt(section, table, index);
+        stat.moveTo(section, table, index);
         visit(stat);
         left--;
       }
@@ -83,7 +86,7 @@ export class FlushedStats {
   }
 }
 
-/** The stat that a walk is at. */
+/** The current stat of a walk. */
 export class FlushedStat {
   readonly #reader: StatsReader;
   readonly #latches: CounterLatches;
@@ -96,19 +99,19 @@ export class FlushedStat {
     this.#latches = latches;
   }
 
-  /** For the walk. */
-  standAt(section: Section, table: StatTable, index: number): void {
+  /** Called by the walk. */
+  moveTo(section: Section, table: StatTable, index: number): void {
     this.#section = section;
     this.#table = table;
     this.#index = index;
   }
 
-  /** Full name. */
+  /** The full name. */
   get name(): string {
     return this.#section.prefix + this.#table.names[this.#index]!;
   }
 
-  /** The name without what its tags say, and these. */
+  /** The name without the parts that its tags contain, and the tags. */
   get tagged(): TaggedName {
     return this.#reader.tagged(this.#section, this.#table, this.#index);
   }
@@ -121,22 +124,22 @@ export class FlushedStat {
     return this.#table.units[this.#index]!;
   }
 
-  /** A gauge as it is now. */
+  /** The current value of a gauge. */
   get value(): number {
     return this.#reader.value(this.#section, this.#table, this.#index);
   }
 
-  /** What a counter has counted since the process began, as of this flush: resets are of the admin interface only. */
+  /** The count of a counter since the start of the process, as of this flush. Resets affect only the admin interface. */
   get total(): number {
     return this.#latches.value(this.#section, this.#index);
   }
 
-  /** What a counter has counted since the flush before. */
+  /** The count of a counter since the previous flush. */
   get delta(): number {
     return this.#latches.delta(this.#section, this.#index);
   }
 
-  /** Undefined when the scope is gone. */
+  /** Undefined if the scope was removed. */
   get histogram(): HistogramValue | undefined {
     return this.#reader.histogram(this.#section, this.#table, this.#index);
   }

@@ -1,15 +1,15 @@
-// What a stats sink is: it is given every flush, and takes it somewhere.
+// The interface of stats sinks, which receive every flush.
 
 import type { FlushedStats } from './flushed-stats.js';
 
 export interface StatsSink {
   /**
-   * Sends one flush. It is run a few milliseconds at a time: the sink yields every few hundred stats. It may yield a promise
-   * that it is to be waited for, which resolves within a moment whatever its peer does; what the peer does not take is lost
-   * beyond a bound. What it throws costs the rest of this flush.
+   * Sends one flush. Runs a few milliseconds at a time: the sink yields after every few hundred stats. A yielded promise is
+   * awaited; it must resolve soon regardless of the peer. Data that the peer does not accept is dropped beyond a bound. An
+   * exception cancels the rest of this flush.
    */
   flush(stats: FlushedStats): Iterable<FlushStep>;
-  /** The server ends: nothing is flushed any more. What is on its way may take a moment. */
+  /** Called when the server ends: no flush follows. Data in flight may take a moment. */
   close(): void | Promise<void>;
 }
 

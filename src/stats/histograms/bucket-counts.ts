@@ -1,4 +1,4 @@
-// A histogram's counts by upper bound, as answers about stats give them.
+// A histogram's counts by upper bound, as /stats shows them.
 
 import type { Distribution } from './distribution.js';
 import type { HistogramValue } from './merged-histogram.js';
@@ -8,7 +8,7 @@ export interface BucketCounts {
   readonly cumulative: readonly number[];
 }
 
-/** One count for each bound: of all samples up to it or, `disjoint`, of those above the bound before. */
+/** Returns one count per bound: of all samples up to it, or with `disjoint` of those above the bound before. */
 export function bucketCounts(
   value: HistogramValue,
   bounds: readonly number[],

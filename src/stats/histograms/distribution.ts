@@ -1,16 +1,16 @@
-// What can be said of samples that were counted in bins: quantiles, sum, and counts below bounds. Plain arithmetic.
+// Computes quantiles, sums, and counts below bounds of samples counted in bins. No I/O.
 
 import { lowerEdge, upperEdge } from './bins.js';
 
-/** Upper bounds that counts are given for unless configuration names others. */
+/** Default upper bounds. */
 export const DEFAULT_BOUNDS: readonly number[] = [
   0.5, 1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 300000, 600000, 1800000, 3600000,
 ];
 
-/** The quantiles of a detailed summary; the plain text form leaves out 0.95 and 0.995. */
+/** Quantiles of a detailed summary; the plain text form omits 0.95 and 0.995. */
 export const QUANTILES: readonly number[] = [0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 1];
 
-/** Samples by bin: ascending bin numbers (bins.ts) and how many fell in each. */
+/** Samples by bin: ascending bin numbers (bins.ts) and the count of each. */
 export class Distribution {
   readonly bins: readonly number[];
   readonly counts: readonly number[];
@@ -20,14 +20,14 @@ export class Distribution {
     this.counts = counts;
   }
 
-  /** How many samples there are. */
+  /** Returns the number of samples. */
   count(): number {
     let count = 0;
     for (const n of this.counts) count += n;
     return count;
   }
 
-  /** Sum of all samples, each taken as the middle of its bin. */
+  /** Returns the sum of all samples, each taken as the middle of its bin. */
   sum(): number {
     let sum = 0;
     for (let i = 0; i < this.bins.length; i++) {
@@ -38,8 +38,8 @@ export class Distribution {
   }
 
   /**
-   * The values below which the given shares (ascending, 0 to 1) of the samples lie, interpolated inside a bin; NaN for each
-   * when there is no sample. A share that a bin's samples complete gives that bin's upper edge.
+   * Returns the values below which the given shares (ascending, 0 to 1) of the samples lie, interpolated within bins; NaN
+   * for each if there is no sample. If a share ends with a bin's last sample, its value is that bin's upper edge.
    */
   quantiles(shares: readonly number[]): number[] {
     const total = this.count();
@@ -63,8 +63,8 @@ export class Distribution {
   }
 
   /**
-   * How many samples lie at or below each of the ascending bounds. A bin counts when the largest whole number in it does: for
-   * whole numbers this is exact, save for those in the one bin that a bound of three digits or more cuts.
+   * Returns how many samples lie at or below each of the ascending bounds. A bin counts if its largest whole number does.
+   * This is exact for whole numbers, except in a bin that a bound of three or more digits cuts.
    */
   countsBelow(bounds: readonly number[]): number[] {
     let i = 0;

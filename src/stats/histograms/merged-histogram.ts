@@ -1,6 +1,6 @@
-// Histograms of all threads brought together: the primary merges at each flush, any thread reads the result.
+// Merges the histograms of all threads: the primary merges at each flush, and any thread reads the result.
 //
-// A merged record holds only the bins that were ever hit, each with its count since start and in the last interval.
+// A merged record holds only bins that were ever hit, each with its count since start and its count in the last interval.
 
 import {
   DECADE_HEAD,
@@ -19,17 +19,17 @@ import { Distribution } from './distribution.js';
 
 /** A histogram as readers see it. */
 export interface HistogramValue {
-  /** Between the last two flushes. */
+  /** Samples between the last two flushes. */
   readonly interval: Distribution;
-  /** Since start. */
+  /** Samples since start. */
   readonly cumulative: Distribution;
 }
 
-/** What the primary remembers of a histogram between flushes. */
+/** The primary's state of a histogram between flushes. */
 export class MergedHistogram {
-  /** The record in the primary's range, 0 before the first merge. */
+  /** The record in the primary's range; 0 before the first merge. */
   place = 0;
-  /** Samples of all threads that were merged. */
+  /** Number of merged samples of all threads. */
   count = 0;
   /** Whether the last interval had samples. */
   hasInterval = false;
@@ -44,14 +44,14 @@ export class HistogramMerger {
     this.#memory = memory;
   }
 
-  /** Merges the histograms at these places, one a thread (0: none). The view of `merged` begins a new interval. */
+  /** Merges the histograms at these places, one per thread (0: none), and begins a new interval. */
   merge(places: ArrayLike<number>, merged: MergedHistogram): void {
     let count = 0;
     for (let thread = 0; thread < places.length; thread++) {
       const place = places[thread]!;
       if (place !== 0) count += this.#memory.ranges[thread]!.slot(place, HistogramRecord.Count);
     }
-    // The sum of the bins is what is remembered, so a sample whose bin was not yet visible is found the next time.
+    // The remembered count is the sum of the bins: a sample whose bin was not visible yet is merged the next time.
     if (count === merged.count && !merged.hasInterval) return;
     for (let thread = 0; thread < places.length; thread++) {
       if (places[thread] !== 0) this.#gather(this.#memory.ranges[thread]!, places[thread]!);
@@ -62,7 +62,7 @@ export class HistogramMerger {
     this.#bins.length = 0;
   }
 
-  /** Forgets what was merged. */
+  /** Frees the merged record. */
   drop(merged: MergedHistogram): void {
     if (merged.place !== 0) this.#memory.own.range.free(merged.place);
     merged.place = 0;
@@ -124,7 +124,7 @@ export class HistogramMerger {
   }
 }
 
-/** The merged histogram at a place of the primary's range; undefined while it is being written or gone. */
+/** Returns the merged histogram at a place of the primary's range; undefined while it is written, or after it was freed. */
 export function readMerged(view: RangeView, place: number): HistogramValue | undefined {
   const tag = view.tag(place);
   if ((tag & TYPE_MASK) !== RecordType.Merged) return undefined;
@@ -146,7 +146,7 @@ export function readMerged(view: RangeView, place: number): HistogramValue | und
   return { interval: new Distribution(intervalBins, intervalCounts), cumulative: new Distribution(bins, counts) };
 }
 
-/** Room for later bins, in steps that let freed records serve again. */
+/** Returns the capacity for a number of bins, in steps, so that freed records can be reused. */
 function capacityFor(bins: number): number {
   let capacity = 8;
   while (capacity < bins) capacity *= 2;

@@ -1,4 +1,4 @@
-// Stats of the memory in which a worker holds parts of requests and responses.
+// Stats of a worker's buffer memory, which holds parts of requests and responses.
 
 import { defineLayout } from '../layout.js';
 

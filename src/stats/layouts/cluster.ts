@@ -1,7 +1,7 @@
 // Stats of a cluster, of its circuit breakers and hosts, and of the cluster manager.
 //
-// upstream_rq_<code>, upstream_rq_<class>, upstream_rq_completed and upstream_rq_time are no part of a layout: traffic
-// brings them (ThreadStats.dynamicCounter, dynamicHistogram), also under internal., external., canary. and zone.
+// upstream_rq_<code>, upstream_rq_<class>, upstream_rq_completed and upstream_rq_time are not in a layout: traffic creates
+// them (ThreadStats.dynamicCounter, dynamicHistogram), also under internal., external., canary. and zone.
 
 import { defineLayout } from '../layout.js';
 
@@ -102,7 +102,7 @@ export const CircuitBreakerRemainingStats = defineLayout({
   remaining_retries: 'gauge',
 });
 
-/** Scope `cluster.<name>.health_check.`, only of clusters with health checks. */
+/** Scope `cluster.<name>.health_check.`, only for clusters with health checks. */
 export const HealthCheckStats = defineLayout({
   attempt: 'counter',
   success: 'counter',
@@ -114,7 +114,7 @@ export const HealthCheckStats = defineLayout({
   degraded: 'own_gauge',
 });
 
-/** Scope `cluster.<name>.outlier_detection.`, only of clusters that have it. */
+/** Scope `cluster.<name>.outlier_detection.`, only for clusters with outlier detection. */
 export const OutlierDetectionStats = defineLayout({
   ejections_enforced_total: 'counter',
   ejections_active: 'gauge',
@@ -135,7 +135,7 @@ export const OutlierDetectionStats = defineLayout({
   ejections_detected_failure_percentage_local_origin: 'counter',
 });
 
-/** Scope of one host, added as hidden: /clusters shows these, /stats does not. */
+/** Scope of one host. Hidden: /clusters shows these stats, /stats does not. */
 export const HostStats = defineLayout({
   cx_active: 'gauge',
   cx_connect_fail: 'counter',
@@ -162,6 +162,6 @@ export const ClusterManagerStats = defineLayout({
 
 /** Scope `thread_local_cluster_manager.main_thread.` and `.worker_<N>.` */
 export const ThreadLocalClusterManagerStats = defineLayout({
-  /** Clusters that the thread has. */
+  /** Clusters of the thread. */
   clusters_inflated: 'own_gauge',
 });

@@ -1,17 +1,17 @@
-// Stats of reloads of the configuration.
+// Stats of configuration reloads.
 
 import { defineLayout } from '../layout.js';
 
-/** Scope `config_reload.`, from the first reload on, or from the start with --watch-config. */
+/** Scope `config_reload.`, from the first reload, or from the start with --watch-config. */
 export const ConfigReloadStats = defineLayout({
-  /** Reloads that were to apply what differs; each ends as one of the following three. */
+  /** Reloads that had to apply changes; each ends in one of the following three. */
   update_attempt: 'counter',
   update_success: 'counter',
-  /** It could not be applied, and everything is as it was. */
+  /** The changes could not be applied; everything is unchanged. */
   update_failure: 'counter',
-  /** The configuration was refused, or a part of it needs a restart. */
+  /** The configuration was refused, or a part of it requires a restart. */
   update_rejected: 'counter',
   dry_run: 'counter',
-  /** Of the last success, in milliseconds since the epoch. */
+  /** Time of the last success, in milliseconds since 1970. */
   update_time: 'own_gauge',
 });

@@ -1,4 +1,4 @@
-// Stats of files that are written, and of name resolution.
+// Stats of written files and of name resolution.
 
 import { defineLayout } from '../layout.js';
 
@@ -7,7 +7,7 @@ export const FilesystemStats = defineLayout({
   write_buffered: 'counter',
   write_completed: 'counter',
   write_failed: 'counter',
-  /** Not of Envoy: lines of access logs that were given up. */
+  /** Not in Envoy: dropped access log lines. */
   write_dropped: 'counter',
   flushed_by_timer: 'counter',
   reopen_failed: 'counter',

@@ -1,8 +1,8 @@
-// Stats of connections that go from one process to the next.
+// Stats of connections that are handed over to the next process.
 
 import { defineLayout } from '../layout.js';
 
-/** Scope `server.hand_over.`, with --hand-over-connections */
+/** Scope `server.hand_over.`, with --hand-over-connections. */
 export const HandOverStats = defineLayout({
   connections_sent: 'counter',
   connections_kept: 'counter',

@@ -1,4 +1,4 @@
-// Stats of an HTTP connection manager, of its requests by listener, and of the HTTP/1 codec.
+// Stats of an HTTP connection manager, of its requests per listener, and of the HTTP/1 codec.
 
 import { defineLayout } from '../layout.js';
 
@@ -45,7 +45,7 @@ export const HttpStats = defineLayout({
   downstream_rq_too_large: 'counter',
   downstream_rq_completed: 'counter',
   downstream_rq_failed_path_normalization: 'counter',
-  // The five classes stay side by side: a status class is an index from the first.
+  // The five classes are adjacent: a status class is an offset from the first.
   downstream_rq_1xx: 'counter',
   downstream_rq_2xx: 'counter',
   downstream_rq_3xx: 'counter',
@@ -79,7 +79,7 @@ export const HttpStats = defineLayout({
 /** Scope `listener.<address or stat_prefix>.http.<stat_prefix>.` */
 export const ListenerHttpStats = defineLayout({
   downstream_rq_completed: 'counter',
-  // Side by side, as in HttpStats.
+  // Adjacent, as in HttpStats.
   downstream_rq_1xx: 'counter',
   downstream_rq_2xx: 'counter',
   downstream_rq_3xx: 'counter',

@@ -1,4 +1,4 @@
-// Stats of a listener, of its connections on one worker, and of the listener manager.
+// Stats of a listener, of its connections per worker, and of the listener manager.
 
 import { defineLayout } from '../layout.js';
 
@@ -28,7 +28,7 @@ export const ListenerWorkerStats = defineLayout({
   downstream_cx_active: 'gauge',
 });
 
-/** Scope `listener.admin.`, beside ListenerStats. */
+/** Scope `listener.admin.`, in addition to ListenerStats. */
 export const AdminListenerStats = defineLayout({
   downstream_cx_evicted: 'counter',
 });

@@ -2,7 +2,7 @@
 
 import { defineLayout } from '../layout.js';
 
-/** Scope `overload.<monitor>.`, of a monitor that is asked for each piece of its resource */
+/** Scope `overload.<monitor>.`, for a monitor that is queried for each unit of its resource. */
 export const ResourceStats = defineLayout({
   failed_updates: 'counter',
 });

@@ -1,4 +1,4 @@
-// Stats of runtime: how its layers load and what they hold.
+// Stats of the runtime and its layers.
 
 import { defineLayout } from '../layout.js';
 

@@ -30,7 +30,7 @@ export const ServerStats = defineLayout({
   'compilation_settings.fips_mode': 'own_gauge',
 });
 
-/** Scopes `main_thread.`, `workers.`, `server.main_thread.` and `server.worker_<N>.`: how often the thread stood still. */
+/** Scopes `main_thread.`, `workers.`, `server.main_thread.` and `server.worker_<N>.`: how often the thread was blocked. */
 export const WatchdogStats = defineLayout({
   watchdog_miss: 'counter',
   watchdog_mega_miss: 'counter',

@@ -1,4 +1,4 @@
-// Stats of subscriptions to configuration, and of the management servers that it comes from.
+// Stats of configuration subscriptions and of management servers.
 
 import { defineLayout } from '../layout.js';
 
@@ -9,15 +9,15 @@ export const SubscriptionStats = defineLayout({
   update_failure: 'counter',
   update_rejected: 'counter',
   update_success: 'counter',
-  /** Milliseconds since 1970 of the last update that was accepted. */
+  /** Time of the last accepted update, in milliseconds since 1970. */
   update_time: 'own_gauge',
-  /** A hash of its version: equal numbers, equal versions. */
+  /** A hash of the version: equal numbers mean equal versions. */
   version: 'own_gauge',
   update_duration: 'histogram',
   version_text: 'text',
 });
 
-/** Scope `cluster.<name>.`: of endpoints, what ClusterStats does not have already. */
+/** Scope `cluster.<name>.`, for endpoint subscriptions: what ClusterStats does not contain. */
 export const EndpointSubscriptionStats = defineLayout({
   init_fetch_timeout: 'counter',
   update_rejected: 'counter',
@@ -26,43 +26,43 @@ export const EndpointSubscriptionStats = defineLayout({
   version_text: 'text',
 });
 
-/** Beside SubscriptionStats, where one resource replaces another while it is used: routes, scopes. */
+/** In addition to SubscriptionStats, where one resource replaces another in use: routes, scopes. */
 export const ReloadStats = defineLayout({
   config_reload: 'counter',
   /** Milliseconds since 1970. */
   config_reload_time_ms: 'own_gauge',
 });
 
-/** Beside ReloadStats, of routes. */
+/** In addition to ReloadStats, for routes. */
 export const RouteUpdateStats = defineLayout({
-  /** Updates that had no routes of the name, as of a file that has others. */
+  /** Updates without routes of this name, such as those of a file with other routes. */
   update_empty: 'counter',
 });
 
-/** Beside ReloadStats, where requests wait for virtual hosts that the source is asked for. */
+/** In addition to ReloadStats, where requests wait for virtual hosts requested on demand. */
 export const AwaitedHostStats = defineLayout({
-  /** Too many hosts were asked for at one time: the oldest one counted as missing. */
+  /** Too many hosts were requested at the same time: the oldest request counted as missing. */
   hosts_overflow: 'counter',
-  /** Too many requests waited in a worker: the one that had waited longest went on without its host. */
+  /** Too many requests waited in a worker: the oldest one continued without its host. */
   requests_overflow: 'counter',
 });
 
-/** Beside SubscriptionStats, of a discovered configuration of a filter. */
+/** In addition to SubscriptionStats, for a discovered filter configuration. */
 export const ExtensionConfigStats = defineLayout({
   config_reload: 'counter',
   config_fail: 'counter',
-  /** A chain names the filter, and cannot use what there is. */
+  /** A chain names the filter but cannot use the delivered configuration. */
   config_conflict: 'counter',
 });
 
-/** Scope `http.<stat_prefix>.scoped_rds.<name>.`, beside ReloadStats. No scope waits for a request. */
+/** Scope `http.<stat_prefix>.scoped_rds.<name>.`, in addition to ReloadStats. Scopes are never loaded on demand. */
 export const ScopedRoutesStats = defineLayout({
   all_scopes: 'own_gauge',
   active_scopes: 'own_gauge',
   on_demand_scopes: 'own_gauge',
 });
 
-/** Scope `control_plane.` for the aggregated stream; below a subscription's own prefix for a stream of its own. */
+/** Scope `control_plane.` for the aggregated stream; below a subscription's prefix for a stream of its own. */
 export const ControlPlaneStats = defineLayout({
   rate_limit_enforced: 'counter',
   connected_state: 'own_gauge',

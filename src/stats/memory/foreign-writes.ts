@@ -1,25 +1,25 @@
-// All that the primary writes in memory of which another thread is the one writer, and why that thread does not write there then.
+// All writes of the primary to memory that another thread normally writes, and why that thread does not write at that time.
 
 import { Control, HistogramRecord, NamedRecord, PAGE_SLOTS, RANGE_MASK, RANGE_SHIFT, RecordType } from './format.js';
 import type { Block, StatsMemory } from './memory.js';
 import type { RangeView } from './range.js';
 
-/** Slots of a block by kind. */
+/** The slots of a block by kind. */
 export interface BlockSlots {
   readonly counters: readonly number[];
   readonly gauges: readonly number[];
   readonly histograms: readonly number[];
 }
 
-/** A thread's record of a name that traffic brought. */
+/** A thread's record of a name that traffic created. */
 export interface NameRecord {
   readonly thread: number;
   readonly place: number;
 }
 
 /**
- * Zeroes a block in every thread's page. Its scope is gone, and all workers run a snapshot without it. Histograms stay where they
- * are, empty, for the next scope of the layout.
+ * Zeroes a block in every thread's page. Its scope was removed, and all workers run a snapshot without it. Histograms stay
+ * in place, empty, for the next scope of the layout.
  */
 export function clearBlock({ pages, ranges, threads }: StatsMemory, block: Block, slots: BlockSlots): void {
   const page = pages[block.chunk]!;
@@ -31,25 +31,28 @@ export function clearBlock({ pages, ranges, threads }: StatsMemory, block: Block
   }
 }
 
-/** Takes out what a thread that has died holds of the gauges of a block. */
+/** Removes the share of a dead thread from the gauges of a block. */
 export function clearGauges({ pages }: StatsMemory, block: Block, gauges: readonly number[], thread: number): void {
   const first = block.base + thread * PAGE_SLOTS;
   for (const at of gauges) clearGauge(pages[block.chunk]!, first + at);
 }
 
-/** The same for a gauge that traffic brought. */
+/** Removes the share of a dead thread from a gauge that traffic created. */
 export function clearNamedGauge({ ranges }: StatsMemory, { place, thread }: NameRecord): void {
   const slots = ranges[thread]!.slots[place >>> RANGE_SHIFT]!;
   clearGauge(slots, (place & RANGE_MASK) + NamedRecord.Value);
 }
 
-/** A name is gone with its scope, in which nobody counts any more: its thread takes the record back when it next makes a name. */
+/**
+ * Frees a name after its scope was removed and no thread counts there any more. The thread reclaims the record when it next
+ * creates a name.
+ */
 export function freeName(memory: StatsMemory, { place, thread }: NameRecord): void {
   memory.ranges[thread]!.retag(place, RecordType.Free);
-  memory.note(thread, Control.Retired);
+  memory.increment(thread, Control.Retired);
 }
 
-/** Leaves the gauge changed, if it was. */
+/** Zeroes a gauge. If it was ever changed, it still counts as changed. */
 function clearGauge(slots: Float64Array, at: number): void {
   if (slots[at] === 0 && Object.is(slots[at + 1], 0)) return;
   slots[at] = 0;

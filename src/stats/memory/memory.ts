@@ -1,4 +1,4 @@
-// The shared memory of all threads' stats, as the primary allocates it and hands it out.
+// The shared memory of all threads' stats, allocated by the primary.
 
 import { type StatsChunks, ThreadStats, type WorkerStatsAttachment } from '../thread-stats.js';
 import {
@@ -13,31 +13,31 @@ import {
 } from './format.js';
 import { RangeView } from './range.js';
 
-/** A block of slots, the same in every thread's page. */
+/** A block of slots, at the same position in every thread's page. */
 export interface Block {
   readonly chunk: number;
   readonly base: number;
 }
 
-/** Room that a range always has before the primary sees that it fills: half a chunk. */
+/** A range is extended when it has less room than this: half a chunk. */
 const SPARE_SLOTS = RANGE_SLOTS / 2;
-/** Address space set aside in every worker's range for each histogram of a scope: its head and several decades. */
-const HISTOGRAM_ROOM = 512;
+/** Slots of address space reserved in every worker's range per histogram of a scope: its head and several decades. */
+const HISTOGRAM_RESERVE_SLOTS = 512;
 
 export class StatsMemory {
   /** Threads that count: the primary and the workers. */
   readonly threads: number;
   readonly control: SharedArrayBuffer;
-  /** The primary's own contribution. */
+  /** The primary's own ThreadStats. */
   readonly own: ThreadStats;
   readonly pageBuffers: SharedArrayBuffer[] = [];
   /** Chunks with all threads' pages and the view. */
   readonly pages: Float64Array[] = [];
   readonly rangeBuffers: SharedArrayBuffer[][];
-  /** Every thread's range; at [0] the primary's own. */
+  /** Every thread's range; [0] is the primary's own. */
   readonly ranges: RangeView[];
   readonly #words: Int32Array;
-  /** Everything that was allocated, in order: the version is its length. */
+  /** All allocations in order; the version is the length. */
   readonly #growth: Growth[] = [];
   #nextSlot = PAGE_SLOTS;
   #histograms = 0;
@@ -56,25 +56,25 @@ export class StatsMemory {
     }
   }
 
-  /** Counts what was allocated so far: chunksSince() of it is empty. */
+  /** Identifies the allocations so far: chunksSince() of it is empty. */
   get version(): number {
     return this.#growth.length;
   }
 
-  /** A new block of `slots` slots, `histograms` of which point to histograms once they have samples. */
+  /** Returns a new block of `slots` slots, `histograms` of which point to histograms once these have samples. */
   newBlock(slots: number, histograms: number): Block {
     if (slots > PAGE_SLOTS - PAGE_GUARD) {
       throw new RangeError(`a layout of ${slots} slots does not fit in a page of ${PAGE_SLOTS}`);
     }
     if (this.#nextSlot + slots > PAGE_SLOTS) this.#growPages();
     if (histograms > 0) this.#reserveHistograms(histograms);
-    // Last: where there is no memory nothing is taken.
+    // Taken last, so that nothing is taken if memory is exhausted.
     const base = this.#nextSlot;
     this.#nextSlot += slots;
     return { chunk: this.pages.length - 1, base };
   }
 
-  /** What the view has of a stat of a block. */
+  /** Returns the view's value for a stat of a block. */
   view({ base, chunk }: Block, at: number): number {
     return this.pages[chunk]![base + at + this.threads * PAGE_SLOTS]!;
   }
@@ -83,7 +83,7 @@ export class StatsMemory {
     this.pages[chunk]![base + at + this.threads * PAGE_SLOTS] = value;
   }
 
-  /** A record in the primary's own range, which grows as it has to. */
+  /** Allocates a record in the primary's own range, which grows as needed. */
   newRecord(slots: number, pool: RecordType): number {
     if (slots > SPARE_SLOTS) {
       throw new RangeError(`a record of ${slots * SLOT_BYTES} bytes is too large for the stats directory`);
@@ -92,12 +92,12 @@ export class StatsMemory {
     return this.own.range.allocate(slots, pool);
   }
 
-  /** Gives new chunks to workers whose range fills. */
+  /** Extends the ranges of workers that have little room left. */
   reserve(): void {
     for (let thread = 1; thread < this.threads; thread++) this.#reserve(thread);
   }
 
-  /** What worker `worker` (0 is the first) needs to count, as of now. */
+  /** Returns what worker `worker` (0 is the first) needs to count, as of now. */
   attachment(worker: number): WorkerStatsAttachment {
     const thread = worker + 1;
     return {
@@ -109,7 +109,7 @@ export class StatsMemory {
     };
   }
 
-  /** What was allocated since that version, for the workers. */
+  /** Returns the chunks allocated since a version, for the workers. */
   chunksSince(version: number): StatsChunks {
     const pages: { index: number; buffer: SharedArrayBuffer }[] = [];
     const ranges: { thread: number; index: number; buffer: SharedArrayBuffer }[] = [];
@@ -120,12 +120,12 @@ export class StatsMemory {
     return { version: this.version, pages, ranges };
   }
 
-  /** Counts up one of a thread's control words. */
-  note(thread: number, word: Control): void {
+  /** Increments one of a thread's control words. */
+  increment(thread: number, word: Control): void {
     Atomics.add(this.#words, thread * CONTROL_WORDS + word, 1);
   }
 
-  /** Samples and names that threads lost because their range was full. */
+  /** Returns how many samples and names threads lost because their range was full. */
   dropped(): number {
     let dropped = 0;
     for (let thread = 0; thread < this.threads; thread++) {
@@ -142,7 +142,7 @@ export class StatsMemory {
   #reserveHistograms(histograms: number): void {
     const sum = this.#histograms + histograms;
     for (let thread = 1; thread < this.threads; thread++) {
-      while (this.rangeBuffers[thread]!.length * RANGE_SLOTS < sum * HISTOGRAM_ROOM + SPARE_SLOTS) {
+      while (this.rangeBuffers[thread]!.length * RANGE_SLOTS < sum * HISTOGRAM_RESERVE_SLOTS + SPARE_SLOTS) {
         this.#growRange(thread);
       }
     }

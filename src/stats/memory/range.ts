@@ -1,7 +1,7 @@
-// A thread's range of records in shared memory: views that any thread reads through, and the one writer's allocator.
+// A thread's range of records in shared memory: the view for readers on any thread, and the allocator of its only writer.
 //
-// Records are self-describing (format.ts), so a reader walks a range from its beginning to the published end without
-// any message; freed records keep their place and are used again for others of the same size.
+// Records are self-describing (format.ts): a reader walks a range from its beginning to the published end without messages.
+// Freed records stay in place and are reused for records of the same size.
 
 import {
   CONTROL_WORDS,
@@ -15,11 +15,11 @@ import {
   TYPE_MASK,
 } from './format.js';
 
-/** A record's size word: the size in slots, and above it what the record is used for. */
+/** A record's size word: the size in slots, and in the upper bits its pool. */
 const POOL_SHIFT = 24;
 const SIZE_MASK = (1 << POOL_SHIFT) - 1;
 
-/** Reads the records of one thread. Chunks that arrive later are attached in their order. */
+/** Reads the records of one thread. Later chunks are attached in order. */
 export class RangeView {
   readonly slots: Float64Array[] = [];
   readonly words: Int32Array[] = [];
@@ -38,13 +38,13 @@ export class RangeView {
     this.bytes.push(Buffer.from(chunk));
   }
 
-  /** The first place that holds no record yet. */
+  /** Returns the first place without a record. */
   end(): number {
     const end = Atomics.load(this.control, Control.End);
     return end === 0 ? RANGE_GUARD : end;
   }
 
-  /** Whether the place lies in an attached chunk. */
+  /** Returns whether a place lies in an attached chunk. */
   reaches(place: number): boolean {
     return place >>> RANGE_SHIFT < this.slots.length;
   }
@@ -61,42 +61,44 @@ export class RangeView {
     return this.words[place >>> RANGE_SHIFT]![(place & RANGE_MASK) * 2 + 1]! & SIZE_MASK;
   }
 
-  /** What the record is used for whenever it is not free. */
+  /** Returns the type that the record has when it is in use. */
   pool(place: number): RecordType {
     return this.words[place >>> RANGE_SHIFT]![(place & RANGE_MASK) * 2 + 1]! >>> POOL_SHIFT;
   }
 
-  /** Slot `at` of the record at `place`. */
+  /** Returns slot `at` of the record at `place`. */
   slot(place: number, at: number): number {
     return this.slots[place >>> RANGE_SHIFT]![(place & RANGE_MASK) + at]!;
   }
 
-  /** Int32 word `at` of the record at `place`. */
+  /** Returns Int32 word `at` of the record at `place`. */
   word(place: number, at: number): number {
     return this.words[place >>> RANGE_SHIFT]![(place & RANGE_MASK) * 2 + at]!;
   }
 
-  /** The text that begins at slot `at` of the record, from byte `from` on. */
+  /** Returns the text of `length` bytes at byte `from` after slot `at` of the record. */
   text(place: number, at: number, from: number, length: number): string {
     const start = ((place & RANGE_MASK) + at) * 8 + from;
     return this.bytes[place >>> RANGE_SHIFT]!.toString('utf8', start, start + length);
   }
 
-  /** Gives the record a new type and generation: for its writer, and for the primary where a name is no longer used. */
+  /**
+   * Gives the record a new type and generation. Called by the writer, and by the primary for a name that is no longer used.
+   */
   retag(place: number, type: RecordType): void {
     const words = this.words[place >>> RANGE_SHIFT]!;
     const at = (place & RANGE_MASK) * 2;
     Atomics.store(words, at, ((words[at]! & ~TYPE_MASK) + GENERATION_STEP) | 0 | type);
   }
 
-  /** Shows every record of the attached chunks between `from` and the end; gives the place to go on from next time. */
+  /** Visits every record in the attached chunks from `from` to the end. Returns the place to continue from. */
   walk(from: number, visit: (place: number, type: RecordType) => void): number {
-    // Another thread may already write a chunk that this view has not been given.
+    // Another thread may already write a chunk that is not attached to this view.
     const end = Math.min(this.end(), this.slots.length * RANGE_SLOTS);
     let place = from === 0 ? RANGE_GUARD : from;
     while (place < end) {
       const at = place & RANGE_MASK;
-      // A chunk's last slots may be too few for a record: its rest is skipped.
+      // A chunk's last slots may be too few for a record: they are skipped.
       const size = at === 0 ? RANGE_GUARD : this.size(place);
       if (at !== 0) visit(place, this.type(place));
       place += size;
@@ -105,12 +107,12 @@ export class RangeView {
   }
 }
 
-/** The range as its one writer sees it. */
+/** The range with the operations of its only writer. */
 export class RangeWriter extends RangeView {
-  /** Freed records by their purpose and size: what once held a name comes to hold names only. */
+  /** Freed records by pool and size: a record that held a name is reused for names only. */
   readonly #free = new Map<number, number[]>();
 
-  /** A record of at least `slots` slots, its head included, still free; 0 when there is no room. Contents are 0. */
+  /** Returns a free record of at least `slots` slots, including its head, with zeroed contents; 0 if there is no room. */
   allocate(slots: number, pool: RecordType): number {
     const size = (slots + 3) & ~3;
     const sizeWord = size | (pool << POOL_SHIFT);
@@ -134,23 +136,23 @@ export class RangeWriter extends RangeView {
     return place;
   }
 
-  /** The record is written: it is in use from now on. */
+  /** Called when the record is written. It is in use from now on. */
   commit(place: number): void {
     this.retag(place, this.pool(place));
   }
 
-  /** The record is about to change in place; commit() ends that. */
+  /** Called before the record changes in place. commit() ends the change. */
   begin(place: number): void {
     this.retag(place, RecordType.Busy);
   }
 
-  /** Nobody uses the record any more. */
+  /** Frees a record. */
   free(place: number): void {
     this.retag(place, RecordType.Free);
     this.reuse(place);
   }
 
-  /** Takes a record that is of type Free already into the stock. */
+  /** Adds a record that is already of type Free to the free list. */
   reuse(place: number): void {
     const sizeWord = this.word(place, 1);
     const list = this.#free.get(sizeWord);
@@ -166,7 +168,7 @@ export class RangeWriter extends RangeView {
     this.words[place >>> RANGE_SHIFT]![(place & RANGE_MASK) * 2 + at] = value;
   }
 
-  /** Writes text from slot `at` of the record on, byte `from`; the caller has made room. */
+  /** Writes text at byte `from` after slot `at` of the record; the caller has allocated the room. */
   setText(place: number, at: number, from: number, text: string): void {
     this.bytes[place >>> RANGE_SHIFT]!.write(text, ((place & RANGE_MASK) + at) * 8 + from, 'utf8');
   }

@@ -1,4 +1,4 @@
-// A thread's own range as hot paths use it: recording samples, and making the histograms and names that traffic brings.
+// A thread's own range for hot paths: records samples, and creates the histograms and names of traffic.
 
 import { BINS_PER_DECADE, DECADES, decadeOf, stepOf, TENS } from '../histograms/bins.js';
 import { Kind, type Unit } from '../layout.js';
@@ -16,11 +16,11 @@ import { RangeWriter } from './range.js';
 const DECADE_SLOTS = DECADE_HEAD + BINS_PER_DECADE;
 const HISTOGRAM_SLOTS = HistogramRecord.Decades + DECADES;
 
-/** Units by the number that stands for them in a Named record. */
+/** Units by their number in a Named record. */
 export const UNITS: readonly Unit[] = ['none', 'ms', 'us', 'bytes', 'percent'];
 
 export class ThreadRange extends RangeWriter {
-  /** Counts a sample of the histogram at `histogram`. */
+  /** Records a sample of the histogram at `histogram`. */
   record(histogram: number, value: number): void {
     const slots = this.slots[histogram >>> RANGE_SHIFT]!;
     const at = histogram & RANGE_MASK;
@@ -38,14 +38,14 @@ export class ThreadRange extends RangeWriter {
     slots[at + HistogramRecord.Count]!++;
   }
 
-  /** A new histogram, or 0 without room. */
+  /** Allocates a histogram; returns 0 if there is no room. */
   newHistogram(): number {
     const place = this.allocate(HISTOGRAM_SLOTS, RecordType.Histogram);
     if (place !== 0) this.commit(place);
     return place;
   }
 
-  /** The histogram and its decades may be used again. */
+  /** Frees the histogram and its decades. */
   freeHistogram(place: number): void {
     for (let decade = 0; decade < DECADES; decade++) {
       const at = this.slot(place, HistogramRecord.Decades + decade);
@@ -54,7 +54,7 @@ export class ThreadRange extends RangeWriter {
     this.free(place);
   }
 
-  /** A new name, or 0 without room. */
+  /** Allocates a name; returns 0 if there is no room. */
   newName(prefix: string, name: string, kind: Kind, unit: Unit): number {
     const prefixBytes = Buffer.byteLength(prefix);
     const nameBytes = Buffer.byteLength(name);
@@ -70,8 +70,8 @@ export class ThreadRange extends RangeWriter {
     return place;
   }
 
-  /** The primary has freed the name: its record, and the histogram it points to, may be used again. */
-  takeBackName(place: number): void {
+  /** Reclaims a name that the primary has freed: its record and its histogram can be reused. */
+  reclaimName(place: number): void {
     if (this.word(place, NamedRecord.KindWord) === Kind.Histogram) {
       const histogram = this.slot(place, NamedRecord.Value);
       this.setSlot(place, NamedRecord.Value, 0);

@@ -1,7 +1,7 @@
-// Stats grouped into families: all that have one name once their tags are taken out, wherever their scopes lie.
+// Groups stats into families: all stats with the same name after tag extraction, in any scope.
 //
-// A first walk numbers the families and notes each stat in 12 bytes; the stats are then sorted by family. So a store of a
-// million stats takes some 16 MB while it is rendered, and no list of names is made.
+// A first walk numbers the families and stores 12 bytes per stat; the stats are then sorted by family. A store of a million
+// stats takes some 16 MB while it is rendered, and no list of names is built.
 
 import { Kind } from '../layout.js';
 import type { StatsReader } from '../read/reader.js';
@@ -9,32 +9,32 @@ import { Pass, type Section } from '../read/section.js';
 import { Selection, type StatsQuery } from '../read/selection.js';
 import { metricName } from './names.js';
 
-/** Stats looked at between two rests. */
-const REST_AFTER = 2000;
+/** Stats between two pauses. */
+const PAUSE_AFTER = 2000;
 
 export interface Family {
-  /** As monitoring systems know it. */
+  /** The name for monitoring systems. */
   readonly name: string;
-  /** Its first member, and the one after its last. */
+  /** Index of the first member, and the index after the last. */
   readonly start: number;
   readonly end: number;
 }
 
-/** The families of one kind. Members lie one after the other, in each family in the order of their full names. */
+/** The families of one kind. Members are contiguous and, within a family, in the order of their full names. */
 export class Families {
   /** In the order of their names after tag extraction. */
   readonly all: readonly Family[];
   readonly #found: FoundStats;
-  /** Rank of each family by its number. */
+  /** The rank of each family by its number. */
   readonly #ranks: Uint32Array;
-  /** What was found, in the order of members. */
+  /** Indexes of the found stats, in the order of members. */
   readonly #order: Uint32Array;
 
   constructor(found: FoundStats) {
     this.#found = found;
     const familyOf = found.familyOf.values;
     const count = found.familyOf.length;
-    // Counting sort: stable, so each family keeps the order of the walk.
+    // A counting sort is stable: each family keeps the order of the walk.
     const sizes = new Uint32Array(found.names.length);
     for (let i = 0; i < count; i++) sizes[familyOf[i]!]!++;
     const numbers = Array.from(found.names.keys()).sort((a, b) => (found.names[a]! < found.names[b]! ? -1 : 1));
@@ -52,25 +52,25 @@ export class Families {
     for (let i = 0; i < count; i++) this.#order[places[familyOf[i]!]!++] = i;
   }
 
-  /** The members from `start` to `end`, those of one section one after the other. */
+  /** Returns the members from `start` to `end`, grouped by section. */
   bySection(start: number, end: number): MemberWalk {
     return new MemberWalk(this.#found, this.#ranks, this.#order, start, end);
   }
 }
 
-/** Members in the order in which they were found: memory is then read in its order, which takes a third of the time. */
+/** Visits members in the order in which they were found: reading memory sequentially takes a third of the time. */
 export class MemberWalk {
-  /** Where the walk stands, after next() said true: the member's index among the members of all families, */
+  /** The current member after next() returned true: its index among all members, */
   member = 0;
-  /** its family's index among all, */
+  /** the index of its family, */
   rank = 0;
   section!: Section;
-  /** and its own in the section's table of the pass. */
+  /** and its index in the section's table of the pass. */
   index = 0;
   readonly #found: FoundStats;
   readonly #ranks: Uint32Array;
   readonly #start: number;
-  /** Sorts by the place among what was found and carries the member's index. */
+  /** Sort keys: the index among the found stats, combined with the member's index. */
   readonly #keys: Float64Array;
   #next = 0;
 
@@ -99,14 +99,14 @@ export class MemberWalk {
   }
 }
 
-/** Groups what the query selects of one kind. Yields now and then, so that others get the thread. */
+/** Groups the selected stats of one kind. Yields regularly to other work on the thread. */
 export function* groupFamilies(reader: StatsReader, query: StatsQuery, kind: Kind): Generator<void, Families> {
   const found = new FoundStats();
   let seen = 0;
   for (const stats = new Selection(reader, { ...query, type: TYPES[kind] }, passOf(kind)); stats.next(); ) {
-    if (!stats.isResting)
+    if (!stats.isPaused)
       found.add(stats.section, stats.index, reader.tagged(stats.section, stats.table, stats.index).name);
-    if (!stats.isResting && ++seen % REST_AFTER !== 0) continue;
+    if (!stats.isPaused && ++seen % PAUSE_AFTER !== 0) continue;
     yield;
   }
   return new Families(found);
@@ -117,7 +117,7 @@ export function passOf(kind: Kind): Pass {
   return kind === Kind.Text ? Pass.Texts : Pass.Values;
 }
 
-/** As queries call the kinds. */
+/** Names of the kinds in queries. */
 export const TYPES = {
   [Kind.Counter]: 'counters',
   [Kind.Gauge]: 'gauges',
@@ -141,7 +141,7 @@ class FoundStats {
     this.familyOf.push(this.#families.get(name) ?? this.#newFamily(name));
   }
 
-  /** Names that differ in nothing but what monitoring systems don't take (`a.b`, `a_b`) are one family. */
+  /** Names that differ only in characters that monitoring systems do not allow (`a.b`, `a_b`) form one family. */
   #newFamily(name: string): number {
     const metric = metricName(name);
     let number = this.#families.get(metric);
@@ -154,7 +154,7 @@ class FoundStats {
   }
 }
 
-/** A list of numbers that grows in place. */
+/** A growing list of numbers. */
 class Numbers {
   values = new Uint32Array(1024);
   length = 0;

@@ -1,4 +1,4 @@
-// How a format of the monitoring answer writes a family and its metrics.
+// The interface of the formats of /stats/prometheus: how they write families and metrics.
 
 import type { HistogramValue } from '../histograms/merged-histogram.js';
 import type { Pieces } from '../render/pieces.js';
@@ -6,30 +6,30 @@ import type { Tag } from '../tags.js';
 
 export type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
 
-/** A family's name and type, and the name's bytes. */
+/** A family's name, the name's bytes, and its type. */
 export interface FamilyHead {
   readonly name: string;
   readonly bytes: Uint8Array;
   readonly type: FamilyType;
 }
 
-/** A histogram with what says how it is read. */
+/** A histogram and how to read it. */
 export interface HistogramSample {
-  /** Undefined when it was never merged. */
+  /** Undefined if it was never merged. */
   readonly value: HistogramValue | undefined;
   readonly bounds: readonly number[];
-  /** What samples were multiplied with when they were recorded. */
+  /** The factor by which samples were multiplied when they were recorded. */
   readonly scale: number;
 }
 
 export interface MonitoringFormat {
-  /** Whether putHead() has to know the bytes of all the family's metrics. */
+  /** Whether putHead() needs the size of all metrics of the family. */
   readonly needsBytes: boolean;
-  /** What comes before a family's metrics, which take `bytes`. */
+  /** Writes the head of a family, whose metrics take `bytes`. */
   putHead(out: Pieces, family: FamilyHead, bytes: number): void;
-  /** A counter or a gauge. */
+  /** Writes a counter or a gauge. */
   putValue(out: Pieces, family: FamilyHead, tags: readonly Tag[], value: number): void;
-  /** A text readout: a gauge that is 0, with its text as a label. */
+  /** Writes a text readout: a gauge of value 0 with its text as a label. */
   putText(out: Pieces, family: FamilyHead, tags: readonly Tag[], text: string): void;
   putHistogram(out: Pieces, family: FamilyHead, tags: readonly Tag[], sample: HistogramSample): void;
 }

@@ -1,24 +1,25 @@
-// Names, labels and numbers as monitoring systems take them (FACTS §3.6).
+// Names, labels and numbers as monitoring systems accept them (FACTS §3.6).
 
 import type { Tag } from '../tags.js';
 
-/** A label as it is written: its value is not escaped. */
+/** A label whose value is not escaped. */
 export interface Label {
   readonly name: string;
   readonly value: string;
 }
 
-/** `envoy_cluster_upstream_rq_xx` for `cluster.upstream_rq_xx`. */
+/** Returns `envoy_cluster_upstream_rq_xx` for `cluster.upstream_rq_xx`. */
 export function metricName(name: string): string {
   return `envoy_${underscored(name)}`;
 }
 
-/** The label that holds a metric's own name: with one more of it nothing of an answer can be read. */
+/** The reserved label of a metric's own name: an answer that contains it is unreadable as a whole. */
 const METRIC_NAME = '__name__';
 
 /**
- * Tags as labels: `envoy_cluster_name` for `envoy.cluster_name`. A metric has each label once, or nothing can read it: of tags
- * whose names become the same, the first counts, and none may be called like its name or `own`, the label that it needs itself.
+ * Returns tags as labels: `envoy_cluster_name` for `envoy.cluster_name`. A metric is unreadable if it has a label twice: of
+ * tags with the same label name the first counts, and tags named like the metric name or `own`, a label of the format, are
+ * dropped.
  */
 export function labelsOf(tags: readonly Tag[], own = ''): Label[] {
   const labels: Label[] = [];
@@ -30,7 +31,7 @@ export function labelsOf(tags: readonly Tag[], own = ''): Label[] {
   return labels;
 }
 
-/** A label does not begin with a digit. */
+/** Returns a tag's name as a label name, which must not begin with a digit. */
 function labelName(name: string): string {
   const text = underscored(name);
   return /^\d/.test(text) ? `_${text}` : text;
@@ -40,12 +41,12 @@ function underscored(name: string): string {
   return name.replace(/[^a-zA-Z0-9_]/g, '_');
 }
 
-/** A label's value between its quotes in the text format. */
+/** Escapes a label's value for the text format. */
 export function escapeValue(value: string): string {
   return /[\\\n"]/.test(value) ? value.replace(/[\\\n"]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`)) : value;
 }
 
-/** Up to 32 significant digits, as printf's %.32g has them for numbers of a common size: 115, 0.25, nan. */
+/** Returns up to 32 significant digits, as printf's %.32g writes numbers of common magnitude: 115, 0.25, nan. */
 export function formatExact(value: number): string {
   if (Number.isNaN(value)) return 'nan';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';
@@ -54,7 +55,7 @@ export function formatExact(value: number): string {
   return text.includes('e') ? text.replace(/\.?0+e/, 'e') : text.replace(/\.?0+$/, '');
 }
 
-/** The shortest decimal that means this number, never with an exponent. */
+/** Returns the shortest decimal that equals this number, without an exponent. */
 export function formatPlain(value: number): string {
   const text = String(value);
   const exponent = text.indexOf('e');

@@ -8,21 +8,21 @@ export interface NativeHistogram {
   /** Samples up to this count as zero. */
   readonly zeroThreshold: number;
   readonly zeroCount: number;
-  /** Runs of buckets: `offset` buckets after the last run (the first: the index itself), `length` buckets. */
+  /** Runs of buckets: `offset` buckets after the last run (for the first run: its index), then `length` buckets. */
   readonly spans: readonly { readonly offset: number; readonly length: number }[];
-  /** Each bucket's count less that of the bucket before it. */
+  /** Each bucket's count minus that of the bucket before it. */
   readonly deltas: readonly number[];
 }
 
 const FINEST_SCHEMA = 4;
 const COARSEST_SCHEMA = -4;
 const EMPTY_SCHEMA = 3;
-/** Of whole numbers, only 0 is smaller. */
+/** The only whole number below this is 0. */
 const ZERO_THRESHOLD = 0.5;
 
 /**
- * The finest schema from 4 to -4 that needs no more than `maxBuckets` buckets, or -4. Samples stand for the middle of their
- * bin, divided by `scale`. An empty histogram has one empty span, which says that it is a native one.
+ * Returns a histogram with the finest schema from 4 to -4 that needs at most `maxBuckets` buckets, or with -4. Samples count
+ * as the middle of their bin, divided by `scale`. An empty histogram has one empty span, which marks it as native.
  */
 export function nativeHistogram(samples: Distribution | undefined, scale: number, maxBuckets: number): NativeHistogram {
   const zeroThreshold = ZERO_THRESHOLD / scale;
@@ -47,10 +47,10 @@ export function nativeHistogram(samples: Distribution | undefined, scale: number
   return { schema, zeroThreshold, zeroCount, ...buckets(values, counts, schema) };
 }
 
-/** The bucket of a value: bucket i holds what is above base^(i-1), up to base^i. */
+/** Returns the bucket of a value: bucket i holds values above base^(i-1), up to base^i. */
 function indexOf(value: number, schema: number): number {
   const index = Math.ceil(Math.log2(value) * 2 ** schema);
-  // The logarithm of a bound may come out just above it.
+  // The logarithm of a bound may be rounded up.
   return 2 ** ((index - 1) / 2 ** schema) >= value ? index - 1 : index;
 }
 

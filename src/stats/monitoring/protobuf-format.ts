@@ -1,4 +1,4 @@
-// The protobuf exposition format: io.prometheus.client.MetricFamily messages, each after its length (FACTS §3.6).
+// The protobuf exposition format: io.prometheus.client.MetricFamily messages, each preceded by its length (FACTS §3.6).
 // Field numbers are those of io/prometheus/client/metrics.proto.
 
 import { ProtobufWriter } from '../../common/protobuf-writer.js';
@@ -11,7 +11,7 @@ import { nativeHistogram } from './native-histogram.js';
 
 export interface ProtobufFormatOptions {
   readonly histograms: 'cumulative' | 'summary' | 'native';
-  /** Of a native histogram. */
+  /** Limit of a native histogram. */
   readonly maxBuckets: number;
 }
 
@@ -29,16 +29,16 @@ const enum MetricField {
   Histogram = 7,
 }
 
-/** Of LabelPair; a Quantile's fields are numbered alike. */
+/** Fields of LabelPair; a Quantile's fields have the same numbers. */
 const enum LabelField {
   Name = 1,
   Value = 2,
 }
 
-/** Of Counter and Gauge. */
+/** Field of Counter and Gauge. */
 const VALUE_FIELD = 1;
 
-/** Of Summary, and the first two of Histogram. */
+/** Fields of Summary; the first two also of Histogram. */
 const enum SummaryField {
   Count = 1,
   Sum = 2,
@@ -115,9 +115,9 @@ export class ProtobufFormat implements MonitoringFormat {
     else this.#put(out, tags, MetricField.Histogram, 'le');
   }
 
-  /** A metric with these labels, whose other field is what the body holds. `own`: see labelsOf(). */
+  /** Writes a metric with these labels and the message in `#body` as field `field`. `own`: see labelsOf(). */
   #put(out: Pieces, tags: readonly Tag[], field: MetricField, own = ''): void {
-    // Field numbers are below 16: tags are one byte.
+    // Field numbers are below 16: tags take one byte.
     const labels = this.#labelPairs(tags, own);
     const body = this.#body;
     out.putByte((FamilyField.Metric << 3) | LENGTH_DELIMITED);
@@ -171,7 +171,7 @@ export class ProtobufFormat implements MonitoringFormat {
     for (const delta of deltas) body.signed(HistogramField.PositiveDelta, delta);
   }
 
-  /** Stats of a scope often share their list of tags: then it is encoded once. */
+  /** Encodes labels. Stats of a scope often share their list of tags, which is then encoded once. */
   #labelPairs(tags: readonly Tag[], own: string): ProtobufWriter {
     const labels = this.#labels;
     if (tags === this.#lastTags && own === this.#lastOwn) return labels;

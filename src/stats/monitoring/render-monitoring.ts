@@ -1,7 +1,7 @@
-// The monitoring answer: counters, gauges, text readouts if they are asked for, histograms; each kind family by family.
+// Renders /stats/prometheus: counters, gauges, text readouts if requested, and histograms; each kind family by family.
 //
-// A family's metrics lie in as many scopes. Metrics of some families are therefore made together, scope by scope, and sent in
-// the order of families.
+// A family's metrics are spread over many scopes. The metrics of several families are therefore rendered together, scope by
+// scope, and sent in the order of families.
 
 import { Kind } from '../layout.js';
 import type { StatsReader } from '../read/reader.js';
@@ -13,22 +13,22 @@ import { type FamilyGroup, MetricBatch, type MetricSource } from './metric-batch
 import { ProtobufFormat } from './protobuf-format.js';
 import { TextFormat } from './text-format.js';
 
-/** How histograms are shown: with their buckets, as quantiles of the last interval, or as native histograms. */
+/** The form of histograms: buckets, quantiles of the last interval, or native histograms. */
 export type MonitoringHistograms = 'cumulative' | 'summary' | 'native';
 
 export interface MonitoringOptions extends StatsQuery {
   readonly isProtobuf: boolean;
   readonly histograms: MonitoringHistograms;
-  /** Of a native histogram. */
+  /** Limit of a native histogram. */
   readonly maxBuckets: number;
   readonly textReadouts: boolean;
 }
 
-/** Native histograms are had in protobuf only: asking for them in text is the caller's mistake. */
+/** Renders the answer. The caller must not request native histograms in text: only protobuf has them. */
 export function* renderMonitoring(reader: StatsReader, options: MonitoringOptions): Generator<Uint8Array, void> {
   const format = options.isProtobuf ? new ProtobufFormat(options) : new TextFormat(options);
   const out = new Pieces();
-  const source = { reader, format, made: new Pieces() };
+  const source = { reader, format, rendered: new Pieces() };
   const { type = 'all' } = options;
   const kinds = [Kind.Counter, Kind.Gauge, ...(options.textReadouts ? [Kind.Text] : []), Kind.Histogram];
   for (const kind of kinds) {
@@ -48,8 +48,8 @@ function* renderFamilies(source: MetricSource, group: FamilyGroup, out: Pieces):
   const { all } = families;
   const batch = new MetricBatch(source, group);
   for (let rank = 0; rank < all.length; ) {
-    const making = batch.makeNext(rank);
-    while (making.next().done !== true) yield out.take();
+    const rendering = batch.renderNext(rank);
+    while (rendering.next().done !== true) yield out.take();
     for (let member = batch.start; member < batch.end; member++) {
       const { start, end } = all[rank]!;
       if (member === start) format.putHead(out, heads[rank]!, format.needsBytes ? batch.bytesOf(start, end) : 0);

@@ -1,4 +1,4 @@
-// The text exposition format 0.0.4, with the particulars of FACTS §3.6.
+// The text exposition format 0.0.4, with the details of FACTS §3.6.
 
 import { type Distribution, QUANTILES } from '../histograms/distribution.js';
 import type { Pieces } from '../render/pieces.js';
@@ -78,14 +78,14 @@ function quantilesText(name: string, labels: string, samples: Distribution | und
   ).join('');
 }
 
-/** What stands between the braces, without the label `own`. */
+/** Returns the text between the braces, without the label `own`. */
 function labelsText(tags: readonly Tag[], own = ''): string {
   return labelsOf(tags, own)
     .map(({ name, value }) => `${name}="${escapeValue(value)}"`)
     .join(',');
 }
 
-/** Labels with a comma after them, for `own` to follow. */
+/** Returns the labels with a comma after them, to be followed by `own`. */
 function labelsBefore(tags: readonly Tag[], own: string): string {
   const text = labelsText(tags, own);
   return text === '' ? '' : `${text},`;

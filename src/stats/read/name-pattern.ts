@@ -1,12 +1,13 @@
-// The `filter` of an answer about stats: an expression that may match anywhere in a name, tried on each of very many.
+// The `filter` parameter of /stats: an expression that may match anywhere in a name, applied to a large number of names.
 
 import { compileRequestedRegex } from '../../common/text/regex.js';
 
 /**
- * Whether a name matches. Throws BatonError REGEX_INVALID.
+ * Returns a predicate for names.
  *
- * RE2 takes about a microsecond a name, most of it to hand the name over. Expressions that are plain names with dots and
- * anchors therefore try first whether the name has the longest word of the expression.
+ * RE2 takes about a microsecond per name, most of it to pass the name. Expressions of words, dots and anchors therefore
+ * first check whether the name contains the longest word of the expression.
+ * @throws BatonError REGEX_INVALID
  */
 export function namePattern(pattern: string): (name: string) => boolean {
   const regex = compileRequestedRegex(pattern);
@@ -15,7 +16,10 @@ export function namePattern(pattern: string): (name: string) => boolean {
   return (name) => name.includes(word) && regex.test(name);
 }
 
-/** Of an expression of words, dots (escaped or not) and anchors only: every match has all its words. */
+/**
+ * Returns the longest word of an expression that consists of words, dots (escaped or not) and anchors, which every match
+ * contains; else ''.
+ */
 function longestWord(pattern: string): string {
   if (!/^\^?(?:\w|\\?\.)+\$?$/.test(pattern)) return '';
   return pattern.split(/[^\w]+/).reduce((longest, word) => (word.length > longest.length ? word : longest), '');

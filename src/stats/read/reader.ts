@@ -1,7 +1,7 @@
-// Reads a store on any thread: the directory as sections that sort by prefix, values by section or by full name.
+// Reads a store on any thread: the directory as sections sorted by prefix, and values by section or by full name.
 //
-// A reader works on shared memory alone. What is added or removed shows after refresh(); a section whose scope has gone in
-// the meantime reads as gone, never as what took its place.
+// A reader uses only shared memory. Added and removed scopes become visible with refresh(). A section whose scope was
+// removed meanwhile reads as removed, never as the scope that reused its memory.
 
 import { BucketBounds } from '../histograms/bucket-bounds.js';
 import { type HistogramValue, readMerged } from '../histograms/merged-histogram.js';
@@ -16,7 +16,7 @@ import type { TaggedName } from '../tags.js';
 import { type DynamicStat, layoutTables, type Section, type StatTable, type Tables } from './section.js';
 import { SectionIndex } from './section-index.js';
 
-/** How much of a store an attachment covers. It only grows. */
+/** How much of a store an attachment covers; it only grows. */
 export interface StatsExtent {
   /** StatsStore.version */
   readonly version: number;
@@ -24,8 +24,8 @@ export interface StatsExtent {
 }
 
 /**
- * What a reader needs; plain data that can be posted to any thread. With many chunks that takes milliseconds: StatsStore.extent
- * tells whether a thread needs it again.
+ * What a reader needs, as plain data for any thread. Posting many chunks takes milliseconds: StatsStore.extent shows whether
+ * a thread needs an attachment again.
  */
 export interface StatsReaderAttachment {
   readonly version: number;
@@ -33,14 +33,14 @@ export interface StatsReaderAttachment {
   readonly threads: number;
   readonly control: SharedArrayBuffer;
   readonly pages: readonly SharedArrayBuffer[];
-  /** Chunks of every thread's range. */
+  /** The chunks of every thread's range. */
   readonly ranges: readonly (readonly SharedArrayBuffer[])[];
   readonly layouts: readonly (readonly StatEntry[])[];
-  /** Left out: nothing is configured. */
+  /** Default: nothing is configured. */
   readonly settings?: StatsSettings;
 }
 
-/** A stat that was found by name. */
+/** A stat found by name. */
 export interface FoundStat {
   readonly section: Section;
   readonly table: StatTable;
@@ -58,10 +58,10 @@ export class StatsReader {
   #tags: SectionTags | undefined;
   readonly #index: SectionIndex;
   #byPrefix: Map<string, Section[]> | undefined;
-  /** Of the source, as far as its memory is attached. */
+  /** The source's version, as far as its memory is attached. */
   #version = -1;
 
-  /** @throws BatonError when an expression in the settings is invalid, which loading the configuration rules out */
+  /** @throws BatonError if an expression in the settings is invalid, which loading the configuration rules out */
   constructor(attachment: StatsReaderAttachment) {
     this.#source = attachment;
     this.#settings = attachment.settings ?? DEFAULT_SETTINGS;
@@ -84,7 +84,7 @@ export class StatsReader {
     return this.#index.sections;
   }
 
-  /** Takes in scopes and names that have come or gone. Cheap when nothing has, and where few have. */
+  /** Reads scopes and names that were added or removed. Cheap if there were none or few. */
   refresh(): void {
     const { version, layouts } = this.#source;
     const grown = version !== this.#version || layouts.length !== this.#tables.length;
@@ -93,32 +93,32 @@ export class StatsReader {
     if (this.#index.update(grown)) this.#byPrefix = undefined;
   }
 
-  /** Whether the section's scope is still there. */
+  /** Returns whether the section's scope still exists. */
   isLive(section: Section): boolean {
     return section.parts !== undefined || this.#ranges[0]!.tag(section.place) === section.tag;
   }
 
-  /** A counter since the last reset, or a gauge. */
+  /** Returns a counter since the last reset, or a gauge. */
   value(section: Section, table: StatTable, index: number): number {
     if (section.parts !== undefined) return this.#dynamicValue(section.parts[table.at[index]!]!);
     const page = this.#pages[section.chunk]!;
     return blockValue(page, section.base + table.at[index]!, this.#source.threads, table.kinds[index]!);
   }
 
-  /** A counter since the process began, whatever was reset. */
+  /** Returns a counter since the start of the process, independent of resets. */
   total(section: Section, table: StatTable, index: number): number {
     if (section.parts !== undefined) return this.#dynamicTotal(section.parts[table.at[index]!]!);
     return slotSum(this.#pages[section.chunk]!, section.base + table.at[index]!, this.#source.threads);
   }
 
-  /** What a counter's total() has and its value() does not: what was counted before the last reset. */
+  /** Returns a counter's total() minus its value(): the count before the last reset. */
   beforeReset(section: Section, table: StatTable, index: number): number {
     const place = table.at[index]!;
     if (section.parts !== undefined) return this.#dynamicTotal(section.parts[place]!, NamedRecord.View);
     return this.#view(section, place);
   }
 
-  /** Whether a counter was ever incremented, a gauge ever changed, a histogram merged or a text set. */
+  /** Returns whether a counter was ever incremented, a gauge changed, a histogram merged or a text set. */
   isUsed(section: Section, table: StatTable, index: number): boolean {
     const kind = table.kinds[index];
     if (section.parts !== undefined) return this.#isDynamicUsed(section.parts[table.at[index]!]!);
@@ -131,11 +131,11 @@ export class StatsReader {
     return false;
   }
 
-  /** A histogram as of the last flush; undefined when it was never merged. */
+  /** Returns a histogram as of the last flush; undefined if it was never merged. */
   histogram(section: Section, table: StatTable, index: number): HistogramValue | undefined {
     const at = table.at[index]!;
     const directory = this.#ranges[0]!;
-    // The primary may be writing this very record, or have moved it and used the old one again: then it is asked for anew.
+    // The primary may be writing this record, or have moved it and reused the old one: then it is read again.
     for (;;) {
       const place = this.#histogramPlace(section, at);
       if (place === 0 || !directory.reaches(place)) return undefined;
@@ -144,7 +144,7 @@ export class StatsReader {
     }
   }
 
-  /** A text readout; empty when it was never set. */
+  /** Returns a text readout; '' if it was never set. */
   text(section: Section, table: StatTable, index: number): string {
     const directory = this.#ranges[0]!;
     for (;;) {
@@ -157,7 +157,7 @@ export class StatsReader {
     }
   }
 
-  /** The stat with this full dotted name. */
+  /** Returns the stat with this full dotted name. */
   find(name: string): FoundStat | undefined {
     this.refresh();
     this.#byPrefix ??= indexByPrefix(this.sections);
@@ -176,15 +176,15 @@ export class StatsReader {
   }
 
   /**
-   * A stat's name and tags (FACTS §4), as if extracted from its full name. Stats of one section that have the same tags have
-   * the same list of them.
+   * Returns a stat's name and tags (FACTS §4), as extracted from its full name. Stats of one section with the same tags
+   * share one list of them.
    */
   tagged(section: Section, table: StatTable, index: number): TaggedName {
     this.#tags ??= new SectionTags(new TagExtractor(this.#settings.usesDefaultTags, this.#settings.tags));
     return this.#tags.tagged(section, table, index);
   }
 
-  /** Upper bounds of a histogram's buckets, ascending: as histogram_bucket_settings say, or DEFAULT_BOUNDS. */
+  /** Returns the upper bounds of a histogram's buckets, ascending: those of histogram_bucket_settings, or DEFAULT_BOUNDS. */
   bounds(section: Section, table: StatTable, index: number): readonly number[] {
     return this.#bounds.bounds(section, table, index);
   }
@@ -195,7 +195,7 @@ export class StatsReader {
     return tables === undefined || tables === section.tables ? tables && section : { ...section, tables };
   }
 
-  /** On the primary the source grows; elsewhere all of it was there from the start. */
+  /** Attaches new memory. The source grows only on the primary. */
   #attach(): void {
     const { pages, ranges, layouts } = this.#source;
     for (let i = this.#pages.length; i < pages.length; i++) this.#pages.push(new Float64Array(pages[i]!));
@@ -258,16 +258,16 @@ export class StatsReader {
   }
 }
 
-/** The value of a counter or a gauge whose slot in the first page of a chunk this is. */
+/** Returns the value of a counter or a gauge; `slot` is its slot in the first page of the chunk. */
 export function blockValue(chunk: Float64Array, slot: number, threads: number, kind: Kind): number {
   if (kind === Kind.Counter) return slotSum(chunk, slot, threads) - chunk[slot + threads * PAGE_SLOTS]!;
   let sum = 0;
   for (let thread = 0; thread < threads; thread++, slot += PAGE_SLOTS) sum += chunk[slot]! - chunk[slot + 1]!;
-  // Threads are read one after the other: a gauge that one raises and another lowers may look negative for a moment.
+  // Threads are read one after the other: a gauge that one raises and another lowers may appear negative for a moment.
   return Math.max(sum, 0);
 }
 
-/** What all threads have counted in a slot. */
+/** Returns the sum of a slot over all threads. */
 export function slotSum(chunk: Float64Array, slot: number, threads: number): number {
   let sum = 0;
   for (let thread = 0; thread < threads; thread++, slot += PAGE_SLOTS) sum += chunk[slot]!;

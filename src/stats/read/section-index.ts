@@ -1,4 +1,5 @@
-// The sections of a store as records in shared memory say: what came or went since the last look is all that is read anew.
+// Builds the sections of a store from records in shared memory: only records added or removed since the last update are
+// read.
 
 import type { Kind, Unit } from '../layout.js';
 import {
@@ -15,17 +16,17 @@ import type { RangeView } from '../memory/range.js';
 import { UNITS } from '../memory/thread-range.js';
 import { type DynamicStat, dynamicSection, type Section, type Tables } from './section.js';
 
-/** What a section is made of besides its records. */
+/** What a section is built from besides its records. */
 export interface SectionSource {
   /** Tables by the number of their layout. */
   readonly tables: readonly Tables[];
-  /** Chunks of pages that can be read. */
+  /** Number of readable chunks of pages. */
   readonly chunks: number;
-  /** The section without what is not to be shown; undefined when that is all. */
+  /** Returns the section without rejected stats; undefined if none are left. */
   shown(section: Section): Section | undefined;
 }
 
-/** One thread's record of a name that traffic brought. */
+/** One thread's record of a name that traffic created. */
 interface Named {
   readonly thread: number;
   readonly place: number;
@@ -36,30 +37,30 @@ interface Named {
   readonly unit: Unit;
 }
 
-interface RecordsRead {
-  /** Names and scopes that were added, and taken away, as far as they were read. */
+interface ReadState {
+  /** Values of the control words up to which added and removed names and scopes were read. */
   added: number;
   removed: number;
-  /** Where the records begin that were never read, */
+  /** The first record that was never read, */
   position: number;
-  /** and those before it that were free or being written, and may come to hold a name or a scope. */
+  /** and records before it that were free or being written, and may come to hold a name or a scope. */
   readonly free: Set<number>;
 }
 
-/** Tables that are kept for names to come. */
+/** Maximum number of tables that are kept for later names. */
 const MAX_TABLES = 1000;
 
 export class SectionIndex {
   readonly #ranges: readonly RangeView[];
   readonly #source: SectionSource;
   /** How far each thread's records were read. */
-  readonly #read: RecordsRead[];
-  /** Scopes: the tag by the place. */
+  readonly #read: ReadState[];
+  /** Tags of scopes by place. */
   readonly #scopes = new Map<number, number>();
-  /** Each thread's names by the place, and all of them by prefix. */
+  /** Each thread's names by place, and all names by prefix. */
   readonly #names: Map<number, Named>[];
   readonly #byPrefix = new Map<string, Set<Named>>();
-  /** Prefixes whose names have changed since their section was made. */
+  /** Prefixes whose names have changed since their section was built. */
   readonly #changed = new Set<string>();
   readonly #tables = new Map<string, Tables>();
   #sections: readonly Section[] = [];
@@ -71,12 +72,12 @@ export class SectionIndex {
     this.#names = ranges.map(() => new Map());
   }
 
-  /** In the order of prefixes. Sections that stay remain the same objects. */
+  /** In the order of prefixes. Unchanged sections remain the same objects. */
   get sections(): readonly Section[] {
     return this.#sections;
   }
 
-  /** Takes in what has changed; `grown` when more memory can be read than before. False when nothing has. */
+  /** Reads the changes; `grown`: more memory is readable than before. Returns whether anything changed. */
   update(grown: boolean): boolean {
     const added: Section[] = [];
     let isSwept = false;
@@ -85,8 +86,8 @@ export class SectionIndex {
       const read = this.#read[thread]!;
       const names = Atomics.load(range.control, Control.Names);
       const removed = Atomics.load(range.control, Control.Retired) + Atomics.load(range.control, Control.Removed);
-      if (removed !== read.removed) this.#forgetGone(range, thread);
-      if (names !== read.added || grown) this.#takeIn(range, thread, added);
+      if (removed !== read.removed) this.#forgetRemoved(range, thread);
+      if (names !== read.added || grown) this.#readNew(range, thread, added);
       isSwept ||= removed !== read.removed;
       isChanged ||= isSwept || names !== read.added || grown;
       read.removed = removed;
@@ -109,8 +110,8 @@ export class SectionIndex {
     this.#sections = merge(kept, added.sort(byPrefix));
   }
 
-  /** Forgets records that are no longer what they were. */
-  #forgetGone(range: RangeView, thread: number): void {
+  /** Removes records whose tag has changed. */
+  #forgetRemoved(range: RangeView, thread: number): void {
     const { free } = this.#read[thread]!;
     const names = this.#names[thread]!;
     for (const [place, named] of names) {
@@ -126,8 +127,8 @@ export class SectionIndex {
     }
   }
 
-  /** Reads records that are new since the last time. */
-  #takeIn(range: RangeView, thread: number, added: Section[]): void {
+  /** Reads records that are new since the last update. */
+  #readNew(range: RangeView, thread: number, added: Section[]): void {
     const read = this.#read[thread]!;
     const names = this.#names[thread]!;
     const take = (place: number, type: RecordType): boolean => {
@@ -141,7 +142,7 @@ export class SectionIndex {
     });
   }
 
-  /** False when it cannot be read yet. */
+  /** Returns false if the record cannot be read yet. */
   #addScope(directory: RangeView, place: number, added: Section[]): boolean {
     const section = this.#scopeSection(directory, place);
     if (section === undefined) return false;
@@ -151,7 +152,9 @@ export class SectionIndex {
     return true;
   }
 
-  /** Undefined when it is being written, or younger than what can be read: it is looked at again then. */
+  /**
+   * Returns undefined if the record is being written, or refers to memory that is not readable yet: it is read again later.
+   */
   #scopeSection(directory: RangeView, place: number): Section | undefined {
     const tag = directory.tag(place);
     const tables = this.#source.tables[directory.word(place, ScopeRecord.Layout)];
@@ -163,7 +166,7 @@ export class SectionIndex {
     return { prefix, hidden, tables, chunk, base, place, tag, parts: undefined };
   }
 
-  /** False when it cannot be read yet. */
+  /** Returns false if the record cannot be read yet. */
   #addName(names: Map<number, Named>, thread: number, place: number): boolean {
     const range = this.#ranges[thread]!;
     const tag = range.tag(place);
@@ -175,18 +178,18 @@ export class SectionIndex {
     if (range.tag(place) !== tag || (tag & TYPE_MASK) !== RecordType.Named) return false;
     const named = { thread, place, tag, prefix, name, kind, unit };
     names.set(place, named);
-    const beside = this.#byPrefix.get(prefix);
-    if (beside === undefined) this.#byPrefix.set(prefix, new Set([named]));
-    else beside.add(named);
+    const siblings = this.#byPrefix.get(prefix);
+    if (siblings === undefined) this.#byPrefix.set(prefix, new Set([named]));
+    else siblings.add(named);
     this.#changed.add(prefix);
     return true;
   }
 
   #forget(names: Map<number, Named>, named: Named): void {
     names.delete(named.place);
-    const beside = this.#byPrefix.get(named.prefix)!;
-    beside.delete(named);
-    if (beside.size === 0) this.#byPrefix.delete(named.prefix);
+    const siblings = this.#byPrefix.get(named.prefix)!;
+    siblings.delete(named);
+    if (siblings.size === 0) this.#byPrefix.delete(named.prefix);
     this.#changed.add(named.prefix);
   }
 
@@ -194,7 +197,7 @@ export class SectionIndex {
     const records = this.#byPrefix.get(prefix);
     if (records === undefined) return undefined;
     const stats = new Map<string, DynamicStat>();
-    // Threads in their order: where two have different kinds under one name, the first counts.
+    // In the order of threads: if two have different kinds under one name, the first counts.
     for (const record of [...records].sort((a, b) => a.thread - b.thread)) {
       const { name, kind, unit, thread, place, tag } = record;
       let stat = stats.get(name);
@@ -213,7 +216,7 @@ function byPrefix(a: Section, b: Section): number {
   return a.prefix < b.prefix ? -1 : a.prefix > b.prefix ? 1 : 0;
 }
 
-/** Both in order. Few are added to many: only their places are looked for. */
+/** Merges two sorted lists. Few sections are added to many, so positions are found by binary search. */
 function merge(kept: readonly Section[], added: readonly Section[]): readonly Section[] {
   if (kept.length === 0) return added;
   const merged: Section[] = [];
@@ -227,7 +230,7 @@ function merge(kept: readonly Section[], added: readonly Section[]): readonly Se
   return merged;
 }
 
-/** Behind all sections from `low` on whose prefix is not greater. */
+/** Returns the position after all sections from `low` whose prefix is not greater. */
 function placeOf(prefix: string, sections: readonly Section[], low: number): number {
   let high = sections.length;
   while (low < high) {

@@ -1,35 +1,35 @@
-// The directory as readers walk it: sections, each a prefix with tables of names that are sorted once.
+// The directory as readers walk it: sections, each a prefix with tables of sorted names.
 
 import { Kind, type StatEntry, type Unit } from '../layout.js';
 
-/** The three passes of every rendering, in their order. */
+/** The three passes of every rendering, in order. */
 export const enum Pass {
   Texts = 0,
-  /** Counters and gauges, mixed. */
+  /** Counters and gauges together. */
   Values = 1,
   Histograms = 2,
 }
 
 export type Tables = readonly [StatTable, StatTable, StatTable];
 
-/** A prefix and what is counted under it: the block of a scope, or the names that traffic brought. */
+/** A prefix and its stats: the block of a scope, or names that traffic created. */
 export interface Section {
   readonly prefix: string;
-  /** Left out of what is shown unless hidden stats are asked for. */
+  /** Not shown unless hidden stats are requested. */
   readonly hidden: boolean;
   /** Tables by Pass. */
   readonly tables: Tables;
-  /** Where the block lies; meaningless with parts. */
+  /** Position of the block; unused with `parts`. */
   readonly chunk: number;
   readonly base: number;
   /** The scope's record, and its tag when it was read. */
   readonly place: number;
   readonly tag: number;
-  /** For names born in traffic: what the tables' `at` counts. */
+  /** For names that traffic created: the stats to which the tables' `at` refers. */
   readonly parts: readonly DynamicStat[] | undefined;
 }
 
-/** A name born in traffic, merged over the threads that have it. */
+/** A name that traffic created, merged over the threads that have it. */
 export interface DynamicStat {
   readonly name: string;
   readonly kind: Kind;
@@ -44,9 +44,9 @@ export class StatTable {
   readonly names: readonly string[];
   readonly kinds: Uint8Array;
   readonly units: readonly Unit[];
-  /** Whether a gauge takes over a parent process's value. */
+  /** Whether a gauge includes the parent process's value. */
   readonly imports: readonly boolean[];
-  /** Slot in the block, or index among the section's parts. */
+  /** Slot in the block, or index in the section's parts. */
   readonly at: Int32Array;
   readonly #entries: readonly StatEntry[];
   #bytes: Uint8Array[] | undefined;
@@ -67,25 +67,25 @@ export class StatTable {
     return this.names.length;
   }
 
-  /** The names in UTF-8, made when they are first wanted. */
+  /** The names in UTF-8, encoded on first use. */
   get bytes(): readonly Uint8Array[] {
     this.#bytes ??= this.names.map((name) => Buffer.from(name));
     return this.#bytes;
   }
 
-  /** A table of some of these stats. */
-  only(isWanted: (index: number) => boolean): StatTable {
-    return new StatTable(this.#entries.filter((_entry, index) => isWanted(index)));
+  /** Returns a table of some of these stats. */
+  only(isIncluded: (index: number) => boolean): StatTable {
+    return new StatTable(this.#entries.filter((_entry, index) => isIncluded(index)));
   }
 
-  /** Index of a name, -1 when it is not here. */
+  /** Returns the index of a name; -1 if it is not in the table. */
   indexOf(name: string): number {
     this.#indexes ??= new Map(this.names.map((known, index) => [known, index]));
     return this.#indexes.get(name) ?? -1;
   }
 }
 
-/** The tables of a layout, shared by all its scopes. */
+/** Returns the tables of a layout, shared by all its scopes. */
 export function layoutTables(entries: readonly StatEntry[]): Tables {
   return [
     new StatTable(entries.filter((entry) => entry.kind === Kind.Text)),
@@ -94,12 +94,14 @@ export function layoutTables(entries: readonly StatEntry[]): Tables {
   ];
 }
 
-/** The tables that `select` makes of these. */
+/** Returns these tables, each replaced by `select`. */
 export function selectTables(tables: Tables, select: (table: StatTable) => StatTable): Tables {
   return [select(tables[0]), select(tables[1]), select(tables[2])];
 }
 
-/** The section of names that traffic brought under a prefix. `known` keeps tables, which many such sections have in common. */
+/**
+ * Returns the section of names that traffic created under a prefix. `known` caches tables, which many such sections share.
+ */
 export function dynamicSection(prefix: string, stats: readonly DynamicStat[], known: Map<string, Tables>): Section {
   const parts = [...stats].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const signature = parts.map(({ name, kind, unit }) => `${kind}${unit}:${name}`).join('\n');

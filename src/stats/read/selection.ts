@@ -1,42 +1,44 @@
-// Which stats an answer shows: the parameters that all formats share, applied while the store is walked.
+// Selects the stats of an answer: the parameters that all formats share, applied while the store is walked.
 
 import { Kind } from '../layout.js';
 import type { StatsReader } from './reader.js';
 import { Pass, type Section, type StatTable } from './section.js';
 import { SortedWalk } from './sorted-walk.js';
 
-/** What is asked for (admin-and-cli.md, "Stats"). Everything left out means: no restriction. */
+/** The requested stats (admin-and-cli.md, "Stats"). Absent fields do not restrict. */
 export interface StatsQuery {
   /** Only counters ever incremented, gauges ever changed, histograms ever merged and texts ever set. */
   readonly usedOnly?: boolean;
-  /** Whether a full name is wanted. */
+  /** Whether a full name is selected. */
   readonly filter?: (name: string) => boolean;
-  /** Names that `filter` refuses are wanted instead. */
+  /** Selects the names that `filter` rejects instead. */
   readonly invertFilter?: boolean;
   readonly type?: 'all' | 'counters' | 'gauges' | 'histograms' | 'textreadouts';
-  /** Hidden stats: left out unless this says otherwise. */
+  /** Hidden stats; default: 'exclude'. */
   readonly hidden?: 'exclude' | 'include' | 'only';
 }
 
-/** How many stats in a row may be passed over before the walk rests. */
-const REST_AFTER = 1000;
-/** How long a filter may take before it does. */
-const REST_AFTER_MS = 2;
+/** Number of rejected stats in a row after which the walk pauses. */
+const PAUSE_AFTER = 1000;
+/** Time spent in the filter after which the walk pauses. */
+const PAUSE_AFTER_MS = 2;
 
 /** The selected stats of one pass, in the order of their names. */
 export class Selection {
-  /** Where the selection stands, after next() said true. */
+  /** The current stat, after next() returned true. */
   section!: Section;
   table!: StatTable;
   index = -1;
-  /** After next() said true: it stands nowhere, because it has taken a while and others may want the thread. */
-  isResting = false;
+  /**
+   * After next() returned true: there is no current stat, because the walk pauses so that other work can have the thread.
+   */
+  isPaused = false;
   readonly #reader: StatsReader;
   readonly #query: StatsQuery;
   readonly #walk: SortedWalk;
   readonly #kind: Kind | undefined;
   readonly #isEmpty: boolean;
-  /** What the filter has taken since the last rest. */
+  /** Time spent in the filter since the last pause. */
   #filterMs = 0;
 
   constructor(reader: StatsReader, query: StatsQuery, pass: Pass) {
@@ -48,33 +50,33 @@ export class Selection {
     this.#isEmpty = type !== 'all' && passOf(type) !== pass;
   }
 
-  /** Full name of the stat. */
+  /** Full name of the current stat. */
   get name(): string {
     return this.section.prefix + this.table.names[this.index]!;
   }
 
-  /** Goes on to the next selected stat, or rests on the way; false at the end. */
+  /** Moves to the next selected stat, or pauses; returns false at the end. */
   next(): boolean {
-    this.isResting = false;
+    this.isPaused = false;
     if (this.#isEmpty) return false;
-    if (this.#filterMs > REST_AFTER_MS) return this.#rest();
+    if (this.#filterMs > PAUSE_AFTER_MS) return this.#pause();
     for (let passed = 0; this.#walk.next(); ) {
       this.section = this.#walk.section;
       this.table = this.#walk.table;
       this.index = this.#walk.index;
-      if (this.#isWanted()) return true;
-      if (++passed >= REST_AFTER || this.#filterMs > REST_AFTER_MS) return this.#rest();
+      if (this.#isSelected()) return true;
+      if (++passed >= PAUSE_AFTER || this.#filterMs > PAUSE_AFTER_MS) return this.#pause();
     }
     return false;
   }
 
-  #rest(): true {
+  #pause(): true {
     this.#filterMs = 0;
-    this.isResting = true;
+    this.isPaused = true;
     return true;
   }
 
-  #isWanted(): boolean {
+  #isSelected(): boolean {
     const { usedOnly, filter, invertFilter, hidden } = this.#query;
     const { section, table, index } = this;
     if (this.#kind !== undefined && table.kinds[index] !== this.#kind) return false;

@@ -1,13 +1,13 @@
-// All stats of one pass in the order of their full dotted names, one at a time.
+// Walks all stats of one pass in the order of their full dotted names, one at a time.
 //
-// Sections are sorted by prefix and tables by name. Where prefixes nest (`cluster.a.` and `cluster.a.circuit_breakers.`) the
-// walk finds how far a section's names run before another's come in between: nothing is sorted, no list of names is made,
-// and names are compared once a run.
+// Sections are sorted by prefix, and tables by name. Where prefixes nest (`cluster.a.` and `cluster.a.circuit_breakers.`),
+// the walk finds how many names of a section precede the next name of another: nothing is sorted, no list of names is built,
+// and names are compared once per run.
 
 import type { Pass, Section, StatTable } from './section.js';
 
 export class SortedWalk {
-  /** Where the walk stands, after next() said true. */
+  /** The current stat, after next() returned true. */
   section!: Section;
   table!: StatTable;
   index = -1;
@@ -16,7 +16,7 @@ export class SortedWalk {
   #next = 0;
   /** Sections that have begun and have names left. */
   readonly #open: OpenSection[] = [];
-  /** The section whose names are being shown, and where another's come in between. */
+  /** The section of the current run, and the index at which the run ends. */
   #current: OpenSection | undefined;
   #runEnd = 0;
 
@@ -25,7 +25,7 @@ export class SortedWalk {
     this.#pass = pass;
   }
 
-  /** Goes on to the next stat; false at the end. */
+  /** Moves to the next stat; returns false at the end. */
   next(): boolean {
     if (++this.index < this.#runEnd) return true;
     const current = this.#current;
@@ -39,11 +39,11 @@ export class SortedWalk {
     this.section = first.section;
     this.table = first.table;
     this.index = first.index;
-    this.#runEnd = first.runUpTo(this.#firstBut(first));
+    this.#runEnd = first.runUpTo(this.#smallestOther(first));
     return true;
   }
 
-  /** The open section with the smallest name, after opening those whose prefix does not come after that name. */
+  /** Returns the open section with the smallest name. First opens those whose prefix is not greater than that name. */
   #first(): OpenSection | undefined {
     let first: OpenSection | undefined;
     for (const open of this.#open) if (first === undefined || open.head < first.head) first = open;
@@ -59,8 +59,8 @@ export class SortedWalk {
     }
   }
 
-  /** The smallest name that another section may have: of those that are open, or the prefix of the one to come. */
-  #firstBut(first: OpenSection): string | undefined {
+  /** Returns the smallest possible name of another section: of an open one, or the prefix of the next one. */
+  #smallestOther(first: OpenSection): string | undefined {
     let smallest = this.#sections[this.#next]?.prefix;
     for (const open of this.#open) {
       if (open !== first && (smallest === undefined || open.head < smallest)) smallest = open.head;
@@ -82,7 +82,7 @@ class OpenSection {
     this.head = section.prefix + table.names[0]!;
   }
 
-  /** Goes to a later stat; false when there is none. */
+  /** Moves to a later stat; returns false if there is none. */
   goTo(index: number): boolean {
     if (index >= this.table.length) return false;
     this.index = index;
@@ -90,7 +90,7 @@ class OpenSection {
     return true;
   }
 
-  /** The index of the first stat after this one whose full name is not smaller than `limit`. */
+  /** Returns the index of the first stat after this one whose full name is not smaller than `limit`. */
   runUpTo(limit: string | undefined): number {
     const { prefix } = this.section;
     if (limit === undefined || !limit.startsWith(prefix)) return this.table.length;

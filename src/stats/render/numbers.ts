@@ -1,6 +1,6 @@
-// Numbers as stats answers print them.
+// Number formats of /stats.
 
-/** As printf's %g with this many significant digits: 1.8e+06, 112.5, nan. */
+/** Formats as printf's %g with this many significant digits: 1.8e+06, 112.5, nan. */
 export function formatGeneral(value: number, digits: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf';
   const rounded = Number(value.toPrecision(digits));

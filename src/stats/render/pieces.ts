@@ -1,4 +1,4 @@
-// Bytes of a long answer, gathered into pieces of a bounded size that each are handed on once.
+// Gathers the bytes of a long answer into pieces of bounded size.
 
 const PIECE_BYTES = 64 * 1024;
 
@@ -11,17 +11,17 @@ export class Pieces {
     return this.#length >= PIECE_BYTES / 2;
   }
 
-  /** Bytes that were put since the last piece. */
+  /** Bytes put since the last piece. */
   get length(): number {
     return this.#length;
   }
 
-  /** Forgets what was put since the last piece. */
+  /** Drops the bytes put since the last piece. */
   clear(): void {
     this.#length = 0;
   }
 
-  /** What was put since the last piece; the caller may transfer it. */
+  /** Returns the bytes put since the last piece. The caller may transfer them. */
   take(): Uint8Array {
     const piece = this.#piece.subarray(0, this.#length);
     if (piece.length === 0) return piece;
@@ -30,13 +30,13 @@ export class Pieces {
     return piece;
   }
 
-  /** Bytes, or those of them from `from` to `to`. */
+  /** Appends bytes[from, to). */
   put(bytes: Uint8Array, from = 0, to = bytes.length): void {
     this.#ensure(to - from);
     const piece = this.#piece;
     let at = this.#length;
     if (to - from < 200) {
-      // Names are short: a loop beats a call to set().
+      // Names are short: a loop is faster than set().
       for (let i = from; i < to; i++) piece[at++] = bytes[i]!;
       this.#length = at;
     } else {
@@ -45,7 +45,7 @@ export class Pieces {
     }
   }
 
-  /** What was put into others since their last piece, from one byte to another. */
+  /** Appends the bytes [from, to) of another piece in progress. */
   putFrom(other: Pieces, from: number, to: number): void {
     this.put(other.#piece, from, to);
   }
@@ -60,7 +60,7 @@ export class Pieces {
     this.#piece[this.#length++] = byte;
   }
 
-  /** A count in decimal. */
+  /** Appends a count in decimal. */
   putCount(count: number): void {
     if (count >= 0 && count < 10) this.putByte(48 + Math.floor(count));
     else this.putText(String(Math.round(count)));

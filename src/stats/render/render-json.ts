@@ -1,4 +1,4 @@
-// The JSON form of /stats: one object whose list holds text readouts, counters and gauges, and last an object with all
+// The JSON form of /stats: one object whose list holds text readouts, counters and gauges, and finally an object with all
 // histograms, if there are any.
 
 import { lowerEdge, widthOf } from '../histograms/bins.js';
@@ -15,7 +15,7 @@ import type { HistogramBuckets, TextOptions } from './render-text.js';
 const PERCENTS: readonly number[] = QUANTILES.map((share) => Number((share * 100).toPrecision(12)));
 const SUPPORTED = JSON.stringify(PERCENTS);
 
-/** What stands before the first histogram, and after the last, by `histogramBuckets`. */
+/** The text before the first histogram and after the last, by `histogramBuckets`. */
 const FRAMES = {
   summary: [`{"histograms":{"supported_quantiles":${SUPPORTED},"computed_quantiles":[`, ']}}'],
   detailed: [`{"histograms":{"supported_percentiles":${SUPPORTED},"details":[`, ']}}'],
@@ -23,13 +23,13 @@ const FRAMES = {
   disjoint: ['{"histograms":[', ']}'],
 } as const;
 
-/** The answer in pieces as renderText() makes them. */
+/** Renders the answer in pieces, as renderText() does. */
 export function* renderJson(reader: StatsReader, options: TextOptions = {}): Generator<Uint8Array, void> {
   const pieces = new Pieces();
   let separator = '{"stats":[';
   for (const pass of [Pass.Texts, Pass.Values]) {
     for (const stats = new Selection(reader, options, pass); stats.next(); ) {
-      if (stats.isResting) {
+      if (stats.isPaused) {
         yield pieces.take();
         continue;
       }
@@ -44,7 +44,7 @@ export function* renderJson(reader: StatsReader, options: TextOptions = {}): Gen
   let end = separator === ',' ? ']}' : '{"stats":[]}';
   separator += opening;
   for (const histograms = new Selection(reader, options, Pass.Histograms); histograms.next(); ) {
-    if (histograms.isResting) {
+    if (histograms.isPaused) {
       yield pieces.take();
       continue;
     }
@@ -88,7 +88,7 @@ function histogramMembers(
 function quantiles(value: HistogramValue | undefined, scale: number) {
   const interval = value?.interval.quantiles(QUANTILES);
   const cumulative = value?.cumulative.quantiles(QUANTILES);
-  // A quantile of nothing is NaN, which JSON writes as null.
+  // A quantile of an empty distribution is NaN, which JSON writes as null.
   const at = (all: number[] | undefined, i: number) => (all === undefined ? null : all[i]! / scale);
   return QUANTILES.map((_share, i) => ({ interval: at(interval, i), cumulative: at(cumulative, i) }));
 }

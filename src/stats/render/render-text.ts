@@ -14,25 +14,25 @@ import { Pieces } from './pieces.js';
 export type HistogramBuckets = 'summary' | 'cumulative' | 'disjoint' | 'detailed';
 
 export interface TextOptions extends StatsQuery {
-  /** How histograms are shown; 'summary' when left out. */
+  /** The form of histograms; default 'summary'. */
   readonly histogramBuckets?: HistogramBuckets;
 }
 
 /** Quantiles of the summary; the detailed form has QUANTILES. */
 const SUMMARY_QUANTILES: readonly number[] = [0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1];
-/** Digits of values; bounds have printf's six. */
+/** Digits of values; bounds have six, as printf. */
 const DIGITS = 15;
 const NEWLINE = 10;
 const COLON = Buffer.from(': ');
 
 /**
- * The answer in pieces of some 32 KiB, made as they are asked for; a piece is smaller, or empty, where a long way to the next
- * selected stat is broken off to let others have the thread. Call reader.refresh() before, to see what is new.
+ * Renders the answer in pieces of some 32 KiB on demand. A piece is smaller or empty where a long search for the next
+ * selected stat pauses. Call reader.refresh() first to see new stats.
  */
 export function* renderText(reader: StatsReader, options: TextOptions = {}): Generator<Uint8Array, void> {
   const pieces = new Pieces();
   for (const texts = new Selection(reader, options, Pass.Texts); texts.next(); ) {
-    if (texts.isResting) {
+    if (texts.isPaused) {
       yield pieces.take();
       continue;
     }
@@ -42,7 +42,7 @@ export function* renderText(reader: StatsReader, options: TextOptions = {}): Gen
   let section: Section | undefined;
   let prefix: Uint8Array = new Uint8Array();
   for (const values = new Selection(reader, options, Pass.Values); values.next(); ) {
-    if (values.isResting) {
+    if (values.isPaused) {
       yield pieces.take();
       continue;
     }
@@ -58,7 +58,7 @@ export function* renderText(reader: StatsReader, options: TextOptions = {}): Gen
     if (pieces.isFull) yield pieces.take();
   }
   for (const histograms = new Selection(reader, options, Pass.Histograms); histograms.next(); ) {
-    if (histograms.isResting) {
+    if (histograms.isPaused) {
       yield pieces.take();
       continue;
     }

@@ -1,4 +1,4 @@
-// Checks what the bootstrap says of stats beyond what the schema can tell.
+// Checks of the stats configuration in the bootstrap that the schema cannot express.
 
 import { messageOf } from '../../common/errors/errors.js';
 import type { Report } from '../../config/catalog/extension.js';
@@ -45,7 +45,7 @@ function checkRegex(regex: string, path: string, report: Report): void {
   try {
     compileTagRegex(regex);
     if (tagGroupCount(regex) > 0) return;
-    report(path, 'it finds no value: put what is to be the value of the tag in parentheses');
+    report(path, 'it has no capture group: put the value of the tag in parentheses');
   } catch (error) {
     report(path, messageOf(error));
   }

@@ -1,4 +1,4 @@
-// Matchers of stat names: envoy.type.matcher.v3.StringMatcher, also asked of all names under a prefix at once.
+// Matchers of stat names (envoy.type.matcher.v3.StringMatcher), which can also decide for all names under a prefix.
 
 import { BatonError } from '../../common/errors/errors.js';
 import { lowerAscii } from '../../common/text/lower-ascii.js';
@@ -7,7 +7,7 @@ import type { StringMatcher } from '../../config/generated/api.js';
 
 export interface NameMatcher {
   matches(name: string): boolean;
-  /** Whether all names that begin so match, or none does; undefined when it depends on how they go on. */
+  /** Returns whether all names with this prefix match, or none does; undefined if it depends on the rest of the name. */
   matchesAll(prefix: string): boolean | undefined;
 }
 
@@ -48,7 +48,7 @@ export function compileNameMatcher(matcher: StringMatcher): NameMatcher {
   throw new BatonError('CONFIG_INVALID', 'a string matcher needs exact, prefix, suffix, contains or safe_regex');
 }
 
-/** Matches what any of them matches. */
+/** Matches if any of the matchers does. */
 export function anyOf(matchers: readonly NameMatcher[]): NameMatcher {
   return {
     matches: (name) => matchers.some((matcher) => matcher.matches(name)),
@@ -60,7 +60,7 @@ export function anyOf(matchers: readonly NameMatcher[]): NameMatcher {
   };
 }
 
-/** Matches what the other does not. */
+/** Matches if the other matcher does not. */
 export function noneOf(matcher: NameMatcher): NameMatcher {
   return {
     matches: (name) => !matcher.matches(name),

@@ -1,15 +1,15 @@
-// What the bootstrap and the command line say of all stats, as plain data that travels to readers on any thread.
+// Settings of all stats from the bootstrap and the command line, as plain data for readers on any thread.
 
 import type { StatsConfig, StringMatcher } from '../../config/generated/api.js';
 import type { TagSetting } from '../tags/tag-extractor.js';
 
 export interface StatsSettings {
   readonly usesDefaultTags: boolean;
-  /** Tags besides the defaults, in the order in which they are extracted. */
+  /** Tags besides the defaults, in the order of extraction. */
   readonly tags: readonly TagSetting[];
-  /** Which stats are shown at all; undefined: every one. */
+  /** Which stats exist for readers; undefined: all. */
   readonly matcher: MatcherSettings | undefined;
-  /** Upper bounds by name; the first that matches counts. */
+  /** Upper bounds by name; the first match counts. */
   readonly buckets: readonly BucketSettings[];
 }
 
@@ -23,7 +23,7 @@ export interface BucketSettings {
   readonly bounds: readonly number[];
 }
 
-/** @param cliTags values of --stats-tag, `name:value` each, checked before */
+/** @param cliTags values of --stats-tag, each `name:value`, already checked */
 export function statsSettings(config: StatsConfig | undefined, cliTags: readonly string[]): StatsSettings {
   return {
     usesDefaultTags: config?.use_all_default_tags ?? true,
@@ -36,7 +36,7 @@ export function statsSettings(config: StatsConfig | undefined, cliTags: readonly
   };
 }
 
-/** What holds where nothing is configured. */
+/** Settings without any configuration. */
 export const DEFAULT_SETTINGS: StatsSettings = statsSettings(undefined, []);
 
 function cliTag(text: string): TagSetting {

@@ -1,16 +1,16 @@
-// The tags that every stat name is searched for unless configuration says otherwise (FACTS §4).
+// The default tags, which are extracted from every stat name unless the configuration disables them (FACTS §4).
 //
-// A row says which part of a name is the value, token by token (tokens are what dots separate):
+// A row specifies which part of a name is the value, token by token (tokens are separated by dots):
 //
 //   *         any token               a|b    one of these tokens
 //   +         one token or more       @      an address (127.0.0.1_10000, four tokens) or any token
 //   **        one token or more, the rest of the name
-//   $         the value; taken out with the dot after it, or before it at the end of the name
-//   v$digits  the value is what follows in a token that begins so; here of a kind (see VALUES)
-//   -$        as $, but always taken out with the dot before it
-//   ~         before a token: what is taken out begins here
+//   $         the value; removed with the dot after it, or before it at the end of the name
+//   v$digits  the value is the rest of a token with this beginning; here with a format (see VALUES)
+//   -$        as $, but always removed with the dot before it
+//   ~         before a token: the removed part begins here
 
-/** The values that a row may ask for: what the text must look like where not any token will do. */
+/** The formats of values that a row can require, where not every token is allowed. */
 export const VALUES = {
   '': undefined,
   digits: /^\d+$/,
@@ -21,16 +21,16 @@ export const VALUES = {
   tls: /^TLSv\d\.\d$/,
   /** As @. */
   address: undefined,
-  /** All tokens but as many as the row has after it. */
+  /** All tokens except as many as the row has after it. */
   path: /^[\w\-./]+$/,
-  /** The same, and the value is the address that the name was made of. */
+  /** The same, and the value is the original address from which the name was made. */
   endpoint: undefined,
 } as const;
 
 export interface TagRow {
   readonly tag: string;
   readonly pattern: string;
-  /** A value that is none. */
+  /** A text that is not a value. */
   readonly except?: string;
 }
 
@@ -38,7 +38,7 @@ export interface TagRow {
 export const RESPONSE_CODE = 'envoy.response_code';
 export const RESPONSE_CODE_CLASS = 'envoy.response_code_class';
 
-/** Tried before all others, and before the tags that configuration adds. */
+/** Tried before all others, and before the tags of the configuration. */
 export const GENERAL_ROWS: readonly TagRow[] = [
   ...rows('envoy.ssl_curve', 'listener|cluster.+.ssl.curves.$cipher'),
   ...rows('envoy.ssl_sigalg', 'listener|cluster.+.ssl.sigalgs.$cipher'),
@@ -53,7 +53,7 @@ export const GENERAL_ROWS: readonly TagRow[] = [
   ...rows('envoy.rbac_prefix', '$.rbac.**'),
 ];
 
-/** Tried in names that begin with their first token. */
+/** Tried for names that begin with their first token. */
 const FIRST_TOKEN_ROWS: readonly TagRow[] = [
   ...rows('envoy.dynamo_partition_id', 'http.*.dynamodb.table.*.capacity.*.__partition_id=$partition'),
   ...rows(
@@ -108,10 +108,10 @@ const FIRST_TOKEN_ROWS: readonly TagRow[] = [
   ...rows('envoy.google_grpc_client_prefix', 'grpc.$.**'),
 ];
 
-/** All of them, in the order in which they are tried. */
+/** All rows, in the order in which they are tried. */
 export const DEFAULT_ROWS: readonly TagRow[] = [...GENERAL_ROWS, ...FIRST_TOKEN_ROWS];
 
-/** Whether there is a default of this name. */
+/** Returns whether there is a default tag of this name. */
 export function isDefaultTag(tag: string): boolean {
   return tag === RESPONSE_CODE || tag === RESPONSE_CODE_CLASS || DEFAULT_ROWS.some((row) => row.tag === tag);
 }

@@ -1,12 +1,15 @@
-// A tag that configuration finds with an expression of its own.
+// A tag that the configuration extracts with a regular expression.
 
 import type { Regex } from '../../common/text/regex.js';
 import { compileTagRegex } from './tag-regex.js';
 import type { Found } from './token-pattern.js';
 
-/** The first capture group is taken out of the name; the second, if it matched anything, is the value, else the first. */
+/**
+ * Removes the first capture group from the name. The value is the second group if it matched a non-empty text, else the
+ * first.
+ */
 export class RegexRule {
-  /** The token that a name must begin with, as the expression says it; '' when it does not. */
+  /** The token that a name must begin with according to the expression; '' if there is none. */
   readonly firstToken: string;
   readonly #regex: Regex;
 
@@ -17,7 +20,7 @@ export class RegexRule {
   }
 
   find(name: string): Found | undefined {
-    // Most names have no match, which is told at a fraction of the cost of telling where one is.
+    // Most names do not match, and test() costs a fraction of exec().
     if (!this.#regex.test(name)) return undefined;
     const match = this.#regex.exec(name);
     const removed = match?.indices?.[1];

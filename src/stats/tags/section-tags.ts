@@ -1,13 +1,13 @@
-// Tags of the stats of a store, section by section: what a scope's prefix gives is extracted once for all its stats.
+// Tags of the stats of a store by section: the tags of a scope's prefix are extracted once for all its stats.
 
 import type { Section, StatTable } from '../read/section.js';
 import type { Tag, TaggedName } from '../tags.js';
 import type { CodeTail, TagExtractor } from './tag-extractor.js';
 
-/** A stat's own name of letters, digits and underscores, in the place of every one that is not a code. */
+/** Represents any name of letters, digits and underscores that is not a code. */
 const ANY = 'x';
 const PLAIN = /^\w+$/;
-/** How many different rests of prefixes have their names kept. */
+/** Maximum number of prefix rests for which names are cached. */
 const MAX_RESTS = 256;
 
 /** Extracted names by table and index. */
@@ -15,16 +15,16 @@ type Names = WeakMap<StatTable, (string | undefined)[]>;
 
 /** What the stats of a section, or of one of its tables, have in common. */
 interface Head {
-  /** What tags leave of the prefix. */
+  /** What remains of the prefix after extraction. */
   readonly rest: string;
   readonly tags: readonly Tag[];
   /** Names of stats by table and index, shared by all sections with this rest. */
   readonly names: Names | undefined;
-  /** `tags` behind those of a code, by the code. */
+  /** `tags` preceded by the tag of a code, by that code. */
   readonly withCodes: Map<string, readonly Tag[]>;
 }
 
-/** A stat's own name: a code at its end, or 'plain', or one that may take part in extraction itself. */
+/** A stat's own name: with a code at its end, 'plain', or 'whole' if it may itself contain tags. */
 type Tail = CodeTail | 'plain' | 'whole';
 
 /** A section's head, or those of its tables: 'each' where the stats of a table have too little in common. */
@@ -42,7 +42,7 @@ export class SectionTags {
     this.#extractor = extractor;
   }
 
-  /** The same as extracting from the full name. Stats of a section with the same tags have the very same list of them. */
+  /** Returns the same as extraction from the full name. Stats of a section with the same tags share one list of them. */
   tagged(section: Section, table: StatTable, index: number): TaggedName {
     const heads = section === this.#section ? this.#current! : this.#enter(section);
     const own = table.names[index]!;
@@ -62,17 +62,17 @@ export class SectionTags {
     return (this.#current = heads);
   }
 
-  /** The head of all stats under a prefix; undefined where their own names may have a part in it. */
+  /** Returns the head of all stats under a prefix; undefined if their own names may contain tags. */
   #headOf(prefix: string): Head | undefined {
     const tokens = prefix.split('.');
-    // A prefix that ends inside a token leaves its last token open.
+    // A prefix that ends inside a token leaves its last token incomplete.
     if (!this.#extractor.isByPrefix(tokens[0]!) || tokens.at(-1) !== '') return undefined;
     if (tokens.some((token) => this.#extractor.tokensBeforeEnd.has(token))) return undefined;
     const { name, tags } = this.#extractor.extract(prefix + ANY);
     return this.#newHead(prefix, name.slice(0, -ANY.length), tags);
   }
 
-  /** Extracts from the full names of a whole table, and remembers what they have in common. */
+  /** Extracts from the full names of a whole table and caches what they have in common. */
   #compare(section: Section, table: StatTable, heads: Map<StatTable, Head | 'each'>): Head | 'each' {
     const tails = this.#tailsOf(table);
     let head: Head | undefined;
@@ -91,7 +91,7 @@ export class SectionTags {
   }
 
   #newHead(prefix: string, rest: string, tags: readonly Tag[]): Head {
-    // Without anything taken out the rest is as manifold as prefixes are.
+    // If nothing was extracted, rests are as numerous as prefixes and are not cached.
     return { rest, tags, names: rest === prefix ? undefined : this.#namesOf(rest), withCodes: new Map() };
   }
 

@@ -1,18 +1,18 @@
-// Extracts the tags of a stat's full name: the default ones, those that configuration finds with expressions, and fixed ones.
+// Extracts the tags of a stat's full name: default tags, tags that the configuration finds with expressions, and fixed tags.
 
 import type { Tag, TaggedName } from '../tags.js';
 import { DEFAULT_ROWS, GENERAL_ROWS, RESPONSE_CODE, RESPONSE_CODE_CLASS } from './default-rows.js';
 import { RegexRule } from './regex-rule.js';
 import { type Found, TokenPattern, Tokens } from './token-pattern.js';
 
-/** A tag that configuration asks for: one of the defaults by its name, one with an expression, or one with a fixed value. */
+/** A configured tag: a default by its name, one with an expression, or one with a fixed value. */
 export interface TagSetting {
   readonly name: string;
   readonly regex?: string;
   readonly fixedValue?: string;
 }
 
-/** The value of a name's response code or class, and what is left of the name. */
+/** The response code or class at the end of a name, and the rest of the name. */
 export interface CodeTail {
   readonly tag: Tag;
   readonly rest: string;
@@ -23,17 +23,17 @@ type Find = (tokens: Tokens) => Found | undefined;
 interface Rule {
   readonly tag: string;
   readonly find: Find | undefined;
-  /** Without `find`: the value of all stats. */
+  /** Without `find`: the fixed value for all stats. */
   readonly value: string;
 }
 
 export class TagExtractor {
-  /** Tokens of a scope whose stats may each have tags of their own; see isByPrefix(). */
+  /** Tokens of scopes whose stats may have different tags; see isByPrefix(). */
   readonly tokensBeforeEnd: ReadonlySet<string>;
-  /** First tokens of names in which expressions look for tags; undefined: in all names. */
+  /** First tokens of names that expressions apply to; undefined: all names. */
   readonly #searched: Set<string> | undefined;
   readonly #always: Rule[] = [];
-  /** Rules for names that begin with a certain token. */
+  /** Rules for names with a given first token. */
   readonly #byFirstToken = new Map<string, Rule[]>();
   readonly #repeated = new Set<string>();
   readonly #known = new Set<string>();
@@ -44,7 +44,8 @@ export class TagExtractor {
     const ends = new Set<string>();
     if (usesDefaults) this.#addDefaults(ends, undefined);
     const searched = new Set<string>();
-    // Of codes it is known elsewhere that they come first; where configuration puts them behind others, names are read whole.
+    // SectionTags requires that codes come first. If the configuration puts them after other tags, names are extracted as a
+    // whole.
     let isSearchedAlways = false;
     for (const { name, regex, fixedValue } of settings) {
       if (fixedValue !== undefined) this.#add([''], { tag: name, find: undefined, value: fixedValue });
@@ -72,12 +73,12 @@ export class TagExtractor {
     return { name: cuts.length === 0 ? name : cutOut(name, cuts), tags };
   }
 
-  /** Whether names that begin with this token have the tags of their scope, save for codes, however they go on. */
+  /** Returns whether all names with this first token have the tags of their scope, apart from codes. */
   isByPrefix(firstToken: string): boolean {
     return this.#searched?.has(firstToken) === false;
   }
 
-  /** The code at the end of a stat's own name, where this extractor looks for it. */
+  /** Returns the code at the end of a stat's own name, if this extractor extracts codes. */
   codeTail(name: string): CodeTail | undefined {
     for (const tag of this.#codeTags) {
       const found = findCode(tag, name);
@@ -86,7 +87,7 @@ export class TagExtractor {
     return undefined;
   }
 
-  /** All defaults, or those of one name. */
+  /** Adds all defaults, or those of one name. */
   #addDefaults(ends: Set<string>, only: string | undefined): void {
     for (const tag of [RESPONSE_CODE, RESPONSE_CODE_CLASS]) {
       if (only !== undefined && only !== tag) continue;
@@ -119,7 +120,7 @@ export class TagExtractor {
   }
 
   #apply({ tag, find, value }: Rule, tokens: Tokens, tags: Tag[], cuts: Found[]): void {
-    // A name has each tag once: the first rule that finds it wins.
+    // A name has each tag once: the first rule that matches wins.
     if (this.#repeated.has(tag) && tags.some((known) => known.name === tag)) return;
     if (find === undefined) {
       tags.push({ name: tag, value });
@@ -142,7 +143,7 @@ function findCode(tag: string, name: string): Found | undefined {
   return { value: name.charAt(end - 3), from: end - 3, to: end - 2 };
 }
 
-/** The name without these parts, which may overlap. */
+/** Returns the name without these parts, which may overlap. */
 function cutOut(name: string, cuts: readonly Found[]): string {
   const sorted = [...cuts].sort((a, b) => a.from - b.from);
   let rest = '';

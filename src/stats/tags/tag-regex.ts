@@ -1,9 +1,10 @@
-// Expressions that find tags. Envoy reads them as ECMAScript's, unlike all others: they may look ahead.
+// Expressions that find tags. Envoy parses these as ECMAScript, unlike all others, so they may contain lookaheads.
 
 import { compileRegex, type Regex } from '../../common/text/regex.js';
 
 /**
- * RE2 serves what it understands; what looks ahead goes to the engine of the language, whose time only who configures can stretch.
+ * Compiles an expression with RE2 if possible. Expressions with lookaheads use the JavaScript engine, whose worst-case time
+ * only the author of the configuration can cause.
  * @throws BatonError REGEX_INVALID
  */
 export function compileTagRegex(pattern: string, flags = ''): Regex {
@@ -19,9 +20,9 @@ export function compileTagRegex(pattern: string, flags = ''): Regex {
   }
 }
 
-/** How many capture groups an expression has that compiles. */
+/** Returns the number of capture groups of a valid expression. */
 export function tagGroupCount(pattern: string): number {
-  // The alternative in front matches anything, and a match has a place for each group.
+  // The empty alternative matches anything, and a match has an entry for each group.
   return compileTagRegex(`|${pattern}`).exec('')!.length - 1;
 }
 

@@ -1,8 +1,8 @@
-// The pattern of a default tag, compiled: finds the value in a name that is cut into tokens.
+// The compiled pattern of a default tag: finds the value in a name split into tokens.
 
 import { VALUES } from './default-rows.js';
 
-/** A name, and where each of its tokens begins. */
+/** A name, and the position of each of its tokens. */
 export class Tokens {
   readonly name: string;
   readonly texts: readonly string[];
@@ -24,7 +24,7 @@ export class Tokens {
   }
 }
 
-/** Where a value stands in a name, and what is taken out with it. */
+/** The value and the part of the name that is removed with it. */
 export interface Found {
   readonly value: string;
   readonly from: number;
@@ -37,7 +37,7 @@ interface Element {
   readonly kind: 'any' | 'one-of' | 'some' | 'rest' | 'address' | 'value';
   readonly texts: readonly string[];
   readonly value: Value;
-  /** Of a value's token: what comes before the value. */
+  /** For a value: the text before it in its token. */
   readonly before: string;
   readonly takesDotBefore: boolean;
   readonly takesFromHere: boolean;
@@ -52,14 +52,14 @@ export class TokenPattern {
     this.#except = except;
   }
 
-  /** The tokens of which a name has one first; empty when it may be any. */
+  /** The possible first tokens of a name; empty if any is possible. */
   get firstTokens(): readonly string[] {
     return this.#elements[0]!.texts;
   }
 
   /**
-   * Undefined when the pattern asks nothing of a name's last token but that it is there and made of letters, digits and
-   * underscores; otherwise tokens of which a name must have one before it for the pattern to match.
+   * Undefined if the pattern matches any last token of letters, digits and underscores; else the tokens of which a name must
+   * contain one before its last token for the pattern to match.
    */
   get tokensBeforeEnd(): readonly string[] | undefined {
     const last = this.#elements.at(-1)!.kind;
@@ -119,7 +119,7 @@ export class TokenPattern {
     const isEnd = end === tokens.name.length;
     if (element.takesDotBefore) return { value, from: start - 1, to: end };
     if (from >= 0) return { value, from, to: end + 1 };
-    // A worker's number goes, the word stays; what stands alone in its token goes with the token's dot.
+    // For a worker only the number is removed. A value that fills its token is removed with the token's dot.
     if (element.value === 'digits') return { value, from: start + element.before.length, to: end + 1 };
     return isEnd ? { value, from: start - 1, to: end } : { value, from: start, to: end + 1 };
   }
@@ -140,13 +140,13 @@ function elementOf(token: string): Element {
   return { ...base, kind: 'value', value, before };
 }
 
-/** `127.0.0.1:80` for `127.0.0.1_80`, `[::1]:80` for `[__1]_80`; the path of a Unix socket stays as it is. */
+/** Returns `127.0.0.1:80` for `127.0.0.1_80`, `[::1]:80` for `[__1]_80`; the path of a Unix socket is unchanged. */
 function endpointAddress(text: string): string {
   if (/^\[[\da-f_.]+\]_\d+$/.test(text)) return text.replaceAll('_', ':');
   return text.replace(/^(\d+\.\d+\.\d+\.\d+)_(\d+)$/, '$1:$2');
 }
 
-/** How many tokens a value takes when as many elements follow it. */
+/** Returns how many tokens a value takes if `following` elements follow it. */
 function valueTokens(value: Value, texts: readonly string[], at: number, following: number): number {
   if (value === 'tls') return 2;
   if (value === 'address') return addressTokens(texts, at);
@@ -154,7 +154,10 @@ function valueTokens(value: Value, texts: readonly string[], at: number, followi
   return 1;
 }
 
-/** 127.0.0.1_10000 is four tokens; an IPv6 address, whose colons have become underscores, is one like any name. */
+/**
+ * Returns the number of tokens of an address. 127.0.0.1_10000 is four tokens; an IPv6 address, whose colons became
+ * underscores, is one, as any name.
+ */
 function addressTokens(texts: readonly string[], at: number): number {
   if (at + 4 >= texts.length || !/^\d{1,3}_\d+$/.test(texts[at + 3]!)) return 1;
   for (let i = at; i < at + 3; i++) if (!/^\d{1,3}$/.test(texts[i]!)) return 1;

@@ -1,4 +1,4 @@
-// What sinks are given: every count once, whatever is reset, dies, goes away or comes back.
+// What sinks receive: every count once, across resets, dead workers, and removed and new scopes.
 
 import t from 'tap';
 import { CounterLatches } from '../../../src/stats/flush/counter-latches.js';
@@ -14,7 +14,10 @@ class Flushes {
   readonly store = new StatsStore({ workers: 1 });
   readonly #latches = new CounterLatches();
 
-  /** One flush: the delta of every counter, the value of every gauge, the samples of every histogram's interval. */
+  /**
+   * Performs one flush. Returns the delta of every counter, the value of every gauge, and the sample count of every
+   * histogram's interval.
+   */
   next(): Record<string, number> {
     this.store.flush();
     const reader = this.store.reader();
@@ -72,11 +75,11 @@ t.test('a reset and the death of a worker change neither deltas nor totals', asy
   successor.dynamicCounter('cluster.a.', 'requests_504').increment();
   const third = flushes.next();
   t.equal(third['cluster.a.requests'], 1);
-  t.equal(third['cluster.a.requests_503'], 0, 'a new name beside it changes nothing');
+  t.equal(third['cluster.a.requests_503'], 0, 'a new name under the prefix changes nothing');
   t.equal(third['cluster.a.requests_504'], 1);
 });
 
-t.test('what takes the place of a scope that went away counts from 0; hidden scopes are not shown', async (t) => {
+t.test('a scope in the place of a removed one counts from 0, and hidden scopes are not shown', async (t) => {
   const flushes = new Flushes();
   const { store } = flushes;
   const first = store.addScope('cluster.a.', LAYOUT);

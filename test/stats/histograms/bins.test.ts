@@ -7,7 +7,7 @@ function edges(value: number): [number, number] {
   return [lowerEdge(bin), upperEdge(bin)];
 }
 
-t.test('values fall in bins of two significant digits', async (t) => {
+t.test('bins have two significant digits', async (t) => {
   t.same(edges(0), [0, 0]);
   t.same(edges(7), [7, 7.1]);
   t.same(edges(10), [10, 11]);
@@ -22,7 +22,7 @@ t.test('values fall in bins of two significant digits', async (t) => {
   t.equal(binOf(Number.MAX_VALUE), BINS - 1);
 });
 
-t.test('every edge falls in the bin that it opens', async (t) => {
+t.test('every lower edge belongs to its bin', async (t) => {
   const wrong: number[] = [];
   for (let bin = 0; bin < BINS; bin++) {
     if (binOf(lowerEdge(bin)) !== bin) wrong.push(bin);
@@ -31,7 +31,7 @@ t.test('every edge falls in the bin that it opens', async (t) => {
   t.same(wrong, []);
 });
 
-t.test('any value lies in its bin, and larger values in no smaller bin', async () => {
+t.test('every value lies in its bin, and larger values never in a lower bin', async () => {
   const value = fc.double({ min: 0.01, max: 9e13, noNaN: true });
   fc.assert(
     fc.property(value, (v) => {

@@ -13,7 +13,7 @@ function of(samples: readonly number[]): Distribution {
   );
 }
 
-t.test('one sample of 115 has the quantiles that clients know', async (t) => {
+t.test('a single sample of 115 has the quantiles that Envoy reports', async (t) => {
   const shares = [0, 0.25, 0.5, 0.9, 0.99, 0.999, 1];
   const rounded = of([115])
     .quantiles(shares)
@@ -22,13 +22,13 @@ t.test('one sample of 115 has the quantiles that clients know', async (t) => {
   t.same(of([115]).quantiles([0.25, 0.5, 1]), [112.5, 115, 120]);
 });
 
-t.test('a share that a bin completes gives its upper edge, and empty bins are passed over', async (t) => {
+t.test("a share that ends with a bin gives the bin's upper edge, and empty bins are skipped", async (t) => {
   t.same(of([10, 20]).quantiles([0, 0.5, 0.75, 1]), [10, 11, 20.5, 21]);
   t.same(of([0, 0, 0]).quantiles([0, 0.5, 1]), [0, 0, 0]);
   t.same(new Distribution([5, 20, 40], [0, 1, 0]).quantiles([0]), new Distribution([20], [1]).quantiles([0]));
 });
 
-t.test('without samples quantiles are not numbers, sum and count are 0', async (t) => {
+t.test('without samples, quantiles are NaN and sum and count are 0', async (t) => {
   t.ok(of([]).quantiles(QUANTILES).every(Number.isNaN));
   t.equal(of([]).sum(), 0);
   t.equal(of([]).count(), 0);
@@ -39,18 +39,18 @@ t.test('without samples quantiles are not numbers, sum and count are 0', async (
   );
 });
 
-t.test('the sum takes a bin at its middle', async (t) => {
+t.test('the sum counts each sample as the middle of its bin', async (t) => {
   t.equal(of([115]).sum(), 115);
   t.equal(of([112, 118, 0]).sum(), 230);
 });
 
-t.test('whole numbers count at the bounds that they do not exceed', async (t) => {
+t.test('whole numbers count for every bound that they do not exceed', async (t) => {
   const counts = of([0, 1, 5, 10, 25, 50, 115]).countsBelow(DEFAULT_BOUNDS);
   t.same(counts.slice(0, 9), [1, 2, 3, 4, 5, 6, 6, 7, 7]);
   t.equal(counts.at(-1), 7);
 });
 
-t.test('quantiles and bucket counts never decrease, and lie between the smallest and the largest bin', async () => {
+t.test('quantiles and bucket counts never decrease, and lie within the range of the samples', async () => {
   const samples = fc.array(fc.oneof(fc.nat(200), fc.nat(10_000_000)), { minLength: 1, maxLength: 200 });
   fc.assert(
     fc.property(samples, (values) => {

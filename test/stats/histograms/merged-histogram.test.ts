@@ -18,7 +18,7 @@ function binned(samples: readonly number[]): [number, number][] {
   return [...counts].sort(([a], [b]) => a - b);
 }
 
-t.test('what threads record comes out as the sum of all, by interval and since start', async () => {
+t.test('the merged histogram is the sum of all threads, per interval and since start', async () => {
   const samples = fc.array(fc.oneof(fc.nat(120), fc.nat(1_000_000_000), fc.double({ min: 0, max: 20, noNaN: true })), {
     maxLength: 60,
   });
@@ -60,7 +60,7 @@ t.test('what threads record comes out as the sum of all, by interval and since s
   );
 });
 
-t.test('an interval without samples is empty, and the whole stays', async (t) => {
+t.test('an interval without samples is empty, and the total remains', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const ref = store.addScope('a.', Timed);
   const scope = new ThreadStats(store.attachment(0)).scope(ref);
@@ -76,7 +76,7 @@ t.test('an interval without samples is empty, and the whole stays', async (t) =>
   t.equal(store.histogram('a.time_ms')!.cumulative.count(), 2);
 });
 
-t.test('a flush may be taken in steps, between which the primary answers', async (t) => {
+t.test('a flush runs in steps', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const worker = new ThreadStats(store.attachment(0));
   for (let i = 0; i < 1000; i++) {

@@ -1,9 +1,9 @@
-// What the primary allocates for the stats of all threads.
+// Allocation of stats memory by the primary.
 
 import t from 'tap';
 import { StatsMemory } from '../../../src/stats/memory/memory.js';
 
-/** More than a range has room for. */
+/** More than the initial range holds. */
 const MANY_HISTOGRAMS = 100_000;
 
 class NoMemory {
@@ -12,7 +12,7 @@ class NoMemory {
   }
 }
 
-t.test('a block for which there is no memory takes nothing', (t) => {
+t.test('a block that cannot be allocated takes nothing', (t) => {
   const memory = new StatsMemory(1);
   const { base } = memory.newBlock(10, 1);
   const { version } = memory;
@@ -21,7 +21,7 @@ t.test('a block for which there is no memory takes nothing', (t) => {
     t.throws(() => memory.newBlock(10, MANY_HISTOGRAMS), { message: 'Array buffer allocation failed' });
   }
   allocations.restore();
-  t.equal(memory.newBlock(10, 1).base, base + 10, 'no slots');
-  t.equal(memory.version, version, 'no room for histograms');
+  t.equal(memory.newBlock(10, 1).base, base + 10, 'no slots were taken');
+  t.equal(memory.version, version, 'no room for histograms was taken');
   t.end();
 });

@@ -49,7 +49,7 @@ message MetricFamily { optional string name = 1; optional MetricType type = 3; r
 
 const MetricFamily = protobuf.parse(PROTO).root.lookupType('MetricFamily');
 
-/** All families of an answer, in their order. Throws for bytes that are none. */
+/** Decodes all families of an answer in order. Throws if the bytes are invalid. */
 export function decodeFamilies(bytes: Uint8Array): DecodedFamily[] {
   const reader = protobuf.Reader.create(bytes);
   const families: DecodedFamily[] = [];

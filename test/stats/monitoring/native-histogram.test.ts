@@ -17,7 +17,7 @@ function distributionOf(numbers: readonly number[]): Distribution {
   );
 }
 
-t.test('every sample lies in the bucket that counts it, with the finest schema that the limit allows', async (t) => {
+t.test('every sample lies in its bucket, and the schema is the finest that the limit allows', async (t) => {
   fc.assert(
     fc.property(samples, fc.integer({ min: 1, max: 40 }), fc.constantFrom(1, 1_000_000), (numbers, limit, scale) => {
       const distribution = distributionOf(numbers);
@@ -42,14 +42,14 @@ t.test('every sample lies in the bucket that counts it, with the finest schema t
       if (native.schema > -4) t.ok(counted.length <= limit);
       if (native.schema < 4 && counted.length > 0) {
         const finer = nativeHistogram(distribution, scale, Number.MAX_SAFE_INTEGER);
-        t.ok(finer.deltas.length > limit, 'a finer schema would have taken too many buckets');
+        t.ok(finer.deltas.length > limit, 'a finer schema takes too many buckets');
       }
     }),
     { numRuns: 200 },
   );
 });
 
-t.test('what has only zeros has no buckets', async (t) => {
+t.test('a histogram of zeros has no buckets', async (t) => {
   const spans = [{ offset: 0, length: 0 }];
   const empty = { schema: 3, zeroThreshold: 0.5, zeroCount: 0, spans, deltas: [] };
   t.same(nativeHistogram(undefined, 1, 20), empty);

@@ -24,7 +24,7 @@ function storeWithStats(): StatsStore {
   return store;
 }
 
-t.test('every family with its type and the labels of its metrics', async (t) => {
+t.test('every family has its type and the labels of its metrics', async (t) => {
   const [total, active, state, took, ...rest] = familiesOf(storeWithStats());
   t.same(rest, []);
   const labels = (name: string) => [{ name: 'envoy_cluster_name', value: name }];
@@ -44,7 +44,7 @@ t.test('every family with its type and the labels of its metrics', async (t) => 
   t.match(took, { name: 'envoy_cluster_took_ms', type: 'HISTOGRAM' });
 });
 
-t.test('classic histograms carry the configured buckets, and none for +Inf', async (t) => {
+t.test('classic histograms have the configured buckets, without +Inf', async (t) => {
   const histogram = familiesOf(storeWithStats()).at(-1)!.metric[0]!.histogram!;
   t.match(histogram, { sampleCount: 4, sampleSum: 122.05 });
   t.equal(histogram.bucket?.length, 19);
@@ -53,7 +53,7 @@ t.test('classic histograms carry the configured buckets, and none for +Inf', asy
   t.notOk(Object.hasOwn(histogram, 'schema'));
 });
 
-t.test('a summary of the last interval', async (t) => {
+t.test('a summary covers the last interval', async (t) => {
   const store = storeWithStats();
   store.flush();
   const { type, metric } = familiesOf(store, { histograms: 'summary' }).at(-1)!;
@@ -62,7 +62,7 @@ t.test('a summary of the last interval', async (t) => {
   t.same(metric[0]!.summary!.quantile[9], { quantile: 1, value: Number.NaN });
 });
 
-t.test('native histograms', async (t) => {
+t.test('native histograms have sparse buckets, and an empty one has an empty span', async (t) => {
   const store = storeWithStats();
   store.addScope('empty.', Counts);
   const families = familiesOf(store, { histograms: 'native' });
@@ -88,7 +88,7 @@ t.test('native histograms', async (t) => {
   });
 });
 
-t.test('a family of many pieces has one length', async (t) => {
+t.test('a family larger than a piece has one length', async (t) => {
   const store = new StatsStore({ workers: 1 });
   for (let i = 0; i < 5000; i++) store.addScope(`cluster.c${i}.`, Counts);
   const pieces = [...renderMonitoring(store.reader(), OPTIONS)];

@@ -20,77 +20,83 @@ function newStore(config?: StatsConfig): StatsStore {
   return new StatsStore({ workers: 1, settings: statsSettings(config, []) });
 }
 
-t.test('counters, then gauges: stats of all scopes stand in one family, sorted, braces always there', async (t) => {
-  const store = newStore();
-  const b = store.addScope('cluster.b.', Cluster);
-  store.addScope('cluster.a.', Cluster);
-  store.addScope('server.', defineLayout({ live: 'own_gauge' }));
-  store.scope(b).add(Cluster.at.upstream_cx_total, 2 ** 40);
-  for (const [code, count] of [
-    ['200', 3],
-    ['503', 1],
-  ] as const) {
-    store.own.dynamicCounter('cluster.b.', `upstream_rq_${code}`).add(count);
-  }
-  store.own.dynamicCounter('cluster.b.', 'upstream_rq_5xx').add(1);
-  t.equal(
-    textOf(store),
-    [
-      '# TYPE envoy_cluster_lb_zone_x counter',
-      'envoy_cluster_lb_zone_x{envoy_cluster_name="a"} 0',
-      'envoy_cluster_lb_zone_x{envoy_cluster_name="b"} 0',
-      '# TYPE envoy_cluster_upstream_cx_total counter',
-      'envoy_cluster_upstream_cx_total{envoy_cluster_name="a"} 0',
-      'envoy_cluster_upstream_cx_total{envoy_cluster_name="b"} 1099511627776',
-      '# TYPE envoy_cluster_upstream_rq counter',
-      'envoy_cluster_upstream_rq{envoy_response_code="200",envoy_cluster_name="b"} 3',
-      'envoy_cluster_upstream_rq{envoy_response_code="503",envoy_cluster_name="b"} 1',
-      '# TYPE envoy_cluster_upstream_rq_xx counter',
-      'envoy_cluster_upstream_rq_xx{envoy_response_code_class="5",envoy_cluster_name="b"} 1',
-      '# TYPE envoy_cluster_membership_total gauge',
-      'envoy_cluster_membership_total{envoy_cluster_name="a"} 0',
-      'envoy_cluster_membership_total{envoy_cluster_name="b"} 0',
-      '# TYPE envoy_server_live gauge',
-      'envoy_server_live{} 0',
-      '',
-    ].join('\n'),
-  );
-});
+t.test(
+  'counters precede gauges, a family has the stats of all scopes in order, and braces are always written',
+  async (t) => {
+    const store = newStore();
+    const b = store.addScope('cluster.b.', Cluster);
+    store.addScope('cluster.a.', Cluster);
+    store.addScope('server.', defineLayout({ live: 'own_gauge' }));
+    store.scope(b).add(Cluster.at.upstream_cx_total, 2 ** 40);
+    for (const [code, count] of [
+      ['200', 3],
+      ['503', 1],
+    ] as const) {
+      store.own.dynamicCounter('cluster.b.', `upstream_rq_${code}`).add(count);
+    }
+    store.own.dynamicCounter('cluster.b.', 'upstream_rq_5xx').add(1);
+    t.equal(
+      textOf(store),
+      [
+        '# TYPE envoy_cluster_lb_zone_x counter',
+        'envoy_cluster_lb_zone_x{envoy_cluster_name="a"} 0',
+        'envoy_cluster_lb_zone_x{envoy_cluster_name="b"} 0',
+        '# TYPE envoy_cluster_upstream_cx_total counter',
+        'envoy_cluster_upstream_cx_total{envoy_cluster_name="a"} 0',
+        'envoy_cluster_upstream_cx_total{envoy_cluster_name="b"} 1099511627776',
+        '# TYPE envoy_cluster_upstream_rq counter',
+        'envoy_cluster_upstream_rq{envoy_response_code="200",envoy_cluster_name="b"} 3',
+        'envoy_cluster_upstream_rq{envoy_response_code="503",envoy_cluster_name="b"} 1',
+        '# TYPE envoy_cluster_upstream_rq_xx counter',
+        'envoy_cluster_upstream_rq_xx{envoy_response_code_class="5",envoy_cluster_name="b"} 1',
+        '# TYPE envoy_cluster_membership_total gauge',
+        'envoy_cluster_membership_total{envoy_cluster_name="a"} 0',
+        'envoy_cluster_membership_total{envoy_cluster_name="b"} 0',
+        '# TYPE envoy_server_live gauge',
+        'envoy_server_live{} 0',
+        '',
+      ].join('\n'),
+    );
+  },
+);
 
-t.test('histograms since start, with configured bounds in plain decimal; never used ones are all 0', async (t) => {
-  const store = newStore({
-    histogram_bucket_settings: [{ match: { prefix: 'server.' }, buckets: [0.5, 100, 1_800_000, 1e21] }],
-  });
-  const ref = store.addScope('server.', Server);
-  store.scope(ref).record(Server.at.took_ms, 7);
-  store.scope(ref).record(Server.at.took_ms, 115);
-  store.flush();
-  store.flush();
-  t.equal(
-    textOf(store, { type: 'histograms' }),
-    [
-      '# TYPE envoy_server_share histogram',
-      'envoy_server_share_bucket{le="0.5"} 0',
-      'envoy_server_share_bucket{le="100"} 0',
-      'envoy_server_share_bucket{le="1800000"} 0',
-      'envoy_server_share_bucket{le="1000000000000000000000"} 0',
-      'envoy_server_share_bucket{le="+Inf"} 0',
-      'envoy_server_share_sum{} 0',
-      'envoy_server_share_count{} 0',
-      '# TYPE envoy_server_took_ms histogram',
-      'envoy_server_took_ms_bucket{le="0.5"} 0',
-      'envoy_server_took_ms_bucket{le="100"} 1',
-      'envoy_server_took_ms_bucket{le="1800000"} 2',
-      'envoy_server_took_ms_bucket{le="1000000000000000000000"} 2',
-      'envoy_server_took_ms_bucket{le="+Inf"} 2',
-      'envoy_server_took_ms_sum{} 122.0499999999999971578290569596',
-      'envoy_server_took_ms_count{} 2',
-      '',
-    ].join('\n'),
-  );
-});
+t.test(
+  'histograms cover the time since start, bounds are plain decimals, and unused histograms are all 0',
+  async (t) => {
+    const store = newStore({
+      histogram_bucket_settings: [{ match: { prefix: 'server.' }, buckets: [0.5, 100, 1_800_000, 1e21] }],
+    });
+    const ref = store.addScope('server.', Server);
+    store.scope(ref).record(Server.at.took_ms, 7);
+    store.scope(ref).record(Server.at.took_ms, 115);
+    store.flush();
+    store.flush();
+    t.equal(
+      textOf(store, { type: 'histograms' }),
+      [
+        '# TYPE envoy_server_share histogram',
+        'envoy_server_share_bucket{le="0.5"} 0',
+        'envoy_server_share_bucket{le="100"} 0',
+        'envoy_server_share_bucket{le="1800000"} 0',
+        'envoy_server_share_bucket{le="1000000000000000000000"} 0',
+        'envoy_server_share_bucket{le="+Inf"} 0',
+        'envoy_server_share_sum{} 0',
+        'envoy_server_share_count{} 0',
+        '# TYPE envoy_server_took_ms histogram',
+        'envoy_server_took_ms_bucket{le="0.5"} 0',
+        'envoy_server_took_ms_bucket{le="100"} 1',
+        'envoy_server_took_ms_bucket{le="1800000"} 2',
+        'envoy_server_took_ms_bucket{le="1000000000000000000000"} 2',
+        'envoy_server_took_ms_bucket{le="+Inf"} 2',
+        'envoy_server_took_ms_sum{} 122.0499999999999971578290569596',
+        'envoy_server_took_ms_count{} 2',
+        '',
+      ].join('\n'),
+    );
+  },
+);
 
-t.test('without settings the bounds are those that dashboards are made for', async (t) => {
+t.test('the default bounds are those that dashboards expect', async (t) => {
   const store = newStore();
   store.addScope('server.', Server);
   const bounds = textOf(store, { type: 'histograms' }).matchAll(/took_ms_bucket{le="(.*?)"/g);
@@ -125,17 +131,20 @@ t.test('a summary covers the last interval only', async (t) => {
   t.match(text, `envoy_http_share_count{${label}} 1\n`);
 });
 
-t.test('text readouts on request: gauges that are 0, the text an escaped label after all others', async (t) => {
-  const store = newStore();
-  store.setText(store.addScope('cluster.a.', Server), Server.at.state, 'C:\\ "x"\ny');
-  t.notMatch(textOf(store), 'state');
-  t.match(
-    textOf(store, { textReadouts: true }),
-    '# TYPE envoy_cluster_state gauge\nenvoy_cluster_state{envoy_cluster_name="a",text_value="C:\\\\ \\"x\\"\\ny"} 0\n',
-  );
-});
+t.test(
+  'text readouts are written on request, as gauges of value 0 with the escaped text as the last label',
+  async (t) => {
+    const store = newStore();
+    store.setText(store.addScope('cluster.a.', Server), Server.at.state, 'C:\\ "x"\ny');
+    t.notMatch(textOf(store), 'state');
+    t.match(
+      textOf(store, { textReadouts: true }),
+      '# TYPE envoy_cluster_state gauge\nenvoy_cluster_state{envoy_cluster_name="a",text_value="C:\\\\ \\"x\\"\\ny"} 0\n',
+    );
+  },
+);
 
-t.test('filters, used stats and types', async (t) => {
+t.test('filters, used stats, types and hidden stats are selected', async (t) => {
   const store = newStore();
   store.scope(store.addScope('cluster.a.', Cluster)).increment(Cluster.at.upstream_cx_total);
   store.addScope('cluster.b.', Cluster, { hidden: true });
@@ -148,7 +157,7 @@ t.test('filters, used stats and types', async (t) => {
 });
 
 t.test(
-  'whatever names there are: each family once, sorted, with all its metrics in the order of full names',
+  'for any names, each family is written once, sorted, with all its metrics in the order of full names',
   async (t) => {
     const token = fc.constantFrom('cluster', 'http', 'a', 'b', 'c-c', 'rq_2xx', 'rq_404', 'x_y', 'ä');
     const name = fc.array(token, { minLength: 1, maxLength: 5 }).map((tokens) => tokens.join('.'));
@@ -181,7 +190,7 @@ t.test(
   },
 );
 
-t.test('many stats go out in pieces, and what was removed meanwhile is left out', async (t) => {
+t.test('many stats are sent in pieces, without those removed meanwhile', async (t) => {
   const store = newStore();
   const refs = Array.from({ length: 3000 }, (_, i) => store.addScope(`cluster.c${i}.`, Cluster));
   const pieces = renderMonitoring(store.reader(), OPTIONS);
@@ -198,10 +207,10 @@ t.test('many stats go out in pieces, and what was removed meanwhile is left out'
   }
   const lines = text.split('\n');
   t.ok(lines.filter((line) => line.startsWith('#')).length >= 2);
-  t.ok(lines.length < 3 * refs.length, 'the last family was made after its scopes had gone');
+  t.ok(lines.length < 3 * refs.length, 'the last family was rendered after its scopes were removed');
 });
 
-t.test('no metric has a label twice, nor one for its name, whatever the tags are called', async (t) => {
+t.test('no metric has a label twice or a label __name__, whatever the names of its tags', async (t) => {
   const tags = { 'a.b': '1', a_b: '2', '7up': '3', le: '4', quantile: '5', text_value: '6', '__name-_': '7' };
   const store = newStore({
     use_all_default_tags: false,

@@ -3,7 +3,7 @@ import t from 'tap';
 import { compileRegex } from '../../../src/common/text/regex.js';
 import { namePattern } from '../../../src/stats/read/name-pattern.js';
 
-t.test('matches what the expression alone would match', async (t) => {
+t.test('a name pattern matches what its expression matches', async (t) => {
   const part = fc.constantFrom(
     'a',
     'ab',

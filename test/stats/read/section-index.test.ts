@@ -12,7 +12,7 @@ const Other = defineLayout({ took_ms: 'histogram', state: 'text', seen: 'counter
 
 const textOf = (reader: StatsReader) => Buffer.concat([...renderText(reader)]).toString();
 
-t.test('whatever comes and goes, a reader that follows sees what a new one would', async (t) => {
+t.test('after any changes, a refreshed reader sees the same stats as a new one', async (t) => {
   const prefix = fc.constantFrom('a.', 'a.b.', 'b.', 'b.c.d.', 'c.');
   const step = fc.record({ prefix, kind: fc.constantFrom('small', 'other', 'name', 'remove', 'look'), n: fc.nat(3) });
   fc.assert(
@@ -35,7 +35,7 @@ t.test('whatever comes and goes, a reader that follows sees what a new one would
   );
 });
 
-t.test('sections that stay remain the same objects', async (t) => {
+t.test('unchanged sections remain the same objects', async (t) => {
   const store = new StatsStore({ workers: 1 });
   store.addScope('a.', Small);
   const gone = store.addScope('b.', Small);

@@ -33,31 +33,34 @@ function storeWithStats(config?: StatsConfig): StatsStore {
 
 const ALL_NULL = Array.from({ length: 10 }, () => null);
 
-t.test('readouts as strings, counters and gauges as numbers, and last one object with all histograms', async (t) => {
-  const store = storeWithStats();
-  store.addScope('b.', defineLayout({ never_ms: 'histogram' }));
-  const [state, active, total, { histograms }, ...rest] = jsonOf(store);
-  t.same(
-    [state, active, total, rest],
-    [
-      { name: 'a.state', value: 'say "hé"\n' },
-      { name: 'a.active', value: 0 },
-      { name: 'a.total', value: 1_099_511_627_776 },
-      [],
-    ],
-  );
-  t.same(histograms.supported_quantiles, [0, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 100]);
-  const [share, took, never] = histograms.computed_quantiles;
-  const column = (histogram: { values: { [column: string]: unknown }[] }, name: string) =>
-    histogram.values.map((value) => value[name]);
-  t.same(took.name, 'a.took_ms');
-  t.same(column(took, 'interval'), ALL_NULL, 'nothing in this interval');
-  t.equal(column(took, 'cumulative')[9], 7.1);
-  t.equal(column(share, 'interval')[9], 0.76);
-  t.same([never.name, column(never, 'interval'), column(never, 'cumulative')], ['b.never_ms', ALL_NULL, ALL_NULL]);
-});
+t.test(
+  'readouts are strings, counters and gauges are numbers, and the last entry is one object with all histograms',
+  async (t) => {
+    const store = storeWithStats();
+    store.addScope('b.', defineLayout({ never_ms: 'histogram' }));
+    const [state, active, total, { histograms }, ...rest] = jsonOf(store);
+    t.same(
+      [state, active, total, rest],
+      [
+        { name: 'a.state', value: 'say "hé"\n' },
+        { name: 'a.active', value: 0 },
+        { name: 'a.total', value: 1_099_511_627_776 },
+        [],
+      ],
+    );
+    t.same(histograms.supported_quantiles, [0, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 100]);
+    const [share, took, never] = histograms.computed_quantiles;
+    const column = (histogram: { values: { [column: string]: unknown }[] }, name: string) =>
+      histogram.values.map((value) => value[name]);
+    t.same(took.name, 'a.took_ms');
+    t.same(column(took, 'interval'), ALL_NULL, 'no samples in this interval');
+    t.equal(column(took, 'cumulative')[9], 7.1);
+    t.equal(column(share, 'interval')[9], 0.76);
+    t.same([never.name, column(never, 'interval'), column(never, 'cumulative')], ['b.never_ms', ALL_NULL, ALL_NULL]);
+  },
+);
 
-t.test('buckets', async (t) => {
+t.test('histograms as cumulative and disjoint buckets', async (t) => {
   const store = storeWithStats({
     histogram_bucket_settings: [{ match: { safe_regex: { regex: 'a\\..*' } }, buckets: [0.5, 1, 10] }],
   });
@@ -76,7 +79,7 @@ t.test('buckets', async (t) => {
   });
 });
 
-t.test('the raw bins', async (t) => {
+t.test('detailed histograms list their bins', async (t) => {
   const [{ histograms }] = jsonOf(storeWithStats(), { histogramBuckets: 'detailed', type: 'histograms' });
   t.same(histograms.supported_percentiles, [0, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 100]);
   const [share, took] = histograms.details;
@@ -89,7 +92,7 @@ t.test('the raw bins', async (t) => {
   ]);
 });
 
-t.test('whatever is selected, it is one JSON object', async (t) => {
+t.test('every selection is one JSON object', async (t) => {
   const store = storeWithStats();
   for (const type of ['all', 'counters', 'gauges', 'histograms', 'textreadouts'] as const) {
     for (const histogramBuckets of ['summary', 'cumulative', 'disjoint', 'detailed'] as const) {

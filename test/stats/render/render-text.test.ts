@@ -19,7 +19,7 @@ function textOf(store: StatsStore, options?: TextOptions): string {
   return Buffer.concat([...renderText(store.reader(), options)]).toString();
 }
 
-t.test('readouts, then counters and gauges in one list, then histograms, each sorted by full name', async (t) => {
+t.test('readouts precede counters and gauges, histograms come last, each sorted by full name', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const ref = store.addScope('cluster.b.', Cluster);
   const breakers = store.addScope('cluster.b.circuit_breakers.default.', Breakers);
@@ -50,7 +50,7 @@ t.test('readouts, then counters and gauges in one list, then histograms, each so
   );
 });
 
-t.test('histogram modes, an empty interval, and percentages', async (t) => {
+t.test('histograms have four modes; empty intervals and percentages are formatted', async (t) => {
   const settings = statsSettings(
     { histogram_bucket_settings: [{ match: { prefix: 'c.upstream' }, buckets: [250, 1, 10, 1_800_000] }] },
     [],
@@ -79,7 +79,7 @@ t.test('histogram modes, an empty interval, and percentages', async (t) => {
   t.equal(only('c.lb_share', { histogramBuckets: 'detailed' }).split('\n')[1], '  totals=0.25,0.01:1');
 });
 
-t.test('values have as many digits as they need, bounds at most six', async (t) => {
+t.test('values have as many digits as needed, bounds at most six', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const ref = store.addScope('c.', Cluster);
   for (const value of [12_345_678, 1_049, 1_049]) store.scope(ref).record(Cluster.at.upstream_cx_length_ms, value);
@@ -91,7 +91,7 @@ t.test('values have as many digits as they need, bounds at most six', async (t) 
   );
 });
 
-t.test('what is selected: used, by kind, by name, hidden or not', async (t) => {
+t.test('stats are selected by use, kind, name and visibility', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const ref = store.addScope('cluster.a.', Cluster);
   const host = store.addScope('cluster.a.host.1.', Breakers, { hidden: true });
@@ -114,7 +114,7 @@ t.test('what is selected: used, by kind, by name, hidden or not', async (t) => {
   t.same(names({ filter: (name) => name.includes('upstream'), invertFilter: true, type: 'counters' }), ['bind_errors']);
 });
 
-t.test('whatever the prefixes, all names come out once and in order', async () => {
+t.test('for any prefixes, every name is written once and in order', async () => {
   const token = fc.constantFrom('a', 'b', 'a.b', 'b_', 'rq', 'rq_total', 'z');
   const stat = fc.tuple(fc.array(token, { maxLength: 3 }), token);
   fc.assert(
@@ -137,7 +137,7 @@ t.test('whatever the prefixes, all names come out once and in order', async () =
   );
 });
 
-t.test('a long answer comes in pieces of bounded size', async (t) => {
+t.test('a long answer is sent in pieces of bounded size', async (t) => {
   const store = new StatsStore({ workers: 1 });
   for (let i = 0; i < 5000; i++) store.addScope(`cluster.c${i}.`, Cluster);
   let bytes = 0;
@@ -150,15 +150,15 @@ t.test('a long answer comes in pieces of bounded size', async (t) => {
   t.ok(bytes > 10 * largest, `${bytes} bytes in all`);
 });
 
-t.test('a long way between two selected stats is broken off, so that it does not hold the thread', async (t) => {
+t.test('a long search for the next selected stat pauses, so that it does not block the thread', async (t) => {
   const store = new StatsStore({ workers: 1 });
   for (let i = 0; i < 1500; i++) store.addScope(`cluster.c${i}.`, Breakers);
   const pieces = [...renderText(store.reader(), { filter: (name) => name === 'cluster.c999.rq_open' })];
   t.equal(Buffer.concat(pieces).toString(), 'cluster.c999.rq_open: 0\n');
-  t.ok(pieces.length > 2, 'others had the thread between the pieces');
+  t.ok(pieces.length > 2, 'other work can run between the pieces');
 });
 
-t.test('the walk rests behind each name that takes a filter long, whether it is wanted or not', async (t) => {
+t.test('the walk pauses after each name that takes the filter long, selected or not', async (t) => {
   const store = new StatsStore({ workers: 1 });
   for (let i = 0; i < 20; i++) store.addScope(`cluster.c${i}.`, Breakers);
   const costly = (isMatch: boolean) => () => {

@@ -8,7 +8,7 @@ import { StatsStore } from '../../../src/stats/store.js';
 
 const Layout = defineLayout({ total: 'counter', active: 'gauge', time_ms: 'histogram', state: 'text' });
 
-/** Names that are shown of two scopes and a name born in traffic. */
+/** Returns the shown names of two scopes and a name that traffic created. */
 function shown(stats_matcher: StatsConfig['stats_matcher']): string[] {
   const store = new StatsStore({ workers: 1, settings: statsSettings({ stats_matcher }, []) });
   for (const prefix of ['cluster.a.', 'cluster.b.']) store.addScope(prefix, Layout);
@@ -40,7 +40,7 @@ t.test('stats_matcher decides which stats are shown', async (t) => {
   ]);
 });
 
-t.test('what is rejected is not found by name either, and can be counted all the same', async (t) => {
+t.test('a rejected stat is not found by name, but it can be counted', async (t) => {
   const settings = statsSettings({ stats_matcher: { exclusion_list: { patterns: [{ suffix: '.total' }] } } }, []);
   const store = new StatsStore({ workers: 1, settings });
   const ref = store.addScope('s.', Layout);
@@ -51,7 +51,7 @@ t.test('what is rejected is not found by name either, and can be counted all the
   t.equal(store.valueOf(ref, Layout.at.total), 1);
 });
 
-t.test('the first histogram_bucket_settings that match give the bounds, in ascending order', async (t) => {
+t.test('the first matching histogram_bucket_settings give the bounds, in ascending order', async (t) => {
   const settings = statsSettings(
     {
       histogram_bucket_settings: [
@@ -74,11 +74,11 @@ t.test('the first histogram_bucket_settings that match give the bounds, in ascen
   };
   t.same(bounds('s.time_ms'), [1, 5, 10]);
   t.same(bounds('s.size'), [7]);
-  t.equal(bounds('t.size').length, 19, 'the defaults');
-  t.equal(bounds('u.size').length, 19, 'those too where the setting names no bounds');
+  t.equal(bounds('t.size').length, 19, 'default bounds');
+  t.equal(bounds('u.size').length, 19, 'default bounds for a setting without bounds');
 });
 
-t.test('mistakes that only the stats know are told with their places', async (t) => {
+t.test('errors that the schema cannot detect are reported with their paths', async (t) => {
   const problems: string[] = [];
   const bootstrap: Bootstrap = {
     stats_flush_interval: '1s',
@@ -104,7 +104,7 @@ t.test('mistakes that only the stats know are told with their places', async (t)
     /^stats_config\.stats_tags\[3\]\.regex: invalid regular expression/,
     'stats_config.stats_tags[4].tag_name: tag_name cannot be empty',
     "stats_config.stats_tags[5].tag_name: tag 'fixed' has a fixed value already, and keeps that one",
-    'stats_config.stats_tags[6].regex: it finds no value: put what is to be the value of the tag in parentheses',
+    'stats_config.stats_tags[6].regex: it has no capture group: put the value of the tag in parentheses',
     'stats_config.histogram_bucket_settings[0].buckets[1]: a bucket needs a finite bound',
   ]);
   t.equal(problems.length, 7);

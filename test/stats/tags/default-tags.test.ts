@@ -2,7 +2,7 @@ import t from 'tap';
 import { DEFAULT_ROWS } from '../../../src/stats/tags/default-rows.js';
 import { TagExtractor } from '../../../src/stats/tags/tag-extractor.js';
 
-/** A name, and what becomes of it: the extracted name and its tags, names without `envoy.`, in their order. */
+/** A name, the extracted name and its tags in order; names of tags without `envoy.`. */
 type Case = readonly [name: string, extracted: string, ...tags: (readonly [string, string])[]];
 
 const CASES: readonly Case[] = [
@@ -233,7 +233,7 @@ const CASES: readonly Case[] = [
   ['sds.update_success', 'sds.update_success'],
 ];
 
-t.test('every default tag takes its part out of the names that have it, and only out of those', async (t) => {
+t.test('every default tag is extracted from the names that have it, and only from those', async (t) => {
   const extractor = new TagExtractor(true, []);
   for (const [name, extracted, ...tags] of CASES) {
     const wanted = { name: extracted, tags: tags.map(([tag, value]) => ({ name: `envoy.${tag}`, value })) };
@@ -241,12 +241,12 @@ t.test('every default tag takes its part out of the names that have it, and only
   }
 });
 
-t.test('the table of cases knows every default tag', async (t) => {
+t.test('the cases cover every default tag', async (t) => {
   const found = new Set(CASES.flatMap(([, , ...tags]) => tags.map(([tag]) => `envoy.${tag}`)));
   for (const { tag } of DEFAULT_ROWS) t.ok(found.has(tag), tag);
 });
 
-t.test('no default tag without use_all_default_tags, save those that are asked for by name', async (t) => {
+t.test('without use_all_default_tags only the default tags requested by name are extracted', async (t) => {
   const none = new TagExtractor(false, []);
   t.same(none.extract('cluster.a.upstream_rq_503'), { name: 'cluster.a.upstream_rq_503', tags: [] });
   const one = new TagExtractor(false, [{ name: 'envoy.response_code' }]);
@@ -256,13 +256,13 @@ t.test('no default tag without use_all_default_tags, save those that are asked f
   });
 });
 
-t.test('tags that configuration adds stand between the general ones and those of a first token', async (t) => {
+t.test('configured tags follow the general tags and precede those of a first token', async (t) => {
   const extractor = new TagExtractor(true, [{ name: 'site', fixedValue: 'berlin' }]);
   const names = extractor.extract('listener.l.worker_0.upstream_rq_5xx').tags.map(({ name }) => name);
   t.same(names, ['envoy.response_code_class', 'envoy.worker_id', 'site', 'envoy.listener_address']);
 });
 
-t.test('expressions: the first group is taken out, the second is the value', async (t) => {
+t.test('an expression removes its first group, and its second group is the value', async (t) => {
   const extractor = new TagExtractor(false, [
     { name: 'version', regex: String.raw`^cluster\.\w+?(_v(\d+))\.` },
     { name: 'whole', regex: String.raw`\.(upstream_\w+)$` },
@@ -280,7 +280,7 @@ t.test('expressions: the first group is taken out, the second is the value', asy
   t.same(extractor.extract('server.live'), { name: 'server.live', tags: [{ name: 'site', value: 'berlin' }] });
 });
 
-t.test('a stat has a tag once: what is found first counts, and the rest stays in the name', async (t) => {
+t.test('a stat has each tag once: the first match counts, and the rest stays in the name', async (t) => {
   const extractor = new TagExtractor(true, [
     { name: 'envoy.cluster_name', regex: String.raw`^cluster\.\w+\.((\w+)\.)` },
   ]);

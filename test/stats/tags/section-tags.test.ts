@@ -24,7 +24,7 @@ const CodesLayout = defineLayout({
   time_ms: 'histogram',
 });
 
-/** Names without anything that tags look for. */
+/** Names that no tag matches. */
 const PlainLayout = defineLayout({ downstream_total: 'counter', no_route: 'counter' });
 
 const WORDS = [
@@ -35,7 +35,7 @@ const token = fc.oneof(
   fc.constant('b-c'),
 );
 
-/** Full names whose tags differ from what extracting from the full name gives. */
+/** Returns full names whose tags differ from those extracted from the full name. */
 function differences(
   prefixes: readonly string[],
   config: StatsConfig | undefined,
@@ -61,7 +61,7 @@ function differences(
   return names;
 }
 
-t.test('the tags of a section are those of its full names, whatever the prefix', async (t) => {
+t.test('for any prefix, the tags of a section equal those of its full names', async (t) => {
   const prefix = fc.array(token, { maxLength: 6 }).map((tokens) => tokens.map((text) => `${text}.`).join(''));
   const some = {
     use_all_default_tags: false,
@@ -84,29 +84,26 @@ t.test('the tags of a section are those of its full names, whatever the prefix',
   t.doesNotThrow(() => fc.assert(same, { numRuns: 100 }));
 });
 
-t.test('a tag that takes out what another one takes as well is on those stats only that it is found in', async (t) => {
+t.test('a tag that overlaps another one is set only on the stats in which it is found', async (t) => {
   const config = { stats_tags: [{ tag_name: 'side', regex: String.raw`^http\.((.+?)\.)downstream` }] };
   t.same(differences(['http.edge.'], config, PlainLayout), []);
 });
 
-t.test(
-  'stats of a section that have the same tags have the same list, and stats of one name the same name',
-  async (t) => {
-    const store = new StatsStore({ workers: 1 });
-    for (const name of ['a', 'b']) store.addScope(`cluster.${name}.`, CodesLayout);
-    const reader = store.reader();
-    const [a, b] = reader.sections;
-    const table = a!.tables[Pass.Values];
-    const total = table.indexOf('total');
-    t.equal(reader.tagged(a!, table, total).tags, reader.tagged(a!, table, table.indexOf('allowed')).tags);
-    t.same(reader.tagged(b!, table, total), {
-      name: 'cluster.total',
-      tags: [{ name: 'envoy.cluster_name', value: 'b' }],
-    });
-  },
-);
+t.test('stats of a section with the same tags share one list', async (t) => {
+  const store = new StatsStore({ workers: 1 });
+  for (const name of ['a', 'b']) store.addScope(`cluster.${name}.`, CodesLayout);
+  const reader = store.reader();
+  const [a, b] = reader.sections;
+  const table = a!.tables[Pass.Values];
+  const total = table.indexOf('total');
+  t.equal(reader.tagged(a!, table, total).tags, reader.tagged(a!, table, table.indexOf('allowed')).tags);
+  t.same(reader.tagged(b!, table, total), {
+    name: 'cluster.total',
+    tags: [{ name: 'envoy.cluster_name', value: 'b' }],
+  });
+});
 
-t.test('a section that stays is the same object, so that what was found out about it stays too', async (t) => {
+t.test('an unchanged section remains the same object, and its cached tags stay valid', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const ref = store.addScope('cluster.a.', CodesLayout);
   store.addScope('cluster.b.', CodesLayout);
