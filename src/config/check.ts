@@ -1,4 +1,5 @@
-// Walks a message in canonical form: implemented fields, constraints of the API, required oneofs, expressions, extensions.
+// Checks a message in canonical form: implemented fields, constraints of the API, required oneofs, regular expressions,
+// extensions.
 
 import { describeDefect } from '../common/errors/defects.js';
 import { BatonError } from '../common/errors/errors.js';
@@ -10,7 +11,7 @@ import type { Any, FilterConfig, LoadBalancingPolicy, RegexMatcher, TypedExtensi
 import { rowOf } from './implemented/index.js';
 import { alternatives, refusalOf } from './implemented/refusal.js';
 import type { ImplementedTable } from './implemented/table.js';
-import { DEFAULT_REGEX_LIMITS, type RegexLimits, sizeComplaint } from './regex-limits.js';
+import { DEFAULT_REGEX_LIMITS, type RegexLimits, sizeProblem } from './regex-limits.js';
 import { unpack } from './schema/any.js';
 import type { Message } from './schema/decode.js';
 import { brokenLineRule } from './schema/line-rules.js';
@@ -30,7 +31,7 @@ export class Checker {
   readonly #features: FeatureUse;
   readonly #regexLimits: RegexLimits;
   readonly #path: PathPart[] = [];
-  /** Categories that the fields on the way down name: a TypedExtensionConfig gets its holder's. */
+  /** Extension categories of the enclosing fields. A TypedExtensionConfig has that of its holder. */
   readonly #categories: (string | undefined)[] = [];
 
   constructor(
@@ -50,9 +51,7 @@ export class Checker {
     this.#problems = problems;
   }
 
-  /**
-   * Checks `message` as that type. An extension given by its name alone gets the typed_config that the name stands for.
-   */
+  /** Checks `message` as that type. An extension that is given by name only gets its default typed_config. */
   check(name: string, message: Message): void {
     this.#message(this.#schema.message(name)!, message);
   }
@@ -87,13 +86,13 @@ export class Checker {
       this.#problems.error([...this.#path, 'regex'], error.message);
       return;
     }
-    const complaint = sizeComplaint(message as RegexMatcher, this.#regexLimits);
-    if (complaint?.isError === true) this.#problems.error([...this.#path, 'regex'], complaint.message);
-    else if (complaint !== undefined) this.#problems.warn([...this.#path, 'regex'], complaint.message);
+    const problem = sizeProblem(message as RegexMatcher, this.#regexLimits);
+    if (problem?.isError === true) this.#problems.error([...this.#path, 'regex'], problem.message);
+    else if (problem !== undefined) this.#problems.warn([...this.#path, 'regex'], problem.message);
   }
 
   #field(type: MessageType, field: FieldType, value: unknown, owner: Message): void {
-    // What is not implemented is refused for that, unless the API refuses it first.
+    // An unimplemented field is refused as such, unless the API disallows it.
     if (value !== undefined && !field.isDisallowed && !this.#isImplemented(type, field, value)) return;
     if (value !== undefined && !this.#mayUse(type, field)) return;
     if (value !== undefined && field.isDisallowed && !this.#isImplemented(type, field, value)) return;
@@ -148,7 +147,7 @@ export class Checker {
     }
   }
 
-  /** The first policy that Baton has is used; the others are for other proxies, and may be anything. */
+  /** Checks the first policy that Baton implements, which is used. The others are for other proxies and may be anything. */
   #firstPolicy({ policies = [] }: LoadBalancingPolicy): void {
     const at = [...this.#path, 'policies'];
     const index = policies.findIndex((policy) => this.#isBalancer(policy?.typed_extension_config));
@@ -173,7 +172,7 @@ export class Checker {
     return found?.category === BALANCERS;
   }
 
-  /** What a route says to a filter in the wrapper that can also switch it off, or on. */
+  /** Checks a per-route filter configuration in the wrapper that can also enable or disable the filter. */
   #filterConfig(wrapper: FilterConfig, owner: Message, category: string | undefined): void {
     const path = [...this.#path, 'config'];
     if (wrapper.config === undefined) {
@@ -188,7 +187,7 @@ export class Checker {
     const name = String(owner['name'] ?? '');
     if (wrapper.is_optional && this.#catalog.byTypeUrl(url) === undefined) {
       const refusal = this.#hints.refusalOf(undefined, name, url, category);
-      this.#problems.warn([...path, '@type'], `${refusal}; it is optional and left out`);
+      this.#problems.warn([...path, '@type'], `${refusal}; it is optional and ignored`);
       (wrapper as Message)['config'] = {};
       return;
     }
@@ -212,11 +211,11 @@ export class Checker {
     });
   }
 
-  /** Leaving a field out means its default, and the API may have deprecated that one. */
+  /** Checks that a field may be omitted: its default may be deprecated. */
   #mayLeaveOut(field: FieldType, enumType: EnumType): boolean {
     const value = enumType.names.get(0);
     if (field.shape !== 'single' || field.hasPresence || !enumType.deprecated.has(value!)) return true;
-    return this.#mayUseValue(enumType, value!, `'${value}', which holds where ${field.name} is not set,`);
+    return this.#mayUseValue(enumType, value!, `'${value}', the default of ${field.name},`);
   }
 
   #mayUseValue(enumType: EnumType, value: string, title: string): boolean {
@@ -253,7 +252,7 @@ export class Checker {
     const name = String(message['name'] ?? '');
     const category = field.category ?? this.#categories.at(-1);
     const found = category === undefined ? undefined : this.#catalog.byName(category, name);
-    // An old config in its place has been reported, with what to write instead.
+    // An old config field has already been reported, with its replacement.
     const isReported = this.#problems.has([...this.#path, 'config']);
     if (!found) {
       if (!isReported || newName(name) !== undefined) {
@@ -281,26 +280,31 @@ export class Checker {
     this.#categories.push(undefined);
     if (type) this.#message(type, config);
     this.#categories.pop();
-    askExtension(found, config as Any, this.#problems, {
+    validateExtension(found, config as Any, this.#problems, {
       path: this.#path,
       isOfRoute: this.#path.includes(PER_FILTER),
     });
   }
 }
 
-/** Where a message that an extension is asked about stands. */
-interface AskedAbout {
+/** Where the message stands that an extension validates. */
+interface ValidationTarget {
   readonly path: Path;
-  /** A part of it, where that is not behind `path`. */
+  /** Maps a path within the message to a place, if that is not below `path`. */
   readonly placeOf?: (inner: Path) => Path;
-  /** A route says it. */
+  /** The message is a per-route configuration. */
   readonly isOfRoute?: boolean;
 }
 
-/** An extension is asked about a message with mistakes too, and what it says of the parts that have them does not count. */
-export function askExtension(extension: Extension, config: Any, problems: Problems, about: AskedAbout): void {
+/** Lets an extension validate a message. The message may have mistakes; reports about its damaged parts are ignored. */
+export function validateExtension(
+  extension: Extension,
+  config: Any,
+  problems: Problems,
+  target: ValidationTarget,
+): void {
   if (extension.validate === undefined) return;
-  const { isOfRoute = false, path, placeOf } = about;
+  const { isOfRoute = false, path, placeOf } = target;
   const check = (report: Report) => {
     try {
       extension.validate!(config, report, isOfRoute);
@@ -309,14 +313,14 @@ export function askExtension(extension: Extension, config: Any, problems: Proble
       report('', describeDefect('validate', extension.name, error));
     }
   };
-  ask(problems, path, check, placeOf);
+  runCheck(problems, path, check, placeOf);
 }
 
 /**
- * Lets a check from another room look at the message at `path`. It relies on messages that obey the schema: of a part that is known not
- * to do so, what it reports or throws may only follow from that.
+ * Runs a check from another room on the message at `path`. The check relies on messages that obey the schema, so its reports
+ * and exceptions about damaged parts are ignored.
  */
-export function ask(
+export function runCheck(
   problems: Problems,
   path: Path,
   check: (report: Report) => void,
@@ -333,7 +337,7 @@ export function ask(
 }
 
 const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy';
-/** The category of its policies. */
+/** The category of load-balancing policies. */
 const BALANCERS = 'envoy.load_balancing_policies';
 const PER_FILTER = 'typed_per_filter_config';
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';

@@ -1,29 +1,33 @@
-// Use of what the API deprecates or has not finished: counted each time, told the first time, refused where it says so.
+// Uses of deprecated and unfinished API features: each use is counted, the first one causes a warning, and disallowed ones are
+// refused.
 
 import { runtimeEntries } from './fields/runtime-entries.js';
 import type { Bootstrap } from './generated/api.js';
 import type { Path } from './text/path.js';
 import type { Aspect, Problems } from './text/problems.js';
 
-/** Answers of runtime's static layers to `envoy.deprecated_features:<full name>` and the like, by key. */
+/** Values of `envoy.deprecated_features:<full name>` and similar keys in static runtime layers. */
 export type FeatureKeys = ReadonlyMap<string, boolean>;
 
-/** A deprecated field or enum value where it is used. */
+/** A use of a deprecated field or enum value. */
 export interface DeprecatedUse {
   readonly path: Path;
   readonly aspect: Aspect;
-  /** Full name: of a field with its message, of an enum value with what holds the enum. */
+  /** Full name: that of a field includes its message, that of an enum value includes the scope of the enum. */
   readonly name: string;
-  /** As messages call it. */
+  /** Name in messages. */
   readonly title: string;
-  /** Whether the API refuses it by default. */
+  /** Whether the API disallows it by default. */
   readonly isDisallowed: boolean;
 }
 
-/** What is said of uses: of all, of what is unfinished (--skip-deprecated-logs), of none; and then they are not counted either. */
+/**
+ * Which uses cause warnings: all, those of unfinished features (--skip-deprecated-logs), or none. With `none`, uses are not
+ * counted either.
+ */
 export type FeatureNotes = 'all' | 'unfinished' | 'none';
 
-/** Counts and judges the uses of one configuration. */
+/** Counts and judges the uses in one configuration. */
 export class FeatureUse {
   /** Uses of deprecated fields and values: runtime.deprecated_feature_use. */
   deprecated = 0;
@@ -32,7 +36,7 @@ export class FeatureUse {
   readonly #problems: Problems;
   readonly #keys: FeatureKeys;
   readonly #notes: FeatureNotes;
-  readonly #told = new Set<string>();
+  readonly #warned = new Set<string>();
 
   constructor(problems: Problems, keys: FeatureKeys, notes: FeatureNotes) {
     this.#problems = problems;
@@ -40,7 +44,7 @@ export class FeatureUse {
     this.#notes = notes;
   }
 
-  /** Notes a use. Returns whether it is allowed; if not, it has been reported. */
+  /** Records a use. Returns whether it is allowed; otherwise it has been reported. */
   allows(use: DeprecatedUse): boolean {
     const key = `${FEATURE}${use.name}`;
     if (!(this.#keys.get(key) ?? (this.#keys.get(ENABLE_ALL) === true || !use.isDisallowed))) {
@@ -50,25 +54,25 @@ export class FeatureUse {
       return false;
     }
     if (this.#notes !== 'none') this.deprecated++;
-    if (this.#notes === 'all') this.#tell(use.name, use.path, `${use.title} is deprecated`, use.aspect);
+    if (this.#notes === 'all') this.#warnOnce(use.name, use.path, `${use.title} is deprecated`, use.aspect);
     return true;
   }
 
-  /** Notes the use of a field or message that is work in progress. */
+  /** Records the use of a field or message that is work in progress. */
   noteUnfinished(path: Path, name: string, title: string): void {
     if (this.#notes === 'none') return;
     this.unfinished++;
-    this.#tell(name, path, `${title} is work in progress in Envoy's API and may change without notice`, 'key');
+    this.#warnOnce(name, path, `${title} is work in progress in Envoy's API and may change without notice`, 'key');
   }
 
-  #tell(name: string, path: Path, message: string, aspect: Aspect): void {
-    if (this.#told.has(name)) return;
-    this.#told.add(name);
+  #warnOnce(name: string, path: Path, message: string, aspect: Aspect): void {
+    if (this.#warned.has(name)) return;
+    this.#warned.add(name);
     this.#problems.warn(path, message, aspect);
   }
 }
 
-/** What the static layers of a bootstrap say of features; a later layer wins. */
+/** Returns the feature keys in the static layers of a bootstrap. Later layers override earlier ones. */
 export function featureKeys(bootstrap: Bootstrap): FeatureKeys {
   const keys = new Map<string, boolean>();
   for (const layer of bootstrap.layered_runtime?.layers ?? []) {

@@ -1,13 +1,13 @@
-// How large the program of an expression may be that a message holds (envoy.type.matcher.v3.RegexMatcher), as Envoy limits it.
+// Envoy's limits for the program size of regular expressions in messages (envoy.type.matcher.v3.RegexMatcher).
 
 import { regexSize } from '../common/text/regex-size.js';
 import { runtimeEntries } from './fields/runtime-entries.js';
 import type { Bootstrap, RegexMatcher } from './generated/api.js';
 
 export interface RegexLimits {
-  /** An expression whose program is larger is refused, unless it names a limit of its own. */
+  /** Expressions with a larger program are refused, unless they set their own limit. */
   readonly error: number;
-  /** One whose program is larger is warned of. */
+  /** Expressions with a larger program cause a warning. */
   readonly warning: number;
 }
 
@@ -16,7 +16,7 @@ const WARNING_KEY = 're2.max_program_size.warn_level';
 
 export const DEFAULT_REGEX_LIMITS: RegexLimits = { error: 100, warning: Infinity };
 
-/** What the static layers of a bootstrap say of the limits; a later layer wins. */
+/** Returns the limits from the static layers of a bootstrap. Later layers override earlier ones. */
 export function regexLimits(bootstrap: Bootstrap): RegexLimits {
   let { error, warning } = DEFAULT_REGEX_LIMITS;
   for (const layer of bootstrap.layered_runtime?.layers ?? []) {
@@ -29,8 +29,8 @@ export function regexLimits(bootstrap: Bootstrap): RegexLimits {
   return { error, warning };
 }
 
-/** What is to be said of the size of an expression that compiles; undefined: nothing. */
-export function sizeComplaint(
+/** Returns the problem with the size of a valid expression; undefined if there is none. */
+export function sizeProblem(
   { google_re2, regex = '' }: RegexMatcher,
   limits: RegexLimits,
 ): { readonly isError: boolean; readonly message: string } | undefined {

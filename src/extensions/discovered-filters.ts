@@ -29,7 +29,7 @@ export function discoveredExtension(
     );
   }
   const own = messageNameOf(extension.typeUrls[0]!);
-  if (type !== own) throw refusal(`it is what routes say to '${extension.name}'; the filter needs ${own}`);
+  if (type !== own) throw refusal(`it is the per-route configuration of '${extension.name}'; the filter needs ${own}`);
   return extension;
 }
 

@@ -64,7 +64,10 @@ t.test('what cannot be read or does not fit is told with its place', async (t) =
     [{ certificate_chain: chain, private_key: file('locked.key') }, /^private_key: the key is encrypted, and password/],
     [{ certificate_chain: chain, private_key: { environment_variable: 'NOT_SET_1' } }, /NOT_SET_1 is not set$/],
     [{ certificate_chain: chain }, /a certificate needs certificate_chain and private_key, or pkcs12$/],
-    [{ pkcs12: file('server.p12'), password: { inline_string: 'shut' } }, /^pkcs12: no valid PKCS #12: mac verify/],
+    [
+      { pkcs12: file('server.p12'), password: { inline_string: 'shut' } },
+      /^pkcs12: not a valid PKCS #12 file: mac verify/,
+    ],
   ];
   for (const [certificate, expected] of cases) {
     const mistakes = mistakesOf(certificate);
@@ -77,7 +80,7 @@ t.test('secrets of other kinds are checked as well', async (t) => {
   const secret = (fields: object) => linesOf({ static_resources: { secrets: [{ name: 's', ...fields }] } });
   t.same(secret({ validation_context: { trusted_ca: chain } }), []);
   t.match(secret({ validation_context: { trusted_ca: file('server.key') } }), [/trusted_ca: no certificate in PEM/]);
-  t.match(secret({ validation_context: { crl: chain } }), [/crl: no valid revocation list/]);
+  t.match(secret({ validation_context: { crl: chain } }), [/crl: not a valid revocation list/]);
   t.match(secret({ session_ticket_keys: { keys: [{ inline_string: 'x' }] } }), [/keys\[0\]: .* has 80 bytes, found 1/]);
   t.match(secret({ generic_secret: { secret: file('none') } }), [/secret\.filename: unable to read file/]);
 });

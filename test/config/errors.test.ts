@@ -136,7 +136,7 @@ static_resources:
       { name: t, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: collector } }
       ] } ]
 `,
-    `${LISTENER}.filter_chains[0].filters[0].typed_config.cluster: cluster 'collector' speaks HTTP/2, which is implemented for gRPC calls of Baton's own only: leave http2_protocol_options out of it if its hosts speak HTTP/1.1 too`,
+    `${LISTENER}.filter_chains[0].filters[0].typed_config.cluster: cluster 'collector' speaks HTTP/2, which is implemented for Baton's own gRPC calls only: leave http2_protocol_options out of it if its hosts speak HTTP/1.1 too`,
   ],
   [
     'a gRPC service whose cluster speaks HTTP/1.1',
@@ -176,7 +176,7 @@ stats_sinks:
         explicit_http_config: { http2_protocol_options: { connection_keepalive: { timeout: 1s, interval_jitter: { value: 1 } } } }
 `,
     `baton.yaml:5:31: ${CLUSTER}.http2_protocol_options.connection_keepalive: it has no effect without an interval`,
-    `baton.yaml:8:31: static_resources.clusters[1].http2_protocol_options.connection_keepalive: the cluster's '${HTTP_OPTIONS}' have http2_protocol_options, which count: set it there`,
+    `baton.yaml:8:31: static_resources.clusters[1].http2_protocol_options.connection_keepalive: the cluster's '${HTTP_OPTIONS}' have http2_protocol_options, which take precedence: set it there`,
     `baton.yaml:12:59: static_resources.clusters[1].typed_extension_protocol_options["${HTTP_OPTIONS}"].explicit_http_config.http2_protocol_options.connection_keepalive: it has no effect without an interval`,
     `baton.yaml:12:96: static_resources.clusters[1].typed_extension_protocol_options["${HTTP_OPTIONS}"].explicit_http_config.http2_protocol_options.connection_keepalive.interval_jitter: field 'interval_jitter' of envoy.config.core.v3.KeepaliveSettings is not implemented in Baton`,
   ],
@@ -191,7 +191,7 @@ stats_sinks:
     "@type": type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig
     http_service: { http_uri: { uri: http://collector/v1/metrics, cluster: collector, timeout: 1s } }
 `,
-    "baton.yaml:8:76: stats_sinks[0].typed_config.http_service.http_uri.cluster: cluster 'collector' speaks HTTP/2: calls by HTTP are implemented for HTTP/1.1 only",
+    "baton.yaml:8:76: stats_sinks[0].typed_config.http_service.http_uri.cluster: cluster 'collector' speaks HTTP/2: HTTP services are implemented for HTTP/1.1 only",
   ],
   [
     'a field of a sink that is not implemented',
@@ -222,7 +222,7 @@ stats_sinks:
   [
     'a field of an older API',
     'static_resources:\n  clusters:\n  - name: a\n    load_assignment: { cluster_name: a }\n    hosts: []\n',
-    `baton.yaml:5:5: ${CLUSTER}.hosts: unknown field 'hosts' of envoy.config.cluster.v3.Cluster: it is of an older API; use load_assignment
+    `baton.yaml:5:5: ${CLUSTER}.hosts: unknown field 'hosts' of envoy.config.cluster.v3.Cluster: it belongs to an older API; use load_assignment
   5 |     hosts: []
     |     ^`,
   ],
@@ -246,7 +246,7 @@ stats_sinks:
   loadshed_points: [ { name: a, triggers: [ { name: b, threshold: { value: 1 } } ] } ]
 `,
     'resource_monitors[0].typed_config.max_active_downstream_connections: it must be set',
-    `resource_monitors[1].name: the monitor of connections has the name '${CONNECTIONS}'`,
+    `resource_monitors[1].name: the connection monitor must have the name '${CONNECTIONS}'`,
     `resource_monitors[2].name: duplicate resource monitor '${CONNECTIONS}': overload_manager.resource_monitors[0].name is the same`,
     "resource_monitors[3].typed_config.@type: Didn't find a registered implementation for 'heap' with type URL: 'type.googleapis.com/envoy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig': Baton does not implement this extension",
     "overload_manager.actions: field 'actions' of envoy.config.overload.v3.OverloadManager is not implemented in Baton",
@@ -316,7 +316,7 @@ stats_sinks:
   - address: { pipe: { path: /a } }
     default_filter_chain: { filter_chain_match: { source_type: external } }
 `,
-    `baton.yaml:4:49: ${LISTENER}.default_filter_chain.filter_chain_match: the default filter chain takes every connection that no other matches: leave it out
+    `baton.yaml:4:49: ${LISTENER}.default_filter_chain.filter_chain_match: the default filter chain accepts all connections that no other chain matches: leave it out
   4 |     default_filter_chain: { filter_chain_match: { source_type: external } }
     |                                                 ^`,
   ],
@@ -383,7 +383,7 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
   [
     'a number that no value of an enum has',
     'static_resources:\n  clusters:\n  - { name: a, load_assignment: { cluster_name: a }, lb_policy: 301 }\n',
-    `baton.yaml:3:65: ${CLUSTER}.lb_policy: 301 is no value of envoy.config.cluster.v3.Cluster.LbPolicy; it is one of ROUND_ROBIN, LEAST_REQUEST, RING_HASH, RANDOM, MAGLEV, CLUSTER_PROVIDED, LOAD_BALANCING_POLICY_CONFIG
+    `baton.yaml:3:65: ${CLUSTER}.lb_policy: 301 is not a value of envoy.config.cluster.v3.Cluster.LbPolicy; it is one of ROUND_ROBIN, LEAST_REQUEST, RING_HASH, RANDOM, MAGLEV, CLUSTER_PROVIDED, LOAD_BALANCING_POLICY_CONFIG
   3 |   - { name: a, load_assignment: { cluster_name: a }, lb_policy: 301 }
     |                                                                 ^`,
   ],
@@ -535,14 +535,14 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
   [
     'a field given in both spellings',
     'statsFlushInterval: 1s\nstats_flush_interval: 1s\n',
-    `baton.yaml:2:1: stats_flush_interval: 'stats_flush_interval' is set twice, the other time as 'statsFlushInterval'
+    `baton.yaml:2:1: stats_flush_interval: 'stats_flush_interval' is set twice, the first time as 'statsFlushInterval'
   2 | stats_flush_interval: 1s
     | ^`,
   ],
   [
     'the same in the other order',
     '{"stats_flush_interval": "1s", "statsFlushInterval": "1s"}\n',
-    "baton.yaml:1:2: stats_flush_interval: 'statsFlushInterval' is set twice, the other time as 'stats_flush_interval'",
+    "baton.yaml:1:2: stats_flush_interval: 'statsFlushInterval' is set twice, the first time as 'stats_flush_interval'",
   ],
   [
     'an expression that RE2 does not compile',
@@ -619,17 +619,17 @@ static_resources:
   [
     'what routes say to a filter in place of the filter',
     withRoutes('', `{ name: b, typed_config: { "@type": ${BUFFER}PerRoute, disabled: true } }, ${ROUTER}`),
-    `http_filters[0].typed_config.@type: it is what routes say to 'envoy.filters.http.buffer'; the filter needs envoy.extensions.filters.http.buffer.v3.Buffer`,
+    `http_filters[0].typed_config.@type: it is the per-route configuration of 'envoy.filters.http.buffer'; the filter needs envoy.extensions.filters.http.buffer.v3.Buffer`,
   ],
   [
     'a filter in place of what routes say to it',
     withRoutes(routeWithFilter('b', `"@type": ${BUFFER}, max_request_bytes: 1`), `${BUFFERED}, ${ROUTER}`),
-    `typed_per_filter_config.b.@type: it configures the filter 'envoy.filters.http.buffer' itself; routes give it envoy.extensions.filters.http.buffer.v3.BufferPerRoute`,
+    `typed_per_filter_config.b.@type: it configures the filter 'envoy.filters.http.buffer' itself; its per-route configuration is envoy.extensions.filters.http.buffer.v3.BufferPerRoute`,
   ],
   [
     'a message for another filter than the one of that name',
     withRoutes(routeWithFilter('b', `"@type": ${MUTATION}PerRoute`), `${BUFFERED}, ${ROUTER}`),
-    `typed_per_filter_config.b.@type: the filter 'b' is 'envoy.filters.http.buffer', and this message is of 'envoy.filters.http.header_mutation'`,
+    `typed_per_filter_config.b.@type: the filter 'b' is 'envoy.filters.http.buffer', and this message belongs to 'envoy.filters.http.header_mutation'`,
   ],
   [
     'a wrapper that says nothing to its filter',
@@ -639,7 +639,7 @@ static_resources:
   [
     'what a wrapper holds for another filter, for none, or in place of one',
     withRoutes(routeWithFilter('b', `${WRAPPER}, config: { "@type": ${MUTATION}PerRoute }`), `${BUFFERED}, ${ROUTER}`),
-    `typed_per_filter_config.b.config.@type: the filter 'b' is 'envoy.filters.http.buffer', and this message is of 'envoy.filters.http.header_mutation'`,
+    `typed_per_filter_config.b.config.@type: the filter 'b' is 'envoy.filters.http.buffer', and this message belongs to 'envoy.filters.http.header_mutation'`,
   ],
   [
     'a wrapper around what Baton does not implement, or what is no filter',
@@ -651,7 +651,7 @@ static_resources:
         f: { ${WRAPPER}, config: { ${WRAPPER}, disabled: true } } } }`,
     ),
     `typed_per_filter_config.c.config.@type: Didn't find a registered implementation for 'c' with type URL: 'type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy': Baton does not implement this extension`,
-    `typed_per_filter_config.d.config.@type: Didn't find a registered implementation for 'd' with type URL: '${TCP_URL}': here one of envoy.filters.http is needed, and 'envoy.filters.network.tcp_proxy' is one of envoy.filters.network`,
+    `typed_per_filter_config.d.config.@type: Didn't find a registered implementation for 'd' with type URL: '${TCP_URL}': an extension of envoy.filters.http is needed here, and 'envoy.filters.network.tcp_proxy' belongs to envoy.filters.network`,
     'typed_per_filter_config.e.config.disabled: ',
     "typed_per_filter_config.f.config.@type: Didn't find a registered implementation for 'f'",
   ],
@@ -669,7 +669,7 @@ static_resources:
       { match: { prefix: /c }, route: { cluster: known, max_grpc_timeout: 1s, max_stream_duration: {} } } ] }`),
     'routes[0].route.max_stream_duration.grpc_timeout_header_offset: it has an effect with grpc_timeout_header_max only',
     'routes[1].route.grpc_timeout_offset: it has an effect with max_grpc_timeout only',
-    'routes[2].route.max_grpc_timeout: it has no effect beside max_stream_duration: set grpc_timeout_header_max there',
+    'routes[2].route.max_grpc_timeout: it has no effect because max_stream_duration is set: set grpc_timeout_header_max there',
   ],
   [
     'a router that a route switches off',
@@ -689,12 +689,12 @@ static_resources:
   [
     'an extension by the name that an older API gave it',
     withRoutes('', '{ name: envoy.router, config: {} }'),
-    `http_filters[0]: Didn't find a registered implementation for 'envoy.router' with type URL: '': the name is of an older API; it is 'envoy.filters.http.router' now`,
+    `http_filters[0]: Didn't find a registered implementation for 'envoy.router' with type URL: '': the name belongs to an older API; use 'envoy.filters.http.router'`,
   ],
   [
     'an address of an older API',
     'admin: { address: "tcp://127.0.0.1:8001" }\n',
-    `baton.yaml:1:19: admin.address: expected the fields of envoy.config.core.v3.Address, found 'tcp://127.0.0.1:8001'; it is of an older API: write { socket_address: { address: 127.0.0.1, port_value: 8001 } }
+    `baton.yaml:1:19: admin.address: expected the fields of envoy.config.core.v3.Address, found 'tcp://127.0.0.1:8001'; it belongs to an older API: write { socket_address: { address: 127.0.0.1, port_value: 8001 } }
   1 | admin: { address: "tcp://127.0.0.1:8001" }
     |                   ^`,
   ],
@@ -737,14 +737,14 @@ static_resources:
   [
     'the config of an older API, which is all that is said of it',
     withFilter('{ name: envoy.filters.network.tcp_proxy, config: { stat_prefix: t, cluster: known } }'),
-    `baton.yaml:7:48: ${LISTENER}.filter_chains[0].filters[0].config: unknown field 'config' of envoy.config.listener.v3.Filter: it is of an older API; use typed_config
+    `baton.yaml:7:48: ${LISTENER}.filter_chains[0].filters[0].config: unknown field 'config' of envoy.config.listener.v3.Filter: it belongs to an older API; use typed_config
   7 |       { name: envoy.filters.network.tcp_proxy, config: { stat_prefix: t, cluster: known } }
     |                                                ^`,
   ],
   [
     'hosts of an older API, which is all that is said of them',
     'static_resources: { clusters: [ { name: a, type: LOGICAL_DNS, hosts: [] } ] }\n',
-    `baton.yaml:1:63: ${CLUSTER}.hosts: unknown field 'hosts' of envoy.config.cluster.v3.Cluster: it is of an older API; use load_assignment
+    `baton.yaml:1:63: ${CLUSTER}.hosts: unknown field 'hosts' of envoy.config.cluster.v3.Cluster: it belongs to an older API; use load_assignment
   1 | static_resources: { clusters: [ { name: a, type: LOGICAL_DNS, hosts: [] } ] }
     |                                                               ^`,
   ],
@@ -809,7 +809,7 @@ static_resources:
     withRoutes(
       '{ name: v, domains: ["*"], routes: [ { match: { prefix: / }, route: { cluster: known, hash_policy: [ { filter_state: { key: k } }, {} ] } } ] }',
     ),
-    "routes[0].route.hash_policy[0].filter_state: field 'filter_state' of envoy.config.route.v3.RouteAction.HashPolicy is not implemented in Baton: filters here leave no state",
+    "routes[0].route.hash_policy[0].filter_state: field 'filter_state' of envoy.config.route.v3.RouteAction.HashPolicy is not implemented in Baton: filters do not set filter state",
     'routes[0].route.hash_policy[1]: one of header, cookie, connection_properties, query_parameter, filter_state must be set',
   ],
   [
@@ -817,12 +817,12 @@ static_resources:
     withFilter(
       `{ name: t, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: known, hash_policy: [ { filter_state: { key: k } } ] } }`,
     ),
-    "hash_policy[0].filter_state: field 'filter_state' of envoy.type.v3.HashPolicy is not implemented in Baton: filters here leave no state",
+    "hash_policy[0].filter_state: field 'filter_state' of envoy.type.v3.HashPolicy is not implemented in Baton: filters do not set filter state",
   ],
   [
     'a match of an older API, which is all that is said of it',
     withRoutes('{ name: v, domains: ["*"], routes: [ { match: { regex: a }, redirect: {} } ] }'),
-    `baton.yaml:9:59: ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0].routes[0].match.regex: unknown field 'regex' of envoy.config.route.v3.RouteMatch: it is of an older API; use safe_regex
+    `baton.yaml:9:59: ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0].routes[0].match.regex: unknown field 'regex' of envoy.config.route.v3.RouteMatch: it belongs to an older API; use safe_regex
   9 |           { name: v, domains: ["*"], routes: [ { match: { regex: a }, redirect: {} } ] }
     |                                                           ^`,
   ],
@@ -864,7 +864,7 @@ static_resources:
     withFilter(
       '{ name: t, typed_config: { "@type": type.googleapis.com/envoy.config.filter.network.tcp_proxy.v2.TcpProxy } }',
     ),
-    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 't' with type URL: 'type.googleapis.com/envoy.config.filter.network.tcp_proxy.v2.TcpProxy': it is of an older API; use '${TCP_URL}'
+    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 't' with type URL: 'type.googleapis.com/envoy.config.filter.network.tcp_proxy.v2.TcpProxy': it belongs to an older API; use '${TCP_URL}'
   7 |       { name: t, typed_config: { "@type": type.googleapis.com/envoy.config.filter.network.tcp_proxy.v2.TcpProxy } }
     |                                           ^`,
   ],
@@ -873,7 +873,7 @@ static_resources:
     withFilter(
       '{ name: r, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router } }',
     ),
-    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'r' with type URL: 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router': here one of envoy.filters.network is needed, and 'envoy.filters.http.router' is one of envoy.filters.http
+    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'r' with type URL: 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router': an extension of envoy.filters.network is needed here, and 'envoy.filters.http.router' belongs to envoy.filters.http
   7 |       { name: r, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router } }
     |                                           ^`,
   ],
@@ -920,7 +920,7 @@ static_resources:
   [
     'a terminal filter that others follow',
     withRoutes('{ name: v, domains: [ "*" ] }', `${ROUTER}, ${ROUTER}`),
-    "terminal HTTP filter 'envoy.filters.http.router' must be the last one, and others follow it",
+    "terminal HTTP filter 'envoy.filters.http.router' must be the last one, but other filters follow it",
   ],
   [
     'a chain without a terminal filter',
@@ -1016,7 +1016,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     typed_extension_protocol_options:
       envoy.upstreams.http: { "@type": type.googleapis.com/${HTTP_OPTIONS}, explicit_http_config: { http_protocol_options: {} } }
 `,
-    `baton.yaml:6:7: ${CLUSTER}.typed_extension_protocol_options["envoy.upstreams.http"]: no extension of this build has protocol options of the name 'envoy.upstreams.http'; those that there are have the name '${HTTP_OPTIONS}'`,
+    `baton.yaml:6:7: ${CLUSTER}.typed_extension_protocol_options["envoy.upstreams.http"]: no extension of this build has protocol options with the name 'envoy.upstreams.http'; the only supported name is '${HTTP_OPTIONS}'`,
   ],
   [
     'routes that nobody is asked for',
@@ -1040,7 +1040,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
       watched_directory: { path: /tmp }
       poll_interval: 1s
 `,
-    'baton.yaml:7:7: dynamic_resources.cds_config.path_config_source.poll_interval: it excludes watched_directory, which is set',
+    'baton.yaml:7:7: dynamic_resources.cds_config.path_config_source.poll_interval: it cannot be combined with watched_directory',
   ],
   [
     'options of a load balancer that is another, or that none can obey',
@@ -1095,7 +1095,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
 `,
     `${CLUSTER}.load_balancing_policy: none of the policies 'mine', 'subset', '' is implemented in Baton: use envoy.load_balancing_policies.least_request, envoy.load_balancing_policies.maglev, envoy.load_balancing_policies.random, envoy.load_balancing_policies.ring_hash or envoy.load_balancing_policies.round_robin`,
     'clusters[1].load_balancing_policy: it has no policies: use envoy.load_balancing_policies.least_request, ',
-    'clusters[2].least_request_lb_config: it has no effect beside load_balancing_policy, which counts: set it there, or leave it out',
+    'clusters[2].least_request_lb_config: it has no effect because load_balancing_policy is set: set it there, or leave it out',
     'policies[0].typed_extension_config.typed_config.choice_count: it must be at least 2, found 1',
     'policies[0].typed_extension_config.typed_config.active_request_bias.default_value: it must be a number of at least 0, found -1',
     `typed_config.selection_method: 'FULL_SCAN' of ${POLICIES}.least_request.v3.LeastRequest.selection_method is not implemented in Baton: use N_CHOICES`,
@@ -1135,12 +1135,12 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
 `,
     'clusters[0].ring_hash_lb_config.maximum_ring_size: minimum_ring_size (20) > maximum_ring_size (10)',
     "clusters[0].ring_hash_lb_config.hash_function: 'MURMUR_HASH_2' of envoy.config.cluster.v3.Cluster.RingHashLbConfig.hash_function is not implemented in Baton: use XX_HASH",
-    "clusters[0].common_lb_config.consistent_hashing_lb_config.hash_balance_factor: field 'hash_balance_factor' of envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig is not implemented in Baton: all requests of a hash go to its host",
+    "clusters[0].common_lb_config.consistent_hashing_lb_config.hash_balance_factor: field 'hash_balance_factor' of envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig is not implemented in Baton: all requests with the same hash go to the same host",
     'clusters[1].ring_hash_lb_config.minimum_ring_size: it must be at least 1, found 0',
     "clusters[2].maglev_lb_config: it has an effect with 'lb_policy: MAGLEV' only: set that, or leave it out",
     'clusters[3].maglev_lb_config.table_size: it must be a prime number, found 65536',
     "clusters[4].common_lb_config.consistent_hashing_lb_config: it has an effect with 'lb_policy: RING_HASH' or 'lb_policy: MAGLEV' only: set that, or leave it out",
-    'clusters[5].common_lb_config.consistent_hashing_lb_config: it has no effect beside load_balancing_policy, which counts: set it there, or leave it out',
+    'clusters[5].common_lb_config.consistent_hashing_lb_config: it has no effect because load_balancing_policy is set: set it there, or leave it out',
     'clusters[5].load_balancing_policy.policies[0].typed_extension_config.typed_config.maximum_ring_size: minimum_ring_size (2000) > maximum_ring_size (1000)',
     "typed_config.hash_function: 'MURMUR_HASH_2' of",
     "typed_config.hash_balance_factor: field 'hash_balance_factor' of",
@@ -1229,7 +1229,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
         auto_config: {}
 `,
     'use_downstream_protocol_config.http2_protocol_options: field',
-    'is not implemented in Baton: clients are served with HTTP/1.1, and so are hosts: leave it out',
+    'is not implemented in Baton: clients use HTTP/1.1, and so do hosts: leave it out',
     'use_downstream_protocol_config.http3_protocol_options: field',
     'use_downstream_protocol_config.http_protocol_options.accept_http_10: it is about requests of clients',
     `clusters[1].http2_protocol_options: it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`,
@@ -1244,7 +1244,7 @@ static_resources:
   - { name: a, address: { socket_address: { address: 127.0.0.1, port_value: 80 } }, filter_chains: [ {} ] }
   - { name: b, address: { socket_address: { address: 127.0.0.1, port_value: 81 } }, filter_chains: [ {} ] }
 `,
-    `baton.yaml:4:25: ${LISTENER}.address: the admin interface has '127.0.0.1:80': see admin.address
+    `baton.yaml:4:25: ${LISTENER}.address: the admin interface uses '127.0.0.1:80': see admin.address
   4 |   - { name: a, address: { socket_address: { address: 127.0.0.1, port_value: 80 } }, filter_chains: [ {} ] }
     |                         ^`,
   ],
@@ -1274,7 +1274,7 @@ static_resources:
   [
     'a watchdog that gives no time',
     'watchdogs: { worker_watchdog: { miss_timeout: 0s, megamiss_timeout: 0.001s } }\n',
-    `baton.yaml:1:47: watchdogs.worker_watchdog.miss_timeout: it must be above 0s: without any time each look would count as a miss, and 0 turns nothing off
+    `baton.yaml:1:47: watchdogs.worker_watchdog.miss_timeout: it must be above 0s: with 0s every check would count as a miss, and 0s does not disable the watchdog
   1 | watchdogs: { worker_watchdog: { miss_timeout: 0s, megamiss_timeout: 0.001s } }
     |                                               ^`,
   ],
@@ -1305,7 +1305,7 @@ static_resources:
         - { endpoint: { address: { socket_address: { address: '_sip.example.com.', port_value: 80 } } } }
         - { endpoint: { address: { socket_address: { address: '::1', port_value: 80 } } } }
 `,
-    `baton.yaml:9:63: ${CLUSTER}.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address: 'example.com:80' is neither an IP address nor a name that can be resolved; a port stands in port_value`,
+    `baton.yaml:9:63: ${CLUSTER}.load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address: 'example.com:80' is neither an IP address nor a valid DNS name; the port belongs in port_value`,
     "lb_endpoints[1].endpoint.address.socket_address.address: 'http://example.com' is neither",
   ],
   [
@@ -1334,8 +1334,8 @@ static_resources:
       - { priority: DEFAULT, max_requests: 1 }
       - { priority: HIGH }
 `,
-    `baton.yaml:8:9: ${CLUSTER}.circuit_breakers.thresholds[2]: priority DEFAULT has thresholds already: ${CLUSTER}.circuit_breakers.thresholds[0]; put them together`,
-    `baton.yaml:9:9: ${CLUSTER}.circuit_breakers.thresholds[3]: priority HIGH has thresholds already`,
+    `baton.yaml:8:9: ${CLUSTER}.circuit_breakers.thresholds[2]: priority DEFAULT already has thresholds at ${CLUSTER}.circuit_breakers.thresholds[0]: merge them`,
+    `baton.yaml:9:9: ${CLUSTER}.circuit_breakers.thresholds[3]: priority HIGH already has thresholds at`,
   ],
   [
     'health checks that cannot be made',
@@ -1368,11 +1368,11 @@ static_resources:
       { endpoint: { address: { pipe: { path: /a } }, health_check_config: { port_value: 1 } } } ] } ] }
 `,
     `baton.yaml:7:28: ${CLUSTER}.health_checks[0].unhealthy_threshold: it must be at least 1`,
-    "health_checks[0].http_health_check.path: 'health z' is no path: it must begin with '/'",
-    'health_checks[0].http_health_check.expected_statuses[0]: a range of statuses begins at 100 or later, and ends behind its start and at 600 at most, found 200 to 200',
+    "health_checks[0].http_health_check.path: 'health z' is not a valid path: it must begin with '/'",
+    'health_checks[0].http_health_check.expected_statuses[0]: a range of statuses must start at 100 or above and end above its start and at 600 or below, found 200 to 200',
     'health_checks[0].http_health_check.retriable_statuses[0]: a range of statuses',
-    "request_headers_to_add[0].header.key: the host of a check is the field 'host' of http_health_check",
-    'request_headers_to_add[1].header.value: a check is of no request of a client',
+    "request_headers_to_add[0].header.key: set the host of a check in the field 'host' of http_health_check",
+    'request_headers_to_add[1].header.value: operators are not supported, since health checks have no client request',
     "request_headers_to_add[2].header.key: 'content-length' is set by the check itself",
     "request_headers_to_remove[0]: 'host' cannot be removed",
     "http_health_check.codec_client_type: 'HTTP2' of envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type is not implemented",
@@ -1471,7 +1471,7 @@ baton.yaml:2:3: Unexpected single-quoted-scalar token in YAML stream: "'\\n    i
   [
     'an alias that holds itself',
     'node: &a { metadata: *a }\n',
-    `baton.yaml:1:22: alias '*a' holds itself
+    `baton.yaml:1:22: alias '*a' contains itself
   1 | node: &a { metadata: *a }
     |                      ^`,
   ],
@@ -1496,18 +1496,15 @@ t.test('broken JSON is shown where it breaks', async (t) => {
     ['{ "a": [ 1, } }', '1:13: invalid JSON: expected a value, found "}"'],
     ['{ "node": {}, },', '1:16: invalid JSON: expected the end of the text, found ","'],
     ['{ "a": ] }', '1:8: invalid JSON: expected a value, found "]"'],
-    [
-      '\nnode: {}\n',
-      '2:1: invalid JSON: expected a value, found "n"; a file that ends in .json holds JSON, and YAML one in .yaml',
-    ],
+    ['\nnode: {}\n', '2:1: invalid JSON: expected a value, found "n"; a .json file contains JSON; use .yaml for YAML'],
     ['{ "node": { "id": NaN } }', '1:19: invalid JSON: expected a value, found "N"'],
     ['{ "node": { "id": "x" "cluster": "y" } }', `1:23: invalid JSON: expected ',' or '}', found "\\""`],
     ['{ "node": {} } }', '1:16: invalid JSON: expected the end of the text, found "}"'],
     ['// mine\n{}', '1:1: invalid JSON: expected a value, found "/"; JSON has no comments'],
-    ['{ "node": { "id": "x\n" } }', '1:21: invalid JSON: the end of the line within a text'],
-    ['{ "node": { "id": "\\x" } }', '1:20: invalid JSON: an escape that JSON does not have'],
+    ['{ "node": { "id": "x\n" } }', '1:21: invalid JSON: line end in a string'],
+    ['{ "node": { "id": "\\x" } }', '1:20: invalid JSON: unknown escape sequence'],
     ['{ "node": [', '1:12: invalid JSON: expected a value, found the end of the text'],
-    ['{ "node": "', '1:11: invalid JSON: a text that no double quote ends'],
+    ['{ "node": "', '1:11: invalid JSON: unterminated string'],
   ];
   for (const [text, expected] of cases)
     t.equal(problemsOf(text, { file: 'a.json' }).split('\n')[0], `a.json:${expected}`);
@@ -1601,14 +1598,14 @@ t.test('everything that is wrong in a text proto is told at once, with its lines
     [
       'a.pb_text:2:69: admin.address.socket_address.port_value: expected a whole number',
       "a.pb_text:2:73: admin.address.socket_address.port_valu: unknown field 'port_valu' of envoy.config.core.v3.SocketAddress; did you mean 'port_value'?",
-      'a.pb_text:3:12: node.id: expected a text in quotes',
+      'a.pb_text:3:12: node.id: expected a quoted string',
       "a.pb_text:3:27: node.cluster: 'cluster' is set twice",
       'a.pb_text:3:91: node.metadata.fields.numberValue: expected a number',
       "a.pb_text:5:32: static_resources.clusters[0].type: unknown value; did you mean 'STATIC'?",
       'a.pb_text:5:65: static_resources.clusters[0].connect_timeout.seconds: expected a whole number',
       "a.pb_text:5:87: static_resources.clusters[1].foo: unknown field 'foo' of envoy.config.cluster.v3.Cluster",
       'a.pb_text:6:31: static_resources.clusters[2].load_assignment: expected the fields of envoy.config.endpoint.v3.ClusterLoadAssignment in braces',
-      'a.pb_text:6:73: static_resources.clusters[2].typed_extension_protocol_options: expected a text in quotes',
+      'a.pb_text:6:73: static_resources.clusters[2].typed_extension_protocol_options: expected a quoted string',
       'a.pb_text:7:103: static_resources.clusters[2].typed_extension_protocol_options.max_concurrent_streams.value: it cannot be negative',
       "a.pb_text:8:51: static_resources.clusters[2].typed_extension_protocol_options: unknown type 'type.googleapis.com/no.Such'",
       "a.pb_text:9:66: static_resources.clusters[2].lrs_server.self: only one of path, path_config_source, api_config_source, ads, self can be set, and 'ads' is set as well",
@@ -1619,10 +1616,7 @@ t.test('everything that is wrong in a text proto is told at once, with its lines
 
   const unfinished = (text: string) => problemsOf(text, { file: 'a.pb_text' }).split('\n')[0];
   t.equal(unfinished('node { id: "a"'), "a.pb_text:1:15: expected a field or '}'");
-  t.equal(
-    unfinished('node { id: "a }'),
-    'a.pb_text:1:12: a text that does not end, or a character that has no meaning here',
-  );
+  t.equal(unfinished('node { id: "a }'), 'a.pb_text:1:12: an unterminated string or an unexpected character');
   t.equal(unfinished('node { client_features: ["a" "b" }'), "a.pb_text:1:34: expected ',' or ']'");
   for (const name of ['__proto__', 'constructor']) {
     t.equal(
@@ -1632,7 +1626,7 @@ t.test('everything that is wrong in a text proto is told at once, with its lines
   }
   t.equal(
     unfinished('static_resources { clusters { hosts {} } }'),
-    "a.pb_text:1:31: static_resources.clusters[0].hosts: unknown field 'hosts' of envoy.config.cluster.v3.Cluster: it is of an older API; use load_assignment",
+    "a.pb_text:1:31: static_resources.clusters[0].hosts: unknown field 'hosts' of envoy.config.cluster.v3.Cluster: it belongs to an older API; use load_assignment",
   );
   t.equal(unfinished('enable_dispatcher_stats:'), 'a.pb_text:1:25: enable_dispatcher_stats: expected true or false');
 });
@@ -1764,7 +1758,7 @@ t.test('what routes say to a filter by the way is left out with a warning where 
     warnings: [
       {
         path: /typed_per_filter_config\.b\.config\.@type$/,
-        message: `Didn't find a registered implementation for 'b' with type URL: '${cors}': Baton does not implement this extension; it is optional and left out`,
+        message: `Didn't find a registered implementation for 'b' with type URL: '${cors}': Baton does not implement this extension; it is optional and ignored`,
       },
       {
         path: /typed_per_filter_config\.c$/,

@@ -40,7 +40,7 @@ t.test('by name, where its category is needed', async (t) => {
     const expected =
       newName(name) === undefined
         ? 'Baton does not implement this extension'
-        : 'it is of an older API|the name is of an older API';
+        : 'it belongs to an older API|the name belongs to an older API';
     t.match(said, new RegExp(expected), `${category} ${name}`);
   }
 });
@@ -51,7 +51,11 @@ t.test('by its message', async (t) => {
       const found = catalog.byTypeUrl(url, category);
       if (found?.category === category) continue;
       const said = hints.refusalOf(found, name, url, category);
-      t.match(said, /: (Baton does not implement this extension|here one of .* is needed)/, `${category} ${name}`);
+      t.match(
+        said,
+        /: (Baton does not implement this extension|an extension of .* is needed here)/,
+        `${category} ${name}`,
+      );
     }
   }
 });

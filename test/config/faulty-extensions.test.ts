@@ -28,7 +28,7 @@ t.test('a message that no .proto file has', async (t) => {
   const catalog = catalogWith({ typeUrls: ['type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lau'] });
   t.match(
     problemsOf(GOOD, { catalog }),
-    "the extension 'acme.a' is configured by 'envoy.extensions.filters.http.lua.v3.Lau', which no .proto file has; did you mean 'envoy.extensions.filters.http.lua.v3.Lua'?",
+    "the extension 'acme.a' is configured by 'envoy.extensions.filters.http.lua.v3.Lau', which no .proto file defines; did you mean 'envoy.extensions.filters.http.lua.v3.Lua'?",
   );
 });
 

@@ -83,8 +83,8 @@ t.test('a default that the API disallows is refused where the field is left out'
   const fields = 'collector_cluster: known, collector_endpoint: /v1';
   t.match(
     problemsOf(withLogger(`${TRACE}.ZipkinConfig`, fields), { catalog }),
-    "collector_endpoint_version: 'DEPRECATED_AND_UNAVAILABLE_DO_NOT_USE', which holds where " +
-      'collector_endpoint_version is not set, is deprecated and disallowed by default',
+    "collector_endpoint_version: 'DEPRECATED_AND_UNAVAILABLE_DO_NOT_USE', the default of " +
+      'collector_endpoint_version, is deprecated and disallowed by default',
   );
   const chosen = `${fields}, collector_endpoint_version: HTTP_JSON`;
   t.match(loadText(withLogger(`${TRACE}.ZipkinConfig`, chosen), { catalog }), { ok: true });

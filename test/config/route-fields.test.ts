@@ -19,7 +19,7 @@ const TYPED = `typed_per_filter_config: { c: { "@type": ${PACKAGE}.CorsPolicy } 
 const AT_HOST = 'virtual_hosts[0].cors';
 const AT_ROUTE = 'virtual_hosts[0].routes[0].route.cors';
 const NO_FILTER = "it has no effect: the chain has no filter 'envoy.filters.http.cors', or has it disabled";
-const REPLACED = "it has no effect: typed_per_filter_config speaks to the filter 'c' in its place";
+const REPLACED = "it has no effect: typed_per_filter_config configures the filter 'c' instead";
 
 /** What is said of the two fields, with further fields of route configuration, virtual host and route. */
 function warningsOf(filter: string, routes = '', host = '', route = ''): string[] {

@@ -571,7 +571,7 @@ t.test('metadata is refused when it is configured if gRPC would throw where it i
     });
   }
   t.match(found, [
-    /^x-b: at.initial_metadata\[0\].value: gRPC metadata is printable ASCII$/,
+    /^x-b: at.initial_metadata\[0\].value: gRPC metadata must be printable ASCII$/,
     /^x-c: at.initial_metadata\[0\].value: /,
     /^x d: at.initial_metadata\[0\].key: /,
     /^x-bin: /,

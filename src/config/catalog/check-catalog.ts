@@ -1,4 +1,4 @@
-// That extensions fit the schema, which is an author's to see to.
+// Checks that the messages of extensions exist in the schema. A failure is a mistake of the extension's author.
 
 import { didYouMean } from '../../common/text/suggest.js';
 import { messageNameOf } from '../schema/message-name.js';
@@ -6,13 +6,13 @@ import type { Schema } from '../schema/schema.js';
 import type { Problems } from '../text/problems.js';
 import type { ExtensionCatalog } from './extension.js';
 
-/** Reports messages of extensions that the schema does not have: no configuration could name them. */
+/** Reports messages of extensions that the schema does not have, since no configuration could name them. */
 export function checkCatalog(catalog: ExtensionCatalog, schema: Schema, problems: Problems): void {
   for (const { name, typeUrls } of catalog.list()) {
     for (const message of typeUrls.map(messageNameOf)) {
       if (schema.message(message)) continue;
       const hint = didYouMean(message, schema.messageNames());
-      problems.error([], `the extension '${name}' is configured by '${message}', which no .proto file has${hint}`);
+      problems.error([], `the extension '${name}' is configured by '${message}', which no .proto file defines${hint}`);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Says why an extension that a configuration names cannot be used, and which one may be meant.
+// Explains why an extension that a configuration names cannot be used, and suggests a similar one.
 
 import { nearest, suggestion } from '../../common/text/suggest.js';
 import { messageNameOf, typeUrlOf } from '../schema/message-name.js';
@@ -7,9 +7,9 @@ import { newName } from '../text/hints.js';
 import type { Extension, ExtensionCatalog } from './extension.js';
 import { packageOf, substituteFor } from './substitutes.js';
 
-/** Packages whose messages configure extensions of Envoy's. */
+/** Packages whose messages configure Envoy's extensions. */
 const OF_ENVOY = /^(envoy|xds|udpa|google)\./;
-/** Of a message that was added with an extension. */
+/** For a message that was added together with an extension. */
 const UNCLAIMED = ': no extension in src/extensions/index.ts has this message in its typeUrls';
 
 export class ExtensionHints {
@@ -21,12 +21,15 @@ export class ExtensionHints {
     this.#catalog = catalog;
   }
 
-  /** Of an extension that is given by its name alone, and is not known. */
+  /** Returns the error for an unknown extension that is given by name only. */
   unknownName(name: string, category: string | undefined): string {
     return `${notRegistered(name, '')}${this.#hintFor(name, category)}`;
   }
 
-  /** Why `found`, which `url` names, cannot be used where one of `category` is needed; undefined: it can. `name` is of its owner. */
+  /**
+   * Returns why `found`, the extension of `url`, cannot be used in a place for `category`; undefined if it can. `name`: the
+   * name of the owner.
+   */
   refusalOf(found: Extension | undefined, name: string, url: string, category: string | undefined): string | undefined {
     const why = found === undefined ? this.#unknownUrl(url) : this.#obstacle(found, category);
     return why === undefined ? undefined : `${notRegistered(name, url)}${why}`;
@@ -36,7 +39,7 @@ export class ExtensionHints {
     if (this.#catalog.isDisabled(found))
       return `: '${found.category}/${found.name}' is disabled by --disable-extensions`;
     if (category !== undefined && found.category !== category) {
-      return `: here one of ${category} is needed, and '${found.name}' is one of ${found.category}`;
+      return `: an extension of ${category} is needed here, and '${found.name}' belongs to ${found.category}`;
     }
     return undefined;
   }
@@ -44,7 +47,7 @@ export class ExtensionHints {
   #unknownUrl(url: string): string {
     const name = messageNameOf(url);
     const successor = this.#schema.successorOf(name);
-    if (successor !== undefined) return `: it is of an older API; use '${typeUrlOf(successor)}'`;
+    if (successor !== undefined) return `: it belongs to an older API; use '${typeUrlOf(successor)}'`;
     if (this.#schema.message(name)) return OF_ENVOY.test(name) ? notHere(name) : UNCLAIMED;
     const meant = meantBy(
       url,
@@ -55,7 +58,7 @@ export class ExtensionHints {
 
   #hintFor(name: string, category: string | undefined): string {
     const successor = newName(name);
-    if (successor !== undefined) return `: the name is of an older API; it is '${successor}' now`;
+    if (successor !== undefined) return `: the name belongs to an older API; use '${successor}'`;
     const known = this.#catalog.list();
     const ofApi = this.#schema.extensionsOf(category ?? '');
     const isOfApi = ofApi.has(name) || this.#hasPackage(name);
@@ -66,7 +69,7 @@ export class ExtensionHints {
     );
   }
 
-  /** Whether the API has a package for an extension of that name: `envoy.extensions.a.b.v3` for `envoy.a.b`. */
+  /** Returns whether the API has a package for an extension of that name: `envoy.extensions.a.b.v3` for `envoy.a.b`. */
   #hasPackage(name: string): boolean {
     const start = `${packageOf(name)}.v`;
     return this.#schema.messageNames().some((message) => message.startsWith(start));
@@ -81,7 +84,7 @@ function notRegistered(name: string, url: string): string {
   return `Didn't find a registered implementation for '${name}' with type URL: '${url}'`;
 }
 
-/** The last parts of dotted names tell them apart: many have the others in common. */
+/** Suggests a similar name. Only the last parts of dotted names are compared, since many names share the others. */
 function meantBy(name: string, known: readonly string[]): string {
   const byLast = new Map(known.map((candidate) => [lastPart(candidate), candidate]));
   const found = nearest(lastPart(name), byLast.keys());

@@ -1,13 +1,13 @@
-// What to do without an extension of Envoy that Baton lacks, where something else does a part of its work or nothing need be done.
+// Hints for Envoy extensions that Baton lacks: what replaces a part of their work, or why they are not needed.
 
-const AGENTS_SEND = 'log to standard output or a file, from where an agent can send the lines on';
-const ASK_A_SERVICE = 'a service that envoy.filters.http.ext_authz asks can decide who may pass';
+const AGENTS_SEND = 'log to standard output or a file, from which an agent can forward the lines';
+const ASK_A_SERVICE = 'envoy.filters.http.ext_authz can call a service that authorizes requests';
 const WRITE_ONE = 'docs/extending.md shows how to write a filter in TypeScript';
-const NO_TLS = 'leave it out: without TLS there is nothing for it to find';
-const LIMIT_MEMORY = 'leave it out, and limit the memory of the process from outside, as a cgroup or a unit does';
-const HOSTS_COMPRESS = 'let the hosts compress: what they send is passed on as it is';
+const NO_TLS = 'leave it out: without TLS it has no effect';
+const LIMIT_MEMORY = 'leave it out, and limit the memory of the process with a cgroup or a systemd unit';
+const HOSTS_COMPRESS = 'let the hosts compress: their responses are passed on unchanged';
 
-/** By the package of the extension, below `envoy.extensions`. */
+/** Keyed by the package of the extension, below `envoy.extensions`. */
 export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'access_loggers.grpc': AGENTS_SEND,
   'access_loggers.fluentd': AGENTS_SEND,
@@ -23,24 +23,24 @@ export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'filters.http.oauth2': ASK_A_SERVICE,
   'filters.http.ratelimit': 'envoy.filters.http.local_ratelimit limits the requests of one process',
   'filters.http.wasm': WRITE_ONE,
-  'filters.listener.http_inspector': 'leave it out: a filter chain with a connection manager takes HTTP/1.1',
+  'filters.listener.http_inspector': 'leave it out: connection managers serve HTTP/1.1',
   'filters.listener.tls_inspector': NO_TLS,
   'filters.network.connection_limit':
     'the runtime value envoy.resource_limits.listener.<name>.connection_limit limits the connections of a listener',
-  'filters.network.ext_authz': 'before HTTP, envoy.filters.http.ext_authz can ask the service',
+  'filters.network.ext_authz': 'for HTTP, envoy.filters.http.ext_authz can call the service',
   'resource_monitors.cgroup_memory': LIMIT_MEMORY,
   'resource_monitors.fixed_heap': LIMIT_MEMORY,
 };
 
-/** `: a hint` for the extension that a message or a canonical name belongs to; empty if there is nothing to say. */
+/** Returns `: a hint` for the extension of a message or canonical name; empty if there is none. */
 export function substituteFor(name: string): string {
   const hint = SUBSTITUTES[packageOf(name).slice('envoy.extensions.'.length)];
   return hint === undefined ? '' : `: ${hint}`;
 }
 
 /**
- * `envoy.extensions.filters.http.lua`, of `envoy.extensions.filters.http.lua.v3.Lua`, its package with the version, or
- * `envoy.filters.http.lua`.
+ * Returns `envoy.extensions.filters.http.lua` for `envoy.extensions.filters.http.lua.v3.Lua`, for its package with the version,
+ * and for `envoy.filters.http.lua`.
  */
 export function packageOf(name: string): string {
   return name.replace(/\.v\d+(\..*)?$/, '').replace(/^envoy\.(?!extensions\.)/, 'envoy.extensions.');

@@ -1,4 +1,4 @@
-// Addresses: what listens and what is connected to speaks TCP, and has an address that sockets take.
+// Addresses of listeners, upstream hosts and other peers: they must use TCP and be valid for sockets.
 
 import { isIP } from 'node:net';
 import { parseIp } from '../../io/addresses/address.js';
@@ -7,22 +7,22 @@ import type { Address, Pipe, SocketAddress } from '../generated/api.js';
 import type { Path } from '../text/path.js';
 import type { Problems } from '../text/problems.js';
 
-/** Reports `protocol: UDP`, which only sinks of stats take. */
+/** Reports `protocol: UDP`, which only stats sinks support. */
 export function checkStream(socket: SocketAddress | undefined, path: Path, problems: Problems): void {
   if (socket?.protocol !== 'UDP') return;
   problems.error([...path, 'protocol'], "'UDP' of envoy.config.core.v3.SocketAddress.protocol is not implemented here");
 }
 
-/** checkStream() of what is connected to, or from, where nothing listens. */
+/** Like checkStream(), for remote and source addresses, which are not listened on. */
 export function checkConnected(socket: SocketAddress | undefined, path: Path, problems: Problems): void {
   checkStream(socket, path, problems);
   if (socket?.ipv4_compat) problems.error([...path, 'ipv4_compat'], LISTENING_ONLY, 'key');
 }
 
-/** Of a field that says how an address is listened at. */
+/** For fields that only affect listening. */
 export const LISTENING_ONLY = 'it has an effect only on an address that Baton listens at: leave it out';
 
-/** Reports an address that cannot be bound: a name, an IP address with a scope, a path that the kernel does not take. */
+/** Reports an address that cannot be bound: a name, an IP address with a scope, an invalid path. */
 export function checkBindable(address: Address | undefined, path: Path, problems: Problems): void {
   const { address: host, ipv4_compat: takesIp4 } = address?.socket_address ?? {};
   if (host !== undefined && !isPlainIp(host)) {
@@ -34,27 +34,27 @@ export function checkBindable(address: Address | undefined, path: Path, problems
   checkPipe(address?.pipe, [...path, 'pipe'], problems);
 }
 
-/** Reports a path that no Unix socket can have, and a mode without a file that could have it. */
+/** Reports an invalid path of a Unix socket, and a mode of a socket that has no file. */
 export function checkPipe(pipe: Pipe | undefined, path: Path, problems: Problems): void {
   const file = pipe?.path ?? '';
   const bytes = Buffer.byteLength(file);
-  // In an abstract name the @ stands for the byte that would end a path.
-  const most = file.startsWith('@') ? SUN_PATH_BYTES : SUN_PATH_BYTES - 1;
-  if (bytes > most) {
-    problems.error([...path, 'path'], `the path of a Unix socket has at most ${most} bytes, found ${bytes}`);
+  // The @ of an abstract name takes the byte that ends a path.
+  const max = file.startsWith('@') ? SUN_PATH_BYTES : SUN_PATH_BYTES - 1;
+  if (bytes > max) {
+    problems.error([...path, 'path'], `the path of a Unix socket has at most ${max} bytes, found ${bytes}`);
   }
   if (file.startsWith('@') && (pipe?.mode ?? 0) !== 0) {
     problems.error([...path, 'mode'], 'an abstract Unix socket (@) has no mode: leave it out');
   }
 }
 
-/** Whether it is an IP address as a socket takes it: without a scope (`%eth0`). */
+/** Returns whether the text is an IP address without a scope (`%eth0`), as sockets accept it. */
 export function isPlainIp(text: string): boolean {
   return isIP(text) !== 0 && !text.includes('%');
 }
 
-/** Whose IPv6 sockets reach IPv4, if they may (ipv6(7), IPV6_V6ONLY). */
+/** IPv6 addresses whose sockets can also accept IPv4 (ipv6(7), IPV6_V6ONLY). */
 const WITH_IP4 = [ipRange('::', 128)!, ipRange('::ffff:0:0', 96)!];
 
-/** Size of sun_path (unix(7)): a path with the NUL byte that ends it. */
+/** Size of sun_path (unix(7)), which includes the final NUL byte of a path. */
 const SUN_PATH_BYTES = 108;

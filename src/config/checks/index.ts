@@ -1,4 +1,4 @@
-// What no single message can tell: names given twice, references to nothing, filters in an order that cannot work.
+// Checks across messages of a bootstrap: duplicate names, dangling references, invalid filter orders.
 
 import type { ExtensionCatalog } from '../catalog/extension.js';
 import { speaksHttp2 } from '../fields/http-options.js';
@@ -14,7 +14,7 @@ import { checkAdsConfig, checkConfigSources, reachOf } from './services/config-s
 import { checkStatsSinks } from './services/stats-sinks.js';
 import { checkWatchdogs } from './watchdogs.js';
 
-/** Checks a bootstrap whose messages are right each by itself. */
+/** Checks a bootstrap whose messages are valid individually. */
 export function checkBootstrap(
   bootstrap: Bootstrap,
   schema: Schema,
@@ -28,16 +28,16 @@ export function checkBootstrap(
   checkClusters(clusters, catalog, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
   const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');
-  const around = {
+  const context = {
     catalog,
     problems,
     clusters: known,
     http2Clusters: new Set(http2),
     mayGrow: bootstrap.dynamic_resources?.cds_config !== undefined,
   };
-  checkListeners(bootstrap.static_resources?.listeners ?? [], bootstrap.admin?.address, around);
-  checkStatsSinks(bootstrap.stats_sinks ?? [], around);
-  const reach = reachOf(bootstrap, around.http2Clusters);
+  checkListeners(bootstrap.static_resources?.listeners ?? [], bootstrap.admin?.address, context);
+  checkStatsSinks(bootstrap.stats_sinks ?? [], context);
+  const reach = reachOf(bootstrap, context.http2Clusters);
   checkAdsConfig(bootstrap, reach, problems);
   checkConfigSources(schema, 'envoy.config.bootstrap.v3.Bootstrap', bootstrap, reach, problems);
   const address = bootstrap.admin?.address?.socket_address;

@@ -1,4 +1,4 @@
-// The overload manager: each resource has one monitor, by the name that its stats have.
+// The overload manager: each resource has one monitor, with the name that its stats have.
 
 import { CONNECTION_MONITOR } from '../fields/connection-monitor.js';
 import type { OverloadManager } from '../generated/api.js';
@@ -16,8 +16,8 @@ export function checkOverload(manager: OverloadManager | undefined, problems: Pr
   );
   monitors.forEach((monitor, index) => {
     if (!monitor || monitor.name === CONNECTION_MONITOR || problems.has([...at(index), 'name'])) return;
-    // There is no other one: what is not implemented has been refused.
+    // It is the only implemented monitor; others have been refused.
     if (problems.has([...at(index), 'typed_config', '@type'])) return;
-    problems.error([...at(index), 'name'], `the monitor of connections has the name '${CONNECTION_MONITOR}'`);
+    problems.error([...at(index), 'name'], `the connection monitor must have the name '${CONNECTION_MONITOR}'`);
   });
 }

@@ -1,5 +1,4 @@
-// Runtime layers: unique names, one admin layer at most, static layers whose values are values, and
-// layers of management servers that say which resource they are.
+// Runtime layers: unique names, at most one admin layer, valid values in static layers, and complete rtds layers.
 
 import { wrongRuntimeValues } from '../fields/runtime-entries.js';
 import type { LayeredRuntime, RuntimeLayer_RtdsLayer } from '../generated/api.js';

@@ -1,4 +1,4 @@
-// Watchdogs: times in which a thread can show that it runs.
+// Watchdogs: their timeouts.
 
 import { durationMs } from '../../common/time/duration.js';
 import type { Bootstrap, Watchdog } from '../generated/api.js';
@@ -18,7 +18,7 @@ function checkTimeouts(watchdog: Watchdog | undefined, path: Path, problems: Pro
   for (const field of TIMEOUTS) {
     const timeout = watchdog?.[field];
     if (timeout === undefined || durationMs(timeout) > 0) continue;
-    const why = 'it must be above 0s: without any time each look would count as a miss, and 0 turns nothing off';
+    const why = 'it must be above 0s: with 0s every check would count as a miss, and 0s does not disable the watchdog';
     problems.error([...path, field], why);
   }
 }

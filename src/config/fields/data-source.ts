@@ -1,13 +1,13 @@
-// What a DataSource names: bytes in the configuration itself, in a file, or in an environment variable.
+// Reads a DataSource: bytes in the configuration, in a file, or in an environment variable.
 
 import { BatonError, messageOf } from '../../common/errors/errors.js';
 import { readRegularFile } from '../../common/files/regular-file.js';
 import type { DataSource } from '../generated/api.js';
 
 /**
- * Reads it, now.
+ * Reads the data synchronously.
  * @param where its path in the configuration, for messages
- * @throws BatonError when it cannot be had
+ * @throws BatonError if it cannot be read
  */
 export function readDataSource(source: DataSource, where?: string): Buffer {
   const { environment_variable: variable, filename, inline_bytes: bytes, inline_string: text = '' } = source;

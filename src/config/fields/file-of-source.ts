@@ -1,8 +1,8 @@
-// The file that a source of configuration names.
+// The file of a configuration source.
 
 import type { ConfigSource, PathConfigSource } from '../generated/api.js';
 
-/** Undefined when the source is none. `path` is the deprecated way to name a file. */
+/** Returns undefined if the source is not a file. `path` is the deprecated field for a file. */
 export function fileOfSource({ path, path_config_source: file }: ConfigSource): PathConfigSource | undefined {
   return path === undefined ? file : { path };
 }

@@ -1,14 +1,14 @@
-// The criteria by which one of a listener's filter chains is chosen, as values that can be compared.
+// The match criteria of filter chains, as values that can be compared.
 
 import { ipRange, rangeText } from '../../io/addresses/ip-range.js';
 import type { CidrRange, FilterChainMatch } from '../generated/api.js';
 
-/** A criterion that a match does not have. */
+/** Value of a criterion that is not set. */
 export const ANY = '';
 
 /**
- * Values that a match accepts, by criterion, in the order in which criteria are looked at: as text that is equal for equal
- * values; [ANY] where the criterion is not set. What needs the TLS inspector is not implemented.
+ * The values that a match accepts, keyed by criterion, in order of evaluation. Equal values have equal texts; [ANY] if the
+ * criterion is not set. Criteria that need the TLS inspector are not implemented.
  */
 export const CRITERIA = {
   destination_port: (match: FilterChainMatch) => [String(match.destination_port ?? ANY)],
@@ -22,17 +22,17 @@ export const CRITERIA = {
 
 export type Criterion = keyof typeof CRITERIA;
 
-/** In the order in which they are looked at. */
+/** In order of evaluation. */
 export const CRITERION_NAMES = Object.keys(CRITERIA) as readonly Criterion[];
 
-/** Two matches, by their positions, that some connections would fulfil alike; undefined when there are none. */
+/** Returns the indexes of two matches that some connections fulfil equally well; undefined if there are none. */
 export function overlapOf(matches: readonly FilterChainMatch[]): readonly [number, number] | undefined {
   const seen = new Set<string>();
   const search = (among: readonly number[], step: number): readonly [number, number] | undefined => {
     if (among.length < 2) return undefined;
     const criterion = CRITERION_NAMES[step];
     if (criterion === undefined) return [among[0]!, among[1]!];
-    // Lists of values make the same groups again and again: one look at each is enough.
+    // Lists of values produce the same groups repeatedly; each is searched once.
     const key = `${step}:${among}`;
     if (seen.has(key)) return undefined;
     seen.add(key);
@@ -45,7 +45,7 @@ export function overlapOf(matches: readonly FilterChainMatch[]): readonly [numbe
   return search([...matches.keys()], 0);
 }
 
-/** The items by each of their values. */
+/** Groups items by each of their values. */
 export function groupsBy<T>(items: readonly T[], valuesOf: (item: T) => Iterable<string>): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {
@@ -66,7 +66,7 @@ function ranges(list: readonly CidrRange[] | undefined): readonly string[] {
   return values(
     list?.map(({ address_prefix = '', prefix_len = 0 }) => {
       const range = ipRange(address_prefix, prefix_len);
-      // Checks have refused what is no address.
+      // Invalid addresses have been refused by the checks.
       return range === undefined ? address_prefix : rangeText(range);
     }),
   );

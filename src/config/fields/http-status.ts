@@ -1,8 +1,8 @@
-// HttpStatus where it is that of an error: what a filter answers with when it refuses a request.
+// HttpStatus as the status of an error response, with which filters refuse requests.
 
 import type { HttpStatus, StatusCode } from '../generated/api.js';
 
-/** The status, or `otherwise` where none is given, or one below 400. */
+/** Returns the status, or `otherwise` if none is given or it is below 400. */
 export function errorStatus(status: HttpStatus | undefined, otherwise: number): number {
   return ERRORS[status?.code ?? 'Empty'] ?? otherwise;
 }

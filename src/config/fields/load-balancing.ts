@@ -1,17 +1,17 @@
-// How a cluster chooses hosts, as the message of a policy: the first one of load_balancing_policy that Baton has, or without it what
-// lb_policy and the fields beside it mean.
+// The load-balancing policy of a cluster as a message: the first implemented one of load_balancing_policy, or else the
+// equivalent of lb_policy and the fields that belong to it.
 
 import type { Any, Cluster } from '../generated/api.js';
 import { typeUrlOf } from '../schema/message-name.js';
 import type { Path } from '../text/path.js';
 
-/** What a value of lb_policy means. */
+/** The equivalent of an lb_policy value. */
 interface LegacyPolicy {
   /** The message of the policy. */
   readonly message: string;
-  /** The cluster's field with its options, which are called there as in the message. */
+  /** The cluster's field with the options, which have the same names as in the message. */
   readonly options?: { readonly field: string; of(cluster: Cluster): object | undefined };
-  /** consistent_hashing_lb_config, which stands in common_lb_config, is one of its options. */
+  /** Whether common_lb_config.consistent_hashing_lb_config is one of its options. */
   readonly hashes?: true;
 }
 
@@ -39,7 +39,7 @@ export const LEGACY_POLICIES: { readonly [lbPolicy: string]: LegacyPolicy } = {
 };
 
 /**
- * The message of the policy that counts. Of a cluster that is as it has to be: another one has ROUND_ROBIN.
+ * Returns the message of the effective policy. Invalid clusters get ROUND_ROBIN.
  * @param isPolicy whether messages of that type configure a policy of this build
  */
 export function policyMessage(cluster: Cluster, isPolicy: (typeUrl: string) => boolean): Any {
@@ -52,7 +52,7 @@ export function policyMessage(cluster: Cluster, isPolicy: (typeUrl: string) => b
   return { '@type': typeUrlOf(ROUND_ROBIN) };
 }
 
-/** The policy of lb_policy. */
+/** Returns the policy of lb_policy. */
 export function legacyPolicy(cluster: Cluster) {
   const { common_lb_config: common, lb_policy: name = 'ROUND_ROBIN' } = cluster;
   const { hashes, message, options } = LEGACY_POLICIES[name] ?? LEGACY_POLICIES['ROUND_ROBIN']!;
@@ -60,7 +60,7 @@ export function legacyPolicy(cluster: Cluster) {
   const config: Any = { '@type': typeUrlOf(message), ...options?.of(cluster), ...(hashing && { [HASHING]: hashing }) };
   return {
     config,
-    /** Where a part of the message stands, from the cluster on. */
+    /** Maps a path within the message to a path within the cluster. */
     placeOf(inner: Path): Path {
       if (inner[0] === HASHING) return ['common_lb_config', ...inner];
       return options === undefined ? inner : [options.field, ...inner];

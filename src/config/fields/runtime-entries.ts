@@ -1,4 +1,4 @@
-// The keys and values of a static runtime layer: what is nested gets a key with dots.
+// The keys and values of a static runtime layer. Nested maps become dotted keys.
 
 import { isRecord } from '../../common/records.js';
 import type { Struct } from '../generated/api.js';
@@ -7,18 +7,18 @@ import type { Path } from '../text/path.js';
 export interface RuntimeEntry {
   /** `a.b` of { a: { b: … } } */
   readonly key: string;
-  /** Where the value stands, from the Struct on. */
+  /** Path of the value, relative to the Struct. */
   readonly path: Path;
-  /** A text, number, flag or FractionalPercent; null and lists, which are no values, come out too. */
+  /** A string, number, boolean or FractionalPercent, but also null and lists, which are invalid. */
   readonly value: unknown;
 }
 
-/** All entries in the order of the text. A map that has a numerator or a denominator, or nothing, is a value. */
+/** Yields all entries in order. An empty map, or one with a numerator or a denominator, is a value. */
 export function* runtimeEntries(struct: Struct): Generator<RuntimeEntry, void> {
   for (const [name, value] of Object.entries(struct)) yield* entriesOf(name, [name], value);
 }
 
-/** What cannot be a value. */
+/** Returns the entries with invalid values. */
 export function wrongRuntimeValues(struct: Struct): { key: string; path: Path; what: string }[] {
   return Array.from(runtimeEntries(struct)).flatMap(({ key, path, value }) => {
     const what = value === null ? 'null' : Array.isArray(value) ? 'a list' : undefined;

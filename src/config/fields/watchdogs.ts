@@ -1,8 +1,8 @@
-// What the watchdogs of a bootstrap watch.
+// The watchdogs of a bootstrap.
 
 import type { Bootstrap, Watchdogs } from '../generated/api.js';
 
-/** Those of each kind of thread: the deprecated `watchdog` is of all. */
+/** Returns the watchdogs by kind of thread. The deprecated field `watchdog` applies to all threads. */
 export function watchdogsOf({ watchdog, watchdogs }: Bootstrap): Watchdogs | undefined {
   return watchdog === undefined ? watchdogs : { main_thread_watchdog: watchdog, worker_watchdog: watchdog };
 }

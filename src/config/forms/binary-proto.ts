@@ -1,5 +1,5 @@
-// Messages in protobuf's binary form as proto JSON, with what protobufjs leaves out: fields that the API does not have, and the
-// type URL of an Any whose message it does not have.
+// Converts messages from protobuf's binary form to proto JSON. Adds what protobufjs drops: unknown fields, and the type URL of
+// an Any whose message is unknown.
 
 import type { Message, ReflectionObject, Root, Type } from 'protobufjs';
 import type protobufjs from 'protobufjs/light.js';
@@ -8,10 +8,10 @@ import { messageNameOf } from '../schema/message-name.js';
 import type { Path, PathPart } from '../text/path.js';
 import { MAX_DEPTH, type UnknownField } from '../text/source.js';
 
-/** What reading needs of protobufjs. */
+/** The parts of protobufjs that the reader uses. */
 export interface ProtoLibrary {
   readonly Reader: typeof protobufjs.Reader;
-  /** Of protobufjs/ext/protojson.js. */
+  /** From protobufjs/ext/protojson.js. */
   readonly toJson: (type: Type, message: Message) => unknown;
 }
 
@@ -20,7 +20,7 @@ export interface BinaryMessage {
   readonly unknownFields: readonly UnknownField[];
 }
 
-/** Where a message cannot be read, and why. */
+/** Thrown for a message that cannot be read; `path` locates it. */
 export class ProtoMistake extends Error {
   readonly path: Path;
 
@@ -30,14 +30,14 @@ export class ProtoMistake extends Error {
   }
 }
 
-/** Reads a message. Throws ProtoMistake at bytes that are none, and at values that JSON does not have. */
+/** Reads a message. Throws ProtoMistake for invalid bytes, and for values that JSON cannot represent. */
 export function readBinary(library: ProtoLibrary, root: Root, name: string, bytes: Uint8Array): BinaryMessage {
   const reader = new BinaryReader(library, root);
   const value = reader.read(root.lookupType(name), bytes);
   return { value, unknownFields: reader.unknownFields };
 }
 
-/** The proto JSON of a message that stands at `path`. Throws ProtoMistake. */
+/** Returns the proto JSON of the message at `path`. Throws ProtoMistake. */
 export function jsonOf(
   { toJson }: Pick<ProtoLibrary, 'toJson'>,
   type: Type,
@@ -51,7 +51,10 @@ export function jsonOf(
   }
 }
 
-/** The way to what has no JSON. The library does not tell it: each message on the way down is tried by itself. */
+/**
+ * Returns the path to the value that has no JSON form. The library does not report it, so nested messages are converted one by
+ * one.
+ */
 function pathWithin(toJson: ProtoLibrary['toJson'], type: Type, message: Message): PathPart[] {
   for (const field of type.fieldsArray) {
     const inner = field.resolve().resolvedType;
@@ -70,7 +73,7 @@ function pathWithin(toJson: ProtoLibrary['toJson'], type: Type, message: Message
   return [];
 }
 
-/** An Any, and where the JSON of its holder is to have what it holds. */
+/** An Any, and the place of its content in the JSON of its holder. */
 interface HeldAny {
   readonly place: readonly PathPart[];
   readonly json: unknown;
@@ -80,7 +83,7 @@ class BinaryReader {
   readonly unknownFields: UnknownField[] = [];
   readonly #library: ProtoLibrary;
   readonly #root: Root;
-  /** By the names of the API, as problems show it. */
+  /** Uses the field names of the API, as problems do. */
   readonly #path: PathPart[] = [];
 
   constructor(library: ProtoLibrary, root: Root) {
@@ -104,10 +107,10 @@ class BinaryReader {
     return json;
   }
 
-  /** Notes unknown fields, and takes out each Any: `place` is where the message stands in the JSON. */
+  /** Records unknown fields and extracts all Anys. `place`: the path of the message in the JSON. */
   #message(type: Type, message: Message, place: readonly PathPart[], held: HeldAny[]): void {
     if (this.#path.length > MAX_DEPTH) throw new ProtoMistake([], 'max depth exceeded');
-    for (const raw of message.$unknowns ?? []) this.#noteUnknown(type, raw);
+    for (const raw of message.$unknowns ?? []) this.#addUnknown(type, raw);
     for (const field of type.fieldsArray) {
       const inner = field.resolve().resolvedType;
       const value: unknown = (message as unknown as Record<string, unknown>)[field.name];
@@ -132,7 +135,7 @@ class BinaryReader {
     else held.push({ place, json: this.#any(message as unknown as Any) });
   }
 
-  /** The JSON of an Any; the Any itself is emptied. */
+  /** Returns the JSON of an Any, and empties the Any itself. */
   #any(any: Any): unknown {
     const { type_url: url = '', value = new Uint8Array() } = any;
     any.type_url = '';
@@ -144,13 +147,13 @@ class BinaryReader {
     return name.startsWith('google.protobuf.') ? { '@type': url, value: json } : { '@type': url, ...(json as object) };
   }
 
-  #noteUnknown(type: Type, raw: Uint8Array): void {
+  #addUnknown(type: Type, raw: Uint8Array): void {
     const number = this.#library.Reader.create(raw).uint32() >>> 3;
     this.unknownFields.push({ path: [...this.#path], message: type.fullName.slice(1), field: String(number) });
   }
 }
 
-/** What the reader looks into of a google.protobuf.Any. */
+/** The members of a google.protobuf.Any that the reader uses. */
 interface Any {
   type_url?: string;
   readonly value?: Uint8Array;

@@ -1,4 +1,4 @@
-// A message in a file; the extension of the path says in which form.
+// Reads a message from a file. The file extension selects the format.
 
 import { extname } from 'node:path';
 import { messageOf } from '../../common/errors/errors.js';
@@ -8,9 +8,9 @@ import { readJson, readYaml } from '../text/read-text.js';
 import type { SourceResult } from '../text/source.js';
 import { readProto } from './proto-source.js';
 
-/** What a file holds, or why there is nothing to be had of it. */
+/** The content of a file, or the reason why it cannot be read. */
 export type FileSourceResult = SourceResult & {
-  /** It is not there, or may not be read: its content has nothing to do with it. */
+  /** The file does not exist or is not readable; the problem is independent of its content. */
   readonly isUnreadable?: boolean;
 };
 
@@ -18,7 +18,7 @@ export type FileSourceResult = SourceResult & {
 const MAX_FILE_BYTES = 128 * 1024 * 1024;
 
 /**
- * @param message full name of the message, for the forms of protobuf
+ * @param message full name of the message, for protobuf formats
  * @param pipeMs how long to wait for a pipe; undefined: pipes are refused
  */
 export function readFileSource(path: string, message: string, pipeMs?: number): FileSourceResult {
@@ -40,7 +40,7 @@ export function readFileSource(path: string, message: string, pipeMs?: number): 
   return format === '.json' ? readJson(path, text) : readYaml(path, text);
 }
 
-/** `no such file or directory` of `ENOENT: no such file or directory, open '…'`. */
+/** Returns `no such file or directory` for `ENOENT: no such file or directory, open '…'`. */
 function reasonOf(error: unknown): string {
   return messageOf(error).replace(/^[A-Z0-9_]+: ([^,]*).*$/s, '$1');
 }

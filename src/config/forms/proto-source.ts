@@ -1,4 +1,4 @@
-// Bootstraps in protobuf's own forms: binary and text. What is wrong with a value has a field path, and no line.
+// Reads bootstraps in protobuf's binary and text forms. Problems have a field path but no line.
 
 import { createRequire } from 'node:module';
 import type protobufjs from 'protobufjs';
@@ -12,7 +12,7 @@ import { type SourceResult, syntaxProblems } from '../text/source.js';
 import { jsonOf, ProtoMistake, readBinary } from './binary-proto.js';
 import { textProtoMistakes } from './text-proto-mistakes.js';
 
-/** Reads a message and gives it in proto JSON form, to be checked as any other text. */
+/** Reads a message and converts it to proto JSON, which is checked like any other text. */
 export function readProto(
   name: string,
   form: 'binary' | 'text',
@@ -43,12 +43,12 @@ export function readProto(
   }
 }
 
-/** What cannot be read may be a piece of a secret. */
+/** Removes the unreadable text from an error, since it may be part of a secret. */
 function withoutText(message: string): string {
   return message.replace(/^(unexpected token|illegal \w+(?: \w+)?) '.*'(?= \(line)/s, '$1');
 }
 
-/** Loaded here only: most configurations are YAML or JSON, and need no protobufjs. */
+/** Loads protobufjs on demand: most configurations are YAML or JSON. */
 function libraries(): {
   protobuf: typeof protobufjs;
   protojson: typeof ProtoJson;

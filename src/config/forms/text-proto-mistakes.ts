@@ -1,4 +1,4 @@
-// Everything that is wrong with a text protobuf that the library has refused, which names the first mistake alone.
+// Finds all mistakes in a text protobuf that the library has refused. The library reports only the first one.
 
 import type protobufjs from 'protobufjs';
 import { didYouMean } from '../../common/text/suggest.js';
@@ -8,13 +8,13 @@ import { MAX_DEPTH, MAX_MISTAKES, type TextMistake } from '../text/source.js';
 
 export interface TextProtoMistakes {
   readonly mistakes: readonly TextMistake[];
-  /** How many more there are. */
+  /** Number of further mistakes that are not listed. */
   readonly further: number;
 }
 
 /**
- * What is found in `text`; nothing when the library has another reason. Behind a mistake in the syntax nothing is read. No message
- * holds a value, which may be a secret.
+ * Returns the mistakes in `text`; none if the library has another reason. Reading stops at the first syntax error. Messages
+ * contain no values, which may be secrets.
  */
 export function textProtoMistakes(type: protobufjs.Type, text: string): TextProtoMistakes {
   const search = new Search(text);
@@ -28,11 +28,11 @@ interface Token {
   readonly offset: number;
 }
 
-// A comment ends at the end of its line and nowhere else: one of many '#' would be looked at in all the ways to divide it.
+// A comment ends only at the end of its line; otherwise many '#' could be split in exponentially many ways.
 const TOKEN =
   /(?:\s|#[^\n]*(?:\n|$))*(?:(?<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')|(?<number>\.?[0-9][\w.+]*(?:(?<=[eE])-[0-9]+)?)|(?<word>\w[\w.]*)|(?<sign>[[\]{}<>:,;/-])|(?<end>$))/y;
 
-/** The syntax is wrong: what follows cannot be told. */
+/** Thrown at a syntax error, after which the text cannot be interpreted. */
 class SyntaxMistake extends Error {}
 
 class Search {
@@ -57,9 +57,9 @@ class Search {
     }
   }
 
-  /** Up to `closing`, or the end of the text. */
+  /** Reads fields up to `closing`, or up to the end of the text. */
   #fields(type: protobufjs.Type, closing: string | undefined): void {
-    // The library has said so.
+    // The library has reported this.
     if (this.#path.length > MAX_DEPTH) throw new SyntaxMistake();
     const counts = new Map<string, number>();
     for (;;) {
@@ -97,7 +97,7 @@ class Search {
     this.#path.pop();
   }
 
-  /** Fields by their names, in either spelling. */
+  /** Returns the fields by name, in both spellings. */
   #known(type: protobufjs.Type): ReadonlyMap<string, protobufjs.Field> {
     let known = this.#fieldsOf.get(type);
     if (known === undefined) {
@@ -119,7 +119,7 @@ class Search {
     counts.set(name, 1);
   }
 
-  /** Behind `[`: the message of an Any, or an extension, of which the API has none. */
+  /** Reads after `[`: the message of an Any, or an extension, which the API does not have. */
   #extension(type: protobufjs.Type): void {
     const start = this.#peek();
     let name = '';
@@ -133,7 +133,7 @@ class Search {
     this.#values((first) => this.#skip(first));
   }
 
-  /** Messages by their full names. The library looks for a name that it does not know everywhere, and keeps it. */
+  /** Returns all messages by full name. The library's own lookup of an unknown name searches everything and caches the name. */
   #types(root: protobufjs.Root): ReadonlyMap<string, protobufjs.Type> {
     if (this.#allTypes === undefined) {
       const types = new Map<string, protobufjs.Type>();
@@ -149,7 +149,7 @@ class Search {
     return this.#allTypes;
   }
 
-  /** What stands behind a name: one, or a list of several. */
+  /** Reads what follows a name: a value, or a list of values. */
   #values(value: (first: Token) => void, mayBeList = true): void {
     if (this.#peek().text === ':') this.#take();
     const first = this.#take();
@@ -201,7 +201,7 @@ class Search {
     const token = sign ? this.#peek() : first;
     if (known !== null && 'values' in known) this.#enum(known, token, sign);
     else if (type === 'string' || type === 'bytes') {
-      if (first.kind !== 'string') this.#note(first, 'expected a text in quotes');
+      if (first.kind !== 'string') this.#note(first, 'expected a quoted string');
     } else if (type === 'bool') {
       if (sign || !BOOLEAN.test(token.text)) this.#note(first, 'expected true or false');
     } else if (type === 'float' || type === 'double') {
@@ -221,7 +221,7 @@ class Search {
     });
   }
 
-  /** Passes a value over, whatever it is. */
+  /** Skips a value of any kind. */
   #skip(first: Token): void {
     const closing = CLOSING.get(first.text) ?? (first.text === '[' ? ']' : undefined);
     if (first.text === '-') this.#take();
@@ -260,10 +260,7 @@ class Search {
       const blank = /(?:\s|#[^\n]*(?:\n|$))*/y;
       blank.lastIndex = this.#at;
       const offset = this.#at + blank.exec(this.#text)![0].length;
-      this.#stop(
-        { kind: 'end', text: '', offset },
-        'a text that does not end, or a character that has no meaning here',
-      );
+      this.#stop({ kind: 'end', text: '', offset }, 'an unterminated string or an unexpected character');
     }
     const [kind, text] = found as [Token['kind'], string];
     this.#at = TOKEN.lastIndex;
@@ -273,8 +270,8 @@ class Search {
   #note({ offset }: Token, message: string | (() => string)): void {
     if (this.mistakes.length === MAX_MISTAKES) this.further++;
     else {
-      const said = typeof message === 'string' ? message : message();
-      this.mistakes.push({ offset, message: said, path: [...this.#path] });
+      const text = typeof message === 'string' ? message : message();
+      this.mistakes.push({ offset, message: text, path: [...this.#path] });
     }
   }
 
@@ -293,7 +290,7 @@ function unknownField(type: protobufjs.Type, name: string): string {
   return `unknown field '${name.slice(0, 100)}' of ${message}${hint}`;
 }
 
-/** Messages of Google's own are known by their names in JSON. */
+/** Google's own messages use their JSON names. */
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

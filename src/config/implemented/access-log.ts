@@ -21,10 +21,8 @@ export const ACCESS_LOG: ImplementedTable = {
     grpc_status_filter: true,
     log_type_filter: true,
     traceable_filter: refused('tracing is not implemented, so no request is traced'),
-    metadata_filter: refused('streams have no dynamic metadata; header_filter finds what a header says'),
-    extension_filter: refused(
-      'there is no such extension; and_filter and or_filter combine the filters that there are',
-    ),
+    metadata_filter: refused('streams have no dynamic metadata; header_filter matches headers'),
+    extension_filter: refused('there is no such extension; and_filter and or_filter combine the other filters'),
   },
   'envoy.config.accesslog.v3.StatusCodeFilter': obeyed('comparison'),
   'envoy.config.accesslog.v3.DurationFilter': obeyed('comparison'),

@@ -13,14 +13,14 @@ import {
 } from './table.js';
 
 const OTHER_CHECKS = 'use http_health_check or tcp_health_check';
-const EVENTS = 'changes of health are in the log, of the component hc';
-const BODIES = 'a check by HTTP looks at the status of the answer: use expected_statuses';
-/** Of fields that bound how much a host of many hashes gets. */
+const EVENTS = 'health changes are logged by the component hc';
+const BODIES = 'HTTP health checks evaluate the status of the response: use expected_statuses';
+/** For fields that bound the load of hosts in consistent hashing. */
 export const UNBOUNDED_HASHES =
-  'all requests of a hash go to its host, however many there are: give hosts weights, or use LEAST_REQUEST';
+  'all requests with the same hash go to the same host, without a limit: give hosts weights, or use LEAST_REQUEST';
 const OF_HTTP = 'set it in HttpProtocolOptions, which typed_extension_protocol_options takes';
-const FULL_BUFFERS = 'what waits in full buffers is ended by idle timeouts alone: leave it out';
-const AS_CLIENTS = 'clients are served with HTTP/1.1, and so are hosts: leave it out';
+const FULL_BUFFERS = 'only idle timeouts end streams and connections with full buffers: leave it out';
+const AS_CLIENTS = 'clients use HTTP/1.1, and so do hosts: leave it out';
 
 export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster': {
@@ -61,7 +61,7 @@ export const CLUSTER: ImplementedTable = {
     http2_protocol_options: true,
     http_protocol_options: refused(OF_HTTP),
     common_http_protocol_options: refused(OF_HTTP),
-    lb_subset_config: refused('give each subset a cluster of its own, between which routes choose'),
+    lb_subset_config: refused('define a cluster for each subset, and let routes choose between them'),
     dns_resolvers: refused(RESOLVER),
     dns_resolution_config: refused(RESOLVER),
     typed_dns_resolver_config: refused(RESOLVER),
@@ -89,11 +89,11 @@ export const CLUSTER: ImplementedTable = {
       'preconnect_policy',
       'connection_pool_per_downstream_connection',
     ),
-    transport_socket_matcher: refused('hosts are connected to without TLS: leave it out'),
-    stats_matcher: refused('stats_config of the bootstrap says which stats there are'),
+    transport_socket_matcher: refused('connections to hosts do not use TLS: leave it out'),
+    stats_matcher: refused('stats_config of the bootstrap selects the stats'),
     per_connection_buffer_high_watermark_timeout: refused(FULL_BUFFERS),
-    dns_jitter: refused('names are asked for at the times that dns_refresh_rate and respect_dns_ttl say: leave it out'),
-    queuing_policies: refused('requests wait for a connection in the order in which they came: leave it out'),
+    dns_jitter: refused('dns_refresh_rate and respect_dns_ttl determine when names are resolved: leave it out'),
+    queuing_policies: refused('requests wait for a connection in order of arrival: leave it out'),
   },
   'envoy.config.cluster.v3.OutlierDetection': {
     consecutive_5xx: true,
@@ -119,9 +119,9 @@ export const CLUSTER: ImplementedTable = {
     max_ejection_time: true,
     max_ejection_time_jitter: true,
     successful_active_health_check_uneject_host: true,
-    monitors: refused('no extension of Baton watches hosts: the other fields say what is an outlier'),
+    monitors: refused('Baton has no monitor extensions: the other fields define outliers'),
     always_eject_one_host: true,
-    detect_degraded_hosts: onlyFalse('health checks say which hosts are degraded: leave it out'),
+    detect_degraded_hosts: onlyFalse('health checks determine which hosts are degraded: leave it out'),
   },
   'envoy.config.cluster.v3.LoadBalancingPolicy': obeyed('policies'),
   'envoy.config.cluster.v3.LoadBalancingPolicy.Policy': obeyed('typed_extension_config'),
@@ -168,7 +168,7 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.CircuitBreakers.Thresholds.RetryBudget': {
     budget_percent: true,
     min_retry_concurrency: true,
-    budget_interval: refused('the budget is a share of the requests that are active: leave it out'),
+    budget_interval: refused('the budget is a share of the active requests: leave it out'),
   },
   'envoy.config.core.v3.BindConfig': {
     source_address: true,
@@ -179,9 +179,7 @@ export const CLUSTER: ImplementedTable = {
       'additional_source_addresses',
       'local_address_selector',
     ),
-    validate_network_namespaces: onlyFalse(
-      'sockets are of the network namespace in which the process was started: leave it out',
-    ),
+    validate_network_namespaces: onlyFalse('sockets are opened in the network namespace of the process: leave it out'),
   },
   'envoy.config.cluster.v3.UpstreamConnectionOptions': {
     tcp_keepalive: true,
@@ -189,9 +187,7 @@ export const CLUSTER: ImplementedTable = {
   },
   'envoy.config.core.v3.TcpKeepalive': obeyed('keepalive_probes', 'keepalive_time', 'keepalive_interval'),
   'envoy.config.endpoint.v3.ClusterLoadAssignment': {
-    cluster_name: accepted(
-      'the cluster that holds it has a name of its own; from EDS it is the name that was asked for',
-    ),
+    cluster_name: accepted('the enclosing cluster has its own name; from EDS it is the requested name'),
     endpoints: true,
     policy: true,
     ...notImplemented('named_endpoints'),
@@ -205,7 +201,7 @@ export const CLUSTER: ImplementedTable = {
     locality: true,
     lb_endpoints: true,
     load_balancing_weight: accepted(
-      'it counts with locality_weighted_lb_config only, which is not implemented: each endpoint has its own weight',
+      'it has an effect with locality_weighted_lb_config only, which is not implemented: each endpoint has its own weight',
     ),
     priority: true,
     metadata: true,
@@ -230,7 +226,7 @@ export const CLUSTER: ImplementedTable = {
     hostname: true,
     health_check_config: true,
     ...notImplemented('additional_addresses'),
-    observability_name: refused('hosts are named by their address and hostname: leave it out'),
+    observability_name: refused('hosts are identified by address and hostname: leave it out'),
   },
   'envoy.config.endpoint.v3.Endpoint.HealthCheckConfig': obeyed(
     'port_value',
@@ -258,13 +254,13 @@ export const CLUSTER: ImplementedTable = {
     always_log_health_check_success: true,
     grpc_health_check: refused(OTHER_CHECKS),
     custom_health_check: refused(OTHER_CHECKS),
-    tls_options: refused('hosts are connected to without TLS: leave it out'),
-    transport_socket_match_criteria: refused('hosts are connected to without TLS: leave it out'),
+    tls_options: refused('connections to hosts do not use TLS: leave it out'),
+    transport_socket_match_criteria: refused('connections to hosts do not use TLS: leave it out'),
     alt_port: refused('set port_value in the health_check_config of the endpoints'),
     event_log_path: refused(EVENTS),
     event_logger: refused(EVENTS),
     event_service: refused(EVENTS),
-    name: accepted('it tells the checks of a cluster apart, and a cluster has one'),
+    name: accepted('it distinguishes the health checks of a cluster, and a cluster has only one'),
   },
   'envoy.config.core.v3.HealthCheck.Payload': obeyed('text', 'binary'),
   'envoy.config.core.v3.HealthCheck.HttpHealthCheck': {
@@ -288,7 +284,7 @@ export const CLUSTER: ImplementedTable = {
       TRACE: true,
       PATCH: true,
     }),
-    send: refused('a check by HTTP has no body: leave it out'),
+    send: refused('HTTP health checks have no body: leave it out'),
     receive: refused(BODIES),
     response_buffer_size: refused(BODIES),
     use_alpn_protocol: onlyFalse('it needs ALPN, a part of TLS: leave it out'),
@@ -296,7 +292,7 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.core.v3.HealthCheck.TcpHealthCheck': {
     send: true,
     receive: true,
-    proxy_protocol_config: refused('a check sends no PROXY protocol: leave it out'),
+    proxy_protocol_config: refused('health checks do not send the PROXY protocol: leave it out'),
   },
   'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
     common_http_protocol_options: true,
@@ -304,7 +300,7 @@ export const CLUSTER: ImplementedTable = {
     use_downstream_protocol_config: true,
     auto_config: refused('it needs ALPN, a part of TLS: use explicit_http_config or use_downstream_protocol_config'),
     ...notImplemented('upstream_http_protocol_options', 'http_filters', 'header_validation_config'),
-    outlier_detection: refused('outlier_detection of the cluster says what is an outlier'),
+    outlier_detection: refused('outlier_detection of the cluster defines outliers'),
     request_mirror_policies: refused('requests are sent to one cluster: leave it out'),
     hash_policy: refused('set hash_policy of the routes that lead to the cluster'),
     retry_policy: refused('set retry_policy of the routes that lead to the cluster, or of their virtual host'),

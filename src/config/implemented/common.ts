@@ -1,13 +1,13 @@
-// Implemented fields of the small messages that many others hold.
+// Implemented fields of small messages that many others contain.
 
 import { accepted, byValue, everyValue, type ImplementedTable, notImplemented, obeyed, refused } from './table.js';
 
-/** Why neither the bootstrap nor a cluster can name a resolver. */
-export const RESOLVER = 'the name servers in /etc/resolv.conf are asked: leave it out';
+/** Why neither the bootstrap nor a cluster can set a DNS resolver. */
+export const RESOLVER = 'the name servers in /etc/resolv.conf are used: leave it out';
 
-/** Why nothing but the built-in operators stand in a format. */
-export const NO_FORMATTERS = 'Baton has the operators of formats that it lists, and no others';
-const NO_CREDENTIALS = 'calls go without TLS and without credentials: leave it out';
+/** Why formats support only the built-in operators. */
+export const NO_FORMATTERS = 'only the built-in operators of formats are implemented';
+const NO_CREDENTIALS = 'calls use neither TLS nor credentials: leave it out';
 
 export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.Address': { socket_address: true, pipe: true, ...notImplemented('envoy_internal_address') },
@@ -17,13 +17,13 @@ export const COMMON: ImplementedTable = {
     port_value: true,
     ipv4_compat: true,
     ...notImplemented('named_port', 'resolver_name'),
-    network_namespace_filepath: refused('sockets are of the network namespace in which the process was started'),
+    network_namespace_filepath: refused('sockets are opened in the network namespace of the process'),
   },
   'envoy.config.core.v3.Pipe': obeyed('path', 'mode'),
   'envoy.config.core.v3.Locality': obeyed('region', 'zone', 'sub_zone'),
   'envoy.config.core.v3.Metadata': {
     filter_metadata: accepted(
-      'of an endpoint, `canary` in `envoy.lb` is obeyed; no filter or load balancer of this build reads the rest',
+      'for endpoints, `canary` in `envoy.lb` is obeyed; no filter or load balancer of this build reads other metadata',
     ),
     ...notImplemented('typed_filter_metadata'),
   },
@@ -87,7 +87,7 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.BackoffStrategy': obeyed('base_interval', 'max_interval'),
   'envoy.config.core.v3.GrpcService.GoogleGrpc': {
     target_uri: true,
-    stat_prefix: accepted('calls to gRPC services have no stats of their own'),
+    stat_prefix: accepted('calls to gRPC services have no separate stats'),
     ...notImplemented(
       'channel_credentials',
       'call_credentials',
@@ -99,7 +99,7 @@ export const COMMON: ImplementedTable = {
     channel_credentials_plugin: refused(NO_CREDENTIALS),
     call_credentials_plugin: refused(NO_CREDENTIALS),
   },
-  'envoy.type.v3.HttpStatus': { code: everyValue('a status is the number that it is sent as') },
+  'envoy.type.v3.HttpStatus': { code: everyValue('the value is the status code that is sent') },
   'envoy.type.v3.Percent': obeyed('value'),
   'envoy.type.v3.Int64Range': obeyed('start', 'end'),
   'envoy.type.matcher.v3.StringMatcher': {

@@ -1,4 +1,4 @@
-// Implemented fields of what says where dynamic configuration comes from, and of what it travels in.
+// Implemented fields of dynamic configuration sources and of the messages that they send.
 
 import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, refused } from './table.js';
 
@@ -55,9 +55,9 @@ export const CONFIG_SOURCE: ImplementedTable = {
     resources: true,
     type_url: accepted("each resource has an '@type' of its own"),
     nonce: accepted('it distinguishes responses of a stream'),
-    canary: accepted('it is information for people'),
-    control_plane: accepted('it is information for people'),
-    resource_errors: refused('a file has the resources that there are, and says nothing of others'),
+    canary: accepted('it is informational'),
+    control_plane: accepted('it is informational'),
+    resource_errors: refused('a file lists only resources that exist'),
   },
   'envoy.config.core.v3.ControlPlane': obeyed('identifier'),
   'envoy.service.discovery.v3.Resource': {

@@ -5,9 +5,9 @@ import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, onlyF
 
 const NO_CERTIFICATES =
   'without TLS clients have no certificates: leave it out; x-forwarded-client-cert is removed from requests';
-const CLOSED_IF_UNREADABLE = 'a request that cannot be read ends its connection: leave it out';
+const CLOSED_IF_UNREADABLE = 'an invalid request closes its connection: leave it out';
 
-const NO_TRAILERS = 'trailers are passed on as they are: leave it out';
+const NO_TRAILERS = 'trailers are passed on unchanged: leave it out';
 
 export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager': {
@@ -54,11 +54,11 @@ export const HTTP: ImplementedTable = {
     strip_matching_host_port: true,
     strip_trailing_host_dot: true,
     http2_protocol_options: refused('clients are served with HTTP/1.1: leave it out'),
-    tracing: refused('no spans are made: leave it out; what requests say of their traces is passed on'),
+    tracing: refused('tracing is not implemented: leave it out; trace headers of requests are passed on'),
     forward_client_cert_details: refused(NO_CERTIFICATES),
     set_current_client_cert_details: refused(NO_CERTIFICATES),
     original_ip_detection_extensions: refused(
-      'use_remote_address and xff_num_trusted_hops say which address of x-forwarded-for is the client',
+      'use_remote_address and xff_num_trusted_hops determine which address in x-forwarded-for is the client',
     ),
     stream_error_on_invalid_http_message: onlyFalse(CLOSED_IF_UNREADABLE),
     local_reply_config: true,
@@ -77,13 +77,15 @@ export const HTTP: ImplementedTable = {
       'add_proxy_protocol_connection_state',
     ),
     http1_safe_max_connection_duration: onlyFalse(
-      'drain_timeout says how long a client may go on after max_connection_duration: make that longer',
+      'drain_timeout limits how long a client may continue after max_connection_duration: increase it',
     ),
-    stream_flush_timeout: refused('stream_idle_timeout ends a stream whose end a client does not read: use that'),
-    drain_timeout_jitter: refused('connections drain for the same time: leave it out'),
+    stream_flush_timeout: refused('stream_idle_timeout ends a stream whose end the client does not read: use that'),
+    drain_timeout_jitter: refused('all connections have the same drain time: leave it out'),
     forward_client_cert_matcher: refused(NO_CERTIFICATES),
-    forward_proto_config: refused('without TLS x-forwarded-proto is http, or what a trusted proxy says: leave it out'),
-    record_route_resolution_stats: onlyFalse('how long a route is looked for is not measured: leave it out'),
+    forward_proto_config: refused(
+      'without TLS x-forwarded-proto is http, or the value from a trusted proxy: leave it out',
+    ),
+    record_route_resolution_stats: onlyFalse('the duration of route resolution is not measured: leave it out'),
   },
   'envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': obeyed('mappers', 'body_format'),
   'envoy.extensions.filters.network.http_connection_manager.v3.ResponseMapper': obeyed(
@@ -146,8 +148,8 @@ export const HTTP: ImplementedTable = {
     headers_with_underscores_action: byValue({ ALLOW: true, REJECT_REQUEST: true, DROP_HEADER: true }),
     max_requests_per_connection: true,
     max_stream_duration: true,
-    max_connection_duration_jitter: refused('connections live for the same time: leave it out'),
-    max_response_headers_kb: refused('heads of responses have a limit of their own: leave it out'),
+    max_connection_duration_jitter: refused('the maximum duration is the same for all connections: leave it out'),
+    max_response_headers_kb: refused('response headers have a fixed limit: leave it out'),
   },
   'envoy.config.core.v3.Http1ProtocolOptions': {
     allow_absolute_url: true,
@@ -156,16 +158,16 @@ export const HTTP: ImplementedTable = {
     enable_trailers: true,
     allow_custom_methods: true,
     override_stream_error_on_invalid_http_message: onlyFalse(CLOSED_IF_UNREADABLE),
-    header_key_format: refused('names of headers keep the case in which they came: leave it out'),
+    header_key_format: refused('header names keep their case: leave it out'),
     ...notImplemented('allow_chunked_length', 'send_fully_qualified_url', 'use_balsa_parser'),
-    ignore_http_11_upgrade: refused('upgrade_configs says which upgrades there are: leave it out'),
+    ignore_http_11_upgrade: refused('upgrade_configs defines the allowed upgrades: leave it out'),
   },
   'envoy.extensions.filters.http.router.v3.Router': {
     dynamic_stats: true,
     suppress_envoy_headers: true,
     respect_expected_rq_timeout: true,
     upstream_log: refused(
-      'tries are not logged one by one: %UPSTREAM_HOST% and %UPSTREAM_REQUEST_ATTEMPT_COUNT% tell access logs of the last',
+      'attempts are not logged separately: %UPSTREAM_HOST% and %UPSTREAM_REQUEST_ATTEMPT_COUNT% in access logs show the last one',
     ),
     start_child_span: accepted('tracing is not implemented'),
     ...notImplemented(

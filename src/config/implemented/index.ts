@@ -1,4 +1,4 @@
-// The table of implemented fields: what is set beyond it is refused at load time, by name and position.
+// The table of implemented fields. Other fields that are set are refused at load time, by name and position.
 
 import { ACCESS_LOG } from './access-log.js';
 import { BOOTSTRAP } from './bootstrap.js';
@@ -21,7 +21,7 @@ import {
   type Refused,
 } from './table.js';
 
-/** Everything that the rooms of this build implement; extensions add their own rows in the catalog. */
+/** The fields that the rooms of this build implement. Extensions add their own rows in the catalog. */
 export const IMPLEMENTED: ImplementedTable = {
   ...COMMON,
   ...BOOTSTRAP,
@@ -35,15 +35,15 @@ export const IMPLEMENTED: ImplementedTable = {
   ...STATS_SINKS,
 };
 
-/** The table with what extensions implement of their own messages. */
+/** Returns the table with the rows of these extensions. */
 export function implementedBy(extensions: readonly { readonly implemented?: ImplementedTable }[]): ImplementedTable {
   return Object.assign({}, IMPLEMENTED, ...extensions.map((extension) => extension.implemented));
 }
 
-/** A row whatever its field. */
+/** A row of any field. */
 export type AnyRow = true | Refused | Accepted | OnlyExtension | OnlyFalse | ByValue<string> | EveryValue;
 
-/** The row of a field, or undefined when an extension does not name it among those of its own message that it implements. */
+/** Returns the row of a field; undefined if an extension does not list the field of its own message as implemented. */
 export function rowOf(table: ImplementedTable, message: string, field: string): AnyRow | undefined {
   const rows = (table as { readonly [message: string]: typeof ALL | { readonly [field: string]: AnyRow } | undefined })[
     message
@@ -52,7 +52,7 @@ export function rowOf(table: ImplementedTable, message: string, field: string): 
   return rows === ALL ? true : rows[field];
 }
 
-/** Whether a configuration may set the field, in some way at least. */
+/** Returns whether a configuration may set the field at all. */
 export function isOpen(row: AnyRow | undefined): row is Exclude<AnyRow, Refused> {
   return row !== undefined && !(typeof row === 'object' && 'refused' in row);
 }

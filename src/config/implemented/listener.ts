@@ -2,8 +2,8 @@
 
 import { byValue, type ImplementedTable, notImplemented, onlyExtension, onlyFalse, refused } from './table.js';
 
-const NO_TLV = 'hosts are told nothing by the PROXY protocol: leave it out';
-const FULL_BUFFERS = 'what waits in full buffers is ended by idle timeouts alone: leave it out';
+const NO_TLV = 'the PROXY protocol is not sent to hosts: leave it out';
+const FULL_BUFFERS = 'only idle timeouts end streams and connections with full buffers: leave it out';
 
 export const LISTENER: ImplementedTable = {
   'envoy.config.listener.v3.Listener': {
@@ -27,11 +27,11 @@ export const LISTENER: ImplementedTable = {
     listener_filters_timeout: true,
     continue_on_listener_filters_timeout: true,
     use_original_dst: onlyFalse(
-      'where a connection was to go before it was redirected here is not looked up: give each destination a listener',
+      'the original destination of redirected connections is not looked up: give each destination a listener',
     ),
     additional_addresses: refused('give each address a listener of its own'),
     connection_balance_config: refused('the kernel spreads connections over the workers: leave it out'),
-    access_log: refused('what serves a connection logs it: set access_log of the connection manager or the TCP proxy'),
+    access_log: refused('listeners do not log connections: set access_log of the connection manager or the TCP proxy'),
     socket_options: refused('the options that can be set are tcp_backlog_size, freebind and transparent'),
     ...notImplemented(
       'filter_chain_matcher',
@@ -44,11 +44,11 @@ export const LISTENER: ImplementedTable = {
       'enable_mptcp',
       'bypass_overload_manager',
     ),
-    stats_matcher: refused('stats_config of the bootstrap says which stats there are'),
-    fcds_config: refused('filter chains come with their listener: put them in filter_chains'),
+    stats_matcher: refused('stats_config of the bootstrap selects the stats'),
+    fcds_config: refused('filter chains are not discovered separately: put them in filter_chains'),
     per_connection_buffer_high_watermark_timeout: refused(FULL_BUFFERS),
     tcp_keepalive: refused(
-      'connections of clients are not probed: idle_timeout of the connection manager or the TCP proxy ends silent ones',
+      'client connections are not probed: idle_timeout of the connection manager or the TCP proxy closes silent ones',
     ),
   },
   'envoy.config.listener.v3.ListenerFilter': {
@@ -97,19 +97,21 @@ export const LISTENER: ImplementedTable = {
       'flush_access_log_on_connected',
       'access_log_options',
     ),
-    backoff_options: refused('a connection is tried again at once, as often as max_connect_attempts says'),
-    max_downstream_connection_duration_jitter_percentage: refused('connections live for the same time: leave it out'),
+    backoff_options: refused('a failed connect is retried at once, up to max_connect_attempts times'),
+    max_downstream_connection_duration_jitter_percentage: refused(
+      'the maximum duration is the same for all connections: leave it out',
+    ),
     proxy_protocol_tlvs: refused(NO_TLV),
     proxy_protocol_tlv_merge_policy: refused(NO_TLV),
     upstream_connect_mode: byValue({ IMMEDIATE: true, ON_DOWNSTREAM_DATA: false, ON_DOWNSTREAM_TLS_HANDSHAKE: false }),
     max_early_data_bytes: refused(
-      'a host is connected to at once, and what a client sends meanwhile waits: leave it out',
+      'the connection to the host is opened at once, and client data waits for it: leave it out',
     ),
-    check_drain_close: onlyFalse('connections go on while their listener drains: leave it out'),
+    check_drain_close: onlyFalse('connections continue while their listener drains: leave it out'),
   },
   'envoy.type.v3.HashPolicy': {
     source_ip: true,
-    filter_state: refused('filters here leave no state: use source_ip'),
+    filter_state: refused('filters do not set filter state: use source_ip'),
   },
   'envoy.type.v3.HashPolicy.SourceIp': {},
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster': { clusters: true },

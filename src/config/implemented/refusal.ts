@@ -1,4 +1,4 @@
-// What the table of implemented fields says of a value that a field has.
+// Evaluates the table of implemented fields for the value of a field.
 
 import type { ExtensionCatalog } from '../catalog/extension.js';
 import type { Any } from '../generated/api.js';
@@ -10,7 +10,7 @@ export type Refusal =
   | { readonly what: 'field'; readonly reason: string }
   | { readonly what: 'value'; readonly value: string; readonly instead: readonly string[] };
 
-/** Why a field with this row of the table cannot have this value; undefined: it can. */
+/** Returns why a field with this row cannot have this value; undefined if it can. */
 export function refusalOf(row: AnyRow | undefined, value: unknown, catalog: ExtensionCatalog): Refusal | undefined {
   if (row === undefined) return { what: 'field', reason: '' };
   if (row === true || 'accepted' in row || 'everyValue' in row) return undefined;
@@ -23,18 +23,18 @@ export function refusalOf(row: AnyRow | undefined, value: unknown, catalog: Exte
   return wrong === undefined ? undefined : { what: 'value', value: String(wrong), instead: obeyedValues(row) };
 }
 
-/** The values of an enum that Baton obeys. */
+/** Returns the enum values that Baton implements. */
 export function obeyedValues({ byValue }: ByValue<string>): readonly string[] {
   return Object.keys(byValue).filter((value) => byValue[value]);
 }
 
-/** The name of the extension that a message with name and typed_config means. */
+/** Returns the name of the extension that a message with name and typed_config refers to. */
 function extensionIn({ name, typed_config: config }: Message, catalog: ExtensionCatalog): unknown {
   const url = (config as Any | undefined)?.['@type'];
   return url === undefined ? name : catalog.byTypeUrl(url)?.name;
 }
 
-/** `a`, `a or b`, `a, b or c`. */
+/** Returns `a`, `a or b`, `a, b or c`. */
 export function alternatives(names: readonly string[]): string {
   return names.length === 1 ? names[0]! : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 }

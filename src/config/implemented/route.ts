@@ -3,11 +3,11 @@
 import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, onlyFalse, refused } from './table.js';
 
 const COUNTED = 'requests are counted for their cluster and connection manager only: leave it out';
-const ONE_AFTER_ANOTHER = 'a try begins when the one before it has ended: per_try_timeout of retry_policy can end it';
-const SUBSETS = 'subsets of hosts are not implemented: give each subset a cluster of its own';
+const ONE_AFTER_ANOTHER = 'attempts of a request do not overlap: per_try_timeout of retry_policy can end one';
+const SUBSETS = 'subsets of hosts are not implemented: define a cluster for each subset';
 
-const NO_SPECIFIERS = 'routes are chosen by their match alone: leave it out';
-const NO_SUBSTITUTION = 'descriptor_value is taken as it is written, and is never empty';
+const NO_SPECIFIERS = 'routes are selected by their match only: leave it out';
+const NO_SUBSTITUTION = 'descriptor_value is used literally and is never empty';
 
 export const ROUTE: ImplementedTable = {
   'envoy.config.route.v3.RouteConfiguration': {
@@ -30,7 +30,7 @@ export const ROUTE: ImplementedTable = {
       'request_mirror_policies',
       'ignore_path_parameters_in_path_matching',
     ),
-    vhost_header: refused('virtual hosts are found by the host that requests name: leave it out'),
+    vhost_header: refused('virtual hosts are selected by the host of requests: leave it out'),
     route_specifiers: refused(NO_SPECIFIERS),
   },
   'envoy.config.route.v3.FilterConfig': obeyed('config', 'is_optional', 'disabled'),
@@ -104,7 +104,7 @@ export const ROUTE: ImplementedTable = {
     grpc: true,
     ...notImplemented('connect_matcher', 'path_match_policy', 'tls_context', 'dynamic_metadata'),
     cookies: refused('match the header cookie in headers, with safe_regex'),
-    filter_state: refused('filters here leave no state: match a header that a filter sets'),
+    filter_state: refused('filters do not set filter state: match a header that a filter sets'),
   },
   'envoy.config.route.v3.RouteMatch.GrpcRouteMatchOptions': {},
   'envoy.config.route.v3.HeaderMatcher': obeyed(
@@ -156,7 +156,9 @@ export const ROUTE: ImplementedTable = {
     include_vh_rate_limits: true,
     metadata_match: refused(SUBSETS),
     hedge_policy: refused(ONE_AFTER_ANOTHER),
-    internal_redirect_policy: refused('clients get the redirects of hosts: leave it out if they can follow them'),
+    internal_redirect_policy: refused(
+      'redirects of hosts are passed to clients: leave it out if clients can follow them',
+    ),
     ...notImplemented(
       'cluster_specifier_plugin',
       'inline_cluster_specifier_plugin',
@@ -169,14 +171,14 @@ export const ROUTE: ImplementedTable = {
     ),
     path_rewrite: refused('use prefix_rewrite or regex_rewrite'),
     host_rewrite: refused('use host_rewrite_literal, host_rewrite_header or host_rewrite_path_regex'),
-    flush_timeout: refused('idle_timeout ends a stream whose end a client does not read: use that'),
+    flush_timeout: refused('idle_timeout ends a stream whose end the client does not read: use that'),
   },
   'envoy.config.route.v3.RouteAction.HashPolicy': {
     header: true,
     cookie: true,
     connection_properties: true,
     query_parameter: true,
-    filter_state: refused('filters here leave no state: name a header that a filter sets'),
+    filter_state: refused('filters do not set filter state: name a header that a filter sets'),
     terminal: true,
   },
   'envoy.config.route.v3.RouteAction.HashPolicy.Header': obeyed('header_name', 'regex_rewrite'),
@@ -202,8 +204,8 @@ export const ROUTE: ImplementedTable = {
     actions: true,
     ...notImplemented('limit'),
     hits_addend: refused('a request takes one token: leave it out'),
-    apply_on_stream_done: onlyFalse('tokens are taken when requests come: leave it out'),
-    x_ratelimit_option: refused('enable_x_ratelimit_headers of the filter says which headers responses get'),
+    apply_on_stream_done: onlyFalse('tokens are taken when requests arrive: leave it out'),
+    x_ratelimit_option: refused('enable_x_ratelimit_headers of the filter determines the headers of responses'),
   },
   'envoy.config.route.v3.RateLimit.Action': {
     destination_cluster: true,
@@ -260,14 +262,14 @@ export const ROUTE: ImplementedTable = {
   'envoy.config.route.v3.DirectResponseAction': {
     status: true,
     body: true,
-    body_format: refused('the body is sent as it is: put the whole text in body'),
+    body_format: refused('the body is sent literally: put the whole text in body'),
   },
   'envoy.config.route.v3.WeightedCluster': {
     clusters: true,
     total_weight: true,
     runtime_key_prefix: true,
     ...notImplemented('header_name'),
-    use_hash_policy: onlyFalse('each request draws lots: leave it out'),
+    use_hash_policy: onlyFalse('the cluster of each request is chosen at random: leave it out'),
   },
   'envoy.config.route.v3.WeightedCluster.ClusterWeight': {
     name: true,
@@ -293,7 +295,7 @@ export const ROUTE: ImplementedTable = {
     host_selection_retry_max_attempts: true,
     rate_limited_retry_back_off: true,
     ...notImplemented('retry_priority', 'retry_options_predicates'),
-    refresh_cluster_on_retry: onlyFalse('a request is tried again in the cluster that was chosen first: leave it out'),
+    refresh_cluster_on_retry: onlyFalse('retries use the cluster that was chosen first: leave it out'),
   },
   'envoy.config.route.v3.RetryPolicy.RateLimitedRetryBackOff': obeyed('reset_headers', 'max_interval'),
   'envoy.config.route.v3.RetryPolicy.ResetHeader': {

@@ -1,20 +1,20 @@
-// How the table of implemented fields is written: by message, what Baton does with each field.
+// The structure of the table of implemented fields: for each message, how Baton treats each field.
 //
-// A field that is set and not implemented is refused by name and position. The compiler checks messages, fields and enum values against
-// the API: each field of a message of Envoy's and each value of an enum has to be decided, so that none that the API gets later is taken
-// and ignored.
+// A field that is set and not implemented is refused by name and position. The compiler checks messages, fields and enum values
+// against the API: every field of an Envoy message and every enum value needs a row, so that fields which the API adds later
+// are not silently ignored.
 
 import type { Messages } from '../generated/api.js';
 
 /**
- * What Baton does with a field:
- * - true: obeys it
- * - byValue({ A: true, B: false }), of an enum: obeys it with the values that are true
- * - everyValue(note), of an enum: obeys it whatever the value, those too that the API gets later; the note says why
- * - onlyExtension(name, otherwise): obeys that extension; refuses the field with others, saying what to do otherwise
- * - onlyFalse(otherwise): obeys false, which is the default; refuses true, saying what to do otherwise
- * - refused(reason): refuses it, saying why
- * - accepted(note): takes it, because it cannot change behaviour; the note says why
+ * How Baton treats a field:
+ * - true: implemented
+ * - byValue({ A: true, B: false }), for enums: implemented for the values that are true
+ * - everyValue(note), for enums: implemented for all values, including future ones; the note says why
+ * - onlyExtension(name, otherwise): implemented for that extension; other extensions are refused, with an alternative
+ * - onlyFalse(otherwise): implemented for false, the default; true is refused, with an alternative
+ * - refused(reason): refused, with the reason
+ * - accepted(note): accepted because it cannot change behaviour; the note says why
  */
 export type FieldRow<V> =
   | Refused
@@ -24,7 +24,7 @@ export type FieldRow<V> =
   | (IsEnum<Element<V>> extends true ? ByValue<Element<V> & string> | EveryValue : true);
 
 export interface Refused {
-  /** Empty where there is nothing to say but that it is not implemented. */
+  /** Empty if there is no reason but that it is not implemented. */
   readonly refused: string;
 }
 
@@ -33,7 +33,7 @@ export interface Accepted {
 }
 
 export interface OnlyExtension {
-  /** Its canonical name. */
+  /** Canonical name of the extension. */
   readonly only: string;
   readonly otherwise: string;
 }
@@ -50,16 +50,19 @@ export interface EveryValue {
   readonly everyValue: string;
 }
 
-/** Every field of a message is implemented. Only for messages that change together with the code that obeys them: an extension's own. */
+/**
+ * Every field of a message is implemented. Only for an extension's own messages, which change together with the code that reads
+ * them.
+ */
 export const ALL = 'all';
 
-/** The rows of a message of Envoy's. */
+/** The rows of an Envoy message. */
 export type MessageRows<M> = { readonly [F in keyof M]-?: FieldRow<NonNullable<M[F]>> };
 
-/** The rows of an extension's own message: what is left out is not implemented. */
+/** The rows of an extension's own message. Fields without a row are not implemented. */
 export type OwnRows<M> = typeof ALL | { readonly [F in keyof M]?: FieldRow<NonNullable<M[F]>> | true };
 
-/** Rows by the message's full name. */
+/** Rows, keyed by the full name of the message. */
 export type ImplementedTable = {
   readonly [N in keyof Messages]?: N extends OfEnvoy ? MessageRows<Messages[N]> : OwnRows<Messages[N]>;
 };
@@ -68,7 +71,7 @@ type OfEnvoy = `envoy.${string}` | `xds.${string}` | `udpa.${string}`;
 
 type Element<V> = V extends readonly (infer E)[] ? E : V;
 
-/** Texts are `string`, enums some of them. */
+/** Strings have the type `string`, enums are unions of literals. */
 type IsEnum<V> = [V] extends [string] ? (string extends V ? false : true) : false;
 
 export function refused(reason: string): Refused {
@@ -79,7 +82,7 @@ export function accepted(note: string): Accepted {
   return { accepted: note };
 }
 
-/** Of a field whose message has a name and a typed_config. */
+/** For a field whose message has a name and a typed_config. */
 export function onlyExtension(only: string, otherwise: string): OnlyExtension {
   return { only, otherwise };
 }
@@ -96,12 +99,12 @@ export function everyValue(note: string): EveryValue {
   return { everyValue: note };
 }
 
-/** Rows of fields that Baton obeys. */
+/** Returns rows for implemented fields. */
 export function obeyed<F extends string>(...fields: readonly F[]): { readonly [field in F]: true } {
   return Object.fromEntries(fields.map((field) => [field, true])) as { [field in F]: true };
 }
 
-/** Rows of fields that Baton does not implement, without more to say. */
+/** Returns rows for fields that are not implemented, without a reason. */
 export function notImplemented<F extends string>(...fields: readonly F[]): { readonly [field in F]: Refused } {
   return Object.fromEntries(fields.map((field) => [field, refused('')])) as { [field in F]: Refused };
 }

@@ -1,13 +1,13 @@
-// Checks one message in a thread that ends afterwards. This file imports nothing of what the thread loads.
+// Checks one message in a thread that ends afterwards. This file does not import what the thread loads.
 
-import { askThread } from './ask-thread.js';
+import { runInThread } from './run-in-thread.js';
 
-/** A message in canonical form, or everything that is wrong with it. */
+/** A message in canonical form, or all its problems. */
 export type CheckedMessage =
   | { readonly ok: true; readonly message: unknown }
   | { readonly ok: false; readonly reason: string };
 
-/** What the thread is asked to do; plain data. */
+/** The task of the thread; plain data. */
 export interface MessageToCheck {
   /** Full name of the message. */
   readonly name: string;
@@ -15,12 +15,12 @@ export interface MessageToCheck {
   readonly text: string;
 }
 
-/** A text comes from a client: it may not take more of the heap than this. */
+/** Heap limit of the thread, because the text comes from a client. */
 const MAX_HEAP_MB = 256;
 
-/** @param entry file of the thread; it calls runMessageThread */
+/** @param entry file of the thread, which calls runMessageThread() */
 export function checkInThread(entry: URL, data: MessageToCheck): Promise<CheckedMessage> {
-  return askThread<CheckedMessage>({
+  return runInThread<CheckedMessage>({
     entry,
     name: 'message-check',
     data,

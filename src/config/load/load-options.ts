@@ -1,17 +1,17 @@
-// What the command line says of loading a bootstrap.
+// The command line options for loading a bootstrap.
 
 import type { UnknownFields } from '../schema/decode.js';
 
 export interface LoadOptions {
   /** The bootstrap file; its extension selects the format. */
   readonly path?: string;
-  /** How long to wait for whoever writes into the file when it is a pipe; undefined: pipes are refused. */
+  /** How long to wait for the writer of a pipe; undefined: pipes are refused. */
   readonly pipeMs?: number;
   /** The text of --config-yaml: alone, or merged onto the file. */
   readonly yaml?: string;
   readonly unknownStaticFields?: UnknownFields;
   /** Whether deprecated fields are counted without a warning (--skip-deprecated-logs). */
   readonly skipDeprecatedLogs?: boolean;
-  /** What the command line says of log lines: --log-format, or else --log-format-escaped. */
+  /** The log format options that are set: --log-format, or else --log-format-escaped. */
   readonly logFormat?: 'given' | 'escaped' | undefined;
 }

@@ -1,8 +1,8 @@
-// Loads a bootstrap: reads the texts, merges them, checks everything, and gives plain data or all mistakes at once.
+// Loads a bootstrap: reads the texts, merges and checks them, and returns plain data or all problems.
 
 import { checkCatalog } from '../catalog/check-catalog.js';
 import type { ExtensionCatalog } from '../catalog/extension.js';
-import { ask, Checker } from '../check.js';
+import { Checker, runCheck } from '../check.js';
 import { checkBootstrap } from '../checks/index.js';
 import { FeatureUse, featureKeys } from '../feature-use.js';
 import { type FileSourceResult, readFileSource } from '../forms/file-source.js';
@@ -20,7 +20,7 @@ import type { BootstrapCheck } from './bootstrap-check.js';
 import type { LoadOptions } from './load-options.js';
 import { mergeMessage } from './merge.js';
 
-/** What is counted while a configuration is loaded. */
+/** Counts of a loaded configuration. */
 export interface LoadCounts {
   /** Fields that the API does not have and that were accepted: server.static_unknown_fields. */
   readonly unknownFields: number;
@@ -33,22 +33,22 @@ export interface LoadCounts {
 export type LoadResult =
   | {
       readonly ok: true;
-      /** In canonical proto JSON form: nothing that is not set, extensions' configurations in place. */
+      /** In canonical proto JSON form: only fields that are set, with unpacked extension configurations. */
       readonly bootstrap: Bootstrap;
       readonly warnings: readonly Problem[];
       readonly counts: LoadCounts;
-      /** What is not to be shown of it. */
+      /** Values to hide when the bootstrap is shown. */
       readonly sensitive: readonly SensitiveValue[];
     }
   | {
       readonly ok: false;
       readonly errors: readonly Problem[];
       readonly warnings: readonly Problem[];
-      /** The file is not there, or may not be read: nothing is known of what it holds. */
+      /** The file does not exist or is not readable, so its content is unknown. */
       readonly isUnreadable?: boolean;
     };
 
-/** Said when there is neither a file nor a text. */
+/** Envoy's error for a start without a file and a text. */
 export const NO_CONFIGURATION =
   'At least one of --config-path or --config-yaml or Options::configProto() should be non-empty';
 
@@ -56,8 +56,8 @@ const YAML_OPTION = '--config-yaml';
 const BOOTSTRAP = 'envoy.config.bootstrap.v3.Bootstrap';
 
 /**
- * Loads and checks a bootstrap. A user's mistake is never an exception.
- * @param checks what rooms above this one check
+ * Loads and checks a bootstrap. User mistakes are returned and never thrown.
+ * @param checks checks of higher rooms
  */
 export function loadConfiguration(
   options: LoadOptions,
@@ -82,12 +82,12 @@ export function loadConfiguration(
   new Checker(schema, catalog, implementedBy(catalog.list()), problems, features, limits).check(BOOTSTRAP, bootstrap);
   problems.checking([], () => checkBootstrap(bootstrap as Bootstrap, schema, catalog, problems));
   checkCatalog(catalog, schema, problems);
-  for (const check of checks) ask(problems, [], (report) => check(bootstrap as Bootstrap, report, options));
+  for (const check of checks) runCheck(problems, [], (report) => check(bootstrap as Bootstrap, report, options));
   const { deprecated: deprecatedUses, unfinished: unfinishedUses } = features;
   return finish(problems, bootstrap, { unknownFields, deprecatedUses, unfinishedUses });
 }
 
-/** What aliases may add to the values that stand in the texts. */
+/** How many values aliases may add to those in the texts. */
 const MAX_EXPANSION = 1_000_000;
 
 function finish(problems: Problems, bootstrap: Message, counts: LoadCounts): LoadResult {
@@ -107,7 +107,7 @@ function refused({ errors, warnings, errorCount }: Problems): Extract<LoadResult
   return { ok: false, errors, warnings: warnings.sort(inOrder) };
 }
 
-/** As a reader goes through the texts: the file, then --config-yaml, each from top to bottom. */
+/** In reading order: the file, then --config-yaml, each from top to bottom. */
 function inOrder(a: Problem, b: Problem): number {
   if (a.source !== b.source) return a.source === YAML_OPTION ? 1 : -1;
   return a.line - b.line || a.column - b.column;

@@ -1,4 +1,4 @@
-// The inside of the thread that loads a configuration.
+// The code of the thread that loads a configuration.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../../common/errors/errors.js';
@@ -9,7 +9,7 @@ import type { BootstrapCheck } from './bootstrap-check.js';
 import { type LoadResult, loadConfiguration } from './load.js';
 import { refusal, type ThreadOptions } from './load-in-thread.js';
 
-/** The body of the thread: loads what it was asked for, and answers. */
+/** Loads the requested configuration and posts the result. */
 export function runLoaderThread(extensions: readonly Extension[], checks: readonly BootstrapCheck[] = []): void {
   if (isMainThread || !parentPort) throw new Error('runLoaderThread runs in a thread that loadInThread starts');
   const options = workerData as ThreadOptions;
@@ -31,7 +31,10 @@ function answer(
   }
 }
 
-/** A misspelt --disable-extensions leaves the extension usable; scripts may name those that this build does not have. */
+/**
+ * Returns warnings about unknown names in --disable-extensions: a misspelt extension stays enabled, but scripts may name
+ * extensions that this build lacks.
+ */
 function unknownDisabled(catalog: ExtensionCatalog): Problem[] {
   const known = catalog.list().map(({ category, name }) => `${category}/${name}`);
   return catalog

@@ -1,4 +1,4 @@
-// The inside of the thread that checks one message.
+// The code of the thread that checks one message.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../../common/errors/errors.js';
@@ -13,16 +13,16 @@ import { Problems } from '../text/problems.js';
 import { readYaml } from '../text/read-text.js';
 import type { CheckedMessage, MessageToCheck } from './check-in-thread.js';
 
-/** The body of the thread. */
+/** Checks the message and posts the result. */
 export function runMessageThread(extensions: readonly Extension[]): void {
   if (isMainThread || !parentPort) throw new Error('runMessageThread runs in a thread that checkInThread starts');
   parentPort.postMessage(answer(workerData as MessageToCheck, extensions));
 }
 
-/** How messages call the text. */
+/** Name of the text in messages. */
 const SOURCE = 'body';
 
-/** What aliases may add to the values that stand in the text. */
+/** How many values aliases may add to those in the text. */
 const MAX_EXPANSION = 10_000;
 
 function answer({ name, text }: MessageToCheck, extensions: readonly Extension[]): CheckedMessage {

@@ -1,10 +1,10 @@
-// The form of the bundle of types (dist/schema.json), which scripts/schema/bundle.mjs describes and writes.
+// The format of the type bundle (dist/schema.json), which scripts/schema/bundle.mjs describes and writes.
 
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { packagePath } from '../../common/package/package-root.js';
 
-/** (validate.rules) of a field, as protoc-gen-validate names them; durations are texts such as '0.5s'. */
+/** (validate.rules) of a field, with the names of protoc-gen-validate. Durations are strings such as '0.5s'. */
 export type FieldRules = { readonly [kind: string]: { readonly [rule: string]: unknown } };
 
 export interface FieldOptions {
@@ -17,39 +17,42 @@ export interface FieldOptions {
   readonly optional?: boolean;
 }
 
-/** A field as it is written. */
+/** A field in the encoding of the bundle. */
 export type BundleField = string | readonly [string, FieldOptions];
 
 /** A package, a message or an enum. */
 export interface BundleNode {
   readonly nested?: { readonly [name: string]: BundleNode };
   readonly fields?: { readonly [name: string]: BundleField };
-  /** The places of the first and the last member among the fields; true if one must be set. */
+  /** Indexes of the first and last member among the fields; true if one must be set. */
   readonly oneofs?: { readonly [name: string]: readonly [first: number, last: number, isRequired?: true] };
   readonly values?: { readonly [name: string]: number };
   readonly valuesOptions?: { readonly [name: string]: { readonly disallowed?: boolean } };
-  /** Its v2 name. */
+  /** Name of the type in the v2 API. */
   readonly was?: string;
   readonly unfinished?: true;
 }
 
 /** The whole bundle. */
 export interface Bundle extends BundleNode {
-  /** Names of Envoy's extensions by category, each with `=` and a package where its messages lie elsewhere than the name says. */
+  /**
+   * Names of Envoy's extensions by category. `=` and a package follow a name if its messages are in another package than the
+   * name implies.
+   */
   readonly extensions?: { readonly [category: string]: string };
 }
 
-/** Members of the oneofs of a message, by name. */
+/** Returns the members of a message's oneofs, by name. */
 export function oneofMembers({ fields, oneofs }: BundleNode): readonly (readonly [name: string, members: string[]])[] {
   const names = Object.keys(fields ?? {});
   return Object.entries(oneofs ?? {}).map(([name, [first, last]]) => [name, names.slice(first, last + 1)]);
 }
 
-/** What stands in a field. */
+/** A decoded field. */
 export interface FieldText {
-  /** Full name of a message or an enum, or undefined for a scalar. */
+  /** Full name of a message or an enum; undefined for a scalar. */
   readonly typeName: string | undefined;
-  /** The scalar; empty for others. */
+  /** The scalar type; empty for other types. */
   readonly scalar: string;
   readonly id: number;
   readonly isList: boolean;
@@ -57,18 +60,18 @@ export interface FieldText {
   readonly options: FieldOptions;
 }
 
-/** Where the bundle lies. */
+/** Returns the path of the bundle. */
 export function schemaPath(): string {
   return packagePath('dist', 'schema.json');
 }
 
-/** The bundle of this installation. Throws what reading or parsing the file throws. */
+/** Returns the bundle of this installation. Throws the errors of reading and parsing the file. */
 export function readBundle(): Bundle {
   return JSON.parse(readFileSync(schemaPath(), 'utf8')) as Bundle;
 }
 
-/** The same, read without holding up the thread. */
-export async function readBundleLater(): Promise<Bundle> {
+/** Like readBundle(), without blocking the thread. */
+export async function readBundleAsync(): Promise<Bundle> {
   return JSON.parse(await readFile(schemaPath(), 'utf8')) as Bundle;
 }
 
@@ -76,13 +79,13 @@ export function isType(node: BundleNode): boolean {
   return node.fields !== undefined || node.values !== undefined;
 }
 
-/** A type, and the package that names in it may leave out. */
+/** A type, and the package that names within it may omit. */
 export interface FoundNode {
   readonly node: BundleNode;
   readonly home: string;
 }
 
-/** The package or type of that full name. */
+/** Returns the package or type with that full name. */
 export function findNode(root: BundleNode, name: string): FoundNode | undefined {
   let node = root;
   let home = '';
@@ -97,7 +100,7 @@ export function findNode(root: BundleNode, name: string): FoundNode | undefined 
   return { node, home };
 }
 
-/** The type of that full name, or the one that it is nested in. */
+/** Returns the type with that full name, or the outermost type that contains it. */
 export function outermostType(root: BundleNode, name: string): (FoundNode & { readonly name: string }) | undefined {
   let node = root;
   let home = '';
@@ -118,7 +121,7 @@ function nestedNode({ nested }: BundleNode, name: string): BundleNode | undefine
 const FIELD = /^(?:(\[\])|\{(\w+)\})?(\S+) (\d+)$/;
 const NO_OPTIONS: FieldOptions = {};
 
-/** Reads a field of a message in the package `home`. */
+/** Decodes a field of a message in the package `home`. */
 export function readField(field: BundleField, home: string): FieldText {
   const [text, options] = typeof field === 'string' ? [field, NO_OPTIONS] : field;
   const [, list, mapKey, type, id] = FIELD.exec(text)!;

@@ -1,7 +1,7 @@
-// Certificates, keys and what else transport sockets read from files: readable, valid PEM, and fitting each other.
+// Checks certificates, keys and other data of transport sockets: they must be readable, valid PEM, and match each other.
 //
-// They are checked wherever a configuration holds them, also inside what this build refuses for another reason: all mistakes
-// come at once.
+// They are checked in any configuration, also in parts that are refused for other reasons, so that all mistakes are reported at
+// once.
 
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
@@ -13,7 +13,7 @@ import type { Problems } from '../text/problems.js';
 
 const TLS = 'envoy.extensions.transport_sockets.tls.v3';
 
-/** The messages that are checked here; the check gets them as the text has them. */
+/** The checks, by message. They receive the message as it is written. */
 export const CREDENTIALS: {
   readonly [message: string]: (message: never, path: Path, problems: Problems) => void;
 } = {
@@ -63,7 +63,7 @@ function checkTrust(
   try {
     createSecureContext({ crl });
   } catch (error) {
-    problems.error([...path, 'crl'], `no valid revocation list in PEM: ${messageOf(error)}`);
+    problems.error([...path, 'crl'], `not a valid revocation list in PEM: ${messageOf(error)}`);
   }
 }
 
@@ -89,11 +89,11 @@ function checkPkcs12(source: DataSource, passphrase: string | undefined, path: P
   try {
     createSecureContext({ pfx, ...(passphrase !== undefined && { passphrase }) });
   } catch (error) {
-    problems.error(path, `no valid PKCS #12: ${messageOf(error)}`, 'secret');
+    problems.error(path, `not a valid PKCS #12 file: ${messageOf(error)}`, 'secret');
   }
 }
 
-/** The first certificate, when all are valid. */
+/** Returns the first certificate, if all are valid. */
 function readChain(source: DataSource | undefined, path: Path, problems: Problems): X509Certificate | undefined {
   const bytes = read(source, path, problems);
   if (!bytes) return undefined;
@@ -134,13 +134,13 @@ function readKey(
     return createPrivateKey({ key, format: 'pem', ...(passphrase !== undefined && { passphrase }) });
   } catch (error) {
     const isEncrypted = /passphrase|interrupted|bad decrypt/i.test(messageOf(error));
-    const what = isEncrypted ? 'the key is encrypted, and password does not open it' : 'the key is not valid';
+    const what = isEncrypted ? 'the key is encrypted, and password does not decrypt it' : 'the key is not valid';
     problems.error(path, `${what}: ${messageOf(error)}`, 'secret');
     return undefined;
   }
 }
 
-/** The bytes that a data source names; undefined when there are none, which has been reported. */
+/** Reads the bytes of a data source; undefined if there are none, which has been reported. */
 function read(source: DataSource | undefined, path: Path, problems: Problems): Buffer | undefined {
   if (!source) return undefined;
   const { filename, inline_bytes: bytes, inline_string: text, environment_variable: variable } = source;

@@ -1,13 +1,13 @@
-// Plain values of a text become a message in canonical form: types, enums and oneofs checked, unknown fields found.
+// Converts plain values into messages in canonical form. Checks types, enums and oneofs, and finds unknown fields.
 //
-// The form: proto field names, wrappers unwrapped, durations and 64-bit integers as strings, Any unpacked in place, and
-// nothing that has its default (unless its being set means something).
+// The canonical form has proto field names, unwrapped wrappers, durations and 64-bit integers as strings, Anys unpacked in
+// place, and no fields with default values (unless their presence has a meaning).
 
 import { isRecord, setKey } from '../../common/records.js';
 import { didYouMean, nearest, suggestion } from '../../common/text/suggest.js';
 import { oldFieldHint, oldValueHint } from '../text/hints.js';
 import type { Path, PathPart } from '../text/path.js';
-import type { Problems, Saying } from '../text/problems.js';
+import type { LazyMessage, Problems } from '../text/problems.js';
 import { withoutValue } from '../text/secrets.js';
 import { MAX_DEPTH, type UnknownField } from '../text/source.js';
 import { isTypedStruct, typeUrlMember } from '../text/typed-struct.js';
@@ -29,10 +29,10 @@ import type { FieldType, MessageType, Schema, SpecialKind, ValueType } from './s
 /** A message in canonical form. */
 export type Message = { [field: string]: unknown };
 
-/** What happens to fields that the API does not have. */
+/** How fields that the API does not have are treated. */
 export type UnknownFields = 'refuse' | 'warn' | 'ignore';
 
-/** A scalar that is not as it has to be, and no secret. */
+/** An invalid scalar that is not secret. */
 export interface RejectedValue {
   readonly path: Path;
   readonly value: string | number | boolean;
@@ -43,18 +43,18 @@ export class Decoder {
   readonly #problems: Problems;
   readonly #unknownFields: UnknownFields;
   readonly #path: PathPart[] = [];
-  /** Unknown fields that have been warned of. */
-  readonly #told = new Set<string>();
+  /** Unknown fields that have caused a warning. */
+  readonly #warned = new Set<string>();
   #valuesLeft: number;
-  /** Fields that the API does not have, accepted so far. */
+  /** Number of unknown fields that have been accepted. */
   unknownCount = 0;
-  /** What was left out: only who shows what has been sent needs it. */
+  /** The invalid values that were dropped, for handlers that show the original message. */
   readonly rejected: RejectedValue[] = [];
   #onto: Message | undefined;
-  /** What is read now is not to be shown. */
+  /** Whether the current value must not be shown. */
   #isSecret = false;
 
-  /** @param maxValues how many values may be read: what aliases expand to is bounded by it */
+  /** @param maxValues maximum number of values, which bounds the expansion of aliases */
   constructor(schema: Schema, problems: Problems, unknownFields: UnknownFields, maxValues: number) {
     this.#schema = schema;
     this.#problems = problems;
@@ -63,8 +63,8 @@ export class Decoder {
   }
 
   /**
-   * Reads `raw` as that message; what is wrong is reported and left out.
-   * @param onto what it is merged onto afterwards: elements of lists have the positions that they get there
+   * Decodes `raw` as that message. Invalid parts are reported and dropped.
+   * @param onto the message that the result will be merged onto; it determines the positions of list elements
    */
   decode(name: string, raw: unknown, onto?: Message): Message {
     const type = this.#schema.message(name);
@@ -73,7 +73,7 @@ export class Decoder {
     return this.#message(type, raw) ?? {};
   }
 
-  /** Treats fields that the source has found to be unknown as those that are met while reading. */
+  /** Handles unknown fields that the source has found like those found during decoding. */
   noteUnknown(fields: readonly UnknownField[]): void {
     for (const { path, message, field } of fields) this.#noteUnknown(path, message, field, '');
   }
@@ -114,15 +114,15 @@ export class Decoder {
     if (Object.hasOwn(CREDENTIALS, type.name)) CREDENTIALS[type.name]!(message as never, this.#path, this.#problems);
   }
 
-  /** Why a field may not stand beside those already read. */
+  /** Returns why a field conflicts with those already read. */
   #conflict(
     type: MessageType,
     field: FieldType,
     key: string,
     spelled: ReadonlyMap<string, string>,
   ): string | undefined {
-    const twice = spelled.get(field.name);
-    if (twice !== undefined) return `'${key}' is set twice, the other time as '${twice}'`;
+    const earlier = spelled.get(field.name);
+    if (earlier !== undefined) return `'${key}' is set twice, the first time as '${earlier}'`;
     if (field.oneof === undefined) return undefined;
     const members = type.oneofs.find((oneof) => oneof.name === field.oneof)!.fields;
     const other = members.find((member) => spelled.has(member));
@@ -145,18 +145,18 @@ export class Decoder {
     this.#path.push(key);
     this.#noteUnknown(this.#path, type.name, key, holder === undefined ? hint : `; it belongs in '${holder}'`);
     this.#path.pop();
-    // What an extension lacks beside its name, the name tells better.
+    // The hint about the name explains a missing typed_config better.
     if (meant === undefined || meant === 'typed_config' || this.#unknownFields !== 'refuse') return;
     if ((raw[meant] ?? null) === null) this.#problems.expect([...this.#path, meant]);
   }
 
-  /** Whether what is meant by an unknown field is shown, or keeps other errors from being reported. */
+  /** Whether the hint for an unknown field is shown, or suppresses other errors. */
   get #needsHint(): boolean {
     if (this.#unknownFields === 'refuse') return this.#problems.notesPaths;
     return this.#unknownFields === 'warn' && this.#problems.keepsWarnings;
   }
 
-  /** Which field beside it a field belongs in, when it was indented too little: one that is there, or the only one that there can be. */
+  /** Returns the sibling that a field belongs in if it is indented too little: one that is set, or the only possible one. */
   #holderOf(type: MessageType, key: string, raw: Record<string, unknown>): string | undefined {
     const holders = [...type.fields.values()].filter(
       ({ shape, value }) =>
@@ -171,13 +171,13 @@ export class Decoder {
     const message = () => `unknown field '${field.slice(0, 100)}' of ${type}${hint}`;
     if (this.#unknownFields === 'refuse') this.#problems.error(path, message, 'key');
     else this.unknownCount++;
-    if (this.#unknownFields === 'warn' && this.#problems.keepsWarnings && !this.#told.has(message())) {
-      this.#told.add(message());
+    if (this.#unknownFields === 'warn' && this.#problems.keepsWarnings && !this.#warned.has(message())) {
+      this.#warned.add(message());
       this.#problems.warn(path, message());
     }
   }
 
-  /** `holder` and `key`: where in the text's value it stands. */
+  /** `holder` and `key`: the place of the value in the text. */
   #field(field: FieldType, raw: unknown, holder: object, key: string): unknown {
     if (field.shape === 'list') return this.#list(field, raw, holder, key);
     if (field.shape === 'map') return this.#map(field, raw);
@@ -190,7 +190,7 @@ export class Decoder {
     return type.kind === 'enum' ? this.#schema.enum(type.name).names.get(0) : undefined;
   }
 
-  /** A single value stands for a list of it, as it does for protobuf's own parser. */
+  /** A single value counts as a list of one element, as in protobuf's own parser. */
   #list(field: FieldType, raw: unknown, holder: object, key: string): unknown[] | undefined {
     const list: unknown[] = [];
     const isList = Array.isArray(raw);
@@ -198,14 +198,14 @@ export class Decoder {
     (isList ? raw : [raw]).forEach((element, index) => {
       this.#path.push(earlier + index);
       const value = this.#value(field.value, element, isList ? raw : holder, isList ? index : key);
-      // What is wrong keeps its position, so that later findings name the right one.
+      // Invalid elements keep their position, so that later errors have correct paths.
       list.push(value === undefined ? null : value);
       this.#path.pop();
     });
     return list.length === 0 ? undefined : list;
   }
 
-  /** How many elements the list here has already. */
+  /** Returns how many elements the list already has. */
   #earlierElements(): number {
     let held: unknown = this.#onto;
     for (const part of this.#path) held = (held as Message | undefined)?.[part];
@@ -285,25 +285,25 @@ export class Decoder {
     return this.#held(url, raw);
   }
 
-  /** The message of that type with these fields. */
+  /** Decodes the message of that type with these fields. */
   #held(url: string, held: Record<string, unknown>): Message | undefined {
     if (isTypedStruct(url)) return this.#typedStruct(url, held);
     const name = messageNameOf(url);
     if (name === ANY) return this.#packedAny(url, held);
     const type = name.startsWith('google.protobuf.') ? undefined : this.#schema.message(name);
     if (!type) {
-      // Undefined where it has more values than may be read.
+      // Undefined if it exceeds the limit of values.
       const copy = this.#json(held, held, '') as Message | undefined;
       return copy && Object.assign(copy, { '@type': url });
     }
     const message: Message = { '@type': url };
     this.#fields(type, held, message);
-    // There an empty one is more than none: it switches the filter on.
+    // An empty `config` differs from an absent one: it enables the filter.
     if (name === FILTER_CONFIG && isEmptyMap(held['config'])) message['config'] = {};
     return message;
   }
 
-  /** What stands in it may be a secret like any other. */
+  /** Decodes an Any within an Any, whose content may be secret like any other. */
   #packedAny(url: string, held: Record<string, unknown>): Message {
     for (const key of Object.keys(held)) {
       if (key !== '@type' && key !== 'value') this.#noteUnknown([...this.#path, key], ANY, key, '');
@@ -316,7 +316,7 @@ export class Decoder {
     return message;
   }
 
-  /** A Struct that says which message it stands for is read as that message. */
+  /** Decodes a TypedStruct as the message that it stands for. */
   #typedStruct(own: string, held: Record<string, unknown>): Message | undefined {
     const member = typeUrlMember(held);
     const url = held[member];
@@ -331,8 +331,8 @@ export class Decoder {
   }
 
   /**
-   * A copy as a JSON value. What no message gives a type is a number when it is an integer of 32 bits, and else the text that is written,
-   * as Envoy reads YAML: a version `1.10` or an id of 19 digits would come out as another one.
+   * Copies a JSON value. Where no message defines the type, integers of 32 bits become numbers and other numbers keep their
+   * text, as in Envoy. Otherwise a version `1.10` or an ID of 19 digits would change.
    */
   #json(raw: unknown, holder: object, key: PathPart): unknown {
     if (--this.#valuesLeft <= 0) return this.#tooMany();
@@ -368,9 +368,9 @@ export class Decoder {
     return undefined;
   }
 
-  #refuse(message: Saying, aspect: 'key' | 'value' = 'value'): undefined {
-    const said = () => (typeof message === 'string' ? message : message());
-    if (this.#isSecret && aspect === 'value') this.#problems.error(this.#path, () => withoutValue(said()), 'secret');
+  #refuse(message: LazyMessage, aspect: 'key' | 'value' = 'value'): undefined {
+    const text = () => (typeof message === 'string' ? message : message());
+    if (this.#isSecret && aspect === 'value') this.#problems.error(this.#path, () => withoutValue(text()), 'secret');
     else this.#problems.error(this.#path, message, aspect);
     return undefined;
   }
@@ -380,12 +380,12 @@ function isEmptyMap(raw: unknown): boolean {
   return isRecord(raw) && Object.keys(raw).length === 0;
 }
 
-/** A number as the text that it stands for, if any. */
+/** Returns the text of a number, if it has one. */
 function asText(raw: unknown, holder: object, key: PathPart): unknown {
   return typeof raw === 'number' || typeof raw === 'bigint' ? (textOfNumber(holder, key) ?? raw) : raw;
 }
 
-/** In a google.protobuf.Value null is a value; everywhere else it means "not set". */
+/** In a google.protobuf.Value, null is a value; everywhere else it means "not set". */
 function isNullable(field: FieldType): boolean {
   return field.shape === 'single' && field.value.kind === 'special' && field.value.special === 'value';
 }

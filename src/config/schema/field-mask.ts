@@ -1,31 +1,31 @@
-// google.protobuf.FieldMask on messages in canonical JSON form: whether a mask fits a message, and what it leaves of it.
+// google.protobuf.FieldMask on messages in canonical JSON form: validates and applies masks.
 
 import type { Message } from './decode.js';
 import { messageNameOf } from './message-name.js';
 import type { FieldType, Schema } from './schema.js';
 
-/** Fields that are wanted: undefined means all of the field, a mask means parts of it. */
+/** Selected fields: undefined selects the whole field, a mask selects parts of it. */
 export type FieldMask = ReadonlyMap<string, FieldMask | undefined>;
 
 type Paths = Map<string, Paths | undefined>;
 
-/** Protobuf's readers refuse messages that are nested deeper. */
+/** Protobuf's parsers refuse messages that are nested deeper. */
 const MAX_DEPTH = 100;
 
-/** Reads `a,b.c`. A path that another one contains counts for nothing. */
+/** Parses `a,b.c`. A path that is contained in another one is ignored. */
 export function parseFieldMask(text: string): FieldMask {
   const mask: Paths = new Map();
   for (const path of text.split(',')) if (path !== '') add(mask, path);
   return mask;
 }
 
-/** Whether every path of the mask names a field of the message; paths lead through single messages only, no lists and maps. */
+/** Returns whether every path of the mask is a field of the message. Paths traverse single messages only, not lists and maps. */
 export function maskFits(schema: Schema, name: string, mask: FieldMask): boolean {
   const type = schema.message(name);
   return type !== undefined && [...mask].every(([field, inner]) => fieldFits(schema, type.fields.get(field), inner));
 }
 
-/** maskFits() for a resource: here a path may also lead into the message that an Any holds. */
+/** Like maskFits(), for a resource: paths may also traverse the message in an Any. */
 export function maskFitsResource(schema: Schema, name: string, mask: FieldMask, resource: Message): boolean {
   const type = schema.message(name);
   if (type === undefined) return false;
@@ -37,7 +37,7 @@ export function maskFitsResource(schema: Schema, name: string, mask: FieldMask, 
   });
 }
 
-/** What a mask that fits leaves of a message. The type of an Any stays beside its fields; undefined members count for nothing. */
+/** Applies a mask that fits. The '@type' of an Any is kept; undefined members are dropped. */
 export function trim(message: Message, mask: FieldMask): Message {
   const trimmed: Message = {};
   for (const [name, value] of Object.entries(message)) {
@@ -51,7 +51,7 @@ export function trim(message: Message, mask: FieldMask): Message {
 
 function add(mask: Paths, path: string): void {
   const names = path.split('.', MAX_DEPTH + 1);
-  // As a whole it names no field.
+  // The whole path is not the name of a field.
   if (names.length > MAX_DEPTH) return void mask.set(path, undefined);
   const last = names.pop()!;
   let paths = mask;

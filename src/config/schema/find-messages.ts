@@ -1,4 +1,4 @@
-// Where in a message others of some kind stand, however deep: found by the schema, without visiting what cannot hold them.
+// Finds all messages of a type within a message, at any depth. Uses the schema to skip parts that cannot contain them.
 
 import type { Path, PathPart } from '../text/path.js';
 import type { Message } from './decode.js';
@@ -8,16 +8,16 @@ import type { FieldType, Schema, ValueType } from './schema.js';
 export class MessageFinder {
   readonly #schema: Schema;
   readonly #wanted: string;
-  /** Whether messages can hold one, by their names. An Any always can. */
+  /** Whether a message can contain one, by name. An Any always can. */
   readonly #holders = new Map<string, boolean>();
 
-  /** @param wanted full name of the messages that are looked for */
+  /** @param wanted full name of the messages to find */
   constructor(schema: Schema, wanted: string) {
     this.#schema = schema;
     this.#wanted = wanted;
   }
 
-  /** Calls `found` for each below `message`, a message in canonical form of that name. */
+  /** Calls `found` for each of them in `message`, a message named `name` in canonical form. */
   find(name: string, message: Message, found: (message: Message, path: Path) => void): void {
     this.#message(name, message, [], found);
   }

@@ -1,8 +1,8 @@
-// Where the JSON Schema of the accepted configuration lies, which scripts/json-schema.ts makes at the build.
+// The path of the JSON Schema of the accepted configuration, which scripts/json-schema.ts generates.
 
 import { packagePath } from '../../common/package/package-root.js';
 
-/** The file that --schema prints. */
+/** Returns the path of the file that --schema prints. */
 export function jsonSchemaPath(): string {
   return packagePath('dist', 'baton.schema.json');
 }

@@ -1,11 +1,14 @@
-// The constraints that Baton adds to those of the API: texts that can become part of a line, of a message's head or of what
-// people and their tools read, do not end it.
+// Constraints that Baton adds to the API: values that can become part of headers, log lines or admin output must not contain
+// line ends.
 
 import type { Messages } from '../generated/api.js';
 
 type Fields = { readonly [N in keyof Messages]?: readonly (keyof Messages[N])[] };
 
-/** They get there by auto_host_rewrite, by operators such as %ROUTE_NAME%, as the name of this server, or as fields. */
+/**
+ * Become part of headers: by auto_host_rewrite, by operators such as %ROUTE_NAME%, as the name of this server, or as header
+ * values.
+ */
 const IN_HEADS: Fields = {
   'envoy.config.core.v3.Node': ['id', 'cluster'],
   'envoy.config.core.v3.Pipe': ['path'],
@@ -17,7 +20,7 @@ const IN_HEADS: Fields = {
   'envoy.extensions.filters.http.cors.v3.CorsPolicy': ['allow_methods', 'allow_headers', 'expose_headers', 'max_age'],
 };
 
-/** They get there in /listeners, /clusters and /stats as text. Those in heads do, too. */
+/** Become part of the text output of /listeners, /clusters and /stats, as do those in headers. */
 const IN_TEXTS: Fields = {
   'envoy.service.discovery.v3.DiscoveryResponse': ['version_info'],
   'envoy.config.core.v3.Locality': ['region', 'zone', 'sub_zone'],
@@ -25,17 +28,17 @@ const IN_TEXTS: Fields = {
   'envoy.config.listener.v3.Listener': ['name'],
 };
 
-/** What no line can hold, and what is said of it. */
+/** Characters that end a line, and the errors for them. */
 const ENDS_LINE = /[\0\r\n]/;
-export const ENDS_A_LINE = "it must not hold a line end (CR, LF) or NUL, as it can become part of a message's head";
+export const ENDS_A_LINE = 'it must not contain a line end (CR, LF) or NUL, because it can become part of headers';
 export const ENDS_A_TEXT_LINE =
-  'it must not hold a line end (CR, LF) or NUL, as it becomes part of a line in the log and the admin interface';
+  'it must not contain a line end (CR, LF) or NUL, because it becomes part of a line in the log and the admin interface';
 
 export function endsLine(text: string): boolean {
   return ENDS_LINE.test(text);
 }
 
-/** What the value of a message's field breaks, or undefined. */
+/** Returns the error for a field's value, or undefined. */
 export function brokenLineRule(message: string, field: string, value: unknown): string | undefined {
   if (typeof value !== 'string' || !endsLine(value)) return undefined;
   const has = (fields: Fields) => fields[message as keyof Messages]?.some((each) => each === field);

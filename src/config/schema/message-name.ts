@@ -1,17 +1,17 @@
-// The name of the message that an Any holds. It stands apart from the decoder because the primary needs only this.
+// The name of the message in an Any. Separate from the decoder because the primary needs only this.
 
-/** Packed in another one it holds a message once more. */
+/** An Any within an Any contains a packed message. */
 export const ANY = 'google.protobuf.Any';
 
-/** What routes say to a filter, with a switch. */
+/** Wrapper of per-route filter configurations, which can enable or disable the filter. */
 export const FILTER_CONFIG = 'envoy.config.route.v3.FilterConfig';
 
-/** The message that a type URL names: what stands behind its last slash. */
+/** Returns the name of the message of a type URL: the part after the last slash. */
 export function messageNameOf(typeUrl: string): string {
   return typeUrl.slice(typeUrl.lastIndexOf('/') + 1);
 }
 
-/** The type URL of a message given by its name or its URL. */
+/** Returns the type URL for a message name or a type URL. */
 export function typeUrlOf(name: string): string {
   return name.includes('/') ? name : `type.googleapis.com/${name}`;
 }

@@ -1,5 +1,5 @@
-// Messages of Envoy's API in protobuf's binary form, for services that Baton calls: only the types that are wanted, and
-// what they hold, are made of the bundle.
+// Messages of Envoy's API in protobuf's binary form, for services that Baton calls. Only the requested types and those that
+// they contain are created.
 
 import { createRequire } from 'node:module';
 import type { ReflectionObject, Root, Type } from 'protobufjs';
@@ -7,7 +7,7 @@ import type * as ProtoJson from 'protobufjs/ext/protojson.js';
 import type protobufjs from 'protobufjs/light.js';
 import { type BundleNode, findNode, isType, oneofMembers, outermostType, readBundle, readField } from './bundle.js';
 
-/** A node as protobufjs reads it. */
+/** A node in the format of protobufjs. */
 interface ProtoNode {
   nested?: { [name: string]: ProtoNode };
   fields?: { [name: string]: object };
@@ -15,7 +15,7 @@ interface ProtoNode {
   values?: { readonly [name: string]: number };
 }
 
-/** The messages of these full names. protobufjs is loaded by the first call. */
+/** Returns the messages with these full names. The first call loads protobufjs. */
 export function loadMessages<N extends string>(...names: readonly N[]): { readonly [name in N]: Type } {
   const require = createRequire(import.meta.url);
   const protobuf = require('protobufjs/light.js') as typeof protobufjs;
@@ -23,7 +23,7 @@ export function loadMessages<N extends string>(...names: readonly N[]): { readon
   return Object.fromEntries(names.map((name) => [name, root.lookupType(name)])) as { [name in N]: Type };
 }
 
-/** Every message of the API, each made when it is looked up first: most are never named. */
+/** Returns all messages of the API. Each is created when it is first looked up, since most never are. */
 export function loadAllMessages(): Root {
   const require = createRequire(import.meta.url);
   const protobuf = require('protobufjs/light.js') as typeof protobufjs;
@@ -46,7 +46,7 @@ export function loadAllMessages(): Root {
         this.define(home.split('.'), { [type.name.slice(home.length + 1)]: complete(node, type.name, home) });
         open.push(...heldTypes(node, home));
       }
-      // What the messages hold is there by now.
+      // The types of the fields exist by now.
       if (made.size > before) this.resolveAll();
     }
   }
@@ -55,7 +55,7 @@ export function loadAllMessages(): Root {
 
 type Lookup = (this: Root, path: string | readonly string[], ...rest: readonly unknown[]) => ReflectionObject | null;
 
-/** The binary form of a message that a configuration holds. `json` is in the API's JSON form. */
+/** Returns the binary form of a message. `json`: the message in the API's JSON form. */
 export function encodeJson(type: Type, json: object): Uint8Array {
   const { fromJson } = createRequire(import.meta.url)('protobufjs/ext/protojson.js') as typeof ProtoJson;
   return type.encode(fromJson(type, json)).finish();
@@ -76,18 +76,18 @@ function subset(bundle: BundleNode, names: readonly string[]): ProtoNode {
   return wanted;
 }
 
-/** Full names of the types of a message's fields. */
+/** Returns the full names of the types of a message's fields. */
 function fieldTypes({ fields }: BundleNode, home: string): string[] {
   return Object.values(fields ?? {}).flatMap((field) => readField(field, home).typeName ?? []);
 }
 
-/** The same of the types that are nested in it, too. */
+/** Like fieldTypes(), including nested types. */
 function heldTypes(node: BundleNode, home: string): string[] {
   const nested = Object.values(node.nested ?? {}).flatMap((inner) => heldTypes(inner, home));
   return [...fieldTypes(node, home), ...nested];
 }
 
-/** Puts a type where its name says. */
+/** Inserts a type at the place that its name implies. */
 function place(root: ProtoNode, name: string, type: ProtoNode): void {
   let at = root;
   for (const part of name.split('.')) {
@@ -98,7 +98,7 @@ function place(root: ProtoNode, name: string, type: ProtoNode): void {
   Object.assign(at, type);
 }
 
-/** `home`: the package of `node` where that is a type. */
+/** `home`: the package of `node` if it is a type. */
 function complete(node: BundleNode, name: string, home: string): ProtoNode {
   const type = isType(node) ? protoNode(node, home) : {};
   if (node.nested === undefined) return type;
@@ -108,7 +108,7 @@ function complete(node: BundleNode, name: string, home: string): ProtoNode {
   return { ...type, nested: Object.fromEntries(nested) };
 }
 
-/** A type without those that are nested in it. */
+/** Returns a type without its nested types. */
 function protoNode(node: BundleNode, home: string): ProtoNode {
   const { fields, values } = node;
   if (values !== undefined) return { values };
@@ -123,7 +123,7 @@ function protoNode(node: BundleNode, home: string): ProtoNode {
       ...(mapKey !== undefined && { keyType: mapKey }),
       ...(options.optional === true && { options: { proto3_optional: true } }),
     };
-    // protobufjs knows optional fields of proto3 by the oneof that protoc makes of each: without it zeros are left out.
+    // protobufjs recognizes optional fields of proto3 by the oneof that protoc creates for each. Without it, zeros are dropped.
     if (options.optional === true) type.oneofs[`_${name}`] = { oneof: [name] };
   }
   return type;

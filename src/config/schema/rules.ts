@@ -1,4 +1,4 @@
-// The constraints that the API writes beside its fields: (validate.rules) of protoc-gen-validate.
+// The API's constraints on fields: (validate.rules) of protoc-gen-validate.
 
 import { isIP } from 'node:net';
 import { describe } from './scalar.js';
@@ -7,8 +7,8 @@ import type { EnumType, FieldRules, FieldType } from './schema.js';
 type Rules = { readonly [rule: string]: unknown };
 
 /**
- * What a field's value breaks, or undefined. `value` is in canonical form, undefined when the field is not set.
- * Elements of lists and maps are checked apart, with elementRules.
+ * Returns the violated rule of a field, or undefined. `value` is in canonical form, undefined if the field is not set. Elements
+ * of lists and maps are checked separately, with elementRules().
  */
 export function brokenRule(field: FieldType, value: unknown, enumType?: EnumType): string | undefined {
   if (!field.rules) return undefined;
@@ -20,7 +20,7 @@ export function brokenRule(field: FieldType, value: unknown, enumType?: EnumType
   return brokenValueRule(field.rules, value, enumType);
 }
 
-/** Rules hold for the default that an unset field without presence has; breaking them means that it must be set. */
+/** Rules apply to the default of an unset field without presence. If the default violates them, the field must be set. */
 function brokenWhenUnset(field: FieldType, enumType?: EnumType): string | undefined {
   const rules = field.rules!;
   const broken =
@@ -32,13 +32,13 @@ function brokenWhenUnset(field: FieldType, enumType?: EnumType): string | undefi
   return broken === undefined ? undefined : 'it must be set';
 }
 
-/** The rules that each element of a list, key of a map or value of a map obeys. */
+/** Returns the rules for each element of a list, key of a map or value of a map. */
 export function elementRules(field: FieldType, which: 'items' | 'keys' | 'values'): FieldRules | undefined {
   const rules = field.rules?.[which === 'items' ? 'repeated' : 'map'];
   return rules?.[which] as FieldRules | undefined;
 }
 
-/** What one value breaks; undefined stands for the default of a field without presence. */
+/** Returns the violated rule of one value. Undefined stands for the default of a field without presence. */
 export function brokenValueRule(rules: FieldRules, value: unknown, enumType?: EnumType): string | undefined {
   for (const [kind, rule] of Object.entries(rules)) {
     const broken = brokenKind(kind, rule, value, enumType);
@@ -86,7 +86,7 @@ function brokenListRule(rules: Rules, list: readonly unknown[]): string | undefi
   if (rules['unique'] !== true) return undefined;
   const seen = new Set<unknown>();
   for (const element of list) {
-    if (seen.has(element)) return `${describe(element)} stands in it twice`;
+    if (seen.has(element)) return `${describe(element)} is listed twice`;
     seen.add(element);
   }
   return undefined;
@@ -124,7 +124,7 @@ function brokenTextRule(rules: Rules, value: string): string | undefined {
 
 const HEADER_NAME = /^:?[0-9a-zA-Z!#$%&'*+\-.^_|~`]+$/;
 const HEADER_VALUE = /^[^\u0000-\u0008\u000a-\u001f\u007f]*$/;
-/** What `strict: false` leaves of both, the empty text included. */
+/** What `strict: false` allows for both, including the empty string. */
 const HEADER_STRING = /^[^\u0000\u000a\u000d]*$/;
 const HOSTNAME = /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?$/i;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -132,13 +132,13 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 function brokenFormat(rules: Rules, value: string): string | undefined {
   const isStrict = rules['strict'] !== false;
   if (rules['well_known_regex'] === 'HTTP_HEADER_NAME' && !(isStrict ? HEADER_NAME : HEADER_STRING).test(value)) {
-    return value === '' ? 'it must not be empty' : `${describe(value)} is no valid header name`;
+    return value === '' ? 'it must not be empty' : `${describe(value)} is not a valid header name`;
   }
   if (rules['well_known_regex'] === 'HTTP_HEADER_VALUE' && !(isStrict ? HEADER_VALUE : HEADER_STRING).test(value)) {
-    return `${describe(value)} is no valid header value`;
+    return `${describe(value)} is not a valid header value`;
   }
   for (const [rule, isValid] of FORMATS) {
-    if (rules[rule] === true && !isValid(value)) return `${describe(value)} is no valid ${rule.replace('_', ' ')}`;
+    if (rules[rule] === true && !isValid(value)) return `${describe(value)} is not a valid ${rule.replace('_', ' ')}`;
   }
   return undefined;
 }
@@ -161,7 +161,7 @@ function brokenBytesRule(rules: Rules, value: string): string | undefined {
 
 function brokenEnumRule(rules: Rules, type: EnumType, value: string | undefined): string | undefined {
   const number = value === undefined ? 0 : type.values.get(value);
-  const name = (wanted: unknown) => type.names.get(Number(wanted)) ?? String(wanted);
+  const name = (choice: unknown) => type.names.get(Number(choice)) ?? String(choice);
   if ('const' in rules && number !== Number(rules['const'])) return `it must be ${name(rules['const'])}`;
   if ('in' in rules && !list(rules['in']).map(Number).includes(number!)) {
     return `it must be one of ${list(rules['in']).map(name).join(', ')}`;
@@ -195,7 +195,7 @@ function brokenDurationRule(rules: Rules, value: string): string | undefined {
   return brokenBounds(rules, secondsOf(value), secondsOf, value);
 }
 
-/** Of a duration such as '0.5s'. */
+/** Parses a duration such as '0.5s'. */
 function secondsOf(limit: unknown): number {
   return Number(String(limit).slice(0, -1));
 }

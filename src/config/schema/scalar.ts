@@ -1,11 +1,11 @@
-// Scalars of a configuration in their canonical proto JSON form, from whatever YAML and JSON let people write.
+// Converts scalars from YAML and JSON to canonical proto JSON form.
 
 import type { EnumType, ScalarKind } from './schema.js';
 
-/** A scalar in canonical form, or why it is none. */
+/** A scalar in canonical form, or the problem with it. */
 export type ScalarResult = { readonly value: unknown; readonly problem?: undefined } | { readonly problem: string };
 
-/** Reads a scalar: numbers may be quoted, 64-bit integers become decimal strings, yes/no/on/off are booleans. */
+/** Reads a scalar. Numbers may be quoted, 64-bit integers become decimal strings, yes/no/on/off are booleans. */
 export function readScalar(kind: ScalarKind, raw: unknown): ScalarResult {
   switch (kind) {
     case 'string':
@@ -22,19 +22,19 @@ export function readScalar(kind: ScalarKind, raw: unknown): ScalarResult {
   }
 }
 
-/** The value that an unset field without presence has. */
+/** Returns the default of an unset field without presence. */
 export function defaultOf(kind: ScalarKind): unknown {
   if (kind === 'string' || kind === 'bytes') return '';
   if (kind === 'bool') return false;
   return kind === 'int64' || kind === 'uint64' ? '0' : 0;
 }
 
-/** Reads an enum's value by name in any case, or by number; gives the name. */
+/** Reads an enum value by name in any case, or by number; returns the name. */
 export function readEnum(type: EnumType, raw: unknown): ScalarResult {
   if (typeof raw === 'number') {
     const name = type.names.get(raw);
     if (name !== undefined) return { value: name };
-    return { problem: `${raw} is no value of ${type.name}; it is one of ${choices(type)}` };
+    return { problem: `${raw} is not a value of ${type.name}; it is one of ${choices(type)}` };
   }
   if (typeof raw !== 'string') return { problem: `expected one of ${choices(type)}, found ${describe(raw)}` };
   if (type.values.has(raw)) return { value: raw };
@@ -43,13 +43,13 @@ export function readEnum(type: EnumType, raw: unknown): ScalarResult {
   return { problem: '' };
 }
 
-/** The values of an enum, for messages. */
+/** Returns the values of an enum, for messages. */
 export function choices(type: EnumType): string {
   const names = [...type.values.keys()];
   return names.length > 12 ? `${names.slice(0, 12).join(', ')}, …` : names.join(', ');
 }
 
-/** How a duration of two fields is written as one, where they are what they should be. */
+/** Returns a hint how to write the duration of two fields as one string, if they are valid. */
 function oneText(parts: { seconds?: unknown; nanos?: unknown }): string {
   const [seconds, nanos] = [parts.seconds ?? 0, parts.nanos ?? 0].map((part) => Number(wholeNumber(part) ?? -1n));
   if (seconds! < 0 || seconds! > MAX_DURATION_S || nanos! < 0 || nanos! >= 1e9) return '';
@@ -57,7 +57,7 @@ function oneText(parts: { seconds?: unknown; nanos?: unknown }): string {
   return `; write it as '${seconds}${decimals === '' ? '' : '.'}${decimals}s'`;
 }
 
-/** Reads a duration such as `0.25s`; gives it with 0, 3, 6 or 9 decimals. */
+/** Reads a duration such as `0.25s`; returns it with 0, 3, 6 or 9 decimals. */
 export function readDuration(raw: unknown): ScalarResult {
   if (typeof raw === 'number') {
     const hint = raw >= 0 && raw <= MAX_DURATION_S ? `; write it as '${raw}s'` : '';
@@ -77,7 +77,7 @@ export function readDuration(raw: unknown): ScalarResult {
   const [, sign, seconds, fraction = ''] = match;
   if (Number(seconds) > MAX_DURATION_S) return { problem: `a duration is at most ${MAX_DURATION_S}s, found '${raw}'` };
   const digits = fraction.replace(/0+$/, '');
-  // No field that Baton obeys means something by one.
+  // No implemented field allows negative durations.
   if (sign === '-' && (Number(seconds) > 0 || digits !== '')) {
     return { problem: `a duration cannot be negative, found '${raw}'` };
   }
@@ -91,7 +91,7 @@ export function readTimestamp(raw: unknown): ScalarResult {
   return { problem: `expected a time such as '2024-01-31T12:00:00Z', found ${describe(raw)}` };
 }
 
-/** A value as an error names it. */
+/** Returns a description of a value for errors. */
 export function describe(raw: unknown): string {
   if (raw === null || raw === undefined) return 'nothing';
   if (Array.isArray(raw)) return 'a list';
@@ -125,7 +125,7 @@ function readBytes(raw: unknown): ScalarResult {
   return { problem: `expected bytes in base64, found ${describe(raw)}` };
 }
 
-/** With or without what fills up the last four characters. */
+/** Accepts missing padding. */
 function isBase64(text: string): boolean {
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(text)) return false;
   return text.endsWith('=') ? text.length % 4 === 0 : text.length % 4 !== 1;

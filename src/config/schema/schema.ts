@@ -1,7 +1,7 @@
-// Envoy's API as plain data: the types of the bundle, looked up by full name and made when first asked for.
+// Envoy's API as plain data: the types of the bundle, by full name, created on first use.
 //
-// Reading the bundle (bundle.ts) as data costs JSON.parse (3 ms); protobufjs needs twenty times that and more, so it is loaded only for
-// binary and text protos.
+// Reading the bundle (bundle.ts) costs a JSON.parse (3 ms). protobufjs would take more than twenty times as long, so it is
+// loaded only for binary and text protos.
 
 import { BatonError, messageOf } from '../../common/errors/errors.js';
 import {
@@ -12,7 +12,7 @@ import {
   findNode,
   oneofMembers,
   readBundle,
-  readBundleLater,
+  readBundleAsync,
   readField,
   schemaPath,
 } from './bundle.js';
@@ -21,10 +21,10 @@ export type { FieldRules } from './bundle.js';
 
 export type ScalarKind = 'string' | 'bytes' | 'bool' | 'int32' | 'uint32' | 'int64' | 'uint64' | 'double' | 'float';
 
-/** Well-known types that have a form of their own in JSON. */
+/** Well-known types with their own JSON form. */
 export type SpecialKind = 'any' | 'duration' | 'timestamp' | 'struct' | 'value' | 'list' | 'fieldMask';
 
-/** What a field holds, an element of it when it is a list or a map. */
+/** The type of a field's value, or of its elements if it is a list or a map. */
 export type ValueType =
   | { readonly kind: 'scalar'; readonly scalar: ScalarKind }
   | { readonly kind: 'enum'; readonly name: string }
@@ -38,7 +38,7 @@ export interface FieldType {
   readonly shape: 'single' | 'list' | 'map';
   readonly mapKey: ScalarKind | undefined;
   readonly value: ValueType;
-  /** Whether "set to the default" differs from "not set": messages, wrappers, members of a oneof, optional. */
+  /** Whether "set to the default" differs from "not set": messages, wrappers, members of a oneof, optional fields. */
   readonly hasPresence: boolean;
   readonly oneof: string | undefined;
   readonly rules: FieldRules | undefined;
@@ -48,7 +48,7 @@ export interface FieldType {
   /** Work in progress in the API. */
   readonly isUnfinished: boolean;
   readonly isSensitive: boolean;
-  /** Category of the extensions that fit in here, if the API names one. */
+  /** Category of the extensions that the field accepts, if the API defines one. */
   readonly category: string | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface OneofType {
 export interface MessageType {
   readonly name: string;
   readonly fields: ReadonlyMap<string, FieldType>;
-  /** The same fields by their lowerCamelCase names. */
+  /** The same fields, by lowerCamelCase name. */
   readonly byJsonName: ReadonlyMap<string, FieldType>;
   readonly oneofs: readonly OneofType[];
   /** Work in progress in the API. */
@@ -73,7 +73,7 @@ export interface EnumType {
   readonly values: ReadonlyMap<string, number>;
   readonly names: ReadonlyMap<number, string>;
   readonly deprecated: ReadonlySet<string>;
-  /** Those of the deprecated values that are refused unless runtime allows them. */
+  /** Deprecated values that are refused unless runtime allows them. */
   readonly disallowed: ReadonlySet<string>;
 }
 
@@ -88,7 +88,7 @@ export class Schema {
     this.#root = bundle as Bundle;
   }
 
-  /** The message of that full name, or undefined when the bundle has none. */
+  /** Returns the message with that full name, or undefined if the bundle has none. */
   message(name: string): MessageType | undefined {
     if (!this.#messages.has(name)) {
       const found = findNode(this.#root, name);
@@ -98,7 +98,7 @@ export class Schema {
     return this.#messages.get(name);
   }
 
-  /** Full names of all messages, in alphabetical order. */
+  /** Returns the full names of all messages, in alphabetical order. */
   messageNames(): readonly string[] {
     const names: string[] = [];
     walk(this.#root, (name, node) => {
@@ -107,7 +107,7 @@ export class Schema {
     return names.sort();
   }
 
-  /** An enum that a field of the bundle names. */
+  /** Returns an enum that a field of the bundle refers to. */
   enum(name: string): EnumType {
     let found = this.#enums.get(name);
     if (!found) {
@@ -117,18 +117,21 @@ export class Schema {
     return found;
   }
 
-  /** The extensions that Envoy has in a category: by name, the package of their messages where it is another one than the name says. */
+  /**
+   * Returns Envoy's extensions in a category: their names, with the package of their messages if it is not the one that the
+   * name implies.
+   */
   extensionsOf(category: string): ReadonlyMap<string, string | undefined> {
     const names = this.#root.extensions?.[category]?.split(' ') ?? [];
     return new Map(names.map((text) => text.split('=', 2) as [string, string | undefined]));
   }
 
-  /** Categories of Envoy's extensions. */
+  /** Returns the categories of Envoy's extensions. */
   extensionCategories(): readonly string[] {
     return Object.keys(this.#root.extensions ?? {});
   }
 
-  /** The v3 name of a message that a v2 configuration names. */
+  /** Returns the v3 name of a v2 message. */
   successorOf(previous: string): string | undefined {
     this.#previous ??= previousNames(this.#root);
     return this.#previous.get(previous);
@@ -138,7 +141,7 @@ export class Schema {
 let shared: Schema | undefined;
 
 /**
- * The bundle of this installation, read once.
+ * Returns the bundle of this installation, which is read once.
  * @throws BatonError INSTALLATION_BROKEN
  */
 export function loadSchema(): Schema {
@@ -156,9 +159,9 @@ export function loadSchema(): Schema {
   return shared;
 }
 
-/** A schema that lasts as long as it is used: for requests now and then in a thread that is to stay small. */
-export async function passingSchema(): Promise<Schema> {
-  const known = passing?.deref();
+/** Returns a schema that can be garbage collected after use: for occasional requests in a thread that must stay small. */
+export async function temporarySchema(): Promise<Schema> {
+  const known = temporary?.deref();
   if (known !== undefined) return known;
   reading ??= readSchema().finally(() => {
     reading = undefined;
@@ -166,12 +169,12 @@ export async function passingSchema(): Promise<Schema> {
   return reading;
 }
 
-let passing: WeakRef<Schema> | undefined;
+let temporary: WeakRef<Schema> | undefined;
 let reading: Promise<Schema> | undefined;
 
 async function readSchema(): Promise<Schema> {
-  const schema = new Schema(await readBundleLater());
-  passing = new WeakRef(schema);
+  const schema = new Schema(await readBundleAsync());
+  temporary = new WeakRef(schema);
   return schema;
 }
 

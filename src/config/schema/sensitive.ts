@@ -1,5 +1,5 @@
-// Values that the API marks as sensitive, such as private keys and passwords, and other credentials: where they are in a
-// configuration, and a copy without them.
+// Finds values that the API marks as sensitive, such as private keys and passwords, and other credentials. Copies
+// configurations without them.
 
 import {
   type Cover,
@@ -18,39 +18,39 @@ import type { Message } from './decode.js';
 import { ANY, messageNameOf } from './message-name.js';
 import type { FieldType, MessageType, Schema, ValueType } from './schema.js';
 
-/** A value that is not to be shown; plain data. */
+/** A value to hide; plain data. */
 export interface SensitiveValue {
-  /** From the top of the message. */
+  /** Path from the top of the message. */
   readonly path: Path;
-  /** What is shown in its place; undefined: nothing. */
+  /** The text shown instead; undefined: nothing is shown. */
   readonly shown: string | undefined;
 }
 
 const REDACTED_BYTES = Buffer.from(REDACTED).toString('base64');
 
-/** The sensitive values of a message in canonical form: all that is below a sensitive field, and credentials. */
+/** Returns the sensitive values of a message in canonical form: everything below a sensitive field, and credentials. */
 export function sensitiveValues(schema: Schema, name: string, message: Message): SensitiveValue[] {
   const search = new Search(schema);
   search.message(schema.message(name)!, message, 'shown');
   return search.found;
 }
 
-/** A message without these values. What holds none of them is shared with the original. */
+/** Returns a message without these values. Unaffected parts are shared with the original. */
 export function redact<M extends object>(message: M, values: readonly SensitiveValue[]): M {
   return values.length === 0 ? message : replaced(message, values, redactedParts);
 }
 
-/** A part of a message that has been redacted, as it may be shown. */
+/** Returns the redacted version of a part of a message. */
 export function shownPart<M extends object>(part: M): M {
   return (redactedParts.get(part) as M | undefined) ?? part;
 }
 
-/** By the originals: what is not here holds nothing that is hidden. */
+/** Keyed by the originals. Parts that are not in this map contain nothing to hide. */
 const redactedParts = new WeakMap<object, object>();
 
 /**
- * A message with other values at these places.
- * @param copies is given all that was copied, by what it was copied from
+ * Returns a message with these values replaced.
+ * @param copies receives all copies, keyed by their originals
  */
 export function replaced<M extends object>(
   message: M,
@@ -64,7 +64,7 @@ export function replaced<M extends object>(
     const copy = Array.isArray(held) ? [...held] : { ...held };
     made.set(held, copy);
     copies?.set(held, copy);
-    // A copy stands for itself when it is met again.
+    // A copy is not copied again when it is reached once more.
     made.set(copy, copy);
     return copy;
   };
@@ -83,7 +83,7 @@ export function replaced<M extends object>(
   return top as M;
 }
 
-/** What is hidden: by its name and place (`Cover`), or all of it because the API marks it. */
+/** How a value is hidden: by its name and place (`Cover`), or completely because the API marks it. */
 type Hiding = Cover | 'marked';
 
 class Search {
@@ -113,7 +113,7 @@ class Search {
     }
   }
 
-  /** A value of a Struct, or a message that the schema does not have. */
+  /** Visits a value of a Struct, or a message that the schema does not have. */
   #plain(value: unknown, cover: Cover): void {
     if (typeof value !== 'object' || value === null) return this.#leaf(value, cover, REDACTED);
     const isList = Array.isArray(value);
@@ -146,7 +146,7 @@ class Search {
   }
 
   #value(type: ValueType, value: unknown, hiding: Hiding): void {
-    // A message that is refused has this where an element of a list is wrong.
+    // Refused messages have null for an invalid list element.
     if (value === null) return;
     if (typeof value === 'object') this.#content(type, value as Message, hiding);
     else if (hiding === 'marked') this.#note(markedAs(type));
@@ -163,7 +163,7 @@ class Search {
   #any(type: ValueType, value: Message, hiding: Hiding): void {
     const url = value['@type'];
     const name = messageNameOf(String(url));
-    // Those of protobuf itself have their JSON form in a member: a Struct of any names.
+    // Protobuf's own types have their JSON form in one member, for example a Struct with any names.
     const hasFields = name === ANY || !name.startsWith('google.protobuf.');
     const inner = hasFields ? this.#schema.message(name) : undefined;
     const isKnown = inner !== undefined && (inner.name !== ANY || typeof value['value'] === 'object');
@@ -195,22 +195,22 @@ class Search {
   }
 }
 
-/** What a marked value becomes; undefined: it is left out. */
+/** Returns the text shown for a marked value; undefined: the value is removed. */
 function markedAs(type: ValueType): string | undefined {
   const scalar = type.kind === 'scalar' ? type.scalar : undefined;
   return scalar === 'string' ? REDACTED : scalar === 'bytes' ? REDACTED_BYTES : undefined;
 }
 
-/** Of the rest, as `ignore_case` of a matcher, nothing is secret. */
+/** Other types, such as the boolean `ignore_case` of a matcher, cannot be secret. */
 function isText(type: ValueType): boolean {
   return (type.kind === 'scalar' && (type.scalar === 'string' || type.scalar === 'bytes')) || type.kind === 'special';
 }
 
-/** What of a message can be a credential. */
+/** Which fields of a message can be credentials. */
 interface Traits {
-  /** Fields that are by their names. */
+  /** Fields that are credentials by name. */
   readonly credentials: ReadonlySet<string>;
-  /** Whether it may name one beside its value. */
+  /** Whether the message may contain the name of a credential and its value. */
   readonly mayNameOne: boolean;
 }
 
@@ -229,13 +229,13 @@ function traitsOf(type: MessageType): Traits {
   return traits;
 }
 
-/** What a field of such a name may hold: other messages say where a credential is. */
+/** Returns whether a field with such a name can contain a credential. Other messages describe where a credential is. */
 function mayBeCredential(type: ValueType): boolean {
   if (type.kind === 'special') return type.special !== 'any';
   return type.kind === 'message' ? type.name === DATA_SOURCE : isText(type);
 }
 
-/** Values of runtime are shown: the admin interface has them apart, and changes them. */
+/** Runtime values are shown, since the admin interface shows and changes them separately. */
 function isOpen({ name }: MessageType, { value }: FieldType): boolean {
   return RUNTIME.has(name) && value.kind === 'special' && value.special === 'struct';
 }
@@ -246,5 +246,5 @@ const RUNTIME = new Set([
   'envoy.service.runtime.v3.Runtime',
 ]);
 const DATA_SOURCE = 'envoy.config.core.v3.DataSource';
-/** Of a DataSource. */
+/** Fields of a DataSource. */
 const PLACES = new Set(['filename', 'environment_variable']);

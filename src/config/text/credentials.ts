@@ -1,31 +1,31 @@
-// What is a credential though the API does not mark it as sensitive: by its name, by where it stands, by what it looks like.
-// docs/security.md says the same to users.
+// Recognizes credentials that the API does not mark as sensitive: by name, by place and by format. docs/security.md describes
+// the rules to users.
 
 import type { Range } from './excerpt.js';
 
-/** Stands in the place of what is not shown. */
+/** Replaces hidden values. */
 export const REDACTED = '[redacted]';
 
-/** What is not to be shown of a value and of what is within it. */
+/** Which parts of a value, and of its content, are hidden. */
 export type Cover =
   | 'shown'
-  /** Values that have a name beside them, whatever that is. */
+  /** Hides values that are next to a name, whatever the name. */
   | 'named'
   | 'hidden';
 
-/** Fields that name what is beside them: a header, a cookie, a query parameter, a descriptor. */
+/** Fields that contain the name of a header, cookie, query parameter or descriptor, whose value is in a sibling. */
 const LABELS = ['key', 'name', 'header_name', 'descriptor_key', 'tag'] as const;
 
-/** Fields that hold, or match, what such a field names. */
+/** Fields that contain or match the value for such a name. */
 const VALUES = new Set([
   ...['value', 'raw_value', 'default_value', 'descriptor_value', 'literal'],
   ...['string_match', 'exact_match', 'prefix_match', 'suffix_match', 'contains_match', 'safe_regex_match'],
 ]);
 
-/** Fields of which all values are hidden: metadata of gRPC services, cookies that a route matches. */
+/** Fields in which all values are hidden: metadata of gRPC services, cookies that a route matches. */
 const ALL_VALUES = new Set(['initial_metadata', 'cookies']);
 
-/** How names of credentials end, without what separates their words. A number may follow. */
+/** Endings of credential names, without word separators. A number may follow. */
 const ENDINGS = [
   ...[
     'authorization',
@@ -43,19 +43,22 @@ const ENDINGS = [
     asKey,
   ),
   ...['signing', 'subscription'].map(asKey),
-  // More than one of them. Of tokens it is a number as often.
+  // Plurals. `tokens` alone is excluded, because it is often a number of tokens.
   ...['cookies', 'credentials', 'jwts', 'passwords', 'secrets', 'apikeys'],
   ...['accesstokens', 'apitokens', 'authtokens', 'bearertokens', 'refreshtokens'],
 ];
 const ENDING = new RegExp(`(?:${ENDINGS.join('|')})\\d*$`);
 
-/** Names that are too short, or too common as the end of others. */
+/** Names that are too short, or too common as the ending of other names. */
 const WHOLE_NAMES = new Set(['pass', 'pwd', 'xauth']);
 
-/** The header says only whether credentials may be sent. */
+/** This header only defines whether credentials may be sent. */
 const NO_CREDENTIAL = new Set(['accesscontrolallowcredentials']);
 
-/** Whether a header, a parameter or a member of a Struct of this name holds a credential: `X-Api-Key`, `db_password`, `authToken`. */
+/**
+ * Returns whether a header, parameter or Struct member with this name contains a credential: `X-Api-Key`, `db_password`,
+ * `authToken`.
+ */
 export function isCredentialName(name: string): boolean {
   let isOne = knownNames.get(name);
   if (isOne === undefined) {
@@ -67,26 +70,26 @@ export function isCredentialName(name: string): boolean {
   return isOne;
 }
 
-/** A configuration has few names, and each often. */
+/** Cache: a configuration has few names, each many times. */
 const knownNames = new Map<string, boolean>();
 const MAX_KNOWN_NAMES = 1000;
-/** A name from outside may be of any length, and would be kept. */
+/** Names from outside can be of any length, and long ones are not cached. */
 const MAX_KNOWN_LENGTH = 100;
 
 /**
- * Whether what is within a map or a list of this name is a credential: what is within `cookie` says how one is made. Of a field of the API
- * that is a text it means the same: that names a cookie.
+ * Returns whether the content of a map or list with this name is a credential. `cookie` is excluded: its content describes how
+ * a cookie is made, and a string field of the API with that name contains the name of a cookie.
  */
 export function coversContent(name: string): boolean {
   return isCredentialName(name) && !/cookies?$/i.test(name);
 }
 
-/** Whether a member of this name may hold what another member names. */
+/** Returns whether a member with this name can contain the value for a name in a sibling. */
 export function isNamedValue(name: string): boolean {
   return VALUES.has(name);
 }
 
-/** Whether one of the fields that name things names a credential. */
+/** Returns whether one of the naming fields contains the name of a credential. */
 export function namesCredential(fieldOf: (label: string) => unknown): boolean {
   return LABELS.some((label) => {
     const name = fieldOf(label);
@@ -94,17 +97,17 @@ export function namesCredential(fieldOf: (label: string) => unknown): boolean {
   });
 }
 
-/** Whether something with these fields may name a credential and hold it. */
+/** Returns whether a message with these fields can contain the name and the value of a credential. */
 export function mayName(fields: ReadonlyMap<string, unknown>): boolean {
   return LABELS.some((label) => fields.has(label)) && [...VALUES].some((value) => fields.has(value));
 }
 
 /**
- * What is hidden of a member.
+ * Returns what is hidden in a member.
  * @param name in snake_case
- * @param isCredential whether it is one by its own name
- * @param isNamed whether the holder names a credential
- * @param cover of the holder
+ * @param isCredential whether the member is a credential by its own name
+ * @param isNamed whether the holder contains the name of a credential
+ * @param cover the cover of the holder
  */
 export function coverOf(name: string, isCredential: boolean, isNamed: boolean, cover: Cover): Cover {
   if (cover === 'hidden') return name === '@type' ? 'shown' : 'hidden';
@@ -112,16 +115,16 @@ export function coverOf(name: string, isCredential: boolean, isNamed: boolean, c
   return ALL_VALUES.has(name) ? 'named' : cover;
 }
 
-/** What is shown of a value that is covered: texts that hold no secret of their own as they are, and what is true or false. */
+/** Returns what is shown of a hidden value: strings without secrets of their own, and booleans, are unchanged. */
 export function shownOf(value: unknown): unknown {
   if (typeof value === 'string') return value === '' || ONLY_OPERATORS.test(value) ? value : REDACTED;
   return typeof value === 'number' || typeof value === 'bigint' ? REDACTED : value;
 }
 
-/** Command operators, such as `Bearer %REQ(x-token)%`: what they stand for is not in the configuration. */
+/** Command operators, such as `Bearer %REQ(x-token)%`, whose values are not in the configuration. */
 const ONLY_OPERATORS = /^(?:(?:basic|bearer) +)?(?:%[A-Z][A-Z0-9_]*(?:\([^()%]*\))?(?::\d+)?%)+$/i;
 
-/** A text without credentials that can be told by their looks; the same where it has none. */
+/** Returns a text without credentials that can be recognized by format; the same text if there are none. */
 export function withoutCredentials(text: string): string {
   if (!MAY_HOLD.test(text)) return text;
   let [shown, from] = ['', 0];
@@ -132,12 +135,12 @@ export function withoutCredentials(text: string): string {
   return from === 0 ? text : shown + text.slice(from);
 }
 
-/** Whether they may stand somewhere in a text that has other texts in it. */
+/** Returns whether a text that contains other texts may contain credentials. */
 export function mayHoldCredentials(text: string): boolean {
   return SCHEME_WITHIN.test(text) || credentialRanges(text).length + parameterRanges(text).length > 0;
 }
 
-/** Where they stand, one after the other. */
+/** Returns the ranges of credentials, in order. */
 export function credentialRanges(text: string): Range[] {
   if (!MAY_HOLD.test(text)) return [];
   if (PRIVATE_KEY.test(text)) return [{ from: 0, to: text.length }];
@@ -154,14 +157,14 @@ export function credentialRanges(text: string): Range[] {
   });
 }
 
-/** Most texts hold nothing of the kind, which has to cost little. */
+/** A fast check, since most texts contain no credentials. */
 const MAY_HOLD = /[@?&]|eyJ|KEY-|^[Bb][AEae]/;
-/** Of a URI: what stands before the last @ of its authority. */
+/** User information of a URI: the part before the last @ of the authority. */
 const USER_INFORMATION = /(?<=:\/\/)[^\s/?#]+(?=@)/g;
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-/;
-/** Three parts in base64url, of which the first two are JSON. */
+/** A JSON Web Token: three parts in base64url, of which the first two are JSON. */
 const WEB_TOKEN = /(?<![\w-])eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*/g;
-/** Credentials of HTTP: what follows is no word of a sentence. */
+/** HTTP credentials: what follows the scheme does not look like a word. */
 const SCHEME = /^(?:basic|bearer) +([A-Za-z0-9._~+/-]{6,}=*)$/i;
 const SCHEME_WITHIN = /\b(?:basic|bearer) +\S{6}/i;
 const LOOKS_RANDOM = /[0-9=]|[a-z][A-Z]/;

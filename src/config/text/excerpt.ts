@@ -1,36 +1,36 @@
-// The line around an offset of a text, cut to what a terminal shows, with the caret's column.
+// Extracts the line at an offset of a text, shortened for terminals, with the column of the caret.
 
 import { UNPRINTABLE } from '../../common/text/shown.js';
 
-/** A place in a text; line, column and caret count from 1. */
+/** A place in a text. Line, column and caret are 1-based. */
 export interface Place {
   readonly line: number;
   readonly column: number;
-  /** Empty when it is not to be shown. */
+  /** Empty if the line must not be shown. */
   readonly excerpt: string;
   readonly caret: number;
 }
 
-/** A piece of a text, from an offset up to another. */
+/** A range of a text, from an offset up to another. */
 export interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** Finds places in one text. */
+/** Locates places in one text. */
 export class Excerpts {
   readonly #text: string;
   readonly #hidden: readonly Range[];
-  /** Where its lines end, as far as they have been counted: a text may have many, and so may its mistakes. */
+  /** Offsets of line ends, as far as they have been counted: both a text and its mistakes may have many lines. */
   readonly #newlines: number[] = [];
 
-  /** @param hidden pieces that are not to be shown */
+  /** @param hidden ranges that must not be shown */
   constructor(text: string, hidden: readonly Range[] = []) {
     this.#text = text;
     this.#hidden = hidden;
   }
 
-  /** Line and column of `offset`, and that line with room for a caret, unless a piece that is not to be shown is within it. */
+  /** Returns line and column of `offset`, with an excerpt of the line unless it contains a hidden range. */
   at(offset: number): Place {
     const text = this.#text;
     const at = Math.max(0, Math.min(offset, text.length));
@@ -47,7 +47,7 @@ export class Excerpts {
     return { ...place, excerpt: printable(before + after), caret: before.length + 1 };
   }
 
-  /** How many lines end before `at`. */
+  /** Returns how many lines end before `at`. */
   #linesBefore(at: number): number {
     const newlines = this.#newlines;
     for (let next = (newlines.at(-1) ?? -1) + 1; next < at; ) {
@@ -68,7 +68,7 @@ export class Excerpts {
 
 const HALF = 100;
 
-/** As many characters, so that the caret stays where it is. */
+/** Replaces characters one by one, so that the caret position stays correct. */
 function printable(line: string): string {
   return line.replace(/\t/g, ' ').replace(UNPRINTABLE, '?').trimEnd();
 }

@@ -1,6 +1,6 @@
-// What to say to people whose configuration was written for an older API.
+// Hints for configurations that were written for an older API.
 
-/** Fields of v1 and v2 by message and name, and what stands in their place. */
+/** Fields of v1 and v2 and their replacements, by message and name. */
 export const OLD_FIELDS: { readonly [message: string]: { readonly [field: string]: string } } = {
   'envoy.config.bootstrap.v3.Bootstrap': {
     listeners: 'use static_resources.listeners',
@@ -91,20 +91,20 @@ export const OLD_FIELDS: { readonly [message: string]: { readonly [field: string
   },
 };
 
-/** What replaced a field that the v3 API no longer has. */
+/** Returns the replacement of a field that the v3 API no longer has. */
 export function oldFieldHint(message: string, field: string): string | undefined {
   const hints = OLD_FIELDS[message];
-  return hints && Object.hasOwn(hints, field) ? `it is of an older API; ${hints[field]}` : undefined;
+  return hints && Object.hasOwn(hints, field) ? `it belongs to an older API; ${hints[field]}` : undefined;
 }
 
-/** What to write for a value of an older form: v1 had addresses such as tcp://127.0.0.1:80. */
+/** Returns the replacement of a value in an older format, such as the v1 address tcp://127.0.0.1:80. */
 export function oldValueHint(message: string, value: unknown): string {
   const [, host, port] = (typeof value === 'string' && /^tcp:\/\/(.*):(\d+)$/.exec(value)) || [];
   if (message !== 'envoy.config.core.v3.Address' || host === undefined) return '';
-  return `; it is of an older API: write { socket_address: { address: ${host}, port_value: ${port} } }`;
+  return `; it belongs to an older API: write { socket_address: { address: ${host}, port_value: ${port} } }`;
 }
 
-/** Names of extensions before v3, which stood for a type when there was no typed_config. */
+/** Pre-v3 names of extensions, which implied a type if there was no typed_config. */
 const OLD_NAMES: { readonly [name: string]: string } = {
   'envoy.http_connection_manager': 'envoy.filters.network.http_connection_manager',
   'envoy.tcp_proxy': 'envoy.filters.network.tcp_proxy',
@@ -143,7 +143,7 @@ const OLD_NAMES: { readonly [name: string]: string } = {
   'envoy.dynamic.ot': 'envoy.tracers.dynamic_ot',
 };
 
-/** What an extension is called now that an older API called so. */
+/** Returns the current name of an extension with an old name. */
 export function newName(name: string): string | undefined {
   return Object.hasOwn(OLD_NAMES, name) ? OLD_NAMES[name] : undefined;
 }

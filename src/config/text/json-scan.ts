@@ -1,24 +1,23 @@
-// Looks through a JSON text before it is parsed: what breaks it, how deep it goes, and which keys an object has twice.
+// Scans a JSON text before it is parsed, for syntax errors, excessive depth and duplicate keys.
 //
-// JSON.parse takes the last of two equal keys in silence, builds whatever depth it is given, and does not say of every
-// mistake where it stands.
+// JSON.parse silently uses the last of duplicate keys, accepts any depth, and does not locate every error.
 
 import { MAX_DEPTH, MAX_MISTAKES, type TextMistake, TOO_DEEP } from './source.js';
 import type { ValueEvents } from './value-events.js';
 
 export interface JsonMistakes {
-  /** What makes it no JSON, or deeper than is read. */
+  /** The syntax error, or the place that is nested too deeply. */
   readonly broken?: TextMistake;
-  /** Keys that are given twice: the first of them, and how many more there are. */
+  /** Duplicate keys: the first of them, and the number of further ones. */
   readonly repeated: readonly TextMistake[];
   readonly furtherRepeated: number;
-  /** Where there are commas behind the last of a list or a map: protobuf's own parser takes them, and JSON.parse does not. */
+  /** Offsets of trailing commas in lists and maps. Protobuf's own parser accepts them, JSON.parse does not. */
   readonly spareCommas: readonly number[];
 }
 
 /**
- * Syntax and depth end the search.
- * @param events is called with what is met, up to there
+ * Scans up to the first syntax error or excessive depth.
+ * @param events receives the values up to there
  */
 export function scanJson(text: string, events?: ValueEvents): JsonMistakes {
   const scanner = new Scanner(text, events);
@@ -102,7 +101,7 @@ class Scanner {
     this.#events?.scalar(this.#textOf(from), from, this.#at);
   }
 
-  /** What a text that begins there and ends here means. */
+  /** Returns the string literal from there up to the current position, decoded. */
   #textOf(from: number): string {
     const raw = this.#text.slice(from + 1, this.#at - 1);
     return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
@@ -149,7 +148,7 @@ class Scanner {
     }
   }
 
-  /** Goes past a comma. Whether nothing but the end follows. */
+  /** Skips a comma. Returns whether the end follows. */
   #isLast(end: number): boolean {
     const comma = this.#at++;
     if (this.#skipSpace() !== end) return false;
@@ -163,15 +162,15 @@ class Scanner {
     for (;;) {
       const code = text.charCodeAt(this.#at);
       if (code === QUOTE) break;
-      if (Number.isNaN(code)) throw new Broken(from, 'invalid JSON: a text that no double quote ends');
+      if (Number.isNaN(code)) throw new Broken(from, 'invalid JSON: unterminated string');
       if (code === BACKSLASH) {
         ESCAPE.lastIndex = this.#at;
         const found = ESCAPE.exec(text);
-        if (!found) throw new Broken(this.#at, 'invalid JSON: an escape that JSON does not have');
+        if (!found) throw new Broken(this.#at, 'invalid JSON: unknown escape sequence');
         this.#at += found[0].length;
       } else if (code < 0x20) {
-        const what = code === 0x0a ? 'the end of the line' : 'a control character';
-        throw new Broken(this.#at, `invalid JSON: ${what} within a text`);
+        const what = code === 0x0a ? 'line end' : 'control character';
+        throw new Broken(this.#at, `invalid JSON: ${what} in a string`);
       } else this.#at++;
     }
     this.#at++;
@@ -189,7 +188,7 @@ class Scanner {
     this.#events?.close(this.#at);
   }
 
-  /** The code of the next character that is no space; NaN at the end. */
+  /** Skips white space. Returns the code of the next character; NaN at the end. */
   #skipSpace(): number {
     const text = this.#text;
     for (;;) {
@@ -208,11 +207,11 @@ class Scanner {
     );
   }
 
-  /** What the character tells of the text. */
+  /** Returns a hint derived from the unexpected character. */
   #hint(found: string): string {
     if (found === '/' || found === '#') return '; JSON has no comments';
     const before = this.#text.slice(0, this.#at).trimEnd();
     const isYaml = before === '' && /[a-z-]/i.test(found);
-    return isYaml ? '; a file that ends in .json holds JSON, and YAML one in .yaml' : '';
+    return isYaml ? '; a .json file contains JSON; use .yaml for YAML' : '';
   }
 }

@@ -1,19 +1,19 @@
-// Paths at which something is wrong: asked for each field of a configuration, where mostly nothing is.
+// Paths with errors. Looked up for every field of a configuration, mostly without a match.
 
 import type { Path, PathPart } from './path.js';
 
 interface Node {
   readonly below: Map<PathPart, Node>;
-  /** Something is wrong here, and not only below. */
+  /** The path itself has an error, not only a path below it. */
   isMarked: boolean;
-  /** The number of the first error here or below. */
+  /** Number of the first error at the path or below. */
   first: number;
 }
 
 export class PathTree {
   readonly #top = newNode();
 
-  /** An error of that number is at the path. */
+  /** Records an error with that number at the path. */
   note(path: Path, number: number): void {
     let node = this.#top;
     node.first = Math.min(node.first, number);
@@ -31,12 +31,12 @@ export class PathTree {
     node.isMarked = true;
   }
 
-  /** Whether that very path is marked. */
+  /** Returns whether exactly this path is marked. */
   has(path: Path): boolean {
     return this.#find(path)?.isMarked ?? false;
   }
 
-  /** The number of the first error at the path or below; infinity without one. */
+  /** Returns the number of the first error at the path or below; infinity if there is none. */
   firstAt(path: Path): number {
     return this.#find(path)?.first ?? Number.POSITIVE_INFINITY;
   }

@@ -1,9 +1,9 @@
-// Paths to a place in a configuration: field names, map keys and list positions, from the top.
+// Paths in a configuration: field names, map keys and list indexes, from the top.
 
 export type PathPart = string | number;
 export type Path = readonly PathPart[];
 
-/** `static_resources.listeners[0].name`; keys that are no plain names stand in brackets and quotes. */
+/** Returns `static_resources.listeners[0].name`. Keys that are not identifiers are in brackets and quotes. */
 export function formatPath(path: Path): string {
   let text = '';
   for (const part of path) {
@@ -14,7 +14,7 @@ export function formatPath(path: Path): string {
   return text;
 }
 
-/** Reads what formatPath writes; for the relative paths that extensions report. */
+/** Parses the output of formatPath(), for the relative paths that extensions report. */
 export function parsePath(text: string): Path {
   const path: PathPart[] = [];
   for (const [, name, index, quoted] of text.matchAll(/([^.[\]"]+)(?=[.[]|$)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)) {

@@ -1,4 +1,4 @@
-// Collects what is wrong, all at once, and finds each place in the texts it came from.
+// Collects all problems of a configuration and locates them in its texts.
 
 import { formatPath, type Path, type PathPart } from './path.js';
 import { PathTree } from './path-tree.js';
@@ -8,44 +8,44 @@ import type { Source } from './source.js';
 import { isTypedStruct, typeUrlMember } from './typed-struct.js';
 
 /**
- * What a reported path is about: the name itself (unknown, not implemented), or what it holds. Of a secret the line is named
- * and not shown.
+ * What a problem at a path is about: the name (unknown, not implemented) or its value. For a secret, the place is reported
+ * without the line.
  */
 export type Aspect = 'key' | 'value' | 'secret';
 
-/** What is said of a place. A function is called only if it is shown: of a configuration where all is wrong, most is not. */
-export type Saying = string | (() => string);
+/** An error text. A function is called only if the error is shown, since most errors of a very broken configuration are not. */
+export type LazyMessage = string | (() => string);
 
-/** After this many, the rest is only counted. */
+/** Further problems are only counted. */
 const MAX_PROBLEMS = 100;
 
 const MAX_PATHS = 10_000;
 
-/** Of static ones: static_resources.clusters[0]. */
+/** Path length of a static resource: static_resources.clusters[0]. */
 const DEPTH_OF_RESOURCES = 3;
 
 export class Problems {
   readonly errors: Problem[] = [];
   readonly warnings: Problem[] = [];
-  /** How many errors were found, the uncollected ones too. */
+  /** Number of errors, including those that were not collected. */
   errorCount = 0;
-  /** Paths at which something is wrong. */
+  /** Paths with errors. */
   readonly #paths = new PathTree();
   #sources: readonly Source[];
-  /** Secrets within parts of the sources. */
+  /** The secrets within parts of the sources. */
   readonly #secrets = new WeakMap<object, SecretIndex>();
 
   constructor(sources: readonly Source[]) {
     this.#sources = sources;
   }
 
-  /** Errors of the following checks are looked for in these texts, the last one first. */
+  /** Sets the texts in which the following errors are located, the last one first. */
   within(sources: readonly Source[]): void {
     this.#sources = sources;
   }
 
-  /** What has been said of a place is not said again: several checks may find it. */
-  error(path: Path, message: Saying, aspect: Aspect = 'value'): void {
+  /** Reports an error. Duplicates are dropped, because several checks may find the same error. */
+  error(path: Path, message: LazyMessage, aspect: Aspect = 'value'): void {
     const problem = this.errors.length < MAX_PROBLEMS ? this.#problem(path, message, aspect) : undefined;
     if (problem !== undefined && this.errors.some((known) => isSame(known, problem))) return;
     this.errorCount++;
@@ -53,7 +53,7 @@ export class Problems {
     if (problem !== undefined) this.errors.push(problem);
   }
 
-  /** Whether more warnings are kept. */
+  /** Whether further warnings are kept. */
   get keepsWarnings(): boolean {
     return this.warnings.length < MAX_PROBLEMS;
   }
@@ -62,33 +62,36 @@ export class Problems {
     if (this.keepsWarnings) this.warnings.push(this.#problem(path, message, aspect));
   }
 
-  /** Takes over problems that have their place already, and the number of `further` ones. */
+  /** Adds problems that have a place already, and the number of `further` ones. */
   add(problems: readonly Problem[], further = 0): void {
     this.errorCount += problems.length + further;
     this.errors.push(...problems);
   }
 
-  /** Whether has() and isDamaged() take note of more errors. */
+  /** Whether has() and isDamaged() still track errors. */
   get notesPaths(): boolean {
     return this.errorCount < MAX_PATHS;
   }
 
-  /** What stands there was meant by a field of another name, which has been reported. */
+  /** Marks a path whose value was probably given under another name, which has been reported. */
   expect(path: Path): void {
     this.#paths.mark(path);
   }
 
-  /** Whether that very path has an error: what follows from it need not be reported. */
+  /** Returns whether exactly this path has an error. Consequences of it need not be reported. */
   has(path: Path): boolean {
     return this.#paths.has(path);
   }
 
-  /** Whether something at that path or below it was wrong when there were `errorCount` errors: no check of it can be relied on. */
+  /** Returns whether the path or a path below it was among the first `errorCount` errors. Then checks of it are unreliable. */
   isDamaged(path: Path, errorCount: number): boolean {
     return errorCount >= MAX_PATHS || this.#paths.firstAt(path) <= errorCount;
   }
 
-  /** Runs a check of what lies at the path. It may throw where something was wrong before: it takes for granted that nothing is. */
+  /**
+   * Runs a check of the value at the path. The check may throw if the value already had errors, because it assumes that it is
+   * valid.
+   */
   checking(path: Path, check: () => void): void {
     const known = this.errorCount;
     try {
@@ -98,7 +101,7 @@ export class Problems {
     }
   }
 
-  #problem(path: Path, message: Saying, aspect: Aspect): Problem {
+  #problem(path: Path, message: LazyMessage, aspect: Aspect): Problem {
     const found = locate(this.#sources, path, aspect);
     const shown = this.#withoutSecrets(path, typeof message === 'string' ? message : message(), aspect);
     if (found === undefined) return problemOf(this.#sources.at(-1)?.name ?? '', shown, formatPath(path));
@@ -106,20 +109,22 @@ export class Problems {
     return { ...place, path: formatPath(path), message: shown };
   }
 
-  /** A message quotes the value that it is about, or one near it: the code that makes it need not know what is secret. */
+  /**
+   * Hides secrets that a message quotes from its value or nearby values, so that checks need not know which values are secret.
+   */
   #withoutSecrets(path: Path, message: string, aspect: Aspect): string {
     let shown = message;
     for (const [index, { value }] of this.#sources.entries()) {
       const own = ownPath(this.#sources, index, path);
       if (own === undefined) continue;
       if (aspect === 'value') shown = messageWithoutSecret(shown, secretAt(value, own));
-      shown = this.#secretsAround(value, own)?.hide(shown) ?? shown;
+      shown = this.#secretsOfResource(value, own)?.hide(shown) ?? shown;
     }
     return shown;
   }
 
-  /** Those of the resource that the path leads into. */
-  #secretsAround(value: unknown, path: Path): SecretIndex | undefined {
+  /** Returns the secrets of the resource that contains the path. */
+  #secretsOfResource(value: unknown, path: Path): SecretIndex | undefined {
     let around = value;
     for (const part of path.slice(0, DEPTH_OF_RESOURCES)) {
       const held = member(around, String(part));
@@ -140,8 +145,8 @@ function isSame(a: Problem, b: Problem): boolean {
 }
 
 /**
- * Lists of the merged configuration are the texts' lists one after the other, so a position is counted through them;
- * everything else is where the last text says it, or else an earlier one.
+ * Lists of the merged configuration are the concatenated lists of the texts, so indexes are counted across them. All other
+ * values are located in the last text that has them.
  */
 function locate(sources: readonly Source[], path: Path, aspect: Aspect): Omit<Problem, 'path' | 'message'> | undefined {
   for (let length = path.length; length >= 0; length--) {
@@ -155,7 +160,7 @@ function locate(sources: readonly Source[], path: Path, aspect: Aspect): Omit<Pr
   return undefined;
 }
 
-/** The path within one of the texts: positions in lists less what the texts before it contribute, TypedStructs gone through. */
+/** Returns the path within one of the texts: indexes without the elements of earlier texts, and TypedStructs resolved. */
 function ownPath(sources: readonly Source[], index: number, path: Path): Path | undefined {
   const own: PathPart[] = [];
   let value = sources[index]!.value;
@@ -168,7 +173,7 @@ function ownPath(sources: readonly Source[], index: number, path: Path): Path | 
       earlier[at] = typeof part === 'string' ? member(held, part) : undefined;
     }
     if (typeof shifted === 'number' && shifted < 0) return undefined;
-    // A single value that stands for a list of it is its first element.
+    // A single value that stands for a list is its first element.
     if (shifted === 0 && !Array.isArray(value) && lengthOf(value) === 1) continue;
     const inner = throughTypedStructs(value, shifted);
     own.push(...inner.path);
@@ -177,13 +182,13 @@ function ownPath(sources: readonly Source[], index: number, path: Path): Path | 
   return own;
 }
 
-/** How many elements a list of a text has: a single value is one. */
+/** Returns how many elements a text contributes to a list. A single value counts as one. */
 function lengthOf(held: unknown): number {
   if (Array.isArray(held)) return held.length;
   return held === undefined || held === null ? 0 : 1;
 }
 
-/** Where a part of a message stands in the text, from the message on, and what it holds. */
+/** Returns the path of a message's part in the text, relative to the message, and its value. */
 function throughTypedStructs(value: unknown, part: PathPart): { readonly path: Path; readonly value: unknown } {
   if (typeof part === 'number') return { path: [part], value: Array.isArray(value) ? value[part] : undefined };
   const path: PathPart[] = [];
@@ -193,7 +198,7 @@ function throughTypedStructs(value: unknown, part: PathPart): { readonly path: P
     const url = typeUrlMember(held);
     const isInner = isTypedStruct(member(held, url));
     if (part === '@type' && !isInner) return { path: [...path, url], value: undefined };
-    // A member that a TypedStruct does not have is one of its own.
+    // A member that the TypedStruct's value does not have belongs to the TypedStruct itself.
     if (member(held, part) !== undefined && member(member(held, 'value'), part) === undefined) break;
     path.push('value');
     held = member(held, 'value');

@@ -1,13 +1,13 @@
-// One configuration text read into plain values.
+// Parses a configuration text into plain values.
 //
-// Hostile input is bounded: size, depth and what aliases expand to; its mistakes become problems, never exceptions.
+// Hostile input is bounded in size, depth and alias expansion. Mistakes become problems and are never thrown.
 
 import { scanJson } from './json-scan.js';
 import { type SourceResult, syntaxProblems, TOO_DEEP } from './source.js';
 import { readPlainYaml } from './yaml/plain-yaml.js';
-import { documentOf, readDocument, wayBack } from './yaml/yaml-document.js';
+import { documentOf, locatorOf, readDocument } from './yaml/yaml-document.js';
 
-/** Reads YAML 1.2; JSON is a part of it. Documents behind the first one must be empty. */
+/** Reads YAML 1.2, which includes JSON. Further documents must be empty. */
 export function readYaml(name: string, written: string): SourceResult {
   const text = withoutEmptyDocuments(written);
   const plain = readPlainYaml(text);
@@ -15,20 +15,20 @@ export function readYaml(name: string, written: string): SourceResult {
   const { tooDeepAt: offset } = plain;
   if (offset !== undefined) return { problems: syntaxProblems(name, text, [{ offset, message: TOO_DEEP }]) };
   const document = () => documentOf(text, (events) => readPlainYaml(text, events));
-  return { source: { name, ...plain, ...wayBack(text, document) }, problems: [] };
+  return { source: { name, ...plain, ...locatorOf(text, document) }, problems: [] };
 }
 
-/** Reads JSON as protobuf's own parser does: a comma behind the last of a list or a map may stand there. */
+/** Reads JSON like protobuf's own parser, which accepts trailing commas in lists and maps. */
 export function readJson(name: string, text: string): SourceResult {
   const { broken, repeated, furtherRepeated, spareCommas } = scanJson(text);
   if (broken !== undefined) return { problems: syntaxProblems(name, text, [broken]) };
   const value: unknown = JSON.parse(without(spareCommas, text));
   const document = () => documentOf(text, (events) => scanJson(text, events));
-  const source = { name, value, size: text.length, ...wayBack(text, document) };
+  const source = { name, value, size: text.length, ...locatorOf(text, document) };
   return { source, problems: syntaxProblems(name, text, repeated), furtherProblems: furtherRepeated };
 }
 
-/** The text with spaces in place of these characters: all others stay where they are. */
+/** Replaces the characters at these offsets by spaces, so that all other offsets stay the same. */
 function without(offsets: readonly number[], text: string): string {
   let from = 0;
   let rest = '';
@@ -39,7 +39,7 @@ function without(offsets: readonly number[], text: string): string {
   return rest + text.slice(from);
 }
 
-/** What a text holds before the `---` at its end, behind which there is nothing but comments: files put together of several end so. */
+/** Removes `---` lines at the end of a text that only comments follow, as concatenated files have them. */
 function withoutEmptyDocuments(text: string): string {
   let end = text.length;
   for (let lineEnd = end; lineEnd > 0; ) {

@@ -1,5 +1,5 @@
-// What of a configuration text is not to be shown: values below the names that the API marks as sensitive, whatever else is
-// wrong with the text, and however the names are mistyped; and credentials that can be told without the API.
+// Finds secrets in a configuration text, also in an invalid one: values below names that the API marks as sensitive, including
+// misspelt names, and credentials that can be recognized without the API.
 
 import type { Alias, Document, isScalar, Node, Pair, Scalar, YAMLMap } from 'yaml';
 import { nearest } from '../../common/text/suggest.js';
@@ -19,8 +19,8 @@ import type { Path } from './path.js';
 import { aliasTargets, type NodeKinds } from './yaml/alias-targets.js';
 
 /**
- * Fields of the API that are sensitive. Of those with a name that others have as well (`keys`, `secrets`, `typed_config`) it is the field
- * that holds them.
+ * Sensitive fields of the API. For fields with ambiguous names (`keys`, `secrets`, `typed_config`), the name of the enclosing
+ * field is listed.
  */
 export const SENSITIVE_NAMES: readonly string[] = [
   'auth_password',
@@ -46,28 +46,28 @@ export const SENSITIVE_NAMES: readonly string[] = [
   'web_identity_token_data_source',
 ];
 
-/** What says where a secret is, and not what it is. */
+/** Fields that describe where a secret is. */
 const SHOWN = new Set(['@type', 'environment_variable', 'filename', 'name', 'path']);
 
-/** Names that look like a sensitive one, or a credential's, and are others. */
+/** Names that resemble those of sensitive fields or credentials, but are not secret. */
 const OTHERS = new Set(['secrets', 'user']);
 
-/** What the search needs of the YAML library. */
+/** The parts of the YAML library that the search uses. */
 export interface YamlVisitor extends NodeKinds {
   readonly isScalar: typeof isScalar;
 }
 
-/** As `Cover`, and below a name that the API marks: there, what says where a secret is may be shown. */
+/** A `Cover`, or the state below a name that the API marks. There, fields that describe where a secret is are shown. */
 type TextCover = Cover | 'marked';
 
-/** Where the secrets of a document stand in its text. */
+/** Returns the ranges of a document's secrets in its text. */
 export function secretRanges(yaml: YamlVisitor, document: Document): readonly Range[] {
   const search = new TextSearch(yaml, document);
   search.read(document.contents, 'shown', 0);
   return search.found;
 }
 
-/** Whether a text that cannot be read has such names or values: what stands behind the names cannot be told then. */
+/** Returns whether an unparsable text has such names or values. What belongs to the names cannot be determined then. */
 export function mayHoldSecrets(text: string): boolean {
   const known = new Map<string, boolean>();
   for (const [, name, next] of text.matchAll(NAME)) {
@@ -80,13 +80,13 @@ export function mayHoldSecrets(text: string): boolean {
   return HOLDERS.test(text) || mayHoldCredentials(text);
 }
 
-/** What could be a key, and whether a text follows it on its line; in a text protobuf a message follows without a colon. */
+/** A possible key, and whether text follows it on its line. In a text protobuf, a message follows without a colon. */
 const NAME = /([A-Za-z][\w-]{2,40})["']?[ \t]*[:{<](?:[ \t]*([^\s{[<]))?/g;
-/** What something is called. */
+/** The name in a naming field. */
 const LABELLED = /(?:key|name|tag)["']?\s*:\s*["']?([\w.-]{3,60})/gi;
 const HOLDERS = /initial_?metadata|cookies["']?[ \t]*[:{<]/i;
 
-/** The secret that stands at a path of a plain value; '' where none does. */
+/** Returns the secret at a path of a plain value; '' if there is none. */
 export function secretAt(value: unknown, path: Path): string {
   let [held, cover]: [unknown, TextCover] = [value, 'shown'];
   for (const part of path) {
@@ -101,16 +101,16 @@ export function secretAt(value: unknown, path: Path): string {
   return [...secrets].join('\n');
 }
 
-/** Aliases within aliases lie deeper than any message, of which nothing is quoted. */
+/** Nested aliases may be deeper than any message. Deeper values are not quoted. */
 const MAX_DEPTH = 200;
 
-/** The secrets within a plain value. */
+/** Returns the secrets within a plain value. */
 export function secretsIn(value: unknown): readonly string[] {
   const secrets = new Set<string>();
   const seen = { shown: new Set(), named: new Set(), hidden: new Set(), marked: new Set() };
   const collect = (held: unknown, cover: TextCover, depth: number): void => {
     if (typeof held !== 'object' || held === null) return collectLeaf(held, cover, secrets);
-    // Aliases may repeat it without end.
+    // Aliases may repeat a value endlessly.
     if (seen[cover].has(held) || depth > MAX_DEPTH) return;
     seen[cover].add(held);
     for (const [name, inner] of Object.entries(held)) {
@@ -121,17 +121,17 @@ export function secretsIn(value: unknown): readonly string[] {
   return [...secrets];
 }
 
-/** Hides secrets in messages, whole ones and pieces of them. */
+/** Hides secrets, and pieces of them, in messages. */
 export class SecretIndex {
-  /** Those that are no longer than a piece. */
+  /** Secrets that are not longer than a piece. */
   readonly #short = new Set<string>();
   readonly #long: readonly string[];
-  /** A bit for each hash that a piece of the others has: they may be long, and then they have very many pieces. */
+  /** A bit for each hash of a piece of the long secrets, which can have very many pieces. */
   readonly #hashes: Uint8Array;
   readonly #mask: number;
 
   constructor(secrets: readonly string[]) {
-    // A message may have a text as JSON writes it.
+    // A message may contain a string in JSON form.
     const forms = new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]));
     for (const form of forms) if (form.length >= MIN_LENGTH && form.length <= PIECE) this.#short.add(form);
     this.#long = [...forms].filter(({ length }) => length >= PIECE);
@@ -168,7 +168,7 @@ export class SecretIndex {
   }
 }
 
-/** Calls back with each piece's offset and hash. */
+/** Calls `found` with the offset and hash of each piece. */
 function eachPiece(text: string, found: (at: number, hash: number) => void): void {
   let hash = 0;
   for (let at = 0; at < text.length; at++) {
@@ -179,7 +179,7 @@ function eachPiece(text: string, found: (at: number, hash: number) => void): voi
   }
 }
 
-/** Ranges that overlap or touch are hidden as one. */
+/** Hides ranges. Overlapping and adjacent ranges are merged. */
 function withoutRanges(message: string, ranges: Range[]): string {
   ranges.sort((a, b) => a.from - b.from);
   let [shown, end] = ['', -1];
@@ -190,23 +190,23 @@ function withoutRanges(message: string, ranges: Range[]): string {
   return shown + message.slice(end);
 }
 
-/** Shorter ones are in any message by chance. */
+/** Shorter secrets occur in messages by chance. */
 const MIN_LENGTH = 4;
-/** As much of a secret is hidden wherever it stands. */
+/** Length of the pieces of secrets that are hidden anywhere in a message. */
 const PIECE = 8;
-/** Of the rolling hash, and what the first of a piece's characters is multiplied with when the next piece begins. */
+/** The base of the rolling hash, and the factor of a piece's first character when the hash moves on. */
 const BASE = 0x01000193;
 const FIRST_WEIGHT = Array.from({ length: PIECE }).reduce((weight: number) => Math.imul(weight, BASE), 1);
 
 /**
- * A message about a part of a configuration without the secrets in that.
- * @param path the value that it is about
+ * Returns a message about a part of a configuration, without the secrets in it.
+ * @param path the value that the message is about
  */
 export function messageWithoutSecrets(message: string, config: unknown, path: Path = []): string {
   return new SecretIndex(secretsIn(config)).hide(messageWithoutSecret(message, secretAt(config, path)));
 }
 
-/** A message without any part of the value that it is about. */
+/** Returns a message without any part of the value that it is about. */
 export function messageWithoutSecret(message: string, secret: string): string {
   if (!reveals(message, secret)) return message;
   const expected = withoutValue(message);
@@ -223,17 +223,17 @@ function reveals(message: string, secret: string): boolean {
 
 const PART = 3;
 
-/** What was expected, and not what there is. */
+/** Returns only the part of a message that describes what was expected. */
 export function withoutValue(message: string): string {
   const [expected] = message.split(', found ', 1);
-  return expected === message ? 'the value is not as it has to be' : expected!;
+  return expected === message ? 'the value is invalid' : expected!;
 }
 
 class TextSearch {
   readonly found: Range[] = [];
   readonly #yaml: YamlVisitor;
   readonly #targets: ReadonlyMap<Alias, Node | undefined>;
-  /** The pairs of maps that are merged with others. */
+  /** The pairs of maps with merge keys. */
   readonly #merged = new Map<YAMLMap<Node, Node | null>, readonly Pair<Node, Node | null>[]>();
   readonly #seen = new Map<unknown, Set<TextCover>>();
 
@@ -246,7 +246,7 @@ class TextSearch {
     const { isMap, isScalar, isSeq } = this.#yaml;
     const node = this.#resolved(read);
     if (depth > MAX_DEPTH) return;
-    // Only aliases lead to a node twice.
+    // Only aliases lead to the same node twice.
     if (this.#targets.size > 0) {
       const covers = this.#seen.get(node) ?? new Set();
       if (covers.has(cover)) return;
@@ -272,12 +272,12 @@ class TextSearch {
     }
   }
 
-  /** Its own, then those that it is merged with. */
+  /** Returns the map's own pairs, followed by merged ones. */
   #pairsOf(map: YAMLMap<Node, Node | null>): readonly Pair<Node, Node | null>[] {
     if (!map.items.some(({ key }) => nameOf(key) === '<<')) return map.items;
     let pairs = this.#merged.get(map);
     if (pairs === undefined) {
-      // A map that holds itself has no others.
+      // Breaks the recursion for a map that contains itself.
       this.#merged.set(map, []);
       this.#merged.set(map, (pairs = this.#mergedPairs(map)));
     }
@@ -308,7 +308,7 @@ class TextSearch {
     return this.#yaml.isAlias(node) ? this.#targets.get(node) : node;
   }
 
-  /** As far as it matters to what is beside it. */
+  /** Returns the value as far as sibling fields need it. */
   #plain(node: unknown): unknown {
     const held = this.#resolved(node);
     return this.#yaml.isScalar(held) ? held.value : {};
@@ -333,7 +333,7 @@ function coverIn(holder: object, name: string, value: unknown, cover: TextCover)
   return coverOf(snakeCase(name), isCredential, isNamed, cover);
 }
 
-/** What a field of the API is called in a text. */
+/** Returns the spelling of an API field in a text. */
 function memberName(holder: object, field: string): string {
   if (Object.hasOwn(holder, field)) return field;
   return field.replace(/_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase());
@@ -353,7 +353,7 @@ function mayBeSensitive(name: string): boolean {
   return isNear;
 }
 
-/** Names of fields: a text repeats a few of them often. */
+/** Cache: a text repeats few field names. */
 const nearSensitive = new Map<string, boolean>();
 const MAX_KNOWN = 1000;
 const MAX_KNOWN_LENGTH = 100;

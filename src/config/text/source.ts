@@ -1,58 +1,61 @@
-// What reading a configuration text gives: plain values (objects, lists, scalars), with the way back from a path to a line.
+// The result of parsing a configuration text: plain values (objects, lists, scalars), and a mapping from paths to lines.
 
 import { Excerpts, type Place } from './excerpt.js';
 import { formatPath, type Path } from './path.js';
 import type { Problem } from './problem.js';
 import { mayHoldSecrets } from './secrets.js';
 
-/** A field that the API does not have, where the text itself does not show it: in binary protos. */
+/** An unknown field that is not visible in the text: in binary protos. */
 export interface UnknownField {
-  /** Of the message that has it. */
+  /** Path of the message that contains it. */
   readonly path: Path;
   readonly message: string;
-  /** Its number. */
+  /** The number of the field. */
   readonly field: string;
 }
 
 export interface Source {
-  /** The file as the user named it, or the option that carried the text. */
+  /** The file as the user named it, or the option with the text. */
   readonly name: string;
   readonly value: unknown;
-  /** Fields that `value` lacks because the API does not have them. */
+  /** Unknown fields, which `value` does not contain. */
   readonly unknownFields?: readonly UnknownField[];
-  /** How many values the text holds, each counted once however often an alias repeats it. */
+  /** Number of values in the text. A value that aliases repeat counts once. */
   readonly size: number;
-  /** Where a path stands in the text: its key, or what the key holds. Undefined when the text has no such path. */
+  /** Locates a path in the text: its key or its value. Undefined if the text does not have the path. */
   locate(path: Path, at: 'key' | 'value'): Place | undefined;
 }
 
 export interface SourceResult {
   /**
-   * Undefined where the text cannot be read. With problems beside it, keys are set twice in it: it is not to be used, but checks of it
-   * tell what else is wrong. Of two values the last one is in it.
+   * Undefined if the text cannot be parsed. If there are problems too, the text has duplicate keys: it must not be used, but
+   * checking it reveals further problems. It contains the last of duplicate values.
    */
   readonly source?: Source;
   readonly problems: readonly Problem[];
-  /** How many more there are, which are only counted. */
+  /** Number of further problems that are not listed. */
   readonly furtherProblems?: number;
 }
 
-/** Values nested deeper than this are refused, as protobuf's own parsers do. */
+/** Maximum nesting of values, as in protobuf's own parsers. */
 export const MAX_DEPTH = 100;
 export const TOO_DEEP = `nested deeper than ${MAX_DEPTH} levels`;
 
-/** What is wrong in a text itself, and the offset in it. */
+/** A mistake in a text and its offset. */
 export interface TextMistake {
   readonly offset: number;
   readonly message: string;
-  /** Where it is not the syntax that is wrong. */
+  /** Set if the mistake is not in the syntax. */
   readonly path?: Path;
 }
 
-/** As many as are told of a text: the rest is only counted. */
+/** Maximum number of mistakes that are reported per text; further ones are only counted. */
 export const MAX_MISTAKES = 100;
 
-/** Mistakes in the text itself. Where secrets are within such a text cannot be told: if it has some, no line of it is shown. */
+/**
+ * Returns problems for mistakes in the text itself. Secrets cannot be located in such a text, so no line is shown if it
+ * contains any.
+ */
 export function syntaxProblems(name: string, text: string, mistakes: readonly TextMistake[]): Problem[] {
   if (mistakes.length === 0) return [];
   const hidden = mayHoldSecrets(text) ? [{ from: 0, to: text.length }] : [];

@@ -32,5 +32,5 @@ static_resources:
 `);
   const lines = found.split('\n').filter((line) => line.includes('unknown field'));
   t.equal(lines.length, 4);
-  for (const line of lines) t.match(line, 'it is of an older API; use ');
+  for (const line of lines) t.match(line, 'it belongs to an older API; use ');
 });

@@ -1,7 +1,7 @@
 // GET /config_dump: the configuration that the server runs with (envoy.admin.v3.ConfigDump), without what is secret.
 
 import { inTurns } from '../../../common/time/next-turn.js';
-import { passingSchema } from '../../../config/schema/schema.js';
+import { temporarySchema } from '../../../config/schema/schema.js';
 import type { AdminHandler } from '../../admin-handler.js';
 import { dumpTexts } from '../../config-dump/config-dump-query.js';
 import { nextPieceTurn } from '../../http/turns.js';
@@ -24,7 +24,7 @@ export const configDump: AdminHandler = {
   async handle({ query }, services) {
     const wanted = { resource: query.get('resource'), mask: query.get('mask'), nameRegex: query.get('name_regex') };
     // Only these need to know the messages; keeping the schema would cost the primary some megabytes for ever.
-    const schema = (wanted.resource ?? wanted.mask) ? await passingSchema() : undefined;
+    const schema = (wanted.resource ?? wanted.mask) ? await temporarySchema() : undefined;
     const dumps = [...services.configDumps(query.has('include_eds'))];
     const texts = await inTurns(dumpTexts(dumps, wanted, schema), nextPieceTurn);
     return { contentType: JSON_TYPE, body: textPieces(texts) };

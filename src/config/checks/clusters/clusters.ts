@@ -1,4 +1,4 @@
-// Clusters: unique names, and endpoints that fit the way they are discovered.
+// Clusters: unique names, and endpoints that fit the discovery type.
 
 import { isIP } from 'node:net';
 import { durationMs } from '../../../common/time/duration.js';
@@ -30,7 +30,7 @@ export function checkClusters(clusters: readonly Cluster[], catalog: ExtensionCa
   });
 }
 
-/** A cluster by itself. */
+/** Checks a single cluster. */
 export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   const source = cluster.upstream_bind_config?.source_address;
   checkConnected(source, [...path, 'upstream_bind_config', 'source_address'], problems);
@@ -41,7 +41,7 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
   const type = cluster.type ?? 'STATIC';
   const isTypeWrong = problems.has([...path, 'type']);
   if (!isTypeWrong && !type.endsWith('_DNS')) checkLookups(cluster, type, path, problems);
-  // Others may have none: whoever asks such a cluster is told that it has no healthy host.
+  // Clusters of other types may have no endpoints; requests to them fail with no healthy upstream.
   if (!cluster.load_assignment && type === 'LOGICAL_DNS') {
     if (!problems.has([...path, 'load_assignment'])) {
       problems.error(path, 'a cluster of type LOGICAL_DNS needs a load_assignment');
@@ -67,7 +67,10 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
   }
 }
 
-/** Reports what is about names in a cluster that looks none up, but for dns_lookup_family: control planes write that for every cluster. */
+/**
+ * Reports DNS fields of a cluster that does not resolve names, except dns_lookup_family, which control planes set for every
+ * cluster.
+ */
 function checkLookups(cluster: Cluster, type: string, path: Path, problems: Problems): void {
   for (const field of ['dns_refresh_rate', 'dns_failure_refresh_rate', 'respect_dns_ttl'] as const) {
     if (!cluster[field]) continue;
@@ -76,7 +79,7 @@ function checkLookups(cluster: Cluster, type: string, path: Path, problems: Prob
   }
 }
 
-/** Reports a source address from which one of the endpoints cannot be reached: it is of another family. */
+/** Reports a source address that cannot reach one of the endpoints because of its address family. */
 function checkSource(cluster: Cluster, endpoints: readonly EndpointAt[], path: Path, problems: Problems): void {
   const source = cluster.upstream_bind_config?.source_address?.address ?? '';
   const at = [...path, 'upstream_bind_config', 'source_address', 'address'];
@@ -91,7 +94,7 @@ function checkSource(cluster: Cluster, endpoints: readonly EndpointAt[], path: P
   }
 }
 
-/** Endpoints that come by themselves: each has an address. */
+/** Checks the endpoints of an EDS assignment: each has an address. */
 export function checkEndpoints(assignment: ClusterLoadAssignment, path: Path, problems: Problems): void {
   for (const { endpoint, at } of endpointsOf(assignment, path)) checkEndpoint('EDS', false, endpoint, at, problems);
   checkWeights(assignment, path, problems);
@@ -99,7 +102,7 @@ export function checkEndpoints(assignment: ClusterLoadAssignment, path: Path, pr
 
 interface EndpointAt {
   readonly endpoint: Endpoint | undefined;
-  /** Path of the LbEndpoint that holds it. */
+  /** Path of the enclosing LbEndpoint. */
   readonly at: Path;
 }
 
@@ -112,10 +115,10 @@ function endpointsOf(assignment: ClusterLoadAssignment | undefined, path: Path):
   );
 }
 
-/** base_ejection_time where it is not set. */
+/** Default of base_ejection_time. */
 const DEFAULT_EJECTION_MS = 30_000;
 
-/** Largest sum of the weights of a locality's endpoints. */
+/** Maximum sum of the weights of a locality's endpoints. */
 const MAX_WEIGHTS = 2 ** 32 - 1;
 
 function checkWeights(assignment: ClusterLoadAssignment | undefined, path: Path, problems: Problems): void {
@@ -130,7 +133,7 @@ function checkWeights(assignment: ClusterLoadAssignment | undefined, path: Path,
   });
 }
 
-/** What the schema cannot say of one cluster's own fields. */
+/** Checks a cluster's own fields beyond the schema. */
 function checkOptions(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   const source = cluster.upstream_bind_config?.source_address?.address;
   if (source !== undefined && !isPlainIp(source)) {
@@ -151,7 +154,7 @@ function checkOptions(cluster: Cluster, path: Path, catalog: ExtensionCatalog, p
   }
 }
 
-/** Reports a longest time that is shorter than each ejection. */
+/** Reports a maximum ejection time that is shorter than the base ejection time. */
 function checkOutlierDetection(config: OutlierDetection | undefined, path: Path, problems: Problems): void {
   const { base_ejection_time: base, max_ejection_time: max } = config ?? {};
   if (
@@ -168,7 +171,7 @@ function checkOutlierDetection(config: OutlierDetection | undefined, path: Path,
   );
 }
 
-/** Reports thresholds of a priority that has some: the first ones would hold. */
+/** Reports a second entry for a priority, which would have no effect. */
 function checkThresholds(cluster: Cluster, path: Path, problems: Problems): void {
   const first = new Map<string, Path>();
   cluster.circuit_breakers?.thresholds?.forEach((thresholds, index) => {
@@ -177,21 +180,21 @@ function checkThresholds(cluster: Cluster, path: Path, problems: Problems): void
     const priority = thresholds.priority ?? 'DEFAULT';
     const earlier = first.get(priority);
     if (earlier === undefined) first.set(priority, at);
-    else problems.error(at, `priority ${priority} has thresholds already: ${formatPath(earlier)}; put them together`);
+    else problems.error(at, `priority ${priority} already has thresholds at ${formatPath(earlier)}: merge them`);
   });
 }
 
-/** The key says whose options they are: what stands under any other, nobody would ask for. */
+/** Reports options under a key that no extension of this build reads. */
 function checkProtocolOptions(cluster: Cluster, path: Path, problems: Problems): void {
   for (const key of Object.keys(cluster.typed_extension_protocol_options ?? {})) {
     const at = [...path, 'typed_extension_protocol_options', key];
     if (key === HTTP_OPTIONS || problems.has([...at, '@type'])) continue;
-    const what = `no extension of this build has protocol options of the name '${key}'`;
-    problems.error(at, `${what}; those that there are have the name '${HTTP_OPTIONS}'`, 'key');
+    const what = `no extension of this build has protocol options with the name '${key}'`;
+    problems.error(at, `${what}; the only supported name is '${HTTP_OPTIONS}'`, 'key');
   }
 }
 
-/** Options that only say how requests of clients are read: the messages that hold them are a connection manager's as well. */
+/** Reports options that only affect downstream requests. The messages of these options are shared with the connection manager. */
 function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): void {
   const common = httpOptions(cluster)?.common_http_protocol_options;
   const { holder: config, options: http1 } = http1Options(cluster);
@@ -212,7 +215,7 @@ function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): voi
   if (http1.allow_custom_methods) refuse(holder, 'allow_custom_methods');
 }
 
-/** What Linux takes. */
+/** The limits of Linux. */
 const KEEPALIVE_LIMITS = { keepalive_probes: 127, keepalive_time: 32_767, keepalive_interval: 32_767 } as const;
 
 function checkKeepalive(keepalive: TcpKeepalive | undefined, path: Path, problems: Problems): void {
@@ -224,10 +227,10 @@ function checkKeepalive(keepalive: TcpKeepalive | undefined, path: Path, problem
   }
 }
 
-/** What no name has that is asked for in DNS: of URLs, of names with a port, of what stands beside a name by mistake. */
+/** Characters that no DNS name has: from URLs, ports and typing errors. */
 const NO_NAME = /[\s\0:/]/;
 
-/** `lbPath` is that of the LbEndpoint that holds it. */
+/** `lbPath`: the path of the enclosing LbEndpoint. */
 function checkEndpoint(
   type: string,
   isTypeWrong: boolean,
@@ -263,7 +266,7 @@ function checkEndpoint(
     if (ipAddress(name, 0) !== undefined || !NO_NAME.test(name)) return;
     problems.error(
       [...path, 'address', 'socket_address', 'address'],
-      `'${name}' is neither an IP address nor a name that can be resolved; a port stands in port_value`,
+      `'${name}' is neither an IP address nor a valid DNS name; the port belongs in port_value`,
     );
   }
 }

@@ -1,4 +1,4 @@
-// Clusters that get their endpoints from EDS: what they need, and what has an effect there only, or everywhere else.
+// EDS clusters: required fields, and fields that have an effect only in them or only in other clusters.
 
 import type { Cluster } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
@@ -13,7 +13,7 @@ export function checkEds(cluster: Cluster, path: Path, problems: Problems): void
       const at = [...path, 'load_assignment', 'policy', 'endpoint_stale_after'];
       problems.error(
         at,
-        'endpoints that are configured do not become stale: it has an effect on those of EDS only',
+        'configured endpoints do not become stale: it has an effect on endpoints from EDS only',
         'key',
       );
     }

@@ -1,4 +1,4 @@
-// Clusters that speak HTTP/2: only Baton's own gRPC calls can use them, and these choose hosts in a way of their own.
+// Clusters with HTTP/2: only Baton's own gRPC calls can use them, and these have their own load balancing.
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { HTTP_OPTIONS, httpOptions } from '../../fields/http-options.js';
@@ -7,10 +7,10 @@ import type { Cluster, GrpcService } from '../../generated/api.js';
 import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
+import type { CheckContext } from '../check-context.js';
 import { checkClusterName } from '../names/cluster-name.js';
-import type { Surroundings } from '../surroundings.js';
 
-/** What a gRPC channel cannot obey. */
+/** Fields that gRPC channels do not support. */
 const WITHOUT_EFFECT = [
   'per_connection_buffer_limit_bytes',
   'max_requests_per_connection',
@@ -20,7 +20,7 @@ const WITHOUT_EFFECT = [
   'outlier_detection',
 ] as const;
 
-/** Reports fields of a cluster with HTTP/2 that would have no effect. */
+/** Reports fields of an HTTP/2 cluster that would have no effect. */
 export function checkGrpcCluster(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   const refuse = (at: Path) => {
     const why = 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only';
@@ -51,7 +51,7 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, catalog: Extensio
   });
 }
 
-/** What else in the cluster means HTTP/1.1. */
+/** Returns the other settings of the cluster that imply HTTP/1.1. */
 function http1Reason(cluster: Cluster): string | undefined {
   const { explicit_http_config: explicit, use_downstream_protocol_config: same } = httpOptions(cluster) ?? {};
   if (explicit?.http_protocol_options !== undefined || same !== undefined) {
@@ -61,7 +61,7 @@ function http1Reason(cluster: Cluster): string | undefined {
   return 'protocol_selection means the protocol of clients, HTTP/1.1';
 }
 
-/** Reports a keepalive that never sends anything. */
+/** Reports keepalive settings that have no effect. */
 function checkKeepalive(cluster: Cluster, path: Path, problems: Problems): void {
   const explicit = httpOptions(cluster)?.explicit_http_config?.http2_protocol_options;
   const at = [...path, 'http2_protocol_options', 'connection_keepalive'];
@@ -74,7 +74,11 @@ function checkKeepalive(cluster: Cluster, path: Path, problems: Problems): void 
   ];
   const keepalive = cluster.http2_protocol_options?.connection_keepalive;
   if (explicit !== undefined && keepalive !== undefined) {
-    problems.error(at, `the cluster's '${HTTP_OPTIONS}' have http2_protocol_options, which count: set it there`, 'key');
+    problems.error(
+      at,
+      `the cluster's '${HTTP_OPTIONS}' have http2_protocol_options, which take precedence: set it there`,
+      'key',
+    );
   }
   for (const [settings, place] of [
     [explicit?.connection_keepalive, explicitAt],
@@ -85,12 +89,12 @@ function checkKeepalive(cluster: Cluster, path: Path, problems: Problems): void 
   }
 }
 
-/** Reports a gRPC service's cluster that does not exist, or that speaks HTTP/1.1. */
-export function checkGrpcCall(service: GrpcService | undefined, path: Path, around: Surroundings): void {
+/** Reports a cluster of a gRPC service that does not exist or uses HTTP/1.1. */
+export function checkGrpcCall(service: GrpcService | undefined, path: Path, context: CheckContext): void {
   const name = service?.envoy_grpc?.cluster_name;
   if (name === undefined) return;
   const at = [...path, 'envoy_grpc', 'cluster_name'];
-  if (!around.clusters?.has(name)) return checkClusterName(name, at, around);
-  if (around.http2Clusters.has(name)) return;
-  around.problems.error(at, `gRPC needs HTTP/2: give cluster '${name}' http2_protocol_options`);
+  if (!context.clusters?.has(name)) return checkClusterName(name, at, context);
+  if (context.http2Clusters.has(name)) return;
+  context.problems.error(at, `gRPC needs HTTP/2: give cluster '${name}' http2_protocol_options`);
 }

@@ -1,4 +1,4 @@
-// Health checks of clusters: what the schema cannot say of them.
+// Health checks of clusters, beyond the schema.
 
 import { CONNECTION_FIELDS } from '../../../common/text/connection-fields.js';
 import { isFieldName } from '../../../common/text/header-names.js';
@@ -14,10 +14,10 @@ import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { checkConnected, checkPipe, isPlainIp } from '../addresses.js';
 
-/** What a TCP check sends goes out in one turn. */
+/** The payload of a TCP check is sent in one turn. */
 const MAX_PAYLOAD_BYTES = 64 * 1024;
 
-/** Reports what cannot be obeyed of the health checks of a cluster. */
+/** Reports health check settings of a cluster that are not supported. */
 export function checkHealthChecks(cluster: Cluster, path: Path, problems: Problems): void {
   const checks = cluster.health_checks ?? [];
   if (checks.length > 1) {
@@ -30,7 +30,7 @@ export function checkHealthChecks(cluster: Cluster, path: Path, problems: Proble
   checks.forEach((check, index) => {
     const at = [...path, 'health_checks', index];
     for (const field of ['unhealthy_threshold', 'healthy_threshold'] as const) {
-      if (check?.[field] === 0) problems.error([...at, field], 'it must be at least 1: it would never be reached');
+      if (check?.[field] === 0) problems.error([...at, field], 'it must be at least 1');
     }
     if (check?.http_health_check) {
       checkHttp(check.http_health_check, [...at, 'http_health_check'], problems);
@@ -42,7 +42,7 @@ export function checkHealthChecks(cluster: Cluster, path: Path, problems: Proble
   });
 }
 
-/** Reports where an endpoint cannot be checked; `path` is that of the endpoint. */
+/** Reports an endpoint that cannot be checked; `path`: the path of the endpoint. */
 export function checkEndpointCheck(endpoint: Endpoint | undefined, path: Path, problems: Problems): void {
   const { address, port_value: port } = endpoint?.health_check_config ?? {};
   const at = [...path, 'health_check_config'];
@@ -58,7 +58,7 @@ export function checkEndpointCheck(endpoint: Endpoint | undefined, path: Path, p
   if (isPipe && port) problems.error([...at, 'port_value'], 'a Unix socket has no port: leave it out', 'key');
 }
 
-/** Reports options of health checks in a cluster that has none. */
+/** Reports health check options of a cluster without health checks. */
 function checkUnused(cluster: Cluster, path: Path, problems: Problems): void {
   if (!cluster.common_lb_config?.ignore_new_hosts_until_first_hc) return;
   const what = 'it has no effect without health_checks: leave it out';
@@ -70,10 +70,10 @@ function checkHttp(config: HealthCheck_HttpHealthCheck, path: Path, problems: Pr
   if (target !== '' && !/^\/[!-~]*$/.test(target)) {
     problems.error(
       [...path, 'path'],
-      `'${target}' is no path: it must begin with '/' and have neither spaces nor control characters`,
+      `'${target}' is not a valid path: it must begin with '/' and contain neither spaces nor control characters`,
     );
   }
-  if (!/^[!-~]*$/.test(host)) problems.error([...path, 'host'], `'${host}' is no host`);
+  if (!/^[!-~]*$/.test(host)) problems.error([...path, 'host'], `'${host}' is not a valid host`);
   for (const field of ['expected_statuses', 'retriable_statuses'] as const) {
     config[field]?.forEach((range, index) => {
       checkRange(range, [...path, field, index], problems);
@@ -86,7 +86,7 @@ function checkHttp(config: HealthCheck_HttpHealthCheck, path: Path, problems: Pr
     const at = [...path, 'request_headers_to_remove', index];
     if (name.startsWith(':') || name.toLowerCase() === 'host') {
       problems.error(at, `'${name}' cannot be removed: every request needs it`);
-    } else if (!isFieldName(name)) problems.error(at, `'${name}' is no name of a header`);
+    } else if (!isFieldName(name)) problems.error(at, `'${name}' is not a valid header name`);
   });
 }
 
@@ -96,7 +96,7 @@ function checkRange(range: Int64Range | undefined, path: Path, problems: Problem
   if (start >= 100 && start < end && end <= 600) return;
   problems.error(
     path,
-    `a range of statuses begins at 100 or later, and ends behind its start and at 600 at most, found ${start} to ${end}`,
+    `a range of statuses must start at 100 or above and end above its start and at 600 or below, found ${start} to ${end}`,
   );
 }
 
@@ -104,22 +104,22 @@ function checkHeader(option: HeaderValueOption | undefined, path: Path, problems
   const { key = '', value = '' } = option?.header ?? {};
   const name = key.toLowerCase();
   if (name === 'host' || name === ':authority') {
-    return problems.error([...path, 'key'], "the host of a check is the field 'host' of http_health_check");
+    return problems.error([...path, 'key'], "set the host of a check in the field 'host' of http_health_check");
   }
   if (name.startsWith(':') || CONNECTION_FIELDS.has(name))
     return problems.error([...path, 'key'], `'${key}' is set by the check itself`);
-  if (!isFieldName(key)) return problems.error([...path, 'key'], `'${key}' is no name of a header`);
+  if (!isFieldName(key)) return problems.error([...path, 'key'], `'${key}' is not a valid header name`);
   if (!/%/.test(value.replaceAll('%%', ''))) return;
   problems.error(
     [...path, 'value'],
-    'a check is of no request of a client, of which an operator could tell: write %% for %',
+    'operators are not supported, since health checks have no client request: write %% for %',
   );
 }
 
 function checkPayload(payload: HealthCheck_Payload | undefined, path: Path, problems: Problems): void {
   const { binary, text } = payload ?? {};
   if (text !== undefined && !/^(?:[\da-f]{2})+$/i.test(text)) {
-    return problems.error([...path, 'text'], 'it must be bytes in hexadecimal digits, as 000000FF');
+    return problems.error([...path, 'text'], 'it must be bytes in hexadecimal digits, such as 000000FF');
   }
   const length = text === undefined ? Buffer.from(binary ?? '', 'base64').length : text.length / 2;
   if (binary !== undefined && length === 0) problems.error([...path, 'binary'], 'it is empty: leave it out');

@@ -1,29 +1,29 @@
-// How clusters choose hosts: options that have an effect, and can be obeyed.
+// Load balancing of clusters: options without an effect, and policy settings.
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
-import { askExtension } from '../../check.js';
+import { validateExtension } from '../../check.js';
 import { LEGACY_POLICIES, legacyPolicy } from '../../fields/load-balancing.js';
 import type { Cluster } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 
-/** Checks the policy of lb_policy: that of load_balancing_policy has been checked with its message. */
+/** Checks the policy of lb_policy. The policy of load_balancing_policy has been checked with its message. */
 export function checkLoadBalancing(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   checkUnused(cluster, path, problems);
   if (cluster.load_balancing_policy !== undefined) return;
   const { config, placeOf } = legacyPolicy(cluster);
   const extension = catalog.byTypeUrl(config['@type'], BALANCERS);
   if (extension === undefined) return;
-  askExtension(extension, config, problems, { path, placeOf: (inner) => [...path, ...placeOf(inner)] });
+  validateExtension(extension, config, problems, { path, placeOf: (inner) => [...path, ...placeOf(inner)] });
 }
 
-/** Reports what is said to another policy than the one that counts. */
+/** Reports options of policies other than the one in use. */
 function checkUnused(cluster: Cluster, path: Path, problems: Problems): void {
   if (problems.has([...path, 'lb_policy'])) return;
   const { common_lb_config: common, lb_policy: policy = 'ROUND_ROBIN' } = cluster;
   const refuse = (at: Path, policies: readonly string[]) => {
     if (cluster.load_balancing_policy !== undefined) {
-      const what = 'it has no effect beside load_balancing_policy, which counts: set it there, or leave it out';
+      const what = 'it has no effect because load_balancing_policy is set: set it there, or leave it out';
       problems.error(at, what, 'key');
     } else if (!policies.includes(policy)) {
       const which = policies.map((name) => `'lb_policy: ${name}'`).join(' or ');
@@ -38,5 +38,5 @@ function checkUnused(cluster: Cluster, path: Path, problems: Problems): void {
   refuse([...path, 'common_lb_config', 'consistent_hashing_lb_config'], hashing);
 }
 
-/** The category of the policies. */
+/** The category of load-balancing policies. */
 const BALANCERS = 'envoy.load_balancing_policies';

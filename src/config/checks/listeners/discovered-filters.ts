@@ -1,19 +1,19 @@
-// HTTP filters whose configuration is discovered (ECDS): what may come, and what holds until then.
+// HTTP filters whose configuration is discovered (ECDS): accepted types and the default configuration.
 
 import type { Extension } from '../../catalog/extension.js';
 import type { HttpFilter } from '../../generated/api.js';
 import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
-import type { Surroundings } from '../surroundings.js';
+import type { CheckContext } from '../check-context.js';
 
-export function checkDiscoveredFilter(filter: HttpFilter, isLast: boolean, path: Path, around: Surroundings): void {
-  const { problems } = around;
+export function checkDiscoveredFilter(filter: HttpFilter, isLast: boolean, path: Path, context: CheckContext): void {
+  const { problems } = context;
   const { config_source, default_config: byDefault, type_urls = [], ...discovery } = filter.config_discovery!;
   const at = [...path, 'config_discovery'];
   if (isLast) problems.error(at, 'a filter whose configuration is discovered cannot end the chain');
   if (!config_source) problems.error([...at, 'config_source'], 'the source of the configuration is missing');
   type_urls.forEach((url, index) => {
-    const reason = refusalOf(url, around);
+    const reason = refusalOf(url, context);
     if (reason !== undefined) problems.error([...at, 'type_urls', index], reason);
   });
   if (byDefault) {
@@ -29,11 +29,13 @@ export function checkDiscoveredFilter(filter: HttpFilter, isLast: boolean, path:
   }
 }
 
-/** Why no configuration of that type can come. */
-function refusalOf(url: string, { catalog }: Surroundings): string | undefined {
+/** Returns why a type of configuration cannot be used. */
+function refusalOf(url: string, { catalog }: CheckContext): string | undefined {
   const found: Extension | undefined = catalog.byTypeUrl(url);
   if (found?.category !== 'envoy.filters.http') return `no factory found for a required type URL ${url}`;
-  if (found.isTerminal) return `'${found.name}' ends the chain: a filter whose configuration is discovered cannot`;
+  if (found.isTerminal) return `'${found.name}' is terminal: a filter whose configuration is discovered cannot be`;
   const own = messageNameOf(found.typeUrls[0]!);
-  return messageNameOf(url) === own ? undefined : `it is what routes say to '${found.name}'; the filter needs ${own}`;
+  return messageNameOf(url) === own
+    ? undefined
+    : `it is the per-route configuration of '${found.name}'; the filter needs ${own}`;
 }

@@ -1,4 +1,4 @@
-// The filter chains of a listener: matches that can be fulfilled, and that never leave a choice.
+// The filter chains of a listener: valid matches without ambiguity.
 
 import { overlapOf } from '../../fields/filter-chains.js';
 import type { CidrRange, FilterChain, FilterChainMatch, Listener } from '../../generated/api.js';
@@ -6,7 +6,7 @@ import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { isPlainIp } from '../addresses.js';
 
-/** `path` is the listener's. */
+/** `path`: the path of the listener. */
 export function checkFilterChainMatches(listener: Listener, path: Path, problems: Problems): void {
   const { filter_chains: chains = [], default_filter_chain: fallback } = listener;
   const before = problems.errorCount;
@@ -16,7 +16,7 @@ export function checkFilterChainMatches(listener: Listener, path: Path, problems
   });
   if (Object.keys(fallback?.filter_chain_match ?? {}).length > 0) {
     const at = [...path, 'default_filter_chain', 'filter_chain_match'];
-    problems.error(at, 'the default filter chain takes every connection that no other matches: leave it out');
+    problems.error(at, 'the default filter chain accepts all connections that no other chain matches: leave it out');
   }
   if (problems.errorCount === before) checkChoice(chains, [...path, 'filter_chains'], problems);
 }
@@ -42,9 +42,9 @@ function checkRanges(ranges: readonly CidrRange[] | undefined, path: Path, probl
   });
 }
 
-/** Reports two chains that a connection could fulfil alike; in Envoy's words. */
+/** Reports two chains that match the same connections equally well, with Envoy's message. */
 function checkChoice(chains: readonly FilterChain[], path: Path, problems: Problems): void {
-  // What is refused for something else is not compared.
+  // Chains with other errors are not compared.
   const isWrong = (chain: FilterChain | null, index: number) =>
     chain === null ||
     problems.has([...path, index, 'filter_chain_match']) ||

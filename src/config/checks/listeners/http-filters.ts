@@ -1,4 +1,4 @@
-// HTTP filters and what routes say to them: each message where it belongs.
+// HTTP filters and their per-route configurations: each message must be in its place.
 
 import { suggestion } from '../../../common/text/suggest.js';
 import type { Extension, ExtensionCatalog } from '../../catalog/extension.js';
@@ -6,17 +6,17 @@ import { routeFilterConfig } from '../../fields/filter-config.js';
 import type { Any, HttpConnectionManager, HttpFilter, RouteConfiguration, VirtualHost } from '../../generated/api.js';
 import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
-import type { Surroundings } from '../surroundings.js';
+import type { CheckContext } from '../check-context.js';
 import { checkDiscoveredFilter } from './discovered-filters.js';
 import { checkRouteFields } from './route-fields.js';
 
-/** A filter has its own message, not one for routes, and one that ends the chain is not disabled. */
-export function checkHttpFilters(manager: HttpConnectionManager, path: Path, around: Surroundings): void {
-  const { catalog, problems } = around;
+/** Checks that a filter has its own message, not a per-route one, and that a terminal filter is not disabled. */
+export function checkHttpFilters(manager: HttpConnectionManager, path: Path, context: CheckContext): void {
+  const { catalog, problems } = context;
   manager.http_filters?.forEach((filter, index) => {
     if (filter?.config_discovery) {
       const isLast = index === manager.http_filters!.length - 1;
-      checkDiscoveredFilter(filter, isLast, [...path, 'http_filters', index], around);
+      checkDiscoveredFilter(filter, isLast, [...path, 'http_filters', index], context);
     }
     const found = filter?.typed_config && httpFilter(catalog, filter.typed_config);
     if (!found) return;
@@ -25,7 +25,7 @@ export function checkHttpFilters(manager: HttpConnectionManager, path: Path, aro
     if (messageNameOf(filter.typed_config!['@type']) !== own) {
       problems.error(
         [...at, 'typed_config', '@type'],
-        `it is what routes say to '${found.name}'; the filter needs ${own}`,
+        `it is the per-route configuration of '${found.name}'; the filter needs ${own}`,
       );
     }
     if (found.isTerminal && filter.disabled) {
@@ -35,40 +35,40 @@ export function checkHttpFilters(manager: HttpConnectionManager, path: Path, aro
 }
 
 /**
- * What routes say to a filter is of its kind; that nobody hears it is only worth a warning.
- * @param chain the filters of the connection manager; undefined where they are not known
+ * Checks per-route filter configurations. Configurations that no filter reads only cause a warning.
+ * @param chain the filters of the connection manager; undefined if unknown
  */
 export function checkRouteFilters(
   routes: RouteConfiguration,
   path: Path,
-  around: Surroundings,
+  context: CheckContext,
   chain: readonly HttpFilter[] | undefined,
 ): void {
-  const check = checkOfChain(chain, around);
+  const check = checkOfChain(chain, context);
   check(routes.typed_per_filter_config, path);
   routes.virtual_hosts?.forEach((host, number) => {
     if (host) checkHostFilters(host, [...path, 'virtual_hosts', number], check);
   });
-  if (chain) checkRouteFields(routes, path, around, chain);
+  if (chain) checkRouteFields(routes, path, context, chain);
 }
 
-/** The same of a virtual host by itself. */
-export function checkVirtualHostFilters(host: VirtualHost, path: Path, around: Surroundings): void {
-  checkHostFilters(host, path, checkOfChain(undefined, around));
+/** Like checkRouteFilters(), for a single virtual host. */
+export function checkVirtualHostFilters(host: VirtualHost, path: Path, context: CheckContext): void {
+  checkHostFilters(host, path, checkOfChain(undefined, context));
 }
 
 type FilterConfigsCheck = (configs: { readonly [name: string]: Any } | undefined, at: Path) => void;
 
-function checkOfChain(chain: readonly HttpFilter[] | undefined, around: Surroundings): FilterConfigsCheck {
+function checkOfChain(chain: readonly HttpFilter[] | undefined, context: CheckContext): FilterConfigsCheck {
   const filters = chain && new Map<string, Extension | undefined>();
   for (const filter of chain ?? []) {
     const own = filter?.typed_config;
-    // Of which kind a filter is whose configuration is discovered comes out later.
-    if (filter) filters!.set(filter.name ?? '', own && httpFilter(around.catalog, own));
+    // The kind of a filter with discovered configuration is not known yet.
+    if (filter) filters!.set(filter.name ?? '', own && httpFilter(context.catalog, own));
   }
   return (configs, at) => {
     for (const [name, config] of Object.entries(configs ?? {})) {
-      if (config) checkRouteFilter(name, config, filters, [...at, 'typed_per_filter_config', name], around);
+      if (config) checkRouteFilter(name, config, filters, [...at, 'typed_per_filter_config', name], context);
     }
   };
 }
@@ -89,7 +89,7 @@ function checkRouteFilter(
   entry: Any,
   filters: ReadonlyMap<string, Extension | undefined> | undefined,
   path: Path,
-  { catalog, problems }: Surroundings,
+  { catalog, problems }: CheckContext,
 ): void {
   const { config, isDisabled, path: inner } = routeFilterConfig(entry);
   if (isDisabled && filters?.get(name)?.isTerminal) {
@@ -106,14 +106,20 @@ function checkRouteFilter(
   }
 }
 
-/** Why a route cannot say `config`, a message of the extension `given`, to the filter of that name, which is `filter` where it is known. */
+/**
+ * Returns why `config`, a message of the extension `given`, cannot be the per-route configuration of the filter with that name.
+ * `filter`: the extension of that filter, if known.
+ */
 function misplaced(name: string, given: Extension, config: Any, filter: Extension | undefined): string | undefined {
   if (filter && filter !== given) {
-    return `the filter '${name}' is '${filter.name}', and this message is of '${given.name}'`;
+    return `the filter '${name}' is '${filter.name}', and this message belongs to '${given.name}'`;
   }
   const [own, ...ofRoutes] = given.typeUrls.map(messageNameOf);
   if (messageNameOf(config['@type']) !== own || given.takesOwnMessageFromRoutes) return undefined;
-  const remedy = ofRoutes.length === 0 ? 'it takes nothing from routes' : `routes give it ${ofRoutes.join(' or ')}`;
+  const remedy =
+    ofRoutes.length === 0
+      ? 'it has no per-route configuration'
+      : `its per-route configuration is ${ofRoutes.join(' or ')}`;
   return `it configures the filter '${given.name}' itself; ${remedy}`;
 }
 

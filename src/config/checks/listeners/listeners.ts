@@ -1,4 +1,4 @@
-// Listeners: unique names and addresses, filters in an order that works, routes and proxies that lead somewhere.
+// Listeners: unique names and addresses, valid filter orders, and existing routes and clusters.
 
 import { addressText, ipAddress } from '../../../io/addresses/address.js';
 import type { Address, Any, Filter, FilterChain, HttpFilter, Listener } from '../../generated/api.js';
@@ -6,10 +6,10 @@ import { unpack } from '../../schema/any.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { checkBindable, checkStream } from '../addresses.js';
+import type { CheckContext } from '../check-context.js';
 import { checkClusterName } from '../names/cluster-name.js';
 import { checkNamedClusters } from '../names/named-clusters.js';
 import { checkUnique } from '../names/unique-names.js';
-import type { Surroundings } from '../surroundings.js';
 import { checkFilterChainMatches } from './filter-chains.js';
 import { checkHttpFilters } from './http-filters.js';
 import { checkManagerRoutes } from './manager-routes.js';
@@ -18,23 +18,27 @@ const LISTENERS = ['static_resources', 'listeners'];
 const HCM = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 const TCP_PROXY = 'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy';
 
-/** `admin` is the address of the admin interface. */
-export function checkListeners(listeners: readonly Listener[], admin: Address | undefined, around: Surroundings): void {
+/** `admin`: the address of the admin interface. */
+export function checkListeners(
+  listeners: readonly Listener[],
+  admin: Address | undefined,
+  context: CheckContext,
+): void {
   const names = listeners.map((listener) => listener?.name);
-  checkUnique(names, (index) => [...LISTENERS, index, 'name'], 'listener', around.problems);
+  checkUnique(names, (index) => [...LISTENERS, index, 'name'], 'listener', context.problems);
   const addresses = listeners.map((listener) => listener && addressOf(listener));
-  checkUnique(addresses, (index) => [...LISTENERS, index, 'address'], 'listener address', around.problems);
+  checkUnique(addresses, (index) => [...LISTENERS, index, 'address'], 'listener address', context.problems);
   const taken = admin && boundAddress(admin);
   listeners.forEach((listener, index) => {
     if (!listener) return;
     const path = [...LISTENERS, index];
-    around.problems.checking(path, () => checkListener(listener, path, around));
+    context.problems.checking(path, () => checkListener(listener, path, context));
     if (taken === undefined || addresses[index] !== taken) return;
-    around.problems.error([...LISTENERS, index, 'address'], `the admin interface has '${taken}': see admin.address`);
+    context.problems.error([...LISTENERS, index, 'address'], `the admin interface uses '${taken}': see admin.address`);
   });
 }
 
-/** What two listeners cannot both be bound to; undefined where the kernel chooses the port. */
+/** Returns the bound address, which must be unique; undefined if the kernel chooses the port. */
 function addressOf({ address, bind_to_port: binds = true }: Listener): string | undefined {
   return address && binds ? boundAddress(address) : undefined;
 }
@@ -43,13 +47,13 @@ function boundAddress({ pipe, socket_address: socket }: Address): string | undef
   if (pipe) return pipe.path;
   if (!socket?.port_value) return undefined;
   const ip = ipAddress(socket.address ?? '', socket.port_value);
-  // What is no address is told as such.
+  // Invalid addresses are reported by checkBindable().
   return ip && addressText(ip);
 }
 
-/** A listener by itself. */
-export function checkListener(listener: Listener, path: Path, around: Surroundings): void {
-  const { problems } = around;
+/** Checks a single listener. */
+export function checkListener(listener: Listener, path: Path, context: CheckContext): void {
+  const { problems } = context;
   checkBindable(listener.address, [...path, 'address'], problems);
   if ((listener.tcp_backlog_size ?? 0) > MAX_BACKLOG) {
     problems.error([...path, 'tcp_backlog_size'], `it must be at most ${MAX_BACKLOG}`);
@@ -70,79 +74,82 @@ export function checkListener(listener: Listener, path: Path, around: Surroundin
     problems.error(path, `no filter chains specified`);
   }
   listener.filter_chains?.forEach((chain, index) => {
-    checkFilters(chain, [...path, 'filter_chains', index, 'filters'], around);
+    checkFilters(chain, [...path, 'filter_chains', index, 'filters'], context);
   });
-  checkFilters(listener.default_filter_chain, [...path, 'default_filter_chain', 'filters'], around);
+  checkFilters(listener.default_filter_chain, [...path, 'default_filter_chain', 'filters'], context);
   checkFilterChainMatches(listener, path, problems);
-  checkNamedClusters(listener, path, around, !around.mayGrow);
+  checkNamedClusters(listener, path, context, !context.mayGrow);
 }
 
-/** Fields that hold filter chains. */
+/** Fields that contain filter chains. */
 const CHAINS = ['filter_chains', 'default_filter_chain'];
 
 function hasProblemAt(fields: readonly string[], path: Path, problems: Problems): boolean {
   return fields.some((field) => problems.has([...path, field]));
 }
 
-function checkFilters(chain: FilterChain | undefined, path: Path, around: Surroundings): void {
-  checkOrder(chain?.filters, path, 'network filter', around);
+function checkFilters(chain: FilterChain | undefined, path: Path, context: CheckContext): void {
+  checkOrder(chain?.filters, path, 'network filter', context);
   chain?.filters?.forEach((filter, index) => {
-    if (filter?.typed_config) checkFilter(filter.typed_config, [...path, index, 'typed_config'], around);
+    if (filter?.typed_config) checkFilter(filter.typed_config, [...path, index, 'typed_config'], context);
   });
 }
 
-function checkFilter(config: Any, path: Path, around: Surroundings): void {
+function checkFilter(config: Any, path: Path, context: CheckContext): void {
   const manager = unpack(config, HCM);
   if (manager) {
     if (!manager.http_filters) {
-      if (!around.problems.has([...path, 'http_filters'])) {
-        around.problems.error(
+      if (!context.problems.has([...path, 'http_filters'])) {
+        context.problems.error(
           path,
           "http_filters is empty: it must end with a filter such as 'envoy.filters.http.router'",
         );
       }
-    } else checkOrder(manager.http_filters, [...path, 'http_filters'], 'HTTP filter', around);
+    } else checkOrder(manager.http_filters, [...path, 'http_filters'], 'HTTP filter', context);
     if (manager.http_protocol_options?.allow_absolute_url === false) {
-      around.problems.error(
+      context.problems.error(
         [...path, 'http_protocol_options', 'allow_absolute_url'],
         'requests with absolute URLs are always served: leave it out',
       );
     }
     if (manager.strip_any_host_port === true && manager.strip_matching_host_port === true) {
-      around.problems.error(
+      context.problems.error(
         [...path, 'strip_matching_host_port'],
-        'strip_any_host_port takes every port already: leave one of the two out',
+        'strip_any_host_port already strips every port: leave out one of the two',
       );
     }
-    checkHttpFilters(manager, path, around);
-    checkManagerRoutes(manager, path, around);
+    checkHttpFilters(manager, path, context);
+    checkManagerRoutes(manager, path, context);
   }
   const proxy = unpack(config, TCP_PROXY);
-  if (proxy?.cluster === '') around.problems.error([...path, 'cluster'], 'it must not be empty');
-  // The cluster that connections go to may come later.
-  const mustExist = !around.mayGrow;
-  if (proxy?.cluster !== undefined) checkClusterName(proxy.cluster, [...path, 'cluster'], around, mustExist);
+  if (proxy?.cluster === '') context.problems.error([...path, 'cluster'], 'it must not be empty');
+  // The cluster may be added later.
+  const mustExist = !context.mayGrow;
+  if (proxy?.cluster !== undefined) checkClusterName(proxy.cluster, [...path, 'cluster'], context, mustExist);
   proxy?.weighted_clusters?.clusters?.forEach((cluster, index) => {
-    checkClusterName(cluster?.name, [...path, 'weighted_clusters', 'clusters', index, 'name'], around, mustExist);
+    checkClusterName(cluster?.name, [...path, 'weighted_clusters', 'clusters', index, 'name'], context, mustExist);
   });
 }
 
-/** The kernel takes a signed number. */
+/** The kernel takes a signed integer. */
 const MAX_BACKLOG = 2 ** 31 - 1;
 
-/** A terminal filter stands last, and only there. */
+/** Checks that the terminal filter is the last one and the only terminal one. */
 function checkOrder(
   filters: readonly (Filter | HttpFilter)[] | undefined,
   path: Path,
   what: string,
-  { catalog, problems }: Surroundings,
+  { catalog, problems }: CheckContext,
 ): void {
   filters?.forEach((filter, index) => {
     const found = filter?.typed_config && catalog.byTypeUrl(filter.typed_config['@type']);
     if (!found) return;
     const isLast = index === filters.length - 1;
     if (found.isTerminal && !isLast) {
-      problems.error([...path, index], `terminal ${what} '${found.name}' must be the last one, and others follow it`);
+      problems.error(
+        [...path, index],
+        `terminal ${what} '${found.name}' must be the last one, but other filters follow it`,
+      );
     } else if (!found.isTerminal && isLast) {
       problems.error(
         [...path, index],

@@ -1,19 +1,19 @@
-// The field `cors` of virtual hosts and route actions: that no filter takes it is worth a warning.
+// The field `cors` of virtual hosts and route actions: it causes a warning if no filter reads it.
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { routeFilterConfig } from '../../fields/filter-config.js';
 import type { Any, HttpFilter, RouteConfiguration } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
-import type { Surroundings } from '../surroundings.js';
+import type { CheckContext } from '../check-context.js';
 
-/** What has typed_per_filter_config. */
+/** Messages with typed_per_filter_config. */
 type Level = { readonly typed_per_filter_config?: { readonly [name: string]: Any } } | undefined;
 
-/** @param chain the filters of the connection manager that has the routes */
+/** @param chain the filters of the connection manager of the routes */
 export function checkRouteFields(
   routes: RouteConfiguration,
   path: Path,
-  { catalog, problems }: Surroundings,
+  { catalog, problems }: CheckContext,
   chain: readonly HttpFilter[],
 ): void {
   const takers = chain.filter((filter) => filter && takesField(filter, catalog)).map(({ name = '' }) => name);
@@ -23,7 +23,7 @@ export function checkRouteFields(
       const names = catalog.list().flatMap(({ name, routeField }) => (routeField === undefined ? [] : [name]));
       problems.warn(at, `it has no effect: the chain has no ${filter(names)}, or has it disabled`);
     } else if (takers.every((name) => levels.some((level) => isTold(level, name)))) {
-      problems.warn(at, `it has no effect: typed_per_filter_config speaks to the ${filter(takers)} in its place`);
+      problems.warn(at, `it has no effect: typed_per_filter_config configures the ${filter(takers)} instead`);
     }
   };
   routes.virtual_hosts?.forEach((host, number) => {
@@ -35,7 +35,7 @@ export function checkRouteFields(
   });
 }
 
-/** As in Envoy only typed_per_filter_config has a filter run that is disabled in its chain. */
+/** As in Envoy, only typed_per_filter_config can enable a filter that is disabled in its chain. */
 function takesField(filter: HttpFilter, catalog: ExtensionCatalog): boolean {
   const { config_discovery: discovery, disabled, typed_config: own } = filter;
   if (disabled) return false;
@@ -43,7 +43,7 @@ function takesField(filter: HttpFilter, catalog: ExtensionCatalog): boolean {
   return urls.some((url) => catalog.byTypeUrl(url)?.routeField !== undefined);
 }
 
-/** One that is only switched on there listens to the field. */
+/** Returns whether the level configures the filter. An entry that only enables the filter leaves the field in effect. */
 function isTold(level: Level, name: string): boolean {
   const entry = level?.typed_per_filter_config?.[name];
   return entry !== undefined && routeFilterConfig(entry).config !== undefined;

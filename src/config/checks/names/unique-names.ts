@@ -1,9 +1,9 @@
-// Names that may be given only once.
+// Names that must be unique.
 
 import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 
-/** Reports each name that an earlier element of the list has; empty names do not count, nor those with another mistake. */
+/** Reports each name that an earlier element has. Ignores empty names and names with another error. */
 export function checkUnique(
   names: readonly (string | undefined)[],
   pathOf: (index: number) => Path,

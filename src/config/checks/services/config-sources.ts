@@ -1,4 +1,4 @@
-// Sources of configuration: what they need to be reached must be there before them.
+// Configuration sources: what they depend on must be defined statically.
 
 import { fileOfSource } from '../../fields/file-of-source.js';
 import type { ApiConfigSource, Bootstrap, Cluster, ConfigSource } from '../../generated/api.js';
@@ -9,15 +9,15 @@ import { type Path, parsePath } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { checkManagementService } from './grpc-service.js';
 
-/** What a source can be reached by: all of it is static. Plain data. */
+/** What sources can depend on, all of it static. Plain data. */
 export interface Reach {
   /** Clusters whose hosts do not come from a management server. */
   readonly primaryClusters: ReadonlySet<string>;
-  /** Those of them that speak HTTP/2. */
+  /** Clusters that use HTTP/2. */
   readonly http2Clusters: ReadonlySet<string>;
-  /** Whether there is a dynamic_resources.ads_config. */
+  /** Whether dynamic_resources.ads_config is set. */
   readonly hasAds: boolean;
-  /** Whether that one speaks delta. */
+  /** Whether ads_config uses delta xDS. */
   readonly isAdsDelta: boolean;
 }
 
@@ -32,7 +32,7 @@ export function reachOf(bootstrap: Bootstrap, http2Clusters: ReadonlySet<string>
   };
 }
 
-/** Reports sources in a message that cannot be reached. `name`: its full name. */
+/** Reports unreachable sources in a message. `name`: its full name. */
 export function checkConfigSources(
   schema: Schema,
   name: string,
@@ -52,13 +52,13 @@ export function checkConfigSources(
   });
 }
 
-/** The same of dynamic_resources.ads_config. */
+/** Like checkConfigSources(), for dynamic_resources.ads_config. */
 export function checkAdsConfig(bootstrap: Bootstrap, reach: Reach, problems: Problems): void {
   const ads = bootstrap.dynamic_resources?.ads_config;
   if (ads !== undefined) checkApi(ads, ['dynamic_resources', 'ads_config'], reach, problems);
 }
 
-/** An authority would say from where it comes, and not the source beside it. */
+/** Reports xdstp names: their authority would determine the source, instead of the source next to the name. */
 function checkName(message: unknown, source: Path, problems: Problems): void {
   for (const [place, field] of NAME_FIELDS) {
     if (!place.every((part, index) => source.at(index - place.length) === part)) continue;
@@ -70,7 +70,7 @@ function checkName(message: unknown, source: Path, problems: Problems): void {
   }
 }
 
-/** Where sources stand, and instead of it the name of what is asked of them. */
+/** Paths of sources, each with the path of the resource name that belongs to it, in the same message. */
 const NAME_FIELDS: readonly (readonly [source: Path, name: Path])[] = [
   [
     ['eds_cluster_config', 'eds_config'],
@@ -90,29 +90,26 @@ const NAME_FIELDS: readonly (readonly [source: Path, name: Path])[] = [
 function checkWatch({ path_config_source: file }: ConfigSource, path: Path, problems: Problems): void {
   if (file?.poll_interval === undefined || file.watched_directory === undefined) return;
   const at = [...path, 'path_config_source', 'poll_interval'];
-  if (!problems.has(at)) problems.error(at, 'it excludes watched_directory, which is set', 'key');
+  if (!problems.has(at)) problems.error(at, 'it cannot be combined with watched_directory', 'key');
 }
 
-/** Virtual hosts are asked for one by one, which only delta can. */
+/** Reports virtual host sources without delta xDS: virtual hosts are requested one by one, which only delta supports. */
 function checkVirtualHostSource(source: ConfigSource, path: Path, reach: Reach, problems: Problems): void {
   const { ads, api_config_source: api } = source;
   const isDelta = ads !== undefined ? reach.isAdsDelta || !reach.hasAds : api?.api_type === 'DELTA_GRPC';
   if (isDelta || problems.has(path)) return;
-  problems.error(path, 'virtual hosts are discovered by DELTA_GRPC only, from a server or by an ads_config that is');
+  problems.error(path, 'virtual hosts can be discovered only by DELTA_GRPC, or by ADS whose ads_config uses it');
 }
 
 function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
   const version = [...path, 'transport_api_version'];
   if (source.transport_api_version !== 'V3' && !problems.has(version)) {
-    problems.error(version, "V3 is the only version that there is: say 'transport_api_version: V3'");
+    problems.error(version, "V3 is the only supported version: set 'transport_api_version: V3'");
   }
   const services = source.grpc_services ?? [];
   const at = [...path, 'grpc_services'];
   if (services.length !== 1 && !problems.has(at) && !problems.has([...path, 'api_type'])) {
-    problems.error(
-      services.length === 0 ? path : at,
-      `a management server is named by one element of grpc_services, found ${services.length}`,
-    );
+    problems.error(services.length === 0 ? path : at, `grpc_services must have one element, found ${services.length}`);
   }
   services.forEach((service, index) => {
     checkManagementService(service, '', (inner, message) => {
@@ -143,7 +140,7 @@ function finderOf(schema: Schema): MessageFinder {
   return finder;
 }
 
-/** Whether its hosts are known without a management server. */
+/** Returns whether the hosts of a cluster are known without a management server. */
 function isPrimary({ type, eds_cluster_config: eds }: Cluster): boolean {
   return type !== 'EDS' || fileOfSource(eds?.eds_config ?? {}) !== undefined;
 }

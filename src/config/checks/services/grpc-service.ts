@@ -1,21 +1,21 @@
-// What a GrpcService can ask for, beyond the table of implemented fields.
+// Checks of GrpcService beyond the table of implemented fields.
 
 import { durationMs } from '../../../common/time/duration.js';
 import type { Report } from '../../catalog/extension.js';
 import type { GrpcService } from '../../generated/api.js';
 
-/** Reports what calls to a service cannot obey; `path` is that of the service in its extension's configuration. */
+/** Reports unsupported settings of a service; `path`: its path in the configuration of the extension. */
 export function checkGrpcService(service: GrpcService | undefined, path: string, report: Report): void {
   checkTarget(service, path, report);
   if (service?.envoy_grpc?.retry_policy !== undefined) {
-    report(`${path}.envoy_grpc.retry_policy`, 'only streams of configuration are opened again by it');
+    report(`${path}.envoy_grpc.retry_policy`, 'it applies only to streams of management servers');
   }
 }
 
-/** The same of streams to management servers. */
+/** Like checkGrpcService(), for streams of management servers. */
 export function checkManagementService(service: GrpcService | undefined, path: string, report: Report): void {
   checkTarget(service, path, report);
-  if (service?.timeout !== undefined) report(`${path}.timeout`, 'streams of configuration have no timeout');
+  if (service?.timeout !== undefined) report(`${path}.timeout`, 'streams of management servers have no timeout');
   const { base_interval: base, max_interval: max } = service?.envoy_grpc?.retry_policy?.retry_back_off ?? {};
   if (base !== undefined && max !== undefined && durationMs(max) < durationMs(base)) {
     const place = `${path}.envoy_grpc.retry_policy.retry_back_off.max_interval`;
@@ -28,16 +28,16 @@ function checkTarget(service: GrpcService | undefined, path: string, report: Rep
     const at = `${path}.initial_metadata[${index}].key`;
     if (!/^[0-9a-z_.-]+$/i.test(key)) report(at, `'${key}' cannot be a key of gRPC metadata`);
     else if (/-bin$/i.test(key)) report(at, 'binary metadata (-bin) is not implemented');
-    else if (/^grpc-/i.test(key)) report(at, `keys that begin with 'grpc-' are the protocol's own`);
-    if (!/^[ -~]*$/.test(value)) report(`${path}.initial_metadata[${index}].value`, 'gRPC metadata is printable ASCII');
-    if (raw !== undefined)
-      report(`${path}.initial_metadata[${index}].raw_value`, "gRPC metadata is text: give 'value'");
+    else if (/^grpc-/i.test(key)) report(at, `keys that begin with 'grpc-' are reserved for the protocol`);
+    if (!/^[ -~]*$/.test(value))
+      report(`${path}.initial_metadata[${index}].value`, 'gRPC metadata must be printable ASCII');
+    if (raw !== undefined) report(`${path}.initial_metadata[${index}].raw_value`, "gRPC metadata is text: use 'value'");
   });
   const target = service?.google_grpc?.target_uri;
   if (target !== undefined && !/^(dns:|unix:|ipv4:|ipv6:).+$|^[^:/\s]+:[0-9]+$/.test(target)) {
     report(
       `${path}.google_grpc.target_uri`,
-      `'${target}' is no target: give host:port, or a dns:, unix:, ipv4: or ipv6: URI`,
+      `'${target}' is not a valid target: use host:port, or a dns:, unix:, ipv4: or ipv6: URI`,
     );
   }
 }

@@ -1,15 +1,15 @@
-// Services that Baton calls by HTTP: their cluster must be there, and be spoken to in HTTP/1.1.
+// Services that Baton calls over HTTP: their cluster must exist and use HTTP/1.1.
 
 import type { HttpService } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
+import type { CheckContext } from '../check-context.js';
 import { checkClusterName } from '../names/cluster-name.js';
-import type { Surroundings } from '../surroundings.js';
 
-/** Reports a service's cluster that does not exist, or that speaks HTTP/2. */
-export function checkHttpCall(service: HttpService | undefined, path: Path, around: Surroundings): void {
+/** Reports a cluster of a service that does not exist or uses HTTP/2. */
+export function checkHttpCall(service: HttpService | undefined, path: Path, context: CheckContext): void {
   const name = service?.http_uri?.cluster;
   if (name === undefined) return;
   const at = [...path, 'http_uri', 'cluster'];
-  if (!around.http2Clusters.has(name)) return checkClusterName(name, at, around);
-  around.problems.error(at, `cluster '${name}' speaks HTTP/2: calls by HTTP are implemented for HTTP/1.1 only`);
+  if (!context.http2Clusters.has(name)) return checkClusterName(name, at, context);
+  context.problems.error(at, `cluster '${name}' speaks HTTP/2: HTTP services are implemented for HTTP/1.1 only`);
 }

@@ -1,9 +1,9 @@
-// What the aliases of a document stand for. To look one up takes the library a walk through the document, and there may be many; its own
-// way to visit all nodes copies the path of each.
+// Resolves all aliases of a document in one pass. The library resolves each alias by a walk through the document, and its own
+// visitor copies the path of every node.
 
 import type { Alias, Document, isAlias, isMap, isSeq, Node } from 'yaml';
 
-/** What the search needs of the YAML library. */
+/** The parts of the YAML library that the search uses. */
 export interface NodeKinds {
   readonly isAlias: typeof isAlias;
   readonly isMap: typeof isMap;

@@ -1,5 +1,5 @@
-// The document that the YAML library would make of a text, out of what a faster reader meets in it: as much of it as leads from paths to
-// places. The library takes several times as long, and as much memory.
+// Builds the library's document from the events of a faster parser, as far as locating paths needs it. The library itself would
+// take several times as long and as much memory.
 
 import type * as Yaml from 'yaml';
 import type { Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';

@@ -1,4 +1,4 @@
-// From paths to the nodes of a document: names are those of the API, and the document may spell them in lowerCamelCase.
+// Finds the nodes of paths in a document. Paths use the API's names; the document may use lowerCamelCase.
 
 import type * as Yaml from 'yaml';
 import type { Alias, Document, Node, Pair, Scalar, YAMLMap } from 'yaml';
@@ -8,12 +8,12 @@ import { aliasTargets } from './alias-targets.js';
 type AnyPair = Pair<unknown, unknown>;
 type AnyMap = YAMLMap<unknown, unknown>;
 
-/** The pairs of a map by name: of several with the same name the last one. */
+/** The pairs of a map by name; the last one of duplicates. */
 interface NamedPairs {
   readonly written: ReadonlyMap<string, AnyPair>;
-  /** Those without a `_`, by their names in lower case. */
+  /** Pairs without a `_` in their names, keyed by the name in lower case. */
   readonly spelled: ReadonlyMap<string, AnyPair>;
-  /** What it is merged with. */
+  /** The values of merge keys. */
   readonly merged: readonly unknown[];
 }
 
@@ -28,7 +28,7 @@ export class NodeFinder {
     this.#document = document;
   }
 
-  /** Undefined when the document has no such path. */
+  /** Returns undefined if the document does not have the path. */
   find(path: Path): { readonly key: unknown; readonly node: unknown } | undefined {
     let node: unknown = this.#document.contents;
     let key: unknown = node;
@@ -43,7 +43,7 @@ export class NodeFinder {
     return { key, node };
   }
 
-  /** Of the map itself, or else of the first that it is merged with, and so on. */
+  /** Searches the map itself, then the maps that are merged into it, recursively. */
   #pair(map: AnyMap, name: string): AnyPair | undefined {
     const known = new Set<AnyMap>();
     const waiting = [map];
@@ -94,7 +94,7 @@ export function isMergeKey({ value, type }: Scalar): boolean {
   return value === '<<' && type === 'PLAIN';
 }
 
-/** A name is what is written, whatever it would be as a value: `1.0`, `0400`, `True`. */
+/** Returns a key as it is written, even if it would be a number or boolean as a value: `1.0`, `0400`, `True`. */
 export function writtenName({ value, source }: Scalar): string {
   return typeof value === 'string' ? value : (source ?? String(value));
 }

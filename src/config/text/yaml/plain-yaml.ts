@@ -1,24 +1,25 @@
-// Reads YAML as generators write it, several times as fast as the YAML library and with a fifth of its memory: block maps and
-// lists, scalars and flow collections of one line each, comments.
+// Parses the simple YAML that generators write, several times as fast as the YAML library and with a fifth of its memory: block
+// maps and lists, single-line scalars and flow collections, comments.
 //
-// Everything else (anchors, tags, texts of several lines, rare escapes, mistakes) is left to the library: what is read here means the
-// same there. Otherwise a start would spend a tenth of its time on loading the library, and large files most of it.
+// All other texts (anchors, tags, multi-line strings, rare escapes, mistakes) are left to the library. Whatever is parsed here
+// has the same meaning there. Loading the library would otherwise take a tenth of the start-up time, and most of it for large
+// files.
 
 import { MAX_DEPTH } from '../source.js';
 import type { ValueEvents } from '../value-events.js';
 import { noteNumber } from './yaml-number.js';
 
-/** The value of a text, and how many values it holds. */
+/** The value of a text, and the number of values in it. */
 export interface PlainYaml {
   readonly value: unknown;
   readonly size: number;
-  /** Where there is a value that is nested too deeply, behind which nothing is read. */
+  /** Offset of a value that is nested too deeply, at which parsing stopped. */
   readonly tooDeepAt?: number;
 }
 
 /**
- * Reads a text, or gives undefined at the first thing that the library should judge.
- * @param events is called with what is met, up to there
+ * Parses a text, or returns undefined at the first construct that needs the library.
+ * @param events receives the values up to there
  */
 export function readPlainYaml(text: string, events?: ValueEvents): PlainYaml | undefined {
   const reader = new PlainYamlReader(text, events);
@@ -32,45 +33,45 @@ export function readPlainYaml(text: string, events?: ValueEvents): PlainYaml | u
   }
 }
 
-/** Thrown, and caught above. */
+/** Thrown internally and caught in readPlainYaml(). */
 const NOT_PLAIN = new Error('not plain');
 const TOO_DEEP = new Error('nested too deeply');
 
-/** A line, or the rest of one, without content. */
+/** Matches a line, or the rest of one, without content. */
 const EMPTY = / *(?:\n|#[\x20-\x7e]*(?:\n|$))/y;
 const DASH = /-(?: +|(?=\n|$))/y;
 const KEY = /(?:([A-Za-z_][\w.\-/]*)|"([\x20\x21\x23-\x5b\x5d-\x7e]*)"|'([\x20-\x26\x28-\x7e]*)'):(?: +|(?=\n|$))/y;
-/** A text without quotes: colons within it are followed by more text. What ends it must be looked at. */
+/** A plain scalar: colons in it are followed by more text. What ends it must be checked. */
 const PLAIN_BLOCK = /[A-Za-z0-9_/.+-](?:[^\x00-\x1f:#\x7f-\uffff]|:(?=[^\x00-\x20\x7f-\uffff]))*/y;
 const PLAIN_FLOW = /[A-Za-z0-9_/.+-](?:[^\x00-\x1f:#,[\]{}\x7f-\uffff]|:(?=[^\x00-\x20,[\]{}\x7f-\uffff]))*/y;
 const QUOTED = /"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\/bfnrt])*)"|'([\x20-\x26\x28-\x7e]*)'/y;
 const SPACES = / */y;
-/** What may stand behind a value on its line. */
+/** What may follow a value on its line. */
 const REST = / *(?: #[\x20-\x7e]*)?(?=\n|$)/y;
 
-/** YAML wants keys to be short; the exact bound is the library's business. */
+/** YAML limits the length of keys. The library enforces the exact limit. */
 const MAX_KEY = 1000;
 
-/** Words and numbers that the core schema reads as more than text. */
+/** Words and numbers that the core schema does not read as strings. */
 const WORD = /^(?:null|true|false|~)$/i;
 const NUMBER = /^[-+]?(?:(?:\.\d+|\d+(?:\.\d*)?)(?:e[-+]?\d+)?|0[xo][0-9a-f]+|\.(?:inf|nan))$/i;
 const INTEGER = /^(?:0|-?[1-9]\d{0,14})$/;
-/** Octal, as in the mode of a file. */
+/** Octal, such as file modes. */
 const OCTAL = /^0[0-7]{1,14}$/;
 const DECIMAL = /^-?\d+\.\d+$/;
 
 class PlainYamlReader {
-  /** As the library's nodes would be counted: every value, each once. */
+  /** Number of values, counted like the library's nodes: each value once. */
   size = 0;
   readonly #text: string;
   readonly #events: ValueEvents | undefined;
   #at = 0;
-  /** Column of the line's first character, and of what follows dashes on it. */
+  /** Column of the line's first character, or of the value after dashes. */
   #column = 0;
   #depth = 0;
-  /** Behind the colon of the last key. */
+  /** Offset after the colon of the last key. */
   #keyEnd = 0;
-  /** The last scalar, if it is a number that nobody has noted. */
+  /** The last scalar, if it is a number that has not been recorded yet. */
   #number: string | undefined;
 
   constructor(text: string, events: ValueEvents | undefined) {
@@ -94,7 +95,7 @@ class PlainYamlReader {
     return this.#at >= this.#text.length;
   }
 
-  /** The map or list that begins here, at a column of at least `least`. */
+  /** Reads the map or list that begins here, at column `least` or later. */
   #block(least: number): unknown {
     const isList = this.#isDash;
     this.#enter(isList ? 'list' : 'map');
@@ -139,7 +140,7 @@ class PlainYamlReader {
       }
       const end = this.#keyEnd;
       this.#nextLine();
-      // The dashes of a list may stand below the key that holds it.
+      // The dashes of a list may be in the column of its key.
       const isHeld = !this.#isAtEnd && (this.#column > column || (this.#column === column && this.#isDash));
       map[key] = isHeld ? this.#block(column) : this.#nothing(end);
     }
@@ -169,7 +170,7 @@ class PlainYamlReader {
     return code === 0x0a || code === 0x23 || Number.isNaN(code);
   }
 
-  /** A value that ends on this line, and the way to the next line. */
+  /** Reads a value that ends on this line, and moves to the next line. */
   #lineValue(): unknown {
     const value = this.#value(PLAIN_BLOCK);
     if (!this.#match(REST)) throw NOT_PLAIN;
@@ -192,14 +193,14 @@ class PlainYamlReader {
     const quoted = code === 0x22 || code === 0x27 ? this.#match(QUOTED) : undefined;
     if (quoted) return quoted[1] === undefined ? quoted[2] : unescaped(quoted[1]);
     const match = this.#match(plain);
-    // A dash means itself only before what cannot be mistaken.
+    // A dash may begin a plain scalar only if the text is unambiguous.
     if (!match || (code === 0x2d && !/^-\w/.test(match[0]))) throw NOT_PLAIN;
     const text = match[0].trimEnd();
     this.#at = match.index + text.length;
     return this.#scalar(text);
   }
 
-  /** A scalar without quotes, as YAML's core schema reads it. */
+  /** Reads a plain scalar by YAML's core schema. */
   #scalar(text: string): unknown {
     if (text === 'true') return true;
     if (text === 'false') return false;
@@ -276,12 +277,12 @@ class PlainYamlReader {
     return null;
   }
 
-  /** From the end of a line, or the beginning of the text, to the first character of the next line with content. */
+  /** Moves from the end of a line, or the beginning of the text, to the first character of the next line with content. */
   #nextLine(): void {
     while (this.#match(EMPTY));
     this.#match(SPACES);
     this.#column = this.#at - (this.#text.lastIndexOf('\n', this.#at - 1) + 1);
-    // `---` and `...` begin and end documents.
+    // `---` and `...` separate documents.
     if (this.#column === 0 && /[-.]/.test(this.#text[this.#at] ?? '') && !this.#isDash) throw NOT_PLAIN;
   }
 
@@ -298,7 +299,7 @@ class PlainYamlReader {
   }
 }
 
-/** The escapes that are allowed above mean the same in JSON. */
+/** The escapes that QUOTED accepts have the same meaning in JSON. */
 function unescaped(text: string): string {
   return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
 }

@@ -1,5 +1,5 @@
-// YAML as the library reads it, whatever it holds, and where in a text its values stand. The library is loaded by the first text that
-// needs it: most do not, and it takes a tenth of a start.
+// Parses any YAML with the library, and locates values in a text. The library is loaded on demand: most texts do not need it,
+// and loading takes a tenth of the start-up time.
 
 import { createRequire } from 'node:module';
 import type * as Yaml from 'yaml';
@@ -51,7 +51,7 @@ export function readDocument(name: string, text: string): SourceResult {
   const reader = new PlainReader();
   try {
     const value = reader.read(document.contents, [], 0);
-    const source = { name, value, size: reader.size, ...wayBack(text, () => document) };
+    const source = { name, value, size: reader.size, ...locatorOf(text, () => document) };
     const problems = syntaxProblems(name, text, reader.repeated);
     return { source, problems, furtherProblems: reader.furtherRepeated };
   } catch (error) {
@@ -61,10 +61,10 @@ export function readDocument(name: string, text: string): SourceResult {
 }
 
 /**
- * From values back to the text.
- * @param read gives the text's document when it is needed: mostly when something is wrong
+ * Returns a function that locates paths in the text.
+ * @param read returns the document of the text; called on first use, which mostly is an error
  */
-export function wayBack(text: string, read: () => Document): Pick<Source, 'locate'> {
+export function locatorOf(text: string, read: () => Document): Pick<Source, 'locate'> {
   let known: { readonly finder: NodeFinder; readonly excerpts: Excerpts } | undefined;
   const prepare = () => {
     const document = read();
@@ -84,14 +84,14 @@ export function wayBack(text: string, read: () => Document): Pick<Source, 'locat
   };
 }
 
-/** The document of a text that another reader reads, which calls `events` with what it meets. */
+/** Returns the document of a text from the events of another parser. */
 export function documentOf(text: string, read: (events: ValueEvents) => void): Document {
   const builder = new NodeBuilder(yaml(), text);
   read(builder);
   return builder.document();
 }
 
-/** A text as it may be shown. */
+/** Returns a text with its secrets hidden. */
 export function withoutSecrets(text: string): string {
   if (!mayHoldSecrets(text)) return text;
   let parsed: Parsed;
@@ -118,31 +118,31 @@ function yaml(): typeof Yaml {
   return loaded;
 }
 
-/** A text as the library has it. */
+/** The result of the library. */
 interface Parsed {
-  /** Undefined when there are so many mistakes that the library has not got to its end. */
+  /** Undefined if parsing stopped because of too many mistakes. */
   readonly document: Document.Parsed | undefined;
   readonly mistakes: readonly YAMLError[];
 }
 
 /**
- * As the library's parseDocument, except that what is nested far too deeply is refused before the library composes it: that recurses
- * to the end of the stack, where V8 may end the process. Nor does it go on when there are very many mistakes.
+ * Like the library's parseDocument(), but refuses excessive nesting before the library composes it. The library recurses to the
+ * end of the stack, where V8 may abort the process. Parsing also stops after very many mistakes.
  */
 function parse(text: string): Parsed {
   const composer = new (yaml().Composer)(YAML_OPTIONS) as unknown as ComposerParts;
   const { onError } = composer;
   let noted = 0;
   composer.onError = (source, code, message, isWarning) => {
-    // Other warnings are of taste, such as where a bracket stands.
+    // Other warnings are about style, such as the position of a bracket.
     if (isWarning === true && code !== 'TAG_RESOLVE_FAILED') return;
-    // The library may catch it, and calls back with it as a mistake then.
+    // The library may catch this error, and then reports it as another mistake.
     if (noted === MAX_ERRORS) throw TOO_MANY_ERRORS;
     noted++;
     onError(source, code, message, isWarning);
   };
   const { stackTraceLimit } = Error;
-  // Nobody sees where the library makes them.
+  // The stack traces of the library's errors are never shown.
   Error.stackTraceLimit = 0;
   let document: Document.Parsed | undefined;
   try {
@@ -164,17 +164,17 @@ function parse(text: string): Parsed {
   }
 }
 
-/** The library's composer with what it keeps to itself. */
+/** The library's composer, including its private members. */
 interface ComposerParts extends Pick<Composer, 'compose'> {
   readonly errors: readonly YAMLError[];
   readonly warnings: readonly YAMLError[];
   onError(source: unknown, code: string, message: string, isWarning?: boolean): void;
 }
 
-/** Thrown, and caught above. */
+/** Thrown internally and caught in parse(). */
 const TOO_MANY_ERRORS = new Error('too many errors');
 
-/** Throws a YamlMistake when more is open at once than any text may hold. */
+/** Throws a YamlMistake if the nesting exceeds every allowed depth. */
 function* tokensOf(text: string): Generator<CST.Token> {
   const parser = new (yaml().Parser)();
   let errors = 0;
@@ -188,18 +188,18 @@ function* tokensOf(text: string): Generator<CST.Token> {
   yield* parser.end();
 }
 
-/** Of a line all mistakes but the first are left out. */
+/** Only the first mistake of each line is reported. */
 const MAX_ERRORS = 1000;
-/** Collections, with the document and a value: those below it the reader of values refuses, with their places. */
+/** Limit for collections, including document and value. PlainReader reports less excessive nesting with its place. */
 const MAX_OPEN = 2 * MAX_DEPTH;
-/** Of an integer that is read as one: a double holds less. */
+/** Maximum length of an integer that is parsed as such; larger ones exceed a double. */
 const MAX_DIGITS = 400;
-/** Values that merge keys may copy. */
+/** Maximum number of values that merge keys may copy. */
 const MAX_MERGED = 1_000_000;
 const MAX_SYNTAX_PROBLEMS = 10;
 const ONE_DOCUMENT = 'a configuration is one YAML document, and another one begins here';
 
-/** Duplicate keys are found by PlainReader: the library compares each key with all others. */
+/** PlainReader finds duplicate keys, because the library compares each key with all others. */
 const YAML_OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
   prettyErrors: false,
   uniqueKeys: false,
@@ -217,15 +217,15 @@ class YamlMistake extends Error {
   }
 }
 
-/** Turns nodes into plain values. What an alias names is made once and shared. */
+/** Converts nodes to plain values. The value of an anchor is created once and shared. */
 class PlainReader {
   size = 0;
-  /** Keys that a map has twice. */
+  /** Duplicate keys of maps. */
   readonly repeated: TextMistake[] = [];
-  /** How many more there are. */
+  /** Number of further duplicates. */
   furtherRepeated = 0;
   readonly #anchors = new Map<string, { value: unknown; number: string | undefined; isOpen: boolean }>();
-  /** The last value as it is written, if it is a number that nobody has noted. */
+  /** The source of the last value, if it is a number that has not been recorded yet. */
   #number: string | undefined;
   #merged = 0;
 
@@ -247,7 +247,7 @@ class PlainReader {
   #aliased(node: Node & { source: string }): unknown {
     const anchor = this.#anchors.get(node.source);
     if (!anchor) throw new YamlMistake(`unknown alias '*${node.source}'`, node);
-    if (anchor.isOpen) throw new YamlMistake(`alias '*${node.source}' holds itself`, node);
+    if (anchor.isOpen) throw new YamlMistake(`alias '*${node.source}' contains itself`, node);
     this.#number = anchor.number;
     return anchor.value;
   }
@@ -326,7 +326,7 @@ class PlainReader {
   }
 }
 
-/** The library reads them as what no message holds: bytes, dates, maps of its own. */
+/** Types that the library creates and no message contains: bytes, dates, special maps. */
 const FOREIGN_TAGS = new Set(['binary', 'timestamp', 'omap', 'pairs', 'set'].map((tag) => `tag:yaml.org,2002:${tag}`));
 
 function keyName(key: Node | null): string {
@@ -339,11 +339,11 @@ function keyName(key: Node | null): string {
 }
 
 /**
- * Integers that a number holds exactly become numbers; the rest stays a bigint. What begins with a zero is octal, as Envoy and YAML 1.1
- * have it, or a text: modes of files are written so.
+ * Integers that a number can represent exactly become numbers, others stay bigints. Integers with a leading zero are octal, as
+ * in Envoy and YAML 1.1, or else strings: file modes are written like this.
  */
 function plainValue({ value, source = '' }: Scalar): unknown {
-  // No field takes so large a number, and it takes long to write one again.
+  // No field accepts such a large number, and formatting it takes long.
   if (typeof value === 'bigint' && source.length > MAX_DIGITS) return source;
   if (typeof value !== 'bigint') return value;
   const integer = /^[-+]?0\d/.test(source) ? yamlInteger(source) : value;
@@ -351,7 +351,7 @@ function plainValue({ value, source = '' }: Scalar): unknown {
   return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
 }
 
-/** One a line, as what follows a mistake on its line is mostly its consequence. */
+/** Returns one mistake per line, since further ones on a line mostly are consequences. */
 function explained(text: string, document: Document | undefined, mistakes: readonly YAMLError[]): TextMistake[] {
   const found: TextMistake[] = [];
   const hasSecrets = mayHoldSecrets(text);
@@ -368,7 +368,7 @@ function explained(text: string, document: Document | undefined, mistakes: reado
   return found;
 }
 
-/** Where a reader looks: at the first character of a line that is indented wrongly, at a quote that nothing closes. */
+/** Returns the offset that users expect: the first character of a wrongly indented line, or an unclosed quote. */
 function offsetOf({ code, message, pos }: YAMLError, text: string, document: Document | undefined): number {
   let offset = pos[0];
   if (UNCLOSED.test(message) && document) return quoteThatEndsAt(offset, document) ?? offset;
@@ -376,11 +376,11 @@ function offsetOf({ code, message, pos }: YAMLError, text: string, document: Doc
   return offset;
 }
 
-/** What the library says of a quoted text that does not end, and of a line between two items of a list that belongs to none. */
+/** The library's messages for an unterminated string, and for a line between list items that belongs to none. */
 const UNCLOSED = /^Missing closing ["']quote$/;
 const NO_DASH = 'Sequence item without - indicator';
 
-/** Where the quoted text begins. */
+/** Returns the start of the quoted string that ends there. */
 function quoteThatEndsAt(end: number, document: Document): number | undefined {
   let from: number | undefined;
   yaml().visit(document, {
@@ -391,12 +391,12 @@ function quoteThatEndsAt(end: number, document: Document): number | undefined {
   return from;
 }
 
-/** The library quotes the text behind a colon. */
+/** Removes the text that the library quotes after a colon. */
 function withoutSource({ code, message }: YAMLError): Pick<YAMLError, 'code' | 'message'> {
   return { code, message: message.replace(/: .*/s, '') };
 }
 
-/** The library's words, with what they mostly mean. Of a text that it quotes, the beginning. */
+/** Returns the library's message with its most likely meaning. Quoted text is shortened. */
 function explain(mistake: Pick<YAMLError, 'code' | 'message'>, text: string, offset: number): string {
   const { code } = mistake;
   const message = mistake.message.replace(/: (".{40}).*/s, ': $1…"');

@@ -1,8 +1,8 @@
-// Numbers of a YAML text as Envoy reads them.
+// Numbers in YAML, as Envoy reads them.
 
 /**
- * The value of an integer without quotes as yaml-cpp's streams take it: octal behind a leading zero, hexadecimal behind `0x`, of 64
- * bits with a sign. Undefined for anything else: `08`, or what is too large.
+ * Parses an unquoted integer like yaml-cpp's streams: octal with a leading zero, hexadecimal with `0x`, signed with 64 bits.
+ * Returns undefined for other texts, such as `08`, and for larger numbers.
  */
 export function yamlInteger(text: string): bigint | undefined {
   const [, sign, hexadecimal, octal, decimal] = INTEGER.exec(text) ?? [];
@@ -13,17 +13,17 @@ export function yamlInteger(text: string): bigint | undefined {
 }
 
 /**
- * Numbers without quotes that are something else as a text, by the map or list that holds them: a number does not tell `1.10` from `1.1`.
- * JSON has none: what it means as a text, it quotes.
+ * The texts of unquoted numbers, keyed by the map or list that contains them: a number cannot distinguish `1.10` from `1.1`.
+ * JSON texts need none, because their strings are quoted.
  */
 const texts = new WeakMap<object, Map<string | number, string>>();
 
-/** What the number of that key is as a text; undefined when Envoy refuses it as one: an integer of 32 bits. */
+/** Returns the number with that key as a string. Undefined if Envoy does not accept it as a string: an integer of 32 bits. */
 export function textOfNumber(holder: object, key: string | number): string | undefined {
   return texts.get(holder)?.get(key);
 }
 
-/** Notes how a number in a map or list is written. */
+/** Records the source of a number in a map or list. */
 export function noteNumber(holder: object, key: string | number, written: string): void {
   const text = asText(written);
   if (text === undefined) return;
@@ -32,7 +32,10 @@ export function noteNumber(holder: object, key: string | number, written: string
   else known.set(key, text);
 }
 
-/** Itself when it is no integer, as Envoy does not read it then (`1.0`, `1e3`), and the decimal form of one of more than 32 bits. */
+/**
+ * Returns the text itself if it is not an integer for Envoy (`1.0`, `1e3`), and the decimal form of an integer of more than 32
+ * bits.
+ */
 function asText(written: string): string | undefined {
   const integer = yamlInteger(written);
   if (integer === undefined) return written;
@@ -41,5 +44,5 @@ function asText(written: string): string | undefined {
 
 const INTEGER = /^([-+]?)(?:(0x[0-9a-f]+)|0([0-7]+)|(0|[1-9]\d*))$/i;
 
-/** More than 64 bits in any of the forms. */
+/** More than 64 bits in any notation. */
 const MAX_DIGITS = 100;

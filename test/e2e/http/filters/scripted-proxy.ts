@@ -254,4 +254,4 @@ function filter(name: string): Config {
 const THROWING_LOG: Config = { name: 'throwing', typed_config: { '@type': `type.googleapis.com/${LOGGER_TYPE}` } };
 
 const FAULTS =
-  /a connection was ended after an internal error|a timer failed|a promise was rejected|of a filter failed|an access logger failed/;
+  /a connection was ended after an internal error|a timer failed|unhandled promise rejection|of a filter failed|an access logger failed/;

@@ -63,7 +63,7 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
       ),
       clear_route_cache_headers: refused('the route is not chosen again after the answer of the service: leave it out'),
       filter_metadata: refused('requests have no dynamic metadata'),
-      emit_filter_state_stats: onlyFalse('filters here leave no state: leave it out'),
+      emit_filter_state_stats: onlyFalse('filters do not set filter state: leave it out'),
       max_denied_response_body_bytes: refused(
         'the body of a denial is passed on whole: let the service send a short one',
       ),

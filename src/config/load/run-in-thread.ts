@@ -1,24 +1,24 @@
-// One question to a thread that answers it and ends.
+// Runs a task in a thread that posts one result and ends.
 
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { leaveRemovedDirectory } from '../../common/files/working-directory.js';
 
-export interface ThreadQuestion<A> {
-  /** File of the thread: it reads workerData and posts one message. */
+export interface ThreadTask<R> {
+  /** File of the thread, which reads workerData and posts one message. */
   readonly entry: URL;
-  /** Of the thread. */
+  /** Name of the thread. */
   readonly name: string;
-  /** workerData */
+  /** The workerData of the thread. */
   readonly data: unknown;
   readonly limits: ResourceLimits;
-  /** The answer when they are not enough: the process goes on. */
-  tooLarge(): A;
-  /** Ends the thread when nobody wants the answer any more. */
+  /** Returns the result for a thread that exceeds the limits. */
+  tooLarge(): R;
+  /** Terminates the thread when the result is no longer needed. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Rejects when the thread fails, or ends without an answer. */
-export function askThread<A>({ entry, name, data, limits, tooLarge, signal }: ThreadQuestion<A>): Promise<A> {
+/** Rejects if the thread fails or ends without a result. */
+export function runInThread<R>({ entry, name, data, limits, tooLarge, signal }: ThreadTask<R>): Promise<R> {
   leaveRemovedDirectory();
   return new Promise((resolve, reject) => {
     const thread = new Worker(entry, { name, workerData: data, resourceLimits: limits });
@@ -27,7 +27,7 @@ export function askThread<A>({ entry, name, data, limits, tooLarge, signal }: Th
       if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') resolve(tooLarge());
       else reject(error);
     });
-    thread.once('exit', (code) => reject(new Error(`the thread ${name} ended with ${code} and no answer`)));
+    thread.once('exit', (code) => reject(new Error(`the thread ${name} exited with code ${code} and no result`)));
     signal?.addEventListener('abort', () => void thread.terminate());
     if (signal?.aborted) void thread.terminate();
   });
