@@ -1,4 +1,4 @@
-// CDS: clusters from a file or a management server. Those that are right are used even when others of the update are not.
+// CDS: clusters from a file or a management server. Valid clusters of an update are used even if others of it are refused.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
@@ -14,20 +14,20 @@ import type { ClusterSet } from './cluster-set.js';
 
 const logger = getLogger('upstream');
 
-/** Clusters that are made or removed without a turn for others: some milliseconds' work. */
+/** Clusters created or removed without yielding: some milliseconds of work. */
 const WORK_PER_STEP = 128;
-/** What one that has not changed counts. */
+/** Cost of an unchanged cluster, relative to a changed one. */
 const UNCHANGED_WORK = 1 / 32;
 
-/** What is gone is found in a turn of its own where there are more. */
+/** In larger updates the removed clusters are determined in a turn of their own. */
 const MANY_CLUSTERS = 4096;
 
 export class ClusterDiscovery implements Watcher<Cluster> {
   readonly #clusters: ClusterSet;
-  /** Open while no cluster warms: then requests may be sent to all of an update. */
+  /** Open while no cluster warms: then requests may be sent to every cluster of an update. */
   readonly #gate = new AnswerGate();
   readonly #states = new Map<string, DynamicState>();
-  /** Those whose names static clusters have. */
+  /** Resources whose names belong to static clusters. */
   readonly #shadowed = new Map<string, Resource<Cluster>>();
   #version = '';
   #target: InitTarget | undefined;
@@ -37,9 +37,9 @@ export class ClusterDiscovery implements Watcher<Cluster> {
     clusters.onWarming = (isWarming) => this.#gate.set(!isWarming);
   }
 
-  /** `init` waits for the first update and its clusters, or for the time in which nothing comes. */
+  /** Starts the subscription. `init` waits for the first update and its clusters, or for the fetch timeout. */
   start(source: ConfigSource, sources: ConfigSources, init: InitManager): void {
-    this.#clusters.waitIn(init);
+    this.#clusters.useInit(init);
     this.#target = init.add('CDS');
     sources.subscribe<Cluster>({
       source,
@@ -51,12 +51,12 @@ export class ClusterDiscovery implements Watcher<Cluster> {
     });
   }
 
-  /** Of the last update that has changed a cluster; '' when there was none. */
+  /** Version of the last update that changed a cluster; '' before the first. */
   get version(): string {
     return this.#version;
   }
 
-  /** What became of each cluster, by name. */
+  /** The state of each cluster by name. */
   get states(): ReadonlyMap<string, DynamicState> {
     return this.#states;
   }
@@ -65,7 +65,7 @@ export class ClusterDiscovery implements Watcher<Cluster> {
     const gone = removedNames(update, [...this.#states.keys(), ...this.#shadowed.keys()]);
     logger.info(`cds: add ${update.resources.length} cluster(s), remove ${gone.size} cluster(s)`);
     if (update.resources.length > MANY_CLUSTERS) yield;
-    // Nothing to come can say that it is gone.
+    // A resource without a name can never be reported as removed.
     this.#states.delete('');
     const rejections: Rejection[] = [];
     const names = new Set<string>();
@@ -109,7 +109,7 @@ export class ClusterDiscovery implements Watcher<Cluster> {
     return rejections;
   }
 
-  /** Static clusters have gone: those that came under their names are used now. */
+  /** Called when static clusters have been removed: dynamic ones with their names are used now. */
   staticsRemoved(names: readonly string[]): void {
     for (const name of names) {
       const resource = this.#shadowed.get(name);
@@ -125,7 +125,7 @@ export class ClusterDiscovery implements Watcher<Cluster> {
     this.#target?.ready();
   }
 
-  /** Returns whether it has changed anything. Throws when it cannot be used. */
+  /** Returns whether anything has changed. Throws when the cluster cannot be used. */
   #set(resource: Resource<Cluster>): boolean {
     const { name } = resource;
     const outcome = this.#clusters.setDynamic(resource);

@@ -1,4 +1,4 @@
-// Collects what changes of the clusters in one turn, and publishes it at its end.
+// Collects the changes of clusters in one turn, and publishes them at its end.
 
 import { forEachGuarded } from '../../log/internal-errors.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
@@ -6,7 +6,7 @@ import { type PackedCluster, packCluster } from '../../upstream/packed-cluster.j
 import type { Retired } from '../workers/snapshots.js';
 import type { PrimaryCluster } from './version/primary-cluster.js';
 
-/** Clusters as workers get them. */
+/** Clusters in the form that workers receive. */
 export interface ClusterParts {
   readonly clusters: ClusterSnapshot[];
   readonly packedClusters: PackedCluster[];
@@ -14,7 +14,7 @@ export interface ClusterParts {
 
 export interface PublishedClusters extends ClusterParts {
   readonly removedClusters: string[];
-  /** No later snapshot contains these. */
+  /** In no later snapshot. */
   readonly retired: readonly Retired[];
 }
 
@@ -26,13 +26,13 @@ export class ClusterChanges {
   #isDue = false;
   #isStopped = false;
 
-  /** `active` are the clusters in use by name, now and later. */
+  /** `active`: the live map of clusters in use, by name. */
   constructor(active: ReadonlyMap<string, PrimaryCluster>, publish: (changes: PublishedClusters) => void) {
     this.#active = active;
     this.#publish = publish;
   }
 
-  /** The cluster of that name has changed, or is gone. */
+  /** Records that the cluster `name` has changed or was removed. */
   note(name: string): void {
     this.#names.add(name);
     this.#publishSoon();
@@ -43,14 +43,14 @@ export class ClusterChanges {
     this.#publishSoon();
   }
 
-  /** Publishes now what has changed in this turn. */
+  /** Publishes this turn's changes immediately. */
   flush(): void {
     if (!this.#isDue) return;
     this.#isDue = false;
     if (this.#isStopped) return;
     const parts: ClusterParts = { clusters: [], packedClusters: [] };
     const removedClusters: string[] = [];
-    forEachGuarded(this.#names, 'internal error: a change of a cluster does not reach the workers', (name) => {
+    forEachGuarded(this.#names, 'internal error: a change of a cluster could not be sent to the workers', (name) => {
       const cluster = this.#active.get(name);
       if (cluster?.servesTraffic) addTo(parts, cluster);
       else removedClusters.push(name);
@@ -61,7 +61,7 @@ export class ClusterChanges {
     this.#publish({ ...parts, removedClusters, retired });
   }
 
-  /** Publishes nothing any more. */
+  /** Stops publishing for good. */
   stop(): void {
     this.#isStopped = true;
   }
@@ -73,7 +73,7 @@ export class ClusterChanges {
   }
 }
 
-/** All of these that serve traffic. */
+/** Returns those clusters that serve traffic. */
 export function partsOf(clusters: Iterable<PrimaryCluster>): ClusterParts {
   const parts: ClusterParts = { clusters: [], packedClusters: [] };
   for (const cluster of clusters) if (cluster.servesTraffic) addTo(parts, cluster);

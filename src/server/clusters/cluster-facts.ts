@@ -1,4 +1,4 @@
-// Clusters as sinks of stats see them.
+// Facts about clusters for stats sinks.
 
 import { Priority } from '../../common/priority.js';
 import type { ClusterFacts } from '../../extensions/factories.js';

@@ -1,5 +1,5 @@
-// The clusters, on the primary: added, changed and removed while traffic flows. A new version of a cluster gets ready while the version
-// before it serves, and replaces it on all workers at once.
+// The clusters on the primary, which are added, changed and removed while traffic flows. A new version of a cluster warms while the
+// previous one serves, and replaces it on all workers at once.
 
 import { isDeepStrictEqual } from 'node:util';
 import { shownName } from '../../common/text/shown.js';
@@ -23,55 +23,55 @@ const upstream = getLogger('upstream');
 
 export interface ClusterSetContext extends Omit<PrimaryClusterContext, 'subscriptions' | 'changed' | 'initialized'> {
   readonly store: StatsStore;
-  /** Where endpoint assignments come from; called for the first cluster of type EDS. */
+  /** Returns the sources of endpoint assignments. Called for the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
   /** The scope thread_local_cluster_manager.main_thread. */
   readonly inflated: Scope;
 }
 
 export interface ClusterSetEvents {
-  /** A cluster has its first hosts, or other hosts, or another version of it is in use. */
+  /** Called when a cluster has its first hosts, its hosts have changed, or another version of it is in use. */
   changed(cluster: PrimaryCluster): void;
   removed(name: string): void;
-  /** All changes of one turn. */
+  /** Called with all changes of one turn. */
   publish(changes: PublishedClusters): void;
 }
 
-/** Static clusters, none of which is used before all are ready. */
+/** Static clusters that are put into use together, once all are ready. */
 export interface StagedClusters {
-  /** Names of those that are not ready. */
+  /** Names of the clusters that are not ready. */
   readonly waiting: ReadonlySet<string>;
   /** Resolves when all are ready. */
   readonly ready: Promise<void>;
-  /** Replaces the versions before them, on all workers at once. */
+  /** Replaces the previous versions on all workers at once. */
   commit(): void;
-  /** Gives them up. Does nothing after commit(). */
+  /** Stops the clusters unused. A no-op after commit(). */
   discard(): void;
 }
 
-/** How many clusters one step updates: less than a millisecond's work. */
+/** Clusters whose gauges one step updates: less than 1 ms of work. */
 const UPDATES_PER_STEP = 512;
 
 export class ClusterSet {
-  /** What each cluster gets. */
+  /** The context of each cluster. */
   readonly #clusterContext: PrimaryClusterContext;
   readonly #stats: Scope;
   readonly #inflated: Scope;
   readonly #events: ClusterSetEvents;
   readonly #resources: ResourcePool;
-  /** In use. */
+  /** Versions in use. */
   readonly #active = new Map<string, PrimaryCluster>();
-  /** New versions that get ready. */
+  /** New versions that are not ready yet. */
   readonly #warming = new Map<string, PrimaryCluster>();
   readonly #targets = new Map<PrimaryCluster, InitTarget>();
-  /** Called when these are ready, which are not put into use then. */
+  /** Callbacks for staged clusters, which are not put into use when they are ready. */
   readonly #staged = new Map<PrimaryCluster, () => void>();
   #init: InitManager | undefined;
-  /** The server starts: clusters are used without warming, for there is no traffic yet. */
+  /** During the start clusters are used without warming: there is no traffic yet. */
   #isStarting = true;
   #specVersion = 0;
   readonly #changes: ClusterChanges;
-  /** After the start: there are versions that get ready, or none are left. */
+  /** Called after the start with whether any version is warming. */
   onWarming: (isWarming: boolean) => void = () => {};
 
   constructor(context: ClusterSetContext, events: ClusterSetEvents) {
@@ -89,34 +89,34 @@ export class ClusterSet {
     };
   }
 
-  /** Those in use. */
+  /** The clusters in use. */
   get byName(): ReadonlyMap<string, PrimaryCluster> {
     return this.#active;
   }
 
-  /** Versions that get ready. */
+  /** Versions that are warming. */
   get warming(): ReadonlyMap<string, PrimaryCluster> {
     return this.#warming;
   }
 
-  /** Loads the clusters of the bootstrap that need no management server. `init` waits until each has looked for its hosts. */
+  /** Loads the bootstrap's clusters that need no management server. `init` waits until each has looked for its hosts. */
   loadPrimary(configs: readonly Cluster[], init: InitManager): void {
-    this.waitIn(init);
+    this.useInit(init);
     this.setStatic(configs.filter((config) => !isSecondary(config)));
   }
 
-  /** Loads the others. */
+  /** Loads the other clusters of the bootstrap. */
   loadSecondary(configs: readonly Cluster[], init: InitManager): void {
-    this.waitIn(init);
+    this.useInit(init);
     this.setStatic(configs.filter(isSecondary));
   }
 
-  /** While the server starts, `init` waits for clusters that are added from now on. */
-  waitIn(init: InitManager): void {
+  /** Sets the init manager that waits, during the start, for clusters added from now on. */
+  useInit(init: InitManager): void {
     this.#init = init;
   }
 
-  /** All clusters of the start are there. From now on a new version warms while the version before it serves. */
+  /** Called when all clusters of the start are ready. From now on a new version warms while the previous one serves. */
   initialized(): void {
     this.#init = undefined;
     this.#isStarting = false;
@@ -124,21 +124,21 @@ export class ClusterSet {
   }
 
   /**
-   * Adds or changes static clusters, which have been checked. Throws, with nothing changed, when one of them cannot be made. A dynamic
-   * cluster of the same name becomes a static one.
+   * Adds or changes static clusters, which must be checked already. Throws, with nothing changed, when one of them cannot be created. A
+   * dynamic cluster with the same name becomes static.
    */
   setStatic(configs: readonly Cluster[]): void {
-    for (const cluster of this.#makeAll(configs)) this.#add(cluster);
+    for (const cluster of this.#createChanged(configs)) this.#add(cluster);
   }
 
-  /** Removes the static ones among these. */
+  /** Removes those clusters of `names` that are static. */
   removeStatic(names: readonly string[]): void {
     for (const name of names) if (this.#newest(name)?.origin.isAddedViaApi === false) this.#remove(name);
   }
 
-  /** Adds or changes static clusters in two steps. Throws, with nothing changed, when one of them cannot be made. */
+  /** Adds or changes static clusters in two steps. Throws, with nothing changed, when one of them cannot be created. */
   stage(set: readonly Cluster[]): StagedClusters {
-    const made = this.#makeAll(set);
+    const made = this.#createChanged(set);
     const waiting = new Set(made.map(({ spec }) => spec.name));
     let isOver = false;
     const ready = new Promise<void>((resolve) => {
@@ -169,32 +169,32 @@ export class ClusterSet {
   }
 
   /**
-   * Adds or changes a dynamic cluster. Does nothing when its latest version is the same, or when a static cluster has the name. Throws,
-   * with nothing changed, when it cannot be made.
+   * Adds or changes a dynamic cluster. A no-op when its latest version is the same, or when a static cluster has the name. Throws, with
+   * nothing changed, when it cannot be created.
    */
   setDynamic({ message, version, sensitive }: Resource<Cluster>): 'changed' | 'unchanged' | 'static' {
     const name = message.name ?? '';
     if (this.#newest(name)?.origin.isAddedViaApi === false) return 'static';
-    if (this.#isKnown(message, true)) return 'unchanged';
-    this.#add(this.#make(message, { isAddedViaApi: true, version, updatedAt: new Date(), sensitive }));
+    if (this.#isUnchanged(message, true)) return 'unchanged';
+    this.#add(this.#create(message, { isAddedViaApi: true, version, updatedAt: new Date(), sensitive }));
     return 'changed';
   }
 
-  /** Removes a dynamic cluster. Returns whether there was one of that name. */
+  /** Removes a dynamic cluster. Returns whether there was one with that name. */
   removeDynamic(name: string): boolean {
     if (this.#newest(name)?.origin.isAddedViaApi !== true) return false;
     this.#remove(name);
     return true;
   }
 
-  /** All of them, for a worker that starts. */
+  /** Returns all clusters in use, for a starting worker. */
   snapshots(): ClusterParts {
     return partsOf(this.#active.values());
   }
 
-  /** Why requests cannot go to the cluster of that name; undefined: they can. */
-  problemOfRoutesTo(name: string): string | undefined {
-    // A staged cluster is in use before what asks for it here is.
+  /** Returns why routes cannot use the cluster `name`; undefined when they can. */
+  routeProblem(name: string): string | undefined {
+    // A staged cluster is put into use before the configuration that refers to it.
     const cluster = this.#active.get(name) ?? [...this.#staged.keys()].find(({ spec }) => spec.name === name);
     if (cluster === undefined) return `unknown cluster '${name}'`;
     return cluster.servesTraffic
@@ -202,22 +202,22 @@ export class ClusterSet {
       : `cluster '${name}' speaks HTTP/2, which is for gRPC calls of Baton's own`;
   }
 
-  /** A response to a request has said that the checks of a host fail. */
+  /** Called when a response has reported that a host fails its health checks. */
   reportFailedCheck({ block, cluster }: FailedCheckReport): void {
     this.#active.get(cluster)?.membership.failedInTraffic(block);
   }
 
-  /** A thread has seen a host fail too often. */
+  /** Called when a thread has counted too many failures of a host. */
   reportOutlier(report: OutlierReport): void {
     this.#active.get(report.cluster)?.reportOutlier(report);
   }
 
-  /** A worker has died: a report of its may be lost. */
+  /** Called when a worker has died, whose reports may be lost. */
   recheckOutliers(): void {
     for (const { membership } of this.#active.values()) membership.outliers?.recheck();
   }
 
-  /** Updates some clusters a step; the primary may do other things between the steps. */
+  /** Updates some clusters in each step; the primary may serve other events between steps. */
   *updateGauges(): Generator<void, void> {
     let updated = 0;
     for (const cluster of this.#active.values()) {
@@ -226,12 +226,12 @@ export class ClusterSet {
     }
   }
 
-  /** Publishes now what has changed in this turn: what is published next may refer to it. */
+  /** Publishes this turn's changes immediately, so that what is published next may refer to them. */
   flush(): void {
     this.#changes.flush();
   }
 
-  /** Stops all clusters, and publishes nothing any more. */
+  /** Stops all clusters, and stops publishing. */
   stop(): void {
     this.#changes.stop();
     for (const cluster of this.#staged.keys()) cluster.stop();
@@ -239,19 +239,19 @@ export class ClusterSet {
     for (const cluster of this.#active.values()) cluster.stop();
   }
 
-  /** The latest version, whether it is in use or not. */
+  /** Returns the latest version, in use or not. */
   #newest(name: string): PrimaryCluster | undefined {
     return this.#warming.get(name) ?? this.#active.get(name);
   }
 
-  /** Whether the latest version has this configuration. */
-  #isKnown(config: Cluster, isAddedViaApi: boolean): boolean {
+  /** Returns whether the latest version has this configuration. */
+  #isUnchanged(config: Cluster, isAddedViaApi: boolean): boolean {
     const newest = this.#newest(config.name ?? '');
     if (newest === undefined || newest.origin.isAddedViaApi !== isAddedViaApi) return false;
     return newest.config === config || isDeepStrictEqual(newest.config, config);
   }
 
-  #make(config: Cluster, origin: ClusterOrigin): PrimaryCluster {
+  #create(config: Cluster, origin: ClusterOrigin): PrimaryCluster {
     const name = config.name ?? '';
     const resources = this.#resources.acquire(name, config.alt_stat_name || name);
     try {
@@ -262,12 +262,12 @@ export class ClusterSet {
     }
   }
 
-  /** Makes those static clusters that are new or changed; all of them, or none when one cannot be made. */
-  #makeAll(set: readonly Cluster[]): PrimaryCluster[] {
+  /** Creates the new and changed static clusters; either all of them, or none when one fails. */
+  #createChanged(set: readonly Cluster[]): PrimaryCluster[] {
     const origin = { isAddedViaApi: false, version: '', updatedAt: new Date(), sensitive: [] };
     const made: PrimaryCluster[] = [];
     try {
-      for (const config of set) if (!this.#isKnown(config, false)) made.push(this.#make(config, origin));
+      for (const config of set) if (!this.#isUnchanged(config, false)) made.push(this.#create(config, origin));
     } catch (error) {
       for (const cluster of made) cluster.stop();
       throw error;
@@ -275,7 +275,7 @@ export class ClusterSet {
     return made;
   }
 
-  /** Counts another version, and gives up one that was still warming. */
+  /** Counts a new version, and discards one that is still warming. */
   #admit(name: string): void {
     const { at } = ClusterManagerStats;
     const isNew = this.#newest(name) === undefined;
@@ -283,9 +283,9 @@ export class ClusterSet {
     this.#discardWarming(name);
   }
 
-  /** Uses a version that has warmed already. */
+  /** Puts a version into use that is warm already. */
   #replace(cluster: PrimaryCluster): void {
-    upstream.debug(`add/update cluster ${shownName(cluster.spec.name)} that is warm`);
+    upstream.debug(`add/update cluster ${shownName(cluster.spec.name)}, already warm`);
     this.#admit(cluster.spec.name);
     this.#activate(cluster);
     this.#noteChange(cluster);
@@ -332,7 +332,7 @@ export class ClusterSet {
     this.#ready(cluster);
   }
 
-  /** Puts it in the place of the version before it, whose connections and requests go on. */
+  /** Puts the cluster into use in place of the previous version, whose connections and requests continue. */
   #activate(cluster: PrimaryCluster): void {
     const { name } = cluster.spec;
     const former = this.#active.get(name);
@@ -379,7 +379,7 @@ export class ClusterSet {
   }
 }
 
-/** Its hosts come from a management server, which is reached over other clusters. */
+/** Returns whether the hosts come from a management server, which is reached through other clusters. */
 function isSecondary({ type, eds_cluster_config: eds }: Cluster): boolean {
   return type === 'EDS' && fileOfSource(eds?.eds_config ?? {}) === undefined;
 }

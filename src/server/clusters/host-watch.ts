@@ -1,4 +1,4 @@
-// Tells the primary's gRPC channels the hosts of their clusters, whenever these change.
+// Notifies the primary's gRPC channels of changes of their clusters' hosts.
 
 import { durationMs } from '../../common/time/duration.js';
 import { http2Options } from '../../config/fields/http-options.js';
@@ -14,7 +14,7 @@ export class HostWatch implements ClusterHosts {
   readonly #keepAlive: (fd: number, settings: Keepalive) => void;
   readonly #watchers = new Map<string, Set<OnHosts>>();
 
-  /** `clusters` are those of the server, which come and go; `keepAlive` sets TCP keepalive of a socket. */
+  /** `clusters`: the live map of the server's clusters; `keepAlive` sets TCP keepalive of a socket. */
   constructor(clusters: ReadonlyMap<string, PrimaryCluster>, keepAlive: (fd: number, settings: Keepalive) => void) {
     this.#clusters = clusters;
     this.#keepAlive = keepAlive;
@@ -24,7 +24,7 @@ export class HostWatch implements ClusterHosts {
     const watchers = this.#watchers.get(name) ?? new Set();
     this.#watchers.set(name, watchers.add(onHosts));
     const cluster = this.#clusters.get(name);
-    // Before the cluster has looked for hosts there is nothing to tell.
+    // Before the cluster has looked for its hosts there is nothing to report.
     if (cluster?.isInitialized)
       setImmediate(() => watchers.has(onHosts) && onHosts(addressesOf(cluster), keepaliveOf(cluster)));
     return () => {
@@ -46,26 +46,26 @@ export class HostWatch implements ClusterHosts {
     if (settings !== undefined) this.#keepAlive(fd, settings);
   }
 
-  /** A cluster's hosts, or their health, have changed. */
+  /** Called when a cluster's hosts or their health have changed. */
   clusterChanged(cluster: PrimaryCluster): void {
     const watchers = this.#watchers.get(cluster.spec.name);
     if (watchers === undefined || watchers.size === 0) return;
     const addresses = addressesOf(cluster);
     const keepalive = keepaliveOf(cluster);
-    forEachGuarded(watchers, NOT_TOLD, (onHosts) => onHosts(addresses, keepalive));
+    forEachGuarded(watchers, CALLBACK_FAILED, (onHosts) => onHosts(addresses, keepalive));
   }
 
-  /** The cluster is gone: its channels have nobody to call. */
+  /** Called when the cluster was removed: its channels have no host left to call. */
   clusterRemoved(name: string): void {
-    forEachGuarded(this.#watchers.get(name) ?? [], NOT_TOLD, (onHosts) => onHosts([], undefined));
+    forEachGuarded(this.#watchers.get(name) ?? [], CALLBACK_FAILED, (onHosts) => onHosts([], undefined));
   }
 }
 
 const DEFAULT_CONNECT_MS = 5000;
 
-const NOT_TOLD = 'internal error: a gRPC channel cannot take the hosts of its cluster';
+const CALLBACK_FAILED = 'internal error: a gRPC channel failed to take the hosts of its cluster';
 
-/** The healthy hosts; all of them when none is. */
+/** Returns the addresses of the healthy hosts, or of all hosts if none is healthy. */
 function addressesOf(cluster: PrimaryCluster): Address[] {
   const all = [...cluster.hosts];
   const healthy = all.filter((host) => (host.healthFlags & UNHEALTHY_FLAGS) === 0);

@@ -1,4 +1,4 @@
-// The log of ejections and returns (cluster_manager.outlier_detection.event_log_path): a line of JSON for each.
+// The log of ejections and unejections (cluster_manager.outlier_detection.event_log_path), one line of JSON for each.
 
 import { type AccessLogFile, AccessLogFiles, type FileLogOptions } from '../../access-log/files/file-log.js';
 import { atMostMs } from '../../common/time/within-ms.js';
@@ -7,7 +7,7 @@ import { FilesystemStats } from '../../stats/layouts/filesystem.js';
 import type { StatsStore } from '../../stats/store.js';
 import { FilesystemStatsUpdate } from '../../worker/stats/filesystem-stats.js';
 
-/** How long the last lines may take to be written. */
+/** Limit for writing the last lines. */
 const FINAL_FLUSH_MS = 1000;
 
 export class OutlierEventLog {
@@ -22,7 +22,7 @@ export class OutlierEventLog {
     this.#stats = new FilesystemStatsUpdate(this.#files, store.scope(store.addScope('filesystem.', FilesystemStats)));
   }
 
-  /** Nothing is written before that. Throws a BatonError when the file cannot be opened. */
+  /** Opens the file; events before that are dropped. Throws a BatonError when the file cannot be opened. */
   open(): void {
     this.#file = this.#files.open(this.#path);
   }
@@ -33,7 +33,7 @@ export class OutlierEventLog {
     this.#file.endLine();
   }
 
-  /** After a rotation. */
+  /** Called after a log rotation. */
   reopen(): void {
     void this.#files.reopenAll();
   }

@@ -1,4 +1,4 @@
-// The primary's own connections to hosts: src/upstream with a transport on the primary, made when it is first needed.
+// The primary's own connections to hosts: src/upstream with a transport on the primary, which is created on first use.
 
 import { Random } from '../../common/random.js';
 import { random } from '../../extensions/load-balancing-policies/random/index.js';
@@ -18,18 +18,18 @@ import type { Primary } from '../primary.js';
 import type { ClusterSet } from './cluster-set.js';
 import type { PrimaryCluster } from './version/primary-cluster.js';
 
-/** Calls of the primary are few and small. */
+/** The primary makes few and small calls. */
 const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytes: 32 * 1024 * 1024 };
 const BUFFER_LIMIT = 1024 * 1024;
 
-/** The clusters of the server, which come and go, and who is told what calls see of their hosts. */
+/** The live clusters of the server, and the receivers of what calls observe of their hosts. */
 export type CalledClusters = Pick<ClusterSet, 'byName' | 'reportFailedCheck' | 'reportOutlier'>;
 
 export interface CallOptions {
   readonly runtime: Runtime;
-  /** Of the server, or ''. */
+  /** Zone of the server, or ''. */
   readonly zone: string;
-  /** Descriptors that are left to others. */
+  /** Descriptors reserved for other uses. */
   readonly reserve: number;
 }
 
@@ -59,13 +59,13 @@ export class PrimaryCalls implements CallingThread {
     return reference;
   }
 
-  /** A cluster is there, or has other hosts. */
+  /** Called when a cluster was added, or its hosts have changed. */
   clusterChanged(cluster: PrimaryCluster): void {
     const manager = this.#running?.manager;
     if (manager?.find(cluster.spec.name) !== undefined) manager.apply(snapshotOf(cluster));
   }
 
-  /** The cluster is gone: its connections end with their calls. */
+  /** Called when the cluster was removed. Its connections end with their calls. */
   clusterRemoved(name: string): void {
     this.#running?.manager.remove(name);
   }
@@ -110,7 +110,7 @@ export class PrimaryCalls implements CallingThread {
 
 const ANY_HOST = loadBalancerSpec(random, { '@type': random.typeUrls[0]! });
 
-/** No call of the primary has a hash: it need not build what finds hosts by one. */
+/** The primary's calls have no hash, so the structures for picks by hash need not be built. */
 function snapshotOf(cluster: PrimaryCluster): ClusterSnapshot {
   const snapshot = cluster.snapshot();
   const { spec } = snapshot;

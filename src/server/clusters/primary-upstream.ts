@@ -1,5 +1,5 @@
-// The clusters of a server, and what the primary does for them: it calls hosts and checks their health, and takes what the threads
-// report of hosts that fail.
+// The clusters of a server, and the primary's work for them: calls to hosts, health checks, and the handling of failure reports from
+// threads.
 
 import type { FileLogOptions } from '../../access-log/files/file-log.js';
 import { Random } from '../../common/random.js';
@@ -20,15 +20,15 @@ import { HostWatch } from './host-watch.js';
 import { OutlierEventLog } from './outlier-event-log.js';
 import { PrimaryCalls } from './primary-calls.js';
 
-/** There may be many hosts to check: of the descriptors that are left to operators, checks leave half. */
+/** There may be many hosts to check: checks leave half of the descriptors that are reserved for operators. */
 const CHECKS_RESERVE = 32;
 
 export interface UpstreamOptions {
   readonly bootstrap: Bootstrap;
   readonly runtime: Runtime;
-  /** Of the log of ejections. */
+  /** Flush options of the log of ejections. */
   readonly fileFlush: FileLogOptions;
-  /** Where endpoint assignments come from; called for the first cluster of type EDS. */
+  /** Returns the sources of endpoint assignments. Called for the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
 }
 
@@ -36,13 +36,13 @@ export class PrimaryUpstream {
   readonly clusters: ClusterSet;
   /** The primary's own calls to clusters. */
   readonly calls: PrimaryCalls;
-  /** What gRPC channels are told of hosts. */
+  /** The hosts of clusters, for gRPC channels. */
   readonly hosts: HostWatch;
   readonly #primary: Primary;
   readonly #checks: PrimaryCheckThread;
   /** Connections of health checks. */
   readonly #checkCalls: PrimaryCalls;
-  /** Undefined where none is configured. */
+  /** Undefined when none is configured. */
   readonly #outlierLog: OutlierEventLog | undefined;
 
   constructor(primary: Primary, options: UpstreamOptions) {
@@ -58,7 +58,7 @@ export class PrimaryUpstream {
     this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {
       this.calls.begin().transport.keepAlive(fd, keepalive);
     });
-    this.#takeReports(primary.ports);
+    this.#receiveReports(primary.ports);
   }
 
   /** Opens the log of ejections, if there is one. Throws BatonError when that fails. */
@@ -66,7 +66,7 @@ export class PrimaryUpstream {
     this.#outlierLog?.open();
   }
 
-  /** After a rotation. */
+  /** Called after a log rotation. */
   reopenLog(): void {
     this.#outlierLog?.reopen();
   }
@@ -120,8 +120,8 @@ export class PrimaryUpstream {
     );
   }
 
-  /** What workers see of hosts. The primary's own calls report without a port. */
-  #takeReports(ports: PrimaryPorts): void {
+  /** Receives reports from workers about hosts. The primary's own calls report without a port. */
+  #receiveReports(ports: PrimaryPorts): void {
     ports.port(FAILED_CHECK_PORT).onMessage = (_worker, report) => {
       this.clusters.reportFailedCheck(report as FailedCheckReport);
     };

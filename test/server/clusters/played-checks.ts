@@ -46,7 +46,7 @@ export class PlayedChecks implements CheckThread {
     };
   }
 
-  soon(begin: () => void): void {
+  schedule(begin: () => void): void {
     if (this.isHeld) this.due.push(begin);
     else begin();
   }

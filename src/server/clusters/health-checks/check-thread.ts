@@ -1,4 +1,4 @@
-// What checks the hosts of all clusters have in common: the thread that they run on.
+// The thread on which the health checks of all clusters run.
 
 import type { Random } from '../../../common/random.js';
 import type { Timers } from '../../../io/time/timing-wheel.js';
@@ -8,12 +8,12 @@ import type { Checker, OnChecked } from '../../../upstream/health-checks/checker
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 
-/** What the checks of a host are made of. */
+/** The parameters of a host's checker. */
 export interface CheckerRequest {
   readonly spec: HealthCheckSpec;
   readonly cluster: ClusterSpec;
   readonly endpoint: ResolvedEndpoint;
-  /** The service that a host says it is of was looked at. */
+  /** Called when the service name of a host was verified. */
   readonly onVerified: () => void;
   readonly onChecked: OnChecked;
 }
@@ -23,6 +23,6 @@ export interface CheckThread {
   readonly random: Random;
   readonly runtime: Runtime;
   checker(request: CheckerRequest): Checker;
-  /** Calls that back soon: of checks that are due at once only some begin in a turn. */
-  soon(begin: () => void): void;
+  /** Calls `begin` in a later turn; of checks due at the same time, each turn starts only some. */
+  schedule(begin: () => void): void;
 }

@@ -1,4 +1,4 @@
-// The checks of one host, one after the other, for as long as its cluster has it.
+// The checks of one host, one after the other, while its cluster contains the host.
 
 import { messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
@@ -15,26 +15,26 @@ import { isSameAddress } from '../../../upstream/hosts/host-directory.js';
 
 const logger = getLogger('hc');
 
-/** What the checks of one host are given. */
+/** The context of one host's checks. */
 export interface HostChecks {
-  /** The cluster's, for logs. */
+  /** Name of the cluster, for logs. */
   readonly name: string;
   readonly spec: HealthCheckSpec;
   readonly timers: Timers;
-  soon(begin: () => void): void;
+  schedule(begin: () => void): void;
   checker(endpoint: ResolvedEndpoint, onChecked: OnChecked): Checker;
   firstCheckMs(): number;
-  /** `isAtEdge`: the last check counts towards a threshold that is not reached. */
+  /** Returns the delay. `isAtEdge`: the last check counts towards a threshold that is not reached. */
   nextCheckMs(hasPassed: boolean, isAtEdge: boolean): number;
   countAttempt(): void;
-  /** There is an outcome, which has changed its flags so. */
+  /** Called with an outcome, and the host's flags before and after it. */
   checked(host: CheckedHost, outcome: Outcome, before: number, after: number): void;
 }
 
 const enum State {
-  /** For the time of the next check. */
+  /** Waiting for the time of the next check. */
   Waiting = 0,
-  /** The check is due, others are before it. */
+  /** The check is due and scheduled. */
   Due = 1,
   Checking = 2,
   Stopped = 3,
@@ -42,8 +42,8 @@ const enum State {
 
 export class CheckedHost {
   readonly key: string;
-  /** Discovery has removed it, and it goes when its checks fail. */
-  isLeaving = false;
+  /** Discovery has removed the host; it is removed when its checks fail. */
+  isPendingRemoval = false;
   readonly #checks: HostChecks;
   readonly #timer = new Timer<CheckedHost>(this, onTimer);
   #endpoint: ResolvedEndpoint;
@@ -64,14 +64,14 @@ export class CheckedHost {
 
   /** HealthFlag bits. */
   get flags(): number {
-    return this.#health.flags | (this.isLeaving ? HealthFlag.PendingDynamicRemoval : 0);
+    return this.#health.flags | (this.isPendingRemoval ? HealthFlag.PendingDynamicRemoval : 0);
   }
 
   get isHealthy(): boolean {
     return this.#health.isHealthy;
   }
 
-  /** It was never checked. */
+  /** No check has completed yet. */
   get isNew(): boolean {
     return this.#health.isFirst;
   }
@@ -82,7 +82,7 @@ export class CheckedHost {
     else this.#checks.timers.reschedule(this.#timer, delayMs);
   }
 
-  /** What discovery says of it now. At another address it is checked at once; unless that is the same host still, it is a new one. */
+  /** Sets the endpoint from discovery. A new address is checked at once; without a matching key it counts as a new host. */
   moveTo(endpoint: ResolvedEndpoint): void {
     const before = this.#endpoint;
     this.#endpoint = endpoint;
@@ -96,9 +96,9 @@ export class CheckedHost {
     this.#checkSoon();
   }
 
-  /** A response to a request has said that its checks fail. */
+  /** Called when a response to a request has reported that the host fails its checks. */
   failedInTraffic(): void {
-    this.#take(Outcome.FailedInTraffic, 'a response to a request says so');
+    this.#record(Outcome.FailedInTraffic, 'a response to a request says so');
   }
 
   stop(): void {
@@ -118,7 +118,7 @@ export class CheckedHost {
 
   #checkSoon(): void {
     this.#state = State.Due;
-    this.#checks.soon(() => this.#begin());
+    this.#checks.schedule(() => this.#begin());
   }
 
   #begin(): void {
@@ -129,7 +129,7 @@ export class CheckedHost {
       this.#checker ??= this.#checks.checker(this.#endpoint, (outcome, reason) => this.#checked(outcome, reason));
       this.#checker.begin();
     } catch (error) {
-      // There will be a next check, which may be luckier.
+      // Later checks may succeed.
       this.#checked(Outcome.NetworkFailure, messageOf(error));
     }
   }
@@ -139,14 +139,14 @@ export class CheckedHost {
     this.#state = State.Waiting;
     let isAtEdge = false;
     try {
-      isAtEdge = this.#take(outcome, reason);
+      isAtEdge = this.#record(outcome, reason);
     } finally {
       const delayMs = this.#checks.nextCheckMs(hasPassed(outcome), isAtEdge);
       if (this.#state === State.Waiting) this.#checks.timers.reschedule(this.#timer, delayMs);
     }
   }
 
-  #take(outcome: Outcome, reason: string): boolean {
+  #record(outcome: Outcome, reason: string): boolean {
     const { flags, isFirst, isHealthy } = this.#health;
     const isAtEdge = this.#health.take(outcome);
     this.#log(outcome, reason, isFirst, isHealthy);

@@ -1,5 +1,5 @@
-// The active health checks of one version of a cluster: of the hosts that discovery knows, and of those that it has removed and
-// that are still healthy.
+// The active health checks of one version of a cluster. It checks the hosts of discovery, and hosts that discovery has removed but that
+// are still healthy.
 
 import type { Timers } from '../../../io/time/timing-wheel.js';
 import type { RuntimeInteger } from '../../../runtime/runtime.js';
@@ -15,26 +15,26 @@ import { keyOf, type ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { CheckThread } from './check-thread.js';
 import { CheckedHost, type HostChecks } from './checked-host.js';
 
-/** The cluster whose hosts are checked. */
+/** The cluster of the checked hosts. */
 export interface CheckedCluster {
   readonly spec: ClusterSpec;
-  /** Of HealthCheckStats. */
+  /** The scope with HealthCheckStats. */
   readonly stats: Scope;
-  /** Whether it has ever had a connection. */
+  /** Returns whether the cluster has ever had a connection. */
   hasTraffic(): boolean;
-  /** Of the HealthFlag bits in `mask` the host has these. */
+  /** Sets the HealthFlag bits in `mask` of the host `key` to `flags`. */
   observe(key: string, mask: number, flags: number): void;
-  /** A check of the host has passed, and it is healthy. */
+  /** Called when a check of the host has passed and the host is healthy. */
   hostPassed(key: string): void;
-  /** A host that was kept because it was healthy is so no more: take() is to be called again. */
+  /** Called when a removed host that was kept as healthy has failed: the cluster must call setHosts() again. */
   hostFailed(): void;
 }
 
 const OBSERVED_FLAGS = CHECKED_FLAGS | HealthFlag.PendingDynamicRemoval;
-/** Discovery has said of a host that it is not to be used: when it removes it, it goes. */
-const GIVEN_UP_FLAGS = HealthFlag.FailedEdsHealth | HealthFlag.EdsStatusDraining;
+/** Discovery reports the host as unusable: when discovery removes it, it is not kept. */
+const UNUSABLE_FLAGS = HealthFlag.FailedEdsHealth | HealthFlag.EdsStatusDraining;
 
-/** Flags of a host that neither gauge counts. */
+/** Flags of a host that counts in neither gauge. */
 const NOT_COUNTED = HealthFlag.FailedActiveHealthCheck;
 
 export class ClusterHealthChecks implements HostChecks {
@@ -46,7 +46,7 @@ export class ClusterHealthChecks implements HostChecks {
   #hosts = new Map<string, CheckedHost>();
   /** The gauges count these hosts. */
   #isCounted = false;
-  /** Of those that there were when it was asked for: their first check has no outcome yet. */
+  /** Hosts present at whenChecked() that have no outcome of their first check yet. */
   readonly #awaited = new Set<CheckedHost>();
   #onAwaited: (() => void) | undefined;
 
@@ -59,10 +59,9 @@ export class ClusterHealthChecks implements HostChecks {
   }
 
   /**
-   * Checks these hosts from now on, and others no more. Returns the hosts that the cluster has: these, and those that are not
-   * among them any more and pass their checks.
+   * Sets the hosts that discovery has found. Returns the hosts of the cluster: these, and removed ones that still pass their checks.
    */
-  take(endpoints: readonly ResolvedEndpoint[]): readonly ResolvedEndpoint[] {
+  setHosts(endpoints: readonly ResolvedEndpoint[]): readonly ResolvedEndpoint[] {
     const before = this.#hosts;
     const listed = new Set<string>();
     const added: CheckedHost[] = [];
@@ -75,42 +74,42 @@ export class ClusterHealthChecks implements HostChecks {
       const known = before.get(key);
       const host = known ?? new CheckedHost(endpoint, this);
       this.#hosts.set(key, host);
-      this.#stays(host, endpoint);
+      this.#keep(host, endpoint);
       if (known === undefined) added.push(host);
     }
-    // Those that have come in the place of others are awaited as well.
+    // Hosts that have replaced awaited ones are awaited as well.
     if (this.#awaited.size > 0) for (const host of added) this.#awaited.add(host);
     const kept: ResolvedEndpoint[] = [];
     for (const host of before.values()) {
       if (this.#hosts.has(host.key)) continue;
       if (listed.has(host.key) || !this.#isKept(host)) this.#remove(host);
       else {
-        host.isLeaving = true;
+        host.isPendingRemoval = true;
         this.#hosts.set(host.key, host);
         kept.push(host.endpoint);
         this.#observe(host);
       }
     }
     for (const host of added) host.start();
-    // Behind all that: whoever waits puts the hosts into use.
-    for (const host of this.#awaited) if (this.#hosts.get(host.key) !== host) this.#noLongerAwaited(host);
+    // Last: the callback puts the hosts into use.
+    for (const host of this.#awaited) if (this.#hosts.get(host.key) !== host) this.#removeAwaited(host);
     return kept.length === 0 ? endpoints : [...endpoints, ...kept];
   }
 
-  /** Calls that once each host of now has been checked, or is gone; perhaps before it returns. */
+  /** Calls `ready` once, when each present host has been checked or is gone; possibly before this returns. */
   whenChecked(ready: () => void): void {
     for (const host of this.#hosts.values()) if (host.isNew) this.#awaited.add(host);
     if (this.#awaited.size === 0) ready();
     else this.#onAwaited = ready;
   }
 
-  /** The version is in use: the gauges are those of its hosts. */
-  count(): void {
+  /** Called when the version is put into use: the gauges count its hosts from now on. */
+  startCounting(): void {
     this.#isCounted = true;
     for (const host of this.#hosts.values()) this.#countChange(NOT_COUNTED, host.flags);
   }
 
-  /** A response to a request has said that the host's checks fail. */
+  /** Called when a response to a request has reported that the host fails its checks. */
   failedInTraffic(key: string): void {
     this.#hosts.get(key)?.failedInTraffic();
   }
@@ -130,8 +129,8 @@ export class ClusterHealthChecks implements HostChecks {
     return this.#thread.timers;
   }
 
-  soon(begin: () => void): void {
-    this.#thread.soon(begin);
+  schedule(begin: () => void): void {
+    this.#thread.schedule(begin);
   }
 
   checker(endpoint: ResolvedEndpoint, onChecked: OnChecked): Checker {
@@ -162,8 +161,8 @@ export class ClusterHealthChecks implements HostChecks {
     if (this.#isCounted) this.#countChange(before, after);
     this.#observe(host);
     if (hasPassed(outcome) && host.isHealthy) this.#cluster.hostPassed(host.key);
-    if (host.isLeaving && !host.isHealthy) this.#cluster.hostFailed();
-    this.#noLongerAwaited(host);
+    if (host.isPendingRemoval && !host.isHealthy) this.#cluster.hostFailed();
+    this.#removeAwaited(host);
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -172,16 +171,16 @@ export class ClusterHealthChecks implements HostChecks {
     return { minMs: this.#minMs.value, maxMs: this.#maxMs.value };
   }
 
-  #stays(host: CheckedHost, endpoint: ResolvedEndpoint): void {
+  #keep(host: CheckedHost, endpoint: ResolvedEndpoint): void {
     const before = host.flags;
-    host.isLeaving = false;
+    host.isPendingRemoval = false;
     host.moveTo(endpoint);
     if (this.#isCounted) this.#countChange(before, host.flags);
     this.#observe(host);
   }
 
   #isKept(host: CheckedHost): boolean {
-    return !this.spec.removesHealthyHosts && host.isHealthy && (host.endpoint.healthFlags & GIVEN_UP_FLAGS) === 0;
+    return !this.spec.removesHealthyHosts && host.isHealthy && (host.endpoint.healthFlags & UNUSABLE_FLAGS) === 0;
   }
 
   #remove(host: CheckedHost): void {
@@ -198,7 +197,7 @@ export class ClusterHealthChecks implements HostChecks {
     this.#cluster.observe(host.key, OBSERVED_FLAGS, host.flags);
   }
 
-  #noLongerAwaited(host: CheckedHost): void {
+  #removeAwaited(host: CheckedHost): void {
     if (!this.#awaited.delete(host) || this.#awaited.size > 0) return;
     this.#onAwaited!();
   }

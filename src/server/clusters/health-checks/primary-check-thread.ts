@@ -1,4 +1,4 @@
-// Checks of hosts on the primary: with its own transport, a few of those that are due in each turn.
+// Runs health checks on the primary, with a transport for them and a limited number of starts in each turn.
 
 import type { Random } from '../../../common/random.js';
 import type { Timers } from '../../../io/time/timing-wheel.js';
@@ -12,7 +12,7 @@ import { HttpChecker } from '../../../upstream/health-checks/http-checker.js';
 import { TcpChecker } from '../../../upstream/health-checks/tcp-checker.js';
 import type { CheckerRequest, CheckThread } from './check-thread.js';
 
-/** Checks that begin in one turn: less than a millisecond's work or two. The thread has others to answer. */
+/** Checks started in one turn: one or two milliseconds of work. The thread serves other events. */
 const CHECKS_PER_TURN = 32;
 
 export interface PrimaryCheckThreadContext {
@@ -20,9 +20,9 @@ export interface PrimaryCheckThreadContext {
   readonly timers: Timers;
   readonly random: Random;
   readonly runtime: Runtime;
-  /** What checks connect with. */
+  /** Returns the thread with which checks connect. */
   readonly calls: () => CallingThread;
-  /** Something has failed that should not. */
+  /** Called for unexpected failures. */
   readonly failed: (what: string, error: unknown) => void;
 }
 
@@ -61,12 +61,12 @@ export class PrimaryCheckThread implements CheckThread {
     );
   }
 
-  soon(begin: () => void): void {
+  schedule(begin: () => void): void {
     this.#due.push(begin);
     this.#immediate ??= setImmediate(this.#turn);
   }
 
-  /** No check begins any more. */
+  /** Starts no further check. */
   close(): void {
     clearImmediate(this.#immediate);
     this.#due = [];

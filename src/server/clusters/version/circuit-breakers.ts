@@ -1,5 +1,5 @@
-// The circuit breakers of one version of a cluster, as the primary sees them: their limits, and the gauges of how much is left.
-// Threads only count, in the words of the cluster.
+// The circuit breakers of one version of a cluster, on the primary: their limits, and the gauges of what remains. Threads only count,
+// in the shared words of the cluster.
 
 import { Priority } from '../../../common/priority.js';
 import type { Runtime } from '../../../runtime/runtime.js';
@@ -24,10 +24,10 @@ const REMAINING = (['remaining_cx', 'remaining_pending', 'remaining_rq', 'remain
   (gauge) => CircuitBreakerRemainingStats.at[gauge],
 );
 
-/** remaining_cx_pools: 0 would say that there may be no more of them. A power of two, so that sums of shares are exact. */
+/** Value of remaining_cx_pools, where 0 would mean that no more are allowed. A power of two, so that sums of shares are exact. */
 const NO_LIMIT = 2 ** 53;
 
-/** Of one priority. */
+/** The gauges of one priority. */
 interface BreakerGauges {
   readonly open: GaugeShare;
   /** Undefined without track_remaining. */
@@ -51,7 +51,7 @@ export class CircuitBreakers {
     ];
   }
 
-  /** Limits of the default and of the high priority, as runtime and retry budgets have them now. */
+  /** The current limits of the default and the high priority, with runtime and retry budgets applied. */
   get thresholds(): readonly [Thresholds, Thresholds] {
     return [this.#thresholdsOf(Priority.Default), this.#thresholdsOf(Priority.High)];
   }

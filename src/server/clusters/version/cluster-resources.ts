@@ -1,5 +1,5 @@
-// What a cluster has in shared memory: the stats and words of the cluster and of its hosts. They belong to its name, not to
-// a version of its configuration, so that counters go on and limits hold over a change.
+// The stats and shared words of a cluster and its hosts. They belong to the cluster's name, not to a version of its configuration, so
+// that counters continue and limits hold across changes.
 
 import { Priority } from '../../../common/priority.js';
 import { Kind } from '../../../stats/layout.js';
@@ -19,32 +19,32 @@ import type { MembershipGauges } from './membership-gauges.js';
 export interface ResourceOwner {
   readonly store: StatsStore;
   readonly words: SharedWordsOwner;
-  /** In no snapshot from the next one that is published. */
+  /** Frees `retired`, which snapshots from the next one on do not contain. */
   retire(retired: Retired): void;
 }
 
-/** The version at which a block is retired that nobody was told of. */
+/** The version at which a block is retired that was never in a snapshot. */
 const IN_NO_SNAPSHOT = 0;
 
 export class ClusterResources {
-  /** Of the cluster in the shared words. */
+  /** The cluster's block in the shared words. */
   readonly block: number;
   /** cluster.<name>. */
   readonly scope: ScopeRef;
   readonly stats: Scope;
-  /** The hosts of the version that is in use. */
+  /** The hosts of the version in use. */
   readonly directory: HostDirectory;
   readonly #owner: ResourceOwner;
   readonly #http1: ScopeRef;
   readonly #membership: MembershipGauges;
   readonly #freed: () => void;
-  /** Hosts that have left and are still written to, by the prefix of their stats; undefined: none ever has. */
-  #leaving: Map<string, LeavingHost> | undefined;
+  /** Removed hosts that threads may still write to, by the prefix of their stats; undefined until the first one. */
+  #removedHosts: Map<string, RemovedHost> | undefined;
   #callLimits: GrpcLimits | undefined;
   #users = 0;
   #retired: { isRevived: boolean } | undefined;
 
-  /** `names` are those of its stats and of its hosts' stats. Throws a RangeError, with nothing left, when there is no room. */
+  /** The arguments name the stats of the cluster and of its hosts. Throws a RangeError, with nothing left behind, when memory is short. */
   constructor(
     owner: ResourceOwner,
     { prefix, hostPrefix }: { readonly prefix: string; readonly hostPrefix: string },
@@ -80,33 +80,33 @@ export class ClusterResources {
     this.#retired = undefined;
   }
 
-  /** The directory has other hosts, or their health is another. */
+  /** Called when the hosts of the directory or their health have changed. */
   countHosts(): void {
     this.#membership.set(this.stats, this, this.directory.hosts);
   }
 
-  /** Whether the cluster has ever had a connection, whatever counters were reset. */
+  /** The cluster has ever had a connection, regardless of counter resets. */
   get hasTraffic(): boolean {
     return this.#owner.store.totalAt(this.scope, ClusterStats.at.upstream_cx_total, Kind.Counter) > 0;
   }
 
-  /** How many of these all threads hold. */
+  /** Returns how many of `kind` all threads hold. */
   held(kind: LimitKind, priority: Priority): number {
     return this.#owner.words.read(limitWord(this.block, kind, priority));
   }
 
-  /** The thresholds of gRPC calls from now on. */
+  /** Sets the thresholds of gRPC calls. */
   limitCalls(thresholds: RuntimeThresholds): void {
     if (this.#callLimits !== undefined) return this.#callLimits.setThresholds(thresholds);
     this.#callLimits = new GrpcLimits(this.#owner.words, this.block, thresholds, this.stats);
   }
 
-  /** Undefined before there are any. */
+  /** Undefined before the first limitCalls(). */
   get callLimits(): GrpcLimits | undefined {
     return this.#callLimits;
   }
 
-  /** With the last user everything is given back, as soon as nobody writes to it any more. */
+  /** Releases one use. With the last use, everything is freed as soon as no thread writes to it. */
   release(): void {
     if (--this.#users > 0) return;
     this.directory.retireAll();
@@ -127,7 +127,7 @@ export class ClusterResources {
     this.#owner.retire(retired);
   }
 
-  /** Nobody has a connection, or a request that waits for one or is to be tried again. */
+  /** Returns whether no thread has a connection, or a request that is queued or awaits a retry. */
   #isIdle(): boolean {
     const { store } = this.#owner;
     for (let kind = 0; kind < LIMIT_KINDS; kind++) {
@@ -140,13 +140,13 @@ export class ClusterResources {
   }
 
   #allocateHost(prefix: string): HostResources {
-    // Every host is matched with the one transport socket that there is.
+    // The single transport socket matches every host.
     this.stats.increment(ClusterStats.at['default.total_match_count']);
-    const leaving = this.#leaving?.get(prefix);
-    if (leaving !== undefined) {
-      leaving.isRevived = true;
-      this.#leaving?.delete(prefix);
-      return leaving;
+    const removed = this.#removedHosts?.get(prefix);
+    if (removed !== undefined) {
+      removed.isRevived = true;
+      this.#removedHosts?.delete(prefix);
+      return removed;
     }
     const { store, words } = this.#owner;
     const block = words.allocateHost();
@@ -159,15 +159,15 @@ export class ClusterResources {
   }
 
   #retireHost({ block, scope }: HostResources): void {
-    const leaving = new LeavingHost(this.#owner, block, scope, () => this.#leaving?.delete(scope.prefix));
-    this.#leaving ??= new Map();
-    this.#leaving.set(scope.prefix, leaving);
-    this.#owner.retire(leaving);
+    const removed = new RemovedHost(this.#owner, block, scope, () => this.#removedHosts?.delete(scope.prefix));
+    this.#removedHosts ??= new Map();
+    this.#removedHosts.set(scope.prefix, removed);
+    this.#owner.retire(removed);
   }
 }
 
-/** A host that no snapshot has any more. Its last requests may take long: they count in it until they end. */
-export class LeavingHost implements HostResources, Retired {
+/** A host that no snapshot contains any more. Its last requests may take long, and count in it until they end. */
+export class RemovedHost implements HostResources, Retired {
   readonly block: number;
   readonly scope: ScopeRef;
   isRevived = false;

@@ -1,5 +1,5 @@
-// The endpoint assignment of one cluster from EDS. It is subscribed to as long as a version of the cluster uses it; the next version
-// gets what is known at once.
+// The endpoint assignment of one cluster from EDS. The subscription lasts while any version of the cluster uses it; the next version
+// gets the present assignment at once.
 
 import { shownName } from '../../../common/text/shown.js';
 import { durationMs } from '../../../common/time/duration.js';
@@ -15,7 +15,7 @@ import type { ClusterResources } from './cluster-resources.js';
 
 const logger = getLogger('upstream');
 
-/** Those of all clusters: versions of a cluster that ask the same source for the same name share one. */
+/** The subscriptions of all clusters. Versions of a cluster with the same source and name share one. */
 export class EndpointSubscriptions {
   readonly #timers: Timers;
   readonly #sources: () => ConfigSources;
@@ -41,19 +41,19 @@ export class EndpointSubscriptions {
 }
 
 export interface EndpointUser {
-  /** There is another assignment, or the last one has expired: it is an empty one then. */
+  /** Called with a new assignment, or with an empty one when the last one has expired. */
   assigned(assignment: ClusterLoadAssignment): void;
-  /** No assignment has come, and none is waited for any more. */
+  /** Called when there is no assignment and none is awaited any more. */
   unassigned(): void;
 }
 
 export interface EndpointSubscriptionContext {
   readonly sources: ConfigSources;
   readonly timers: Timers;
-  /** Of the cluster. */
+  /** Stats of the cluster. */
   readonly stats: Scope;
   readonly statPrefix: string;
-  /** Its last user is gone, and the subscription is closed. */
+  /** Called when the last user is gone and the subscription is closed. */
   ended(): void;
 }
 
@@ -84,14 +84,14 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     return this.#state;
   }
 
-  /** Tells the user what is known now, and whatever comes. */
+  /** Adds a user, and reports the present assignment and all later ones to it. */
   add(user: EndpointUser): void {
     this.#users.add(user);
-    if (this.#resource !== undefined) user.assigned(this.#isStale ? NOTHING : this.#resource.message);
+    if (this.#resource !== undefined) user.assigned(this.#isStale ? EMPTY : this.#resource.message);
     else if (this.#isAnswered) user.unassigned();
   }
 
-  /** Ends it with its last user. */
+  /** Removes a user. Closes the subscription with the last one. */
   remove(user: EndpointUser): void {
     if (!this.#users.delete(user) || this.#users.size > 0) return;
     this.#subscription.close();
@@ -107,7 +107,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
       this.#take(resource);
       return [];
     }
-    // The last assignment stays in use when it is missing, refused or removed.
+    // The last assignment stays in use if the new one is missing, refused or removed.
     logger.debug(`no assignment of endpoints for '${shownName(this.#serviceName)}' in an update`);
     const refusal = update.refused.find(ofThis);
     if (refusal !== undefined) this.#state = refused(this.#state, refusal);
@@ -122,10 +122,10 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     if (this.#resource === undefined) for (const user of [...this.#users]) user.unassigned();
   }
 
-  /** No assignment has come within endpoint_stale_after: the hosts are not used any more. */
+  /** Called when no assignment has arrived within endpoint_stale_after: the hosts are no longer used. */
   expire(): void {
     this.#isStale = true;
-    for (const user of [...this.#users]) user.assigned(NOTHING);
+    for (const user of [...this.#users]) user.assigned(EMPTY);
     this.#context.stats.increment(ClusterStats.at.assignment_stale);
   }
 
@@ -133,7 +133,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     const isSame = this.#resource?.message === resource.message && !this.#isStale;
     this.#resource = resource;
     this.#state = accepted(resource);
-    // Dumps ask for parts of it.
+    // Registers the sensitive parts: dumps show parts of the message.
     shown(resource.message, resource.sensitive);
     this.#isStale = false;
     const staleAfter = resource.message.policy?.endpoint_stale_after;
@@ -154,4 +154,4 @@ function expire(subscription: EndpointSubscription): void {
   subscription.expire();
 }
 
-const NOTHING: ClusterLoadAssignment = {};
+const EMPTY: ClusterLoadAssignment = {};

@@ -1,19 +1,19 @@
-// What one version of a cluster has of gauges that others have beside it: a parent process, and another version of the cluster.
+// The share of one version of a cluster in gauges that it has in common with a parent process and with other versions of the cluster.
 
 import type { GaugeSlot } from '../../../stats/layout.js';
 import type { Scope } from '../../../stats/thread-stats.js';
 
-/** Of the gauges of a scope. */
+/** A share in the gauges of one scope. */
 export class GaugeShare {
   readonly #scope: Scope;
-  /** Undefined while all are 0: there may be very many clusters. */
+  /** Undefined while all values are 0, to save memory: there may be very many clusters. */
   #values: Map<GaugeSlot, number> | undefined;
 
   constructor(scope: Scope) {
     this.#scope = scope;
   }
 
-  /** A gauge that was never changed stays unused. */
+  /** Sets this share. A gauge whose share stays 0 is not touched. */
   set(at: GaugeSlot, value: number): void {
     const change = value - (this.#values?.get(at) ?? 0);
     if (change === 0) return;
@@ -23,7 +23,7 @@ export class GaugeShare {
     else this.#scope.subtract(at, -change);
   }
 
-  /** All are 0 for this version. */
+  /** Sets all shares to 0. */
   withdraw(): void {
     for (const at of this.#values?.keys() ?? []) this.set(at, 0);
   }

@@ -1,5 +1,5 @@
-// The circuit breakers of a cluster that speaks HTTP/2, as gRPC calls of the primary meet them. What calls hold belongs to the
-// name of the cluster: they go on when another version of it takes over, or none does.
+// The circuit breakers of an HTTP/2 cluster for gRPC calls of the primary. What calls hold belongs to the cluster's name, so calls
+// continue when another version of the cluster, or none, takes over.
 
 import type { CallLimit, CallLimits } from '../../../grpc/cluster-hosts.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
@@ -14,7 +14,7 @@ export class GrpcLimits implements CallLimits {
   #limits: ClusterLimits;
   #isOver = false;
 
-  /** `block` is the cluster's in `words`. */
+  /** `block`: the cluster's block in `words`. */
   constructor(words: SharedWordsOwner, block: number, thresholds: RuntimeThresholds, stats: Scope) {
     this.#shared = new SharedWords(words.handle(PRIMARY));
     this.#block = block;
@@ -22,7 +22,7 @@ export class GrpcLimits implements CallLimits {
     this.#limits = new ClusterLimits(this.#shared, block, thresholds);
   }
 
-  /** Those of another version of the cluster hold from now on. */
+  /** Sets the thresholds of another version of the cluster. */
   setThresholds(thresholds: RuntimeThresholds): void {
     this.#limits = new ClusterLimits(this.#shared, this.#block, thresholds);
   }
@@ -41,7 +41,7 @@ export class GrpcLimits implements CallLimits {
     if (!this.#isOver) this.#limits.release(KINDS[kind]);
   }
 
-  /** Nothing is held, and the block is given back. A connection that is opened later, for nobody, counts nowhere. */
+  /** Called when nothing is held and the block is freed. A connection that opens later, without a call, is not counted. */
   end(): void {
     this.#isOver = true;
   }

@@ -1,4 +1,4 @@
-// Where the hosts of one version of a cluster come from: its configuration, DNS, or EDS.
+// The sources of a cluster version's hosts: its configuration, DNS, or EDS.
 
 import type { Random } from '../../../common/random.js';
 import { nextTurn } from '../../../common/time/next-turn.js';
@@ -21,16 +21,16 @@ import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointSubscriptions, EndpointUser } from './endpoint-subscription.js';
 
 export interface HostDiscovery {
-  /** Begins to look for hosts. */
+  /** Starts to look for hosts. */
   start(): void;
-  /** Its version takes the place of another one: it may go on with what `former` has found. */
-  succeed?(former: HostDiscovery): void;
+  /** Called when its version replaces another one: it may take over what `former` has found. */
+  inheritFrom?(former: HostDiscovery): void;
   stop(): void;
-  /** What is known of its assignment, where endpoints come from EDS. */
+  /** State of the assignment, for endpoints from EDS. */
   readonly assignment?: DynamicState | undefined;
 }
 
-/** The hosts as discovery knows them. */
+/** The hosts found by discovery. */
 export interface FoundHosts {
   /** In the order of the configuration. */
   readonly endpoints: readonly ResolvedEndpoint[];
@@ -38,14 +38,14 @@ export interface FoundHosts {
   readonly overprovisioning: number;
 }
 
-/** Whoever wants to know them. */
-export interface HostSeeker {
-  /** Returns whether they are others than before. */
-  found(hosts: FoundHosts): boolean;
-  /** There is no room for these: the hosts before stay. */
-  cannotUse(endpoints: readonly ResolvedEndpoint[], error: unknown): void;
-  /** The first answer has come, with hosts or without, or none is waited for; perhaps not for the first time. */
-  looked(): void;
+/** The receiver of what a discovery finds. */
+export interface DiscoveryListener {
+  /** Called with the hosts. Returns whether they differ from the previous ones. */
+  onHosts(hosts: FoundHosts): boolean;
+  /** Called when memory is too short for these hosts: the previous ones stay. */
+  onUnusable(endpoints: readonly ResolvedEndpoint[], error: unknown): void;
+  /** Called when the first answer has arrived, with or without hosts, or when none is awaited; possibly more than once. */
+  onLooked(): void;
 }
 
 export interface DiscoveryContext {
@@ -58,18 +58,20 @@ export interface DiscoveryContext {
 export function hostDiscovery(
   spec: DiscoverySpec,
   resources: ClusterResources,
-  seeker: HostSeeker,
+  listener: DiscoveryListener,
   context: DiscoveryContext,
 ): HostDiscovery {
-  if (spec.eds !== undefined) return new EdsDiscovery(spec.eds, resources, seeker, context.subscriptions);
-  return spec.type === 'STATIC' ? staticDiscovery(spec, seeker) : new DnsDiscovery(spec, resources, seeker, context);
+  if (spec.eds !== undefined) return new EdsDiscovery(spec.eds, resources, listener, context.subscriptions);
+  return spec.type === 'STATIC'
+    ? staticDiscovery(spec, listener)
+    : new DnsDiscovery(spec, resources, listener, context);
 }
 
-function staticDiscovery({ endpoints, overprovisioning }: DiscoverySpec, seeker: HostSeeker): HostDiscovery {
+function staticDiscovery({ endpoints, overprovisioning }: DiscoverySpec, listener: DiscoveryListener): HostDiscovery {
   return {
     start() {
-      seeker.found({ endpoints: resolved(endpoints), overprovisioning });
-      seeker.looked();
+      listener.onHosts({ endpoints: resolved(endpoints), overprovisioning });
+      listener.onLooked();
     },
     stop() {},
   };
@@ -77,59 +79,64 @@ function staticDiscovery({ endpoints, overprovisioning }: DiscoverySpec, seeker:
 
 class DnsDiscovery implements HostDiscovery {
   readonly #spec: DiscoverySpec;
-  readonly #seeker: HostSeeker;
+  readonly #listener: DiscoveryListener;
   readonly #dns: DnsCluster;
 
-  constructor(spec: DiscoverySpec, { stats }: ClusterResources, seeker: HostSeeker, context: DiscoveryContext) {
+  constructor(
+    spec: DiscoverySpec,
+    { stats }: ClusterResources,
+    listener: DiscoveryListener,
+    context: DiscoveryContext,
+  ) {
     const { random, resolver, timers } = context;
     this.#spec = spec;
-    this.#seeker = seeker;
+    this.#listener = listener;
     this.#dns = new DnsCluster(spec, {
       ...{ timers, random },
       resolve: (name, family) => resolver.resolve(name, family),
       count: (stat) => stats.increment(ClusterStats.at[stat]),
-      onHosts: (endpoints) => this.#found(endpoints),
-      onInitialized: () => seeker.looked(),
+      onHosts: (endpoints) => this.#report(endpoints),
+      onInitialized: () => listener.onLooked(),
     });
   }
 
   start(): void {
     this.#dns.start();
-    if (!this.#spec.waitsForHosts) this.#seeker.looked();
+    if (!this.#spec.waitsForHosts) this.#listener.onLooked();
   }
 
   inheritFrom(former: HostDiscovery): void {
-    if (former instanceof DnsDiscovery) this.#found(this.#dns.inheritFrom(former.#dns));
+    if (former instanceof DnsDiscovery) this.#report(this.#dns.inheritFrom(former.#dns));
   }
 
   stop(): void {
     this.#dns.stop();
   }
 
-  #found(endpoints: readonly ResolvedEndpoint[]): void {
-    this.#seeker.found({ endpoints, overprovisioning: this.#spec.overprovisioning });
+  #report(endpoints: readonly ResolvedEndpoint[]): void {
+    this.#listener.onHosts({ endpoints, overprovisioning: this.#spec.overprovisioning });
   }
 }
 
-/** Longer assignments are prepared in steps: until then the hosts before them are used. */
+/** Longer assignments are prepared in steps, during which the previous hosts are used. */
 const MANY_ENDPOINTS = 1000;
 
 class EdsDiscovery implements HostDiscovery, EndpointUser {
   readonly #resources: ClusterResources;
-  readonly #seeker: HostSeeker;
+  readonly #listener: DiscoveryListener;
   readonly #subscribe: () => EndpointSubscription;
   #subscription: EndpointSubscription | undefined;
-  /** Of the last assignment that was long. */
+  /** The preparation of the last long assignment. */
   #preparation: HostPreparation | undefined;
 
   constructor(
     { serviceName, source }: NonNullable<DiscoverySpec['eds']>,
     resources: ClusterResources,
-    seeker: HostSeeker,
+    listener: DiscoveryListener,
     subscriptions: EndpointSubscriptions,
   ) {
     this.#resources = resources;
-    this.#seeker = seeker;
+    this.#listener = listener;
     this.#subscribe = () => subscriptions.to(source, serviceName, resources);
   }
 
@@ -158,12 +165,12 @@ class EdsDiscovery implements HostDiscovery, EndpointUser {
   }
 
   unassigned(): void {
-    this.#seeker.looked();
+    this.#listener.onLooked();
   }
 
   #use(hosts: FoundHosts): void {
-    if (!this.#seeker.found(hosts)) this.#resources.stats.increment(ClusterStats.at.update_no_rebuild);
-    this.#seeker.looked();
+    if (!this.#listener.onHosts(hosts)) this.#resources.stats.increment(ClusterStats.at.update_no_rebuild);
+    this.#listener.onLooked();
   }
 
   async #prepare(hosts: FoundHosts): Promise<void> {
@@ -177,8 +184,8 @@ class EdsDiscovery implements HostDiscovery, EndpointUser {
       this.#use(hosts);
     } catch (error) {
       this.#discardPreparation();
-      this.#seeker.cannotUse(hosts.endpoints, error);
-      this.#seeker.looked();
+      this.#listener.onUnusable(hosts.endpoints, error);
+      this.#listener.onLooked();
     }
   }
 
@@ -189,7 +196,7 @@ class EdsDiscovery implements HostDiscovery, EndpointUser {
   }
 }
 
-/** Those that need no resolution. */
+/** Returns the endpoints that need no resolution. */
 function resolved(endpoints: readonly EndpointSpec[]): ResolvedEndpoint[] {
   return endpoints.flatMap((endpoint) => staticEndpoint(endpoint) ?? []);
 }

@@ -1,32 +1,30 @@
-// The gauges that say how many hosts there are, and of which kinds. Clusters may have one name for their stats: the gauges
-// are those of all their hosts then.
+// The gauges that count hosts by kind. Clusters may share one name for their stats; the gauges then count the hosts of all of them.
 
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import type { Scope } from '../../../stats/thread-stats.js';
 import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../../../upstream/hosts/health-flags.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 
-/** What one cluster has. */
+/** The counts of one cluster. */
 interface HostCounts {
   readonly total: number;
   readonly healthy: number;
   readonly degraded: number;
   readonly excluded: number;
-  /** The largest weight. */
-  readonly heaviest: number;
+  readonly maxWeight: number;
 }
 
-/** Of the clusters whose stats have one name. */
+/** The gauges of all clusters whose stats have one name. */
 export class MembershipGauges {
   readonly #members = new Map<object, HostCounts>();
 
-  /** `cluster` has these hosts now. */
+  /** Sets the hosts of `cluster`. */
   set(stats: Scope, cluster: object, hosts: Iterable<KnownHost>): void {
     this.#members.set(cluster, countsOf(hosts));
     this.#publish(stats);
   }
 
-  /** It is gone. */
+  /** Removes the counts of `cluster`. */
   remove(stats: Scope, cluster: object): void {
     if (this.#members.delete(cluster)) this.#publish(stats);
   }
@@ -39,15 +37,15 @@ export class MembershipGauges {
     stats.set(at.membership_healthy, sum('healthy'));
     stats.set(at.membership_degraded, sum('degraded'));
     stats.set(at.membership_excluded, sum('excluded'));
-    stats.set(at.max_host_weight, Math.max(0, ...members.map(({ heaviest }) => heaviest)));
+    stats.set(at.max_host_weight, Math.max(0, ...members.map(({ maxWeight }) => maxWeight)));
   }
 }
 
 function countsOf(hosts: Iterable<KnownHost>): HostCounts {
-  const counts = { total: 0, healthy: 0, degraded: 0, excluded: 0, heaviest: 0 };
+  const counts = { total: 0, healthy: 0, degraded: 0, excluded: 0, maxWeight: 0 };
   for (const { endpoint, healthFlags } of hosts) {
     counts.total++;
-    counts.heaviest = Math.max(counts.heaviest, endpoint.weight);
+    counts.maxWeight = Math.max(counts.maxWeight, endpoint.weight);
     if (healthFlags & EXCLUDED_FLAGS) counts.excluded++;
     if (healthFlags & UNHEALTHY_FLAGS) continue;
     if (healthFlags & DEGRADED_FLAGS) counts.degraded++;

@@ -1,5 +1,5 @@
-// The hosts of one version of a cluster: those that discovery finds, and those that health checks keep; and what is seen of their
-// health. Until the version is in use they are only checked. Then the directory holds them, and workers are told of changes.
+// The hosts of one version of a cluster, from discovery and as kept by health checks, and what is observed of their health. Until the
+// version is in use its hosts are only checked. Then the directory holds them, and workers are notified of changes.
 
 import { messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
@@ -17,7 +17,7 @@ import { ObservedHealth } from '../../../upstream/hosts/observed-health.js';
 import type { CheckThread } from '../health-checks/check-thread.js';
 import { ClusterHealthChecks } from '../health-checks/cluster-health-checks.js';
 import type { ClusterResources } from './cluster-resources.js';
-import type { FoundHosts, HostSeeker } from './host-discovery.js';
+import type { DiscoveryListener, FoundHosts } from './host-discovery.js';
 import { OutlierDetection, type OutlierDetectionContext } from './outlier-detection.js';
 import { UpdateMerge } from './update-merge.js';
 import type { VersionResources } from './version-resources.js';
@@ -25,25 +25,25 @@ import type { VersionResources } from './version-resources.js';
 const logger = getLogger('upstream');
 
 export interface MembershipContext extends OutlierDetectionContext {
-  /** Where hosts are checked. */
+  /** The thread of the health checks. */
   readonly checks: CheckThread;
   /** The scope cluster_manager. */
   readonly managerStats: Scope;
 }
 
 export interface MembershipEvents {
-  /** Workers are to be told of the hosts. */
+  /** Called when workers must be notified of the hosts. */
   changed(): void;
-  /** Its first hosts are known, and checked where it has health checks; or it is known that there are none. */
+  /** Called when its first hosts are known, and checked if health checks are configured, or when there are none. */
   initialized(): void;
 }
 
-export class Membership implements HostSeeker {
+export class Membership implements DiscoveryListener {
   isInitialized = false;
-  /** Undefined where it is not configured. */
+  /** Undefined when not configured. */
   readonly outliers: OutlierDetection | undefined;
   readonly #name: string;
-  /** Its hosts are where names lead: a change of address is as urgent as another host. */
+  /** The hosts are names that resolve to one address: a change of address is as urgent as another host. */
   readonly #hasLogicalHost: boolean;
   readonly #resources: ClusterResources;
   readonly #events: MembershipEvents;
@@ -53,7 +53,7 @@ export class Membership implements HostSeeker {
   readonly #observed = new ObservedHealth();
   #observation: NodeJS.Immediate | undefined;
   #found: FoundHosts;
-  /** Those that were found, and those that were removed and are kept; undefined before any were. */
+  /** The hosts of discovery, and removed ones that are kept; undefined before the first. */
   #endpoints: readonly ResolvedEndpoint[] | undefined;
   #version = 0;
   #isActive = false;
@@ -79,7 +79,7 @@ export class Membership implements HostSeeker {
         hasTraffic: () => resources.shared.hasTraffic,
         observe: (key: string, mask: number, flags: number) => this.observe(key, mask, flags),
         hostPassed: (key: string) => this.outliers?.passedHealthCheck(key),
-        hostFailed: () => void this.#use(false),
+        hostFailed: () => void this.#applyFound(false),
       };
       this.#checks = new ClusterHealthChecks(checks, cluster, context.checks);
     }
@@ -97,11 +97,11 @@ export class Membership implements HostSeeker {
     });
   }
 
-  /** From now on the hosts of the cluster are its own: none, where nothing has been found yet. */
+  /** Called when the version is put into use: the cluster's hosts are this version's, or none before any are found. */
   activate(): void {
     this.#isActive = true;
     this.#setHosts();
-    this.#checks?.count();
+    this.#checks?.startCounting();
     this.outliers?.start(this.#resources.directory.hosts);
   }
 
@@ -118,38 +118,38 @@ export class Membership implements HostSeeker {
   }
 
   /**
-   * Of the HealthFlag bits in `mask`, the host with this key (keyOf()) has these: somebody has seen it. All that is seen in one
-   * turn is delivered together. A version that is not active yet keeps it until then.
+   * Sets the HealthFlag bits in `mask` of the host `key` (keyOf()) to `flags`. Observations of one turn are delivered together. A version
+   * that is not active keeps them until it is.
    */
   observe(key: string, mask: number, flags: number): void {
     if (!this.#observed.set(key, mask, flags)) return;
     this.#observation ??= setImmediate(() => {
-      if (this.#useObserved() && this.isInitialized) this.#merge.note(true);
+      if (this.#applyObserved() && this.isInitialized) this.#merge.note(true);
     });
   }
 
-  /** A response to a request has said that the checks of the host with this block fail. */
+  /** Called when a response has reported that the host with this block fails its checks. */
   failedInTraffic(block: number): void {
     const host = this.#checks && this.#resources.directory.hosts.find((each) => each.block === block);
     if (host !== undefined) this.#checks!.failedInTraffic(host.key);
   }
 
-  // ── HostSeeker ───────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── DiscoveryListener ────────────────────────────────────────────────────────────────────────────────────────────
 
-  found(hosts: FoundHosts): boolean {
+  onHosts(hosts: FoundHosts): boolean {
     const isFirst = this.#endpoints === undefined;
-    const isOtherFactor = hosts.overprovisioning !== this.#found.overprovisioning;
+    const isFactorChanged = hosts.overprovisioning !== this.#found.overprovisioning;
     this.#found = hosts;
-    const isNew = this.#use(isOtherFactor);
-    return this.#isActive ? isNew : isFirst || isOtherFactor;
+    const hasChanged = this.#applyFound(isFactorChanged);
+    return this.#isActive ? hasChanged : isFirst || isFactorChanged;
   }
 
-  cannotUse({ length }: readonly ResolvedEndpoint[], error: unknown): void {
+  onUnusable({ length }: readonly ResolvedEndpoint[], error: unknown): void {
     this.#resources.stats.increment(ClusterStats.at.update_failure);
     logger.error(`cluster '${shownName(this.#name)}': its ${length} endpoints cannot be used: ${messageOf(error)}`);
   }
 
-  looked(): void {
+  onLooked(): void {
     if (this.isInitialized) return;
     if (this.#checks === undefined) this.#initialized();
     else this.#checks.whenChecked(() => this.#initialized());
@@ -157,26 +157,26 @@ export class Membership implements HostSeeker {
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Its hosts are those that were found, and those that checks keep. Returns whether workers are to be told of anything new. */
-  #use(isOtherFactor: boolean): boolean {
+  /** Applies the hosts of discovery, and those kept by checks. Returns whether workers must be notified. */
+  #applyFound(isFactorChanged: boolean): boolean {
     const { endpoints } = this.#found;
-    this.#endpoints = this.#checks === undefined ? endpoints : this.#checks.take(endpoints);
+    this.#endpoints = this.#checks === undefined ? endpoints : this.#checks.setHosts(endpoints);
     if (!this.#isActive) return false;
     const { added, removed, hasChanged } = this.#setHosts();
-    const isNew = hasChanged || isOtherFactor;
-    // Before it is initialized it is told of as a whole, when its time comes.
-    if (isNew && this.isInitialized) this.#merge.note(added + removed === 0 && !this.#hasLogicalHost);
-    return isNew;
+    const needsUpdate = hasChanged || isFactorChanged;
+    // Before it is initialized, the whole cluster is published later.
+    if (needsUpdate && this.isInitialized) this.#merge.note(added + removed === 0 && !this.#hasLogicalHost);
+    return needsUpdate;
   }
 
   #initialized(): void {
-    this.#useObserved();
+    this.#applyObserved();
     this.isInitialized = true;
     this.#events.initialized();
   }
 
-  /** What was seen of its hosts is what workers will be told. Returns whether that is new. */
-  #useObserved(): boolean {
+  /** Applies the observed health to the directory. Returns whether that has changed anything. */
+  #applyObserved(): boolean {
     clearImmediate(this.#observation);
     this.#observation = undefined;
     if (!this.#isActive || !this.#resources.directory.updateHealth(this.#observed)) return false;
@@ -191,7 +191,7 @@ export class Membership implements HostSeeker {
     try {
       changes = directory.update(endpoints, this.#observed);
     } catch (error) {
-      this.cannotUse(endpoints, error);
+      this.onUnusable(endpoints, error);
     }
     if (!changes.hasChanged) return changes;
     if (changes.added + changes.removed > 0) {

@@ -1,5 +1,5 @@
-// Outlier detection of one version of a cluster, on the primary: threads count in shared words and report hosts that fail again and
-// again; here it is decided once for all of them, and told by flags of the hosts.
+// Outlier detection of one version of a cluster, on the primary. Threads count in shared words and report hosts that fail repeatedly.
+// The primary decides once for all threads, and publishes its decision as health flags.
 
 import type { Random } from '../../../common/random.js';
 import { shownName } from '../../../common/text/shown.js';
@@ -34,17 +34,17 @@ export interface OutlierDetectionContext {
   readonly runtime: Runtime;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** Undefined: nobody wants to know. */
+  /** Undefined when no event log is configured. */
   readonly outlierEvents: OutlierEvents | undefined;
 }
 
-/** Where ejections and returns are told of. */
+/** The receiver of ejections and unejections. */
 export interface OutlierEvents {
   write(event: OutlierDetectionEvent): void;
 }
 
-/** By kind; those of rates are found at the end of an interval, and have none. */
-const ROWS: readonly { readonly kind: OutlierKind; readonly word: HostWord; readonly limit: OutlierNumber }[] = [
+/** Consecutive failures by kind. Success rates are evaluated at the end of an interval, and have no entry. */
+const STREAKS: readonly { readonly kind: OutlierKind; readonly word: HostWord; readonly limit: OutlierNumber }[] = [
   { kind: OutlierKind.Consecutive5xx, word: HostWord.Consecutive5xx, limit: 'consecutive_5xx' },
   {
     kind: OutlierKind.ConsecutiveGatewayFailure,
@@ -64,7 +64,7 @@ const ENFORCED = OUTLIER_NAMES.map((name) => OutlierDetectionStats.at[`ejections
 export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   readonly #context: OutlierDetectionContext;
   readonly #clusterName: string;
-  /** The host with this key is ejected, or is used again. */
+  /** Called when the host `key` is ejected or used again. */
   readonly #changed: (key: string, isEjected: boolean) => void;
   readonly #settings: OutlierSettings;
   readonly #detector: OutlierDetector<WatchedHost>;
@@ -73,7 +73,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   readonly #gauges: GaugeShare;
   readonly #timer = new Timer<OutlierDetection>(this, onInterval);
 
-  /** Throws a RangeError when there is no room for its stats. */
+  /** Throws a RangeError when memory for its stats is short. */
   constructor(
     { name }: ClusterSpec,
     spec: OutlierSpec,
@@ -90,7 +90,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
     this.#gauges = resources.share(this.#stats);
   }
 
-  /** The hosts of the cluster are used from now on. */
+  /** Called when the cluster's hosts are put into use. */
   start(hosts: Iterable<KnownHost>): void {
     this.setHosts(hosts);
     this.#schedule();
@@ -100,7 +100,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
     this.#context.timers.cancel(this.#timer);
   }
 
-  /** Of hosts that are new nothing is known yet; what was known of those that are gone is forgotten. */
+  /** Adds new hosts without a history, and drops the history of those that are gone. */
   setHosts(hosts: Iterable<KnownHost>): void {
     const gone = new Map(this.#byBlock);
     for (const { address, block, key } of hosts) {
@@ -119,27 +119,27 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
     this.#countEjected();
   }
 
-  /** The host with this block has failed too often in a row. */
+  /** Called when the host with this block has failed too often in a row. */
   reported(block: number, kind: OutlierKind): void {
     const host = this.#byBlock.get(block);
-    const row = ROWS.find((each) => each.kind === kind);
-    if (host === undefined || row === undefined) return;
+    const streak = STREAKS.find((each) => each.kind === kind);
+    if (host === undefined || streak === undefined) return;
     this.#detector.detect(host, kind, this.#context.now());
-    this.#context.words.clear(block + row.word);
+    this.#context.words.clear(block + streak.word);
   }
 
-  /** A thread has died that may have been about to report. */
+  /** Called when a thread has died whose report may be lost. */
   recheck(): void {
-    for (const { kind, limit, word } of ROWS) {
-      const most = this.#settings.get(limit);
-      if (most === 0) continue;
+    for (const { kind, limit, word } of STREAKS) {
+      const threshold = this.#settings.get(limit);
+      if (threshold === 0) continue;
       for (const { block } of this.#byBlock.values()) {
-        if (this.#context.words.read(block + word) >= most) this.reported(block, kind);
+        if (this.#context.words.read(block + word) >= threshold) this.reported(block, kind);
       }
     }
   }
 
-  /** An active health check of the host with this key has passed, and checks have not found it unhealthy. */
+  /** Called when an active health check of the host `key` has passed and the host is not unhealthy. */
   passedHealthCheck(key: string): void {
     if (this.#detector.ejected === 0) return;
     for (const host of this.#byBlock.values()) {
@@ -147,19 +147,19 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
     }
   }
 
-  /** An interval is over. */
+  /** Called at the end of an interval. */
   sweep(): void {
     for (const host of this.#detector.hosts) host.takeVolumes(this.#context.words);
     this.#detector.sweep(this.#context.now());
     this.#schedule();
   }
 
-  /** What the last interval has brought. */
+  /** Returns the rates of the last interval. */
   rates(origin: Origin): ClusterRates {
     return this.#detector.rates(origin);
   }
 
-  /** Of the host with this block in the last interval, in percent; -1: not enough is known. */
+  /** Returns the rate of the host with this block in the last interval, in percent; -1 when it is unknown. */
   successRate(block: number, origin: Origin): number {
     return this.#byBlock.get(block)?.volumes[origin].rate ?? UNKNOWN;
   }
@@ -175,10 +175,10 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   }
 
   ejected(host: WatchedHost, kind: OutlierKind, isEnforced: boolean): void {
-    const what = isEnforced ? 'is ejected' : 'is an outlier, and is not ejected for that';
+    const what = isEnforced ? 'is ejected' : 'is an outlier, but the ejection is not enforced';
     logger.debug(`cluster '${shownName(this.#clusterName)}': host ${host.address} ${what}: ${OUTLIER_NAMES[kind]}`);
     const rates = (origin: Origin) => this.rates(origin);
-    this.#tell(host, ejectionEvent(host, kind, isEnforced, rates, this.#context.now()));
+    this.#write(host, ejectionEvent(host, kind, isEnforced, rates, this.#context.now()));
     if (!isEnforced) return;
     this.#stats.increment(ENFORCED[kind]!);
     this.#stats.increment(OutlierDetectionStats.at.ejections_enforced_total);
@@ -187,14 +187,14 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   }
 
   returned(host: WatchedHost): void {
-    logger.debug(`cluster '${shownName(this.#clusterName)}': host ${host.address} is not ejected any longer`);
-    this.#tell(host, returnEvent(host, this.#context.now()));
-    host.clearRows(this.#context.words);
+    logger.debug(`cluster '${shownName(this.#clusterName)}': host ${host.address} is no longer ejected`);
+    this.#write(host, returnEvent(host, this.#context.now()));
+    host.clearStreaks(this.#context.words);
     this.#countEjected();
     this.#changed(host.key, false);
   }
 
-  #tell({ address }: WatchedHost, event: OutlierDetectionEvent): void {
+  #write({ address }: WatchedHost, event: OutlierDetectionEvent): void {
     this.#context.outlierEvents?.write({
       timestamp: new Date().toISOString(),
       cluster_name: this.#clusterName,
@@ -205,7 +205,7 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
 
   #add(host: WatchedHost): void {
     this.#byBlock.set(host.block, host);
-    host.clearRows(this.#context.words);
+    host.clearStreaks(this.#context.words);
     host.takeVolumes(this.#context.words);
     this.#detector.add(host);
   }
@@ -233,12 +233,12 @@ class WatchedHost extends OutlierHost {
     this.address = address;
   }
 
-  /** Failures in a row begin anew. */
-  clearRows(words: SharedWordsOwner): void {
-    for (const { word } of ROWS) words.clear(this.block + word);
+  /** Resets the counts of consecutive failures. */
+  clearStreaks(words: SharedWordsOwner): void {
+    for (const { word } of STREAKS) words.clear(this.block + word);
   }
 
-  /** What has come since this was called last. */
+  /** Sets the volumes to what was counted since the last call. */
   takeVolumes(words: SharedWordsOwner): void {
     const [external, local] = this.volumes;
     external.total = this.#take(words, HostWord.Requests, 0);

@@ -1,4 +1,4 @@
-// The gauges of a cluster's load-balancing policy: what workers have made of the cluster's hosts, worked out from these.
+// The gauges of a cluster's load-balancing policy. They show the workers' structures, computed again from the cluster's hosts.
 
 import type { Runtime, RuntimeInteger } from '../../../runtime/runtime.js';
 import type { Scope } from '../../../stats/thread-stats.js';
@@ -9,18 +9,18 @@ import { HostsOfSet } from '../../../upstream/load-balancer/hosts-of-set.js';
 import type { BalancerGauges } from '../../../upstream/load-balancer/policy.js';
 import type { VersionResources } from './version-resources.js';
 
-/** With several priorities, or degraded hosts, they are of those that come first. */
+/** With several priorities or degraded hosts, the gauges cover the hosts of the first choice. */
 export class PolicyGauges {
   readonly #gauges: BalancerGauges;
   readonly #spec: ClusterSpec;
   readonly #panicThreshold: RuntimeInteger;
   readonly #scope: Scope;
-  /** What they were worked out from. */
+  /** The inputs of the last computation. */
   #hosts: HostSetData | undefined;
   #overprovisioning = 0;
   #panicPercent = 0;
 
-  /** Throws a RangeError when there is no room for them. */
+  /** Throws a RangeError when memory for the gauges is short. */
   constructor(gauges: BalancerGauges, spec: ClusterSpec, resources: VersionResources, runtime: Runtime) {
     this.#gauges = gauges;
     this.#spec = spec;

@@ -1,5 +1,5 @@
-// One version of a cluster's configuration as the primary keeps it, with its hosts. Until it is activated it only gets ready, while
-// the version before it serves.
+// One version of a cluster's configuration on the primary, with its hosts. Before activate() it only warms, while the previous version
+// serves.
 
 import { speaksHttp2 } from '../../../config/fields/http-options.js';
 import type { Cluster } from '../../../config/generated/api.js';
@@ -18,21 +18,21 @@ import { PolicyGauges } from './policy-gauges.js';
 import type { VersionResources } from './version-resources.js';
 
 export interface PrimaryClusterContext extends DiscoveryContext, MembershipContext {
-  /** How hosts can be chosen. */
+  /** The available load-balancing policies. */
   readonly policies: LoadBalancingPolicies;
-  /** Workers are to be told of it: its hosts have changed. */
+  /** Called when the hosts have changed and workers must be notified. */
   changed(cluster: PrimaryCluster): void;
-  /** Its first hosts are known, and checked where it has health checks; or it is known that there are none. */
+  /** Called when the first hosts are known, and checked if health checks are configured, or when there are none. */
   initialized(cluster: PrimaryCluster): void;
 }
 
-/** Where a version comes from. */
+/** The origin of a version. */
 export interface ClusterOrigin {
   readonly isAddedViaApi: boolean;
   /** version_info of the resource; '' for static ones. */
   readonly version: string;
   readonly updatedAt: Date;
-  /** What is not to be shown of the configuration. */
+  /** Values of the configuration that must not be shown. */
   readonly sensitive: readonly SensitiveValue[];
 }
 
@@ -40,17 +40,17 @@ export class PrimaryCluster {
   readonly config: Cluster;
   readonly origin: ClusterOrigin;
   readonly spec: ClusterSpec;
-  /** Workers know it. Hosts that speak HTTP/2 serve only gRPC calls of the primary. */
+  /** Workers use it. Hosts that speak HTTP/2 serve only gRPC calls of the primary. */
   readonly servesTraffic: boolean;
   readonly breakers: CircuitBreakers;
   readonly membership: Membership;
   readonly discovery: HostDiscovery;
   readonly #specVersion: number;
   readonly #resources: VersionResources;
-  /** Undefined where the load-balancing policy has none. */
+  /** Undefined when the load-balancing policy has none. */
   readonly #policyGauges: PolicyGauges | undefined;
 
-  /** `resources` are released by stop(), or by the caller if it throws. `specVersion` is of this version of this cluster alone. */
+  /** stop() releases `resources`, or the caller if this throws. `specVersion` is unique among the versions of this cluster. */
   constructor(
     config: Cluster,
     origin: ClusterOrigin,
@@ -78,20 +78,20 @@ export class PrimaryCluster {
     this.discovery = hostDiscovery(discovery, resources.shared, this.membership, context);
   }
 
-  /** Begins to look for hosts. */
+  /** Starts to look for hosts. */
   start(): void {
     this.#resources.shared.stats.set(ClusterStats.at.warming_state, 1);
     this.discovery.start();
   }
 
-  /** It takes the place of `former`, the version before it: from now on the hosts of the cluster are its own. */
+  /** Puts this version into use in place of `former`, the previous one. */
   activate(former: PrimaryCluster | undefined): void {
     if (!this.servesTraffic) this.#resources.shared.limitCalls(this.breakers.runtimeThresholds);
-    if (former !== undefined) this.discovery.succeed?.(former.discovery);
+    if (former !== undefined) this.discovery.inheritFrom?.(former.discovery);
     this.membership.activate();
   }
 
-  /** It is gone. */
+  /** Called when the version is discarded. */
   stop(): void {
     if (!this.isInitialized) this.#resources.shared.stats.set(ClusterStats.at.warming_state, 0);
     this.discovery.stop();
@@ -104,27 +104,27 @@ export class PrimaryCluster {
     return this.membership.isInitialized;
   }
 
-  /** Those of the version in use. */
+  /** The hosts of the version in use. */
   get hosts(): readonly KnownHost[] {
     return this.#resources.shared.directory.hosts;
   }
 
-  /** What gRPC calls are limited by; undefined where workers limit requests. */
+  /** The limits of gRPC calls; undefined where workers limit requests. */
   get grpcLimits(): GrpcLimits | undefined {
     return this.servesTraffic ? undefined : this.#resources.shared.callLimits;
   }
 
-  /** Of its own scope of stats. */
+  /** Prefix of the cluster's stats. */
   get statPrefix(): string {
     return this.#resources.shared.scope.prefix;
   }
 
-  /** '' when it has none; the cluster's name does for it then. */
+  /** '' when not set; the cluster's name is used then. */
   get edsServiceName(): string {
     return this.config.eds_cluster_config?.service_name ?? '';
   }
 
-  /** Threads that still use another version of the cluster have other limits. */
+  /** Ignores reports of threads that still use another version of the cluster, with other limits. */
   reportOutlier({ block, kind, specVersion }: OutlierReport): void {
     if (specVersion === this.#specVersion) this.membership.outliers?.reported(block, kind);
   }
@@ -134,7 +134,7 @@ export class PrimaryCluster {
     return { spec: this.spec, specVersion: this.#specVersion, block, scope, ...this.membership.snapshot };
   }
 
-  /** Brings up to date the gauges of circuit breakers, which workers only count, and of what workers choose hosts by. */
+  /** Updates the gauges of circuit breakers, for which workers only count, and of the load-balancing policy. */
   updateGauges(): void {
     this.breakers.updateGauges();
     const { hosts, overprovisioning } = this.membership.snapshot;

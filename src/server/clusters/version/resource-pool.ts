@@ -1,24 +1,24 @@
-// What all clusters have in shared memory, by their names.
+// The shared memory of all clusters, by name.
 
 import { scopePrefix } from '../../../stats/scope-prefix.js';
 import { ClusterResources, type ResourceOwner } from './cluster-resources.js';
 import { MembershipGauges } from './membership-gauges.js';
 import { VersionResources } from './version-resources.js';
 
-/** What has left and is still written to is taken back when its cluster or host comes again. */
+/** Retired memory that may still be written to is reused when its cluster or host returns. */
 export class ResourcePool {
   readonly #owner: ResourceOwner;
   readonly #clusters = new Map<string, ClusterResources>();
   /** By the prefix of their stats. */
   readonly #memberships = new Map<string, { readonly gauges: MembershipGauges; users: number }>();
-  /** Of the stats of hosts, as they are given out. */
+  /** Prefixes of host stats in use. */
   readonly #hostPrefixes = new Set<string>();
 
   constructor(owner: ResourceOwner) {
     this.#owner = owner;
   }
 
-  /** For one version more. Throws a RangeError when there is no room. */
+  /** Returns the resources for another version. Throws a RangeError when memory is short. */
   acquire(name: string, observabilityName: string): VersionResources {
     const key = `${name}\0${observabilityName}`;
     let resources = this.#clusters.get(key);
@@ -40,8 +40,8 @@ export class ResourcePool {
   }
 
   /**
-   * Clusters may have one name for their stats, and the same hosts, but what is counted for each host is each cluster's own: the
-   * first one has the name by which tags are found, the others theirs in addition.
+   * Clusters may share one name for their stats and have the same hosts, but each cluster counts for its own hosts. The first cluster
+   * gets the prefix by which tags are extracted; others add their name.
    */
   #freeHostPrefix(name: string, observabilityName: string): string {
     const prefix = scopePrefix(`cluster.${observabilityName}.endpoint.`);

@@ -1,5 +1,5 @@
-// Decides when changes of a cluster's hosts are delivered. Changes that add or remove no host, as of health, are collected for a while
-// (common_lb_config.update_merge_window): each would go to all workers by itself otherwise.
+// Decides when changes of a cluster's hosts are delivered. Changes that neither add nor remove a host, such as changed health, are
+// merged for a while (common_lb_config.update_merge_window) instead of being sent to all workers one by one.
 
 import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { ClusterManagerStats } from '../../../stats/layouts/cluster.js';
@@ -9,7 +9,7 @@ export interface UpdateMergeContext {
   readonly timers: Timers;
   /** Monotonic milliseconds. */
   readonly now: () => number;
-  /** cluster_manager. */
+  /** The scope cluster_manager. */
   readonly stats: Scope;
   deliver(): void;
 }
@@ -20,13 +20,13 @@ export class UpdateMerge {
   #timer: Timer<UpdateMerge> | undefined;
   #lastMs = Number.NEGATIVE_INFINITY;
 
-  /** `windowMs` 0: everything is delivered at once. */
+  /** With `windowMs` 0, everything is delivered at once. */
   constructor(windowMs: number, context: UpdateMergeContext) {
     this.#windowMs = windowMs;
     this.#context = context;
   }
 
-  /** Delivers now; or, if `isMergeable` (no host has come or gone), with others at the end of the window. */
+  /** Delivers now, or at the end of the window if `isMergeable`: no host was added or removed. */
   note(isMergeable: boolean): void {
     const { at } = ClusterManagerStats;
     const { now, stats, timers } = this.#context;

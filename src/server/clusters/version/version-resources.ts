@@ -1,4 +1,4 @@
-// What one version of a cluster holds: a share in what belongs to the cluster's name, and stats that not every version has.
+// The resources of one version of a cluster: a use of those of the cluster's name, and stats that only some versions have.
 
 import type { Layout, LayoutDefinition } from '../../../stats/layout.js';
 import type { StatsStore } from '../../../stats/store.js';
@@ -18,21 +18,21 @@ export class VersionResources {
     shared.retain();
   }
 
-  /** `cluster.<name>.<part>`: it is there while any version has it. Throws a RangeError when there is no room. */
+  /** Adds `cluster.<name>.<part>`, which lasts while any version uses it. Throws a RangeError when memory is short. */
   addScope(part: string, layout: Layout<LayoutDefinition>): Scope {
     const ref = this.#store.addScope(`${this.shared.scope.prefix}${part}`, layout);
     this.#scopes.push(ref);
     return this.#store.scope(ref);
   }
 
-  /** Its part of the gauges of a scope that it has added. */
+  /** Returns this version's share in the gauges of a scope that it has added. */
   share(scope: Scope): GaugeShare {
     const share = new GaugeShare(scope);
     this.#gauges.push(share);
     return share;
   }
 
-  /** Gives everything back. For its stats nobody is waited for: the primary alone writes them. */
+  /** Releases everything. Its stats are removed at once: only the primary writes them. */
   release(): void {
     for (const share of this.#gauges) share.withdraw();
     for (const ref of this.#scopes) this.#store.removeScope(ref);

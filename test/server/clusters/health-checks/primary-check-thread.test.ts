@@ -31,7 +31,7 @@ function checkThread() {
 t.test('of checks that are due at once some begin in each turn, in their order', async (t) => {
   const { thread } = checkThread();
   const begun: number[] = [];
-  for (let check = 0; check < 100; check++) thread.soon(() => begun.push(check));
+  for (let check = 0; check < 100; check++) thread.schedule(() => begun.push(check));
   t.same(begun, [], 'none before the turn is over');
   for (let before = -1; begun.length > before; ) {
     before = begun.length;
@@ -42,7 +42,7 @@ t.test('of checks that are due at once some begin in each turn, in their order',
     begun,
     Array.from({ length: 100 }, (_, check) => check),
   );
-  thread.soon(() => begun.push(100));
+  thread.schedule(() => begun.push(100));
   await nextTurn();
   t.equal(begun.at(-1), 100, 'and so do later ones');
 });
@@ -50,10 +50,10 @@ t.test('of checks that are due at once some begin in each turn, in their order',
 t.test('a check that cannot begin holds up no other', async (t) => {
   const { failures, thread } = checkThread();
   let begun = 0;
-  thread.soon(() => {
+  thread.schedule(() => {
     throw new Error('it cannot');
   });
-  thread.soon(() => begun++);
+  thread.schedule(() => begun++);
   await nextTurn();
   t.equal(begun, 1);
   t.match(failures, [/it cannot/]);
@@ -64,15 +64,15 @@ t.test('what has begun is let go of, though more and more becomes due', async (t
   let begun = 0;
   const again = () => () => {
     begun++;
-    thread.soon(again());
+    thread.schedule(again());
   };
   const firstOne = () => {
     const first = again();
-    thread.soon(first);
+    thread.schedule(first);
     return new WeakRef(first);
   };
   const first = firstOne();
-  for (let check = 0; check < 1000; check++) thread.soon(again());
+  for (let check = 0; check < 1000; check++) thread.schedule(again());
   while (begun < 2000) await nextTurn();
   collectGarbage();
   t.equal(first.deref(), undefined);
