@@ -27,7 +27,7 @@ import {
 } from '../../src/io/shim.js';
 import { openThreadIo } from '../../src/io/thread-io.js';
 import { Runtime } from '../../src/runtime/runtime.js';
-import { inlineMore } from '../../src/server/start/optimizer.js';
+import { raiseInliningLimit } from '../../src/server/start/optimizer.js';
 import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
 import { ListenerStats, ListenerWorkerStats } from '../../src/stats/layouts/listener.js';
 import { StatsStore } from '../../src/stats/store.js';
@@ -203,7 +203,7 @@ const cluster: ClusterConfig = {
   },
 };
 
-inlineMore();
+raiseInliningLimit();
 const played = buildWorker();
 const requestText = flags.has('browser') ? BROWSER_REQUEST : CURL_REQUEST;
 const variedAt = requestText.indexOf('\r\n', requestText.indexOf('Host: ')) + 2;

@@ -141,7 +141,7 @@ async function loadAndServe(
       bootstrap: loaded.bootstrap,
       sensitive: loaded.sensitive,
       counts: loaded.counts,
-      loadAnew: () => load(options),
+      loadConfiguration: () => load(options),
       watched: options.watchConfig ? { path: options.configPath, identity } : undefined,
       logging: { ...logging, format },
       restart,

@@ -1,8 +1,8 @@
-// The list of this build's extensions, as the log shows it at start.
+// The list of this build's extensions, logged at start.
 
 import { EXTENSIONS } from '../extensions/index.js';
 
-/** `<category>: <name>, <name>`, a line for each category, both sorted. */
+/** Returns a line `<category>: <name>, <name>` for each category; categories and names are sorted. */
 export function extensionLines(): string[] {
   const names = new Map<string, string[]>();
   for (const { category, name } of EXTENSIONS) names.set(category, [...(names.get(category) ?? []), name]);

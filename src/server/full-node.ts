@@ -1,4 +1,4 @@
-// The node as a server tells others of itself: what is configured, and what it is.
+// The node that a server reports of itself: the configured fields, the build and the extensions.
 
 import { BUILD } from '../common/package/generated/build.js';
 import { releaseNumber } from '../common/package/version.js';
@@ -6,7 +6,7 @@ import type { Node } from '../config/generated/api.js';
 import { EXTENSIONS } from '../extensions/index.js';
 
 /**
- * The configured node with the program's name, build and extensions.
+ * Returns the configured node with the program's name, build and extensions.
  * @param disabled `<category>/<name>` of extensions that no configuration may use
  */
 export function fullNode(node: Node, disabled: readonly string[]): Node {

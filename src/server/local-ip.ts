@@ -1,8 +1,8 @@
-// The address by which this machine is told to others (x-forwarded-for).
+// This machine's address, as x-forwarded-for shows it to other machines.
 
 import { networkInterfaces } from 'node:os';
 
-/** `family`: v4 or v6. The first address of this machine that others could use; the loopback address when there is none. */
+/** Returns the first address of this machine that other machines can use, else the loopback address. `family`: v4 or v6. */
 export function localIp(family: string): string {
   const wanted = family === 'v6' ? 'IPv6' : 'IPv4';
   for (const entries of Object.values(networkInterfaces())) {

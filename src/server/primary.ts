@@ -1,5 +1,5 @@
-// The primary thread before it has a configuration: its sockets, stats, shared memory and timers, its workers and the ways to
-// them. It is made first, and what is configured is built on it.
+// The primary thread without a configuration: its sockets, stats, shared memory, timers and workers, and the messages between them.
+// It is created first, and the configured objects are built on it.
 
 import { watchdogsOf } from '../config/fields/watchdogs.js';
 import type { Bootstrap } from '../config/generated/api.js';
@@ -40,9 +40,9 @@ export interface PrimaryOptions {
   readonly statsTags: readonly string[];
   /** Counts contention (--enable-mutex-tracing). */
   readonly tracesContention: boolean;
-  /** Connections go to the child process and come from the parent (--hand-over-connections). */
+  /** Connections pass from the parent process to this one, and from this one to a child (--hand-over-connections). */
   readonly handsOverConnections: boolean;
-  /** What was counted while the configuration was loaded. */
+  /** Counts collected while the configuration was loaded. */
   readonly counts: LoadCounts;
   readonly epoch: EpochFacts;
 }
@@ -57,14 +57,14 @@ export class Primary {
   readonly timers: TimerDriver;
   readonly store: StatsStore;
   readonly processStats: ProcessStats;
-  /** Scopes of stats that workers count in. */
+  /** Stat scopes in which workers count. */
   readonly scopes: WorkerScopes;
   /** The scope listener_manager. */
   readonly listenerManagerStats: Scope;
   readonly words = new SharedWordsOwner();
-  /** Block of the words in which all connections of the process are counted. */
+  /** Block of `words` in which all connections of the process are counted. */
   readonly listenersBlock = this.words.allocateListener();
-  /** Of the token buckets that workers share. */
+  /** Memory of the token buckets that workers share. */
   readonly tokenBuckets = tokenBucketMemory();
   readonly watchdog: Watchdog;
   readonly workers: WorkerSet;
@@ -72,7 +72,7 @@ export class Primary {
   readonly snapshots: Snapshots;
   readonly publication: Publication;
   readonly ports: PrimaryPorts;
-  /** By a child process. */
+  /** The state of a take-over by a child process. */
   readonly takeOver = new TakeOver();
   readonly #serverStats: Scope;
 
@@ -107,7 +107,7 @@ export class Primary {
     this.ports = new PrimaryPorts(concurrency, (message) => this.workers.broadcast(message));
   }
 
-  /** What it had of shared numbers is taken back. */
+  /** Releases the dead worker's share of all shared numbers. */
   #workerDied(index: number): void {
     this.ports.workerDied(index);
     this.store.workerDied(index);

@@ -1,4 +1,4 @@
-// Serves one configuration: the server, its admin interface and the signals that steer them, until it is told to end.
+// Serves one configuration: the server, its admin interface and the signals, until the server ends.
 
 import { removeAddressFile } from '../admin/http/connections/address-file.js';
 import { BatonError, messageOf } from '../common/errors/errors.js';
@@ -28,16 +28,16 @@ import { Server, type ServerOptions } from './server.js';
 
 export interface ServeOptions
   extends Omit<ServerOptions, 'epoch' | 'localIp' | 'restart' | 'revision' | 'serveEndpoint' | 'serveEvents'> {
-  /** Loads the configuration once more, as the command line says. */
-  readonly loadAnew: () => Promise<LoadResult>;
-  /** The bootstrap file, which is loaded anew when it is no longer the one with this identity (--watch-config). */
+  /** Loads the configuration again, as the command line says. */
+  readonly loadConfiguration: () => Promise<LoadResult>;
+  /** The bootstrap file. It is loaded again when its identity differs from this one (--watch-config). */
   readonly watched: WatchedFile | undefined;
   /** `{revision}/{version}/{status}/{build type}` */
   readonly version: string;
   /** SIGTERM drains before it ends the server (--drain-on-sigterm). */
   readonly drainsOnSigterm: boolean;
   readonly localAddressFamily: string;
-  /** Values of the bootstrap that are not to be shown. */
+  /** Values of the bootstrap that must not be shown. */
   readonly sensitive: readonly SensitiveValue[];
   /** File that the admin interface's address is written to; '': none. */
   readonly adminAddressPath: string;
@@ -45,7 +45,7 @@ export interface ServeOptions
   readonly adminAllowedHosts: readonly string[];
   /** --admin-max-connections */
   readonly adminMaxConnections: number;
-  /** As /server_info shows them. */
+  /** As shown by /server_info. */
   readonly commandLineOptions: Readonly<Record<string, unknown>>;
   readonly baseId: number;
   readonly epoch: number;
@@ -55,7 +55,7 @@ export interface ServeOptions
 
 const logger = getLogger('main');
 
-/** Resolves with the exit status when the server has ended. */
+/** Serves until the server ends. Resolves with the exit status. */
 export async function serve(options: ServeOptions, signals: Signals): Promise<number> {
   const notifier = Notifier.open(loadShim(), process.env, options.restart !== undefined && options.epoch > 0);
   try {
@@ -70,16 +70,16 @@ export async function serve(options: ServeOptions, signals: Signals): Promise<nu
   }
 }
 
-/** The server with all that surrounds it in its process, from its beginning to its end. */
+/** A server with the other parts of its process, from start to end. */
 class ServerInstance {
   readonly #options: ServeOptions;
   readonly #notifier: Notifier | undefined;
   readonly #server: Server;
   readonly #reload: ConfigurationReload;
-  /** Undefined when the bootstrap has none. */
+  /** Undefined when the bootstrap has no admin interface. */
   #admin: AdminInterface | undefined;
   #watch: WatchedReload | undefined;
-  /** Nothing without --watch-config. */
+  /** A no-op without --watch-config. */
   #watchFile = () => {};
   #isDraining = false;
   readonly #ending = new AbortController();
@@ -102,10 +102,10 @@ class ServerInstance {
     });
     this.#server = server;
     const running = { ...configuration(options.bootstrap, options.sensitive), loadedAt: new Date() };
-    this.#reload = new ConfigurationReload(server, options.loadAnew, running);
+    this.#reload = new ConfigurationReload(server, options.loadConfiguration, running);
   }
 
-  /** Resolves with the exit status. */
+  /** Runs the server. Resolves with the exit status. */
   run(signals: Signals): Promise<number> {
     const ended = new Promise<number>((resolve) => {
       this.#ended = resolve;
@@ -116,9 +116,9 @@ class ServerInstance {
       this.#failed(error);
     }
     if (!this.#isEnding) this.#options.restart?.begin(this.#createSuccession());
-    signals.handle((name) => this.#obey(name));
+    signals.handle((name) => this.#handleSignal(name));
     guardThread((error) => this.#mustEnd(error));
-    // A signal that came while the configuration was read has ended everything already.
+    // A signal caught while the configuration was read has already ended everything.
     if (!this.#isEnding) this.#start().catch((error) => this.#failed(error));
     return ended;
   }
@@ -128,12 +128,12 @@ class ServerInstance {
   }
 
   /**
-   * Whether an exception that nobody has caught, and that comes of no connection or stream, ends the process. A server that is live
-   * goes on: nothing that it throws on the primary touches traffic. One that is not live yet may lack what it needs to become so.
+   * Returns whether an uncaught exception outside any connection or stream ends the process. A live server continues: nothing that is
+   * thrown on the primary affects traffic. A server that is not live may be missing something that it needs to become live.
    */
   #mustEnd(error: unknown): boolean {
     if (isMemoryShortage(error)) {
-      logger.critical({ err: error }, 'the server ends, for it has no memory left');
+      logger.critical({ err: error }, 'the server ends: out of memory');
       process.exit(1);
     }
     if (this.#server.isLive || this.#isEnding) return false;
@@ -183,17 +183,17 @@ class ServerInstance {
     });
   }
 
-  /** Resolves when all of it serves, or has been told to end. */
+  /** Resolves when the server and the admin interface serve, or when the server is ending. */
   async #start(): Promise<void> {
     const { adminAddressPath, restart, watched } = this.#options;
     const admin = this.#admin;
     const { parentSockets } = this.#server.primary.epoch;
-    // Whoever waits for the file must not find the address of a process that was killed.
+    // A process that waits for the file must not read the address of a process that was killed.
     if (parentSockets === undefined && adminAddressPath !== '') removeAddressFile(adminAddressPath);
     const isAnswered = restart !== undefined && (await admin?.openSocket(loadShim(), parentSockets)) === true;
-    // It answers before the server is live: /ready says how far it is. Where a parent listens, that one answers till then.
+    // The admin interface answers before the server is live, for /ready. Where a parent listens, the parent answers until then.
     if (!isAnswered) await admin?.start();
-    // Before traffic comes: where that takes the last descriptor, a file that cannot be read would end a server that serves.
+    // Loaded before traffic arrives: if the file could not be read for want of a descriptor later, a serving server would end.
     const reload = watched === undefined ? undefined : await import('./reload/watched-reload.js');
     await this.#server.start();
     if (this.#isEnding) return;
@@ -203,7 +203,7 @@ class ServerInstance {
     if (this.#isEnding) return;
     admin?.takeOver();
     if (admin === undefined && adminAddressPath !== '') removeAddressFile(adminAddressPath);
-    // Behind the parent, which serves again if this process dies: whoever started both is to hear of that in this order.
+    // After the parent, which serves again if this process dies: the wrapper that started both must be notified in this order.
     if (!this.#isReplaced) this.#notifier?.live();
     if (reload === undefined) return;
     this.#watchFile = () => {
@@ -212,12 +212,12 @@ class ServerInstance {
     if (!this.#isReplaced) this.#watchFile();
   }
 
-  /** A child process serves. */
+  /** A child process has taken over. */
   get #isReplaced(): boolean {
     return this.#server.primary.takeOver.isDone;
   }
 
-  #obey(signal: SignalName): void {
+  #handleSignal(signal: SignalName): void {
     switch (signal) {
       case 'SIGTERM':
         logger.warning('caught SIGTERM');
@@ -242,7 +242,7 @@ class ServerInstance {
   #terminate(): void {
     const server = this.#server;
     const { draining, drainsOnSigterm, restart } = this.#options;
-    // Whoever asks again is in a hurry; and a server that is not live yet has no connections.
+    // A second SIGTERM ends at once. A server that is not live has no connections to drain.
     if (!drainsOnSigterm || this.#isDraining || !server.isLive) return this.#end(0);
     this.#isDraining = true;
     this.#notifier?.stopping('draining');
@@ -257,12 +257,12 @@ class ServerInstance {
 
   #failed(error: unknown): void {
     if (this.#isEnding) return;
-    // A defect, perhaps of an extension: the stack tells whose.
+    // A defect, perhaps of an extension: the stack shows where.
     const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
     if (cause instanceof TypeError || cause instanceof ReferenceError)
       logger.error({ err: cause }, 'the server cannot be started');
     const remedy = error instanceof BatonError && error.remedy !== undefined ? `; ${error.remedy}` : '';
-    tellWhy(this.#options, `error initializing configuration: ${messageOf(error)}${remedy}`);
+    reportFatal(this.#options, `error initializing configuration: ${messageOf(error)}${remedy}`);
     this.#end(1);
   }
 
@@ -275,11 +275,11 @@ class ServerInstance {
       () => this.#options.restart?.ending(),
       () => this.#notifier?.stopping('shutting down'),
     ];
-    forEachGuarded(steps, 'internal error: a part of the server does not end in order', (step) => step());
+    forEachGuarded(steps, 'internal error: a part of the server failed to shut down', (step) => step());
     this.#shutDown().then(
       () => this.#ended(status),
       (error: unknown) => {
-        logger.critical({ err: error }, 'the server did not end in order');
+        logger.critical({ err: error }, 'the server failed to shut down cleanly');
         this.#ended(1);
       },
     );
@@ -294,7 +294,7 @@ class ServerInstance {
   }
 }
 
-/** Comes to the parent process, when there is one. Gives the exit status when that fails, or a signal ends it. */
+/** Connects to the parent process, if there is one. Resolves with the exit status when that fails or a signal ends it. */
 async function join({ epoch, logging, restart }: ServeOptions, signals: Signals): Promise<EpochFacts | number> {
   if (restart === undefined) return firstEpoch(epoch);
   if (epoch === 0) return restart.facts;
@@ -310,14 +310,14 @@ async function join({ epoch, logging, restart }: ServeOptions, signals: Signals)
     abort.signal.throwIfAborted();
     return facts;
   } catch (error) {
-    if (signal === '') tellWhy({ logging }, `cannot take over from the parent process: ${messageOf(error)}`);
+    if (signal === '') reportFatal({ logging }, `cannot take over from the parent process: ${messageOf(error)}`);
     else logger.warning(`caught ${signal}`);
     await restart.close();
     return signal === '' ? 1 : 0;
   }
 }
 
-function tellWhy({ logging }: Pick<ServeOptions, 'logging'>, message: string): void {
+function reportFatal({ logging }: Pick<ServeOptions, 'logging'>, message: string): void {
   logger.critical(message);
   repeatOnStderr(logger, logging.path, message);
 }

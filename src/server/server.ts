@@ -1,4 +1,4 @@
-// A server: brings the primary, its workers and what is configured up, and takes them down.
+// A server: starts and shuts down the primary, the workers and the running configuration.
 //
 //   clusters (names resolved) → listeners (sockets bound) → workers (snapshot built) → LIVE … shutdown
 
@@ -27,7 +27,7 @@ import { reloadParts } from './reload/reload-parts.js';
 import type { HotRestart } from './restart/hot-restart.js';
 import { StatsImport } from './restart/stats-import.js';
 import { RunningConfiguration } from './running/running-configuration.js';
-import { compileInTurn, inlineMore } from './start/optimizer.js';
+import { limitCompilationQueue, raiseInliningLimit } from './start/optimizer.js';
 import { StartUp } from './start/start-up.js';
 import { ServerState } from './state.js';
 import { FlushSchedule } from './stats/flush-schedule.js';
@@ -38,22 +38,22 @@ import type { StartData } from './workers/worker-set.js';
 export interface ServerOptions extends PrimaryOptions {
   readonly logging: Omit<LoggingOptions, 'threadId'>;
   readonly fileFlush: FileLogOptions;
-  /** Bytes that each worker may hold of requests and responses. */
+  /** Bytes that each worker may buffer of requests and responses. */
   readonly workerMemory: number;
   /** --drain-time-s and --drain-strategy. */
   readonly draining: DrainDefaults;
   /** The server's own address, for x-forwarded-for of clients on this machine. */
   readonly localIp: string;
   readonly dynamic: DynamicOptions;
-  /** Adds an endpoint that streams events to the admin interface. */
+  /** Adds an admin endpoint that streams events. */
   readonly serveEvents: (stream: EventStream) => void;
-  /** Adds an endpoint that takes a body to the admin interface; what it returns removes it. */
+  /** Adds an admin endpoint that takes a request body. Returns a function that removes it. */
   readonly serveEndpoint: (endpoint: PostEndpoint) => () => void;
   /** Undefined with --disable-hot-restart. */
-  readonly restart: Pick<HotRestart, 'load' | 'refreshStats' | 'shareSockets' | 'statsCame'> | undefined;
+  readonly restart: Pick<HotRestart, 'load' | 'refreshStats' | 'shareSockets' | 'parentStatsImported'> | undefined;
 }
 
-/** When what is needed later is loaded and the start's memory given back: not at once, for the first requests may share a core with this. */
+/** Delay before the reload modules are loaded and start-up memory is freed: the first requests may share a core with this work. */
 const SETTLING_MS = 500;
 
 const logger = getLogger('main');
@@ -61,11 +61,11 @@ const logger = getLogger('main');
 export class Server {
   readonly primary: Primary;
   readonly #startedMs = monotonicMs();
-  /** As management servers get it: what is configured, completed with what Baton is. */
+  /** The node that management servers receive: the configured fields and Baton's own. */
   readonly node: Node;
   readonly configuration: RunningConfiguration;
   readonly flushes: FlushSchedule;
-  /** What a parent process has counted. */
+  /** Stats of the parent process. */
   readonly parentStats: StatsImport;
   readonly #options: ServerOptions;
   readonly #health = new ServerHealth();
@@ -98,10 +98,10 @@ export class Server {
       },
       this.#ended.signal,
     );
-    if (bootstrap.flags_path) this.#obeyFlags(bootstrap.flags_path);
+    if (bootstrap.flags_path) this.#applyFlagFiles(bootstrap.flags_path);
   }
 
-  /** A node as it is configured, or as it may be shown, with what Baton is. */
+  /** Returns the node, as configured or as shown, with Baton's own fields. */
   completed(node: Node = {}): Node {
     return fullNode(node, this.#options.dynamic.disabledExtensions);
   }
@@ -110,7 +110,7 @@ export class Server {
     return this.#state === ServerState.Live && this.#health.isFailing ? ServerState.Draining : this.#state;
   }
 
-  /** It takes traffic, whether health checks pass or not. */
+  /** The server takes traffic, whether or not health checks pass. */
   get isLive(): boolean {
     return this.#state === ServerState.Live;
   }
@@ -119,21 +119,21 @@ export class Server {
     return this.#ended.signal.aborted;
   }
 
-  /** What this process takes, without its parent. */
+  /** What this process holds, without its parent. */
   get holdings(): ProcessHoldings {
     const memoryAllocated = this.primary.processStats.memoryAllocated(this.parentStats.holdings);
     return { memoryAllocated, connections: this.#connectionCount };
   }
 
-  /** Sets or clears one of the reasons for which health checks fail. All threads see it at once. */
+  /** Sets or clears one of the reasons for failing health checks. All threads see it at once. */
   setHealth(failure: HealthFailure, isFailing: boolean): void {
     this.#health.set(failure, isFailing);
     this.primary.processStats.setLive(!this.#health.isFailing);
   }
 
   /**
-   * Resolves when the server is live, or has been shut down before it was. Rejects, with everything closed, when a
-   * listener's address cannot be had.
+   * Resolves when the server is live, or was shut down earlier. Rejects, with everything closed, when a listener's address cannot be
+   * bound.
    */
   async start(): Promise<void> {
     if (this.isEnding) return;
@@ -141,57 +141,57 @@ export class Server {
       this.configuration.runtime.watch();
       await this.#createSinks();
       if (this.isEnding) return;
-      this.#tellStart();
+      this.#logStart();
       await this.#startUp.run();
     } catch (error) {
       await this.shutDown();
       throw error;
     }
     if (this.isEnding) return;
-    // Code that runs once is compiled sooner without it: starting takes a sixth less time.
-    inlineMore();
+    // Set only now: code that runs once compiles faster without it, which shortens the start by a sixth.
+    raiseInliningLimit();
     this.#settling = setTimeout(() => void this.#settle(), SETTLING_MS);
     this.primary.watchdog.start();
     this.primary.processStats.recordInitialization(monotonicMs() - this.#startedMs);
     this.flushes.start();
   }
 
-  /** What it waits for before it is live; undefined when that is nothing. */
+  /** The init manager that the start waits for; undefined when there is none. */
   get waitingFor(): InitManager | undefined {
     return this.#startUp.waitingFor;
   }
 
-  /** Why the configuration cannot be reloaded now; undefined: it can. */
+  /** Why the configuration cannot be reloaded now; undefined when it can. */
   get obstacleToReload(): string | undefined {
     if (!this.isLive || this.isEnding) return 'the server is not live';
     const { isBeginning, isDone } = this.primary.takeOver;
-    // The child has read its configuration, and takes over from listeners that are as they were.
+    // The child has read its configuration and takes over this process's listeners as they were then.
     return isBeginning || isDone ? 'another process takes over from this one' : undefined;
   }
 
   /**
-   * Takes the server to another configuration: all or nothing. Rejects with everything as it was, or with a ChangeFailure that
-   * says that this failed too. `next` is the bootstrap that runs afterwards.
+   * Applies another configuration completely or not at all. Rejects with everything as before, or with a ChangeFailure that says that
+   * the rollback failed too. `next`: the bootstrap that runs afterwards.
    */
   reload(plan: ReloadPlan, next: Bootstrap): Promise<void> {
     return this.configuration.reload(plan, next, this.#ended.signal);
   }
 
-  /** Updates the gauges that the primary keeps, before stats are read. The event loop goes on meanwhile. */
+  /** Updates the gauges that the primary keeps, before stats are read. Asynchronous; the event loop is not blocked. */
   updateStats(): Promise<void> {
     return this.#statsUpdate.run();
   }
 
   async #updateStats(): Promise<void> {
     this.primary.workers.broadcast({ kind: 'count-memory' });
-    // Whoever has read the counters of a parent process must not see lower ones. A server that is not live yet serves nobody.
-    if (this.isLive) await this.#options.restart?.statsCame;
+    // Readers of the parent's counters must not see lower ones here. Before it is live, a server has no such readers.
+    if (this.isLive) await this.#options.restart?.parentStatsImported;
     await inTurns(this.configuration.clusters.updateGauges());
     const { processStats, resolver } = this.primary;
     processStats.update(this.state, this.#connectionCount, this.parentStats.holdings, resolver.counters);
   }
 
-  /** Ends all workers and closes everything. Resolves when it is done, for everybody who asks: a failed start and a signal may both. */
+  /** Ends all workers and closes everything. Resolves when done; may be called twice, by a failed start and by a signal. */
   shutDown(): Promise<void> {
     this.#shuttingDown ??= this.#shutDown();
     return this.#shuttingDown;
@@ -200,18 +200,18 @@ export class Server {
   async #settle(): Promise<void> {
     try {
       await reloadParts();
-      logger.debug('what reloads need is loaded');
+      logger.debug('the modules for reloads are loaded');
     } catch (error) {
-      logger.warning(`what reloads need is not loaded yet: ${messageOf(error)}`);
+      logger.warning(`the modules for reloads are not loaded yet: ${messageOf(error)}`);
     }
     const { shim } = this.primary;
     collectStartGarbage(shim);
-    // What loading the configuration has used stays in the C library's heap otherwise.
+    // Otherwise memory used to load the configuration stays in the C library's heap.
     shim.trimMemory();
   }
 
-  /** The milestones by which wrappers and harnesses know a start (FACTS §7.7). */
-  #tellStart(): void {
+  /** Logs the milestones by which wrappers and harnesses recognize a start (FACTS §7.7). */
+  #logStart(): void {
     const { clusters = [], listeners = [], secrets = [] } = this.#options.bootstrap.static_resources ?? {};
     logger.info(`loading ${secrets.length} static secret(s)`);
     logger.info(`loading ${clusters.length} cluster(s)`);
@@ -230,17 +230,17 @@ export class Server {
     listeners.leaveSockets();
     await this.configuration.freeze();
     await workers.end();
-    // With what the workers have counted to their end.
+    // After the workers' last counts.
     await this.flushes.finish();
     await this.configuration.close();
     resolver.close();
-    // A worker that is still starting makes its copies of these descriptors.
+    // Only now: a worker that is still starting duplicates these descriptors.
     listeners.close();
     threads.close();
     timers.close();
   }
 
-  /** Without those of a parent process. */
+  /** Connections of this process, without its parent's. */
   get #connectionCount(): number {
     return this.configuration.listeners.connectionCount((name) => this.parentStats.shareOf(name));
   }
@@ -252,18 +252,18 @@ export class Server {
         await restart?.refreshStats();
         await this.updateStats();
       },
-      // Until then the merged histograms would lack the names that workers have yet to bring.
+      // Earlier, the merged histograms would lack names that the workers have not reported yet.
       mergesHistograms: () => this.isLive,
       flushed: () => this.parentStats.flushed(),
-      tidy: () => {
-        this.#lostSamples.look(this.primary.store.dropped());
-        if (!this.isEnding) this.primary.publication.tidy();
+      reclaimMemory: () => {
+        this.#lostSamples.report(this.primary.store.dropped());
+        if (!this.isEnding) this.primary.publication.reclaimMemory();
       },
     });
   }
 
-  /** Files whose presence says how the server is to begin (FACTS §2.12). */
-  #obeyFlags(directory: string): void {
+  /** Applies the flag files, whose presence sets how the server starts (FACTS §2.12). */
+  #applyFlagFiles(directory: string): void {
     logger.info(`server flags path: ${directory}`);
     if (!existsSync(join(directory, 'drain'))) return;
     logger.info('starting server in drain mode');
@@ -281,7 +281,7 @@ export class Server {
     };
     await this.flushes.createSinks(context);
     if (!this.isEnding) return;
-    // It was ended while their code was loaded.
+    // The server ended while the sinks' code was loaded.
     await this.flushes.sinks.close();
     calls.close();
   }
@@ -289,7 +289,7 @@ export class Server {
   async #startWorkers(): Promise<void> {
     const { listenerManagerStats, snapshots, workers } = this.primary;
     snapshots.next({});
-    compileInTurn();
+    limitCompilationQueue();
     const { restart } = this.#options;
     await Promise.all([workers.start((index) => this.#startData(index)), restart?.load()]);
     await restart?.shareSockets();
@@ -298,7 +298,7 @@ export class Server {
     listenerManagerStats.set(ListenerManagerStats.at.workers_started, 1);
   }
 
-  /** Everything that a worker begins with, as it is now. */
+  /** Returns the current data with which a worker starts. */
   #startData(index: number): ReturnType<StartData> {
     const { bootstrap, fileFlush, localIp, logging, workerMemory } = this.#options;
     const { cluster = '', id: node = '', locality } = bootstrap.node ?? {};

@@ -1,4 +1,4 @@
-// The states of a server, in the order of their numbers in server.state.
+// The states of a server, with their values in the gauge server.state.
 
 export const enum ServerState {
   Live = 0,
@@ -7,5 +7,5 @@ export const enum ServerState {
   Initializing = 3,
 }
 
-/** As /ready and /server_info show them. */
+/** As shown by /ready and /server_info. */
 export const STATE_NAMES = ['LIVE', 'DRAINING', 'PRE_INITIALIZING', 'INITIALIZING'] as const;

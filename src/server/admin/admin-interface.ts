@@ -1,4 +1,4 @@
-// The admin interface of a server as it is configured: where it listens, who may ask, its access log, what is counted of it.
+// The configured admin interface of a server: its address, access rules, access log and stats.
 
 import { AccessLogFiles, type FileLogOptions } from '../../access-log/files/file-log.js';
 import type { HandlerTable } from '../../admin/handler-table.js';
@@ -33,7 +33,7 @@ import { type AdminFacts, adminServices } from './admin-view.js';
 
 export interface AdminInterfaceOptions
   extends Pick<AdminFacts, 'version' | 'hotRestartVersion' | 'commandLineOptions' | 'quit' | 'reopenLogs'> {
-  /** It has an admin interface. */
+  /** A bootstrap with an admin interface. */
   readonly bootstrap: Bootstrap & { readonly admin: Admin };
   readonly reload: ConfigurationReload;
   /** --admin-allowed-hosts */
@@ -47,13 +47,13 @@ export interface AdminInterfaceOptions
 
 const logger = getLogger('main');
 
-/** How long the last lines of the access log may take to be written. */
+/** Limit for writing the last lines of the access log. */
 const FINAL_FLUSH_MS = 1000;
 
 export class AdminInterface {
   readonly #config: Admin;
   readonly #addressPath: string;
-  /** A process that answers admin requests is about to be replaced by this one. */
+  /** Another process, which this one is about to replace, answers admin requests. */
   #isBesideAnother = false;
   readonly #server: AdminServer;
   readonly #profilers: Profilers;
@@ -61,7 +61,7 @@ export class AdminInterface {
   readonly #files: AccessLogFiles | undefined;
   readonly #filesystemStats: FilesystemStatsUpdate | undefined;
 
-  /** Throws BatonError when a file of its access log cannot be opened. */
+  /** Throws BatonError when a file of the access log cannot be opened. */
   constructor(options: AdminInterfaceOptions, server: Server) {
     const { bootstrap, allowedHosts, addressPath, fileFlush, maxConnections, reload } = options;
     const { configuration, primary } = server;
@@ -100,19 +100,19 @@ export class AdminInterface {
     );
   }
 
-  /** Its endpoints: those that only some configurations have come and go. */
+  /** The table of endpoints, to which some configurations add endpoints. */
   get handlers(): HandlerTable {
     return this.#server.handlers;
   }
 
-  /** There are requests whose answers are not out yet, and will be. */
+  /** Answers are in flight. */
   get isAnswering(): boolean {
     return this.#server.isAnswering;
   }
 
   /**
-   * Binds a socket that a child process can take over, or takes the one of `parent`, which answers until start(). Returns
-   * whether it does. Rejects with a ListenError.
+   * Binds a socket that a child process can take over, or takes the one of `parent`, which answers until start(). Returns whether the
+   * socket is the parent's. Rejects with a ListenError.
    */
   async openSocket(shim: NativeShim, parent: InheritedSockets | undefined): Promise<boolean> {
     this.#isBesideAnother = parent !== undefined;
@@ -120,7 +120,7 @@ export class AdminInterface {
     return this.#socket.isInherited;
   }
 
-  /** Begins to listen. Where a parent process answers, its address is told of in takeOver(). Rejects with a BatonError when the address cannot be had. */
+  /** Starts to listen. Beside a parent process, takeOver() writes the address file. Rejects with a BatonError when bind fails. */
   async start(): Promise<void> {
     const { address: config } = this.#config;
     const target = this.#socket?.target() ?? {
@@ -133,13 +133,13 @@ export class AdminInterface {
     if (!this.#isBesideAnother) this.#writeAddressFile();
   }
 
-  /** Its socket for a child process; the descriptor stays this one's. Undefined when it listens at none. */
+  /** Returns the socket as offered to a child process; the descriptor stays with this object. Undefined when it does not listen. */
   offer(id: number): Offer | undefined {
     const { address } = this.#server;
     return address && this.#socket?.offer(id, address);
   }
 
-  /** The parent process, if there was one, does not answer any more. */
+  /** Called when the parent process, if there was one, no longer answers. */
   takeOver(): void {
     if (!this.#isBesideAnother) return;
     this.#isBesideAnother = false;
@@ -148,8 +148,8 @@ export class AdminInterface {
   }
 
   /**
-   * A child process answers from now on, on this socket or (not `isTaken`) elsewhere or not at all. Resolves when answers in flight are
-   * out, as far as they take no longer than a moment.
+   * Called when a child process answers: on this socket if `isTaken`, else on another one or none. Resolves when the answers in flight
+   * are sent, or after a short time limit.
    */
   handOver(isTaken: boolean): Promise<void> {
     const stopped = this.#server.stopListening();
@@ -158,7 +158,7 @@ export class AdminInterface {
     return stopped;
   }
 
-  /** The process that answered in its place is dead. What does not work is logged. */
+  /** Called when the process that replaced this one is dead. Failures are logged. */
   async takeBack(): Promise<void> {
     try {
       if (this.#socket !== undefined && !this.#socket.takeBack()) {
@@ -167,16 +167,16 @@ export class AdminInterface {
       }
       await this.start();
     } catch (error) {
-      logger.error(`the admin interface does not answer again: ${messageOf(error)}`);
+      logger.error(`the admin interface could not be resumed: ${messageOf(error)}`);
     }
   }
 
-  /** Opens the files of its access log anew. */
+  /** Reopens the files of the access log. */
   reopenLogs(): void {
     void this.#files?.reopenAll();
   }
 
-  /** Ends profilers and writes what they have, while the threads are still there to tell. */
+  /** Ends the profilers and writes their profiles. Called while the threads still run. */
   finishProfiles(): Promise<void> {
     return this.#profilers.close();
   }
@@ -186,7 +186,7 @@ export class AdminInterface {
     if (this.#addressPath !== '' && address !== undefined) writeAddressFile(this.#addressPath, address);
   }
 
-  /** Lets answers in flight go out, and writes the access log. */
+  /** Waits for the answers in flight, and writes the access log. */
   async close(): Promise<void> {
     await this.#server.close();
     this.#socket?.close();
@@ -196,7 +196,7 @@ export class AdminInterface {
   }
 }
 
-/** Its access logs: access_log_path stands for a file log with the default format. */
+/** The configured access logs. access_log_path stands for a file log with the default format. */
 function accessLoggers({ access_log = [], access_log_path: path = '' }: Admin): readonly AccessLog[] {
   return path === '' ? access_log : [...access_log, { typed_config: { '@type': FILE_ACCESS_LOG, path } as Any }];
 }

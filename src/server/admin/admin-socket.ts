@@ -1,4 +1,4 @@
-// The socket of an admin interface that can be handed to the process of the next epoch.
+// The socket of an admin interface, which can be handed over to the process of the next epoch.
 
 import { lstatSync } from 'node:fs';
 import { type ListenTarget, openUnixSocket } from '../../admin/http/connections/listen.js';
@@ -15,18 +15,18 @@ import { listenAddress, listenError } from '../listeners/version/listen-sockets.
 const logger = getLogger('admin');
 
 export class AdminSocket {
-  /** The parent process listens at it. */
+  /** The parent process listens on this socket. */
   readonly isInherited: boolean;
   readonly #shim: NativeShim;
   readonly #configured: Address;
   readonly #address: Address;
-  /** Permissions of the file; 0: those that it has. */
+  /** Permissions of the socket file; 0 leaves them unchanged. */
   readonly #mode: number;
   readonly #fd: number;
-  /** Of the file that goes with it; undefined when there is none, and as long as it is the parent's. */
+  /** Inode of the socket file. Undefined without a file, and while the parent owns it. */
   #inode: number | undefined;
   #isOpen = true;
-  /** A child process answers at it. */
+  /** A child process answers on this socket. */
   #isHandedOver = false;
 
   private constructor(shim: NativeShim, configured: Address, mode: number, fd: number, inherited: Address | undefined) {
@@ -47,7 +47,7 @@ export class AdminSocket {
     return new AdminSocket(shim, address, config.address?.pipe?.mode ?? 0, fd, inherited?.address);
   }
 
-  /** The file of a Unix socket is this process's from now on. */
+  /** Makes this process the owner of the Unix socket's file. */
   ownFile(): void {
     const { path } = this.#address;
     if (isFile(this.#address)) this.#inode = lstatSync(path, { throwIfNoEntry: false })?.ino;
@@ -55,17 +55,17 @@ export class AdminSocket {
     try {
       this.#shim.setSocketMode(path, this.#mode);
     } catch (error) {
-      // Of another user's parent. The server has connections by now, which matter more.
-      logger.error(`the admin socket keeps the permissions that it had: ${messageOf(error)}`);
+      // The file is that of another user's parent. The server has connections by now; those are more important.
+      logger.error(`cannot set the permissions of the admin socket: ${messageOf(error)}`);
     }
   }
 
-  /** What a server is to listen at: a copy that becomes its own. */
+  /** Returns the target for a server to listen on, with a duplicate of the descriptor that the server owns. */
   target(): ListenTarget {
     return { address: this.#address, fd: this.#shim.duplicate(this.#fd) };
   }
 
-  /** `real`: where the server listens. The descriptor stays this one's. Undefined when it is closed. */
+  /** Returns the offer for a child. `real`: the address of the server; the descriptor stays with this object. Undefined when closed. */
   offer(id: number, real: Address): Offer | undefined {
     if (!this.#isOpen) return undefined;
     const configured = addressText(this.#configured);
@@ -81,12 +81,12 @@ export class AdminSocket {
     };
   }
 
-  /** A child process answers at it, and has its file; it stays open for takeBack(). */
+  /** Called when a child process answers on this socket and owns its file. The socket stays open for takeBack(). */
   handOver(): void {
     this.#isHandedOver = true;
   }
 
-  /** That process is dead. Returns whether clients still come to this socket: it is open, and its file is what it was. */
+  /** Called when that process is dead. Returns whether clients still reach this socket: it is open and its file is unchanged. */
   takeBack(): boolean {
     this.#isHandedOver = false;
     if (!this.#isOpen || !isFile(this.#address)) return this.#isOpen;

@@ -1,4 +1,4 @@
-// The server as its admin interface sees it.
+// The server as seen by its admin interface.
 
 import type { AdminServices, ClusterView, ListenerView, UnreadyView } from '../../admin/admin-services.js';
 import { inTurns } from '../../common/time/next-turn.js';
@@ -12,7 +12,7 @@ import { STATE_NAMES } from '../state.js';
 import { uptimes } from '../stats/process-epoch.js';
 import { configDumps, type DumpedConfiguration } from './dumps/config-dumps.js';
 
-/** What the admin interface shows that the server itself does not know. */
+/** What the admin interface shows beside the server's own state. */
 export interface AdminFacts
   extends Pick<
     AdminServices,
@@ -77,7 +77,7 @@ function* listenerViews({ listeners }: RunningConfiguration): Generator<Listener
 
 function* unreadyViews({ configuration, waitingFor }: Server): Generator<UnreadyView> {
   const targets = waitingFor?.unreadyTargets ?? [];
-  // Listeners that are there before the workers start wait with the server.
+  // Listeners that exist before the workers start wait together with the server.
   const isListener = configuration.listeners.byName.size > 0;
   if (waitingFor !== undefined && targets.length > 0) yield { name: waitingFor.name, isListener, targets };
   for (const { init } of configuration.listeners.warming.values()) {

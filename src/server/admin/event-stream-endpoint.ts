@@ -1,4 +1,4 @@
-// An event stream of a sink as an endpoint of the admin interface.
+// Serves the event stream of a stats sink as an admin endpoint.
 
 import type { AdminHandler } from '../../admin/admin-handler.js';
 import type { EventStream } from '../../extensions/factories.js';

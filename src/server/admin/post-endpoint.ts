@@ -1,4 +1,4 @@
-// An endpoint of an extension as one of the admin interface.
+// Serves an endpoint of an extension as an admin endpoint.
 
 import type { AdminHandler } from '../../admin/admin-handler.js';
 import type { PostEndpoint } from '../../extensions/factories.js';
@@ -9,7 +9,7 @@ export function postEndpoint(endpoint: PostEndpoint): AdminHandler {
     mutates: true,
     help: endpoint.help,
     parameters: [],
-    // Pieces come as traffic does.
+    // A streamed answer has no end: its pieces follow the traffic.
     handle: async ({ body }) => {
       const answer = await endpoint.answer(body);
       return { ...answer, isEndless: typeof answer.body !== 'string' };

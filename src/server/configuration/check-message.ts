@@ -1,11 +1,11 @@
-// Checks a message that a client has sent, in a thread that ends afterwards: neither the schema nor YAML stays in memory.
+// Checks a message from a client in a short-lived thread, so that neither the schema nor YAML stays in memory.
 
 import { programFile } from '../../common/package/package-root.js';
 import { type CheckedMessage, checkInThread } from '../../config/load/check-in-thread.js';
 
 const THREAD = programFile('server/configuration/message-thread.js');
 
-/** Reads YAML or JSON as the message of that full name, with everything that is checked of a configuration. */
+/** Parses YAML or JSON as the message with the full name `name`, and checks it like a configuration. */
 export function checkMessage(name: string, text: string): Promise<CheckedMessage> {
   return checkInThread(THREAD, { name, text });
 }

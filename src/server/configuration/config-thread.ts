@@ -1,4 +1,4 @@
-// The thread that loads a configuration and ends: the only place where the schema and the extensions' checks meet.
+// The short-lived thread that loads a configuration: the only place that combines the schema with the extensions' checks.
 
 import { runLoaderThread } from '../../config/load/loader-thread.js';
 import { EXTENSIONS } from '../../extensions/index.js';

@@ -1,4 +1,4 @@
-// What start-up would refuse of a whole bootstrap, found while it is loaded: by building what start-up builds.
+// Checks of a whole bootstrap at load time that find what start-up would refuse, by building what start-up builds.
 
 import { checkWritable } from '../../access-log/files/writable.js';
 import type { BootstrapCheck } from '../../config/load/bootstrap-check.js';
@@ -10,7 +10,7 @@ import { reportMistakes } from '../../extensions/report-mistakes.js';
 import { applicationLogFormat } from '../../log/application-log.js';
 import { checkStatsConfig } from '../../stats/settings/check-config.js';
 
-/** In the order in which their errors are found; they are reported by place. */
+/** In the order in which they run. Their errors are reported in order of position. */
 export const CONFIGURATION_CHECKS: readonly BootstrapCheck[] = [
   checkApplicationLog,
   checkStatsConfig,
@@ -18,7 +18,7 @@ export const CONFIGURATION_CHECKS: readonly BootstrapCheck[] = [
   checkLogFiles,
 ];
 
-/** The layout of log lines compiles, and the command line asks for no other one. */
+/** Checks that the log format compiles, and that the command line does not set another one. */
 function checkApplicationLog(
   ...[{ application_log_config: config }, report, options]: Parameters<BootstrapCheck>
 ): void {
@@ -33,7 +33,7 @@ function checkApplicationLog(
   reportMistakes(report, path, () => applicationLogFormat(config));
 }
 
-/** Access loggers that need a worker cannot log what the primary answers. Their filters compile. */
+/** Refuses access loggers that need a worker: the primary answers admin requests. Checks that their filters compile. */
 function checkAdminAccessLog(...[{ admin }, report]: Parameters<BootstrapCheck>): void {
   const extensions = new ExtensionRegistry(EXTENSIONS);
   for (const [index, { typed_config }] of (admin?.access_log ?? []).entries()) {
@@ -43,7 +43,7 @@ function checkAdminAccessLog(...[{ admin }, report]: Parameters<BootstrapCheck>)
   reportLogFilters(admin?.access_log, 'admin.access_log', report);
 }
 
-/** Log files of listeners and the admin interface are such as can be opened; none is. */
+/** Checks, without opening them, that the log files of listeners and of the admin interface can be opened. */
 function checkLogFiles(...[{ admin, static_resources: resources }, report]: Parameters<BootstrapCheck>): void {
   reportLogFiles(admin, ['admin'], report);
   const path = admin?.access_log_path ?? '';

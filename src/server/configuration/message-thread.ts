@@ -1,4 +1,4 @@
-// The thread that checks one message and ends.
+// The short-lived thread that checks one message.
 
 import { runMessageThread } from '../../config/load/message-thread.js';
 import { EXTENSIONS } from '../../extensions/index.js';

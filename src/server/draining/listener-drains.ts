@@ -113,7 +113,7 @@ export class ListenerDrains {
   /** What the workers have open now. */
   async openConnections(): Promise<OpenConnections> {
     const { concurrency, workers } = this.#primary;
-    const answers = await workers.ask<WorkerConnections>((reply) => ({ kind: 'connections', reply }));
+    const answers = await workers.query<WorkerConnections>((reply) => ({ kind: 'connections', reply }));
     return openConnections(answers, concurrency);
   }
 

@@ -1,4 +1,4 @@
-// One place in one filter chain that takes a discovered configuration: its stats, and what its filter has on the primary.
+// The use of a discovered configuration in one filter chain: its stats, and its filter's part on the primary.
 
 import { callExtension } from '../../common/errors/defects.js';
 import type { Any } from '../../config/generated/api.js';
@@ -10,18 +10,18 @@ import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { HeldScopes } from '../workers/worker-scopes.js';
 import type { FilterConfigsContext } from './filter-configs-context.js';
 
-/** What a filter has of a configuration on the primary, made before workers build it. One of the two is called, once. */
+/** A filter's part on the primary, created before workers build the filter. The owner calls exactly one method, once. */
 export interface PreparedConfig {
-  /** The filter has it from now on; what it had until now ends. */
+  /** Puts the part into use, and closes the previous one. */
   use(): void;
-  /** It will not be used. */
+  /** Closes the part unused. */
   discard(): void;
 }
 
 export class ChainUse {
   readonly #user: DiscoveredFilterUser;
   readonly #context: FilterConfigsContext;
-  /** By statScopeKey(). They stay until the chain is gone: streams count in those of the configuration that they began with. */
+  /** By statScopeKey(). Kept until the chain is gone: a stream counts in the scopes of the configuration with which it began. */
   readonly #scopes = new Map<string, HeldScopes>();
   #part: PrimaryPart | undefined;
 
@@ -30,13 +30,13 @@ export class ChainUse {
     this.#context = context;
   }
 
-  /** The extension that `config` configures here. Throws a BatonError when it cannot be used in this place. */
+  /** Returns the extension for `config`. Throws a BatonError when it cannot be used in this place. */
   extensionOf(config: Any): HttpFilterExtension {
     const { filter, context } = this.#user;
     return discoveredExtension(filter.name ?? '', config, filter.config_discovery!, context.extensions);
   }
 
-  /** Makes all that the filter needs before workers build it. Throws when that cannot be had, such as names of its stats. */
+  /** Creates everything that the filter needs before workers build it. Throws when that fails, for example for lack of stat names. */
   prepare(extension: HttpFilterExtension, config: Any): PreparedConfig {
     const { chain, context } = this.#user;
     const scopes = callExtension('scopes', extension.name, () => extension.scopes?.(config, chain) ?? []);
@@ -55,7 +55,7 @@ export class ChainUse {
     };
   }
 
-  /** The filter has no configuration any more, or that of the chain itself again. Throws when it cannot have what that needs. */
+  /** Returns to the chain's default configuration, or to none. Throws when the default cannot be prepared. */
   withdraw(): void {
     const { default_config: byDefault } = this.#user.filter.config_discovery!;
     let own: PreparedConfig | undefined;
@@ -74,7 +74,7 @@ export class ChainUse {
     return Object.assign({}, ...[...this.#scopes.values()].map(({ refs }) => refs));
   }
 
-  /** The chain is gone, on all workers. */
+  /** Called when the chain is gone on all workers. */
   close(): void {
     this.#part?.close();
     const held = [...this.#scopes.values()];

@@ -1,5 +1,5 @@
-// One configuration of an HTTP filter that a source delivers (ECDS), for all chains that name it: checked here, published to
-// the workers, and kept when the source has nothing better.
+// One HTTP filter configuration that a source delivers (ECDS), shared by all chains that name it. It checks each version, publishes it
+// to the workers, and keeps the last accepted version.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
@@ -18,11 +18,11 @@ import type { FilterConfigsContext } from './filter-configs-context.js';
 const logger = getLogger('config');
 
 export interface ProviderOptions {
-  /** Never that of another one. */
+  /** Unique; never reused. */
   readonly id: number;
   readonly key: string;
   readonly source: ConfigSource;
-  /** Of the filter, and of the resource. */
+  /** Name of both the filter and the resource. */
   readonly name: string;
 }
 
@@ -33,7 +33,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
   readonly #context: FilterConfigsContext;
   readonly #scope: ScopeRef;
   readonly #subscription: Subscription;
-  /** What to call when the configuration is there, or will not come for now. */
+  /** The uses, each with a callback that is called once the configuration has arrived or its fetch has timed out. */
   readonly #uses = new Map<ChainUse, () => void>();
   #state: DynamicState = REQUESTED;
   #resource: Resource<TypedExtensionConfig> | undefined;
@@ -65,7 +65,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     return this.#state;
   }
 
-  /** What is in use. */
+  /** The resource in use. */
   get resource(): Resource<TypedExtensionConfig> | undefined {
     return this.#resource;
   }
@@ -74,7 +74,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     return { id: this.id, key: this.#key, config: this.#resource?.message.typed_config };
   }
 
-  /** A chain takes the configuration from now on; one that cannot use what there is goes on without until that changes. */
+  /** Adds a chain. If it cannot use the present configuration, its filter stays unconfigured until the next version. */
   add(use: ChainUse, ready: () => void): void {
     this.#uses.set(use, ready);
     const config = this.#resource?.message.typed_config;
@@ -117,7 +117,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     const ofThis = ({ name }: { readonly name: string }) => name === this.name;
     const resource = resources.find(ofThis);
     if (resource !== undefined) return this.#take(resource);
-    // Without a name it may be this one.
+    // A refusal without a name may concern this resource.
     const refusal = unusable.find((each) => ofThis(each) || each.name === '');
     if (refusal !== undefined) {
       this.#state = refused(this.#state, refusal);
@@ -125,7 +125,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     } else if (removed.includes(this.name)) {
       this.#withdraw();
     } else if (isComplete) {
-      // What is not mentioned is not gone: ECDS has no removals in the state of the world.
+      // A resource that is not mentioned is not removed: state-of-the-world ECDS has no removals.
       const details = `the update has no configuration of the filter '${this.name}'`;
       this.#state = refused(this.#state, { version, details, message: undefined });
       this.#count(ExtensionConfigStats.at.config_fail);
@@ -158,7 +158,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     return [];
   }
 
-  /** Chains have their own configuration again, or none. */
+  /** Returns all chains to their default configuration, or to none. */
   #withdraw(): void {
     this.#state = DOES_NOT_EXIST;
     if (this.#resource === undefined) return;
@@ -193,7 +193,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
   }
 }
 
-/** The configuration for all of these chains; a text, with nothing made, says why one of them cannot use it. */
+/** Prepares the configuration for all chains. Returns the reason when one of them cannot use it; nothing is prepared then. */
 function prepareFor(uses: readonly ChainUse[], config: Any): PreparedConfig[] | string {
   const prepared: PreparedConfig[] = [];
   try {

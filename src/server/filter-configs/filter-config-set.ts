@@ -1,4 +1,4 @@
-// The discovered configurations of HTTP filters (ECDS) as the primary keeps them: each is shared by all chains that name it.
+// The discovered HTTP filter configurations (ECDS) on the primary. All chains that name the same one share it.
 
 import { keyOfDiscovered } from '../../extensions/discovered-filters.js';
 import type { DiscoveredFilterUser, PrimaryFilterConfigs, PrimaryPart } from '../../extensions/factories.js';
@@ -16,7 +16,7 @@ export class FilterConfigSet implements PrimaryFilterConfigs {
     this.#context = context;
   }
 
-  /** Some filter names one. */
+  /** A filter uses a discovered configuration. */
   get isUsed(): boolean {
     return this.#providers.size > 0;
   }
@@ -25,12 +25,12 @@ export class FilterConfigSet implements PrimaryFilterConfigs {
     return this.#providers.values();
   }
 
-  /** For workers that begin. */
+  /** Returns the parts of a snapshot for starting workers. */
   snapshots(): Required<Pick<SnapshotParts, 'filterConfigs'>> {
     return { filterConfigs: Array.from(this.#providers.values(), (provider) => provider.snapshot) };
   }
 
-  /** Throws, with nothing left, when there is no room for the filter's stats, or none for what its default configuration needs. */
+  /** Throws, with nothing left behind, when stats or what the default configuration needs cannot be allocated. */
   attach(user: DiscoveredFilterUser): PrimaryPart {
     const { filter, context } = user;
     const { apply_default_config_without_warming: isEarly, default_config: byDefault } = filter.config_discovery!;

@@ -1,4 +1,4 @@
-// What discovered configurations of filters need of the server.
+// The parts of the server that discovered filter configurations use.
 
 import type { StatsStore } from '../../stats/store.js';
 import type { ConfigSources } from '../../xds/subscription.js';
@@ -9,6 +9,6 @@ export interface FilterConfigsContext {
   readonly sources: ConfigSources;
   readonly store: StatsStore;
   readonly scopes: WorkerScopes;
-  /** Tells all workers at once. */
+  /** Sends the parts to all workers immediately. */
   publish(parts: SnapshotParts): void;
 }

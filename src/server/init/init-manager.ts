@@ -1,10 +1,10 @@
-// Waits for all that a server needs before it takes traffic, or a listener before it is used. Each such thing is a target with a name,
-// which /init_dump shows until it is ready.
+// Waits for the targets that must be ready before a server takes traffic, or before a listener is used. /init_dump shows the names of
+// targets that are not ready.
 
-/** Something that is waited for. */
+/** An init target. */
 export interface InitTarget {
   readonly name: string;
-  /** It is there, or will not come: it is not waited for any more. Further calls do nothing. */
+  /** Called when the target is ready or will never be. Further calls are no-ops. */
   ready(): void;
 }
 
@@ -30,7 +30,7 @@ export class InitManager {
     return target;
   }
 
-  /** Calls back, once, when all targets are ready; immediately if they are already. */
+  /** Calls `onReady` once, when all targets are ready; immediately if they already are. */
   wait(onReady: () => void): void {
     this.#onReady = onReady;
     this.#check();

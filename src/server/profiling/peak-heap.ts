@@ -1,10 +1,10 @@
-// Which state of the heaps was the largest. No I/O.
+// Finds the largest state of the heaps. No I/O.
 
 import type { ThreadMemory } from '../../common/process/thread-memory.js';
 import type { ProfileSet } from '../../common/profiling/pprof.js';
 import { totalOf } from '../../common/profiling/profile.js';
 
-/** Reading the heaps costs a collection of garbage: a new high is worth it when it is so much higher than the last one. */
+/** Reading the heaps costs a garbage collection, so a new maximum must exceed the last one by this factor to be read. */
 const MIN_GROWTH = 1.05;
 const MIN_GROWTH_BYTES = 1024 * 1024;
 
@@ -13,12 +13,12 @@ export class PeakHeap {
   #largestBytes = 0;
   #highBytes = 0;
 
-  /** The state at the peak; undefined before any was offered. */
+  /** The state at the peak; undefined before the first offer(). */
   get largest(): ProfileSet | undefined {
     return this.#largest;
   }
 
-  /** Whether the heaps have reached a new high, so that their state is worth reading. */
+  /** Returns whether the heaps have reached a new maximum whose state is worth reading. */
   isHigh(threads: readonly ThreadMemory[]): boolean {
     const bytes = threads.reduce((sum, thread) => sum + lastingBytes(thread), 0);
     if (bytes < Math.max(this.#highBytes * MIN_GROWTH, this.#highBytes + MIN_GROWTH_BYTES)) return false;
@@ -26,7 +26,7 @@ export class PeakHeap {
     return true;
   }
 
-  /** A state that was read: it is kept if it is the largest. */
+  /** Keeps the state if it is the largest so far. */
   offer(set: ProfileSet): void {
     const bytes = set.threads.reduce((sum, thread) => sum + totalOf(thread), 0);
     if (bytes <= this.#largestBytes) return;
@@ -35,7 +35,7 @@ export class PeakHeap {
   }
 }
 
-/** What is in use but for the young generation, where garbage comes and goes by megabytes. */
+/** Returns the bytes in use without the young generation, in which megabytes of garbage come and go. */
 function lastingBytes({ heap, spaces }: ThreadMemory): number {
   const young = spaces.filter((space) => space.space_name.startsWith('new_'));
   return heap.used_heap_size + heap.external_memory - young.reduce((sum, space) => sum + space.space_used_size, 0);

@@ -1,4 +1,4 @@
-// The file that profiles are written to: admin.profile_path.
+// The file to which profiles are written: admin.profile_path.
 
 import { fstatSync, ftruncate, writeFile } from 'node:fs';
 import { promisify } from 'node:util';
@@ -8,26 +8,26 @@ import { loadShim, type NativeFile } from '../../io/shim.js';
 const truncate = promisify(ftruncate);
 const writeContent = promisify(writeFile);
 
-/** What the API says for a configuration without a path. */
+/** Envoy's default path for a configuration without one. */
 const DEFAULT_PATH = '/var/log/envoy/envoy.prof';
 
 export class ProfileFile {
   readonly path: string;
-  /** The path is that of the configuration. */
+  /** The path comes from the configuration. */
   readonly isConfigured: boolean;
 
-  /** `path`: '' for the default. */
+  /** `path`: '' selects the default. */
   constructor(path: string) {
     this.path = path || DEFAULT_PATH;
     this.isConfigured = path !== '';
   }
 
-  /** Rejects with a BatonError when the file cannot be written. What it holds stays; an empty one is made if there is none. */
+  /** Rejects with a BatonError when the file cannot be written. Keeps its content; creates an empty file if there is none. */
   async check(): Promise<void> {
     await this.#with(async () => {});
   }
 
-  /** Puts a profile in the place of what the file holds. Rejects with a BatonError when that fails. */
+  /** Replaces the content of the file with a profile. Rejects with a BatonError when that fails. */
   async write(profile: Uint8Array): Promise<void> {
     await this.#with(async (fd) => {
       await truncate(fd, 0);
@@ -44,7 +44,7 @@ export class ProfileFile {
       await file.close();
     } catch (error) {
       throw new BatonError('PROFILE_UNWRITABLE', `${this.path} cannot be written: ${messageOf(error)}`, {
-        remedy: 'admin.profile_path says where profiles are written',
+        remedy: 'admin.profile_path sets the file for profiles',
         cause: error,
       });
     } finally {

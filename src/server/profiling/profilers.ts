@@ -1,4 +1,4 @@
-// The profilers of all threads: started and ended together, one command after the other, each with a deadline.
+// The profilers of all threads. They start and end together; commands run one after the other, each with a deadline.
 
 import type { ProfilersView, StartOfProfiler } from '../../admin/admin-services.js';
 import { BatonError } from '../../common/errors/errors.js';
@@ -10,16 +10,16 @@ import { getLogger } from '../../log/logger.js';
 import { PeakHeap } from './peak-heap.js';
 import type { ProfileFile } from './profile-file.js';
 
-/** The threads, as they are asked for profiles. */
+/** The threads as sources of profiles. */
 export interface ProfiledServer {
-  /** Every thread's answer; one that cannot give any is an error. */
+  /** Returns every thread's reply. A thread that cannot answer has an error. */
   profile(command: ProfileCommand): Promise<ProfileReply[]>;
   memory(): Promise<readonly ThreadMemory[]>;
 }
 
 interface Run {
   readonly startedMs: number;
-  /** Ends what would take more memory the longer it runs. */
+  /** Ends a run whose memory grows with time, or checks for a peak. */
   readonly timer: NodeJS.Timeout;
   readonly writesFile: boolean;
 }
@@ -31,13 +31,13 @@ const NAMES: { readonly [K in ProfilerKind]: string } = {
   heap: 'heap profiler',
   allocations: 'allocation profiler',
 };
-/** V8 has one sampler of a heap. */
+/** Profilers that share V8's single heap sampler. */
 const EXCLUDED: { readonly [K in ProfilerKind]?: ProfilerKind } = { heap: 'allocations', allocations: 'heap' };
-/** Samples of the processor and of what was collected are kept until the end. */
-const LONGEST_RUN_MS = 10 * 60_000;
-/** How often the heap profiler looks for a peak. */
-const LOOK_MS = 1000;
-/** How long the end of the server waits for profiles to be written. */
+/** CPU samples, and samples of collected objects, are held in memory until the end. */
+const MAX_RUN_MS = 10 * 60_000;
+/** Interval at which the heap profiler checks for a peak. */
+const PEAK_CHECK_MS = 1000;
+/** Limit for writing the profiles when the server ends. */
 const CLOSE_MS = 5000;
 
 export class Profilers implements ProfilersView {
@@ -46,10 +46,10 @@ export class Profilers implements ProfilersView {
   readonly #render: (set: ProfileSet) => Promise<AsyncIterable<Uint8Array>>;
   readonly #running = new Map<ProfilerKind, Run>();
   #peak = new PeakHeap();
-  #isLooking = false;
+  #isCheckingPeak = false;
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** `render` makes the bytes of a profile. */
+  /** `render` returns the bytes of a profile. */
   constructor(
     server: ProfiledServer,
     file: ProfileFile,
@@ -68,12 +68,12 @@ export class Profilers implements ProfilersView {
     return this.#inTurn(() => this.#start(kind));
   }
 
-  // Bytes are made out of turn: when that fails, or takes for ever, it is the matter of the one who has asked.
+  // Rendering is outside #inTurn(): when it fails or never ends, only its own request is affected.
 
   async stop(kind: ProfilerKind): Promise<Uint8Array | undefined> {
     const ended = await this.#inTurn(() => this.#stop(kind));
     if (ended === undefined) return undefined;
-    const profile = await wholeOf(await this.#render(ended.set));
+    const profile = await concatenated(await this.#render(ended.set));
     if (ended.writesFile) {
       await this.#inTurn(() => this.#file.write(profile));
       logger.info(`the ${NAMES[kind]} has written ${this.path}`);
@@ -87,14 +87,14 @@ export class Profilers implements ProfilersView {
 
   async peakHeap(): Promise<AsyncIterable<Uint8Array> | undefined> {
     const largest = await this.#inTurn(async () => {
-      // Now may be the peak.
+      // The heap may be at its peak now.
       if (this.#running.has('heap')) await this.#readHeap();
       return this.#peak.largest;
     });
     return largest && this.#render(largest);
   }
 
-  /** Ends what runs and writes it, in bounded time. */
+  /** Ends the running profilers and writes their profiles, in bounded time. */
   async close(): Promise<void> {
     if (this.#running.size === 0) return;
     await atMostMs(Promise.all([...this.#running.keys()].map((kind) => this.#end(kind))), CLOSE_MS);
@@ -110,7 +110,7 @@ export class Profilers implements ProfilersView {
     try {
       await this.#file.check();
     } catch (error) {
-      // Its profile is the answer: who has configured no file need not have one.
+      // An allocation profile is the answer itself: without a configured path it needs no file.
       writesFile = false;
       if (kind !== 'allocations' || this.#file.isConfigured) {
         return { isStarted: false, isFailure: true, why: describe(error) };
@@ -155,30 +155,30 @@ export class Profilers implements ProfilersView {
   }
 
   #timer(kind: ProfilerKind): NodeJS.Timeout {
-    if (kind === 'heap') return setInterval(() => void this.#look(), LOOK_MS).unref();
+    if (kind === 'heap') return setInterval(() => void this.#checkPeak(), PEAK_CHECK_MS).unref();
     return setTimeout(() => {
-      logger.warning(`the ${NAMES[kind]} has run for ${LONGEST_RUN_MS / 60_000} minutes and is ended`);
+      logger.warning(`the ${NAMES[kind]} has run for ${MAX_RUN_MS / 60_000} minutes and is ended`);
       void this.#end(kind);
-    }, LONGEST_RUN_MS).unref();
+    }, MAX_RUN_MS).unref();
   }
 
-  /** Keeps the heaps' state when they have reached a new high. */
-  async #look(): Promise<void> {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
+  /** Keeps the state of the heaps if they have reached a new maximum. */
+  async #checkPeak(): Promise<void> {
+    if (this.#isCheckingPeak) return;
+    this.#isCheckingPeak = true;
     try {
       if (!this.#peak.isHigh(await this.#server.memory())) return;
       await this.#inTurn(async () => {
         if (this.#running.has('heap')) await this.#readHeap();
       });
     } catch (error) {
-      logger.error({ err: error }, 'the peak of the heaps cannot be looked for');
+      logger.error({ err: error }, 'the peak of the heaps cannot be checked');
     } finally {
-      this.#isLooking = false;
+      this.#isCheckingPeak = false;
     }
   }
 
-  /** Ends a profiler for which nobody waits. */
+  /** Ends a profiler without a request that waits for its profile. */
   async #end(kind: ProfilerKind): Promise<void> {
     try {
       await this.stop(kind);
@@ -187,7 +187,7 @@ export class Profilers implements ProfilersView {
     }
   }
 
-  /** What is asked while something is under way waits for its end. */
+  /** Runs actions one after the other. */
   #inTurn<T>(action: () => Promise<T>): Promise<T> {
     const done = this.#turn.then(action);
     this.#turn = done.catch(() => {});
@@ -195,13 +195,13 @@ export class Profilers implements ProfilersView {
   }
 }
 
-const NOT_SAMPLED = 'the heap is not sampled: POST /heapprofiler?enable=y begins to note who allocates what';
+const NOT_SAMPLED = 'the heap is not sampled: POST /heapprofiler?enable=y starts to record allocation sites';
 
 function describe(error: unknown): string {
   return error instanceof BatonError ? error.describe() : String(error);
 }
 
-async function wholeOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+async function concatenated(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const all: Uint8Array[] = [];
   for await (const piece of pieces) all.push(piece);
   return Buffer.concat(all);

@@ -29,16 +29,16 @@ const logger = getLogger('config');
 
 export class ConfigurationReload {
   readonly #server: Server;
-  readonly #loadAnew: () => Promise<LoadResult>;
+  readonly #loadConfiguration: () => Promise<LoadResult>;
   #running: LoadedConfiguration;
   #current: Promise<ReloadView> | undefined;
   /** Why the last one could not be read or applied, as the log has said it. */
   #failure: string | undefined;
 
-  /** `loadAnew` loads what the command line names, as at the start. */
-  constructor(server: Server, loadAnew: () => Promise<LoadResult>, running: LoadedConfiguration) {
+  /** `loadConfiguration` loads what the command line names, as at the start. */
+  constructor(server: Server, loadConfiguration: () => Promise<LoadResult>, running: LoadedConfiguration) {
     this.#server = server;
-    this.#loadAnew = loadAnew;
+    this.#loadConfiguration = loadConfiguration;
     this.#running = running;
   }
 
@@ -113,7 +113,7 @@ export class ConfigurationReload {
   /** Or why there is none. A thread that fails leaves no configuration: the same as a wrong one. */
   async #load(): Promise<Loaded | ReloadView> {
     try {
-      const loaded = await this.#loadAnew();
+      const loaded = await this.#loadConfiguration();
       if (loaded.ok) return loaded;
       const { errors, isUnreadable, warnings } = loaded;
       return isUnreadable

@@ -82,10 +82,10 @@ export class HotRestart {
   /** Resolves when it is clear whether this process goes on without its parent; undefined while it has one. */
   #parentLost: Promise<void> | undefined;
   #proofRetry: NodeJS.Timeout | undefined;
-  #statsCame = () => {};
+  #parentStatsImported = () => {};
   /** Resolves when stats go on where those of the parent stood, or will not; pending until this process has taken over. */
-  readonly statsCame = new Promise<void>((resolve) => {
-    this.#statsCame = resolve;
+  readonly parentStatsImported = new Promise<void>((resolve) => {
+    this.#parentStatsImported = resolve;
   });
   #isClosed = false;
 
@@ -240,7 +240,7 @@ export class HotRestart {
     const { parentSockets } = this.#facts;
     parentSockets?.closeRest();
     const replaced = this.#child?.takeOver(parentSockets?.taken ?? [], this.#options.parentShutdownTimeS);
-    void this.refreshStats().then(this.#statsCame);
+    void this.refreshStats().then(this.#parentStatsImported);
     await replaced;
   }
 
@@ -259,7 +259,7 @@ export class HotRestart {
     this.#stage = 'ending';
     this.#meeting.close();
     this.#child?.close();
-    this.#statsCame();
+    this.#parentStatsImported();
   }
 
   /** The server has ended: its child is told what was counted last. */

@@ -158,7 +158,7 @@ export class StatsImport {
     for (const entry of entries) {
       if (!names.delete(entry.name)) continue;
       const index = shown?.tables[Pass.Values].indexOf(entry.name) ?? -1;
-      const given = index < 0 ? undefined : this.#flushes.sinks.given(shown!, index);
+      const given = index < 0 ? undefined : this.#flushes.sinks.flushedAmount(shown!, index);
       if (given !== undefined && given > 0) this.#flushes.sinks.credit(ref.prefix + entry.name, given);
       this.#store.adoptName(ref, entry);
     }

@@ -185,7 +185,7 @@ export class Succession implements RestartedServer {
   #exportFrom(before: StatsExport | undefined): StatsExport {
     const { flushes, primary } = this.#server;
     return new StatsExport(primary.store, (section, index) => {
-      const given = flushes.sinks.given(section, index);
+      const given = flushes.sinks.flushedAmount(section, index);
       return given === undefined ? undefined : Math.max(given, before?.told(section, index) ?? 0);
     });
   }

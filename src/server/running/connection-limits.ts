@@ -1,4 +1,4 @@
-// The limit of all connections of the process, as the primary sees it: the overload manager sets it for listeners, or runtime does.
+// The limit of the connections of the whole process, on the primary: set by the overload manager for listeners, or by runtime.
 
 import { CONNECTION_MONITOR, monitoredConnections } from '../../config/fields/connection-monitor.js';
 import type { Bootstrap } from '../../config/generated/api.js';
@@ -26,13 +26,13 @@ export class ConnectionLimits {
     this.#warn();
   }
 
-  /** Runtime may have changed. */
+  /** Called when runtime may have changed. */
   update(): void {
     this.#ofPrimary?.update();
     this.#warn();
   }
 
-  /** For connections that the primary accepts. As in Envoy these do not count for the overload manager: runtime limits them alone. */
+  /** The limit for connections that the primary accepts. As in Envoy, the overload manager does not count these: only runtime does. */
   get ofPrimary(): ConnectionLimit {
     this.#ofPrimary ??= this.#create();
     return this.#ofPrimary;

@@ -1,5 +1,5 @@
-// The configuration that a server runs with, on the primary. Files, management servers and reloads of the bootstrap change it while
-// traffic flows. Each change goes to the workers in a snapshot.
+// The configuration that a server runs, on the primary. Files, management servers and bootstrap reloads change it while traffic flows.
+// Each change reaches the workers in a snapshot.
 //
 //   sources → clusters, routes, filter configurations, listeners → snapshots
 
@@ -33,18 +33,18 @@ import type { SnapshotParts } from '../workers/snapshots.js';
 import { ConnectionLimits } from './connection-limits.js';
 
 export interface ConfigurationOptions {
-  /** Of files that are written to. */
+  /** Flush options of written files. */
   readonly fileFlush: FileLogOptions;
   readonly bootstrap: Bootstrap;
   readonly dynamic: DynamicOptions;
-  /** As management servers are told of it. */
+  /** The node that management servers receive. */
   readonly node: Node;
   readonly draining: DrainDefaults;
-  /** Adds an endpoint that takes a body to the admin interface; what it returns removes it. */
+  /** Adds an admin endpoint that takes a request body. Returns a function that removes it. */
   readonly serveEndpoint: (endpoint: PostEndpoint) => () => void;
 }
 
-/** The steps of a start that bring up what is configured. */
+/** The steps of a start that create the configured objects. */
 export type ConfigurationSteps = Omit<StartSteps, 'startWorkers' | 'entered'>;
 
 export class RunningConfiguration {
@@ -52,7 +52,7 @@ export class RunningConfiguration {
   readonly runtimePublication: RuntimePublication;
   readonly connectionLimits: ConnectionLimits;
   readonly upstream: PrimaryUpstream;
-  /** Those of `upstream`. */
+  /** The clusters of `upstream`. */
   readonly clusters: ClusterSet;
   readonly clusterDiscovery: ClusterDiscovery;
   readonly routes: PrimaryRouteSet;
@@ -63,7 +63,7 @@ export class RunningConfiguration {
   readonly listenerDiscovery: ListenerDiscovery | undefined;
   readonly #primary: Primary;
   readonly #sources: ServerConfigSources;
-  /** The bootstrap of the start, with what reloads have changed since. */
+  /** The start's bootstrap with the changes of later reloads. */
   #bootstrap: Bootstrap;
   readonly #rtds = new RtdsLayers();
   readonly #parts: FilterParts;
@@ -89,7 +89,7 @@ export class RunningConfiguration {
     this.routes = new PrimaryRouteSet({
       sources: this.#sources,
       store,
-      clusterProblem: (name) => this.clusters.problemOfRoutesTo(name),
+      clusterProblem: (name) => this.clusters.routeProblem(name),
       publish,
       onDemand: ports.port(ON_DEMAND_PORT),
     });
@@ -122,16 +122,16 @@ export class RunningConfiguration {
     };
   }
 
-  /** Of the last CDS update that has changed a cluster: '' before the first one, and 'static' where no CDS is set up. */
+  /** Version of the last CDS update that changed a cluster; '' before the first one, 'static' without CDS. */
   get clustersVersion(): string {
     const hasDiscovery = this.#bootstrap.dynamic_resources?.cds_config !== undefined;
     return hasDiscovery ? this.clusterDiscovery.version : 'static';
   }
 
-  /** All of it, for a worker that starts. */
+  /** Returns the complete configuration for a starting worker. */
   snapshots(): SnapshotParts {
     return {
-      // A copy: a thread that starts reads it later, and is sent changes relative to this.
+      // A copy: a starting thread reads it later, and then receives changes relative to it.
       statScopes: { ...this.#primary.scopes.all },
       ...this.clusters.snapshots(),
       ...this.routes.snapshots(),
@@ -140,7 +140,7 @@ export class RunningConfiguration {
     };
   }
 
-  /** Resources in use that sources have delivered, and that may name further sources. */
+  /** Yields delivered resources in use that may name further sources. */
   *namedSources(): Generator<NamedSources> {
     for (const { config, isStatic, name } of this.listeners.specs()) {
       if (!isStatic) yield { what: `listener '${name}'`, config };
@@ -153,7 +153,7 @@ export class RunningConfiguration {
     }
   }
 
-  /** Applies another bootstrap, or rejects with everything as it was. `ended`: the server ends. */
+  /** Applies another bootstrap, or rejects with everything as before. `ended`: aborted when the server ends. */
   async reload(plan: ReloadPlan, next: Bootstrap, ended: AbortSignal): Promise<void> {
     const { carryOut, changesOf } = await reloadParts();
     const { listeners, runtime, clusters } = this;
@@ -165,7 +165,7 @@ export class RunningConfiguration {
     this.listenerDiscovery?.staticsChanged();
   }
 
-  /** No source, file or filter changes anything any more. */
+  /** Stops all changes by sources, files and filters. */
   async freeze(): Promise<void> {
     this.#rtds.close();
     this.runtime.close();
@@ -174,7 +174,7 @@ export class RunningConfiguration {
     this.listenerDiscovery?.close();
   }
 
-  /** Closes all but the sockets of listeners, which a worker that is still starting may be about to copy. */
+  /** Closes everything except listener sockets, which a starting worker may be about to duplicate. */
   close(): Promise<void> {
     return this.upstream.close();
   }
@@ -203,7 +203,7 @@ export class RunningConfiguration {
     });
   }
 
-  /** Publishes the clusters that have changed in this turn first: `parts` may refer to them. */
+  /** Publishes this turn's changed clusters first: `parts` may refer to them. */
   #publish(parts: SnapshotParts): void {
     this.clusters.flush();
     this.#primary.publication.publish(parts);

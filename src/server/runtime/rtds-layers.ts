@@ -1,4 +1,4 @@
-// Layers of runtime that files and management servers set (RTDS): each is one resource, and empty until that comes.
+// Runtime layers from files and management servers (RTDS). Each layer is one resource, and empty until that arrives.
 
 import { wrongRuntimeValues } from '../../config/fields/runtime-entries.js';
 import type { RuntimeLayer, RuntimeRuntime as RuntimeResource } from '../../config/generated/api.js';
@@ -10,7 +10,7 @@ import type { InitManager, InitTarget } from '../init/init-manager.js';
 export class RtdsLayers {
   readonly #subscriptions: Subscription[] = [];
 
-  /** Asks for the layers among these; `init` waits until each has come, or nobody waits for it any more. */
+  /** Subscribes to the RTDS layers among `layers`. `init` waits until each has arrived or its fetch has timed out. */
   start(layers: readonly RuntimeLayer[], runtime: LayeredRuntime, sources: ConfigSources, init: InitManager): void {
     for (const { name: layer = '', rtds_layer: rtds } of layers) {
       if (rtds === undefined) continue;
@@ -61,7 +61,7 @@ class RtdsLayer implements Watcher<RuntimeResource> {
       this.#message = undefined;
       this.#set({});
     } else if (isComplete && !refused.some(({ name }) => name === this.#name || name === '')) {
-      // What is not mentioned is not gone: RTDS has no removals in the state of the world.
+      // A resource that is not mentioned is not removed: state-of-the-world RTDS has no removals.
       return [{ name: this.#name, details: `the update has no RTDS resource '${this.#name}'` }];
     }
     return [];

@@ -1,10 +1,10 @@
-// Sends changes of runtime to the workers: large ones in parts, between which the primary and the workers serve others.
+// Sends runtime changes to the workers. Large ones are sent in parts, and other events are served between the parts.
 
 import { nextTurn } from '../../common/time/next-turn.js';
 import type { RuntimeChange } from '../../runtime/snapshot.js';
 import type { ToWorker } from '../../worker/messages/messages.js';
 
-/** Entries of a part: about a millisecond's work for each worker. */
+/** Entries of a part: about 1 ms of work for each worker. */
 const PART = 1000;
 
 export interface PublishedWorkers {
@@ -21,9 +21,9 @@ export class RuntimePublication {
     this.#workers = workers;
   }
 
-  /** Workers use a change as a whole, behind those that were sent before. */
+  /** Sends a change after those sent before. Workers apply it as a whole. */
   send(change: RuntimeChange): void {
-    // Workers that start have all values.
+    // Workers start with all values.
     if (!this.#workers.isStarted) return;
     if (this.#sending === undefined && change.entries.length <= PART) {
       this.#sendPart(change, 0);
@@ -33,7 +33,7 @@ export class RuntimePublication {
     this.#sending ??= this.#sendAll();
   }
 
-  /** Resolves when the workers have been sent all changes so far. */
+  /** Resolves when all changes so far are sent to the workers. */
   async sent(): Promise<void> {
     await this.#sending;
   }

@@ -1,32 +1,32 @@
-// The order in which a server comes up, and what it waits for on the way (FACTS §2.12):
+// The order in which a server starts, and what each step waits for (FACTS §2.12):
 //
-//   PRE_INITIALIZING  clusters that need no other → layers of runtime → clusters whose hosts a management server knows → CDS
-//   INITIALIZING      listeners of the bootstrap and LDS, with what they need
+//   PRE_INITIALIZING  clusters that need no other → runtime layers → clusters whose hosts a management server provides → CDS
+//   INITIALIZING      listeners of the bootstrap and LDS, with their dependencies
 //   LIVE              workers accept
 //
-// Whoever may wait for ever has to bound it: targets end with initial_fetch_timeout at the latest.
+// Every target bounds its own wait: it ends with initial_fetch_timeout at the latest.
 
 import { getLogger } from '../../log/logger.js';
 import { InitManager } from '../init/init-manager.js';
 import { ServerState } from '../state.js';
 
-/** Each begins something and adds what is to be waited for; the next one is called when all of that is ready. */
+/** Each step starts something and adds its targets to `init`. The next step follows when all targets are ready. */
 export interface StartSteps {
-  /** Clusters of the bootstrap that find their hosts by themselves. */
+  /** Starts the bootstrap's clusters that need no other cluster to find their hosts. */
   startPrimaryClusters(init: InitManager): void;
-  /** Layers of runtime that come from a management server; the clusters to reach it are there. */
+  /** Starts runtime layers that come from a management server. The clusters to reach it are ready. */
   startRuntimeLayers(init: InitManager): void;
-  /** The other clusters of the bootstrap. */
+  /** Starts the other clusters of the bootstrap. */
   startSecondaryClusters(init: InitManager): void;
-  /** CDS, until the clusters of its first update are there; undefined when it is not configured. */
+  /** Starts CDS and waits for the clusters of its first update; undefined without CDS. */
   readonly startClusterDiscovery: ((init: InitManager) => void) | undefined;
-  /** All clusters are there. */
+  /** Called when all clusters are ready. */
   clustersInitialized(): void;
-  /** Listeners of the bootstrap. Throws ListenError. */
+  /** Starts the bootstrap's listeners. Throws ListenError. */
   startListeners(init: InitManager): void;
-  /** LDS, until the listeners of its first update are there; undefined when it is not configured. */
+  /** Starts LDS and waits for the listeners of its first update; undefined without LDS. */
   readonly startListenerDiscovery: ((init: InitManager) => void) | undefined;
-  /** Resolves when the workers accept. */
+  /** Resolves when the workers accept connections. */
   startWorkers(): Promise<void>;
   entered(state: ServerState): void;
 }
@@ -38,18 +38,18 @@ export class StartUp {
   readonly #ended: AbortSignal;
   #waitingFor: InitManager | undefined;
 
-  /** `ended`: the server is shut down, and nobody waits any more. */
+  /** `ended`: aborted when the server shuts down, which ends every wait. */
   constructor(steps: StartSteps, ended: AbortSignal) {
     this.#steps = steps;
     this.#ended = ended;
   }
 
-  /** What is waited for now; undefined when that is nothing, or nothing with a name. */
+  /** The init manager in use; undefined when none is, or for a step without a name. */
   get waitingFor(): InitManager | undefined {
     return this.#waitingFor;
   }
 
-  /** Resolves when the server is live, or has ended before. Rejects as the steps do. */
+  /** Resolves when the server is live, or ended earlier. Rejects when a step does. */
   async run(): Promise<void> {
     const steps = this.#steps;
     steps.entered(ServerState.PreInitializing);

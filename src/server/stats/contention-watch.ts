@@ -1,8 +1,8 @@
-// Contention of the whole process, while --enable-mutex-tracing asks for it: what workers count, and the primary's long turns.
+// Contention in the whole process, for --enable-mutex-tracing: the workers' counts and the primary's long turns.
 
 import { addContention, Contention, type ContentionSums } from '../../common/process/contention.js';
 
-/** How often the primary's turns are looked at; a turn that makes a timer later than this again has kept others waiting. */
+/** Interval of the timer that measures the primary's turns. A timer that is late by more than this again has met contention. */
 const INTERVAL_MS = 10;
 
 export class ContentionWatch {
@@ -21,7 +21,7 @@ export class ContentionWatch {
     }, INTERVAL_MS).unref();
   }
 
-  /** The numbers of a worker; they outlive it. */
+  /** Returns the counts of a worker, which outlive it. */
   bufferOf(worker: number): SharedArrayBuffer {
     return this.#workers[worker]!.buffer;
   }

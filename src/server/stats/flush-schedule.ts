@@ -1,4 +1,4 @@
-// When stats are flushed, and who gets them: at each interval, or only when the admin interface is asked for them.
+// Decides when stats are flushed to the sinks: at each interval, or only on a request to the admin interface.
 
 import { durationMs } from '../../common/time/duration.js';
 import { inTurns } from '../../common/time/next-turn.js';
@@ -12,18 +12,18 @@ import type { Primary } from '../primary.js';
 import { StatsSinks } from './stats-sinks.js';
 
 export interface FlushContext {
-  /** Brings gauges up to date. */
+  /** Updates the gauges. */
   update(): Promise<void>;
-  /** Whether workers have brought all their histograms. */
+  /** Returns whether the workers have reported all their histograms. */
   mergesHistograms(): boolean;
-  /** A flush is over. */
+  /** Called when a flush is complete. */
   flushed(): void;
-  /** The memory of the stats is to be looked after, whether or not there was a flush. */
-  tidy(): void;
+  /** Called at every interval, with or without a flush, to reclaim the memory of stats. */
+  reclaimMemory(): void;
 }
 
 const DEFAULT_FLUSH_MS = 5000;
-/** How long the last flush may take. */
+/** Limit for the last flush. */
 const LAST_FLUSH_MS = 3000;
 
 export class FlushSchedule {
@@ -44,7 +44,7 @@ export class FlushSchedule {
     this.#context = context;
   }
 
-  /** stats_flush_on_admin: stats are flushed when the admin interface is asked for them, and at no other time. */
+  /** stats_flush_on_admin: stats are flushed only on a request to the admin interface. */
   get isOnAdmin(): boolean {
     return this.#config.stats_flush_on_admin === true;
   }
@@ -65,7 +65,7 @@ export class FlushSchedule {
     this.#timer = setInterval(() => this.#intervalOver(), this.#intervalMs);
   }
 
-  /** One interval of histograms ends; resolves when all of them are merged. */
+  /** Ends an interval of histograms. Resolves when all of them are merged and flushed. */
   run(): Promise<void> {
     return this.#flush.run();
   }
@@ -74,14 +74,14 @@ export class FlushSchedule {
     clearInterval(this.#timer);
   }
 
-  /** Behind stop(): sinks are given what was counted since the last flush of an interval, and end. */
+  /** Called after stop(). Flushes the counts since the last interval to the sinks, and closes them. */
   async finish(): Promise<void> {
     const isDue = this.#timer !== undefined && !this.isOnAdmin && !this.#sinks.isEmpty && this.#feedsSinks;
     if (isDue) await atMostMs(this.#runOrReport(), LAST_FLUSH_MS);
     await this.#sinks.close();
   }
 
-  /** Those of a child process get what is flushed when that has taken over. */
+  /** Whether this process flushes to its sinks; after a take-over only the child process does. */
   get #feedsSinks(): boolean {
     return !this.#primary.takeOver.isDone;
   }
@@ -91,20 +91,20 @@ export class FlushSchedule {
     return durationMs(interval, DEFAULT_FLUSH_MS);
   }
 
-  /** In steps, between which the primary answers others. */
+  /** Works in steps, between which the primary serves other events. */
   async #flushOnce(): Promise<void> {
     const { store } = this.#primary;
     await this.#context.update();
     if (this.#context.mergesHistograms()) await inTurns(store.flushInSteps());
     if (this.#feedsSinks) await this.#sinks.flush(store);
     this.#context.flushed();
-    this.#context.tidy();
+    this.#context.reclaimMemory();
   }
 
   #intervalOver(): void {
     if (this.isOnAdmin) {
       this.#primary.store.reserve();
-      this.#context.tidy();
+      this.#context.reclaimMemory();
     } else if (this.#flush.isRunning) {
       this.#primary.processStats.countDroppedFlush();
     } else {

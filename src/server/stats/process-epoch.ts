@@ -1,21 +1,21 @@
-// Where in a line of processes that followed each other this one stands.
+// The position of this process in a series of hot restarts.
 
 import { monotonicMs } from '../../io/time/timer-driver.js';
 
 export interface ProcessEpoch {
   /** --restart-epoch */
   readonly number: number;
-  /** Processes that have followed each other; the first counts 1. */
+  /** Number of processes in the series so far; the first is 1. */
   readonly generation: number;
-  /** When it began, in milliseconds of CLOCK_MONOTONIC, which the processes of a machine share. */
+  /** Start of this process, in milliseconds of CLOCK_MONOTONIC, which the processes of a machine share. */
   readonly startedMs: number;
-  /** When the first of them began. */
+  /** Start of the first process. */
   readonly firstStartedMs: number;
-  /** The same of what counters have counted: of this process, unless they go on where those of its parent stood. */
+  /** Time since which the counters count: this process's start, or earlier when they continue those of the parent. */
   readonly countedSinceMs: number;
 }
 
-/** Whole seconds since this process and since the first one began: in the first process they are the same. */
+/** Returns whole seconds since this process and since the first one started; equal in the first process. */
 export function uptimes({ startedMs, firstStartedMs }: ProcessEpoch): { currentEpoch: number; allEpochs: number } {
   const now = monotonicMs();
   const currentEpoch = Math.floor((now - startedMs) / 1000);

@@ -1,4 +1,4 @@
-// The stats of the process itself, brought up to date before anybody reads them.
+// The stats of the process itself, updated before each read.
 
 import { ownHeapBytes, residentBytes } from '../../common/process/thread-memory.js';
 import type { LoadCounts } from '../../config/load/load.js';
@@ -11,7 +11,7 @@ import type { DnsCounters } from '../../upstream/dns/resolver.js';
 import type { ServerState } from '../state.js';
 import { type ProcessEpoch, uptimes } from './process-epoch.js';
 
-/** What a process takes: its parent's is shown with its own. */
+/** What a process holds. The parent's is added to that of its child. */
 export interface ProcessHoldings {
   readonly memoryAllocated: number;
   readonly connections: number;
@@ -61,7 +61,7 @@ export class ProcessStats {
     const server = this.#server;
     server.set(at.uptime, uptimes(this.#epoch).allEpochs);
     server.set(at.state, state);
-    // Workers add theirs.
+    // Workers add their own share.
     server.set(at.memory_allocated, allocated + parent.memoryAllocated);
     server.set(at.memory_heap_size, reserved);
     server.set(at.memory_physical_size, residentBytes());
@@ -71,7 +71,7 @@ export class ProcessStats {
     this.#updateDns(dns);
   }
 
-  /** What all threads of this process have allocated, as they have told last. */
+  /** Returns what all threads of this process have allocated, as they last reported. */
   memoryAllocated(parent: ProcessHoldings): number {
     return this.#store.valueOf(this.#serverRef, ServerStats.at.memory_allocated) - parent.memoryAllocated;
   }
@@ -85,7 +85,7 @@ export class ProcessStats {
     this.#runtime.set(at.deprecated_feature_seen_since_process_start, this.#deprecatedSeen);
   }
 
-  /** The same of resources that have come since. */
+  /** Counts resources that arrived after the start. */
   countDynamic({ unknownFields, unfinishedUses, deprecatedUses }: LoadCounts): void {
     this.#server.add(ServerStats.at.dynamic_unknown_fields, unknownFields);
     this.#server.add(ServerStats.at.wip_protos, unfinishedUses);

@@ -1,4 +1,4 @@
-// The sinks of stats_sinks: each flush is given to all of them, a few milliseconds at a time, whatever becomes of one.
+// The sinks of stats_sinks. Each flush goes to every sink, in slices of a few milliseconds, whether or not another sink fails.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { withPlace } from '../../common/errors/defects.js';
@@ -17,20 +17,20 @@ import type { StatsStore } from '../../stats/store.js';
 
 const logger = getLogger('stats');
 
-/** How long the flush may keep the thread. */
+/** Longest time for which the flush may block the thread. */
 const SLICE_MS = 3;
-/** How long sinks may take to send what is on its way when the server ends. */
+/** Limit for sinks to send what is in flight when the server ends. */
 const CLOSE_MS = 1000;
-/** A sink that takes longer to be created keeps the server waiting, and the log says so. */
+/** A sink that takes longer to be created delays the server, which the log reports. */
 const LATE_MS = 5000;
-/** How often its creation is tried again for want of descriptors, and how much later each time. */
+/** How often creation is retried when descriptors are short, and the pause between the attempts. */
 const RETRIES = 10;
 const RETRY_MS = 500;
 
 interface NamedSink {
   readonly name: string;
   readonly sink: StatsSink;
-  /** The last flush failed: said once. */
+  /** Error of the last flush, which is logged once; '' when it succeeded. */
   failure: string;
 }
 
@@ -42,7 +42,7 @@ export class StatsSinks {
   readonly #countedSinceMs: number;
   #previousMs = this.#startMs;
 
-  /** `countedForMs`: how long counters have counted already. */
+  /** `countedForMs`: for how long the counters have counted already. */
   constructor(sinks: readonly { readonly name: string; readonly sink: StatsSink }[], countedForMs: number) {
     this.#sinks = sinks.map((sink) => ({ ...sink, failure: '' }));
     this.#countedSinceMs = this.#startMs - Math.round(countedForMs);
@@ -63,7 +63,7 @@ export class StatsSinks {
       }, LATE_MS).unref();
       try {
         const create = () => extension.createOnPrimary(config.typed_config, context);
-        return { name, sink: await withDescriptors(create) };
+        return { name, sink: await retryForDescriptors(create) };
       } catch (error) {
         throw new Error(`stats sink '${name}' cannot be created: ${messageOf(error)}`, { cause: error });
       } finally {
@@ -77,7 +77,7 @@ export class StatsSinks {
     return this.#sinks.length === 0;
   }
 
-  /** Gives the sinks what was counted since the last call; the histograms of the interval have been merged. */
+  /** Flushes the counts since the last call to the sinks. The histograms of the interval must be merged already. */
   async flush(store: StatsStore): Promise<void> {
     if (this.isEmpty) return;
     const reader = store.reader();
@@ -95,20 +95,17 @@ export class StatsSinks {
     for (const sink of this.#sinks) await this.#flushOne(sink, stats);
   }
 
-  /**
-   * How much of what a counter has counted since the process began the sinks have been given; undefined without sinks, when
-   * nobody waits for any of it.
-   */
-  given(section: Section, index: number): number | undefined {
+  /** Returns how much of a counter, since the process started, was flushed to the sinks; undefined without sinks. */
+  flushedAmount(section: Section, index: number): number | undefined {
     return this.isEmpty ? undefined : this.#latches.value(section, index);
   }
 
-  /** So much of the counter of that full name was given to the sinks of a parent process: the next flush leaves it out. */
+  /** Excludes `amount` of the counter with that full name from the next flush: the parent's sinks have received it. */
   credit(name: string, amount: number): void {
     if (!this.isEmpty) this.#credits.push({ name, amount });
   }
 
-  /** The counter of that full name has been given to sinks of a child process up to `total`: the next flush leaves that out. */
+  /** Excludes everything up to `total` from the next flush: a child's sinks have received it. */
   creditUpTo(name: string, total: number): void {
     if (!this.isEmpty) this.#credits.push({ name, amount: total, isTotal: true });
   }
@@ -131,8 +128,8 @@ export class StatsSinks {
   }
 }
 
-/** Tries again, some times, where descriptors were short: they may be for a moment only, and the sink would be missing for good. */
-async function withDescriptors<T>(create: () => Promise<T>): Promise<T> {
+/** Retries a few times when descriptors are short: the shortage may pass, but a missing sink would be missing for good. */
+async function retryForDescriptors<T>(create: () => Promise<T>): Promise<T> {
   for (let left = RETRIES; ; left--) {
     try {
       return await create();
@@ -151,7 +148,7 @@ async function closeOne({ name, sink }: NamedSink): Promise<void> {
   }
 }
 
-/** Runs through the steps, with a turn of the loop for others whenever a slice is over. */
+/** Runs the steps, and yields to the event loop after each slice. */
 async function inSlices(steps: Iterable<FlushStep>): Promise<void> {
   let begun = performance.now();
   for (const step of steps) {

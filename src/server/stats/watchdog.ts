@@ -1,7 +1,7 @@
-// Counts how often a thread's event loop has stood still: main_thread.watchdog_miss, workers.watchdog_mega_miss and the like.
+// Counts how often the event loop of a thread was blocked: main_thread.watchdog_miss, workers.watchdog_mega_miss and others.
 //
-// Every worker notes the time in shared memory when a timer of its fires; the primary looks at those times, and at how late its
-// own timer is. Timers fire twice in the shortest time that counts.
+// A timer of every worker writes the time to shared memory. The primary compares those times, and the lateness of its own timer, with
+// the limits. The timers fire twice within the shortest limit.
 
 import { durationMs } from '../../common/time/duration.js';
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
@@ -12,7 +12,7 @@ import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HeartbeatStart } from '../../worker/messages/heartbeat.js';
 
-/** How long a thread may be silent. */
+/** The silences of a thread that count. */
 export interface WatchdogLimits {
   readonly missMs: number;
   readonly megaMissMs: number;
@@ -25,7 +25,7 @@ export class Watchdog {
   readonly #workers: readonly SilenceCounter[];
   readonly #mainEveryMs: number;
   #timer: NodeJS.Timeout | undefined;
-  #lookedMs = 0;
+  #checkedMs = 0;
 
   constructor(store: StatsStore, workers: number, config: Watchdogs | undefined) {
     const main = watchdogLimits(config?.main_thread_watchdog);
@@ -46,12 +46,12 @@ export class Watchdog {
   }
 
   start(): void {
-    this.#lookedMs = monotonicMs();
-    this.#timer = setInterval(() => this.#look(), this.#mainEveryMs);
+    this.#checkedMs = monotonicMs();
+    this.#timer = setInterval(() => this.#check(), this.#mainEveryMs);
     this.#timer.unref();
   }
 
-  /** The worker has died: it is silent for another reason. */
+  /** Called when the worker has died: its silence must not count. */
   forget(worker: number): void {
     this.#beats[worker] = 0;
   }
@@ -60,18 +60,18 @@ export class Watchdog {
     clearInterval(this.#timer);
   }
 
-  #look(): void {
+  #check(): void {
     const now = monotonicMs();
-    this.#main.look(this.#lookedMs, now);
-    this.#lookedMs = now;
+    this.#main.check(this.#checkedMs, now);
+    this.#checkedMs = now;
     this.#workers.forEach((worker, index) => {
       const beat = this.#beats[index]!;
-      if (beat !== 0) worker.look(beat, now);
+      if (beat !== 0) worker.check(beat, now);
     });
   }
 }
 
-/** Counts a silence once for each limit that it reaches. */
+/** Counts a silence once for each limit that it exceeds. */
 export class SilenceCounter {
   readonly #limits: WatchdogLimits;
   readonly #scopes: readonly Scope[];
@@ -84,8 +84,8 @@ export class SilenceCounter {
     this.#scopes = scopes;
   }
 
-  /** The thread was last heard of at `beatMs`. */
-  look(beatMs: number, nowMs: number): void {
+  /** `beatMs`: the last sign of life of the thread. */
+  check(beatMs: number, nowMs: number): void {
     if (beatMs !== this.#beatMs) this.#isMissed = this.#isMegaMissed = false;
     this.#beatMs = beatMs;
     const silentMs = nowMs - beatMs;
@@ -107,7 +107,7 @@ function watchdogLimits(config: WatchdogConfig | undefined): WatchdogLimits {
   };
 }
 
-/** How often to look, at most as long as a timer can be. */
+/** Returns the interval of the checks, at most the longest that a timer supports. */
 function halfOf({ missMs, megaMissMs }: WatchdogLimits): number {
   return Math.max(1, Math.min(Math.floor(Math.min(missMs, megaMissMs) / 2), LONGEST_TIMER_MS));
 }

@@ -1,4 +1,4 @@
-// What is asked of the primary and all workers alike: memory, profiles, logs, contention.
+// Requests to the primary and all workers: memory, profiles, logs, contention.
 
 import type { ContentionSums } from '../../common/process/contention.js';
 import { type ThreadMemory, threadMemory } from '../../common/process/thread-memory.js';
@@ -9,7 +9,7 @@ import { reopenLog, setLevelRules } from '../../log/logger.js';
 import { ContentionWatch } from '../stats/contention-watch.js';
 import type { WorkerSet } from './worker-set.js';
 
-/** How long a thread may take for a profile. */
+/** Time limit of a thread's reply about a profile. */
 const PROFILE_MS = 5000;
 
 export class AllThreads {
@@ -18,7 +18,7 @@ export class AllThreads {
   readonly #contention: ContentionWatch | undefined;
   readonly #profiled = new ProfiledThread('primary');
 
-  /** `tracesContention`: contention is counted (--enable-mutex-tracing). */
+  /** `tracesContention`: counts contention (--enable-mutex-tracing). */
   constructor(concurrency: number, tracesContention: boolean, workers: WorkerSet) {
     this.#concurrency = concurrency;
     this.#workers = workers;
@@ -30,7 +30,7 @@ export class AllThreads {
     return this.#contention?.sums;
   }
 
-  /** Where a worker counts how often it waited. */
+  /** Returns the buffer in which a worker counts its contention. */
   contentionBuffer(worker: number): SharedArrayBuffer | undefined {
     return this.#contention?.bufferOf(worker);
   }
@@ -41,26 +41,26 @@ export class AllThreads {
     this.#workers.broadcast({ kind: 'log-levels', rules });
   }
 
-  /** Resolves when the workers have handled all messages sent so far. A worker that is too busy to answer is not waited for. */
+  /** Resolves when the workers have handled all messages sent so far. Does not wait for a worker that fails to answer in time. */
   async handled(): Promise<void> {
-    await this.#workers.ask<undefined>((reply) => ({ kind: 'handled', reply }));
+    await this.#workers.query<undefined>((reply) => ({ kind: 'handled', reply }));
   }
 
-  /** Opens log files anew. */
+  /** Reopens log files. */
   reopenLogs(): void {
     reopenLog();
     this.#workers.broadcast({ kind: 'reopen-logs' });
   }
 
-  /** Heap sizes of all threads that answer in time. */
+  /** Returns the heap sizes of all threads that answer in time. */
   async memory(): Promise<ThreadMemory[]> {
-    const workers = await this.#workers.ask<ThreadMemory>((reply) => ({ kind: 'memory', reply }));
+    const workers = await this.#workers.query<ThreadMemory>((reply) => ({ kind: 'memory', reply }));
     return [threadMemory('primary'), ...workers];
   }
 
-  /** What every thread answers to a command about profiles, the primary first. */
+  /** Returns every thread's reply to a profile command, the primary's first. */
   async profile(command: ProfileCommand): Promise<ProfileReply[]> {
-    const question = this.#workers.ask<ProfileReply>((reply) => ({ kind: 'profile', command, reply }), PROFILE_MS);
+    const question = this.#workers.query<ProfileReply>((reply) => ({ kind: 'profile', command, reply }), PROFILE_MS);
     const primary = await this.#profiled.run(command);
     const answers = new Map((await question).map((answer) => [answer.thread, answer]));
     const workers = Array.from({ length: this.#concurrency }, (_, index) => {

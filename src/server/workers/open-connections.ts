@@ -1,9 +1,9 @@
-// Adds up what the workers say they have open.
+// Adds up the open connections that the workers report.
 
 import type { WorkerConnections } from '../../worker/messages/messages.js';
 
 export interface OpenConnections extends WorkerConnections {
-  /** False when a worker has not answered in time: there may be more. */
+  /** False when a worker has not answered in time: the sums may be too low. */
   readonly isComplete: boolean;
 }
 
@@ -22,7 +22,7 @@ export function openConnections(answers: readonly WorkerConnections[], workers: 
   return { listeners, closing, accepting, isComplete: answers.length === workers };
 }
 
-/** Nobody is connected, and every byte is delivered. */
+/** Returns whether no connection is open and every byte is delivered. */
 export function isQuiet({ closing, isComplete, listeners }: OpenConnections): boolean {
   return isComplete && closing === 0 && [...listeners.values()].every(({ connections }) => connections === 0);
 }

@@ -1,4 +1,4 @@
-// Messages between the parts of an extension on the primary and on the workers: plain data, addressed by the extension's name.
+// Messages between an extension's parts on the primary and on the workers: plain data, addressed by the extension's name.
 
 import type { PrimaryPort } from '../../extensions/factories.js';
 import { forEachGuarded } from '../../log/internal-errors.js';
@@ -14,7 +14,7 @@ export class PrimaryPorts {
     this.#broadcast = broadcast;
   }
 
-  /** The one of that name. */
+  /** Returns the port with that name, which is created on first use. */
   port(name: string): PrimaryPort {
     let port = this.#ports.get(name);
     if (port === undefined) {
@@ -24,7 +24,7 @@ export class PrimaryPorts {
     return port;
   }
 
-  /** The last published state of each port, for workers that start. */
+  /** The last published state of each port, for starting workers. */
   get states(): Readonly<Record<string, unknown>> {
     return Object.fromEntries([...this.#ports].map(([name, { state }]) => [name, state]));
   }
@@ -34,7 +34,7 @@ export class PrimaryPorts {
   }
 
   workerDied(worker: number): void {
-    const what = "internal error: an extension does not take note of a worker's death";
+    const what = "internal error: an extension failed to handle a worker's death";
     forEachGuarded(this.#ports.values(), what, (port) => port.onWorkerDeath?.(worker));
   }
 }

@@ -1,13 +1,13 @@
-// Sends changes to the workers, as numbered snapshots, and tells when all of them run one.
+// Sends changes to the workers as numbered snapshots, and reports when all workers run one.
 
 import { nextTurn } from '../../common/time/next-turn.js';
 import { atMostMs, withinMs } from '../../common/time/within-ms.js';
 import type { SnapshotParts, Snapshots } from './snapshots.js';
 import type { WorkerSet } from './worker-set.js';
 
-/** How long to wait for workers to handle their messages, which they do between two turns of their loops. */
+/** Limit for workers to handle their messages, which they do between two turns of their loops. */
 const APPLY_WAIT_MS = 2000;
-/** How long workers may take to apply a change; after that it is undone. */
+/** Limit for workers to apply a change; a later one is rolled back. */
 const SETTLE_MS = 20_000;
 
 export class Publication {
@@ -19,12 +19,12 @@ export class Publication {
     this.#workers = workers;
   }
 
-  /** Sends a new version. Before the workers start it does nothing: they get everything when they do. */
+  /** Sends a new version. A no-op before the workers start: they start with the complete configuration. */
   publish(parts: SnapshotParts): void {
     if (this.#workers.isStarted) this.#workers.broadcast({ kind: 'snapshot', snapshot: this.#snapshots.next(parts) });
   }
 
-  /** Calls back when the workers have handled all messages so far. Resolves after that, or earlier when one is too busy. */
+  /** Calls `callback` when the workers have handled all messages so far. Resolves then, or earlier when a worker takes too long. */
   async whenHandled(callback: () => void): Promise<void> {
     this.publish({});
     const applied = new Promise<void>((resolve) =>
@@ -37,8 +37,8 @@ export class Publication {
   }
 
   /**
-   * For a change in several steps. Each call of the result resolves when all workers run what was published since the call before;
-   * it rejects when a worker cannot use that, or takes too long.
+   * For a change in several steps. Each call of the returned function resolves when all workers run what was published since the call
+   * before it, and rejects when a worker cannot use that or takes too long.
    */
   steps(): () => Promise<void> {
     let settled = this.#snapshots.version;
@@ -48,12 +48,12 @@ export class Publication {
       await nextTurn();
       this.publish({});
       settled = this.#snapshots.version;
-      await withinMs(this.#snapshots.outcome(since), SETTLE_MS, 'a worker has not taken the change in time');
+      await withinMs(this.#snapshots.outcome(since), SETTLE_MS, 'a worker has not applied the change in time');
     };
   }
 
-  /** Gives back memory that nobody uses any more, and tells the workers of memory that was added. */
-  tidy(): void {
+  /** Reclaims unused memory, and publishes memory that was added to the stats. */
+  reclaimMemory(): void {
     this.#snapshots.reclaim();
     if (this.#snapshots.hasNewChunks || this.#snapshots.needsVersion) this.publish({});
   }

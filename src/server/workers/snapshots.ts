@@ -1,32 +1,32 @@
-// Numbers the snapshots that workers are sent, and keeps track of which one each worker runs. What a snapshot frees is reused only
-// when all workers run it, and nothing that began with an older one is under way.
+// Numbers the snapshots for the workers, and records which version each worker runs. What a snapshot retires is freed only when all
+// workers run that snapshot and nothing that began with an older one is left.
 
 import { forEachGuarded, internalError } from '../../log/internal-errors.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { SharedWordsOwner } from '../../upstream/shared-words.js';
 import type { FromWorker, Snapshot } from '../../worker/messages/messages.js';
 
-/** The parts of a snapshot that its maker chooses; the rest is empty. */
+/** The parts of a snapshot that its creator sets; missing parts are empty. */
 export type SnapshotParts = Partial<Omit<Snapshot, 'version' | 'isComplete' | 'chunks'>>;
 
 /** Sends a snapshot with these parts to the workers. */
 export type Publish = (parts: SnapshotParts) => void;
 
-/** How many items are given back, or looked at in vain, in one turn: a few milliseconds' work. */
+/** Limits of one turn, a few milliseconds of work: items freed, and items examined. */
 const FREED_PER_TURN = 500;
-const LOOKS_PER_TURN = 5000;
+const CHECKED_PER_TURN = 5000;
 
-const NOT_TOLD = 'internal error: what waited for the workers cannot go on';
+const CALLBACK_FAILED = 'internal error: a callback for a snapshot failed';
 
 export type SnapshotFailure = Omit<Extract<FromWorker, { kind: 'failed' }>, 'kind'>;
 
-/** Something that no later snapshot contains, but that workers may still write to. */
+/** Something that later snapshots no longer contain, but that workers may still write to. */
 export interface Retired {
-  /** It is used again, and is not given back. */
+  /** It is in use again and must not be freed. */
   readonly isRevived: boolean;
-  /** No connection or request that began with it is left. */
+  /** Returns whether no connection or request that began with it is left. */
   isIdle(): boolean;
-  /** Gives it back. All workers run `version`, from which on its shared words may be reused. */
+  /** Frees it. All workers run `version`, from which on its shared words may be reused. */
   free(version: number): void;
 }
 
@@ -36,14 +36,14 @@ export class Snapshots {
   /** The version that each worker runs, by index. */
   readonly #applied: number[];
   #version = 0;
-  /** Version of the stats' memory that the workers know. */
+  /** Version of the stats memory that the workers have. */
   #chunksVersion = 0;
-  /** In the order of their versions. */
+  /** In order of version. */
   #retired: RetiredItem[] = [];
-  /** A look through #retired goes on in later turns: how far it has come, and whether another one is to follow. */
-  #look: { at: number; readonly kept: RetiredItem[]; isFollowed: boolean } | undefined;
+  /** An unfinished scan of #retired, which continues in later turns: its position, and whether another scan follows. */
+  #scan: { at: number; readonly kept: RetiredItem[]; isFollowed: boolean } | undefined;
   #waiting: Waiting[] = [];
-  /** The last one. */
+  /** The last failure. */
   #failure = { version: 0, message: '' };
 
   constructor(store: StatsStore, words: SharedWordsOwner, workers: number) {
@@ -52,46 +52,46 @@ export class Snapshots {
     this.#applied = new Array<number>(workers).fill(0);
   }
 
-  /** Whether the stats have memory that the workers do not know yet. */
+  /** The stats have memory that the workers do not have yet. */
   get hasNewChunks(): boolean {
     return this.#store.version !== this.#chunksVersion;
   }
 
-  /** A snapshot with the next number, for all workers: what has changed, and stats memory that they do not know yet. */
+  /** Returns the snapshot with the next number for all workers: the changes, and new stats memory. */
   next(parts: SnapshotParts): Snapshot {
     const chunks = this.#store.chunksSince(this.#chunksVersion);
     this.#chunksVersion = this.#store.version;
     return { version: ++this.#version, isComplete: false, chunks, ...withAllParts(parts) };
   }
 
-  /** All of the current version, for a worker that starts with all stats memory attached. */
+  /** Returns the complete current version for a starting worker, which has all stats memory attached. */
   complete(parts: SnapshotParts): Snapshot {
     const chunks = this.#store.chunksSince(this.#store.version);
     return { version: this.#version, isComplete: true, chunks, ...withAllParts(parts) };
   }
 
-  /** No snapshot from the next one on contains it. It is given back when no worker can write to it any more. */
+  /** Frees `what` when no worker can write to it any more. No snapshot from the next one on may contain it. */
   retire(what: Retired): void {
     this.#retired.push({ what, version: this.#version + 1, idleVersion: 0 });
   }
 
-  /** Whether something retired waits for the next version, whatever that contains. */
+  /** Something retired waits for the next version, whatever that contains. */
   get needsVersion(): boolean {
     return this.#retired.some(({ idleVersion }) => idleVersion > this.#version);
   }
 
-  /** Calls back, once, when all workers run the latest version. */
+  /** Calls `callback` once, when all workers run the latest version. */
   whenApplied(callback: () => void): void {
     this.#waiting.push({ after: 0, version: this.#version, callback, failed: undefined });
     this.reclaim();
   }
 
-  /** The number of the latest one. */
+  /** The number of the latest snapshot. */
   get version(): number {
     return this.#version;
   }
 
-  /** Resolves when all workers run the latest version. Rejects when one of them cannot use that, or any other after `after`. */
+  /** Resolves when all workers run the latest version. Rejects when a worker cannot use it, or any other version after `after`. */
   outcome(after = this.#version - 1): Promise<void> {
     const { message, version } = this.#failure;
     if (version > after) return Promise.reject(new Error(message));
@@ -102,56 +102,56 @@ export class Snapshots {
     });
   }
 
-  /** A worker can use only parts of `version`. `isComplete`: it started with that, which has all versions before it. */
+  /** Called when a worker can use only parts of `version`. `isComplete`: it started with that version, which includes all earlier ones. */
   failed({ isComplete, message, version }: SnapshotFailure): void {
     this.#failure = { version, message };
     const meant = this.#waiting.filter(
       (each) => each.failed !== undefined && version > each.after && (isComplete || version <= each.version),
     );
     this.#waiting = this.#waiting.filter((each) => !meant.includes(each));
-    forEachGuarded(meant, NOT_TOLD, ({ failed }) => failed!(message));
+    forEachGuarded(meant, CALLBACK_FAILED, ({ failed }) => failed!(message));
   }
 
-  /** A worker runs `version`. Returns whether all workers run the latest one. */
+  /** Called when a worker runs `version`. Returns whether all workers run the latest one. */
   applied(worker: number, version: number): boolean {
     this.#applied[worker] = version;
     this.reclaim();
     return this.#oldest === this.#version;
   }
 
-  /** Gives back what nobody uses any more: some of it now, the rest in turns. */
+  /** Frees what is no longer used: some of it now, the rest in later turns. */
   reclaim(): void {
     const oldest = this.#oldest;
-    if (this.#look === undefined) this.#lookThrough();
-    else this.#look.isFollowed = true;
+    if (this.#scan === undefined) this.#continueScan();
+    else this.#scan.isFollowed = true;
     this.#words.reclaim(oldest);
     const reached = this.#waiting.filter(({ version }) => version <= oldest);
     this.#waiting = this.#waiting.filter(({ version }) => version > oldest);
-    forEachGuarded(reached, NOT_TOLD, ({ callback }) => callback());
+    forEachGuarded(reached, CALLBACK_FAILED, ({ callback }) => callback());
   }
 
   get #oldest(): number {
     return Math.min(...this.#applied);
   }
 
-  /** Looks at what is retired, or goes on to. */
-  #lookThrough(): void {
-    const look = this.#look ?? { at: 0, kept: [], isFollowed: false };
+  /** Starts or continues a scan of the retired items. */
+  #continueScan(): void {
+    const scan = this.#scan ?? { at: 0, kept: [], isFollowed: false };
     const oldest = this.#oldest;
     let freed = 0;
-    for (let looks = 0; look.at < this.#retired.length; looks++) {
-      if (freed === FREED_PER_TURN || looks === LOOKS_PER_TURN) {
-        this.#look = look;
-        setImmediate(() => this.#lookThrough());
+    for (let checked = 0; scan.at < this.#retired.length; checked++) {
+      if (freed === FREED_PER_TURN || checked === CHECKED_PER_TURN) {
+        this.#scan = scan;
+        setImmediate(() => this.#continueScan());
         return;
       }
-      const item = this.#retired[look.at++]!;
-      if (this.#isHeld(item, oldest)) look.kept.push(item);
+      const item = this.#retired[scan.at++]!;
+      if (this.#isHeld(item, oldest)) scan.kept.push(item);
       else freed++;
     }
-    this.#retired = look.kept;
-    this.#look = undefined;
-    if (look.isFollowed) this.reclaim();
+    this.#retired = scan.kept;
+    this.#scan = undefined;
+    if (scan.isFollowed) this.reclaim();
   }
 
   #isHeld(item: RetiredItem, oldest: number): boolean {
@@ -162,14 +162,14 @@ export class Snapshots {
       item.idleVersion = 0;
       return true;
     }
-    // The worker that ended the last request may still be in that turn, and count the end of the request.
+    // The worker that ended the last request may still be in that turn and count the end of the request.
     if (item.idleVersion === 0) item.idleVersion = this.#version + 1;
     if (item.idleVersion > oldest) return true;
     try {
       what.free(version);
     } catch (error) {
-      // It is lost: another try would fail each time that something else is to be freed.
-      internalError('internal error: what was retired cannot be freed', error);
+      // The item is leaked: a retry would fail every time that something else is freed.
+      internalError('internal error: a retired item could not be freed', error);
     }
     return false;
   }
@@ -195,7 +195,7 @@ function withAllParts(parts: SnapshotParts): Required<SnapshotParts> {
 }
 
 interface Waiting {
-  /** Failures of this version and older ones do not matter. */
+  /** Failures of this version and of older ones are ignored. */
   readonly after: number;
   readonly version: number;
   readonly callback: () => void;
@@ -205,6 +205,6 @@ interface Waiting {
 interface RetiredItem {
   readonly what: Retired;
   readonly version: number;
-  /** The first version after it was found idle; 0: it was not idle when last looked at. */
+  /** The first version after the item was found idle; 0 when it was not idle at the last check. */
   idleVersion: number;
 }

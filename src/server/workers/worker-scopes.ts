@@ -1,20 +1,20 @@
-// Scopes of stats that workers count in. Versions of a listener, and listeners with the same stat_prefix, share scopes; these go with
-// the last holder.
+// Stat scopes in which workers count. Versions of a listener, and listeners with the same stat_prefix, share scopes; a scope is removed
+// with its last holder.
 
 import type { Layout, LayoutDefinition } from '../../stats/layout.js';
 import { statScopeKey } from '../../stats/scope-prefix.js';
 import type { ScopeRequest, StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 
-/** Scopes that are held. They are given back in two steps: retire() before the workers forget them, free() after that. */
+/** Held scopes. They are released in two steps: retire() before the workers remove them, free() afterwards. */
 export interface HeldScopes {
-  /** By statScopeKey(), as the workers are told of them. */
+  /** By statScopeKey(), as sent to the workers. */
   readonly refs: Readonly<Record<string, ScopeRef>>;
-  /** Workers that start are not told of them any more. Returns the keys of those that nobody else holds. */
+  /** Removes the scopes from the data of starting workers. Returns the keys of scopes without another holder. */
   retire(): string[];
-  /** Call it when no worker writes there any more. */
+  /** Called when no worker writes to the scopes any more. */
   free(): void;
-  /** Both at once, where no worker has been told of them. */
+  /** Does both at once, for scopes that were never sent to workers. */
   discard(): void;
 }
 
@@ -22,8 +22,8 @@ export class WorkerScopes {
   readonly #store: StatsStore;
   readonly #all: Record<string, ScopeRef> = {};
   /**
-   * How often each of them is held by somebody whom workers have been told of. The store counts until free(): a scope that is held
-   * anew before that goes on with its numbers.
+   * Number of holders of each scope. The store keeps its own count until free(): a scope that is held again before that keeps its
+   * values.
    */
   readonly #holders = new Map<string, number>();
 
@@ -31,7 +31,7 @@ export class WorkerScopes {
     this.#store = store;
   }
 
-  /** All scopes, for workers that start. */
+  /** All scopes, for starting workers. */
   get all(): Readonly<Record<string, ScopeRef>> {
     return this.#all;
   }
@@ -42,12 +42,12 @@ export class WorkerScopes {
     return this.#store.scope(this.ref(prefix, layout));
   }
 
-  /** Of a scope that somebody holds. */
+  /** Returns a scope that is held. */
   ref(prefix: string, layout: Layout): ScopeRef {
     return this.#all[statScopeKey(prefix, layout)]!;
   }
 
-  /** Stats that are new begin at 0. Throws, with nothing held, when a stat of another kind has one of the names. */
+  /** New stats begin at 0. Throws, with nothing held, when a stat of another kind has one of the names. */
   hold(requests: readonly ScopeRequest[]): HeldScopes {
     const added = this.#store.addScopes(requests);
     const refs = Object.fromEntries(

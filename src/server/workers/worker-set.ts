@@ -1,4 +1,4 @@
-// All workers as the primary sees them: started together, told things together, ended together.
+// All workers on the primary: started, notified and ended together.
 
 import type { MessagePort } from 'node:worker_threads';
 import { withRemedy } from '../../common/errors/shortages.js';
@@ -9,20 +9,20 @@ import { WorkerThread } from './worker-thread.js';
 
 /** Workers that have not ended after this time are terminated. */
 const WORKER_END_MS = 3000;
-/** The start has failed when workers have died this often before all of them run. */
+/** The start fails when this many workers have died before all of them run. */
 const DEATHS_AT_START = 5;
 
-/** Gives everything that the worker of that index begins with, as it is now. */
+/** Returns the current data with which the worker `index` starts. */
 export type StartData = (index: number) => Omit<WorkerStart, 'isReplacement'>;
 
 export interface WorkerSetEvents {
-  /** It runs the snapshot of this version. Returns whether all workers run the latest one. */
+  /** Called when a worker runs the snapshot `version`. Returns whether all workers run the latest one. */
   applied(index: number, version: number): boolean;
-  /** It cannot use the snapshot of this version as it is. */
+  /** Called when a worker cannot use a snapshot as it is. */
   failed(failure: SnapshotFailure): void;
-  /** It has sent something for the part of an extension on the primary. */
+  /** Called with a message for an extension's part on the primary. */
   extension(index: number, name: string, message: unknown): void;
-  /** It has died, and another one will take its place. What it held of shared numbers has to be taken back. */
+  /** Called when a worker has died; another one will replace it. Its share of shared numbers must be released. */
   died(index: number): void;
 }
 
@@ -40,7 +40,7 @@ export class WorkerSet {
     return this.#workers.length > 0;
   }
 
-  /** Resolves when all workers run the latest snapshot. Rejects when one cannot use it, or they die again and again. */
+  /** Resolves when all workers run the latest snapshot. Rejects when a worker cannot use it, or when too many die. */
   start(startData: StartData): Promise<void> {
     return new Promise((resolve, reject) => {
       let deaths = 0;
@@ -58,9 +58,9 @@ export class WorkerSet {
           loggerFiles: noteLoggerFiles,
           died: (error) => {
             this.#events.died(index);
-            // A server that never becomes live is worse than none: a supervisor would start another one.
+            // Better to end than never to become live: a supervisor can then start another server.
             if (++deaths < DEATHS_AT_START) return;
-            reject(new Error(`workers have died ${deaths} times as they began: ${withRemedy(error)}`));
+            reject(new Error(`workers have died ${deaths} times during start-up: ${withRemedy(error)}`));
           },
         });
         this.#workers.push(worker);
@@ -77,13 +77,13 @@ export class WorkerSet {
     this.#workers[index]?.send(message);
   }
 
-  /** The answers of those that answer in time. */
-  async ask<T>(question: (reply: MessagePort) => ToWorker, timeoutMs?: number): Promise<T[]> {
-    const answers = await Promise.all(this.#workers.map((worker) => worker.ask<T>(question, timeoutMs)));
+  /** Returns the answers that arrive in time. */
+  async query<T>(question: (reply: MessagePort) => ToWorker, timeoutMs?: number): Promise<T[]> {
+    const answers = await Promise.all(this.#workers.map((worker) => worker.query<T>(question, timeoutMs)));
     return answers.filter((answer) => answer !== undefined);
   }
 
-  /** Resolves when all of them have ended. */
+  /** Resolves when all workers have ended. */
   async end(): Promise<void> {
     await Promise.all(this.#workers.map((worker) => worker.end(WORKER_END_MS)));
   }

@@ -1,4 +1,4 @@
-// One worker as the primary sees it: a long-lived task in a thread of its own, started again whenever the thread dies.
+// One worker on the primary: a long-lived task in its own thread, which is restarted when the thread dies.
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
@@ -13,24 +13,24 @@ import type { SnapshotFailure } from './snapshots.js';
 
 const logger = getLogger('main');
 
-/** After a shorter life than this a worker is restarted with a pause, which grows up to LONGEST_PAUSE_MS. */
+/** A worker that lived for less than this is restarted after a pause, which grows up to MAX_PAUSE_MS. */
 const SHORT_LIFE_MS = 5000;
-const LONGEST_PAUSE_MS = 1000;
-/** How long to wait for an answer; threads answer between two turns of their loops. */
+const MAX_PAUSE_MS = 1000;
+/** Time limit of an answer; threads answer between two turns of their loops. */
 const ANSWER_MS = 1000;
 
 export interface WorkerThreadEvents {
-  /** Everything that the thread needs to begin, as of now. */
+  /** Returns the current data with which the thread starts. */
   startData(): Omit<WorkerStart, 'isReplacement'>;
-  /** It uses the snapshot of this version. */
+  /** Called when the thread uses the snapshot `version`. */
   applied(version: number): void;
-  /** It cannot use the snapshot of this version as it is. */
+  /** Called when the thread cannot use a snapshot as it is. */
   failed(failure: SnapshotFailure): void;
-  /** It has sent something for the part of an extension on the primary. */
+  /** Called with a message for an extension's part on the primary. */
   extension(name: string, message: unknown): void;
-  /** These source files have loggers in the thread. */
+  /** Called with source files that have loggers in the thread. */
   loggerFiles(files: readonly LoggerFile[]): void;
-  /** The thread has died of `error`. What it held of shared numbers has to be taken back. */
+  /** Called when the thread has died of `error`. Its share of shared numbers must be released. */
   died(error: unknown): void;
 }
 
@@ -74,8 +74,8 @@ export class WorkerThread {
     this.#port?.postMessage(message);
   }
 
-  /** Asks the thread something; undefined when it has not answered in time, or has died. */
-  ask<T>(question: (reply: MessagePort) => ToWorker, timeoutMs = ANSWER_MS): Promise<T | undefined> {
+  /** Sends a question to the thread. Resolves with undefined when it fails to answer in time, or has died. */
+  query<T>(question: (reply: MessagePort) => ToWorker, timeoutMs = ANSWER_MS): Promise<T | undefined> {
     const { port1, port2 } = new MessageChannel();
     return new Promise((resolve) => {
       const timer = setTimeout(() => port1.close(), timeoutMs);
@@ -89,7 +89,7 @@ export class WorkerThread {
     });
   }
 
-  /** Tells the thread to end, and resolves when it has ended. It is terminated after `timeoutMs`. */
+  /** Requests the thread's end, and resolves when it has ended. Terminates it after `timeoutMs`. */
   async end(timeoutMs: number): Promise<void> {
     this.#isEnding = true;
     clearTimeout(this.#restart);
@@ -109,7 +109,7 @@ export class WorkerThread {
       atomics: 'disabled',
       recordTiming: false,
     });
-    // The thread has failed before it took its task, which would wait for ever.
+    // The thread failed before it took its task, which would otherwise wait for ever.
     pool.on('error', (error: unknown) => this.#beginning?.abort(error));
     return pool;
   }
@@ -118,7 +118,7 @@ export class WorkerThread {
     try {
       return this.#pool.run(task, options);
     } catch (error) {
-      // The system could not start a thread. The pool keeps the task all the same, and would give it to the next thread.
+      // The system could not start a thread. The pool still holds the task and would pass it to the next thread: replace the pool.
       this.#pool = this.#newPool();
       return Promise.reject(error);
     }
@@ -150,7 +150,7 @@ export class WorkerThread {
     logger.critical(`worker ${this.index} died: ${messageOf(error)}; starting another one`);
     this.#events.died(error);
     this.#deaths = livedMs < SHORT_LIFE_MS ? this.#deaths + 1 : 0;
-    const pauseMs = this.#deaths === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, 10 * 2 ** this.#deaths);
+    const pauseMs = this.#deaths === 0 ? 0 : Math.min(MAX_PAUSE_MS, 10 * 2 ** this.#deaths);
     this.#restart = setTimeout(() => this.start(), pauseMs);
   }
 }

@@ -140,7 +140,7 @@ t.test('what only a reload needs is loaded before somebody asks for it, when des
     config: config('one'),
     args: ['-l', 'debug'],
   });
-  await waitForLog(baton, 'what reloads need is loaded');
+  await waitForLog(baton, 'the modules for reloads are loaded');
   // What Node has failed to load it does not load again, whatever the reason was.
   const parts = readdirSync(program).filter((name) => /^(on-demand|comparison|carry-out|changes)-.*\.js$/.test(name));
   t.not(parts.length, 0);

@@ -9,12 +9,12 @@ t.test('what is lost for want of room is said, and seldom again', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const worker = new ThreadStats(store.attachment(0));
   const losses = new LostSamples();
-  losses.look(store.dropped());
+  losses.report(store.dropped());
   t.equal(log.text(), '', 'nothing is lost');
   const name = 'x'.repeat(4000);
   for (let made = 0; worker.dropped < 5; made++) {
     worker.dynamicCounter('lost.', `${name}${made}`).increment();
-    losses.look(store.dropped());
+    losses.report(store.dropped());
   }
   const said = log.text().match(/\b\d+ samples of histograms or names of stats were lost/g);
   t.same(

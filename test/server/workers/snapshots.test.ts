@@ -1,7 +1,7 @@
 // What a removed host had is used again when no worker can write there any more.
 
 import t from 'tap';
-import { LeavingHost } from '../../../src/server/clusters/version/cluster-resources.js';
+import { RemovedHost } from '../../../src/server/clusters/version/cluster-resources.js';
 import { Snapshots } from '../../../src/server/workers/snapshots.js';
 import { HostStats } from '../../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../../src/stats/store.js';
@@ -20,7 +20,7 @@ t.test('a removed host keeps its words and stats until its last request has ende
   words.acquire(block + HostWord.ActiveRequests);
   stats.increment(HostStats.at.cx_active);
   stats.increment(HostStats.at.rq_active);
-  snapshots.retire(new LeavingHost({ store, words: owner }, block, scope, () => {}));
+  snapshots.retire(new RemovedHost({ store, words: owner }, block, scope, () => {}));
   const { version } = snapshots.next({});
   t.equal(snapshots.applied(0, version), false);
   t.equal(snapshots.applied(1, version), true);
@@ -67,7 +67,7 @@ t.test('a removed host keeps its words and stats until all workers know', (t) =>
   const snapshots = new Snapshots(store, owner, 2);
   const block = owner.allocateHost();
   const scope = store.addScope('cluster.a.endpoint.127.0.0.1:80.', HostStats);
-  snapshots.retire(new LeavingHost({ store, words: owner }, block, scope, () => {}));
+  snapshots.retire(new RemovedHost({ store, words: owner }, block, scope, () => {}));
   const { version } = snapshots.next({});
   snapshots.applied(0, version);
   t.not(owner.allocateHost(), block);

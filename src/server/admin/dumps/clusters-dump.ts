@@ -1,4 +1,4 @@
-// The clusters as they are configured (envoy.admin.v3.ClustersConfigDump): those of the bootstrap, and what CDS has brought.
+// The configured clusters (envoy.admin.v3.ClustersConfigDump): those of the bootstrap and those of CDS.
 
 import type { DumpResource } from '../../../admin/config-dump/config-dump.js';
 import type { Cluster } from '../../../config/generated/api.js';
@@ -10,7 +10,7 @@ import { statusFields } from './state-fields.js';
 
 const CLUSTER = 'envoy.config.cluster.v3.Cluster';
 
-/** `configured`: those of the bootstrap, without what is secret; `loadedAt`: when that was loaded. */
+/** `configured`: the bootstrap's clusters without secrets; `loadedAt`: when the bootstrap was loaded. */
 export function clustersDump(running: RunningConfiguration, configured: readonly Cluster[], loadedAt: Date): Dump {
   const { byName: clusters, warming: warmingClusters } = running.clusters;
   const { states, version } = running.clusterDiscovery;
@@ -18,7 +18,7 @@ export function clustersDump(running: RunningConfiguration, configured: readonly
     () => configured,
     (config) => {
       const name = config.name ?? '';
-      // One that was changed since then, or has been there before what is configured now was loaded, has a time of its own.
+      // A cluster that has changed since the bootstrap was loaded, or that is older, has its own time.
       const { origin } = warmingClusters.get(name) ?? clusters.get(name) ?? {};
       const updatedAt = origin?.isAddedViaApi === false ? origin.updatedAt : loadedAt;
       return { name, message: { cluster: any(CLUSTER, config), last_updated: updatedAt.toISOString() } };
@@ -40,7 +40,7 @@ export function clustersDump(running: RunningConfiguration, configured: readonly
   };
 }
 
-/** Dynamic clusters in use, and those of which no version could ever be used. */
+/** Yields dynamic clusters in use, and those of which every version has been refused. */
 function* activeOrRefused({
   clusterDiscovery,
   clusters,

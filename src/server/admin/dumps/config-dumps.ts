@@ -12,13 +12,13 @@ import { listenersDump } from './listeners-dump.js';
 import { routesDump, scopedRoutesDump } from './routes-dump.js';
 
 export interface DumpedConfiguration {
-  /** What the server runs with of its bootstrap, without what is secret. Its node is the whole one. */
+  /** The running bootstrap without secrets, with the complete node. */
   readonly bootstrap: Bootstrap;
-  /** When it was loaded. */
+  /** When the bootstrap was loaded. */
   readonly loadedAt: Date;
 }
 
-/** In the order in which /config_dump shows them. */
+/** Returns the dumps in the order of /config_dump. */
 export function configDumps(
   running: RunningConfiguration,
   config: DumpedConfiguration,
@@ -33,7 +33,7 @@ export function configDumps(
     ...(running.filterConfigs.isUsed ? [filterConfigsDump(running.filterConfigs)] : []),
     ...(includeEds ? [endpointsDump(running.clusters.byName)] : []),
     listenersDump(running, listeners, last_updated),
-    // They belong to connection managers.
+    // Present only with connection managers.
     ...(running.routes.isUsed ? [scopedRoutesDump(running.routes), routesDump(running.routes)] : []),
     { message: 'SecretsConfigDump', lists: { static_secrets: staticSecrets(secrets, last_updated) } },
   ];

@@ -1,4 +1,4 @@
-// The endpoints of all clusters as they are now (envoy.admin.v3.EndpointsConfigDump).
+// The current endpoints of all clusters (envoy.admin.v3.EndpointsConfigDump).
 
 import { addressJson, type JsonObject, LazyList } from '../../../admin/json.js';
 import { shownPart } from '../../../config/schema/sensitive.js';
@@ -31,7 +31,7 @@ export function endpointsDump(clusters: ReadonlyMap<string, PrimaryCluster>): Du
   return { message: 'EndpointsConfigDump', lists: { static_endpoint_configs, dynamic_endpoint_configs } };
 }
 
-/** Clusters of the bootstrap, or of CDS. */
+/** Yields the clusters of the bootstrap, or of CDS. */
 function* selected(clusters: ReadonlyMap<string, PrimaryCluster>, isAddedViaApi: boolean): Generator<PrimaryCluster> {
   for (const cluster of clusters.values()) if (cluster.origin.isAddedViaApi === isAddedViaApi) yield cluster;
 }
@@ -40,9 +40,9 @@ function assignmentName(cluster: PrimaryCluster): string {
   return cluster.edsServiceName || cluster.spec.name;
 }
 
-/** The hosts that are used, not the assignment as it came. */
+/** Returns the hosts in use as an assignment, not the assignment as received. */
 function assignmentOf(cluster: PrimaryCluster): JsonObject {
-  // Its hosts have parts of it.
+  // Registers the sensitive parts of the configuration, which its hosts share.
   shown(cluster.config, cluster.origin.sensitive);
   const hosts = [...cluster.hosts];
   return any(ASSIGNMENT, {
@@ -52,7 +52,7 @@ function assignmentOf(cluster: PrimaryCluster): JsonObject {
   });
 }
 
-/** envoy.config.endpoint.v3.LocalityLbEndpoints, in the order of priorities. */
+/** Returns envoy.config.endpoint.v3.LocalityLbEndpoints in order of priority. */
 function localities(hosts: readonly KnownHost[]): object[] {
   const sorted = groupsOf(hosts).sort((a, b) => a[0]!.endpoint.priority - b[0]!.endpoint.priority);
   return sorted.map((group) => {
@@ -69,12 +69,12 @@ function localities(hosts: readonly KnownHost[]): object[] {
   });
 }
 
-/** Hosts of the same priority and locality. */
+/** Groups hosts by priority and locality. */
 function groupsOf(hosts: readonly KnownHost[]): KnownHost[][] {
   const groups = new Map<string, KnownHost[]>();
   let last: KnownHost[] = [];
   for (const host of hosts) {
-    if (!isBeside(last[0], host)) {
+    if (!isSameGroup(last[0], host)) {
       const { priority, locality } = host.endpoint;
       const key = JSON.stringify([priority, locality.region, locality.zone, locality.subZone]);
       const known = groups.get(key);
@@ -86,8 +86,8 @@ function groupsOf(hosts: readonly KnownHost[]): KnownHost[][] {
   return [...groups.values()];
 }
 
-/** Whether a host plainly belongs to the group of another one. */
-function isBeside(first: KnownHost | undefined, { endpoint: { locality, priority } }: KnownHost): boolean {
+/** Returns whether `first` and the host share their locality object and priority, a fast test for the same group. */
+function isSameGroup(first: KnownHost | undefined, { endpoint: { locality, priority } }: KnownHost): boolean {
   return first !== undefined && first.endpoint.locality === locality && first.endpoint.priority === priority;
 }
 

@@ -1,4 +1,4 @@
-// ListenersConfigDump: the listeners that there are, those that are on their way, and those that drain.
+// ListenersConfigDump: the active, warming and draining listeners.
 
 import type { DumpResource } from '../../../admin/config-dump/config-dump.js';
 import type { JsonObject } from '../../../admin/json.js';
@@ -16,7 +16,7 @@ interface WithSpec {
   readonly spec: ListenerSpec;
 }
 
-/** `configured` are the listeners of the bootstrap as they may be shown; those were loaded at `loadedAt`. */
+/** `configured`: the bootstrap's listeners as shown, loaded at `loadedAt`. */
 export function listenersDump(running: RunningConfiguration, configured: readonly Listener[], loadedAt: string): Dump {
   const { listenerDiscovery, listeners } = running;
   const version = listenerDiscovery?.version ?? '';
@@ -47,7 +47,7 @@ function staticListeners(set: ListenerSet, configured: readonly Listener[], load
   );
 }
 
-/** Of all that there is, and of what could not be used. */
+/** Returns the names of all dynamic listeners, and of those that could not be used. */
 function dynamicNames(set: ListenerSet, discovery: ListenerDiscovery | undefined): Set<string> {
   const names = new Set<string>();
   for (const { isStatic, name } of set.specs()) if (!isStatic) names.add(name);
@@ -67,13 +67,13 @@ function dynamicListener(name: string, set: ListenerSet, discovery: ListenerDisc
       active_state: active && stateFields(active.spec),
       warming_state: warming && stateFields(warming.spec),
       draining_state: draining && stateFields(draining.spec),
-      // One that only drains is asked for no more.
+      // A listener that only drains is no longer subscribed.
       ...(state && statusFields(RESOURCE_MESSAGES.listener, state)),
     },
   };
 }
 
-/** Until the server accepts connections, no listener serves: what it waits for may be theirs. */
+/** Before the server accepts connections, every listener counts as warming: the server may be waiting for it. */
 function stagesOf(name: string, set: ListenerSet): { active?: WithSpec | undefined; warming?: WithSpec | undefined } {
   const active = set.byName.get(name);
   return set.isRunning ? { active, warming: set.warming.get(name) } : { warming: active };

@@ -1,4 +1,4 @@
-// The routes of connection managers (envoy.admin.v3.RoutesConfigDump, ScopedRoutesConfigDump): as they are configured, and what
+// The routes of connection managers (envoy.admin.v3.RoutesConfigDump, ScopedRoutesConfigDump): the configured ones and those that
 // sources have delivered.
 
 import type { DumpResource } from '../../../admin/config-dump/config-dump.js';
@@ -49,7 +49,7 @@ function dynamicRoutes(provider: RouteProvider): DumpResource {
   return { name, message: { ...versionFields(state), route_config, ...statusFields(ROUTES, state) } };
 }
 
-/** Its own virtual hosts, and those that have come for it. */
+/** Returns a route configuration with its own and its discovered virtual hosts. */
 function allRoutes({ virtualHosts }: RouteProvider, { message, sensitive }: Resource<RouteConfiguration>): object {
   const config: RouteConfiguration = shown(message, sensitive);
   const discovered = Array.from(virtualHosts, (host) => shown(host.message, host.sensitive) as VirtualHost);

@@ -1,10 +1,10 @@
-// How the dumps of /config_dump show what is known of a discovered resource.
+// The fields that show the state of a discovered resource in the dumps of /config_dump.
 
 import type { JsonObject } from '../../../admin/json.js';
 import type { DynamicState, UpdateFailure } from '../../../xds/dynamic-state.js';
 import { any } from './dump.js';
 
-/** `version_info` and `last_updated`, as they stand beside the resource. */
+/** Returns `version_info` and `last_updated`, which stand beside the resource. */
 export function versionFields({ versionInfo, lastUpdated }: DynamicState): JsonObject {
   return {
     version_info: versionInfo === '' ? undefined : versionInfo,
@@ -12,7 +12,7 @@ export function versionFields({ versionInfo, lastUpdated }: DynamicState): JsonO
   };
 }
 
-/** `error_state` and `client_status`. `message`: full name of the resource's message, as in RESOURCE_MESSAGES. */
+/** Returns `error_state` and `client_status`. `message`: full name of the resource's message, as in RESOURCE_MESSAGES. */
 export function statusFields(message: string, { errorState, clientStatus }: DynamicState): JsonObject {
   return {
     error_state: errorState && failureFields(message, errorState),

@@ -30,7 +30,7 @@ t.test('when no worker can begin, the server ends with status 1', async (t) => {
   t.match(baton.stderr, /worker 0 died: Array buffer allocation failed/);
   t.match(
     baton.stderr,
-    /error initializing configuration: workers have died 5 times as they began: Array buffer allocation failed/,
+    /error initializing configuration: workers have died 5 times during start-up: Array buffer allocation failed/,
   );
 });
 
