@@ -227,7 +227,7 @@ export class Server {
     clearTimeout(this.#settling);
     watchdog.close();
     listeners.drains.manager.close();
-    listeners.leaveSockets();
+    listeners.releaseSockets();
     await this.configuration.freeze();
     await workers.end();
     // After the workers' last counts.

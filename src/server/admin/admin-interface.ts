@@ -54,7 +54,7 @@ export class AdminInterface {
   readonly #config: Admin;
   readonly #addressPath: string;
   /** Another process, which this one is about to replace, answers admin requests. */
-  #isBesideAnother = false;
+  #isParentAnswering = false;
   readonly #server: AdminServer;
   readonly #profilers: Profilers;
   #socket: AdminSocket | undefined;
@@ -115,7 +115,7 @@ export class AdminInterface {
    * socket is the parent's. Rejects with a ListenError.
    */
   async openSocket(shim: NativeShim, parent: InheritedSockets | undefined): Promise<boolean> {
-    this.#isBesideAnother = parent !== undefined;
+    this.#isParentAnswering = parent !== undefined;
     this.#socket = await AdminSocket.open(shim, this.#config, parent);
     return this.#socket.isInherited;
   }
@@ -130,7 +130,7 @@ export class AdminInterface {
     };
     const address = await this.#server.listen(target);
     logger.info(`admin address: ${addressText(address)}`);
-    if (!this.#isBesideAnother) this.#writeAddressFile();
+    if (!this.#isParentAnswering) this.#writeAddressFile();
   }
 
   /** Returns the socket as offered to a child process; the descriptor stays with this object. Undefined when it does not listen. */
@@ -141,8 +141,8 @@ export class AdminInterface {
 
   /** Called when the parent process, if there was one, no longer answers. */
   takeOver(): void {
-    if (!this.#isBesideAnother) return;
-    this.#isBesideAnother = false;
+    if (!this.#isParentAnswering) return;
+    this.#isParentAnswering = false;
     this.#socket?.ownFile();
     this.#writeAddressFile();
   }

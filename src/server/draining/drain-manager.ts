@@ -1,4 +1,4 @@
-// Drains: for a set time connections are asked to close with their next response; at its end the ones that cannot be asked are closed.
+// Drains: for a set time connections are asked to close with their next response; at the end those that cannot be asked are closed.
 
 import type { Listener } from '../../config/generated/api.js';
 import { Timer, type Timers } from '../../io/time/timing-wheel.js';
@@ -11,13 +11,13 @@ import { type DrainReach, reaches } from './drain-reach.js';
 const logger = getLogger('main');
 
 export type DrainReason = 'admin' | 'restart' | 'sigterm';
-/** When listeners stop accepting; 'never': not even when the drain time is over. */
+/** When listeners stop accepting; 'never': not even at the end of the drain time. */
 export type StopsAccepting = 'now' | 'at-end' | 'never';
 
 export interface StopOptions {
-  /** What the kernel has queued at the sockets is accepted first. */
+  /** Accepts the kernel's backlog first. */
   readonly acceptRest: boolean;
-  /** The process is about to end, so a child process that has copies of the sockets is not waited for. */
+  /** The process is about to end and does not wait for a child process that has copies of the sockets. */
   readonly endsSoon?: boolean;
 }
 
@@ -29,26 +29,26 @@ export interface DrainOptions {
   readonly stopsAccepting: StopsAccepting;
 }
 
-/** What a drain uses that sets no time or strategy of its own. */
+/** The defaults of a drain without its own time or strategy. */
 export type DrainDefaults = Pick<DrainOptions, 'timeMs' | 'strategy'>;
 
-/** A drain. Once started it stays in force until the process ends, also when its time is over, unless it is undone. */
+/** A drain. It stays in force until the process ends, even after its time is over, unless it is undone. */
 export interface Drain {
   readonly options: DrainOptions;
   /** Monotonic. */
   readonly startMs: number;
-  /** Resolves when its time is over and listeners that stop then have stopped, or when the server shuts down. */
+  /** Resolves when its time is over and the listeners that stop then have stopped, or when the server shuts down. */
   readonly done: Promise<void>;
 }
 
-/** The drain of a listener version, or a filter chain, that an update has replaced. */
-export interface LeavingDrain {
+/** The drain of a listener version or filter chain that an update has replaced. */
+export interface ReplacementDrain {
   readonly window: DrainWindow;
-  /** Does not wait for its end any more. */
+  /** Cancels the timer of its end. */
   cancel(): void;
 }
 
-/** A listener as drains see it. */
+/** A listener in the view of drains. */
 export interface DrainableListener {
   /** Unique in the process. */
   readonly id: number;
@@ -65,7 +65,7 @@ export interface DrainContext {
   broadcast(message: ToWorker): void;
   /** Resolves when the sockets are closed. */
   stopListeners(reach: DrainReach, options: StopOptions): Promise<void>;
-  /** A drain has begun, or its time is over. */
+  /** Called when a drain has started or its time is over. */
   changed(): void;
 }
 
@@ -77,7 +77,7 @@ export class DrainManager {
     this.#context = context;
   }
 
-  /** Starts a drain, or returns an earlier one with the same options that covers at least the same listeners. */
+  /** Starts a drain, or returns an earlier one with the same options that covers all of its listeners. */
   start(options: DrainOptions): Drain {
     const joined = this.#drains.find((drain) => covers(drain.options, options));
     if (joined !== undefined) return joined;
@@ -98,7 +98,7 @@ export class DrainManager {
     return drain;
   }
 
-  /** Takes a drain back: these listeners drain only as others say. Its `done` resolves. */
+  /** Undoes a drain: other drains of these listeners stay in force. Its `done` resolves. */
   undo(drain: Drain, listeners: Iterable<DrainableListener>): void {
     const undone = this.#drains.find((each) => each === drain);
     if (undone === undefined) return;
@@ -111,12 +111,12 @@ export class DrainManager {
     undone.resolve();
   }
 
-  /** The drain that was begun last. */
+  /** The drain that was started last. */
   get latest(): Drain | undefined {
     return this.#drains.at(-1);
   }
 
-  /** When and how a listener drains; undefined: it does not. */
+  /** Returns when and how a listener drains; undefined when it does not. */
   windowOf(listener: Listener): DrainWindow | undefined {
     let urgent: DrainWindow | undefined;
     for (const drain of this.#drains) {
@@ -125,14 +125,14 @@ export class DrainManager {
     return urgent;
   }
 
-  /** Whether connections of a listener are being asked to close: until the time is over, or for good if it still accepts. */
+  /** Returns whether connections of a listener are asked to close: until the time is over, or for good while it accepts. */
   isDraining({ config, isStopped }: DrainableListener): boolean {
     const window = this.windowOf(config);
     return window !== undefined && !(isStopped && this.#context.now() >= window.startMs + window.timeMs);
   }
 
-  /** Drains a listener version, or a filter chain, that an update has replaced. `over` is called at the end of the time. */
-  leave(id: number, { strategy, timeMs }: DrainDefaults, over: () => void): LeavingDrain {
+  /** Drains a listener version or filter chain that an update has replaced. Calls `over` at the end of the time. */
+  drainReplaced(id: number, { strategy, timeMs }: DrainDefaults, over: () => void): ReplacementDrain {
     const window: DrainWindow = { startMs: this.#context.now(), timeMs, strategy };
     const timer = new Timer<undefined>(undefined, over);
     this.#context.broadcast({ kind: 'drain', windows: new Map([[id, window]]) });
@@ -140,7 +140,7 @@ export class DrainManager {
     return { window, cancel: () => this.#context.timers.cancel(timer) };
   }
 
-  /** Cancels the timers of all drains but those of leave(), and resolves their `done`. */
+  /** Cancels the timers of all drains except those of drainReplaced(), and resolves their `done`. */
   close(): void {
     for (const drain of this.#drains) {
       this.#context.timers.cancel(drain.timer);
@@ -154,7 +154,7 @@ export class DrainManager {
     if (stopsAccepting === 'at-end') {
       drain.stopped = this.#context.stopListeners(reach, { acceptRest: true, endsSoon: reason === 'sigterm' });
     }
-    // Behind the stop: no new connection can come in between.
+    // After the stop, so that no new connection can arrive in between.
     const failed = (error: unknown) =>
       internalError('internal error: listeners were not stopped at the end of a drain', error);
     void drain.stopped.catch(failed).then(() => {
@@ -174,7 +174,7 @@ class RunningDrain implements Drain {
   readonly window: DrainWindow;
   readonly timer: Timer<RunningDrain>;
   readonly done: Promise<void>;
-  /** Resolves when the listeners that it stops have stopped. */
+  /** Resolves when the listeners that this drain stops have stopped. */
   stopped: Promise<void> = Promise.resolve();
   resolve: () => void = () => {};
 

@@ -1,4 +1,4 @@
-// Which listeners a drain, or a stop, is for.
+// The listeners that a drain or a stop covers.
 
 import type { Listener } from '../../config/generated/api.js';
 

@@ -1,4 +1,4 @@
-// The latest drain, and what updates have left, as the admin interface shows it.
+// The latest drain, and what updates have replaced, for the admin interface.
 
 import type { DrainingListenerView, DrainStatusView } from '../../admin/admin-services.js';
 import { monotonicMs } from '../../io/time/timer-driver.js';

@@ -1,4 +1,4 @@
-// The drain before exit (--drain-on-sigterm): clients get time to go elsewhere.
+// The drain before exit (--drain-on-sigterm): gives clients time to move to another server.
 
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { getLogger } from '../../log/logger.js';
@@ -7,27 +7,27 @@ import type { ListenerDrains } from './listener-drains.js';
 
 const logger = getLogger('main');
 
-/** New connections are accepted for at least this long: load balancers learn of the exit from failing health checks. */
+/** Connections are accepted for at least this long: load balancers detect the exit by failing health checks. */
 const LEAVING_MS = 5000;
-/** … or this part of the drain time, if that is shorter. */
+/** … or for this part of the drain time, if that is shorter. */
 const LEAVING_PART = 1 / 4;
-/** How often open connections are counted. */
+/** Interval at which open connections are counted. */
 const POLL_MS = 100;
-/** … those of a parent process, which flushes its stats each time. */
+/** … and those of a parent process, which flushes its stats for each count. */
 const PARENT_POLL_MS = 500;
 /** Time for requests that arrived at the last moment, and for the last bytes of closed connections. */
 const LAST_MS = 1000;
 
 export interface LeavingServer {
-  /** False when another process accepts in its place: then nobody has to learn that it leaves. */
+  /** False when another process accepts in its place: then no client depends on this one's health checks. */
   readonly isAccepting: boolean;
-  /** A parent process, which ends with this one, has no connections any more, or is gone. */
+  /** Resolves with whether a parent process, which ends with this one, has no connections left or is gone. */
   parentIsQuiet(): Promise<boolean>;
 }
 
 /**
- * Resolves when the process may end: the last connection has ended, also of a parent process; the drain's time is over; or
- * `signal` has been raised. Never rejects.
+ * Resolves when the process may end: the last connection has ended, including a parent's; the drain's time is over; or `signal` is
+ * aborted. Never rejects.
  */
 export async function drainBeforeExit(
   drains: ListenerDrains,
@@ -50,7 +50,7 @@ export async function drainBeforeExit(
     if (!isQuiet(open) || (hasStopped && open.accepting > 0)) await pause(POLL_MS, ended);
     else if (!hasStopped) {
       hasStopped = true;
-      // What waits at the sockets is accepted, and counts.
+      // The backlog is accepted and counts.
       await Promise.race([drains.stopListeners('all', { acceptRest: true }), aborted(ended)]);
     } else if (await parentIsQuiet()) {
       logger.info('the last connection has ended');

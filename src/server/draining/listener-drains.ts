@@ -1,4 +1,4 @@
-// Drains and stops a server's listeners: carries out on sockets and workers what the drain manager decides.
+// Drains and stops a server's listeners: applies the drain manager's decisions to sockets and workers.
 
 import { monotonicMs } from '../../io/time/timer-driver.js';
 import { getLogger } from '../../log/logger.js';
@@ -12,22 +12,22 @@ import {
   type DrainDefaults,
   DrainManager,
   type DrainOptions,
-  type LeavingDrain,
+  type ReplacementDrain,
   type StopOptions,
 } from './drain-manager.js';
 import type { DrainReach } from './drain-reach.js';
 
-/** What drains need to know of a server's listeners. */
+/** The listeners of a server, for drains. */
 export interface DrainedListeners {
-  /** In use. */
+  /** Listeners in use. */
   readonly byName: ReadonlyMap<string, PrimaryListener>;
-  /** What updates have replaced, and still drains. */
+  /** What updates have replaced and still drains. */
   readonly formers: {
     listeners(): Iterable<PrimaryListener>;
     readonly listenerCount: number;
     readonly chainCount: number;
   };
-  /** Marks all listeners, or those for inbound traffic, as stopped. Returns those that were not yet; their sockets are still open. */
+  /** Marks all listeners, or those for inbound traffic, as stopped. Returns those that were not; their sockets are still open. */
   markStopped(reach: DrainReach): PrimaryListener[];
 }
 
@@ -53,71 +53,71 @@ export class ListenerDrains {
     });
   }
 
-  /** See DrainManager.start(). Time and strategy may be left out. */
+  /** See DrainManager.start(). Time and strategy are optional. */
   start(options: Omit<DrainOptions, keyof DrainDefaults> & Partial<DrainDefaults>): Drain {
     return this.manager.start({ ...this.#defaults, ...options });
   }
 
-  /** Takes back what start() has begun: connections of listeners that are in use are not asked to end any more. */
+  /** Undoes start(): connections of listeners in use are no longer asked to close. */
   undo(drain: Drain): void {
     this.manager.undo(drain, this.#listeners.byName.values());
   }
 
-  /** See DrainManager.leave(). */
-  leave(id: number, over: () => void): LeavingDrain {
-    return this.manager.leave(id, this.#defaults, over);
+  /** See DrainManager.drainReplaced(). */
+  drainReplaced(id: number, over: () => void): ReplacementDrain {
+    return this.manager.drainReplaced(id, this.#defaults, over);
   }
 
   /**
-   * Stops all listeners, or those for inbound traffic; established connections go on. Resolves when the sockets are closed, or when a
-   * busy worker has kept them open for too long. Waits for a child process that is starting: it has copies of the sockets, and
-   * clients would hang at those.
+   * Stops all listeners, or those for inbound traffic; established connections continue. Resolves when the sockets are closed, or when a
+   * busy worker has kept them open for too long. Waits for a child process that is starting: it has copies of the sockets, at which
+   * clients would hang.
    */
   async stopListeners(reach: DrainReach, { acceptRest, endsSoon = false }: StopOptions): Promise<void> {
     const { takeOver } = this.#primary;
     if (takeOver.isBeginning && !endsSoon) {
-      logger.info('listeners are stopped when the child process has taken over, or is gone');
+      logger.info('listeners are stopped when the child process has taken over or ended');
       await takeOver.settled;
     }
     const stopped = this.#listeners.markStopped(reach);
-    // A drain whose time was over went on as long as they accepted.
+    // A drain with an expired time was still in force while they accepted.
     this.count();
-    await this.stopAccepting(stopped, { acceptRest, goesOn: false });
+    await this.stopAccepting(stopped, { acceptRest, hasSuccessor: false });
   }
 
-  /** The same for these listeners, and without waiting for a child process. `goesOn`: other versions have their sockets. */
+  /** Stops these listeners, without waiting for a child process. `hasSuccessor`: other versions have their sockets. */
   async stopAccepting(
     listeners: readonly PrimaryListener[],
-    { acceptRest, goesOn }: Pick<StopOptions, 'acceptRest'> & { readonly goesOn: boolean },
+    { acceptRest, hasSuccessor }: Pick<StopOptions, 'acceptRest'> & { readonly hasSuccessor: boolean },
   ): Promise<void> {
     const { publication, workers } = this.#primary;
     for (const listener of listeners) listener.stop();
-    if (!goesOn) await this.#release(listeners);
+    if (!hasSuccessor) await this.#release(listeners);
     const ids = listeners.map((listener) => listener.id);
     const close = () => {
       for (const listener of listeners) listener.close();
     };
-    // While the primary has its copies open, the kernel would queue connections that no worker accepts any more, and reset them.
+    // While the primary's copies are open, the kernel would queue connections that no worker accepts any more, and reset them.
     if (acceptRest) await publication.whenHandled(close);
     workers.broadcast({ kind: 'stop-listeners', ids, acceptRest });
-    // By then a worker that was just starting has made its copies of the sockets.
+    // By then a worker that was starting has duplicated the sockets.
     await publication.whenHandled(close);
   }
 
-  /** A parent process that has copies of the sockets closes them: what comes to those would wait for nobody. */
+  /** Makes a parent process close its copies of the sockets: clients queued there would never be served. */
   async #release(listeners: readonly PrimaryListener[]): Promise<void> {
     const ids = listeners.flatMap(({ lineage }) => lineage.ofParent?.id ?? []);
     if (ids.length > 0) await this.#primary.epoch.parentSockets?.onRelease(ids);
   }
 
-  /** What the workers have open now. */
+  /** Returns the workers' open connections. */
   async openConnections(): Promise<OpenConnections> {
     const { concurrency, workers } = this.#primary;
     const answers = await workers.query<WorkerConnections>((reply) => ({ kind: 'connections', reply }));
     return openConnections(answers, concurrency);
   }
 
-  /** Sets the gauges of listeners and filter chains that drain. */
+  /** Sets the gauges of draining listeners and filter chains. */
   count(): void {
     const { byName, formers } = this.#listeners;
     const { at } = ListenerManagerStats;

@@ -1,4 +1,4 @@
-// The listener discovery service: listeners of files and management servers come, change and go.
+// The listener discovery service: adds, changes and removes listeners from files and management servers.
 
 import { shownName } from '../../common/text/shown.js';
 import type { ConfigSource, Listener } from '../../config/generated/api.js';
@@ -14,9 +14,9 @@ import type { ListenerSpec } from './version/primary-listener.js';
 
 const logger = getLogger('upstream');
 
-/** Listeners that come or go without a turn for others: some milliseconds' work. */
+/** Listeners added or removed without yielding: some milliseconds of work. */
 const LISTENERS_PER_STEP = 16;
-/** What one that has not changed counts. */
+/** Cost of an unchanged listener, relative to a changed one. */
 const UNCHANGED_WORK = 1 / 16;
 
 export class ListenerDiscovery implements Watcher<Listener> {
@@ -24,14 +24,14 @@ export class ListenerDiscovery implements Watcher<Listener> {
   readonly #sources: ConfigSources;
   readonly #listeners: ListenerSet;
   /**
-   * Of resources that cannot be used, by name ('' where that cannot be read), as of the last update; and of those that wait for
+   * States of resources that cannot be used, by name ('' when it is unreadable), as of the last update; and of those that wait for
    * their addresses.
    */
   readonly #failures = new Map<string, DynamicState>();
-  /** Those whose names static listeners have. */
+  /** Resources whose names belong to static listeners. */
   readonly #shadowed = new Map<string, Resource<Listener>>();
-  readonly #unbound = new UnboundListeners((spec) => this.#planAgain(spec));
-  /** Of the last update that has changed a listener; '' when there was none. */
+  readonly #unbound = new UnboundListeners((spec) => this.#planRetry(spec));
+  /** Version of the last update that changed a listener; '' before the first. */
   #version = '';
   #target: InitTarget | undefined;
 
@@ -42,7 +42,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     listeners.onFailure = (spec, error, isStart) => this.#failed(spec, error, isStart);
   }
 
-  /** Subscribes; `init` waits for the first update. */
+  /** Subscribes. `init` waits for the first update. */
   start(init: InitManager): void {
     this.#target = init.add('LDS');
     this.#sources.subscribe<Listener>({
@@ -58,7 +58,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     return this.#version;
   }
 
-  /** By name. */
+  /** The states of unusable resources, by name. */
   get failures(): ReadonlyMap<string, DynamicState> {
     return this.#failures;
   }
@@ -67,8 +67,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
     let hasChanged = false;
     const gone = removedNames(update, this.#known());
     const configs = update.resources.map(({ message }) => message);
-    // Addresses of what goes are free for what comes: in one turn, so that clients find somebody there.
-    const isTraded = gone.size > 0 && this.#listeners.whoseAddressesAreWanted(gone, configs).size > 0;
+    // When a new listener takes the address of a removed one, both change in one turn, so that clients always find a listener.
+    const isTraded = gone.size > 0 && this.#listeners.holdersOfAddresses(gone, configs).size > 0;
     let work = 0;
     for (const name of gone) {
       if (this.#remove(name)) hasChanged = true;
@@ -80,9 +80,9 @@ export class ListenerDiscovery implements Watcher<Listener> {
     }
     for (const { name } of [...update.resources, ...update.refused]) this.#unbound.delete(name);
     for (const name of this.#failures.keys()) if (!this.#unbound.has(name)) this.#failures.delete(name);
-    const trades = this.#listeners.planTrades(update.resources.map(specOf));
+    const trades = this.#listeners.planAddressSwaps(update.resources.map(specOf));
     if (trades !== undefined && this.#apply(trades)) hasChanged = true;
-    this.bindAgain();
+    this.retryUnbound();
     const rejections: Rejection[] = [];
     for (const resource of update.resources) {
       try {
@@ -105,7 +105,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     return rejections;
   }
 
-  /** Static listeners may have gone: those that came under their names are used now. */
+  /** Called when static listeners may have been removed: dynamic ones with their names are used now. */
   staticsChanged(): void {
     for (const resource of [...this.#shadowed.values()]) {
       try {
@@ -120,17 +120,17 @@ export class ListenerDiscovery implements Watcher<Listener> {
     this.#target?.ready();
   }
 
-  /** Listeners whose addresses could not be had are tried again. */
-  bindAgain(): void {
-    this.#unbound.tryNow();
+  /** Retries listeners whose addresses could not be bound. */
+  retryUnbound(): void {
+    this.#unbound.retryNow();
   }
 
-  /** Nothing is tried again any more. */
+  /** Stops all retries. */
   close(): void {
     this.#unbound.close();
   }
 
-  /** Names of those that have come, be they in use or not. */
+  /** Yields the names of all delivered listeners, in use or not. */
   *#known(): Generator<string> {
     for (const { isStatic, name } of this.#listeners.specs()) if (!isStatic) yield name;
     yield* this.#shadowed.keys();
@@ -145,7 +145,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     return true;
   }
 
-  /** Returns whether it changes anything. Throws when it cannot be used. */
+  /** Returns whether anything has changed. Throws when the listener cannot be used. */
   #set(resource: Resource<Listener>): boolean {
     const { name } = resource;
     if (this.#listeners.latest(name)?.isStatic) this.#shadowed.set(name, resource);
@@ -156,7 +156,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     return hasChanged;
   }
 
-  /** Returns whether it changes anything. What turns out later comes to onFailure. */
+  /** Returns whether anything has changed. Later failures are reported to onFailure. */
   #apply(plan: ListenerPlan): boolean {
     void plan.apply();
     for (const name of plan.names) logger.info(`lds: add/update listener '${shownName(name)}'`);
@@ -173,9 +173,9 @@ export class ListenerDiscovery implements Watcher<Listener> {
     return { name, details };
   }
 
-  /** Takes up a listener that could not be had; undefined: it still cannot be. */
-  #planAgain(spec: ListenerSpec): (() => void) | undefined {
-    const plan = this.#listeners.planAgain(spec);
+  /** Returns a function that applies a listener that could not be bound before; undefined when it still cannot be. */
+  #planRetry(spec: ListenerSpec): (() => void) | undefined {
+    const plan = this.#listeners.planRetry(spec);
     if (plan === undefined) return undefined;
     return () => {
       this.#failures.delete(spec.name);
@@ -187,7 +187,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
     return this.#listeners.byName.get(name)?.spec.state ?? REQUESTED;
   }
 
-  /** It was accepted, and has turned out to be unusable when it was to be used. */
+  /** Called when an accepted listener has failed before it was in use. */
   #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {
     const { config, isStatic, name, shown: message, state } = spec;
     if (isStatic) return;
@@ -197,8 +197,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const shortage = shortageIn(error);
     if (shortage === undefined) return;
     this.#unbound.add(spec, shortage);
-    // The parent that listens at what was only bound here has offered its socket, which is there until this process is live.
-    if (isStart && shortage === ADDRESS_IN_USE) this.bindAgain();
+    // A parent that listens on the address has offered its socket, which remains available until this process is live.
+    if (isStart && shortage === ADDRESS_IN_USE) this.retryUnbound();
   }
 }
 

@@ -1,5 +1,5 @@
-// The listeners as the primary keeps them: their sockets are bound here, before any worker accepts on them. What the server, LDS
-// and reloads may do with them, and see of them.
+// The listeners on the primary, which binds their sockets before any worker accepts on them. The interface for the server, LDS and
+// reloads.
 
 import { randomUUID } from 'node:crypto';
 import { shownName } from '../../common/text/shown.js';
@@ -15,7 +15,7 @@ import { ListenerDrains } from '../draining/listener-drains.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { Primary } from '../primary.js';
 import type { Publish } from '../workers/snapshots.js';
-import { boundAddressOf, isAtOneOf, tradingPlaces } from './changes/addresses.js';
+import { boundAddressOf, hasOneOf, addressSwaps } from './changes/addresses.js';
 import { FormerListeners } from './changes/former-listeners.js';
 import { ListenerRollout } from './changes/listener-rollout.js';
 import type { ListenerUpdate } from './changes/listener-update.js';
@@ -26,31 +26,31 @@ import { type ListenerEvents, UpdateSteps } from './changes/update-steps.js';
 import { SocketOffers } from './socket-offers.js';
 import type { FilterParts } from './version/filter-parts.js';
 import { ListenerBlocks } from './version/listener-blocks.js';
-import type { ListenerMakers, ListenerSpec, PrimaryListener } from './version/primary-listener.js';
+import type { ListenerContext, ListenerSpec, PrimaryListener } from './version/primary-listener.js';
 
 const logger = getLogger('main');
 
-/** A change that is possible: all that could fail has been done. One of the two is called, once. */
+/** A possible change: everything that can fail is done. The caller calls apply() or discard(), once. */
 export interface ListenerPlan {
-  /** Names of listeners that apply() changes in any way. */
+  /** Names of the listeners that apply() changes. */
   readonly names: readonly string[];
-  /** Resolves when nothing that it changes waits for anything, or when `ended` says that nobody waits any more. */
+  /** Resolves when all init targets of the change are ready, or when `ended` is aborted. */
   whenReady(ended: AbortSignal): Promise<void>;
-  /** Resolves when all that it changes is in use, or is not going to be: with why not. */
+  /** Resolves when all parts of the change are in use or have failed, with the errors. */
   apply(): Promise<unknown[]>;
   discard(): void;
 }
 
 export class ListenerSet implements ListenerEvents {
   readonly drains: ListenerDrains;
-  /** The active ones' sockets, for a child process. */
+  /** The active listeners' sockets, for a child process. */
   readonly offers: SocketOffers;
   onAccept: ListenerEvents['onAccept'] = () => {};
   onFailure: ListenerEvents['onFailure'] = () => {};
   readonly #primary: Primary;
   readonly #stats: Scope;
   readonly #publish: Publish;
-  readonly #makers: ListenerMakers;
+  readonly #context: ListenerContext;
   readonly #present: PresentListeners;
   readonly #rollout: ListenerRollout;
   readonly #steps: UpdateSteps;
@@ -61,8 +61,8 @@ export class ListenerSet implements ListenerEvents {
     this.#stats = primary.listenerManagerStats;
     this.#publish = publish;
     const { concurrency, extensions, scopes, shim, words } = primary;
-    const isBesideAnother = () => primary.epoch.parentSockets !== undefined || primary.takeOver.isBeginning;
-    this.#makers = { blocks: new ListenerBlocks(words), concurrency, extensions, isBesideAnother, parts, scopes, shim };
+    const isInHotRestart = () => primary.epoch.parentSockets !== undefined || primary.takeOver.isBeginning;
+    this.#context = { blocks: new ListenerBlocks(words), concurrency, extensions, isInHotRestart, parts, scopes, shim };
     this.drains = new ListenerDrains(primary, drainDefaults, this);
     this.#rollout = new ListenerRollout(primary, this.drains.manager, publish);
     this.#present = new PresentListeners(new FormerListeners(primary.takeOver, this.drains, this.#rollout));
@@ -76,39 +76,39 @@ export class ListenerSet implements ListenerEvents {
     });
   }
 
-  /** Connections are accepted: until then active listeners only get ready. */
+  /** Connections are accepted; before that, active listeners only warm. */
   get isRunning(): boolean {
     return this.#present.isRunning;
   }
 
-  /** The active ones. */
+  /** The active listeners. */
   get byName(): ReadonlyMap<string, PrimaryListener> {
     return this.#present.active;
   }
 
-  /** What is not in use yet, by name. */
+  /** Updates that are not in use yet, by name. */
   get warming(): ReadonlyMap<string, ListenerUpdate> {
     return this.#present.warming;
   }
 
-  /** What updates have left, and still drains. */
+  /** What updates have replaced and still drains. */
   get formers(): FormerListeners {
     return this.#present.formers;
   }
 
-  /** Those of these names that have addresses which some of `set` are to have. */
-  whoseAddressesAreWanted(names: Iterable<string>, set: readonly Listener[]): Set<string> {
-    const wanted = new Set(set.map(boundAddressOf));
+  /** Returns those of `names` whose listeners have an address of some listener in `set`. */
+  holdersOfAddresses(names: Iterable<string>, set: readonly Listener[]): Set<string> {
+    const addresses = new Set(set.map(boundAddressOf));
     const present = (name: string) => versionsOf(this.#present.stagesOf(name));
-    return new Set([...names].filter((name) => present(name).some((version) => isAtOneOf(version, wanted))));
+    return new Set([...names].filter((name) => present(name).some((version) => hasOneOf(version, addresses))));
   }
 
-  /** How the listener of that name is configured by now, be that in use or not; undefined: there is none. */
+  /** Returns the latest configuration of the listener, in use or not; undefined when there is none. */
   latest(name: string): ListenerSpec | undefined {
     return latestOf(this.#present.stagesOf(name));
   }
 
-  /** Of all that there is, be it in use or not. */
+  /** Yields all configurations, in use or not. */
   *specs(): Generator<ListenerSpec> {
     for (const { spec } of this.byName.values()) yield spec;
     for (const { spec } of this.warming.values()) yield spec;
@@ -116,8 +116,8 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /**
-   * Binds the listeners of the bootstrap; `init`, which is that of the server, waits for what they need. Throws ListenError, or
-   * what makes a filter unusable.
+   * Binds the listeners of the bootstrap. The server's `init` waits for their targets. Throws ListenError, or the error of an unusable
+   * filter.
    */
   open(configs: readonly Listener[], init: InitManager): void {
     this.#present.serverInit = init;
@@ -130,8 +130,8 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /**
-   * Checks and binds everything that a change needs; nobody sees anything of it yet. Throws ListenError, or what makes a filter
-   * unusable: then nothing has happened.
+   * Checks and binds everything that a change needs, without visible effect. Throws ListenError, or the error of an unusable filter, with
+   * nothing changed.
    */
   plan(change: ListenerChange): ListenerPlan {
     try {
@@ -143,28 +143,28 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /**
-   * What takes those listeners of LDS to their addresses that get them from each other; undefined: there are none, or what stands
-   * against it is to be seen at each by itself.
+   * Plans a change of those LDS listeners that take addresses from each other. Undefined when there are none, or when an obstacle will
+   * show for each of them alone.
    */
-  planTrades(set: readonly ListenerSpec[]): ListenerPlan | undefined {
-    return this.#tryPlan(() => tradingPlaces(set, this.#present));
+  planAddressSwaps(set: readonly ListenerSpec[]): ListenerPlan | undefined {
+    return this.#tryPlan(() => addressSwaps(set, this.#present));
   }
 
-  /** What takes up a listener of LDS that could not be had; undefined: it still cannot, or something else stands against it by now. */
-  planAgain(spec: ListenerSpec): ListenerPlan | undefined {
+  /** Plans an LDS listener that could not be bound before; undefined when it still cannot be, or when something else is wrong by now. */
+  planRetry(spec: ListenerSpec): ListenerPlan | undefined {
     return this.#tryPlan(() => [spec]);
   }
 
   /**
-   * Checks listeners of which nothing but inline routes is other than in use. What it returns makes new requests see those, and
-   * leaves connections alone. Throws BatonError when routes cannot be used.
+   * Checks listeners of which only inline routes differ from those in use. Returns a function that applies the routes to new requests and
+   * leaves connections alone. Throws BatonError when the routes cannot be used.
    */
   planRoutes(specs: readonly ListenerSpec[]): () => void {
     const changes = specs.map((spec) => this.byName.get(spec.name)?.prepareRoutes(spec));
     return () => this.#publish({ inlineRoutes: changes.flatMap((change) => change?.() ?? []) });
   }
 
-  /** Marks as stopped what accepts for that traffic, now and later. Returns the listeners that did; their sockets are open. */
+  /** Marks listeners for that traffic as stopped, present and later ones. Returns those that were not; their sockets are still open. */
   markStopped(reach: DrainReach): PrimaryListener[] {
     const { active, stopped, warming } = this.#present;
     stopped.add(reach);
@@ -180,21 +180,21 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /**
-   * The workers run: all sockets listen from now on, and the workers are told to accept. Until then none of them accepts where a
-   * parent process does. Throws ListenError when that fails for a listener of the bootstrap.
+   * Called when the workers run: starts listening on all sockets, and accepting. Until then no worker accepts where a parent process
+   * does. Throws ListenError when that fails for a listener of the bootstrap.
    */
   startListening(): void {
     this.#steps.startListening();
   }
 
-  /** A child process has taken over, or is gone before it did: what was left meanwhile stops to accept. */
+  /** Called when a child process has taken over, or ended before it did. Stops what was replaced meanwhile. */
   childHasSettled(): void {
     this.#steps.childHasSettled();
   }
 
   /**
-   * Sockets that a child process has bound to the address of the offer with this number, and shares: they are this process's now,
-   * which accepts on them when that one is gone.
+   * Adds sockets that a child process has bound to the address of the offer with this number. They belong to this process now, which
+   * accepts on them after that child has ended.
    */
   addSockets(offer: number, fds: readonly number[]): void {
     const [listener] = this.offers.withNumbers(new Set([offer]));
@@ -203,7 +203,7 @@ export class ListenerSet implements ListenerEvents {
     else if (listener === undefined) for (const fd of fds) this.#primary.shim.closeDescriptor(fd);
   }
 
-  /** That child process is dead, and none serves. */
+  /** Called when that child process is dead and none serves. */
   acceptOnAll(): void {
     for (const listener of this.#present.active.values()) {
       if (!listener.hasReceived || listener.isStopped) continue;
@@ -212,29 +212,29 @@ export class ListenerSet implements ListenerEvents {
     }
   }
 
-  /** A child process serves, at the sockets with the numbers `taken`. Resolves when nothing is accepted here. */
+  /** Called when a child process serves on the sockets with the numbers `taken`. Resolves when nothing is accepted here. */
   replaced(taken: ReadonlySet<number>): Promise<void> {
     return this.#replacement.begin(this.offers.withNumbers(taken));
   }
 
-  /** It gives up those with these numbers. Resolves when no copies are open here. */
+  /** Called when the child releases the sockets with these numbers. Resolves when the copies here are closed. */
   release(numbers: ReadonlySet<number>): Promise<void> {
     return this.#replacement.release(this.offers.withNumbers(numbers));
   }
 
-  /** It is dead: this process accepts again. Resolves when it does on all sockets. */
+  /** Called when the child is dead: this process accepts again. Resolves when it does so on all sockets. */
   takeBack(): Promise<void> {
     const reopened = this.#replacement.end();
     this.formers.takeBack();
     return reopened;
   }
 
-  /** The process ends: nobody is to wait where a child process accepts, or would if it were alive. */
-  leaveSockets(): void {
+  /** Called when the process ends: no client may be queued where a child process accepts, or would if it were alive. */
+  releaseSockets(): void {
     this.#replacement.close();
   }
 
-  /** Sockets that were bound beside those of a parent process, by its numbers of those. */
+  /** Yields sockets bound beside those of a parent process, with the parent's numbers of those. */
   *furtherSockets(): Generator<{ readonly id: number; readonly fds: readonly number[] }> {
     for (const { furtherSockets: fds, lineage } of this.#present.active.values()) {
       if (lineage.ofParent !== undefined && fds.length > 0) yield { id: lineage.ofParent.id, fds };
@@ -245,7 +245,7 @@ export class ListenerSet implements ListenerEvents {
     return this.#rollout.snapshots(this.byName.values(), this.warming.values());
   }
 
-  /** `ofParent` tells what a gauge of that name has of a parent process. */
+  /** `ofParent` returns the parent process's share of a gauge. */
   connectionCount(ofParent: (name: string) => number): number {
     const { scopes, store } = this.#primary;
     const prefixes = new Set<string>();
@@ -259,7 +259,7 @@ export class ListenerSet implements ListenerEvents {
     return Math.max(sum, 0);
   }
 
-  /** Nothing more happens; the primary's copies of all sockets are closed. */
+  /** Closes the primary's copies of all sockets. Nothing more may be called. */
   close(): void {
     this.formers.close();
     for (const listener of [...this.#present.postponed, ...this.#present.versions()]) listener.close();
@@ -274,7 +274,7 @@ export class ListenerSet implements ListenerEvents {
     }
   }
 
-  /** plan() of listeners of LDS, of which a failure does not count. */
+  /** Plans LDS listeners without counting a failure. */
   #tryPlan(choose: () => readonly ListenerSpec[]): ListenerPlan | undefined {
     if (this.#present.isReplaced) return undefined;
     try {
@@ -286,7 +286,7 @@ export class ListenerSet implements ListenerEvents {
   }
 
   #planOf(change: ListenerChange): ListenerPlan {
-    const prepared = prepare(change, this.#present, this.#makers, this.#primary.epoch.parentSockets);
+    const prepared = prepare(change, this.#present, this.#context, this.#primary.epoch.parentSockets);
     const { held, removed, restored, updates } = prepared;
     return {
       names: [...removed, ...restored, ...held.map(({ name }) => name), ...updates.map(({ spec }) => spec.name)],

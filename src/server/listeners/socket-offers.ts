@@ -1,4 +1,4 @@
-// The listen sockets as a child process sees them: by numbers that hold until they are offered anew.
+// The listen sockets as offered to a child process, with numbers that are valid until the next offer.
 
 import type { Offer } from '../../restart/parent-end.js';
 import type { PrimaryListener } from './version/primary-listener.js';
@@ -7,19 +7,19 @@ export class SocketOffers {
   readonly #active: ReadonlyMap<string, PrimaryListener>;
   #offered: PrimaryListener[] = [];
 
-  /** `active` are listeners by name, now and later. */
+  /** `active`: the live map of listeners by name. */
   constructor(active: ReadonlyMap<string, PrimaryListener>) {
     this.#active = active;
   }
 
-  /** What a child process may take over. */
-  make(): Offer[] {
+  /** Returns everything that a child process may take over. */
+  offerAll(): Offer[] {
     this.#offered = [];
-    return this.more();
+    return this.offerNew();
   }
 
-  /** What it may take over besides, since the last make() or more(). */
-  more(): Offer[] {
+  /** Returns what the child may take over in addition, since the last call of offerAll() or offerNew(). */
+  offerNew(): Offer[] {
     const known = new Set(this.#offered.map(({ lineage }) => lineage));
     const offers: Offer[] = [];
     for (const listener of this.#active.values()) {
@@ -31,7 +31,7 @@ export class SocketOffers {
     return offers;
   }
 
-  /** The listeners, as they are by now, whose sockets have these numbers since the last make(). */
+  /** Returns the present listeners whose sockets have had these numbers since the last offerAll(). */
   withNumbers(ids: ReadonlySet<number>): Set<PrimaryListener> {
     const lineages = new Set(this.#offered.filter((_, id) => ids.has(id)).map(({ lineage }) => lineage));
     return new Set([...this.#active.values()].filter(({ lineage }) => lineages.has(lineage)));

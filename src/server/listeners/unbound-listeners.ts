@@ -1,4 +1,4 @@
-// Listeners of LDS that cannot be had for now, as a parent or child process may have their addresses for a while: they are tried again.
+// LDS listeners that cannot be bound for now, because a parent or child process may still have their addresses. They are retried.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { isDescriptorShortage } from '../../common/errors/shortages.js';
@@ -6,15 +6,15 @@ import { forEachGuarded } from '../../log/internal-errors.js';
 import { ListenError } from './version/listen-sockets.js';
 import type { ListenerSpec } from './version/primary-listener.js';
 
-/** Why a listener cannot be had for now. */
+/** Why a listener cannot be bound for now. */
 export interface Shortage {
   readonly until: string;
-  /** How soon it is tried again. */
+  /** Delay of the retry. */
   readonly retryMs: number;
 }
 
 export const ADDRESS_IN_USE: Shortage = { until: 'the address is free', retryMs: 500 };
-/** Each try has lines of the workers in the log. */
+/** A longer delay, since workers log every attempt. */
 const FEW_DESCRIPTORS: Shortage = { until: 'there are descriptors', retryMs: 5000 };
 
 export class UnboundListeners {
@@ -22,7 +22,7 @@ export class UnboundListeners {
   readonly #waiting = new Map<string, { readonly spec: ListenerSpec; readonly shortage: Shortage }>();
   #retry: NodeJS.Timeout | undefined;
 
-  /** What `plan` returns takes a listener up; undefined: it still cannot be had. */
+  /** `plan` returns a function that applies the listener; undefined when it still cannot be bound. */
   constructor(plan: (spec: ListenerSpec) => (() => void) | undefined) {
     this.#plan = plan;
   }
@@ -37,45 +37,45 @@ export class UnboundListeners {
 
   add(spec: ListenerSpec, shortage: Shortage): void {
     this.#waiting.set(spec.name, { spec, shortage });
-    this.#tryLater();
+    this.#scheduleRetry();
   }
 
-  /** It has come, or is not wanted any more. */
+  /** Called when the listener was applied, or is no longer configured. */
   delete(name: string): void {
     this.#waiting.delete(name);
   }
 
-  tryNow(): void {
+  retryNow(): void {
     clearTimeout(this.#retry);
-    forEachGuarded([...this.#waiting], 'internal error: a listener cannot be taken up', ([name, { spec }]) => {
-      const takeUp = this.#plan(spec);
-      if (takeUp === undefined) return;
+    forEachGuarded([...this.#waiting], 'internal error: a listener could not be retried', ([name, { spec }]) => {
+      const apply = this.#plan(spec);
+      if (apply === undefined) return;
       this.#waiting.delete(name);
-      takeUp();
+      apply();
     });
-    if (this.#waiting.size > 0) this.#tryLater();
+    if (this.#waiting.size > 0) this.#scheduleRetry();
   }
 
-  /** Nothing is tried again any more. */
+  /** Stops all retries. */
   close(): void {
     clearTimeout(this.#retry);
     this.#waiting.clear();
   }
 
-  #tryLater(): void {
+  #scheduleRetry(): void {
     clearTimeout(this.#retry);
-    const waits = [...this.#waiting.values()].map(({ shortage }) => shortage.retryMs);
-    this.#retry = setTimeout(() => this.tryNow(), Math.min(...waits));
+    const delays = [...this.#waiting.values()].map(({ shortage }) => shortage.retryMs);
+    this.#retry = setTimeout(() => this.retryNow(), Math.min(...delays));
   }
 }
 
-/** Whether a listener that could not be had for this reason may be had later; undefined: not as it is. */
+/** Returns the shortage behind an error, after which a retry may succeed; undefined for a permanent error. */
 export function shortageIn(error: unknown): Shortage | undefined {
   if (error instanceof ListenError && error.isInUse) return ADDRESS_IN_USE;
   return isDescriptorShortage(error) ? FEW_DESCRIPTORS : undefined;
 }
 
-/** Whoever is told that it is refused is to know that it may come to be used. */
+/** Returns the text of a refusal, which mentions that the listener may still come into use. */
 export function refusalText(error: unknown): string {
   const shortage = shortageIn(error);
   return messageOf(error) + (shortage === undefined ? '' : `; the listener is used as soon as ${shortage.until}`);

@@ -1,20 +1,20 @@
-// Changes that happen all together or not at all.
+// Applies a list of changes completely or not at all.
 
 import { messageOf } from '../../common/errors/errors.js';
 
-/** One of them, in two steps: what can fail is done first, and changes nothing. */
+/** A change in two steps. The first does everything that can fail, and changes nothing. */
 export interface Change {
-  /** Nobody sees anything of it before commit(). */
+  /** Has no visible effect. */
   prepare(): void | Promise<void>;
-  /** Called after all others have been prepared. What it throws undoes everything. */
+  /** Called after all changes are prepared. An exception undoes everything. */
   commit(): void | Promise<void>;
-  /** Gives back what prepare() has got; called when it has failed too, and never after commit(). */
+  /** Releases what prepare() has acquired. Called after a failed prepare() too, never after commit(). */
   discard(): void | Promise<void>;
-  /** Everything is as it was before commit(), which may have failed half-way. */
+  /** Restores the state before commit(), which may have failed half-way. */
   undo(): void | Promise<void>;
 }
 
-/** The first failure, and what went wrong when things were put back as they were. */
+/** The first failure, and the failures of the rollback. */
 export class ChangeFailure extends Error {
   readonly isUndone: boolean;
 
@@ -26,7 +26,7 @@ export class ChangeFailure extends Error {
   }
 }
 
-/** Carries out all changes in their order. Rejects with a ChangeFailure, and then everything is as it was. */
+/** Applies all changes in order. Rejects with a ChangeFailure after everything was undone. */
 export async function carryOut(changes: readonly Change[]): Promise<void> {
   let prepared = 0;
   let committed = 0;

@@ -1,4 +1,4 @@
-// What a reload changes, in the order in which it happens: what is needed comes before those who need it, and goes after them.
+// The changes of a reload in order: dependencies are added before their users, and removed after them.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { withinMs } from '../../common/time/within-ms.js';
@@ -31,7 +31,7 @@ function changesListeners({ listeners, places, removedListeners }: ReloadPlan): 
   return listeners.length + removedListeners.length > 0 || [...places].some(([before, after]) => before !== after);
 }
 
-/** How long new clusters may look for their hosts. */
+/** Limit for new clusters to look for their hosts. */
 const WARMING_MS = 60_000;
 
 class ClusterChange implements Change {
@@ -40,7 +40,7 @@ class ClusterChange implements Change {
   readonly #former: readonly Cluster[];
   #staged: StagedClusters | undefined;
   #isUsed = false;
-  /** A former reload has removed them, and what drains still has them. */
+  /** Clusters that an earlier reload has removed and that draining listeners still use. */
   #departing: readonly string[] = [];
 
   constructor(configs: readonly Cluster[], server: Reloaded) {
@@ -56,7 +56,7 @@ class ClusterChange implements Change {
   }
 
   commit(): Promise<void> {
-    // One may have come while these were warming.
+    // A dynamic one may have arrived while these were warming.
     this.#checkNames();
     this.#isUsed = true;
     this.#staged!.commit();
@@ -91,14 +91,14 @@ class ClusterChange implements Change {
 }
 
 async function warm({ ready, waiting }: StagedClusters): Promise<void> {
-  // Which clusters are late is known when the time is over, so that error comes without a text.
+    // The late clusters are known only after the time is over, so withinMs() gets no text.
   await withinMs(ready, WARMING_MS, '').catch((error: unknown) => {
     const names = [...waiting].map((name) => `'${name}'`).join(', ');
     throw new Error(messageOf(error) || `no hosts within ${WARMING_MS / 1000} s for cluster ${names}`);
   });
 }
 
-/** Former versions warm once more, and meanwhile the new ones serve. They are used then, with hosts or without. */
+/** Warms former versions again while the new ones serve, and then uses them with or without hosts. */
 async function restore(former: readonly Cluster[], { clusters }: Reloaded): Promise<void> {
   const staged = clusters.stage(former);
   try {
@@ -108,7 +108,7 @@ async function restore(former: readonly Cluster[], { clusters }: Reloaded): Prom
   }
 }
 
-/** They are the last to go, so nothing that could fail follows. */
+/** Clusters are removed last, so nothing that could fail follows. */
 function clusterRemoval(removed: readonly string[], server: Reloaded): Change {
   const { clusters, departing, settle } = server;
   const former = removed.flatMap((name) => clusters.byName.get(name)?.config ?? []);

@@ -1,4 +1,4 @@
-// Reloads of the configuration: reads it anew as the command line says, compares it with the one that runs, and applies it.
+// Reloads the configuration: loads it again as the command line says, compares it with the running one, and applies it.
 
 import { failureText, summary } from '../../admin/config-reload/reload-text.js';
 import type { ReloadRequest, ReloadView } from '../../admin/config-reload/reload-view.js';
@@ -15,12 +15,12 @@ import { ChangeFailure } from './carry-out.js';
 import type { Comparison, Configuration, ReloadPlan } from './comparison/comparison.js';
 import { reloadParts } from './reload-parts.js';
 
-/** What runs, and since when. */
+/** The running configuration and the time when it was loaded. */
 export interface LoadedConfiguration extends Configuration {
   readonly loadedAt: Date;
 }
 
-/** A reload that did not come about may do so the next time, with nothing else in the file; when to try that. */
+/** When to retry a failed reload, which may succeed without another change of the file. */
 export type NextTry = 'soon' | 'later' | undefined;
 
 type Loaded = Extract<LoadResult, { readonly ok: true }>;
@@ -32,7 +32,7 @@ export class ConfigurationReload {
   readonly #loadConfiguration: () => Promise<LoadResult>;
   #running: LoadedConfiguration;
   #current: Promise<ReloadView> | undefined;
-  /** Why the last one could not be read or applied, as the log has said it. */
+  /** The last failure to read or apply the configuration, as logged. */
   #failure: string | undefined;
 
   /** `loadConfiguration` loads what the command line names, as at the start. */
@@ -46,16 +46,15 @@ export class ConfigurationReload {
     return this.#running;
   }
 
-  /** Resolves with what came of it; 'busy', and nothing done, while there is another one. */
+  /** Resolves with the outcome; with 'busy', without any effect, while another reload is in progress. */
   run(request: ReloadRequest): Promise<ReloadView> {
     if (this.#current !== undefined) return Promise.resolve({ outcome: 'busy' });
     return this.#begin(request);
   }
 
   /**
-   * The same after those that are under way, `begun` is called before anything is read. While a child process begins, and may be
-   * gone before it serves, it waits; it is done again when one has come between. Nothing is done when that one takes over.
-   * Resolves with the try that is worth it.
+   * Reloads after those in progress; `begun` is called before anything is read. Waits for a child process that is starting, and reloads
+   * again if one has started meanwhile. Does nothing once a child has taken over. Resolves with when to retry.
    */
   async runNext(request: ReloadRequest, begun: () => void): Promise<NextTry> {
     for (;;) {
@@ -105,12 +104,12 @@ export class ConfigurationReload {
         stats.increment(at.update_rejected);
     }
     const failure = 'why' in view ? view.why : undefined;
-    if (request.isRepeated !== true || failure === undefined || failure !== this.#failure) tell(view);
+    if (request.isRepeated !== true || failure === undefined || failure !== this.#failure) logOutcome(view);
     this.#failure = failure;
     return view;
   }
 
-  /** Or why there is none. A thread that fails leaves no configuration: the same as a wrong one. */
+  /** Loads the configuration, or returns why that failed. The failure of the loading thread counts as an invalid configuration. */
   async #load(): Promise<Loaded | ReloadView> {
     try {
       const loaded = await this.#loadConfiguration();
@@ -140,7 +139,7 @@ export class ConfigurationReload {
     const { difference, plan, result } = await this.#compare(loaded);
     const { takeOver } = this.#server.primary;
     if (difference.restart.length > 0 && !isPartial) return { outcome: 'needs-restart', difference, warnings };
-    const why = this.#server.obstacleToReload ?? (await this.#whatNeedsClusters(plan, result.bootstrap));
+    const why = this.#server.obstacleToReload ?? (await this.#clusterObstacle(plan, result.bootstrap));
     if (why !== undefined) {
       const isTakenOver = takeOver.isBeginning || takeOver.isDone;
       return { outcome: 'failed', why, isUndone: true, isTakenOver, difference, warnings };
@@ -156,8 +155,8 @@ export class ConfigurationReload {
     return { outcome: 'applied', difference, warnings };
   }
 
-  /** Why clusters have to stay as they are; undefined: nothing does. */
-  async #whatNeedsClusters({ clusters, removedClusters }: ReloadPlan, next: Bootstrap): Promise<string | undefined> {
+  /** Returns why clusters cannot be changed; undefined when they can. */
+  async #clusterObstacle({ clusters, removedClusters }: ReloadPlan, next: Bootstrap): Promise<string | undefined> {
     if (clusters.length + removedClusters.length === 0) return undefined;
     const { namesStillInUse, sourcesStillInUse } = await reloadParts();
     return namesStillInUse(removedClusters, next) ?? sourcesStillInUse(this.#server.configuration.namedSources(), next);
@@ -173,14 +172,14 @@ export function configuration(bootstrap: Bootstrap, sensitive: readonly Sensitiv
   return { bootstrap, shown: redact(bootstrap, sensitive) };
 }
 
-/** What stands against it, as an address that another process has, is more likely to last than what cannot be read. */
+/** A failure to apply, such as an address in use, is likely to last longer than a failure to read. */
 function nextTry(view: ReloadView): NextTry {
   if (view.outcome === 'unread') return 'soon';
   return view.outcome === 'failed' && view.isUndone ? 'later' : undefined;
 }
 
-/** In the log, for whoever did not ask for it himself. */
-function tell(view: ReloadView): void {
+/** Logs the outcome. */
+function logOutcome(view: ReloadView): void {
   if (view.outcome === 'busy') return;
   if (view.outcome === 'unread') return logger.error(`configuration not reloaded: ${view.why}`);
   for (const warning of view.warnings) logger.warning(formatProblem(warning));

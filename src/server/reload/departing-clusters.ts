@@ -1,4 +1,4 @@
-// Clusters that a reload has removed, and that connections may still need: listeners that drain have the routes of before.
+// Clusters that a reload has removed but that draining listeners, with their old routes, may still use.
 
 import type { ClusterSet } from '../clusters/cluster-set.js';
 import type { FormerListeners } from '../listeners/changes/former-listeners.js';
@@ -7,10 +7,10 @@ export class DepartingClusters {
   readonly #clusters: Pick<ClusterSet, 'removeStatic'>;
   readonly #formers: Pick<FormerListeners, 'whenGone'>;
   readonly #removed: (names: readonly string[]) => void;
-  /** For each name the removal that counts. */
+  /** The latest removal of each name; only that one takes effect. */
   readonly #removals = new Map<string, symbol>();
 
-  /** `removed` is told when they have gone. */
+  /** `removed` is called after clusters are removed. */
   constructor(
     clusters: Pick<ClusterSet, 'removeStatic'>,
     formers: Pick<FormerListeners, 'whenGone'>,
@@ -21,7 +21,7 @@ export class DepartingClusters {
     this.#removed = removed;
   }
 
-  /** Removes static clusters: now, or when what drains now has ended. */
+  /** Removes static clusters when everything that drains now has ended. */
   remove(names: readonly string[]): void {
     const removal = Symbol();
     for (const name of names) this.#removals.set(name, removal);
@@ -34,7 +34,7 @@ export class DepartingClusters {
     });
   }
 
-  /** They are wanted again. Returns those that were about to be removed. */
+  /** Cancels removals. Returns the names of those that were pending. */
   keep(names: readonly string[]): string[] {
     return names.filter((name) => this.#removals.delete(name));
   }

@@ -1,4 +1,4 @@
-// What a reload does with listeners: new versions are bound, and have everything that they need, before any is used.
+// The listener changes of a reload: all new versions are bound and ready before any is used.
 
 import { randomUUID } from 'node:crypto';
 import { withinMs } from '../../common/time/within-ms.js';
@@ -12,17 +12,17 @@ export interface ReloadedListeners {
   readonly listeners: Pick<ListenerSet, 'byName' | 'plan' | 'planRoutes'>;
   /** Aborted when the server ends. */
   readonly ended: AbortSignal;
-  /** Resolves when all workers run what has been published; rejects when one cannot. */
+  /** Resolves when all workers run what was published; rejects when one cannot. */
   settle(): Promise<void>;
 }
 
-/** How long new versions may wait for routes and the like. */
+/** Limit for new versions to wait for routes and other targets. */
 const WARMING_MS = 60_000;
 
 export class ListenerChange implements Change {
   readonly #server: ReloadedListeners;
   readonly #set: readonly ListenerSpec[];
-  /** Of listeners that are changed or removed, as they were. */
+  /** Listeners that are changed or removed, as they were before. */
   readonly #former: readonly ListenerSpec[];
   readonly #removed: readonly string[];
   readonly #places: ReadonlyMap<number, number>;
@@ -48,7 +48,7 @@ export class ListenerChange implements Change {
   async commit(): Promise<void> {
     const { listeners, settle } = this.#server;
     renumber(listeners, this.#places);
-    await used(this.#plan!, settle);
+    await applied(this.#plan!, settle);
   }
 
   discard(): void {
@@ -61,11 +61,11 @@ export class ListenerChange implements Change {
     const added = this.#set.flatMap(({ name }) => (known.has(name) ? [] : [name]));
     const plan = await prepared(this.#former, added, this.#server);
     renumber(listeners, new Map(Array.from(this.#places, ([before, after]) => [after, before])));
-    await used(plan, settle);
+    await applied(plan, settle);
   }
 }
 
-/** Routes that stand in the configuration of connection managers: new requests see them, and no connection ends. */
+/** Changes routes inside connection managers: new requests use them, and no connection ends. */
 export class RouteChange implements Change {
   readonly #server: ReloadedListeners;
   readonly #set: readonly ListenerSpec[];
@@ -96,7 +96,7 @@ export class RouteChange implements Change {
   }
 }
 
-/** Static listeners by their places in the bootstrap. */
+/** Returns the static listeners by their index in the bootstrap. */
 function staticSpecs({ byName }: Pick<ListenerSet, 'byName'>): Map<number, ListenerSpec> {
   const specs = new Map<number, ListenerSpec>();
   for (const { spec } of byName.values()) {
@@ -105,7 +105,7 @@ function staticSpecs({ byName }: Pick<ListenerSet, 'byName'>): Map<number, Liste
   return specs;
 }
 
-/** They have other places in the bootstrap: new ones by the old. */
+/** Sets the listeners' new indexes in the bootstrap; `places` maps old ones to new ones. */
 function renumber({ byName }: Pick<ListenerSet, 'byName'>, places: ReadonlyMap<number, number>): void {
   for (const listener of byName.values()) {
     const { isStatic, number } = listener.spec;
@@ -113,8 +113,8 @@ function renumber({ byName }: Pick<ListenerSet, 'byName'>, places: ReadonlyMap<n
   }
 }
 
-/** Rejects when something of it cannot be used. */
-async function used(plan: ListenerPlan, settle: ReloadedListeners['settle']): Promise<void> {
+/** Applies the plan. Rejects when a part of it cannot be used. */
+async function applied(plan: ListenerPlan, settle: ReloadedListeners['settle']): Promise<void> {
   const applied = plan.apply();
   await settle();
   const [failure] = await applied;
@@ -140,7 +140,7 @@ async function prepared(
     await withinMs(
       plan.whenReady(ended),
       WARMING_MS,
-      `listeners have not all that they need within ${WARMING_MS / 1000} s`,
+      `listeners are not ready within ${WARMING_MS / 1000} s`,
     );
     ended.throwIfAborted();
     return plan;
@@ -150,7 +150,7 @@ async function prepared(
   }
 }
 
-/** `known`: static listeners by their places. A listener without a name keeps the one that it was given. */
+/** `known`: static listeners by index. A listener without a name keeps its generated one. */
 function specOf(
   { before, config, number, shown }: PlannedListener,
   known: ReadonlyMap<number, ListenerSpec>,

@@ -1,11 +1,11 @@
-// Clusters that a part of the configuration still names that stays as it is.
+// Finds removed clusters that unchanged parts of the configuration still name.
 
 import type { Bootstrap } from '../../config/generated/api.js';
 import { formatPath, type PathPart } from '../../config/text/path.js';
 
 /**
- * Why these clusters cannot be removed: with a partial reload sinks and the like stay that the new configuration would have
- * changed. Any text counts that is the name of one: the configuration as a whole was never checked.
+ * Returns why these clusters cannot be removed: after a partial reload, sinks and others stay that the new configuration would have
+ * changed. Any text that equals a cluster's name counts, because the combined configuration was never checked.
  */
 export function namesStillInUse(removed: readonly string[], bootstrap: Bootstrap): string | undefined {
   if (removed.length === 0) return undefined;

@@ -1,4 +1,4 @@
-// What only a reload needs, as one module: reload-parts.ts loads it.
+// The modules that only a reload needs, in one module for reload-parts.ts.
 
 export { carryOut } from './carry-out.js';
 export { changesOf } from './changes.js';

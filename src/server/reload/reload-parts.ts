@@ -1,4 +1,4 @@
-// Loads what only a reload needs: after the start, so that descriptors which are short when it is asked for are no obstacle.
+// Loads the modules that only a reload needs: soon after the start, so that a later lack of descriptors does not prevent reloads.
 
 import { onDemand } from '../../common/package/on-demand.js';
 

@@ -1,5 +1,5 @@
-// Sources of configuration that resources of management servers and files name, and a reload would take away: the bootstrap's
-// own were checked with it.
+// Finds configuration sources, named by resources of management servers and files, that a reload would remove. The bootstrap's own
+// sources were checked with it.
 
 import { reachOf } from '../../config/checks/services/config-sources.js';
 import { speaksHttp2 } from '../../config/fields/http-options.js';
@@ -10,24 +10,24 @@ import { formatPath, type PathPart } from '../../config/text/path.js';
 export interface NamedSources {
   /** `listener 'front'` */
   readonly what: string;
-  /** All of it, or the part that names sources. */
+  /** The whole resource, or the part that names sources. */
   readonly config: unknown;
 }
 
-/** Why their sources cannot be reached any more with the clusters of `next`, the bootstrap that is to run; undefined: they can. */
+/** Returns why a source cannot be reached any more with the clusters of `next`, the new bootstrap; undefined when all can. */
 export function sourcesStillInUse(resources: Iterable<NamedSources>, next: Bootstrap): string | undefined {
   const clusters = (next.static_resources?.clusters ?? []).filter(speaksHttp2);
   const { primaryClusters, http2Clusters } = reachOf(next, new Set(clusters.map(({ name = '' }) => name)));
   for (const { config, what } of resources) {
     for (const { cluster, path } of clustersOf(config, [])) {
       if (primaryClusters.has(cluster) && http2Clusters.has(cluster)) continue;
-      return `cluster '${cluster}' has to stay as it is: ${what} names it as a source of configuration at ${formatPath(path)}`;
+      return `cluster '${cluster}' cannot change: ${what} names it as a source of configuration at ${formatPath(path)}`;
     }
   }
   return undefined;
 }
 
-/** Clusters of the management servers that it names. */
+/** Yields the clusters of the management servers that a value names. */
 function* clustersOf(value: unknown, path: readonly PathPart[]): Generator<{ cluster: string; path: PathPart[] }> {
   if (typeof value !== 'object' || value === null) return;
   for (const [key, held] of Object.entries(value)) {

@@ -1,4 +1,4 @@
-// Reloads a configuration whenever its file changes (--watch-config).
+// Reloads the configuration when its file changes (--watch-config).
 
 import { FileWatch, fileIdentity } from '../../common/files/file-watch.js';
 import { internalError } from '../../log/internal-errors.js';
@@ -7,18 +7,18 @@ import type { ConfigurationReload } from './configuration-reload.js';
 
 const logger = getLogger('config');
 
-/** How long after a try that could not read the file the next one begins; and after the first that could not apply it. */
+/** Pause after a failed read of the file, and after the first failure to apply it. */
 const RETRY_MS = 2000;
-/** Up to this, pauses double while it cannot be applied. */
-const LONGEST_PAUSE_MS = 60_000;
+/** Upper limit of the pauses, which double while applying fails. */
+const MAX_PAUSE_MS = 60_000;
 
 export interface WatchedFile {
   readonly path: string;
-  /** Of the file that was loaded last: see fileIdentity(). */
+  /** Identity of the file that was loaded last: see fileIdentity(). */
   readonly identity: string;
 }
 
-/** What differs is applied as a whole, or not at all. close() ends it. */
+/** Applies each change of the file completely or not at all, until close(). */
 export class WatchedReload {
   readonly #reload: ConfigurationReload;
   readonly #path: string;
@@ -49,7 +49,7 @@ export class WatchedReload {
 
   #next(isRepeated: boolean): void {
     clearTimeout(this.#retry);
-    // One that has not begun yet will read what is there then.
+    // A reload that has not started yet will read the present file.
     if (this.#isWaiting) return;
     this.#isWaiting = true;
     const begun = () => {
@@ -59,7 +59,7 @@ export class WatchedReload {
       (nextTry) => {
         if (nextTry === undefined || this.#isClosed) return;
         this.#nextIn(nextTry === 'soon' ? RETRY_MS : this.#pauseMs);
-        if (nextTry === 'later') this.#pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * this.#pauseMs);
+        if (nextTry === 'later') this.#pauseMs = Math.min(MAX_PAUSE_MS, 2 * this.#pauseMs);
       },
       (error: unknown) => {
         this.#isWaiting = false;
@@ -68,7 +68,7 @@ export class WatchedReload {
     );
   }
 
-  /** A file that is gone is waited for: it may come back as the one that was told already. */
+  /** Waits while the file is missing: it may return with the identity that was loaded last. */
   #nextIn(pauseMs: number): void {
     clearTimeout(this.#retry);
     const isGone = () => fileIdentity(this.#path) === '';

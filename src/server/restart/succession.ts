@@ -53,13 +53,13 @@ export class Succession implements RestartedServer {
   offer(): readonly Offer[] {
     const { configuration, primary } = this.#server;
     primary.takeOver.begin();
-    const ofListeners = configuration.listeners.offers.make();
+    const ofListeners = configuration.listeners.offers.offerAll();
     const ofAdmin = this.#admin?.offer(ADMIN_ID);
     return ofAdmin === undefined ? ofListeners : [...ofListeners, ofAdmin];
   }
 
   offerMore(): readonly Offer[] {
-    return this.#server.configuration.listeners.offers.more();
+    return this.#server.configuration.listeners.offers.offerNew();
   }
 
   onSockets(listener: () => void): void {
@@ -70,7 +70,7 @@ export class Succession implements RestartedServer {
   }
 
   socketsCame(): void {
-    this.#server.configuration.listenerDiscovery?.bindAgain();
+    this.#server.configuration.listenerDiscovery?.retryUnbound();
   }
 
   childLost(): void {

@@ -72,8 +72,8 @@ t.test('listeners accept until the time is over, and stop before what is left en
 t.test('what an update has left drains for a time of its own', async (t) => {
   const { manager, pass, taken } = setUp();
   let over = 0;
-  const first = manager.leave(1, { timeMs: 5000, strategy: 'immediate' }, () => over++);
-  const second = manager.leave(2, { timeMs: 5000, strategy: 'gradual' }, () => over++);
+  const first = manager.drainReplaced(1, { timeMs: 5000, strategy: 'immediate' }, () => over++);
+  const second = manager.drainReplaced(2, { timeMs: 5000, strategy: 'gradual' }, () => over++);
   t.same(taken(), ['drain in 1000+5000', 'drain out 1000+5000']);
   t.match(first.window, { startMs: 1000, timeMs: 5000, strategy: 'immediate' });
   second.cancel();

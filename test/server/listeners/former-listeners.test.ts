@@ -25,7 +25,7 @@ t.test('the drain times of some are over while the others are looked at: those t
         answer = resolve;
       }),
   } as unknown as ListenerDrains;
-  const formers = new FormerListeners({ isDone: false }, drains, { forget: () => undefined });
+  const formers = new FormerListeners({ isDone: false }, drains, { remove: () => undefined });
   for (let id = 0; id < KEPT_EMPTY + 2; id++) {
     formers.addListener({ id, isStopped: true, close: () => undefined } as unknown as PrimaryListener, false);
   }

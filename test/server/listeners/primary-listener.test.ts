@@ -6,7 +6,7 @@ import type { Listener } from '../../../src/config/generated/api.js';
 import { loadShim } from '../../../src/io/shim.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { ListenerBlocks } from '../../../src/server/listeners/version/listener-blocks.js';
-import { type ListenerMakers, PrimaryListener } from '../../../src/server/listeners/version/primary-listener.js';
+import { type ListenerContext, PrimaryListener } from '../../../src/server/listeners/version/primary-listener.js';
 import { WorkerScopes } from '../../../src/server/workers/worker-scopes.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
@@ -20,8 +20,8 @@ function makeVersion(t: Test): PrimaryListener {
     concurrency: 2,
     blocks: new ListenerBlocks(new SharedWordsOwner()),
     scopes: new WorkerScopes(new StatsStore({ workers: 2 })),
-    isBesideAnother: () => false,
-  } as unknown as ListenerMakers;
+    isInHotRestart: () => false,
+  } as unknown as ListenerContext;
   const spec = { name: 'door', config, isStatic: true, number: 0, shown: config, state: accepted({ version: '' }) };
   const version = new PrimaryListener(spec, makers, new InitManager('door'), undefined);
   t.teardown(() => version.close());

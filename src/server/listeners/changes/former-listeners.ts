@@ -1,66 +1,66 @@
-// Listener versions and filter chains that an update has replaced. They drain; after that workers forget them, and their connections
-// are closed.
+// Listener versions and filter chains that an update has replaced. They drain; afterwards workers remove them and close their
+// connections.
 
 import { monotonicMs } from '../../../io/time/timer-driver.js';
 import type { DrainWindow } from '../../../listener/drain-window.js';
 import { forEachGuarded, internalError } from '../../../log/internal-errors.js';
-import type { LeavingDrain } from '../../draining/drain-manager.js';
+import type { ReplacementDrain } from '../../draining/drain-manager.js';
 import type { ListenerDrains } from '../../draining/listener-drains.js';
 import type { TakeOver } from '../../restart/take-over.js';
 import type { PrimaryChain } from '../version/primary-chain.js';
 import type { PrimaryListener } from '../version/primary-listener.js';
 import type { ListenerRollout } from './listener-rollout.js';
 
-/** What has been replaced. */
+/** A replaced listener version or filter chain. */
 export interface Former {
-  /** Of the chain, or else of the version. */
+  /** Id of the chain, or else of the version. */
   readonly id: number;
   readonly listener: PrimaryListener;
-  /** Undefined: the whole version. */
+  /** Undefined for a whole version. */
   readonly chain: PrimaryChain | undefined;
   readonly window: DrainWindow;
 }
 
-/** So many stay visible until their drain time is over even without connections. Further ones go as soon as they are empty. */
+/** This many stay visible until their drain time is over, even without connections. Others are removed as soon as they are empty. */
 const KEPT_EMPTY = 16;
-/** How often empty ones are looked for. */
-const LOOK_MS = 2000;
+/** Interval of the checks for empty ones. */
+const CHECK_MS = 2000;
 
 export class FormerListeners {
   readonly #takeOver: Pick<TakeOver, 'isDone'>;
   readonly #drains: ListenerDrains;
-  readonly #rollout: Pick<ListenerRollout, 'forget'>;
+  readonly #rollout: Pick<ListenerRollout, 'remove'>;
   readonly #formers = new Set<Leaving>();
   #waiting: { readonly formers: Set<Leaving>; readonly callback: () => void }[] = [];
-  #look: NodeJS.Timeout | undefined;
+  #checkTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(takeOver: Pick<TakeOver, 'isDone'>, drains: ListenerDrains, rollout: Pick<ListenerRollout, 'forget'>) {
+  constructor(takeOver: Pick<TakeOver, 'isDone'>, drains: ListenerDrains, rollout: Pick<ListenerRollout, 'remove'>) {
     this.#takeOver = takeOver;
     this.#drains = drains;
     this.#rollout = rollout;
   }
 
-  /** A version, which stops accepting if it has not yet. `goesOn`: another one has its sockets; else what waits there is accepted first. */
-  addListener(listener: PrimaryListener, goesOn: boolean): void {
-    if (!listener.isStopped) void this.#drains.stopAccepting([listener], { acceptRest: !goesOn, goesOn });
-    // What waits there is the child process's.
-    else if (listener.isSuspended) void this.#drains.stopAccepting([listener], { acceptRest: false, goesOn });
+  /** Adds a version, and stops it. `hasSuccessor`: another version has its sockets; otherwise the backlog is accepted first. */
+  addListener(listener: PrimaryListener, hasSuccessor: boolean): void {
+    if (!listener.isStopped) void this.#drains.stopAccepting([listener], { acceptRest: !hasSuccessor, hasSuccessor });
+    // The backlog belongs to the child process.
+    else if (listener.isSuspended) void this.#drains.stopAccepting([listener], { acceptRest: false, hasSuccessor });
     this.#add(listener, undefined);
   }
 
-  /** The child process that had taken over is dead: those whose time was over meanwhile go. */
+  /** Called when the child process that had taken over is dead. Removes what has exceeded its drain time meanwhile. */
   takeBack(): void {
     const now = monotonicMs();
     this.#remove([...this.#formers].filter(({ window }) => window.startMs + window.timeMs <= now));
   }
 
-  /** Chains that take no more connections. */
+  /** Adds chains that receive no further connections. */
   addChains(listener: PrimaryListener, chains: readonly PrimaryChain[]): void {
     for (const chain of chains) this.#add(listener, chain);
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   get all(): Iterable<Former> {
     return this.#formers;
   }
@@ -79,16 +79,16 @@ export class FormerListeners {
     return this.#formers.size - this.chainCount;
   }
 
-  /** Calls back, once, when all that drain now are gone; immediately when there are none. */
+  /** Calls `callback` once, when everything that drains now is gone; immediately when nothing drains. */
   whenGone(callback: () => void): void {
     if (this.#formers.size === 0) callback();
     else this.#waiting.push({ formers: new Set(this.#formers), callback });
   }
 
-  /** Cancels all drains, and closes the sockets of versions. */
+  /** Cancels all drains, and closes the sockets of the versions. */
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#look);
+    clearTimeout(this.#checkTimer);
     for (const { drain, listener } of this.#formers) {
       drain.cancel();
       listener.close();
@@ -97,62 +97,62 @@ export class FormerListeners {
 
   #add(listener: PrimaryListener, chain: PrimaryChain | undefined): void {
     const { id } = chain ?? listener;
-    const drain = this.#drains.leave(id, () => this.#remove([former]));
+    const drain = this.#drains.drainReplaced(id, () => this.#remove([former]));
     const former: Leaving = { id, listener, chain, drain, window: drain.window, isEmpty: false };
     this.#formers.add(former);
     this.#drains.count();
-    if (this.#formers.size > KEPT_EMPTY) this.#look ??= setTimeout(() => void this.#removeEmpty(), LOOK_MS);
+    if (this.#formers.size > KEPT_EMPTY) this.#checkTimer ??= setTimeout(() => void this.#removeEmpty(), CHECK_MS);
   }
 
   #remove(formers: readonly Leaving[]): void {
-    // When a child process has taken over, connections may still be on their way to it.
+    // After a take-over, connections may still be in transit to the child process.
     if (this.#isClosed || this.#takeOver.isDone) return;
     const removed: Leaving[] = [];
     for (const former of formers) {
-      // The chains of a version go with the version.
+      // The chains of a version are removed with it.
       const chains = [...this.#formers].filter(
         ({ chain, listener }) => former.chain === undefined && chain !== undefined && listener === former.listener,
       );
       for (const each of [former, ...chains]) if (this.#formers.delete(each)) removed.push(each);
     }
     for (const { drain } of removed) drain.cancel();
-    this.#rollout.forget(removed.map(({ chain, listener }) => chain ?? listener));
+    this.#rollout.remove(removed.map(({ chain, listener }) => chain ?? listener));
     this.#drains.count();
-    this.#tellGone(removed);
+    this.#notifyGone(removed);
   }
 
-  #tellGone(removed: readonly Leaving[]): void {
+  #notifyGone(removed: readonly Leaving[]): void {
     for (const { formers } of this.#waiting) for (const former of removed) formers.delete(former);
     const gone = this.#waiting.filter(({ formers }) => formers.size === 0);
     this.#waiting = this.#waiting.filter(({ formers }) => formers.size > 0);
-    forEachGuarded(gone, 'internal error: what waited for listeners to go cannot go on', ({ callback }) => callback());
+    forEachGuarded(gone, 'internal error: a callback for drained listeners failed', ({ callback }) => callback());
   }
 
-  /** Removes those without connections now and the last time: whatever was pending at a socket has been accepted since. */
+  /** Removes those that were empty at this check and the one before: what was pending at a socket has been accepted since. */
   async #removeEmpty(): Promise<void> {
     try {
       const open = await this.#drains.openConnections();
-      const most = this.#formers.size - KEPT_EMPTY;
+      const excess = this.#formers.size - KEPT_EMPTY;
       const empty: Leaving[] = [];
       for (const former of this.#formers) {
-        // Some may have gone during the wait: then there are fewer than are kept.
-        if (empty.length >= most) break;
+        // Some may have been removed during the wait, so that fewer remain than are kept.
+        if (empty.length >= excess) break;
         const wasEmpty = former.isEmpty;
         former.isEmpty = open.isComplete && (open.listeners.get(former.id)?.connections ?? 0) === 0;
         if (wasEmpty && former.isEmpty) empty.push(former);
       }
       if (empty.length > 0) this.#remove(empty);
     } catch (error) {
-      internalError('internal error: listeners that drain cannot be looked at', error);
+      internalError('internal error: draining listeners could not be checked', error);
     }
-    this.#look = undefined;
+    this.#checkTimer = undefined;
     if (!this.#isClosed && this.#formers.size > KEPT_EMPTY) {
-      this.#look = setTimeout(() => void this.#removeEmpty(), LOOK_MS);
+      this.#checkTimer = setTimeout(() => void this.#removeEmpty(), CHECK_MS);
     }
   }
 }
 
 interface Leaving extends Former {
-  readonly drain: LeavingDrain;
+  readonly drain: ReplacementDrain;
   isEmpty: boolean;
 }

@@ -1,4 +1,4 @@
-// What workers are told of listener versions and filter chains: to build them, to accept on their sockets, to forget them.
+// Publishes listener versions and filter chains to workers, which build them, accept on their sockets, and remove them.
 
 import { shownName } from '../../../common/text/shown.js';
 import { addressText } from '../../../io/addresses/address.js';
@@ -7,7 +7,7 @@ import type { ListenerSnapshot } from '../../../worker/messages/messages.js';
 import type { DrainManager } from '../../draining/drain-manager.js';
 import type { Primary } from '../../primary.js';
 import type { Publish } from '../../workers/snapshots.js';
-import type { KnownToWorkers } from '../version/known-to-workers.js';
+import type { PublishedItem } from '../version/published-item.js';
 import type { PrimaryListener } from '../version/primary-listener.js';
 import type { ListenerUpdate } from './listener-update.js';
 
@@ -25,8 +25,8 @@ export class ListenerRollout {
   }
 
   /**
-   * Has workers build a new version beside the present one, or use other chains for new connections. Resolves when all of them have;
-   * rejects when one cannot.
+   * Lets workers build a new version beside the present one, or use other chains for new connections. Resolves when all of them have
+   * done so; rejects when one cannot.
    */
   build(update: ListenerUpdate): Promise<void> {
     update.isPublished = true;
@@ -34,13 +34,13 @@ export class ListenerRollout {
     return this.#primary.snapshots.outcome();
   }
 
-  /** Tells workers of a version, with `chains` for new connections. */
+  /** Publishes a version with `chains` for new connections. */
   publish(listener: PrimaryListener, chains = listener.chains): void {
     const snapshot = this.#snapshot(listener, chains);
     this.#publish({ statScopes: listener.scopesWith(chains), listeners: [snapshot] });
   }
 
-  /** For a worker that starts: what is in use, and what the others have just been told to build. */
+  /** Returns the snapshots for a starting worker: listeners in use, and those that other workers are building. */
   snapshots(active: Iterable<PrimaryListener>, warming: Iterable<ListenerUpdate>): ListenerSnapshot[] {
     const published = [...warming].filter(({ isPublished }) => isPublished);
     const chains = new Map(published.map((update) => [update.listener, update.chains]));
@@ -48,21 +48,21 @@ export class ListenerRollout {
     return [...listeners].map((listener) => this.#snapshot(listener, chains.get(listener) ?? listener.chains));
   }
 
-  /** Lets workers accept on its sockets. Throws ListenError. */
+  /** Starts accepting on the version's sockets. Throws ListenError. */
   accept(listener: PrimaryListener): void {
     listener.startListening();
     this.announce(listener);
   }
 
-  /** The same for sockets that listen. */
+  /** Does the same for sockets that listen already. */
   announce(listener: PrimaryListener): void {
     if (!listener.hasSockets) return;
     logger.info(`listener '${shownName(listener.name)}' listens on ${addressText(listener.address)}`);
     this.#primary.workers.broadcast({ kind: 'accept', id: listener.id });
   }
 
-  /** Workers forget these at once, and end connections that they still have of them; what was kept for these is freed then. */
-  forget(gone: readonly KnownToWorkers[]): void {
+  /** Removes these from the workers at once, ends their remaining connections, and then frees what was held for them. */
+  remove(gone: readonly PublishedItem[]): void {
     this.#publish({
       removedListeners: gone.map(({ id }) => id),
       removedStatScopes: gone.flatMap((each) => each.retire()),

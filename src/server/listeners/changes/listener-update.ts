@@ -1,4 +1,4 @@
-// A new or changed listener that is not in use yet: it waits for what it needs, such as its routes.
+// A new or changed listener that is not in use yet, because it waits for something such as its routes.
 
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
@@ -10,15 +10,15 @@ import type { ListenerSpec, PrimaryListener } from '../version/primary-listener.
 export class ListenerUpdate {
   readonly spec: ListenerSpec;
   readonly init: InitManager;
-  /** A new version; or the one in use, if only its filter chains change. */
+  /** A new version; or the version in use if only its filter chains change. */
   readonly listener: PrimaryListener;
-  /** The new filter chains of the version in use; undefined: `listener` is a new version. */
+  /** The new filter chains of the version in use; undefined when `listener` is a new version. */
   readonly chains: readonly PrimaryChain[] | undefined;
-  /** Workers have been told to build it. */
+  /** It has been published to the workers. */
   isPublished = false;
-  /** Resolves to undefined when it is in use, or to the reason why it never will be. */
+  /** Resolves with undefined when the update is in use, or with the reason when it never will be. */
   readonly outcome: Promise<unknown>;
-  /** It is in use; or, with `error`, never will be. */
+  /** Called when the update is in use; with `error` when it never will be. */
   settle!: (error?: unknown) => void;
 
   constructor(
@@ -36,7 +36,7 @@ export class ListenerUpdate {
     });
   }
 
-  /** Undefined: only the filter chains of the version in use change. */
+  /** Undefined when only the filter chains of the version in use change. */
   get newVersion(): PrimaryListener | undefined {
     return this.chains === undefined ? this.listener : undefined;
   }
@@ -46,21 +46,21 @@ export class ListenerUpdate {
     return (this.chains ?? []).filter((chain) => !this.listener.chains.includes(chain));
   }
 
-  /** Gives up an update that no worker has been told of. */
+  /** Discards an update that was never published. */
   discard(): void {
     this.newVersion?.discard();
     for (const chain of this.newChains) chain.discard();
   }
 }
 
-/** For what an update of a listener waits for, with the name that /init_dump shows. */
+/** Returns the init manager for an update of a listener, with the name that /init_dump shows. */
 export function initManagerOf(name: string, config: Listener): InitManager {
   const hash = createHash('sha256').update(JSON.stringify(config)).digest().readBigUInt64BE();
   return new InitManager(`Listener-local-init-manager ${name} ${hash}`);
 }
 
-/** Whether only filter chains, and fields without influence on traffic, differ: the version can stay then. */
-export function changesChainsAlone(before: Listener, after: Listener): boolean {
+/** Returns whether only filter chains differ, and fields without effect on traffic: the version can stay then. */
+export function changesOnlyChains(before: Listener, after: Listener): boolean {
   return isDeepStrictEqual(withoutChains(before), withoutChains(after));
 }
 

@@ -1,4 +1,4 @@
-// Changes of listeners before they happen: everything that could fail is done, and nobody sees anything of it yet.
+// Prepares changes of listeners: does everything that can fail, without visible effect.
 
 import { isDeepStrictEqual } from 'node:util';
 import { shownName } from '../../../common/text/shown.js';
@@ -6,15 +6,15 @@ import type { Listener } from '../../../config/generated/api.js';
 import { getLogger } from '../../../log/logger.js';
 import type { InheritedSockets } from '../version/inherited-sockets.js';
 import { changesReusePort, ListenError } from '../version/listen-sockets.js';
-import { type ListenerMakers, type ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
-import { isAddressTaken, leavesAddress, wantedAddress } from './addresses.js';
-import { changesChainsAlone, initManagerOf, ListenerUpdate } from './listener-update.js';
+import { type ListenerContext, type ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
+import { isAddressTaken, releasesAddress, claimedAddress } from './addresses.js';
+import { changesOnlyChains, initManagerOf, ListenerUpdate } from './listener-update.js';
 import { type ListenerStages, latestOf, type PresentListeners, versionsOf } from './present-listeners.js';
 import { socketSource } from './socket-source.js';
 
-/** Listeners that come, change and go together. */
+/** Listeners that are added, changed and removed together. */
 export interface ListenerChange {
-  /** They are those of the bootstrap, which LDS cannot change; nor this those of LDS. */
+  /** The listeners are the bootstrap's, which LDS cannot change, instead of LDS's, which the bootstrap cannot change. */
   readonly isStatic: boolean;
   readonly set: readonly ListenerSpec[];
   readonly removed: readonly string[];
@@ -22,28 +22,28 @@ export interface ListenerChange {
 
 export interface PreparedChange {
   readonly removed: ReadonlySet<string>;
-  /** Listeners whose configuration is again what is active: their updates are dropped. */
+  /** Names of listeners that return to their active configuration: their updates are dropped. */
   readonly restored: readonly string[];
   readonly updates: readonly ListenerUpdate[];
-  /** Listeners of LDS that are not looked at before a child process that serves is dead. */
+  /** LDS listeners held until a child process that serves is dead. */
   readonly held: readonly ListenerSpec[];
-  /** Versions in whose places come others, elsewhere: `updates` may have their addresses. */
-  readonly leaving: ReadonlySet<PrimaryListener>;
+  /** Versions whose listeners move to another address: `updates` may have the old one. */
+  readonly moving: ReadonlySet<PrimaryListener>;
 }
 
 const logger = getLogger('config');
 
-/** `parent`: what a parent process listens at. Throws ListenError, or what makes a filter unusable: then nothing is left. */
+/** `parent`: the parent's sockets. Throws ListenError, or the error of an unusable filter, with nothing left behind. */
 export function prepare(
   { isStatic, removed, set }: ListenerChange,
   now: PresentListeners,
-  makers: ListenerMakers,
+  context: ListenerContext,
   parent: InheritedSockets | undefined,
 ): PreparedChange {
-  const preparation = new Preparation(isStatic, now, makers, parent);
+  const preparation = new Preparation(isStatic, now, context, parent);
   try {
     for (const name of removed) preparation.remove(name);
-    for (const spec of set) preparation.noteLeaving(spec);
+    for (const spec of set) preparation.noteMoves(spec);
     for (const spec of set) preparation.add(spec);
     return preparation;
   } catch (error) {
@@ -57,16 +57,16 @@ class Preparation implements PreparedChange {
   readonly updates: ListenerUpdate[] = [];
   readonly restored: string[] = [];
   readonly held: ListenerSpec[] = [];
-  readonly leaving = new Set<PrimaryListener>();
+  readonly moving = new Set<PrimaryListener>();
   readonly #isStatic: boolean;
   readonly #now: PresentListeners;
-  readonly #makers: ListenerMakers;
+  readonly #context: ListenerContext;
   readonly #parent: InheritedSockets | undefined;
 
-  constructor(isStatic: boolean, now: PresentListeners, makers: ListenerMakers, parent: InheritedSockets | undefined) {
+  constructor(isStatic: boolean, now: PresentListeners, context: ListenerContext, parent: InheritedSockets | undefined) {
     this.#isStatic = isStatic;
     this.#now = now;
-    this.#makers = makers;
+    this.#context = context;
     this.#parent = parent;
   }
 
@@ -76,11 +76,11 @@ class Preparation implements PreparedChange {
     else logger.debug(`unknown/locked listener '${shownName(name)}'. no remove`);
   }
 
-  /** To be called for all before add(): the listener's versions may have addresses that others get. */
-  noteLeaving({ config, name }: ListenerSpec): void {
+  /** Records addresses that the listener's versions release. Called for all listeners before add(), for which they are free. */
+  noteMoves({ config, name }: ListenerSpec): void {
     if (this.#now.isReplaced || this.#isStopped(config)) return;
     for (const version of versionsOf(this.#now.stagesOf(name))) {
-      if (version.spec.isStatic === this.#isStatic && leavesAddress(version, config)) this.leaving.add(version);
+      if (version.spec.isStatic === this.#isStatic && releasesAddress(version, config)) this.moving.add(version);
     }
   }
 
@@ -109,7 +109,7 @@ class Preparation implements PreparedChange {
       logger.debug(`begin add/update listener: name=${shownName(name)}`);
       if (latest !== undefined && changesReusePort(latest.config, config)) {
         throw new ListenError(
-          `Listener ${name}: reuse port cannot be changed during an update; remove the listener first, and add it then`,
+          `Listener ${name}: reuse port cannot be changed during an update; remove the listener first, then add it`,
         );
       }
       this.updates.push(this.#update(spec, present));
@@ -121,11 +121,11 @@ class Preparation implements PreparedChange {
     return isRunning && stopped.includes(config);
   }
 
-  /** Throws ListenError when the bootstrap wants a listener that is one of LDS. */
+  /** Throws ListenError when the bootstrap has a listener with the name of one of LDS. */
   #isLocked({ isStatic, name }: ListenerSpec): boolean {
     if (isStatic === this.#isStatic) return false;
     if (!isStatic)
-      throw new ListenError(`listener '${name}' is one of LDS: the bootstrap cannot have one of that name`);
+      throw new ListenError(`listener '${name}' belongs to LDS: the bootstrap cannot have a listener with that name`);
     return true;
   }
 
@@ -134,20 +134,20 @@ class Preparation implements PreparedChange {
     const { isRunning, serverInit } = this.#now;
     const { active } = present;
     const init = serverInit ?? initManagerOf(name, config);
-    if (isRunning && active !== undefined && !active.isStopped && changesChainsAlone(active.config, config)) {
-      return new ListenerUpdate(spec, init, active, active.makeChains(config, init));
+    if (isRunning && active !== undefined && !active.isStopped && changesOnlyChains(active.config, config)) {
+      return new ListenerUpdate(spec, init, active, active.createChains(config, init));
     }
     this.#checkAddress(spec, present);
     const { address, former } = socketSource(name, config, this.#socketOwners(present), this.#parent);
-    const listener = new PrimaryListener(spec, this.#makers, init, former, address);
+    const listener = new PrimaryListener(spec, this.#context, init, former, address);
     return new ListenerUpdate(spec, init, listener, undefined);
   }
 
-  /** Throws ListenError when another listener has the address, or is about to. */
+  /** Throws ListenError when another listener, or an update of one, has the address. */
   #checkAddress({ config, name }: ListenerSpec, present: ListenerStages): void {
-    const address = wantedAddress(config, present);
+    const address = claimedAddress(config, present);
     const stays = (version: PrimaryListener) =>
-      version.name !== name && !this.removed.has(version.name) && !this.leaving.has(version);
+      version.name !== name && !this.removed.has(version.name) && !this.moving.has(version);
     if (!isAddressTaken(address, this.#versionsThat(stays))) return;
     throw new ListenError(
       `error adding listener: '${name}' has duplicate address '${address}' as existing listener, to check if the listener ` +
@@ -156,19 +156,19 @@ class Preparation implements PreparedChange {
     );
   }
 
-  /** Of those that there are, and those that are to come. */
+  /** Yields present versions for which `stay` is true, and those of the updates. */
   *#versionsThat(stay: (version: PrimaryListener) => boolean): Generator<PrimaryListener> {
     for (const version of this.#now.versions()) if (stay(version)) yield version;
     for (const { listener } of this.updates) yield listener;
   }
 
-  /** Versions whose sockets a new one may go on with. */
+  /** Yields versions whose sockets a new one may share. */
   *#socketOwners(present: ListenerStages): Generator<PrimaryListener> {
     yield* versionsOf(present);
     for (const name of this.removed) yield* versionsOf(this.#now.stagesOf(name));
-    yield* this.leaving;
+    yield* this.moving;
     yield* this.#now.postponed;
-    // Workers are just being told to stop.
+    // Workers may still be stopping these.
     yield* this.#now.formers.listeners();
   }
 }

@@ -1,4 +1,4 @@
-// The listeners that there are, by name: the version that serves, and the update that is to take its place.
+// The present listeners by name: the version that serves, and the update that will replace it.
 
 import type { InitManager } from '../../init/init-manager.js';
 import type { ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
@@ -6,29 +6,29 @@ import type { FormerListeners } from './former-listeners.js';
 import type { ListenerUpdate } from './listener-update.js';
 import { StoppedDirections } from './stopped-directions.js';
 
-/** What there is of the listener of one name. */
+/** The stages of one listener. */
 export interface ListenerStages {
-  /** What connections are given to. */
+  /** The version that receives connections. */
   readonly active?: PrimaryListener | undefined;
-  /** What is not in use yet. */
+  /** The update that is not in use yet. */
   readonly warming?: ListenerUpdate | undefined;
 }
 
 export class PresentListeners {
   readonly active = new Map<string, PrimaryListener>();
   readonly warming = new Map<string, ListenerUpdate>();
-  /** What updates have left, and still drains. */
+  /** What updates have replaced and still drains. */
   readonly formers: FormerListeners;
-  /** Left while a child process began: the kernel goes on to give connections to its copies of their sockets. */
+  /** Versions replaced while a child process was starting: the kernel still gives connections to the child's copies of their sockets. */
   readonly postponed: PrimaryListener[] = [];
   readonly stopped = new StoppedDirections();
-  /** A child process serves in place of all of them. */
+  /** A child process serves in place of this one. */
   isReplaced = false;
-  /** By name: updates of LDS that wait for the end of that. */
+  /** LDS updates by name that wait for the end of that. */
   readonly held = new Map<string, ListenerSpec>();
-  /** Connections are accepted: until then active listeners only get ready. */
+  /** Connections are accepted; before that, active listeners only warm. */
   isRunning = false;
-  /** Of the server, while that waits for what its listeners need. */
+  /** The server's init manager, while the server waits for its listeners. */
   serverInit: InitManager | undefined;
 
   constructor(formers: FormerListeners) {
@@ -39,19 +39,19 @@ export class PresentListeners {
     return { active: this.active.get(name), warming: this.warming.get(name) };
   }
 
-  /** All that have sockets of their own. */
+  /** Yields all versions with sockets of their own. */
   *versions(): Generator<PrimaryListener> {
     yield* this.active.values();
     for (const { newVersion } of this.warming.values()) if (newVersion !== undefined) yield newVersion;
   }
 }
 
-/** How it is configured by now, be that in use or not; undefined: there is none of that name. */
+/** Returns the latest configuration, in use or not; undefined without a listener. */
 export function latestOf({ active, warming }: ListenerStages): ListenerSpec | undefined {
   return (warming ?? active)?.spec;
 }
 
-/** Versions that have sockets of their own. */
+/** Returns the versions with sockets of their own. */
 export function versionsOf({ active, warming }: ListenerStages): PrimaryListener[] {
   return [active, warming?.newVersion].filter((version) => version !== undefined);
 }

@@ -1,5 +1,5 @@
-// The listeners while a child process serves in their place: their sockets stay open, so that they can go on where a dead child has
-// left them, and no connection in the kernel's queues is lost.
+// The listeners while a child process serves in their place. Their sockets stay open, so that this process can resume if the child dies,
+// and no connection in the kernel's queues is lost.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '../../../common/errors/errors.js';
@@ -13,19 +13,19 @@ import type { ListenerRollout } from './listener-rollout.js';
 import type { PresentListeners } from './present-listeners.js';
 
 export interface ReplacementEvents {
-  /** Drops the update of that name, which is not in use. */
+  /** Drops the update with that name, which is not in use. */
   drop(name: string): void;
-  /** Plans and applies an update that was held meanwhile. */
+  /** Plans and applies an update that was held. */
   set(spec: ListenerSpec): void;
-  /** The numbers of listeners have changed. */
+  /** Called when the number of listeners in a state has changed. */
   count(): void;
-  /** Workers accept on sockets again. */
+  /** Called when workers accept on sockets again. */
   onAccept(): void;
 }
 
 const logger = getLogger('main');
 
-/** How long an address may stay in use that a dead child has had. */
+/** How long a dead child's address may stay in use. */
 const REOPEN_MS = 2000;
 const REOPEN_POLL_MS = 20;
 
@@ -35,9 +35,9 @@ export class Replacement {
   readonly #rollout: ListenerRollout;
   readonly #drains: ListenerDrains;
   readonly #events: ReplacementEvents;
-  /** The child accepts at their sockets. */
+  /** The child accepts on the sockets of these. */
   #suspended: PrimaryListener[] = [];
-  /** Their sockets are closed, or about to be: the child has none of them, or has given them up. */
+  /** Listeners whose sockets are closed or being closed: the child has not taken them, or has released them. */
   #dropped: PrimaryListener[] = [];
   #closing: Promise<unknown> = Promise.resolve();
   #isClosed = false;
@@ -57,8 +57,8 @@ export class Replacement {
   }
 
   /**
-   * A child process serves: nothing is accepted from now on. It has the sockets of `taken`; what waits at the others is accepted
-   * first, and they are closed. Resolves when workers accept nothing any more.
+   * Called when a child process serves: nothing is accepted here from now on. The child has the sockets of `taken`; the backlogs of the
+   * others are accepted before these are closed. Resolves when workers no longer accept.
    */
   async begin(taken: ReadonlySet<PrimaryListener>): Promise<void> {
     const { publication, workers } = this.#primary;
@@ -83,7 +83,7 @@ export class Replacement {
     await Promise.all([handled, this.#closing]);
   }
 
-  /** The child stops accepting at the sockets of these. Resolves when there are no copies here. */
+  /** Called when the child stops accepting on the sockets of these. Resolves when the copies here are closed. */
   release(listeners: ReadonlySet<PrimaryListener>): Promise<void> {
     const released = this.#suspended.filter((each) => listeners.has(each));
     this.#suspended = this.#suspended.filter((each) => !listeners.has(each));
@@ -92,8 +92,8 @@ export class Replacement {
   }
 
   /**
-   * The child is dead: all that accepted before it did accept again, and what was held meanwhile happens. Resolves when that is done: what
-   * the child had not taken is closed, and is bound once more.
+   * Called when the child is dead: what accepted before the child accepts again, and held updates are applied. Resolves when done:
+   * sockets that the child had not taken are closed, and bound again.
    */
   end(): Promise<void> {
     this.#present.isReplaced = false;
@@ -102,7 +102,7 @@ export class Replacement {
     for (const listener of suspended) if (this.#isActive(listener)) this.#resume(listener);
     this.#events.count();
     const reopened = this.#closing.then(async () => {
-      // Meanwhile another child may have taken over, or the process may end.
+      // Another child may have taken over since, or the process may be ending.
       if (this.#present.isReplaced) {
         this.#dropped.push(...dropped);
         return;
@@ -118,7 +118,7 @@ export class Replacement {
     return reopened;
   }
 
-  /** This process ends: nobody is to wait at sockets that it does not accept on. */
+  /** Called when this process ends: no client may be queued at a socket on which nothing accepts. */
   close(): void {
     this.#isClosed = true;
     void this.#close(this.#suspended.splice(0), false);
@@ -127,7 +127,7 @@ export class Replacement {
 
   #close(listeners: readonly PrimaryListener[], acceptRest: boolean): Promise<void> {
     if (listeners.length === 0) return Promise.resolve();
-    const closed = this.#drains.stopAccepting(listeners, { acceptRest, goesOn: false });
+    const closed = this.#drains.stopAccepting(listeners, { acceptRest, hasSuccessor: false });
     this.#closing = Promise.all([this.#closing, closed]);
     return closed;
   }
@@ -137,7 +137,7 @@ export class Replacement {
   }
 
   #resume(listener: PrimaryListener): void {
-    // Meanwhile POST /drain_listeners has stopped it.
+    // POST /drain_listeners has stopped it since.
     if (this.#present.stopped.includes(listener.config)) return void this.#close([listener], true);
     try {
       listener.resume();
@@ -147,7 +147,7 @@ export class Replacement {
     }
   }
 
-  /** Retries for a while: the kernel closes the copies of a dead child one after the other, maybe after its link. */
+  /** Retries for a while: the kernel closes the copies of a dead child one by one, possibly after its control connection. */
   async #reopen(listener: PrimaryListener): Promise<void> {
     for (const endMs = performance.now() + REOPEN_MS; this.#mayReopen(listener); await pause(REOPEN_POLL_MS)) {
       try {

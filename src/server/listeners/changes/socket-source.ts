@@ -1,5 +1,4 @@
-// Where a new version of a listener gets its sockets from: those that another version has are its own from then on, so that no
-// connection is refused between them.
+// The source of a new version's sockets. It takes over those of an earlier version, so that no connection is refused between the two.
 
 import { shownName } from '../../../common/text/shown.js';
 import type { Listener } from '../../../config/generated/api.js';
@@ -12,23 +11,23 @@ import {
   ListenError,
   listenAddress,
   socketTraits,
-  wantsReusePort,
+  usesReusePort,
 } from '../version/listen-sockets.js';
 import { bindsToPort, type PrimaryListener } from '../version/primary-listener.js';
 import { isAt } from './addresses.js';
 
 export interface SocketSource {
-  /** What it takes over. */
+  /** The sockets that it takes over. */
   readonly former: FormerSockets | undefined;
-  /** Where it binds further sockets beside those of another version; undefined: where it is configured. */
+  /** The address for further sockets beside those of another version; undefined for the configured address. */
   readonly address: Address | undefined;
 }
 
 const logger = getLogger('config');
 
 /**
- * `owners` are versions whose sockets may be taken, those of the same listener first. Throws ListenError when one of them keeps
- * the address, and cannot share it.
+ * `owners`: versions whose sockets may be taken, those of the same listener first. Throws ListenError when one of them keeps the address
+ * and cannot share it.
  */
 export function socketSource(
   name: string,
@@ -40,33 +39,33 @@ export function socketSource(
   const address = listenAddress(config.address);
   const wanted = addressText(address);
   for (const owner of owners) {
-    if (owner.sharesSockets && isAt(owner, name, wanted)) return sourceOf(owner, config);
+    if (owner.sharesSockets && isAt(owner, name, wanted)) return fromVersion(owner, config);
   }
   const traits = socketTraits(config);
   const inherited = parent?.takeListener({ name: config.name ?? '', address, traits, v6Only: isV6Only(config) });
-  return { former: inherited && formerOf(inherited), address: undefined };
+  return { former: inherited && fromParent(inherited), address: undefined };
 }
 
-function formerOf({ address, fds, id, isReusePort }: InheritedSocket): FormerSockets {
+function fromParent({ address, fds, id, isReusePort }: InheritedSocket): FormerSockets {
   return { address, fds, isReusePort, mode: 0, lineage: { ofParent: { id, count: fds.length } } };
 }
 
-function sourceOf(owner: PrimaryListener, config: Listener): SocketSource {
+function fromVersion(owner: PrimaryListener, config: Listener): SocketSource {
   const { address, isReusePort } = owner;
-  const wantsSiblings = wantsReusePort(config);
+  const reusesPort = usesReusePort(config);
   if (socketTraits(owner.config) === socketTraits(config)) {
-    if (wantsSiblings && !isReusePort) {
+    if (reusesPort && !isReusePort) {
       logger.info(
-        `listener '${shownName(config.name ?? '')}' goes on with one socket for all workers: ${addressText(address)} was bound without ` +
-          'enable_reuse_port, and is bound anew only after a restart',
+        `listener '${shownName(config.name ?? '')}' keeps one socket for all workers: ${addressText(address)} was bound without ` +
+          'enable_reuse_port, and can only be bound again after a restart',
       );
     }
     return { former: owner.shareSockets(), address: undefined };
   }
-  // The kernel gives connections to both, until the other one has ended.
-  if (isReusePort && wantsSiblings) return { former: undefined, address };
+  // The kernel gives connections to both until the other version has stopped.
+  if (isReusePort && reusesPort) return { former: undefined, address };
   throw new ListenError(
     `cannot listen on ${addressText(address)}: it is bound with other values of freebind, transparent or ipv4_compat, and ` +
-      'without enable_reuse_port it cannot be bound twice; remove the listener first, and add it then',
+      'without enable_reuse_port it cannot be bound twice; remove the listener first, then add it',
   );
 }

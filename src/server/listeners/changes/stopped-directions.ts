@@ -1,4 +1,4 @@
-// For which traffic listeners have been stopped by POST /drain_listeners: what is added or changed there later is refused.
+// The traffic directions that POST /drain_listeners has stopped: later additions and changes in these directions are refused.
 
 import type { Listener } from '../../../config/generated/api.js';
 import { type DrainReach, reaches } from '../../draining/drain-reach.js';
@@ -6,12 +6,12 @@ import { type DrainReach, reaches } from '../../draining/drain-reach.js';
 export class StoppedDirections {
   readonly #stopped = new Set<DrainReach>();
 
-  /** All listeners have been stopped, or those for inbound traffic. */
+  /** Records that all listeners, or those for inbound traffic, were stopped. */
   add(reach: DrainReach): void {
     this.#stopped.add(reach);
   }
 
-  /** Whether a listener is for traffic that is no longer taken. */
+  /** Returns whether the listener's direction is stopped. */
   includes(listener: Listener): boolean {
     return [...this.#stopped].some((reach) => reaches(reach, listener));
   }

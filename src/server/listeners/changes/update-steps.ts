@@ -1,5 +1,5 @@
-// The way of an update from planned to in use: it waits for what it needs, workers build it, and it takes the place of the version
-// before, which leaves. Until then that serves, and a failure leaves no trace.
+// Takes an update from planned to in use: it waits for its init targets, workers build it, and it replaces the previous version, which
+// drains. Until then the previous version serves, and a failure leaves no trace.
 
 import { messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
@@ -16,11 +16,11 @@ import type { ListenerUpdate } from './listener-update.js';
 import type { PreparedChange } from './prepare-change.js';
 import { latestOf, type PresentListeners } from './present-listeners.js';
 
-/** What others are told of. */
+/** The events of listener updates. */
 export interface ListenerEvents {
-  /** Workers have been told to accept on sockets. */
+  /** Called when workers start to accept on sockets. */
   onAccept: () => void;
-  /** An update that was good until it was to be used, and why it cannot be. `isStart`: it was when all begin to listen. */
+  /** Called when an accepted update fails before it is in use. `isStart`: when all listeners started to listen. */
   onFailure: (spec: ListenerSpec, error: unknown, isStart: boolean) => void;
 }
 
@@ -42,22 +42,22 @@ export class UpdateSteps {
     this.#events = events;
   }
 
-  /** Resolves when all of a change is in use, or is not going to be: with why not. */
-  apply({ held, leaving, removed, restored, updates }: PreparedChange): Promise<unknown[]> {
+  /** Resolves when all parts of a change are in use or have failed, with the errors. */
+  apply({ held, moving, removed, restored, updates }: PreparedChange): Promise<unknown[]> {
     for (const name of removed) this.#remove(name);
     for (const spec of held) this.#present.held.set(spec.name, spec);
     for (const name of restored) {
       this.#stats.increment(at.listener_modified);
       this.drop(name);
     }
-    // Nobody goes from an address before all that come to others can.
-    const ready = this.#present.isRunning && leaving.size > 0 ? whenAllReady(updates) : undefined;
-    for (const update of updates) this.#begin(update, leaving, ready);
+    // Old listeners release their addresses only after all new ones are ready.
+    const ready = this.#present.isRunning && moving.size > 0 ? whenAllReady(updates) : undefined;
+    for (const update of updates) this.#begin(update, moving, ready);
     this.count();
     return Promise.all(updates.map(({ outcome }) => outcome)).then((failures) => failures.filter(Boolean));
   }
 
-  /** What is active is used from now on, and what comes later goes through all steps. Throws ListenError for one of the bootstrap. */
+  /** Puts the active listeners into use; later ones go through all steps. Throws ListenError for a listener of the bootstrap. */
   startListening(): void {
     this.#present.isRunning = true;
     this.#present.serverInit = undefined;
@@ -73,16 +73,16 @@ export class UpdateSteps {
     this.count();
   }
 
-  /** The update of that name, if there is one, never will be in use, because of `why`; the active version serves on as it is. */
-  drop(name: string, why: unknown = new Error('the listener is to stay as it is')): void {
+  /** Drops the update with that name, if there is one, because of `why`. The active version continues to serve. */
+  drop(name: string, why: unknown = new Error('the listener keeps its active configuration')): void {
     const update = this.#present.warming.get(name);
     this.#present.warming.delete(name);
     if (update !== undefined) this.#cancel(update, why);
   }
 
-  /** A child process has taken over, or is gone before it did: what was left meanwhile stops to accept. */
+  /** Called when a child process has taken over, or ended before it did. Stops what was replaced meanwhile. */
   childHasSettled(): void {
-    for (const listener of this.#present.postponed.splice(0)) this.#leave(listener);
+    for (const listener of this.#present.postponed.splice(0)) this.#retire(listener);
   }
 
   /** Sets the gauges of listeners that are active and warming. */
@@ -91,13 +91,13 @@ export class UpdateSteps {
     this.#stats.set(at.total_listeners_warming, this.#present.warming.size);
   }
 
-  /** `ready`: when it may be rolled out; undefined: when it has what it needs. */
-  #begin(update: ListenerUpdate, leaving: PreparedChange['leaving'], ready: Promise<void> | undefined): void {
+  /** `ready`: resolves when the update may be rolled out; undefined when only its own init targets count. */
+  #begin(update: ListenerUpdate, moving: PreparedChange['moving'], ready: Promise<void> | undefined): void {
     const { isRunning, warming } = this.#present;
     const { name } = update.spec;
     const latest = latestOf(this.#present.stagesOf(name));
-    // Before that nothing waits.
-    const why = isRunning ? this.#whyNotAnyMore(update, latest, leaving) : undefined;
+    // Before the server runs, nothing has waited.
+    const why = isRunning ? this.#obstacleTo(update, latest, moving) : undefined;
     if (why !== undefined) {
       update.discard();
       update.settle(new Error(why));
@@ -106,30 +106,30 @@ export class UpdateSteps {
     this.#stats.increment(latest === undefined ? at.listener_added : at.listener_modified);
     const earlier = warming.get(name);
     warming.set(name, update);
-    if (earlier !== undefined) this.#cancel(earlier, new Error('a later change has taken its place'));
-    // Before that the server itself waits, and nobody is served.
+    if (earlier !== undefined) this.#cancel(earlier, new Error('a later change has replaced it'));
+    // Before it runs, the server itself waits, and there are no clients.
     if (!isRunning) this.#use(update);
     else if (ready !== undefined) void ready.then(() => this.#rollOut(update));
     else update.init.wait(() => void this.#rollOut(update));
   }
 
-  /** A reload may have waited for something since it was checked. */
-  #whyNotAnyMore(
+  /** Returns why the update is no longer possible: a reload may have waited since it was checked. */
+  #obstacleTo(
     { newVersion, spec: { config, isStatic, name } }: ListenerUpdate,
     latest: ListenerSpec | undefined,
-    leaving: PreparedChange['leaving'],
+    moving: PreparedChange['moving'],
   ): string | undefined {
     if (this.#present.isReplaced) return 'another process has taken over from this one';
     if (this.#present.stopped.includes(config)) {
       return `listeners of the traffic direction of '${name}' have been stopped`;
     }
-    if (latest !== undefined && latest.isStatic !== isStatic) return `a dynamic listener has the name '${name}' by now`;
-    if (newVersion !== undefined && isAddressTaken(boundAddressOf(config), this.#others(name, leaving)))
-      return `another listener has the address of '${name}' by now`;
+    if (latest !== undefined && latest.isStatic !== isStatic) return `a dynamic listener now has the name '${name}'`;
+    if (newVersion !== undefined && isAddressTaken(boundAddressOf(config), this.#othersThan(name, moving)))
+      return `another listener now has the address of '${name}'`;
     return undefined;
   }
 
-  /** It has everything that it needs: it is used when all workers have built it. Until then the version before serves. */
+  /** Called when the init targets are ready. The update is used when all workers have built it; its predecessor serves until then. */
   async #rollOut(update: ListenerUpdate): Promise<void> {
     if (!this.#isWarming(update)) return;
     try {
@@ -143,12 +143,12 @@ export class UpdateSteps {
     this.count();
   }
 
-  /** No later change has dropped it. */
+  /** No later change has dropped the update. */
   #isWarming(update: ListenerUpdate): boolean {
     return this.#present.warming.get(update.spec.name) === update;
   }
 
-  /** Throws ListenError; it is not used then. */
+  /** Puts the update into use. Throws ListenError, and leaves it unused. */
   #use(update: ListenerUpdate): void {
     const { chains, listener, spec } = update;
     if (chains === undefined) this.#useVersion(listener);
@@ -170,27 +170,27 @@ export class UpdateSteps {
     const before = active.get(listener.name);
     active.set(listener.name, listener);
     if (isRunning) this.#events.onAccept();
-    if (before !== undefined) this.#leave(before);
+    if (before !== undefined) this.#retire(before);
     this.#countCreated();
     if (!isRunning) {
       this.#rollout.publish(listener);
-      // It was told to stop before it began.
+      // Its direction was stopped before it started.
       if (stopped.includes(listener.config)) listener.close();
     }
   }
 
-  /** On each worker, as it is counted in Envoy; failures count once. */
+  /** Counts a creation for each worker, as Envoy does; failures count once. */
   #countCreated(): void {
     this.#stats.add(at.listener_create_success, this.#primary.concurrency);
   }
 
-  /** An update that is not in use yet never will be, because of `why`. */
+  /** Discards an update that is not in use, because of `why`. */
   #cancel(update: ListenerUpdate, why: unknown): void {
     const { isPublished, listener, newChains, newVersion } = update;
     if (!isPublished) update.discard();
-    else if (newVersion !== undefined) this.#rollout.forget([newVersion]);
+    else if (newVersion !== undefined) this.#rollout.remove([newVersion]);
     else {
-      // Workers that could build the new chains may have given connections to them.
+      // Workers that have built the new chains may have given them connections.
       this.#rollout.publish(listener);
       this.#present.formers.addChains(listener, newChains);
     }
@@ -203,26 +203,26 @@ export class UpdateSteps {
     this.#present.held.delete(name);
     this.drop(name, new Error('the listener was removed'));
     this.#stats.increment(at.listener_removed);
-    if (listener !== undefined) this.#leave(listener);
+    if (listener !== undefined) this.#retire(listener);
   }
 
-  /** A version is not used any more. */
-  #leave(listener: PrimaryListener): void {
+  /** Called when a version is no longer used. */
+  #retire(listener: PrimaryListener): void {
     const { formers, isRunning, postponed } = this.#present;
-    if (!isRunning) return this.#rollout.forget([listener]);
+    if (!isRunning) return this.#rollout.remove([listener]);
     if (this.#primary.takeOver.isBeginning) return void postponed.push(listener);
-    // Another version that uses its sockets gets what waits there.
-    formers.addListener(listener, this.#goesOn(listener));
+    // Another version with the same sockets accepts their backlog.
+    formers.addListener(listener, this.#hasSuccessor(listener));
   }
 
-  #goesOn(listener: PrimaryListener): boolean {
+  #hasSuccessor(listener: PrimaryListener): boolean {
     for (const { lineage } of this.#present.versions()) if (lineage === listener.lineage) return true;
     return false;
   }
 
-  /** Versions that have addresses which the listener of this name cannot have. */
-  *#others(name: string, leaving: PreparedChange['leaving']): Generator<PrimaryListener> {
-    for (const each of this.#present.versions()) if (each.name !== name && !leaving.has(each)) yield each;
+  /** Yields versions whose addresses the listener with this name cannot use. */
+  *#othersThan(name: string, moving: PreparedChange['moving']): Generator<PrimaryListener> {
+    for (const each of this.#present.versions()) if (each.name !== name && !moving.has(each)) yield each;
   }
 
   #failed(spec: ListenerSpec, error: unknown, isStart: boolean): void {
@@ -232,7 +232,7 @@ export class UpdateSteps {
   }
 }
 
-/** Resolves when each of them has what it needs, or is not going to be used. */
+/** Resolves when each update is ready or has failed. */
 async function whenAllReady(updates: readonly ListenerUpdate[]): Promise<void> {
   const ready = (init: InitManager) => new Promise<void>((resolve) => init.wait(resolve));
   await Promise.all(updates.map(({ init, outcome }) => Promise.race([ready(init), outcome])));

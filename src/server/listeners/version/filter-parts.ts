@@ -1,4 +1,4 @@
-// The parts that filters of listeners have on the primary. They are made with a filter chain, and closed with it.
+// The parts of listeners' filters on the primary. They are created with a filter chain, and closed with it.
 
 import { callExtension } from '../../../common/errors/defects.js';
 import type { FilterChain } from '../../../config/generated/api.js';
@@ -13,7 +13,7 @@ export class FilterParts {
   readonly #context: Omit<PrimaryFilterContext, 'waitFor'>;
   readonly #open = new Set<PrimaryPart>();
 
-  /** @param serve adds an endpoint to the admin interface; what it returns removes it */
+  /** @param serve adds an admin endpoint, and returns a function that removes it */
   constructor(
     extensions: ExtensionRegistry,
     ports: PrimaryPorts,
@@ -24,8 +24,8 @@ export class FilterParts {
   }
 
   /**
-   * Makes the parts of one chain, to be closed when no worker has the chain any more. `init` waits for what they need. Throws
-   * BatonError, with nothing left open, when a filter cannot be used as it is configured.
+   * Creates the parts of one chain, to be closed when no worker has the chain any more. `init` waits for their targets. Throws BatonError,
+   * with nothing left open, when a filter cannot be used as configured.
    */
   create(chain: FilterChain, init: InitManager): PrimaryPart {
     const context: PrimaryFilterContext = { ...this.#context, waitFor: (name) => init.add(name) };
@@ -57,7 +57,7 @@ export class FilterParts {
     return all;
   }
 
-  /** Closes what is left. */
+  /** Closes the parts of all remaining chains. */
   close(): void {
     for (const part of this.#open) part.close();
   }

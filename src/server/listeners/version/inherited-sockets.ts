@@ -8,25 +8,25 @@ import { getLogger } from '../../../log/logger.js';
 import { peerText } from '../../../restart/peer-text.js';
 import type { ReceivedSockets } from '../../../restart/received-sockets.js';
 
-/** Sockets that go on listening where the parent bound them. */
+/** Sockets that the parent has bound and that stay in use. */
 export interface InheritedSocket {
-  /** The parent's number of them. */
+  /** The parent's number for them. */
   readonly id: number;
-  /** Where they listen: port 0 has become a port. */
+  /** The bound address: port 0 has become a port. */
   readonly address: Address;
   readonly fds: readonly number[];
   /** Further sockets can be bound to the address. */
   readonly isReusePort: boolean;
 }
 
-/** What a listener wants. */
-export interface WantedSockets {
+/** The sockets that a listener needs. */
+export interface SocketRequest {
   readonly name: string;
-  /** As configured. */
+  /** The configured address. */
   readonly address: Address;
-  /** Options of the sockets that cannot be changed once they are bound. */
+  /** Socket options that cannot be changed after bind. */
   readonly traits: string;
-  /** Of an IPv6 listener: it refuses IPv4-mapped peers. */
+  /** An IPv6 listener refuses IPv4-mapped peers. */
   readonly v6Only: boolean;
 }
 
@@ -34,62 +34,62 @@ const logger = getLogger('main');
 
 export class InheritedSockets {
   readonly #shim: NativeShim;
-  #left: readonly ReceivedSockets[];
+  #available: readonly ReceivedSockets[];
   readonly #taken: number[] = [];
-  /** Lets the parent close its copies of the sockets with these numbers; resolves when it has. */
+  /** Makes the parent close its copies of the sockets with these numbers. Resolves when it has. */
   onRelease: (ids: readonly number[]) => Promise<void> = async () => {};
 
   constructor(shim: NativeShim, sockets: readonly ReceivedSockets[]) {
     this.#shim = shim;
-    this.#left = sockets;
+    this.#available = sockets;
   }
 
-  /** Further ones have come. */
+  /** Adds sockets that have arrived later. */
   add(sockets: readonly ReceivedSockets[]): void {
-    this.#left = [...this.#left, ...sockets];
+    this.#available = [...this.#available, ...sockets];
   }
 
-  /** Numbers of the sockets that were taken, as the parent gave them. */
+  /** The parent's numbers of the sockets that were taken. */
   get taken(): readonly number[] {
     return this.#taken;
   }
 
   /**
-   * The sockets of a listener, which it owns now: those that are bound to its address; with port 0 those of the listener of
-   * the same name. Undefined when there are none.
+   * Returns the sockets bound to a listener's address, for port 0 those of the listener with the same name. The caller owns them.
+   * Undefined when there are none.
    */
-  takeListener(wanted: WantedSockets): InheritedSocket | undefined {
+  takeListener(wanted: SocketRequest): InheritedSocket | undefined {
     return this.#take(
       wanted,
-      this.#left.find((each) => !each.isAdmin && fits(each, wanted)),
+      this.#available.find((each) => !each.isAdmin && fits(each, wanted)),
     );
   }
 
-  /** The socket of the admin interface; undefined when the parent's listened elsewhere. */
+  /** Returns the socket of the admin interface; undefined when the parent's has another address. */
   takeAdmin(address: Address, v6Only: boolean): InheritedSocket | undefined {
     const wanted = { name: '', address, traits: '', v6Only };
     return this.#take(
       wanted,
-      this.#left.find((each) => each.isAdmin && fits(each, wanted)),
+      this.#available.find((each) => each.isAdmin && fits(each, wanted)),
     );
   }
 
-  /** Closes what nobody has taken: the parent serves what is queued there. */
+  /** Closes what was not taken: the parent serves the connections queued there. */
   closeRest(): void {
-    for (const { fds } of this.#left) for (const fd of fds) this.#shim.closeDescriptor(fd);
-    this.#left = [];
+    for (const { fds } of this.#available) for (const fd of fds) this.#shim.closeDescriptor(fd);
+    this.#available = [];
   }
 
-  /** What the parent says of its sockets is not enough: clients of another address would be served as if they had come to this one. */
-  #take(wanted: WantedSockets, sockets: ReceivedSockets | undefined): InheritedSocket | undefined {
+  /** Verifies the sockets: if the parent's description were wrong, clients of another address would be served as if they used this one. */
+  #take(wanted: SocketRequest, sockets: ReceivedSockets | undefined): InheritedSocket | undefined {
     if (sockets === undefined || sockets.fds.length === 0) return undefined;
-    this.#left = this.#left.filter((each) => each !== sockets);
+    this.#available = this.#available.filter((each) => each !== sockets);
     const address = addressOf(wanted.address, sockets);
     const what = sockets.isAdmin ? 'the admin interface' : `listener '${peerText(sockets.name)}'`;
     const fds: number[] = [];
     const reasons: string[] = [];
     for (const fd of sockets.fds) {
-      const reason = this.#whyNot(fd, address, wanted, sockets);
+      const reason = this.#refusalOf(fd, address, wanted, sockets);
       if (reason === undefined) fds.push(fd);
       else {
         reasons.push(reason);
@@ -108,7 +108,7 @@ export class InheritedSockets {
     return { id, address, fds, isReusePort };
   }
 
-  #whyNot(fd: number, address: Address, { v6Only }: WantedSockets, sockets: ReceivedSockets): string | undefined {
+  #refusalOf(fd: number, address: Address, { v6Only }: SocketRequest, sockets: ReceivedSockets): string | undefined {
     try {
       const facts = this.#shim.prepareListener(fd);
       if (!isBoundTo(facts.address, address)) return 'it is bound elsewhere';
@@ -121,18 +121,18 @@ export class InheritedSockets {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOTSOCK: 'it is no socket',
-  EPROTOTYPE: 'it is no TCP or Unix stream socket',
+  ENOTSOCK: 'it is not a socket',
+  EPROTOTYPE: 'it is not a TCP or Unix stream socket',
   EINVAL: 'it does not listen',
 };
 
-function fits({ name, configured, real, traits }: ReceivedSockets, wanted: WantedSockets): boolean {
+function fits({ name, configured, real, traits }: ReceivedSockets, wanted: SocketRequest): boolean {
   if (traits !== wanted.traits) return false;
   const text = addressText(wanted.address);
   return real === text || (configured === text && name === wanted.name);
 }
 
-/** Where the sockets have to be: of what the parent says, only the port counts that a listener with port 0 has got. */
+/** Returns the address that the sockets must have. Of the parent's description, only the port given for port 0 is trusted. */
 function addressOf(wanted: Address, { real }: ReceivedSockets): Address {
   const isAnyPort = wanted.kind !== AddressKind.Unix && wanted.port === 0;
   return isAnyPort ? { ...wanted, port: addressOfText(real).port } : wanted;

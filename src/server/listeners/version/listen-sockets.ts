@@ -1,4 +1,4 @@
-// Listen sockets, which the primary makes and owns: workers accept on copies, so that a worker that dies takes none along.
+// Listen sockets. The primary creates and owns them; workers accept on copies, so that a worker that dies takes none with it.
 
 import { readFileSync } from 'node:fs';
 import { currentUmask } from '../../../common/process/umask.js';
@@ -21,35 +21,35 @@ const logger = getLogger('main');
 
 /** The sockets of one listener. */
 export interface ListenSockets {
-  /** Where it really listens: port 0 has become a port. */
+  /** The bound address: port 0 has become a port. */
   readonly address: Address;
-  /** One of each worker, or some for all; from a parent process as many as it had. */
+  /** One for each worker, or some for all; from a parent process as many as it had. */
   readonly fds: readonly number[];
   /** All workers accept on all of them. */
   readonly isShared: boolean;
   /** Further sockets can be bound to the address. */
   readonly isReusePort: boolean;
-  /** Permissions that the file of a Unix socket has got here; 0: those that it was made with. */
+  /** Permissions set here on the file of a Unix socket; 0 when they were not set. */
   readonly mode: number;
   readonly lineage: SocketLineage;
 }
 
-/** The same object for versions of a listener that have the same sockets. */
+/** Shared by versions of a listener that have the same sockets. */
 export interface SocketLineage {
-  /** The first of the sockets came from a parent process, which has copies of all: its number of them, and how many. */
+  /** Where the first of the sockets came from: a parent process that has copies of all; its number for them, and their count. */
   readonly ofParent: { readonly id: number; readonly count: number } | undefined;
 }
 
-/** Sockets that are bound already, where a version of the listener before has them, or a parent process. */
+/** Bound sockets of an earlier version of the listener, or of a parent process. */
 export interface FormerSockets extends Omit<InheritedSocket, 'id'> {
   readonly mode: number;
   readonly lineage: SocketLineage;
 }
 
-/** The address cannot be had; says which and why. */
+/** The address cannot be bound. The message has the address and the reason. */
 export class ListenError extends Error {
   readonly code = 'ERR_LISTEN';
-  /** Another process or listener has it, and may leave it. */
+  /** Another process or listener has the address, and may release it. */
   readonly isInUse: boolean;
 
   constructor(message: string, isInUse = false) {
@@ -59,19 +59,19 @@ export class ListenError extends Error {
 }
 
 export interface OpenOptions {
-  /** So many sockets where the kernel shares a port out (SO_REUSEPORT). */
+  /** Number of sockets when the kernel distributes connections among sockets (SO_REUSEPORT). */
   readonly workers: number;
-  /** They are taken over: their descriptors are the new sockets' own. */
+  /** Sockets to take over: the result owns their descriptors. */
   readonly former: FormerSockets | undefined;
-  /** Where they are bound; undefined: where the listener is configured. */
+  /** The address to bind; undefined for the configured address. */
   readonly address: Address | undefined;
-  /** A path at which another process has a Unix socket is in use. Otherwise that one loses it. */
+  /** A path with another process's bound Unix socket counts as in use. Otherwise its file is replaced. */
   readonly keepsBoundPath: boolean;
 }
 
 /**
- * Binds a listener's sockets. Listening on what is bound besides `former` begins later: a socket that listens is given
- * connections at once, and they would be lost if the listener does not come to serve. Throws ListenError, and closes all.
+ * Binds a listener's sockets. Those bound in addition to `former` listen later: a listening socket receives connections at once, which
+ * would be lost if the listener failed before it serves. Throws ListenError, with everything closed.
  */
 export function openListenSockets(shim: NativeShim, listener: Listener, options: OpenOptions): ListenSockets {
   const { former, keepsBoundPath, workers } = options;
@@ -99,13 +99,13 @@ export function openListenSockets(shim: NativeShim, listener: Listener, options:
   }
 }
 
-/** No sockets (bind_to_port: false). */
+/** Returns the absence of sockets (bind_to_port: false). */
 export function noSockets(listener: Listener): ListenSockets {
   const address = listenAddress(listener.address);
   return { address, fds: [], isShared: false, isReusePort: false, mode: 0, lineage: { ofParent: undefined } };
 }
 
-/** Whether a descriptor of any kind is a socket that is bound where `own` is. */
+/** Returns whether a descriptor of any kind is a socket bound to the same address as `own`. */
 export function isBoundLike(shim: NativeShim, fd: number, own: number): boolean {
   try {
     return Buffer.compare(shim.boundAddress(fd), shim.boundAddress(own)) === 0;
@@ -114,7 +114,7 @@ export function isBoundLike(shim: NativeShim, fd: number, own: number): boolean 
   }
 }
 
-/** What goes on listening is given another version, which has copies of the descriptors. */
+/** Returns duplicates of the descriptors for another version, so that the sockets stay in use. */
 export function copySockets(shim: NativeShim, sockets: ListenSockets): FormerSockets {
   const { address, fds, isReusePort, lineage, mode } = sockets;
   const copies: number[] = [];
@@ -127,10 +127,10 @@ export function copySockets(shim: NativeShim, sockets: ListenSockets): FormerSoc
   return { address, fds: copies, isReusePort, lineage, mode };
 }
 
-/** All sockets listen from now on, those that do already with the listener's backlog. Throws ListenError. */
+/** Makes all sockets listen, and sets the listener's backlog on those that do already. Throws ListenError. */
 export function startListening(shim: NativeShim, listener: Listener, sockets: ListenSockets): ListenSockets {
   try {
-    // Before anybody can connect. Without a mode a version after one that had it gets what a new file would have.
+    // Before any client can connect. A version without a mode, after one with a mode, gets the permissions of a new file.
     const mode = listener.address?.pipe?.mode ?? 0;
     if (mode !== sockets.mode) shim.setSocketMode(sockets.address.path, mode || 0o777 & ~currentUmask());
     for (const fd of sockets.fds) shim.listen(fd, backlogOf(listener));
@@ -140,7 +140,7 @@ export function startListening(shim: NativeShim, listener: Listener, sockets: Li
   }
 }
 
-/** Sockets that another process has bound listen, as far as they can. */
+/** Makes sockets that another process has bound listen; failures are logged. */
 export function listenIfPossible(shim: NativeShim, listener: Listener, fds: readonly number[]): void {
   for (const fd of fds) {
     try {
@@ -153,29 +153,29 @@ export function listenIfPossible(shim: NativeShim, listener: Listener, fds: read
   }
 }
 
-/** Whether the kernel shares the listener's port out among sockets. */
-export function wantsReusePort(listener: Listener): boolean {
+/** Returns whether each worker of the listener has its own socket on the same port. */
+export function usesReusePort(listener: Listener): boolean {
   return sharesPort(listener, listenAddress(listener.address));
 }
 
-/** Whether sockets of the one are no use to the other, because only one of the two wants one for each worker. */
+/** Returns whether only one of the two configurations has a socket for each worker: neither can use the other's sockets then. */
 export function changesReusePort(before: Listener, after: Listener): boolean {
   const areIp = before.address?.pipe === undefined && after.address?.pipe === undefined;
-  return areIp && wantsReusePort(before) !== wantsReusePort(after);
+  return areIp && usesReusePort(before) !== usesReusePort(after);
 }
 
-/** What of its sockets only binding them anew could change, in one text. */
+/** Returns the socket options that only a new bind could change, as one text. */
 export function socketTraits(listener: Listener): string {
   const { freebind, transparent, v6Only } = socketOptions(listener, false);
   return `${freebind},${transparent},${v6Only}`;
 }
 
-/** Of an IPv6 listener: it refuses IPv4-mapped peers. */
+/** Returns whether an IPv6 listener refuses IPv4-mapped peers. */
 export function isV6Only(listener: Listener): boolean {
   return !(listener.address?.socket_address?.ipv4_compat ?? false);
 }
 
-/** Sockets of workers have the port together, and the kernel spreads connections. */
+/** Returns whether the workers' sockets share the port, so that the kernel distributes connections. */
 function sharesPort(listener: Listener, address: Address): boolean {
   return address.kind !== AddressKind.Unix && (listener.enable_reuse_port ?? listener.reuse_port ?? true);
 }
@@ -189,18 +189,18 @@ function socketOptions(listener: Listener, reusePort: boolean): ListenSocketOpti
   };
 }
 
-/** An address that cannot be had, and why. */
+/** Returns the error for an address that cannot be bound. */
 export function listenError(address: Address, error: unknown): ListenError {
   const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
   return new ListenError(`cannot listen on ${addressText(address)}: ${explain(error)}`, isInUse);
 }
 
-/** What bind() would say if it looked behind the file. */
+/** The error that bind() would return if it checked for a listener behind the file. */
 class PathInUse extends Error {
   readonly code = 'EADDRINUSE';
 }
 
-/** The address that a listener or the admin interface is configured with. */
+/** Returns the configured address of a listener or of the admin interface. */
 export function listenAddress(config: AddressConfig | undefined): Address {
   if (config?.pipe !== undefined) return { kind: AddressKind.Unix, ip: '', port: 0, path: config.pipe.path ?? '' };
   const socket = config?.socket_address;
@@ -218,11 +218,11 @@ function boundAddress(shim: NativeShim, fd: number, wanted: Address): Address {
 }
 
 function backlogOf(listener: Listener): number {
-  return listener.tcp_backlog_size ?? largestBacklog();
+  return listener.tcp_backlog_size ?? maxBacklog();
 }
 
-/** What the kernel allows. */
-function largestBacklog(): number {
+/** Returns the kernel's limit. */
+function maxBacklog(): number {
   try {
     return Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8')) || 4096;
   } catch {

@@ -1,4 +1,4 @@
-// Blocks of shared words for listeners. Versions of the same name share one, and so count their connections together.
+// Blocks of shared words for listeners. Versions with the same name share a block, and count their connections together.
 
 import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
 
@@ -10,7 +10,7 @@ export class ListenerBlocks {
     this.#words = words;
   }
 
-  /** The block of that name, for one more version. */
+  /** Returns the block for another version of the listener `name`. */
   hold(name: string): number {
     let known = this.#blocks.get(name);
     if (known === undefined) {
@@ -21,7 +21,7 @@ export class ListenerBlocks {
     return known.block;
   }
 
-  /** A version is gone from all workers. */
+  /** Called when a version is gone from all workers. */
   free(name: string): void {
     const known = this.#blocks.get(name)!;
     if (--known.holders > 0) return;

@@ -1,4 +1,4 @@
-// One filter chain of a listener, on the primary: the stats scopes of its filters, and the parts that they have here.
+// One filter chain of a listener on the primary: the stat scopes of its filters, and their parts.
 
 import { callExtension } from '../../../common/errors/defects.js';
 import { ownRoutes } from '../../../config/fields/own-routes.js';
@@ -10,29 +10,29 @@ import { type PackedRoutes, packRoutes } from '../../../worker/messages/packed-r
 import type { InitManager } from '../../init/init-manager.js';
 import type { HeldScopes, WorkerScopes } from '../../workers/worker-scopes.js';
 import type { FilterParts } from './filter-parts.js';
-import { type KnownToWorkers, newId } from './known-to-workers.js';
+import { type PublishedItem, newId } from './published-item.js';
 
-export interface ChainMakers {
+export interface ChainContext {
   readonly extensions: ExtensionRegistry;
   readonly scopes: WorkerScopes;
   readonly parts: FilterParts;
 }
 
-export class PrimaryChain implements KnownToWorkers {
+export class PrimaryChain implements PublishedItem {
   readonly id = newId();
   readonly isDefault: boolean;
   readonly scopes: HeldScopes;
   #config: FilterChain;
-  /** Its inline routes, as workers were told of them last. */
+  /** Its inline routes as last published. */
   #packed: PackedRoutes | undefined;
   readonly #part: PrimaryPart;
 
-  /** `init` waits for what its filters need. Throws, with nothing left, when a filter cannot be used as it is configured. */
+  /** `init` waits for the filters' targets. Throws, with nothing left behind, when a filter cannot be used as configured. */
   constructor(
     config: FilterChain,
     isDefault: boolean,
     listener: ListenerIdentity,
-    { extensions, parts, scopes }: ChainMakers,
+    { extensions, parts, scopes }: ChainContext,
     init: InitManager,
   ) {
     this.#config = config;
@@ -76,7 +76,7 @@ export class PrimaryChain implements KnownToWorkers {
     return this.#packed;
   }
 
-  /** See KnownToWorkers. */
+  /** See PublishedItem. */
   retire(): string[] {
     return this.scopes.retire();
   }
@@ -86,14 +86,14 @@ export class PrimaryChain implements KnownToWorkers {
     this.scopes.free();
   }
 
-  /** Gives up a chain that no worker has been told of. */
+  /** Discards a chain that was never published. */
   discard(): void {
     this.#part.close();
     this.scopes.discard();
   }
 }
 
-/** The routes in the configuration of its connection manager. */
+/** Returns the routes in the configuration of the chain's connection manager. */
 function routesOf({ filters = [] }: FilterChain): RouteConfiguration | undefined {
   return ownRoutes(filters.at(-1)?.typed_config);
 }

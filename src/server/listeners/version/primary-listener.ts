@@ -1,5 +1,5 @@
-// One version of a listener as the primary keeps it: its sockets, its filter chains, and what each worker is told of it. An
-// update of its filter chains alone leaves the version what it is, and changes those.
+// One version of a listener on the primary: its sockets, its filter chains, and its snapshot for the workers. An update that changes
+// only filter chains keeps the version and replaces its chains.
 
 import { isDeepStrictEqual } from 'node:util';
 import { callExtension } from '../../../common/errors/defects.js';
@@ -17,7 +17,7 @@ import type { InlineRoutesSnapshot, ListenerSnapshot, WorkerSockets } from '../.
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { InitManager } from '../../init/init-manager.js';
 import type { HeldScopes } from '../../workers/worker-scopes.js';
-import { type KnownToWorkers, newId } from './known-to-workers.js';
+import { type PublishedItem, newId } from './published-item.js';
 import {
   copySockets,
   type FormerSockets,
@@ -32,77 +32,77 @@ import {
   startListening,
 } from './listen-sockets.js';
 import type { ListenerBlocks } from './listener-blocks.js';
-import { type ChainMakers, PrimaryChain } from './primary-chain.js';
+import { type ChainContext, PrimaryChain } from './primary-chain.js';
 
-/** What a version is made of. */
+/** The parameters of a version. */
 export interface ListenerSpec {
   readonly name: string;
   readonly config: Listener;
-  /** Of the bootstrap: LDS cannot change it. */
+  /** It comes from the bootstrap; LDS cannot change it. */
   readonly isStatic: boolean;
-  /** Its place among the listeners that the server was started with; undefined: it is none of them. */
+  /** Its index in the bootstrap's list at the start; undefined for other listeners. */
   readonly number: number | undefined;
-  /** Without what is secret. */
+  /** The configuration without secrets. */
   readonly shown: object;
   readonly state: DynamicState;
 }
 
-export interface ListenerMakers extends ChainMakers {
+export interface ListenerContext extends ChainContext {
   readonly shim: NativeShim;
   readonly concurrency: number;
   readonly blocks: ListenerBlocks;
-  /** A process of the same hot restart may have bound what this one is to bind. */
-  isBesideAnother(): boolean;
+  /** Returns whether another process of the same hot restart may have bound an address that this one binds. */
+  isInHotRestart(): boolean;
 }
 
-/** How far a version is with its sockets. */
+/** The state of a version's sockets. */
 type State =
-  /** They are open, and nobody can connect. */
+  /** Open; no client can connect. */
   | 'bound'
   /** Workers accept. */
   | 'listening'
-  /** Workers have them and do not accept: a child process does, at the same sockets. */
+  /** Workers have the sockets but do not accept: a child process accepts on them. */
   | 'suspended'
-  /** Workers are given them no longer; they are open until those that have them have been told. */
+  /** No further worker receives the sockets; they stay open until the workers that have them are notified. */
   | 'stopped'
-  /** The same for one that has not listened: nobody has connected, and nobody will. */
-  | 'useless'
+  /** The same, for sockets that never listened: no client has connected or ever will. */
+  | 'abandoned'
   | 'closed';
 
-export class PrimaryListener implements KnownToWorkers {
+export class PrimaryListener implements PublishedItem {
   /** Unique in the process. */
   readonly id = newId();
   readonly name: string;
-  /** Of the name, in the shared words; held until free(). */
+  /** The block of its name in the shared words; held until free(). */
   readonly block: number;
-  readonly #makers: ListenerMakers;
+  readonly #context: ListenerContext;
   readonly #statToken: string;
   readonly #scopes: HeldScopes;
   #spec: ListenerSpec;
   #chains: readonly PrimaryChain[] = [];
   #sockets: ListenSockets;
-  /** The last ones of them, which a child process has bound. */
+  /** Number of sockets at the end of the list that a child process has bound. */
   #received = 0;
   #state: State;
-  /** `address` as text, of the address that it was made of. */
+  /** `addressText`, and the address from which it was made. */
   #addressText = '';
   #addressOf: Address | undefined;
 
   /**
-   * Binds its sockets, or takes over `former`; at `address`, if it is given, which is where a version before it has got port 0.
-   * Throws ListenError or what makes a filter unusable, with nothing left.
+   * Binds its sockets, or takes over `former`; at `address`, if given, which is where an earlier version was bound with port 0. Throws
+   * ListenError or the error of an unusable filter, with nothing left behind.
    */
   constructor(
     spec: ListenerSpec,
-    makers: ListenerMakers,
+    context: ListenerContext,
     init: InitManager,
     former: FormerSockets | undefined,
     address?: Address,
   ) {
     const { config, name } = spec;
-    const { blocks, concurrency, scopes, shim } = makers;
+    const { blocks, concurrency, scopes, shim } = context;
     this.#spec = spec;
-    this.#makers = makers;
+    this.#context = context;
     this.name = name;
     const undo: (() => void)[] = [];
     try {
@@ -113,7 +113,7 @@ export class PrimaryListener implements KnownToWorkers {
             workers: concurrency,
             former,
             address,
-            keepsBoundPath: !spec.isStatic && makers.isBesideAnother(),
+            keepsBoundPath: !spec.isStatic && context.isInHotRestart(),
           })
         : noSockets(config);
       this.#state = bindsToPort(config) ? 'bound' : 'listening';
@@ -121,7 +121,7 @@ export class PrimaryListener implements KnownToWorkers {
       this.#statToken = scopePrefix(config.stat_prefix || addressText(this.#sockets.address));
       this.#scopes = scopes.hold(this.#ownScopes());
       undo.push(() => this.#scopes.discard());
-      this.#chains = this.makeChains(config, init);
+      this.#chains = this.createChains(config, init);
     } catch (error) {
       for (const giveBack of undo.reverse()) giveBack();
       throw error;
@@ -140,12 +140,12 @@ export class PrimaryListener implements KnownToWorkers {
     return this.#chains;
   }
 
-  /** Where it listens: port 0 has become a port. */
+  /** The bound address: port 0 has become a port. */
   get address(): Address {
     return this.#sockets.address;
   }
 
-  /** It, as text: it is compared with that of each other listener. */
+  /** The address as text, which is compared with that of every other listener. */
   get addressText(): string {
     const { address } = this.#sockets;
     if (this.#addressOf !== address) {
@@ -155,7 +155,7 @@ export class PrimaryListener implements KnownToWorkers {
     return this.#addressText;
   }
 
-  /** Of its own scope of stats. */
+  /** Prefix of the listener's stats. */
   get statPrefix(): string {
     return `listener.${this.#statToken}.`;
   }
@@ -164,45 +164,45 @@ export class PrimaryListener implements KnownToWorkers {
     return this.#state !== 'bound' && this.#state !== 'listening';
   }
 
-  /** A child process accepts at its sockets, which stay open here. */
+  /** A child process accepts on its sockets, which stay open here. */
   get isSuspended(): boolean {
     return this.#state === 'suspended';
   }
 
-  /** It has its address: they are open. */
+  /** Its sockets are open: it has its address. */
   get hasSockets(): boolean {
     return this.#state !== 'closed' && this.#sockets.fds.length > 0;
   }
 
-  /** Another version may go on with them. */
+  /** Another version may share its sockets. */
   get sharesSockets(): boolean {
-    return this.hasSockets && this.#state !== 'useless';
+    return this.hasSockets && this.#state !== 'abandoned';
   }
 
   get isReusePort(): boolean {
     return this.#sockets.isReusePort;
   }
 
-  /** Equal for versions that accept at the same sockets. */
+  /** Identical for versions that accept on the same sockets. */
   get lineage(): SocketLineage {
     return this.#sockets.lineage;
   }
 
-  /** Those that were bound beside the ones of a parent process. */
+  /** The sockets bound beside those of a parent process. */
   get furtherSockets(): readonly number[] {
     return this.#sockets.fds.slice(this.lineage.ofParent?.count);
   }
 
-  /** Its sockets, for another version. Throws ListenError. */
+  /** Returns duplicates of its sockets for another version. Throws ListenError. */
   shareSockets(): FormerSockets {
-    return copySockets(this.#makers.shim, this.#sockets);
+    return copySockets(this.#context.shim, this.#sockets);
   }
 
   /**
-   * Chains of another configuration of this version: those that are as they were are the same, the others are new. Throws, with
-   * nothing left, when a filter cannot be used as it is configured.
+   * Returns the chains of another configuration of this version: the present ones where nothing has changed, else new ones. Throws, with
+   * nothing left behind, when a filter cannot be used as configured.
    */
-  makeChains(config: Listener, init: InitManager): PrimaryChain[] {
+  createChains(config: Listener, init: InitManager): PrimaryChain[] {
     const left = new Set(this.#chains);
     const chains: PrimaryChain[] = [];
     const made: PrimaryChain[] = [];
@@ -210,7 +210,7 @@ export class PrimaryListener implements KnownToWorkers {
       for (const { chain, isDefault } of configuredChains(config)) {
         const same = [...left].find((each) => each.isDefault === isDefault && isDeepStrictEqual(each.config, chain));
         if (same !== undefined) left.delete(same);
-        else made.push(new PrimaryChain(chain, isDefault, this.#identity(config), this.#makers, init));
+        else made.push(new PrimaryChain(chain, isDefault, this.#identity(config), this.#context, init));
         chains.push(same ?? made.at(-1)!);
       }
       return chains;
@@ -220,7 +220,7 @@ export class PrimaryListener implements KnownToWorkers {
     }
   }
 
-  /** An update of its filter chains. Returns those that take no more connections. */
+  /** Replaces the filter chains. Returns those that receive no further connections. */
   replaceChains(spec: ListenerSpec, chains: readonly PrimaryChain[]): PrimaryChain[] {
     const left = this.#chains.filter((chain) => !chains.includes(chain));
     this.#spec = spec;
@@ -229,8 +229,8 @@ export class PrimaryListener implements KnownToWorkers {
   }
 
   /**
-   * Checks another configuration, of which only routes differ that stand in connection managers. What it returns puts them in
-   * place, and gives what workers are to be told. Throws BatonError when they cannot be used.
+   * Checks another configuration that differs only in routes of connection managers. Returns a function that applies them and returns
+   * what to publish. Throws BatonError when they cannot be used.
    */
   prepareRoutes(spec: ListenerSpec): () => InlineRoutesSnapshot[] {
     const configs = configuredChains(spec.config);
@@ -244,17 +244,17 @@ export class PrimaryListener implements KnownToWorkers {
     };
   }
 
-  /** Its place in the bootstrap is another one. */
+  /** Sets its new index in the bootstrap. */
   renumber(number: number | undefined): void {
     this.#spec = { ...this.#spec, number };
   }
 
-  /** Its scopes, and those of filters of `chains`, by prefix. */
+  /** Returns its scopes and those of the filters of `chains`, by prefix. */
   scopesWith(chains: readonly PrimaryChain[]): HeldScopes['refs'] {
     return Object.assign({}, this.#scopes.refs, ...chains.map(({ scopes }) => scopes.refs));
   }
 
-  /** With `chains` for new connections. */
+  /** Returns the snapshot with `chains` for new connections. */
   snapshot(drain: DrainWindow | undefined, chains: readonly PrimaryChain[]): ListenerSnapshot {
     const { fds, isShared } = this.#sockets;
     return {
@@ -264,7 +264,7 @@ export class PrimaryListener implements KnownToWorkers {
       chains: chains.map(({ snapshot }) => snapshot),
       statToken: this.#statToken,
       block: this.block,
-      // Each worker copies its own before any of them listens: want of descriptors is known before somebody can connect.
+      // Workers duplicate the sockets before any of them listens: lack of descriptors shows before a client can connect.
       fds: this.isStopped && !this.isSuspended ? [] : fds,
       isShared,
       isListening: this.#state === 'listening',
@@ -272,26 +272,26 @@ export class PrimaryListener implements KnownToWorkers {
     };
   }
 
-  /** All its sockets listen from now on. Throws ListenError. */
+  /** Makes all its sockets listen. Throws ListenError. */
   startListening(): void {
-    // With bind_to_port: false there is none.
+    // There are no sockets with bind_to_port: false.
     if (this.isStopped || this.#sockets.fds.length === 0) return;
-    this.#sockets = startListening(this.#makers.shim, this.config, this.#sockets);
+    this.#sockets = startListening(this.#context.shim, this.config, this.#sockets);
     this.#state = 'listening';
   }
 
-  /** A child process accepts in its place. */
+  /** Called when a child process accepts in its place. */
   suspend(): void {
     if (this.#state === 'listening') this.#state = 'suspended';
   }
 
   /**
-   * No child process accepts at its sockets, nor will one: all of them listen as this process wants them to, those among them that
-   * the child has bound. Throws ListenError.
+   * Called when no child process accepts on its sockets any more. All of them listen as configured here, including those that the child
+   * has bound. Throws ListenError.
    */
   resume(): void {
     if (this.#state !== 'suspended' && this.#state !== 'listening') return;
-    const { shim } = this.#makers;
+    const { shim } = this.#context;
     const { fds } = this.#sockets;
     if (this.#state === 'suspended') {
       const own = { ...this.#sockets, fds: fds.slice(0, fds.length - this.#received) };
@@ -303,10 +303,10 @@ export class PrimaryListener implements KnownToWorkers {
     listenIfPossible(shim, this.config, fds.slice(fds.length - this.#received));
   }
 
-  /** Binds its sockets once more, which were closed; they do not listen yet. Throws ListenError. */
+  /** Binds its closed sockets again; they do not listen yet. Throws ListenError. */
   reopen(): void {
     if (this.#state !== 'closed') return;
-    const { concurrency: workers, shim } = this.#makers;
+    const { concurrency: workers, shim } = this.#context;
     const { address } = this.#sockets;
     const options = { workers, former: undefined, address, keepsBoundPath: true };
     this.#sockets = openListenSockets(shim, this.config, options);
@@ -315,11 +315,11 @@ export class PrimaryListener implements KnownToWorkers {
   }
 
   /**
-   * Sockets that a child process has bound beside those that it was given, and that may not listen: they are this version's now, or
-   * are closed if they are bound elsewhere. Returns what workers are to be told of its sockets; undefined: nothing.
+   * Adds sockets that a child process has bound beside those that it was given, which may not listen yet; closes those bound elsewhere.
+   * Returns the sockets to publish to workers; undefined when there are none.
    */
   addSockets(fds: readonly number[]): WorkerSockets | undefined {
-    const { shim } = this.#makers;
+    const { shim } = this.#context;
     const [first] = this.#sockets.fds;
     const added: number[] = [];
     for (const fd of fds) {
@@ -338,13 +338,13 @@ export class PrimaryListener implements KnownToWorkers {
     return this.#received > 0;
   }
 
-  /** All that workers are to have. */
+  /** All sockets that workers should have. */
   get sockets(): WorkerSockets {
     const { fds, isShared } = this.#sockets;
     return { id: this.id, fds, isShared, from: 0 };
   }
 
-  /** Its sockets for a child process; undefined when it has none that are open. */
+  /** Returns its sockets as offered to a child process; undefined when none are open. */
   offer(id: number): Offer | undefined {
     const { address, fds, isReusePort } = this.#sockets;
     if ((this.#state !== 'listening' && this.#state !== 'suspended') || fds.length === 0) return undefined;
@@ -360,20 +360,20 @@ export class PrimaryListener implements KnownToWorkers {
     };
   }
 
-  /** Workers are given its sockets no longer. Those that have them are told on their own. */
+  /** Stops giving its sockets to workers. Workers that have them are notified separately. */
   stop(): void {
-    if (this.#state === 'bound') this.#state = 'useless';
+    if (this.#state === 'bound') this.#state = 'abandoned';
     if (this.#state === 'listening' || this.#state === 'suspended') this.#state = 'stopped';
   }
 
-  /** Closes the sockets, which no worker is about to copy any more. */
+  /** Closes the sockets. Called when no worker is about to duplicate them. */
   close(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
-    for (const fd of this.#sockets.fds) this.#makers.shim.closeDescriptor(fd);
+    for (const fd of this.#sockets.fds) this.#context.shim.closeDescriptor(fd);
   }
 
-  /** Its chains with it. It stops, too, if it has not yet. */
+  /** Retires the version with its chains. Stops it first if needed. */
   retire(): string[] {
     this.stop();
     return [this.#scopes, ...this.#chains].flatMap((each) => each.retire());
@@ -383,10 +383,10 @@ export class PrimaryListener implements KnownToWorkers {
     this.close();
     for (const chain of this.#chains) chain.free();
     this.#scopes.free();
-    this.#makers.blocks.free(this.name);
+    this.#context.blocks.free(this.name);
   }
 
-  /** Both at once: no worker has been told of it. */
+  /** Retires and frees a version that was never published. */
   discard(): void {
     this.retire();
     this.free();
@@ -394,11 +394,11 @@ export class PrimaryListener implements KnownToWorkers {
 
   #ownScopes(): ScopeRequest[] {
     const requests: ScopeRequest[] = [{ prefix: this.statPrefix, layout: ListenerStats }];
-    for (let index = 0; index < this.#makers.concurrency; index++) {
+    for (let index = 0; index < this.#context.concurrency; index++) {
       requests.push({ prefix: `${this.statPrefix}worker_${index}.`, layout: ListenerWorkerStats });
     }
     for (const { typed_config: filter } of this.config.listener_filters ?? []) {
-      const extension = this.#makers.extensions.listenerFilter(filter!);
+      const extension = this.#context.extensions.listenerFilter(filter!);
       requests.push(...callExtension('scopes', extension.name, () => extension.scopes?.(filter!) ?? []));
     }
     return requests;
@@ -410,7 +410,7 @@ export class PrimaryListener implements KnownToWorkers {
   }
 }
 
-/** Other than every mode that a listener may want. */
+/** Differs from every configurable mode. */
 const UNKNOWN_MODE = -1;
 
 export function bindsToPort(config: Listener): boolean {

@@ -1,4 +1,4 @@
-// How two configurations differ: what a person is to know of it, and what is to be done.
+// Compares two configurations. The result has a description for operators and a plan of what to do.
 
 import type { ConfigDifference, FieldChange, ResourceChange } from '../../../admin/config-reload/reload-view.js';
 import type { Bootstrap, Cluster, Listener, RuntimeLayer } from '../../../config/generated/api.js';
@@ -8,44 +8,44 @@ import { listenAddress } from '../../listeners/version/listen-sockets.js';
 import { fieldChanges, part, type Shown } from './field-changes.js';
 import { at, compareLayers, compareListeners, compareNamed, nameOf, pairs } from './resource-changes.js';
 
-/** A bootstrap in canonical form, as the loader gives it, with the node that the command line makes of it. */
+/** A bootstrap in the loader's canonical form, with the complete node. */
 export interface Configuration {
   readonly bootstrap: Bootstrap;
-  /** The same without what is secret. */
+  /** The same without secrets. */
   readonly shown: Bootstrap;
 }
 
-/** What takes a server from one configuration to another. */
+/** The steps from one configuration to another. */
 export interface ReloadPlan {
-  /** New ones, and new versions of those that there are. */
+  /** New clusters, and new versions of present ones. */
   readonly clusters: readonly Cluster[];
   readonly removedClusters: readonly string[];
   readonly listeners: readonly PlannedListener[];
-  /** Places of listeners in the list before. */
+  /** Indexes in the old list. */
   readonly removedListeners: readonly number[];
-  /** Listeners of which nothing but inline route configurations has changed. */
+  /** Listeners of which only inline route configurations have changed. */
   readonly routes: readonly PlannedListener[];
-  /** Places of listeners that stay, in the list before and after. */
+  /** Indexes of remaining listeners: from the old list to the new one. */
   readonly places: ReadonlyMap<number, number>;
-  /** All layers, of which only static ones are others; undefined: values of runtime stay as they are. */
+  /** All layers, of which only static ones differ; undefined when runtime values stay as they are. */
   readonly runtime: { readonly before: readonly RuntimeLayer[]; readonly after: readonly RuntimeLayer[] } | undefined;
 }
 
-/** What becomes of a listener. */
+/** The planned version of a listener. */
 export interface PlannedListener {
-  /** Its place in the list before; undefined: it is new. */
+  /** Index in the old list; undefined for a new listener. */
   readonly before: number | undefined;
-  /** In the list after. */
+  /** Index in the new list. */
   readonly number: number;
   readonly config: Listener;
-  /** The same without what is secret. */
+  /** The same without secrets. */
   readonly shown: Listener;
 }
 
 export interface Comparison {
   readonly difference: ConfigDifference;
   readonly plan: ReloadPlan;
-  /** What runs when the plan has been carried out: of fields that need a restart the old ones. */
+  /** The configuration that runs after the plan: fields that need a restart keep their old values. */
   readonly result: Configuration;
 }
 
@@ -97,7 +97,7 @@ function whole({ bootstrap, shown }: Configuration): Shown {
   return { path: [], value: bootstrap, shown };
 }
 
-/** What stays as it is until a restart. */
+/** Returns changes that take effect only after a restart. */
 function fixedChanges(one: Shown, other: Shown, withoutLayers: boolean): readonly FieldChange[] {
   const changeable = ['static_resources', ...(withoutLayers ? ['layered_runtime'] : [])];
   const rest = (side: Shown): Shown => ({
@@ -117,7 +117,7 @@ function omit(value: unknown, names: readonly string[]): object {
   return Object.fromEntries(Object.entries((value ?? {}) as object).filter(([name]) => !names.includes(name)));
 }
 
-/** `after`, with the old values of what needs a restart. */
+/** Returns `after`, with the old values of fields that need a restart. */
 function withoutRestart(before: Configuration, after: Configuration, replacesLayers: boolean): Configuration {
   return {
     bootstrap: merged(before.bootstrap, after.bootstrap, replacesLayers),
@@ -138,7 +138,7 @@ function clusterNames({ bootstrap }: Configuration): string[] {
   return (bootstrap.static_resources?.clusters ?? []).map(nameOf);
 }
 
-/** A listener without a name is known by its address. */
+/** Listeners without a name are identified by their address. */
 function listenerNames({ bootstrap }: Configuration): string[] {
   const seen = new Map<string, number>();
   return (bootstrap.static_resources?.listeners ?? []).map((listener) => {

@@ -1,30 +1,30 @@
-// Which fields differ between two values in canonical proto JSON form.
+// Finds the fields that differ between two values in canonical proto JSON form.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { FieldChange } from '../../../admin/config-reload/reload-view.js';
 import { isRecord } from '../../../common/records.js';
 import { formatPath, type Path, type PathPart } from '../../../config/text/path.js';
 
-/** A value with its place, and what may be shown of it: the same without what is secret. */
+/** A value with its path, and the form in which it is shown: the same without secrets. */
 export interface Shown {
   readonly path: Path;
-  /** Undefined: there is none. */
+  /** Undefined for an absent value. */
   readonly value: unknown;
   readonly shown: unknown;
 }
 
 export interface FieldChanges {
   readonly fields: readonly FieldChange[];
-  /** How many there are; `fields` are the first of them. */
+  /** Number of changes; `fields` has the first of them. */
   readonly fieldCount: number;
 }
 
-/** After this many, the rest is only counted. */
+/** Changes beyond this number are only counted. */
 export const MAX_FIELDS = 100;
 
 /**
- * The smallest parts that differ. Elements of lists belong together that have the same name; where not all have names of
- * their own, those that stand between equal beginnings and ends, one after the other.
+ * Returns the smallest parts that differ. Elements of lists are matched by name. In lists where not all elements have unique names, those
+ * between the equal beginnings and ends are matched in order.
  */
 export function fieldChanges(before: Shown, after: Shown): FieldChanges {
   const comparison = new Comparison();
@@ -32,7 +32,7 @@ export function fieldChanges(before: Shown, after: Shown): FieldChanges {
   return comparison;
 }
 
-/** A member of an object or an element of a list. */
+/** Returns a member of an object or an element of a list. */
 export function part({ path, shown, value }: Shown, key: PathPart): Shown {
   return { path: [...path, key], value: member(value, key), shown: member(shown, key) };
 }
@@ -71,7 +71,7 @@ class Comparison implements FieldChanges {
     const kept = names.filter((name) => others.has(name));
     const otherKept = otherNames.filter((name) => places.has(name));
     if (isDeepStrictEqual(kept, otherKept)) return;
-    // Elements that are the same can stand in another order, which means something to filters and the like.
+    // The same elements may be in another order, which matters to filters, for example.
     this.#note({ ...before, shown: kept }, { ...after, shown: otherKept });
   }
 
@@ -100,12 +100,12 @@ function missing({ path }: Shown, key: PathPart): Shown {
   return { path: [...path, key], value: undefined, shown: undefined };
 }
 
-/** Of what is not shown at all it is said that there is something. */
+/** Returns the shown value, or a placeholder for a value that is not shown at all. */
 function visible({ shown, value }: Shown): unknown {
   return value !== undefined && shown === undefined ? '[redacted]' : shown;
 }
 
-/** The names of all elements; undefined when one has none, or two have the same. */
+/** Returns the names of all elements; undefined when one has none, or two are equal. */
 function namesOf(list: readonly unknown[]): string[] | undefined {
   const names = list.flatMap((element) => {
     const name = member(element, 'name');

@@ -1,4 +1,4 @@
-// The route configurations that stand in the connection managers of a listener: they can change while all else stays.
+// The route configurations inside a listener's connection managers, which can change while everything else stays.
 
 import { ownRoutes } from '../../../config/fields/own-routes.js';
 import type { FilterChain, Listener } from '../../../config/generated/api.js';
@@ -7,11 +7,11 @@ import type { Path, PathPart } from '../../../config/text/path.js';
 
 export interface InlineRoutes {
   readonly name: string;
-  /** From the listener on. */
+  /** Path from the listener. */
   readonly path: Path;
 }
 
-/** By place: equal for what belongs together in two versions of a listener, though other filter chains have come or gone. */
+/** Returns the routes by place. A place is equal in two versions of a listener even if other filter chains were added or removed. */
 export function inlineRoutes({ default_filter_chain, filter_chains = [] }: Listener): Map<string, InlineRoutes> {
   const found = new Map<string, InlineRoutes>();
   filter_chains.forEach((chain, index) => {
@@ -22,7 +22,7 @@ export function inlineRoutes({ default_filter_chain, filter_chains = [] }: Liste
   return found;
 }
 
-/** The listener without what is at these paths; the rest is shared with it. */
+/** Returns the listener without the values at these paths; the rest is shared with it. */
 export function without(listener: Listener, paths: readonly Path[]): Listener {
   return replaced(
     listener,

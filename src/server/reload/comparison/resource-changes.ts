@@ -1,4 +1,4 @@
-// How lists of clusters, listeners and layers of runtime differ. What a person is to know of it is added to `changes`.
+// Compares lists of clusters, listeners and runtime layers. Descriptions for operators are added to `changes`.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { ResourceChange, ResourceKind } from '../../../admin/config-reload/reload-view.js';
@@ -8,7 +8,7 @@ import { layersOf } from '../../../runtime/layered-runtime.js';
 import { fieldChanges, part, type Shown } from './field-changes.js';
 import { inlineRoutes, without } from './inline-routes.js';
 
-/** Positions in two lists by what belongs together. */
+/** Matching indexes in two lists. */
 export interface Pairs {
   readonly common: readonly { readonly name: string; readonly before: number; readonly after: number }[];
   readonly added: readonly number[];
@@ -31,7 +31,7 @@ export function pairs(names: readonly string[], otherNames: readonly string[]): 
   return { common, added, removed, names, otherNames };
 }
 
-function noteComings(
+function noteAddedAndRemoved(
   kind: ResourceKind,
   { added, names, otherNames, removed }: Pairs,
   changes: ResourceChange[],
@@ -41,9 +41,9 @@ function noteComings(
   for (const index of removed) changes.push({ kind, name: names[index]!, change: 'removed', ...none });
 }
 
-/** What of `paired` has changed: `changed` are places in the list after. */
+/** Finds the changes of `paired`; `changed` are indexes in the new list. */
 export function compareNamed(kind: ResourceKind, paired: Pairs, one: Shown, other: Shown, changes: ResourceChange[]) {
-  noteComings(kind, paired, changes);
+  noteAddedAndRemoved(kind, paired, changes);
   const changed: number[] = [];
   for (const { after, before, name } of paired.common) {
     const { fieldCount, fields } = fieldChanges(part(one, before), part(other, after));
@@ -54,9 +54,9 @@ export function compareNamed(kind: ResourceKind, paired: Pairs, one: Shown, othe
   return { changed, unchanged: paired.common.length - changed.length };
 }
 
-/** Routes apart from the rest: `routes` are the listeners of which only they have changed. */
+/** Compares routes apart from the rest; `routes` are the listeners of which only they have changed. */
 export function compareListeners(paired: Pairs, one: Shown, other: Shown, changes: ResourceChange[]) {
-  noteComings('listener', paired, changes);
+  noteAddedAndRemoved('listener', paired, changes);
   const changed: number[] = [];
   const routes: number[] = [];
   let unchangedRoutes = 0;
@@ -67,7 +67,7 @@ export function compareListeners(paired: Pairs, one: Shown, other: Shown, change
     const common = [...newPlaces].filter(([place]) => places.has(place));
     const olderPaths = common.map(([place]) => places.get(place)!.path);
     const newerPaths = common.map(([, { path }]) => path);
-    const rest = fieldChanges(less(older, olderPaths), less(newer, newerPaths));
+    const rest = fieldChanges(withoutPaths(older, olderPaths), withoutPaths(newer, newerPaths));
     if (rest.fieldCount > 0) {
       changed.push(after);
       changes.push({ kind: 'listener', name, change: 'changed', fields: rest.fields, fieldCount: rest.fieldCount });
@@ -86,13 +86,13 @@ export function compareListeners(paired: Pairs, one: Shown, other: Shown, change
   return { changed, routes, unchanged: paired.common.length - changed.length, unchangedRoutes };
 }
 
-function less({ path, shown, value }: Shown, paths: readonly Path[]): Shown {
+function withoutPaths({ path, shown, value }: Shown, paths: readonly Path[]): Shown {
   return { path, value: without(value as Listener, paths), shown: without(shown as Listener, paths) };
 }
 
 /**
- * The runtime layers of two whole bootstraps. `canChange`: they differ only in layers that can be replaced. `change`: all layers before
- * and after; undefined when they stay as they are.
+ * Compares the runtime layers of two whole bootstraps. `canChange`: they differ only in layers that can be replaced. `change`: all layers
+ * before and after; undefined when nothing changes.
  */
 export function compareLayers(one: Shown, other: Shown, changes: ResourceChange[]) {
   const [before, after] = [layersIn(one), layersIn(other)];
@@ -112,12 +112,12 @@ function layersIn({ value }: Shown): readonly RuntimeLayer[] {
   return layersOf((value as Bootstrap).layered_runtime);
 }
 
-/** Files are watched, values were set: only values that stand in the configuration can be replaced. */
+/** Returns whether a layer cannot be replaced: files are watched, admin values were set; only static values can be replaced. */
 function isFixed({ static_layer }: RuntimeLayer): boolean {
   return static_layer === undefined;
 }
 
-/** The last layer that has a value wins. */
+/** Notes a changed order, since the last layer with a value wins. */
 function noteOrder(names: readonly string[], otherNames: readonly string[], changes: ResourceChange[]): void {
   const before = names.filter((name) => otherNames.includes(name));
   const after = otherNames.filter((name) => names.includes(name));
@@ -126,7 +126,7 @@ function noteOrder(names: readonly string[], otherNames: readonly string[], chan
   changes.push({ kind: 'runtime layer', name: 'their order', change: 'changed', fields, fieldCount: 1 });
 }
 
-/** What stands at a path of it. */
+/** Returns the value at a path. */
 export function at(top: Shown, path: Path): Shown {
   return path.reduce(part, top);
 }
