@@ -5,7 +5,7 @@ import { endpointsDump } from '../../../src/server/admin/dumps/endpoints-dump.js
 import type { PrimaryCluster } from '../../../src/server/clusters/version/primary-cluster.js';
 import { endpointsOf, HostDirectory } from '../../admin/clusters/hosts.js';
 
-t.test('the endpoints of a cluster are made as they are printed', async (t) => {
+t.test('the endpoints of a cluster are created lazily, while they are printed', async (t) => {
   const directory = new HostDirectory({
     allocate: () => ({ block: 0, scope: { prefix: '', layout: 0, chunk: 0, base: 0 } }),
     retire: () => undefined,
@@ -22,7 +22,7 @@ t.test('the endpoints of a cluster are made as they are printed', async (t) => {
   const dump = endpointsDump(new Map([['c', cluster]]));
   const [resource] = dump.lists!['static_endpoint_configs']!;
   const config = resource!.message['endpoint_config'] as { endpoints: { lb_endpoints: unknown }[] };
-  t.ok(config.endpoints[0]!.lb_endpoints instanceof LazyList, 'no list of two thousand is kept for a slow client');
+  t.ok(config.endpoints[0]!.lb_endpoints instanceof LazyList, 'no list of two thousand is held for a slow client');
   const texts = [...compactJson(resource!.message)];
   t.ok(texts.length > 2000);
   const { endpoints } = JSON.parse(texts.join('')).endpoint_config;

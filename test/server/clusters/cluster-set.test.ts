@@ -1,4 +1,4 @@
-// Clusters that come, change and go: what serves meanwhile, what is kept, and what is given back.
+// Adding, changing and removing clusters: which version serves meanwhile, what is kept, and what is freed.
 
 import t from 'tap';
 import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
@@ -8,7 +8,7 @@ import { HealthFlag } from '../../../src/upstream/hosts/health-flags.js';
 import { unreadable } from '../../xds/fake-sources.js';
 import { ADS, assignment, Clusters, edsCluster, resource, staticCluster } from './clusters.js';
 
-t.test('a changed cluster serves with its old hosts until the new version has its own', async (t) => {
+t.test('a changed cluster serves with its old hosts until the new version has hosts', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'])]);
   await clusters.turn();
@@ -23,9 +23,9 @@ t.test('a changed cluster serves with its old hosts until the new version has it
   await clusters.turn();
   const after = clusters.published.at(-1)!.clusters[0]!;
   t.not(after.specVersion, before.specVersion);
-  t.equal(after.block, before.block, 'its limits hold over the change');
-  t.same(after.scope, before.scope, 'its counters go on');
-  t.equal(after.hosts.blocks[0], before.hosts.blocks[0], 'a host that stays is the same');
+  t.equal(after.block, before.block, 'its limits hold across the change');
+  t.same(after.scope, before.scope, 'its counters continue');
+  t.equal(after.hosts.blocks[0], before.hosts.blocks[0], 'a remaining host stays the same');
   t.match(
     ['cluster_added', 'cluster_modified', 'warming_clusters', 'active_clusters'].map((name) =>
       clusters.value(`cluster_manager.${name}`),
@@ -35,7 +35,7 @@ t.test('a changed cluster serves with its old hosts until the new version has it
   t.equal(clusters.value('cluster.a.warming_state'), 0);
 });
 
-t.test('what is seen of hosts in a turn comes on top of what discovery says of them', async (t) => {
+t.test('observations of hosts in a turn are combined with what discovery reports', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a')]);
   const eds = clusters.sources.to('a');
@@ -61,7 +61,7 @@ t.test('what is seen of hosts in a turn comes on top of what discovery says of t
   t.same([...clusters.published.at(-1)!.clusters[0]!.hosts.healthFlags], flags());
 
   eds.deliver({ resources: [resource(assignment('a', ['10.0.0.2', '10.0.0.1']))] });
-  t.same(flags(), [failedCheck, ejected], 'an update of discovery leaves it');
+  t.same(flags(), [failedCheck, ejected], 'an update of discovery keeps it');
   cluster.membership.observe('10.0.0.1:80', ejected, 0);
   await clusters.turn();
   t.same(
@@ -73,7 +73,7 @@ t.test('what is seen of hosts in a turn comes on top of what discovery says of t
   );
 });
 
-t.test('what refers to a cluster may be told in the turn in which it comes', async (t) => {
+t.test('routes may refer to a cluster in the turn in which it is added', async (t) => {
   const clusters = new Clusters();
   clusters.start();
   clusters.startCds().deliver({ resources: [resource(staticCluster('a', ['10.0.0.1']))] });
@@ -86,7 +86,7 @@ t.test('what refers to a cluster may be told in the turn in which it comes', asy
   t.same(names(), ['a'], 'and once');
 });
 
-t.test('what is as it was is not touched; a later version takes the place of one that still warms', async (t) => {
+t.test('an unchanged cluster is not touched; a later version replaces one that is still warming', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'])]);
   clusters.set.setStatic([staticCluster('a', ['10.0.0.1'])]);
@@ -97,10 +97,10 @@ t.test('what is as it was is not touched; a later version takes the place of one
   t.ok(abandoned.isClosed);
   t.equal(clusters.set.warming.size, 1);
   clusters.sources.to('a').timeOut();
-  t.same([clusters.set.warming.size, clusters.hosts('a').length], [0, 0], 'without an answer it goes on without hosts');
+  t.same([clusters.set.warming.size, clusters.hosts('a').length], [0, 0], 'without an answer it is used without hosts');
 });
 
-t.test('all or nothing: one that cannot be made changes none', async (t) => {
+t.test('static clusters are added all or none: one that cannot be created changes none', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'])]);
   const impossible = { name: 'c', type: 'ORIGINAL_DST' } as const;
@@ -112,7 +112,7 @@ t.test('all or nothing: one that cannot be made changes none', async (t) => {
 });
 
 t.test(
-  'a removed cluster keeps its stats until its last connection has ended, and takes them back when it comes again',
+  'a removed cluster keeps its stats until its last connection has ended, and reuses them when it is added again',
   async (t) => {
     const clusters = new Clusters();
     const config = staticCluster('a', ['10.0.0.1']);
@@ -145,7 +145,7 @@ t.test(
 );
 
 t.test(
-  'CDS uses what is right, leaves static clusters alone, and removes what it does not have any more',
+  'CDS uses valid clusters, leaves static clusters alone, and removes clusters that it no longer has',
   async (t) => {
     const clusters = new Clusters();
     clusters.start([staticCluster('fixed', ['10.0.0.1'])]);
@@ -171,7 +171,7 @@ t.test(
       resources: [resource(staticCluster('b', ['10.0.0.2']))],
       refused: [unreadable('a', '')],
     });
-    t.same([...clusters.set.byName.keys()], ['fixed', 'a', 'b'], 'one that is refused stays as it was');
+    t.same([...clusters.set.byName.keys()], ['fixed', 'a', 'b'], 'a refused cluster stays as it was');
     cds.deliver({ version: '9', resources: [resource(staticCluster('b', ['10.0.0.2']))] });
     t.same([...clusters.set.byName.keys()], ['fixed', 'b']);
     cds.deliver({ version: '', isComplete: false, removed: ['b', 'fixed'] });
@@ -179,7 +179,7 @@ t.test(
   },
 );
 
-t.test('the start waits for the first update of CDS and for the hosts of its clusters', async (t) => {
+t.test('the start waits for the first CDS update and for the hosts of its clusters', async (t) => {
   const clusters = new Clusters();
   clusters.set.loadPrimary([], clusters.init);
   const cds = clusters.startCds();
@@ -193,7 +193,7 @@ t.test('the start waits for the first update of CDS and for the hosts of its clu
   t.equal(warming(), 0);
 });
 
-t.test('what was refused without a name is told of until the next update', async (t) => {
+t.test('a failure of a resource without a name is shown until the next update', async (t) => {
   const clusters = new Clusters();
   clusters.start();
   const cds = clusters.startCds();
@@ -203,21 +203,24 @@ t.test('what was refused without a name is told of until the next update', async
   t.same([...clusters.cds.states.keys()], ['c', 'a']);
 });
 
-t.test('an assignment is known to the next version of its cluster, and its service is asked for once', async (t) => {
-  const clusters = new Clusters();
-  clusters.start();
-  const cds = clusters.startCds();
-  cds.deliver({ resources: [resource(edsCluster('a'))] });
-  clusters.sources.to('a').deliver({ resources: [resource(assignment('a', ['10.0.0.1']))] });
-  cds.deliver({ resources: [resource(edsCluster('a', { connect_timeout: '1s' }))] });
-  t.equal(clusters.set.byName.get('a')!.spec.connectTimeoutMs, 1000, 'nothing is waited for');
-  t.same(clusters.hosts('a'), ['10.0.0.1:80']);
-  t.equal(clusters.sources.subscriptions.length, 2);
-  cds.deliver({ resources: [] });
-  t.ok(clusters.sources.subscriptions.every(({ isClosed, names }) => isClosed || names === '*'));
-});
+t.test(
+  'the next version of a cluster gets the present assignment, and its service is subscribed to once',
+  async (t) => {
+    const clusters = new Clusters();
+    clusters.start();
+    const cds = clusters.startCds();
+    cds.deliver({ resources: [resource(edsCluster('a'))] });
+    clusters.sources.to('a').deliver({ resources: [resource(assignment('a', ['10.0.0.1']))] });
+    cds.deliver({ resources: [resource(edsCluster('a', { connect_timeout: '1s' }))] });
+    t.equal(clusters.set.byName.get('a')!.spec.connectTimeoutMs, 1000, 'nothing is awaited');
+    t.same(clusters.hosts('a'), ['10.0.0.1:80']);
+    t.equal(clusters.sources.subscriptions.length, 2);
+    cds.deliver({ resources: [] });
+    t.ok(clusters.sources.subscriptions.every(({ isClosed, names }) => isClosed || names === '*'));
+  },
+);
 
-t.test('changes without coming and going hosts are merged, and cancelled by one with', async (t) => {
+t.test('changes that add or remove no host are merged; one that does cancels the merge', async (t) => {
   const clusters = new Clusters();
   clusters.start();
   clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
@@ -232,7 +235,7 @@ t.test('changes without coming and going hosts are merged, and cancelled by one 
   await clusters.turn();
   const count = clusters.published.length;
   deliver({ health: 'UNHEALTHY' });
-  t.same(updates(), [1, 1, 0, 0], 'the first of its kind goes out at once');
+  t.same(updates(), [1, 1, 0, 0], 'the first of its kind is delivered at once');
   deliver({ health: 'DEGRADED' });
   deliver({ health: 'DRAINING' });
   await clusters.turn();
@@ -249,19 +252,19 @@ t.test('changes without coming and going hosts are merged, and cancelled by one 
   t.equal(clusters.value('cluster.a.update_no_rebuild'), 1);
 });
 
-t.test('an assignment that is refused is not an empty update', async (t) => {
+t.test('a refused assignment is not an empty update', async (t) => {
   const clusters = new Clusters();
   clusters.start();
   clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
   const refused = [{ name: 'a', version: '1', details: 'no good', message: undefined }];
   clusters.sources.to('a').deliver({ isComplete: false, refused });
-  t.equal(clusters.value('cluster_manager.warming_clusters'), 0, 'it is an answer all the same');
+  t.equal(clusters.value('cluster_manager.warming_clusters'), 0, 'it counts as an answer nevertheless');
   t.equal(clusters.value('cluster.a.update_empty'), 0);
   clusters.sources.to('a').deliver({ isComplete: false });
   t.equal(clusters.value('cluster.a.update_empty'), 1);
 });
 
-t.test('hosts of an assignment that gets stale are not used', async (t) => {
+t.test('hosts of a stale assignment are not used', async (t) => {
   const clusters = new Clusters();
   clusters.start();
   clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
@@ -283,7 +286,7 @@ t.test('hosts of an assignment that gets stale are not used', async (t) => {
   t.same(clusters.hosts('a'), ['10.0.0.1:80']);
 });
 
-t.test('a host that comes again while its last requests run has its words and stats back', async (t) => {
+t.test('a host that returns while its last requests run reuses its words and stats', async (t) => {
   const clusters = new Clusters();
   clusters.start();
   clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
@@ -306,11 +309,11 @@ t.test('a host that comes again while its last requests run has its words and st
   worker.decrement(HostStats.at.cx_active);
   clusters.settle();
   clusters.settle();
-  t.equal(clusters.words.allocateHost(), block, 'given back when the last one has ended');
+  t.equal(clusters.words.allocateHost(), block, 'freed when the last one has ended');
 });
 
 t.test(
-  'a cluster that comes again without hosts, while requests of before run, does not count those of before',
+  'a cluster that returns without hosts, while earlier requests run, does not count its earlier hosts',
   async (t) => {
     const clusters = new Clusters();
     clusters.start([edsCluster('a')]);
@@ -331,14 +334,14 @@ t.test(
   },
 );
 
-t.test('a long assignment is taken in steps, and a newer one takes its place', async (t) => {
+t.test('a long assignment is applied in steps, and a newer one replaces it', async (t) => {
   const clusters = new Clusters();
   clusters.start();
   clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
   const eds = clusters.sources.to('a');
   const many = (second: number) => Array.from({ length: 5000 }, (_, i) => `10.${second}.${i >> 8}.${i & 255}`);
   eds.deliver({ resources: [resource(assignment('a', many(1)))] });
-  t.equal(clusters.set.warming.size, 1, 'others have had no turn yet');
+  t.equal(clusters.set.warming.size, 1, 'other events have had no turn yet');
   await clusters.turn();
   eds.deliver({ resources: [resource(assignment('a', many(2)))] });
   for (let i = 0; i < 200 && clusters.set.warming.size > 0; i++) await clusters.turn();
@@ -351,36 +354,33 @@ t.test('a long assignment is taken in steps, and a newer one takes its place', a
     clusters.settle();
   }
   const scopesOf = (ip: string) => clusters.store.scopesUnder(scopePrefix(`cluster.a.endpoint.${ip}:80.`)).length;
-  t.same([scopesOf('10.1.0.0'), scopesOf('10.2.0.9'), scopesOf('10.0.0.1')], [0, 0, 1], 'the rest is given back');
+  t.same([scopesOf('10.1.0.0'), scopesOf('10.2.0.9'), scopesOf('10.0.0.1')], [0, 0, 1], 'the rest is freed');
 });
 
-t.test(
-  'what was prepared of a long assignment is given back when a short one overtakes it, or nobody wants it',
-  async (t) => {
-    const clusters = new Clusters();
-    clusters.start();
-    clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
-    const long = Array.from({ length: 5000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
-    const eds = clusters.sources.to('a');
-    eds.deliver({ resources: [resource(assignment('a', long))] });
+t.test('a prepared long assignment is freed when a short one overtakes it, or its cluster is removed', async (t) => {
+  const clusters = new Clusters();
+  clusters.start();
+  clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
+  const long = Array.from({ length: 5000 }, (_, i) => `10.1.${i >> 8}.${i & 255}`);
+  const eds = clusters.sources.to('a');
+  eds.deliver({ resources: [resource(assignment('a', long))] });
+  await clusters.turn();
+  eds.deliver({ resources: [resource(assignment('a', ['10.0.0.1']))] });
+  const staged = clusters.set.stage([edsCluster('b')]);
+  clusters.sources.to('b').deliver({ resources: [resource(assignment('b', long))] });
+  await staged.ready;
+  staged.discard();
+  const scopes = () =>
+    ['a', 'b'].map((name) => clusters.store.scopesUnder(scopePrefix(`cluster.${name}.endpoint.10.1.0.0:80.`)).length);
+  t.same(scopes(), [1, 1]);
+  for (let i = 0; i < 40; i++) {
     await clusters.turn();
-    eds.deliver({ resources: [resource(assignment('a', ['10.0.0.1']))] });
-    const staged = clusters.set.stage([edsCluster('b')]);
-    clusters.sources.to('b').deliver({ resources: [resource(assignment('b', long))] });
-    await staged.ready;
-    staged.discard();
-    const scopes = () =>
-      ['a', 'b'].map((name) => clusters.store.scopesUnder(scopePrefix(`cluster.${name}.endpoint.10.1.0.0:80.`)).length);
-    t.same(scopes(), [1, 1]);
-    for (let i = 0; i < 40; i++) {
-      await clusters.turn();
-      clusters.settle();
-    }
-    t.same(scopes(), [0, 0]);
-  },
-);
+    clusters.settle();
+  }
+  t.same(scopes(), [0, 0]);
+});
 
-t.test('what is prepared for a new version stays when the one in use gets other hosts meanwhile', async (t) => {
+t.test('what is prepared for a new version stays when the version in use gets other hosts', async (t) => {
   const clusters = new Clusters();
   clusters.start();
   const cds = clusters.startCds();
@@ -436,7 +436,7 @@ function open(clusters: Clusters) {
   return clusters.sources.subscriptions.slice(1).filter(({ isClosed }) => !isClosed);
 }
 
-t.test('the weight of the heaviest host is told', async (t) => {
+t.test('the largest weight of a host is reported', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a')]);
   const weighted = (...weights: number[]) => {

@@ -1,4 +1,4 @@
-// A set of clusters with one worker that does what it is told at once, and sources of configuration that a test plays.
+// A set of clusters with one worker that applies everything at once, and configuration sources that the test controls.
 
 import { Random } from '../../../src/common/random.js';
 import type {
@@ -47,7 +47,7 @@ export class Clusters {
     },
   });
 
-  /** `wordsBytes`: what there is for clusters and hosts. */
+  /** `wordsBytes`: memory for clusters and hosts. */
   constructor({ wordsBytes }: { readonly wordsBytes?: number } = {}) {
     const words = new SharedWordsOwner(wordsBytes);
     const { store } = this;
@@ -81,14 +81,14 @@ export class Clusters {
     this.cds = new ClusterDiscovery(this.set);
   }
 
-  /** The clusters of a bootstrap are there, and it serves. */
+  /** Called when the clusters of a bootstrap are ready and the server serves. */
   start(configs: readonly Cluster[] = []): void {
     this.set.loadPrimary(configs, this.init);
     this.set.loadSecondary(configs, this.init);
     this.set.initialized();
   }
 
-  /** CDS begins, with the subscription on which updates are delivered. */
+  /** Starts CDS. Returns the subscription on which updates are delivered. */
   startCds() {
     this.cds.start(ADS, this.sources, this.init);
     return this.sources.subscriptions.at(-1)!;
@@ -98,7 +98,7 @@ export class Clusters {
     return this.store.value(name);
   }
 
-  /** Whether something is to happen later. */
+  /** Returns whether a timer is pending. */
   get hasTimers(): boolean {
     return this.#wheel.nextWakeMs() !== Number.POSITIVE_INFINITY;
   }
@@ -108,18 +108,18 @@ export class Clusters {
     this.#wheel.advance(this.#nowMs);
   }
 
-  /** What has changed is published in the next turn. */
+  /** Resolves when the changes of this turn are published. */
   async turn(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Everything that waits for workers to have seen a later version. */
+  /** Frees everything that waits for workers to run a later version. */
   settle(): void {
     for (let round = 0; round < 2; round++) this.snapshots.applied(0, this.snapshots.next({}).version);
   }
 
-  /** The hosts of a cluster as workers know them: `10.0.0.1:80`, and what else is told of them. */
+  /** Returns the hosts of a cluster as workers have them: `10.0.0.1:80`, and their other published data. */
   hosts(name: string): string[] {
     const cluster = this.set.byName.get(name)!;
     return [...cluster.hosts].map((host) => host.address);
@@ -127,7 +127,7 @@ export class Clusters {
 
   #publish(changes: PublishedClusters): void {
     for (const what of changes.retired) this.snapshots.retire(what);
-    // As workers see them when they are used.
+    // As workers have them when in use.
     this.published.push({ ...changes, clusters: [...changes.clusters, ...changes.packedClusters.map(unpackCluster)] });
     const { version } = this.snapshots.next(changes);
     this.snapshots.applied(0, version);

@@ -33,7 +33,7 @@ function eds(clusters: Clusters, ips: readonly string[]): void {
   clusters.sources.to('a').deliver({ resources: [resource(assignment('a', ips))] });
 }
 
-t.test('a start waits until each host has been checked once, whatever comes of it', async (t) => {
+t.test('a start waits until each host has been checked once, with any outcome', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1', '10.0.0.2'], CHECKED)]);
   t.same(health(clusters), { [A]: '/failed_active_hc', [B]: '/failed_active_hc' });
@@ -47,7 +47,7 @@ t.test('a start waits until each host has been checked once, whatever comes of i
   t.equal(clusters.value('cluster.a.membership_healthy'), 1);
 });
 
-t.test('a cluster without health checks has none of their stats', async (t) => {
+t.test('a cluster without health checks has no stats of them', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'])]);
   t.same(counts(clusters, 'attempt', 'healthy'), [undefined, undefined]);
@@ -65,10 +65,10 @@ t.test('a new version is used when its hosts have been checked', async (t) => {
   t.equal(clusters.value('cluster.a.membership_degraded'), 1);
   t.same(counts(clusters, 'healthy', 'degraded'), [1, 1]);
   clusters.advance(60_000);
-  t.same(clusters.checks.pending, [B], 'hosts of the version before are checked no more');
+  t.same(clusters.checks.pending, [B], 'hosts of the previous version are no longer checked');
 });
 
-t.test('hosts are checked again and again, and workers are told what has changed', async (t) => {
+t.test('hosts are checked repeatedly, and workers are notified of changes', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1', '10.0.0.2'], CHECKED)]);
   for (const host of [A, B]) clusters.checks.end(host, Outcome.Passed);
@@ -86,7 +86,7 @@ t.test('hosts are checked again and again, and workers are told what has changed
   t.same(counts(clusters, 'healthy'), [1]);
 });
 
-t.test('the gauges follow what checks find', async (t) => {
+t.test('the gauges follow the outcomes of checks', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
   for (const [outcome, healthy, degraded] of [
@@ -105,11 +105,11 @@ t.test('the gauges follow what checks find', async (t) => {
   t.same(counts(clusters, 'healthy', 'degraded'), [undefined, undefined], 'a version without checks has no such stats');
 });
 
-t.test('hosts of a cluster that has had no connection are checked at an interval of their own', async (t) => {
+t.test('hosts of a cluster that has had no connection are checked at a separate interval', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
   const stats = clusters.store.scope(clusters.set.byName.get('a')!.snapshot().scope);
-  /** How many seconds after a check the next one begins. */
+  /** How many seconds after a check the next one starts. */
   const seconds = () => {
     clusters.checks.end(A, Outcome.Passed);
     for (let waited = 0; ; waited++) {
@@ -120,7 +120,7 @@ t.test('hosts of a cluster that has had no connection are checked at an interval
   t.equal(seconds(), 10);
   stats.increment(ClusterStats.at.upstream_cx_total);
   clusters.store.resetCounters();
-  t.equal(seconds(), 5, 'it has had one, whatever its counters say');
+  t.equal(seconds(), 5, 'it has had one, regardless of its counters');
 });
 
 t.test('a host that discovery removes stays while it passes its checks', async (t) => {
@@ -131,21 +131,21 @@ t.test('a host that discovery removes stays while it passes its checks', async (
   eds(clusters, ['10.0.0.1']);
   t.same(health(clusters), { [A]: 'healthy', [B]: '/pending_dynamic_removal' });
   eds(clusters, ['10.0.0.1', '10.0.0.2']);
-  t.same(health(clusters), { [A]: 'healthy', [B]: 'healthy' }, 'it comes back');
+  t.same(health(clusters), { [A]: 'healthy', [B]: 'healthy' }, 'it returns');
   eds(clusters, ['10.0.0.1']);
   clusters.advance(10_000);
   clusters.checks.end(B, Outcome.Failed);
   t.same(health(clusters), { [A]: 'healthy' });
   clusters.advance(60_000);
-  t.same(clusters.checks.pending, [A], 'it is checked no more');
+  t.same(clusters.checks.pending, [A], 'it is no longer checked');
   eds(clusters, ['10.0.0.1', '10.0.0.2']);
-  t.same(health(clusters), { [A]: 'healthy', [B]: '/failed_active_hc' }, 'it begins anew');
+  t.same(health(clusters), { [A]: 'healthy', [B]: '/failed_active_hc' }, 'it starts again as a new host');
   eds(clusters, ['10.0.0.1']);
-  t.same(health(clusters), { [A]: 'healthy' }, 'what fails goes at once');
+  t.same(health(clusters), { [A]: 'healthy' }, 'a failing host is removed at once');
   t.same(counts(clusters, 'healthy'), [1]);
 });
 
-t.test('what is prepared of a long assignment stays, whatever checks find meanwhile', async (t) => {
+t.test('a prepared long assignment stays, whatever the checks find meanwhile', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', CHECKED)]);
   eds(clusters, ['10.0.0.1', '10.0.0.2']);
@@ -162,7 +162,7 @@ t.test('what is prepared of a long assignment stays, whatever checks find meanwh
   t.equal(clusters.store.scopesUnder(scopePrefix('cluster.a.endpoint.10.1.0.0:80.')).length, 1);
 });
 
-t.test('a host that discovery has called unhealthy, or whose health is to be ignored, goes at once', async (t) => {
+t.test('a host that discovery reports as unhealthy, or whose health is ignored, is removed at once', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', CHECKED), edsCluster('b', { ...CHECKED, ignore_health_on_host_removal: true })]);
   const call = (health: 'UNHEALTHY' | 'DRAINING') =>
@@ -183,7 +183,7 @@ t.test('a host that discovery has called unhealthy, or whose health is to be ign
   t.same([health(clusters), health(clusters, 'b')], [{}, {}]);
 });
 
-t.test('new hosts do not count before their first check where that is configured', async (t) => {
+t.test('new hosts do not count before their first check if so configured', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', { ...CHECKED, common_lb_config: { ignore_new_hosts_until_first_hc: true } })]);
   eds(clusters, ['10.0.0.1']);
@@ -197,7 +197,7 @@ t.test('new hosts do not count before their first check where that is configured
   t.equal(clusters.value('cluster.a.membership_excluded'), 0);
 });
 
-t.test('an endpoint may be checked elsewhere, or not at all', async (t) => {
+t.test('an endpoint may be checked at another address, or not at all', async (t) => {
   const clusters = new Clusters();
   const socket = (address: string) => ({ socket_address: { address, port_value: 80 } });
   const lb_endpoints = [
@@ -211,7 +211,7 @@ t.test('an endpoint may be checked elsewhere, or not at all', async (t) => {
   t.same(health(clusters), { [A]: 'healthy', [B]: 'healthy', '10.0.0.3:80': 'healthy' });
 });
 
-t.test('an endpoint that is not to be checked any more is healthy, and may be checked again', async (t) => {
+t.test('an endpoint whose checks are disabled is healthy, and may be checked again later', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', CHECKED)]);
   const check = (disable_active_health_check: boolean) => {
@@ -228,10 +228,10 @@ t.test('an endpoint that is not to be checked any more is healthy, and may be ch
   check(false);
   t.same([health(clusters), clusters.checks.pending], [{ [A]: '/failed_active_hc' }, [A]]);
   check(true);
-  t.same(health(clusters), { [A]: 'healthy' }, 'what checks have found is forgotten');
+  t.same(health(clusters), { [A]: 'healthy' }, 'outcomes of earlier checks are dropped');
 });
 
-t.test('an endpoint that is checked elsewhere from now on begins anew; by another name it does not', async (t) => {
+t.test('an endpoint with a new check address starts again; with a new check hostname it does not', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', CHECKED)]);
   const check = (health_check_config: { port_value: number; hostname?: string }) => {
@@ -244,24 +244,24 @@ t.test('an endpoint that is checked elsewhere from now on begins anew; by anothe
   check({ port_value: 81, hostname: 'other' });
   t.same([health(clusters), clusters.checks.pending], [{ [A]: 'healthy' }, []]);
   clusters.advance(10_000);
-  t.equal(clusters.checks.hostnameOf('10.0.0.1:81'), 'other', 'its next check has that name');
+  t.equal(clusters.checks.hostnameOf('10.0.0.1:81'), 'other', 'its next check uses that name');
   check({ port_value: 81, hostname: 'third' });
-  t.equal(clusters.checks.hostnameOf('10.0.0.1:81'), 'third', 'and one that is under way begins again');
+  t.equal(clusters.checks.hostnameOf('10.0.0.1:81'), 'third', 'and one in progress starts again');
   clusters.checks.end('10.0.0.1:81', Outcome.Passed);
   t.same(counts(clusters, 'attempt', 'success', 'failure'), [3, 2, 0]);
   check({ port_value: 82 });
   t.same([health(clusters), clusters.checks.pending], [{ [A]: '/failed_active_hc' }, ['10.0.0.1:82']]);
   check({ port_value: 83 });
-  t.same(clusters.checks.pending, ['10.0.0.1:83'], 'the check that was under way is given up');
+  t.same(clusters.checks.pending, ['10.0.0.1:83'], 'the check in progress is abandoned');
   clusters.advance(60_000);
-  t.same(counts(clusters, 'attempt', 'failure'), [5, 0], 'none begins beside it');
+  t.same(counts(clusters, 'attempt', 'failure'), [5, 0], 'none starts beside it');
   t.same(counts(clusters, 'healthy'), [0]);
   clusters.checks.end('10.0.0.1:83', Outcome.Passed);
   await clusters.turn();
   t.same([health(clusters), counts(clusters, 'healthy')], [{ [A]: 'healthy' }, [1]]);
 });
 
-t.test('runtime bounds intervals, and a check that is due waits for its turn', async (t) => {
+t.test('runtime bounds intervals, and a due check waits for its turn', async (t) => {
   const clusters = new Clusters();
   const values = new Map([['health_check.max_interval', valueOfText('50')]]);
   clusters.checks.runtime.apply({ version: 1, values });
@@ -284,10 +284,10 @@ t.test('runtime bounds intervals, and a check that is due waits for its turn', a
   t.equal(clusters.checks.due.length, 1);
   clusters.set.removeStatic(['a']);
   clusters.checks.due.shift()!();
-  t.same(clusters.checks.pending, [], 'its cluster has gone meanwhile');
+  t.same(clusters.checks.pending, [], 'its cluster has been removed meanwhile');
 });
 
-t.test('an endpoint that comes twice is checked once', async (t) => {
+t.test('an endpoint that is listed twice is checked once', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', CHECKED)]);
   eds(clusters, ['10.0.0.1', '10.0.0.1']);
@@ -298,7 +298,7 @@ t.test('an endpoint that comes twice is checked once', async (t) => {
   t.same([clusters.checks.pending, counts(clusters, 'attempt', 'healthy')], [[A], [2, 1]]);
 });
 
-t.test('first checks wait for their jitter', async (t) => {
+t.test('first checks are delayed by their jitter', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'], { health_checks: [{ ...CHECK, initial_jitter: '5s' }] })]);
   t.same(clusters.checks.pending, []);
@@ -306,7 +306,7 @@ t.test('first checks wait for their jitter', async (t) => {
   t.same(clusters.checks.pending, [A]);
 });
 
-t.test('a check that cannot begin has failed, and there is a next one', async (t) => {
+t.test('a check that cannot start has failed, and another one follows', async (t) => {
   const clusters = new Clusters();
   clusters.checks.isBroken = true;
   clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
@@ -317,7 +317,7 @@ t.test('a check that cannot begin has failed, and there is a next one', async (t
   t.same(clusters.checks.pending, [A]);
 });
 
-t.test('hosts that come in place of those that are awaited are awaited as well', async (t) => {
+t.test('hosts that replace awaited ones are awaited as well', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', CHECKED)]);
   eds(clusters, ['10.0.0.1']);
@@ -328,7 +328,7 @@ t.test('hosts that come in place of those that are awaited are awaited as well',
   t.ok(clusters.set.byName.get('a')!.isInitialized);
 });
 
-t.test('hosts that have been checked are not waited for again when others come', async (t) => {
+t.test('checked hosts are not awaited again when others are added', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', CHECKED)]);
   eds(clusters, ['10.0.0.1', '10.0.0.2']);
@@ -340,7 +340,7 @@ t.test('hosts that have been checked are not waited for again when others come',
   t.ok(clusters.set.byName.get('a')!.isInitialized);
 });
 
-t.test('an ejected host comes back with the check that makes it healthy, and not before', async (t) => {
+t.test('an ejected host returns with the check that makes it healthy, and not before', async (t) => {
   const clusters = new Clusters();
   const outlier_detection = { max_ejection_percent: 100, base_ejection_time: '300s' };
   clusters.start([staticCluster('a', ['10.0.0.1'], { ...CHECKED, outlier_detection })]);
@@ -361,7 +361,7 @@ t.test('an ejected host comes back with the check that makes it healthy, and not
   }
 });
 
-t.test('hosts that stay though discovery has removed them are counted when that ends the wait', async (t) => {
+t.test('hosts kept after their removal from discovery are counted when the wait ends', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.3'])]);
   clusters.set.setStatic([edsCluster('a', CHECKED)]);
@@ -372,7 +372,7 @@ t.test('hosts that stay though discovery has removed them are counted when that 
   t.same(counts(clusters, 'healthy'), [1]);
 });
 
-t.test('a response that says so fails its host', async (t) => {
+t.test('a response that reports a failed check fails its host', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'], CHECKED)]);
   clusters.checks.end(A, Outcome.Passed);
@@ -384,7 +384,7 @@ t.test('a response that says so fails its host', async (t) => {
   t.equal(clusters.value('cluster.a.membership_excluded'), 1);
 });
 
-t.test('with a cluster its checks end, and what they have in memory', async (t) => {
+t.test('the checks of a removed cluster end, and their memory is freed', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1', '10.0.0.2'], CHECKED)]);
   clusters.checks.end(A, Outcome.Passed);

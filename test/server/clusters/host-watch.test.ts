@@ -1,4 +1,4 @@
-// gRPC channels of the primary to clusters that come and go.
+// gRPC channels of the primary to clusters that are added and removed.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http2';
@@ -17,7 +17,7 @@ const METHOD = '/test.Echo/Say';
 const HOLD = '/test.Echo/Hold';
 const bytes = (text: string) => Buffer.from(text);
 
-t.test('calls to a removed cluster fail at once, and go on when it comes again', async (t) => {
+t.test('calls to a removed cluster fail at once, and work again when it is added again', async (t) => {
   const config = clusterOf(await startEcho(t));
   const clusters = new Clusters();
   clusters.start([config]);
@@ -34,7 +34,7 @@ t.test('calls to a removed cluster fail at once, and go on when it comes again',
   t.equal(await say('three'), 'three');
 });
 
-t.test('channels are told the healthy hosts, and all of them where none is', async (t) => {
+t.test('channels are notified of the healthy hosts, or of all hosts if none is healthy', async (t) => {
   const clusters = new Clusters();
   const endpoint = (address: string, health_status: HealthStatus) => ({
     endpoint: { address: { socket_address: { address, port_value: 80 } } },
@@ -73,7 +73,7 @@ t.test('connections to a cluster with connection_keepalive are pinged', async (t
   await waitFor(() => pings >= 3, { what: 'three pings' });
 });
 
-t.test('calls obey the circuit breakers of their cluster', async (t) => {
+t.test('calls are subject to the circuit breakers of their cluster', async (t) => {
   const thresholds = [{ max_requests: 1, track_remaining: true }];
   const { clusters, channel } = channelTo(t, { ...clusterOf(await startEcho(t)), circuit_breakers: { thresholds } });
   const say = async (text: string) => (await channel.unary(METHOD, bytes(text), 20_000)).toString();
@@ -102,7 +102,7 @@ t.test('calls obey the circuit breakers of their cluster', async (t) => {
   channel.close();
 });
 
-t.test('calls and connections count in the next version of their cluster, and as long as they last', async (t) => {
+t.test('calls and connections count in the next version of their cluster, as long as they last', async (t) => {
   const config = { ...clusterOf(await startEcho(t)), http2_protocol_options: {} };
   const limitedTo = (requests: number) => ({ circuit_breakers: { thresholds: [{ max_requests: requests }] } });
   const { clusters, channel, watch } = channelTo(t, { ...config, ...limitedTo(2) });
@@ -141,7 +141,7 @@ t.test('calls and connections count in the next version of their cluster, and as
   await waitFor(() => held().every((count) => count === 0), { what: 'nothing is held' });
 });
 
-t.test('calls that wait for a connection obey them too', async (t) => {
+t.test('calls queued for a connection are subject to them too', async (t) => {
   const server = createTcpServer(() => {});
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const sockets: Socket[] = [];

@@ -1,4 +1,4 @@
-// An update of many clusters leaves the thread to others between its parts; a small one takes one turn.
+// An update of many clusters yields to other events between its parts; a small one takes one turn.
 
 import t from 'tap';
 import type { Cluster } from '../../../src/config/generated/api.js';
@@ -7,7 +7,7 @@ import { Clusters, staticCluster } from './clusters.js';
 
 const MANY = 5000;
 
-t.test('many clusters are added and removed in steps, and workers get them in parts', async (t) => {
+t.test('many clusters are added and removed in steps, and workers receive them in parts', async (t) => {
   const clusters = new Clusters();
   clusters.start();
   clusters.startCds();
@@ -44,7 +44,7 @@ t.test('many clusters are added and removed in steps, and workers get them in pa
   t.equal(clusters.value('cluster_manager.cluster_removed'), MANY);
 });
 
-t.test('what is there already costs few steps, and a small update one', (t) => {
+t.test('unchanged clusters take few steps, and a small update one', (t) => {
   const clusters = new Clusters();
   clusters.start();
   clusters.startCds();

@@ -13,10 +13,10 @@ export class PlayedChecks implements CheckThread {
   readonly random = new Random(1);
   readonly runtime = new Runtime();
   readonly timers: TimingWheel;
-  /** What begins a check that is due, where a test makes it wait. */
+  /** Starts of due checks, where a test delays them. */
   readonly due: (() => void)[] = [];
   isHeld = false;
-  /** No check can begin. */
+  /** No check can start. */
   isBroken = false;
   readonly #pending = new Map<string, CheckerRequest>();
 
@@ -24,12 +24,12 @@ export class PlayedChecks implements CheckThread {
     this.timers = timers;
   }
 
-  /** Addresses of hosts whose check is under way. */
+  /** Addresses of hosts with a check in progress. */
   get pending(): string[] {
     return [...this.#pending.keys()];
   }
 
-  /** The Host field of the check that is under way there. */
+  /** The Host field of the check in progress there. */
   hostnameOf(address: string): string | undefined {
     return this.#pending.get(address)?.endpoint.check?.hostname;
   }
@@ -51,11 +51,11 @@ export class PlayedChecks implements CheckThread {
     else begin();
   }
 
-  /** The check of this host that is under way ends so. */
+  /** Ends the host's check in progress with this outcome. */
   end(address: string, outcome: Outcome): void {
     const request = this.#pending.get(address);
     if (request === undefined) throw new Error(`${address} is not being checked, but ${this.pending}`);
     this.#pending.delete(address);
-    request.onChecked(outcome, 'the test says so');
+    request.onChecked(outcome, 'as set by the test');
   }
 }

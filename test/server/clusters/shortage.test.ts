@@ -1,4 +1,4 @@
-// Clusters for which there is no room, in the stats or in the shared words: what serves goes on, and nothing is kept of them.
+// Clusters for which stats or shared words are exhausted: the running ones continue, and nothing of the new ones is kept.
 
 import t from 'tap';
 import type { StatsStore } from '../../../src/stats/store.js';
@@ -8,7 +8,7 @@ import { assignment, Clusters, edsCluster, resource, staticCluster } from './clu
 const WORD_BYTES = 4;
 const FULL = 'Array buffer allocation failed';
 
-t.test('a cluster that cannot have its stats leaves none of them, and no words', async (t) => {
+t.test('a cluster whose stats cannot be allocated leaves neither stats nor words behind', async (t) => {
   const clusters = new Clusters({ wordsBytes: 2 * CLUSTER_WORDS * WORD_BYTES });
   clusters.start();
   const before = clusters.store.size;
@@ -28,7 +28,7 @@ t.test('a cluster that cannot have its stats leaves none of them, and no words',
   t.same([...clusters.set.byName.keys()], ['a', 'b'], 'there are words for both');
 });
 
-t.test('a cluster that could not have its stats has the names of its hosts later', (t) => {
+t.test('a cluster whose stats could not be allocated can use the names of its hosts later', (t) => {
   const clusters = new Clusters();
   clusters.start();
   const a = staticCluster('a', ['10.0.0.1']);
@@ -40,7 +40,7 @@ t.test('a cluster that could not have its stats has the names of its hosts later
   t.end();
 });
 
-t.test('hosts for which there is no room leave a cluster with those that it had', async (t) => {
+t.test('a cluster keeps its previous hosts when memory for new ones is short', async (t) => {
   const clusters = new Clusters({ wordsBytes: (CLUSTER_WORDS + 2 * HOST_WORDS) * WORD_BYTES });
   clusters.start();
   clusters.startCds().deliver({ resources: [resource(edsCluster('a'))] });
@@ -50,17 +50,17 @@ t.test('hosts for which there is no room leave a cluster with those that it had'
   t.same(clusters.hosts('a'), ['10.0.0.1:80']);
   t.equal(clusters.value('cluster.a.update_failure'), 1);
   t.equal(clusters.value('cluster.a.membership_total'), 1);
-  // A version with too many hosts begins with those that the version before it had.
+  // A version with too many hosts starts with those of the previous version.
   clusters.set.setStatic([staticCluster('a', ['10.0.0.1', '10.0.0.2', '10.0.0.3'])]);
   t.same([clusters.hosts('a'), clusters.set.warming.size], [['10.0.0.1:80'], 0]);
 
   await clusters.turn();
   for (let round = 0; round < 4; round++) clusters.settle();
   clusters.set.setStatic([staticCluster('a', ['10.0.0.1', '10.0.0.4'])]);
-  t.same(clusters.hosts('a'), ['10.0.0.1:80', '10.0.0.4:80'], 'what the others had is there again');
+  t.same(clusters.hosts('a'), ['10.0.0.1:80', '10.0.0.4:80'], "the others' memory is available again");
 });
 
-/** As if after so many more scopes there were no memory. What it returns ends that. */
+/** Makes all memory appear used after so many more scopes. The returned function ends that. */
 function leaveRoomFor(scopes: number, store: StatsStore): () => void {
   const add = store.addScope.bind(store);
   store.addScope = (...scope) => {

@@ -1,4 +1,4 @@
-// A configuration that is refused is refused for all that is wrong with it, each mistake once, and for nothing that follows from them.
+// A refused configuration is reported with all its mistakes, each once, and without their consequences.
 
 import t from 'tap';
 import { ExtensionCatalog } from '../../../src/config/catalog/extension.js';
@@ -14,7 +14,7 @@ const AT = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_conf
 const ROUTE = '{ match: { prefix: / }, direct_response: { status: 200 } }';
 const ANSWERS = `virtual_hosts: [ { name: v, domains: [ "*" ], routes: [ ${ROUTE} ] } ]`;
 
-t.test('mistakes of nested extensions, of the schema and of formats are told together', async (t) => {
+t.test('mistakes of nested extensions, of the schema and of formats are reported together', async (t) => {
   t.same(
     mistakes({
       manager: `via: "a\\0b", stream_idle_timeout: 1x, ${log('%FOO%')}`,
@@ -29,7 +29,7 @@ t.test('mistakes of nested extensions, of the schema and of formats are told tog
   );
 });
 
-t.test('so are those of the whole bootstrap', async (t) => {
+t.test('mistakes of the whole bootstrap are reported together', async (t) => {
   const top = `application_log_config: { log_format: { text_format: "%Q" } }
 admin: { access_log: [ { name: a, typed_config: { "@type": type.googleapis.com/${FILE_LOG}, path: /proc/self } } ], access_log_path: /proc }
 stats_config: { stats_tags: [ { tag_name: a, regex: "(" } ] }
@@ -43,7 +43,7 @@ stats_config: { stats_tags: [ { tag_name: a, regex: "(" } ] }
   ]);
 });
 
-t.test('a mistake that concerns every route is told once', async (t) => {
+t.test('a mistake that concerns every route is reported once', async (t) => {
   const routes = Array(3).fill(ROUTE).join(', ');
   t.same(
     mistakes({ routes: `${header('%FOO%')}, virtual_hosts: [ { name: v, domains: [ "*" ], routes: [ ${routes} ] } ]` }),
@@ -51,14 +51,14 @@ t.test('a mistake that concerns every route is told once', async (t) => {
   );
 });
 
-t.test('a domain that two virtual hosts have is told once', async (t) => {
+t.test('a domain of two virtual hosts is reported once', async (t) => {
   const host = (name: string) => `{ name: ${name}, domains: [ a.example ], routes: [ ${ROUTE} ] }`;
   t.same(mistakes({ routes: `virtual_hosts: [ ${host('v')}, ${host('w')} ]` }), [
     `${AT}.route_config.virtual_hosts[1].domains[0]`,
   ]);
 });
 
-t.test('what follows from a mistake is not told', async (t) => {
+t.test('consequences of a mistake are not reported', async (t) => {
   const hosts = (list: string) => mistakes({ routes: `virtual_hosts: [ ${list} ]` });
   t.same(hosts('3'), [`${AT}.route_config.virtual_hosts[0]`]);
   t.same(hosts(`{ name: v, domains: [ "*" ], routes: [ 4, ${ROUTE} ] }`), [
@@ -76,7 +76,7 @@ t.test('what follows from a mistake is not told', async (t) => {
   );
 });
 
-t.test('mistakes in mutations of headers are told where they stand', async (t) => {
+t.test('mistakes in header mutations are reported with their paths', async (t) => {
   const mutations = '{ request_mutations: [ { remove: host }, { append: { header: { key: a, value: "%FOO%" } } } ] }';
   const filter = `{ name: m, typed_config: { "@type": type.googleapis.com/${MUTATION}, mutations: ${mutations} } },`;
   const at = `${AT}.http_filters[0].typed_config.mutations.request_mutations`;
@@ -98,11 +98,11 @@ interface Parts {
   /** Fields of the connection manager, and of its route_config. */
   readonly manager?: string;
   readonly routes?: string;
-  /** Before the router. */
+  /** YAML before the router. */
   readonly filter?: string;
 }
 
-/** Paths of everything that is wrong with a bootstrap. */
+/** The paths of all mistakes in a bootstrap. */
 function mistakes({ top = '', manager = '', routes = ANSWERS, filter = '' }: Parts): string[] {
   const yaml = `${top}static_resources:
   listeners:

@@ -1,4 +1,4 @@
-// Drains on the primary: who is told what and when, without a server.
+// Drains on the primary: what is sent to workers and when, without a server.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import t from 'tap';
@@ -13,7 +13,7 @@ const GRACEFUL: DrainOptions = {
   stopsAccepting: 'at-end',
 };
 
-/** A manager whose time stands still until it is moved, and the journal of what it does. */
+/** A manager with a manual clock, and the journal of its actions. */
 function setUp() {
   const journal: string[] = [];
   let now = 1000;
@@ -56,7 +56,7 @@ function setUp() {
   return { manager, pass, draining, listeners, taken: () => journal.splice(0) };
 }
 
-t.test('listeners accept until the time is over, and stop before what is left ends', async (t) => {
+t.test('listeners accept until the time is over, and stop before remaining connections are closed', async (t) => {
   const { manager, pass, draining, taken } = setUp();
   const drain = manager.start(GRACEFUL);
   t.same(taken(), ['drain in 1000+10000, out 1000+10000']);
@@ -69,7 +69,7 @@ t.test('listeners accept until the time is over, and stop before what is left en
   t.same(draining(), []);
 });
 
-t.test('what an update has left drains for a time of its own', async (t) => {
+t.test('replaced listeners drain for a time of their own', async (t) => {
   const { manager, pass, taken } = setUp();
   let over = 0;
   const first = manager.drainReplaced(1, { timeMs: 5000, strategy: 'immediate' }, () => over++);
@@ -79,25 +79,25 @@ t.test('what an update has left drains for a time of its own', async (t) => {
   second.cancel();
   await pass(5000);
   t.equal(over, 1);
-  t.equal(manager.latest, undefined, 'it is none of all listeners');
+  t.equal(manager.latest, undefined, 'it is not a drain of all listeners');
   t.same(taken(), []);
 });
 
-t.test('a drain that changes nothing joins the one before it', async (t) => {
+t.test('a drain that changes nothing joins the earlier one', async (t) => {
   const { manager, pass, taken } = setUp();
   const drain = manager.start(GRACEFUL);
   taken();
   await pass(2000);
   t.equal(manager.start(GRACEFUL), drain);
-  t.equal(manager.start({ ...GRACEFUL, reach: 'inbound' }), drain, 'nor does one that reaches less far');
+  t.equal(manager.start({ ...GRACEFUL, reach: 'inbound' }), drain, 'nor does one with a smaller reach');
   t.same(taken(), []);
   await pass(8000);
   taken();
-  t.equal(manager.start(GRACEFUL), drain, 'nor one that is late');
+  t.equal(manager.start(GRACEFUL), drain, 'nor does a later one');
   t.same(taken(), []);
 });
 
-t.test('a drain that is another one in anything begins beside the one before it', async (t) => {
+t.test('a drain that differs in any option starts beside the earlier one', async (t) => {
   const others: Partial<DrainOptions>[] = [
     { strategy: 'immediate' },
     { timeMs: 5000 },
@@ -113,7 +113,7 @@ t.test('a drain that is another one in anything begins beside the one before it'
   }
 });
 
-t.test('a wider drain begins for the others, and takes no time back', async (t) => {
+t.test('a wider drain starts for the other listeners, and shortens no drain time', async (t) => {
   const { manager, pass, taken, draining } = setUp();
   manager.start({ ...GRACEFUL, reach: 'inbound' });
   t.same(taken(), ['drain in 1000+10000']);
@@ -127,7 +127,7 @@ t.test('a wider drain begins for the others, and takes no time back', async (t) 
   t.same(taken(), ['stop all, accepting the rest', 'ended in, out']);
 });
 
-t.test('with never nothing stops, and connections are asked to end for good', async (t) => {
+t.test("with 'never' nothing stops, and connections are asked to close for good", async (t) => {
   const { manager, pass, taken, draining } = setUp();
   manager.start({ ...GRACEFUL, stopsAccepting: 'never' });
   taken();
@@ -139,7 +139,7 @@ t.test('with never nothing stops, and connections are asked to end for good', as
   t.same(taken().slice(1), ['stop all, accepting the rest', 'ended in, out'], 'a later drain may stop them');
 });
 
-t.test('with now listeners stop at once', async (t) => {
+t.test("with 'now' listeners stop at once", async (t) => {
   const { manager, pass, taken, draining } = setUp();
   const drain = manager.start({ ...GRACEFUL, reason: 'restart', stopsAccepting: 'now' });
   t.same(taken(), ['drain in 1000+10000, out 1000+10000', 'stop all']);
@@ -149,7 +149,7 @@ t.test('with now listeners stop at once', async (t) => {
   await drain.done;
 });
 
-t.test('the end of the server is the end of each drain', async (t) => {
+t.test('the end of the server ends each drain', async (t) => {
   const { manager, pass, taken } = setUp();
   const drain = manager.start(GRACEFUL);
   taken();

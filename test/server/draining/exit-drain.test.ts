@@ -1,4 +1,4 @@
-// The drain before exit, with listeners and connections that the test plays.
+// The drain before exit, with listeners and connections that the test controls.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import t from 'tap';
@@ -14,7 +14,7 @@ const EARLY_MS = 1;
 
 const parentIsQuiet = () => Promise.resolve(true);
 
-t.test('workers that have not closed their sockets yet are asked again, but not all the time', async (t) => {
+t.test('workers that have not closed their sockets yet are polled, with a pause between', async (t) => {
   const log = captureLog(t);
   const asked: number[] = [];
   const accepting = [2, 2, 1, 0];
@@ -30,7 +30,7 @@ t.test('workers that have not closed their sockets yet are asked again, but not 
   await drainBeforeExit(drains, 40, new AbortController().signal, { isAccepting: true, parentIsQuiet });
   const waits = asked.slice(2).map((at, index) => at - asked[index + 1]!);
   t.match(log.text(), /the last connection has ended/);
-  t.equal(waits.length, 2, 'one look before they stop, one at each of the numbers after it');
+  t.equal(waits.length, 2, 'one poll before they stop, one at each of the numbers after it');
   t.ok(
     waits.every((ms) => ms >= POLL_MS - EARLY_MS),
     `${waits}`,
@@ -49,7 +49,7 @@ t.test('where another process accepts, no time is left for new connections', asy
     },
   } as unknown as ListenerDrains;
   const leaves = drainBeforeExit(drains, 600_000, new AbortController().signal, { isAccepting: false, parentIsQuiet });
-  // Long before the time that is left for load balancers is over.
+  // Long before the time reserved for load balancers is over.
   await waitFor(() => asked > 0, { what: 'a look at its connections', deadlineMs: 3000 });
   await leaves;
   t.match(log.text(), /the last connection has ended/);

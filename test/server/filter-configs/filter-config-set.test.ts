@@ -1,4 +1,4 @@
-// Discovered configurations of HTTP filters on the primary and on one worker, with sources that the test plays.
+// Discovered configurations of HTTP filters on the primary and on one worker, with sources that the test controls.
 
 import t from 'tap';
 import type { Any, HttpFilter } from '../../../src/config/generated/api.js';
@@ -51,9 +51,9 @@ function start() {
       worker.remove({ removedFilterConfigs: parts.removedFilterConfigs ?? [] });
     },
   });
-  /** Names of the parts that there are on the primary. */
+  /** Names of the present parts on the primary. */
   const parts: string[] = [];
-  /** The part of that name cannot be had. */
+  /** The part with that name cannot be created. */
   const lost = { name: '' };
   const probed: HttpFilterExtension<{ name: string }> = {
     category: 'envoy.filters.http',
@@ -121,7 +121,7 @@ t.test('chains that name the same filter share one subscription, and wait for it
   t.match(state(), { versionInfo: '7', clientStatus: 'ACKED', errorState: undefined });
 
   const third = attach();
-  t.strictSame(third.init.unreadyTargets, [], 'it is there already');
+  t.strictSame(third.init.unreadyTargets, [], 'it is present already');
   t.strictSame(third.seen, [5]);
   for (const { part } of [first, second]) part.close();
   t.notOk(sources.subscriptions[0]!.isClosed);
@@ -133,7 +133,7 @@ t.test('chains that name the same filter share one subscription, and wait for it
   t.end();
 });
 
-t.test('what cannot be used is rejected, and what was there stays', (t) => {
+t.test('an unusable configuration is rejected, and the previous one stays', (t) => {
   const { sources, attach, stat, state } = start();
   const { seen, init } = attach();
   const subscription = sources.to('limit');
@@ -147,9 +147,9 @@ t.test('what cannot be used is rejected, and what was there stays', (t) => {
   t.strictSame(seen, [undefined, 1]);
   t.equal(stat('config_fail'), 3);
   const only = attach({ type_urls: [PROBE] });
-  t.equal(stat('config_conflict'), 1, 'another chain that wants another type');
+  t.equal(stat('config_conflict'), 1, 'another chain uses another type');
   t.strictSame(only.init.unreadyTargets, []);
-  t.match(details(buffer(2)), /but expect .*Probe/, 'all chains have to be able to use it');
+  t.match(details(buffer(2)), /but expect .*Probe/, 'all chains must be able to use it');
   const terminal = start();
   terminal.attach({ type_urls: [ROUTER['@type']] });
   const [rejection] = terminal.sources.to('limit').deliver({ resources: [resource(ROUTER)] });
@@ -157,7 +157,7 @@ t.test('what cannot be used is rejected, and what was there stays', (t) => {
   t.end();
 });
 
-t.test('a default is not waited for where it may be applied at once; a removal leaves it', (t) => {
+t.test('a default that may be applied at once is not awaited; a removal keeps it', (t) => {
   const { sources, attach, stat, state, parts } = start();
   const early = attach({ default_config: probe('default'), apply_default_config_without_warming: true });
   t.strictSame(early.init.unreadyTargets, []);
@@ -176,7 +176,7 @@ t.test('a default is not waited for where it may be applied at once; a removal l
   t.end();
 });
 
-t.test('a removal reaches all chains, also when one cannot have its default again', (t) => {
+t.test('a removal reaches all chains, even when one cannot return to its default', (t) => {
   const { sources, attach, lost, published, parts } = start();
   const log = captureLog(t);
   attach({ default_config: probe('default') });
@@ -186,28 +186,28 @@ t.test('a removal reaches all chains, also when one cannot have its default agai
   lost.name = 'default';
   t.strictSame(sources.to('limit').deliver({ isComplete: false, removed: ['limit'] }), []);
   t.strictSame(parts, []);
-  t.match(published.at(-1)!.filterConfigs, [{ config: undefined }], 'workers have been told');
+  t.match(published.at(-1)!.filterConfigs, [{ config: undefined }], 'workers have been notified');
   t.match(log.text(), /the default configuration of the filter 'limit' cannot be used: .*it is lost/);
   t.end();
 });
 
-t.test('stats of a filter come with its configuration, and go with its chain', (t) => {
+t.test('stats of a filter are added with its configuration, and removed with its chain', (t) => {
   const { store, sources, attach, published } = start();
   const { part } = attach();
   t.strictSame(store.scopesUnder('http.a.probe.'), []);
   sources.to('limit').deliver({ resources: [resource(probe('one'))] });
   const told = Object.values(published.at(-1)!.statScopes!).map(({ prefix }) => prefix);
-  t.strictSame(told, ['http.a.probe.'], 'workers are told with the configuration');
+  t.strictSame(told, ['http.a.probe.'], 'workers receive them with the configuration');
   sources.to('limit').deliver({ resources: [resource(probe('two'))] });
   t.equal(store.scopesUnder('http.a.probe.').length, 1);
   sources.to('limit').deliver({ resources: [resource(buffer(9))] });
-  t.equal(store.scopesUnder('http.a.probe.').length, 1, 'streams that began before still count there');
+  t.equal(store.scopesUnder('http.a.probe.').length, 1, 'streams that started earlier still count there');
   part.close();
   t.strictSame(store.scopesUnder('http.a.probe.'), []);
   t.end();
 });
 
-t.test('what one chain cannot have is left to no other', (t) => {
+t.test('when one chain cannot use a configuration, no other one does', (t) => {
   const { attach, parts, set, sources, store } = start();
   attach();
   const taken = store.addScope('http.b.probe.', defineLayout({ rq_tapped: 'gauge' }));
@@ -222,7 +222,7 @@ t.test('what one chain cannot have is left to no other', (t) => {
   t.end();
 });
 
-t.test('a chain that cannot have what the default needs leaves nothing behind', (t) => {
+t.test('a chain that cannot use the default leaves nothing behind', (t) => {
   const { attach, parts, set, store } = start();
   const taken = store.addScope('http.b.probe.second.', defineLayout({ rq_tapped: 'gauge' }));
   const two = { default_config: probe('two scopes') };
@@ -236,7 +236,7 @@ t.test('a chain that cannot have what the default needs leaves nothing behind', 
   t.end();
 });
 
-t.test('nothing grows with updates and chains that come and go', (t) => {
+t.test('nothing grows with updates and with chains that are added and removed', (t) => {
   const { store, sources, attach } = start();
   const scope = store.addScope('http.a.', HttpStats);
   const stay = attach();
@@ -252,7 +252,7 @@ t.test('nothing grows with updates and chains that come and go', (t) => {
   t.end();
 });
 
-t.test('a filter for whose stats there is no room leaves nothing of its default configuration', (t) => {
+t.test('a filter whose stats cannot be allocated leaves nothing of its default configuration', (t) => {
   const { store, set, parts, attach } = start();
   const before = store.size;
   const add = store.addScope.bind(store);

@@ -1,4 +1,4 @@
-// Replaced listeners without connections, with workers and drains that the test plays.
+// Replaced listeners without connections, with workers and drains that the test controls.
 
 import t from 'tap';
 import type { ListenerDrains } from '../../../src/server/draining/listener-drains.js';
@@ -9,7 +9,7 @@ import type { OpenConnections } from '../../../src/server/workers/open-connectio
 const KEPT_EMPTY = 16;
 const QUIET: OpenConnections = { listeners: new Map(), closing: 0, accepting: 0, isComplete: true };
 
-t.test('the drain times of some are over while the others are looked at: those that may stay do', async (t) => {
+t.test('listeners whose drain time ends during a check do not count: those that may stay do', async (t) => {
   const looks: (() => void)[] = [];
   const overs: (() => void)[] = [];
   let answer = (_open: OpenConnections): void => undefined;

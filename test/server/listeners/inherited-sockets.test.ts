@@ -19,7 +19,7 @@ import { tempDir } from '../../e2e/harness/environment.js';
 const shim = loadShim();
 const TRAITS = 'traits';
 
-/** A listen socket as a parent makes one. */
+/** A listen socket as a parent creates it. */
 function open(address: Address, { v6Only = true, reusePort = true, listens = true } = {}): number {
   const options = { reusePort, freebind: false, transparent: false, v6Only };
   const fd = shim.openListenSocket(encodeAddress(address), options);
@@ -37,7 +37,7 @@ const ip = (text: string, port = 0): Address => {
 };
 const unix = (path: string): Address => ({ kind: AddressKind.Unix, ip: '', port: 0, path });
 
-/** Of those that the parent says are of this listener, those that are taken. */
+/** Returns which of the sockets that the parent attributes to this listener are taken. */
 function taken(
   t: Test,
   wanted: Address,
@@ -55,16 +55,16 @@ function taken(
   const found = given.isAdmin
     ? inherited.takeAdmin(wanted, v6Only)
     : inherited.takeListener({ name: 'door', address: wanted, traits: TRAITS, v6Only });
-  t.same(inherited.taken, found === undefined ? [] : [7], 'the parent is told what was taken');
+  t.same(inherited.taken, found === undefined ? [] : [7], 'the parent is notified of what was taken');
   inherited.closeRest();
   for (const fd of found?.fds ?? []) shim.closeDescriptor(fd);
   return found;
 }
 
-t.test('what is bound to the address of the listener, and listens, is taken', async (t) => {
+t.test("a socket that is bound to the listener's address, and listens, is taken", async (t) => {
   const directory = tempDir(t);
   for (const wanted of [ip('127.0.0.1'), ip('0.0.0.0'), ip('::1'), ip('::'), ip('::ffff:127.0.0.1')]) {
-    // Such an address is one for sockets of both families.
+    // Such an address is for sockets of both families.
     const v6Only = !wanted.ip.startsWith('::ffff:');
     const first = open(wanted, { v6Only });
     const real = { ...wanted, port: boundTo(first).port };
@@ -83,7 +83,7 @@ t.test('what is bound to the address of the listener, and listens, is taken', as
   });
 });
 
-t.test('what is bound elsewhere is refused, whatever the parent says of it', async (t) => {
+t.test('a socket that is bound elsewhere is refused, whatever the parent says', async (t) => {
   const other = open(ip('127.0.0.1'));
   const { port } = boundTo(other);
   const cases: [what: string, wanted: Address, real: Address, fd: number][] = [
@@ -108,7 +108,7 @@ t.test('what is bound elsewhere is refused, whatever the parent says of it', asy
   }
 });
 
-t.test('what does not listen for streams is refused, and the rest is taken', async (t) => {
+t.test('a socket that does not listen for streams is refused, and the rest is taken', async (t) => {
   const listening = open(ip('127.0.0.1'));
   const real = boundTo(listening);
   const bound = open(real, { listens: false });
@@ -121,7 +121,7 @@ t.test('what does not listen for streams is refused, and the rest is taken', asy
   shim.closeDescriptor(other);
 });
 
-t.test('a connection that was accepted at the address is no listen socket', async (t) => {
+t.test('a connection accepted at the address is not a listen socket', async (t) => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { readonly port: number };

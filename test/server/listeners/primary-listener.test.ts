@@ -1,4 +1,4 @@
-// A version of a listener with real sockets: who may connect to them, and who is given them, in each of its states.
+// A version of a listener with real sockets: which clients, workers and processes can use them in each of its states.
 
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
@@ -28,7 +28,7 @@ function makeVersion(t: Test): PrimaryListener {
   return version;
 }
 
-/** What workers, a child process and another version are given of its sockets. */
+/** What workers, a child process and another version receive of its sockets. */
 function given(version: PrimaryListener) {
   const { fds, isListening } = version.snapshot(undefined, version.chains);
   const toChild = version.offer(0)?.fds.length ?? 0;
@@ -45,7 +45,7 @@ async function canConnect({ address: { ip, port } }: PrimaryListener): Promise<b
   return isConnected;
 }
 
-t.test('a version is connected to when it listens, and gives its sockets on until it is closed', async (t) => {
+t.test('a version accepts clients once it listens, and shares its sockets until it is closed', async (t) => {
   const version = makeVersion(t);
   t.strictSame(given(version), { toWorkers: 2, isListening: false, toChild: 0, isShared: true, isBound: true });
   t.equal(await canConnect(version), false);
@@ -59,7 +59,7 @@ t.test('a version is connected to when it listens, and gives its sockets on unti
   t.equal(await canConnect(version), false);
 });
 
-t.test('a version that is stopped before it listens never does, and nobody goes on with its sockets', async (t) => {
+t.test('a version that is stopped before it listens never does, and its sockets are not shared', async (t) => {
   const version = makeVersion(t);
   version.stop();
   version.startListening();

@@ -1,4 +1,4 @@
-// Profilers take one command after the other, and a thread that cannot tell anything holds nothing up.
+// Profilers run one command after the other, and a thread that cannot answer delays nothing.
 
 import { join } from 'node:path';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { ProfileFile } from '../../../src/server/profiling/profile-file.js';
 import { Profilers } from '../../../src/server/profiling/profilers.js';
 import { withDeadline } from '../../e2e/harness/wait-for.js';
 
-t.test('commands that come at once are obeyed in their order', async (t) => {
+t.test('commands sent at once run in order', async (t) => {
   const { profilers, commands, rendered } = fakes(t.testdir());
   const answers = await Promise.all([
     profilers.start('cpu'),
@@ -34,7 +34,7 @@ t.test('commands that come at once are obeyed in their order', async (t) => {
   ]);
   t.same(commands, ['start cpu', 'start allocations', 'stop cpu', 'stop allocations', 'start heap']);
   await profilers.close();
-  t.equal(commands.at(-1), 'stop heap', 'what runs at the end is ended');
+  t.equal(commands.at(-1), 'stop heap', 'the profilers that run at the end are stopped');
   t.same(
     rendered.map(({ kind, threads }) => [kind, threads.map(({ thread }) => thread)]),
     [
@@ -58,7 +58,7 @@ t.test('a profile that is its own answer needs no file unless one is configured'
   t.equal((await profilers.stop('allocations'))?.toString(), 'profile');
 });
 
-t.test('a path that is no regular file is refused, and waits for nobody', async (t) => {
+t.test('a path that is not a regular file is refused without blocking', async (t) => {
   for (const path of ['/dev/null', t.testdir()]) {
     await t.rejects(new ProfileFile(path).check(), {
       code: 'PROFILE_UNWRITABLE',
@@ -67,7 +67,7 @@ t.test('a path that is no regular file is refused, and waits for nobody', async 
   }
 });
 
-t.test('a profile whose bytes are never made holds up no other command', async (t) => {
+t.test('a profile whose bytes are never produced delays no other command', async (t) => {
   const { server } = fakes(t.testdir());
   const profilers = new Profilers(server, new ProfileFile(join(t.testdir(), 'profile')), () => new Promise(() => {}));
   void profilers.heap();
@@ -78,12 +78,12 @@ t.test('a profile whose bytes are never made holds up no other command', async (
   t.match(await withDeadline(profilers.start('cpu'), 'the start'), { isStarted: true });
 });
 
-t.test('a peak is a high that is high enough to be worth a look, and the largest state', (t) => {
+t.test('a peak is a maximum that is enough above the last one, and the largest state', (t) => {
   const peak = new PeakHeap();
   t.ok(peak.isHigh([memoryOf(20e6)]), 'the first');
   t.notOk(peak.isHigh([memoryOf(20.9e6)]));
-  t.ok(peak.isHigh([memoryOf(11e6), memoryOf(11.2e6)]), 'of all threads together');
-  t.notOk(peak.isHigh([memoryOf(20e6, 50e6)]), 'garbage to be is none');
+  t.ok(peak.isHigh([memoryOf(11e6), memoryOf(11.2e6)]), 'the sum of all threads');
+  t.notOk(peak.isHigh([memoryOf(20e6, 50e6)]), 'future garbage is not a peak');
   for (const bytes of [5, 9, 7]) peak.offer(stateOf(bytes));
   t.same(peak.largest, stateOf(9));
   t.end();
@@ -126,7 +126,7 @@ function stateOf(value: number): ProfileSet {
   return { kind: 'heap', threads: [thread], timeMs: 0, durationMs: 0, comments: [] };
 }
 
-/** `young` lies in the young generation, `bytes` elsewhere. */
+/** `young` is in the young generation, `bytes` elsewhere. */
 function memoryOf(bytes: number, young = 0) {
   const memory = threadMemory('worker_0');
   return {

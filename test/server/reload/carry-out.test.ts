@@ -1,7 +1,7 @@
 import t from 'tap';
 import { type Change, ChangeFailure, carryOut } from '../../../src/server/reload/carry-out.js';
 
-/** Changes that write down what is done with them; the step that is named fails. */
+/** Changes that record their steps; the named step fails. */
 function changes(names: readonly string[], failing: readonly string[] = []): { list: Change[]; log: string[] } {
   const log: string[] = [];
   const step = (name: string) => {
@@ -23,19 +23,19 @@ t.test('nothing is committed before everything is prepared', async (t) => {
   t.strictSame(log, ['prepare a', 'prepare b', 'commit a', 'commit b']);
 });
 
-t.test('what cannot be prepared changes nothing', async (t) => {
+t.test('a change that cannot be prepared changes nothing', async (t) => {
   const { list, log } = changes(['a', 'b', 'c'], ['prepare b']);
   await t.rejects(carryOut(list), new ChangeFailure(new Error('prepare b failed'), []));
   t.strictSame(log, ['prepare a', 'prepare b', 'discard b', 'discard a']);
 });
 
-t.test('what fails half-way is put back as it was, the last first', async (t) => {
+t.test('a failure half-way undoes everything, the last change first', async (t) => {
   const { list, log } = changes(['a', 'b', 'c'], ['commit b']);
   await t.rejects(carryOut(list), { message: 'commit b failed', isUndone: true });
   t.strictSame(log.slice(3), ['commit a', 'commit b', 'discard c', 'undo b', 'undo a']);
 });
 
-t.test('a failure to undo is told, and does not keep the rest from being undone', async (t) => {
+t.test('a failed undo is reported, and does not prevent the others', async (t) => {
   const { list, log } = changes(['a', 'b'], ['commit b', 'undo b']);
   await t.rejects(carryOut(list), {
     message: 'commit b failed; and it could not be undone: undo b failed',

@@ -1,4 +1,4 @@
-// What a reload does with clusters and runtime, and how it is taken back; the workers are a promise that fails on demand.
+// How a reload changes clusters and runtime, and how it is undone; the workers are a promise that fails on demand.
 
 import t from 'tap';
 import type { Cluster } from '../../../src/config/generated/api.js';
@@ -16,7 +16,7 @@ const NOTHING: ReloadPlan = {
   runtime: undefined,
 };
 
-/** A server of which the log tells what was done; `settles` says of each time that workers are waited for how it ends. */
+/** A server whose log records the actions; `settles` has the result of each wait for workers. */
 function fakeServer(names: readonly string[], settles: readonly boolean[] = []) {
   const log: string[] = [];
   const outcomes = settles.values();
@@ -61,7 +61,7 @@ function fakeServer(names: readonly string[], settles: readonly boolean[] = []) 
   return { server, log, active };
 }
 
-t.test('clusters come first, and go last', async (t) => {
+t.test('clusters are added first, and removed last', async (t) => {
   const { server, log } = fakeServer(['a', 'b']);
   const plan = {
     ...NOTHING,
@@ -73,7 +73,7 @@ t.test('clusters come first, and go last', async (t) => {
   t.strictSame(log, ['stage c,a', 'commit c,a', 'settle', 'runtime [{"name":"new"}]', 'remove b', 'settle']);
 });
 
-t.test('workers that cannot use it get back what they had', async (t) => {
+t.test('workers that cannot use the new configuration get the old one back', async (t) => {
   const { server, log, active } = fakeServer(['a', 'b'], [true, false]);
   const asItWas = new Map(active);
   const plan = {
@@ -91,7 +91,7 @@ t.test('workers that cannot use it get back what they had', async (t) => {
   t.strictSame(active, asItWas);
 });
 
-t.test('clusters that come back without hosts are used all the same', async (t) => {
+t.test('restored clusters are used even without hosts', async (t) => {
   const { server, log, active } = fakeServer(['a', 'b'], [false]);
   const { stage } = server.clusters as unknown as { stage: (set: readonly Cluster[]) => object };
   const clusters = {
@@ -107,7 +107,7 @@ t.test('clusters that come back without hosts are used all the same', async (t) 
   t.strictSame([...active.keys()], ['a', 'b']);
 });
 
-t.test('and what was new goes, though those that come back have no hosts', async (t) => {
+t.test('new clusters are removed even when restored ones have no hosts', async (t) => {
   const { server, log, active } = fakeServer(['a'], [false]);
   const asItWas = new Map(active);
   const { stage } = server.clusters as unknown as { stage: (set: readonly Cluster[]) => object };
@@ -135,7 +135,7 @@ t.test('a dynamic cluster keeps its name', async (t) => {
   t.strictSame(log, []);
 });
 
-t.test('and one that has come while others were warming keeps it too', async (t) => {
+t.test('a dynamic cluster that was added while others were warming keeps its name too', async (t) => {
   const { server, log } = fakeServer(['a']);
   const { stage, warming } = server.clusters as unknown as {
     stage: (set: readonly Cluster[]) => object;

@@ -18,7 +18,7 @@ const resources = (listeners: Parts[], clusters: Parts[], extra: Parts = {}): Co
 
 const layers = (...list: Parts[]): Configuration => whole({ layered_runtime: { layers: list } });
 
-/** A change in one text. */
+/** Returns a change as one text. */
 const told = ({ change, fields, kind, name }: ResourceChange): string[] => [
   `${kind} ${name}: ${change}`,
   ...fields.map(({ after, before, path }) => `${path}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`),
@@ -32,7 +32,7 @@ const compared = (before: Configuration, after: Configuration): string[] => {
   ];
 };
 
-t.test('what is equal does not differ, in whatever order its fields stand', async (t) => {
+t.test('equal configurations do not differ, whatever the order of their fields', async (t) => {
   const before = resources([httpListener('a', 1, { route_config: routeAllTo('x') })], [staticCluster('x', [1, 2])]);
   const after = JSON.parse(JSON.stringify(before.bootstrap), (_key, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -72,7 +72,7 @@ t.test('clusters are added, changed field by field, and removed', async (t) => {
   t.strictSame(plan.removedClusters, ['gone']);
 });
 
-t.test('routes are told apart from the listener around them', async (t) => {
+t.test('routes are compared apart from their listener', async (t) => {
   const listener = (manager: Parts) => httpListener('web', 80, manager);
   const before = resources([listener({ route_config: routeAllTo('a') }), tcpListener('tcp', 1, { cluster: 'a' })], []);
   const routesOnly = resources(
@@ -101,7 +101,7 @@ t.test('routes are told apart from the listener around them', async (t) => {
     ...routeChange,
   ]);
   const { plan: withListener } = compareConfigurations(before, both);
-  t.strictSame(withListener.routes, [], 'they come with the listener');
+  t.strictSame(withListener.routes, [], 'they are applied with the listener');
   t.strictSame(withListener.listeners, [planned(both, 0, 0)]);
   t.strictSame(withListener.removedListeners, [1]);
   const moved = resources([tcpListener('tcp', 1, { cluster: 'a' }), listener({ route_config: routeAllTo('a') })], []);
@@ -123,7 +123,7 @@ t.test('routes are told apart from the listener around them', async (t) => {
   ]);
 });
 
-t.test('a route put between others is one difference, and the order of filters is one', async (t) => {
+t.test('a route inserted between others is one difference, and so is the order of filters', async (t) => {
   const routes = (...prefixes: string[]) => ({
     virtual_hosts: [{ name: 'v', domains: ['*'], routes: prefixes.map((prefix) => ({ match: { prefix } })) }],
   });
@@ -142,7 +142,7 @@ t.test('a route put between others is one difference, and the order of filters i
   ]);
 });
 
-t.test('listeners without names are known by their addresses', async (t) => {
+t.test('listeners without names are identified by their addresses', async (t) => {
   const unnamed = (port: number, more: Parts = {}) => {
     const { name: _name, ...listener } = tcpListener('', port, { cluster: 'a', ...more });
     return listener;
@@ -159,7 +159,7 @@ t.test('listeners without names are known by their addresses', async (t) => {
   t.strictSame(compared(resources([unnamed(0), unnamed(0)], []), resources([unnamed(0), unnamed(0)], [])), []);
 });
 
-t.test('static layers of runtime can be replaced, others stay', async (t) => {
+t.test('static runtime layers can be replaced, others stay', async (t) => {
   const admin = { name: 'admin', admin_layer: {} };
   const base = (values: Parts) => ({ name: 'base', static_layer: values });
   const before = layers(base({ a: 1 }), admin);
@@ -180,11 +180,11 @@ t.test('static layers of runtime can be replaced, others stay', async (t) => {
     /^restart: .*\[1\]/,
   ]);
   t.equal(compareConfigurations(before, without).plan.runtime, undefined);
-  // Present without layers it is an admin layer.
+  // Present without layers, it is an admin layer.
   t.match(compared(whole({}), layers()), [/^restart: layered_runtime: undefined/]);
 });
 
-t.test('all else needs a restart; a partial reload leaves it as it was', async (t) => {
+t.test('all else needs a restart; a partial reload keeps it', async (t) => {
   const before = resources([], [staticCluster('a', 1)], {
     node: { id: 'n', metadata: { x: [1] } },
     admin: { profile_path: '/a' },
@@ -205,7 +205,7 @@ t.test('all else needs a restart; a partial reload leaves it as it was', async (
   });
 });
 
-t.test('what is secret is compared and not shown', async (t) => {
+t.test('secrets are compared but not shown', async (t) => {
   const secret = (value: string, note: string): Configuration => {
     const bootstrap = whole({
       static_resources: { clusters: [{ name: 'a', key: { inline: value }, note }] },
@@ -220,7 +220,7 @@ t.test('what is secret is compared and not shown', async (t) => {
   t.strictSame(compared(secret('one', 'n'), secret('one', 'n')), []);
 });
 
-t.test('of very many fields the first are told and all counted', async (t) => {
+t.test('of very many fields the first are shown and all are counted', async (t) => {
   const many = (value: number) =>
     resources(
       [],

@@ -1,4 +1,4 @@
-// What whoever has started the server hears of it, also when he reads late.
+// Notifications to the process that started the server, even if it reads late.
 
 import t from 'tap';
 import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
@@ -9,7 +9,7 @@ import { waitFor } from '../../e2e/harness/wait-for.js';
 const shim = loadShim();
 const IGNORED: MessageSocketEvents = { onMessage() {}, onWritable() {}, onEnd() {} };
 
-t.test('that a server is live reaches one who has not read for a while', async (t) => {
+t.test('a process that has not read for a while is notified that the server is live', async (t) => {
   const name = (what: string) => `@baton-test-notify-${what}-${process.pid}`;
   const address = (what: string) => encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: name(what) });
   const fd = shim.openMeetingSocket(address('reader'));

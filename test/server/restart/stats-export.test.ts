@@ -1,4 +1,4 @@
-// What a parent tells its child of its counters: every count once, whenever it is counted and whatever is reset.
+// The export of counters from a parent to its child: every count once, whenever it is counted and whatever is reset.
 
 import t from 'tap';
 import { StatsExport } from '../../../src/server/restart/stats-export.js';
@@ -9,7 +9,7 @@ import { ThreadStats } from '../../../src/stats/thread-stats.js';
 
 const LAYOUT = defineLayout({ requests: 'counter' });
 
-t.test('what is counted while it is told, is told once', async (t) => {
+t.test('a count during an export is exported once', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const scope = store.scope(store.addScope('of.scope.', LAYOUT));
   const worker = new ThreadStats(store.attachment(0));
@@ -21,7 +21,7 @@ t.test('what is counted while it is told, is told once', async (t) => {
   };
   const stats = new StatsExport(store, () => undefined);
   const told = new Map<string, number>();
-  /** `meanwhile` runs when the counters have been looked at. */
+  /** `meanwhile` runs when the counters have been latched. */
   const tell = async (meanwhile = () => {}) => {
     const pieces = stats.pieces(NO_HOLDINGS);
     const first = pieces.next();

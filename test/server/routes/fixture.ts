@@ -1,4 +1,4 @@
-// Routes on a primary without a server: sources that a test speaks for, and what workers would be told.
+// Routes on a primary without a server: sources that a test controls, and what workers would receive.
 
 import { runSync } from '../../../src/common/time/next-turn.js';
 import type { RouteConfiguration, ScopedRoutes, VirtualHost } from '../../../src/config/generated/api.js';
@@ -15,7 +15,7 @@ import { type Rejection, type SubscriptionRequest, stepsOf } from '../../../src/
 export const SOURCE = { ads: {} };
 export const NO_FILTERS: RouteFilters = { list: [], signature: '' };
 
-/** A subscription that somebody has begun. */
+/** A subscription that was started. */
 export interface Asked extends SubscriptionRequest {
   isClosed: boolean;
 }
@@ -74,7 +74,7 @@ export class RoutesFixture {
     },
   });
 
-  /** A connection manager with routes of that name; `init` is what its listener waits for. */
+  /** Adds a connection manager with the routes of that name; `init` has the targets of its listener. */
   useRds(init = new InitManager('listener'), name = 'routes', filters = NO_FILTERS): PrimaryPart {
     return this.routes.attach({
       manager: { rds: { config_source: SOURCE, route_config_name: name } },
@@ -93,17 +93,17 @@ export class RoutesFixture {
     });
   }
 
-  /** The open subscriptions of a type. */
+  /** Returns the open subscriptions of a type. */
   of(type: SubscriptionRequest['type']): Asked[] {
     return this.subscriptions.filter((asked) => asked.type === type && !asked.isClosed);
   }
 
-  /** What the source of the first open subscription of a type says. */
+  /** Delivers an update on the first open subscription of a type. */
   send<M>(type: SubscriptionRequest['type'], update: Update<M>, index = 0): readonly Rejection[] {
     return runSync(stepsOf(this.of(type)[index]!.watcher.update(update)));
   }
 
-  /** What a worker that begins is told of the routes. */
+  /** Returns the routes that a starting worker receives. */
   get configs(): (RouteConfiguration | undefined)[] {
     return this.routes.snapshots().routes.map(({ config }) => config && runSync(unpackRoutes(config)).config);
   }

@@ -1,5 +1,4 @@
-// Routes that sources deliver: shared by those who name them, checked before workers get them, and kept when nothing better
-// comes.
+// Routes that sources deliver: shared by all that name them, checked before workers receive them, and kept while there is nothing better.
 
 import t from 'tap';
 import { runSync } from '../../../src/common/time/next-turn.js';
@@ -12,7 +11,7 @@ import { waitFor } from '../../e2e/harness/index.js';
 import { unreadable } from '../../xds/fake-sources.js';
 import { all, hostTo, RoutesFixture, resource, routesTo, SOURCE } from './fixture.js';
 
-t.test('managers that name the same routes share a subscription, until the last one is gone', async (t) => {
+t.test('managers that name the same routes share a subscription, until the last one is closed', async (t) => {
   const fixture = new RoutesFixture();
   const one = fixture.useRds();
   const other = fixture.useRds();
@@ -29,10 +28,10 @@ t.test('managers that name the same routes share a subscription, until the last 
     ['http.in.rds.others.'],
   );
   t.strictSame(fixture.published.at(-1), { removedRoutes: [1] });
-  t.equal(fixture.store.value('http.in.rds.routes.config_reload'), undefined, 'its stats are gone with it');
+  t.equal(fixture.store.value('http.in.rds.routes.config_reload'), undefined, 'its stats are removed with it');
 });
 
-t.test('a listener waits for its routes, and no longer than the source is waited for', async (t) => {
+t.test('a listener waits for its routes, and no longer than until the fetch timeout', async (t) => {
   const waiting = new InitManager('waiting');
   const late = new InitManager('late');
   const fixture = new RoutesFixture();
@@ -45,13 +44,13 @@ t.test('a listener waits for its routes, and no longer than the source is waited
   t.strictSame(late.unreadyTargets, []);
   const again = new InitManager('again');
   fixture.useRds(again);
-  t.strictSame(again.unreadyTargets, [], 'routes that are there are not waited for');
+  t.strictSame(again.unreadyTargets, [], 'present routes are not awaited');
   const gone = new InitManager('gone');
   fixture.useRds(gone, 'gone').close();
   t.strictSame(gone.unreadyTargets, []);
 });
 
-t.test('an update that cannot be used is rejected with its reason, and changes nothing', async (t) => {
+t.test('an unusable update is rejected with its reason, and changes nothing', async (t) => {
   const fixture = new RoutesFixture();
   fixture.useRds();
   const first = routesTo('a');
@@ -68,7 +67,7 @@ t.test('an update that cannot be used is rejected with its reason, and changes n
   t.equal(fixture.store.value('http.in.rds.routes.config_reload'), 2);
 });
 
-t.test('many routes are checked and packed in steps, and workers get them as a whole at the end', (t) => {
+t.test('many routes are checked and packed in steps, and workers receive them as a whole at the end', (t) => {
   const fixture = new RoutesFixture();
   fixture.useRds();
   const first = routesTo('a');
@@ -80,7 +79,7 @@ t.test('many routes are checked and packed in steps, and workers get them as a w
   let turns = 0;
   for (; steps.next().done !== true; turns++) {
     t.equal(fixture.published.length, published);
-    t.equal(fixture.routes.snapshots().routes[0]!.config, packRoutes(first), 'a worker that starts gets those in use');
+    t.equal(fixture.routes.snapshots().routes[0]!.config, packRoutes(first), 'a starting worker gets those in use');
   }
   t.ok(turns >= 20, `${turns} steps`);
   t.equal(fixture.published.length, published + 1);
@@ -88,7 +87,7 @@ t.test('many routes are checked and packed in steps, and workers get them as a w
   t.end();
 });
 
-t.test('routes whose last user goes while they are checked are not told to workers', (t) => {
+t.test('routes whose last user is closed during their check are not published', (t) => {
   const fixture = new RoutesFixture();
   const user = fixture.useRds();
   const hosts = Array.from({ length: 5000 }, (_, index) => ({ ...hostTo('a', `x${index}`), name: `x${index}` }));
@@ -101,19 +100,19 @@ t.test('routes whose last user goes while they are checked are not told to worke
   t.end();
 });
 
-t.test('a source that does not have the routes is told of in the dump and the stats', async (t) => {
+t.test('the dump and the stats show that a source does not have the routes', async (t) => {
   const fixture = new RoutesFixture();
   const init = new InitManager('listener');
   fixture.useRds(init);
   const [provider] = fixture.routes.providers;
   const empty = () => fixture.store.value('http.in.rds.routes.update_empty');
   t.equal(empty(), 0);
-  t.strictSame(fixture.send('route', all()), [], 'as of a file that has others');
+  t.strictSame(fixture.send('route', all()), [], 'as from a file with other routes');
   t.strictSame(init.unreadyTargets, []);
   t.equal(empty(), 1);
   t.equal(provider!.state.clientStatus, 'REQUESTED');
   fixture.send('route', { ...all(), isComplete: false, removed: ['routes'] });
-  t.equal(empty(), 1, 'that says something');
+  t.equal(empty(), 1, 'that is information');
   t.equal(provider!.state.clientStatus, 'DOES_NOT_EXIST');
   fixture.send('route', all(routesTo('a')));
   t.equal(provider!.state.clientStatus, 'ACKED');
@@ -121,7 +120,7 @@ t.test('a source that does not have the routes is told of in the dump and the st
   t.equal(provider!.state.clientStatus, 'ACKED', 'they stay in use');
 });
 
-t.test('the same routes again are no news, and routes that the source has no longer stay', async (t) => {
+t.test('the same routes again change nothing, and routes that the source no longer has stay', async (t) => {
   const fixture = new RoutesFixture();
   fixture.useRds();
   const update = all(routesTo('a'));
@@ -145,12 +144,12 @@ const FUSSY = {
   ],
 };
 
-/** That FUSSY cannot use, and others can. */
+/** Routes that FUSSY cannot use, but others can. */
 function badForFussy(name: string) {
   return routesTo('known', name, { typed_per_filter_config: { fussy: { '@type': 'x' } } });
 }
 
-t.test('what a filter cannot take from its routes is rejected, whichever comes first', async (t) => {
+t.test('routes that a filter cannot use are rejected, whether the filter or the routes arrive first', async (t) => {
   const fixture = new RoutesFixture();
   const config = badForFussy('routes');
   fixture.useRds();
@@ -163,7 +162,7 @@ t.test('what a filter cannot take from its routes is rejected, whichever comes f
   t.match(fixture.send('route', all({ ...config, name: 'others' }), 1), rejected);
 });
 
-t.test('routes in the configuration itself need their clusters, unless they say otherwise', async (t) => {
+t.test('routes in the configuration itself need their clusters, unless configured otherwise', async (t) => {
   const { routes } = new RoutesFixture();
   const use = (cluster: string, more = {}) => {
     const manager = { route_config: routesTo(cluster, 'inline', more) };
@@ -189,7 +188,7 @@ function scope(name: string, key: string, more: ScopedRouteConfiguration): Scope
   return { name, key: { fragments: [{ string_key: key }] }, ...more };
 }
 
-t.test('scopes are used with the routes that they name, which their listener waits for', async (t) => {
+t.test('scopes are used with the routes that they name, for which their listener waits', async (t) => {
   const fixture = new RoutesFixture();
   const init = new InitManager('listener');
   const part = fixture.useScopes(SRDS, init);
@@ -214,14 +213,14 @@ t.test('scopes are used with the routes that they name, which their listener wai
     ],
   );
   fixture.send('scoped-route', { ...all(own), isComplete: true });
-  t.equal(fixture.of('route').length, 0, 'routes that no scope names are asked for no longer');
+  t.equal(fixture.of('route').length, 0, 'routes that no scope names are no longer subscribed to');
   t.equal(fixture.configs.length, 1);
   part.close();
   t.equal(fixture.of('scoped-route').length, 0);
   t.equal(fixture.configs.length, 0);
 });
 
-t.test('a scope that cannot be used is rejected, and stays as it was', async (t) => {
+t.test('an unusable scope is rejected, and stays as it was', async (t) => {
   const fixture = new RoutesFixture();
   fixture.useScopes(SRDS);
   const first = scope('a', '1', { route_configuration: routesTo('known', 'own') });
@@ -239,11 +238,11 @@ t.test('a scope that cannot be used is rejected, and stays as it was', async (t)
     key: { fragments: [{ string_key: index === 0 ? '9' : '1' }] },
     name: index === 0 ? 'a' : 'b',
   }));
-  t.strictSame(fixture.send('scoped-route', delta(...swapped)), [], 'keys may change hands');
+  t.strictSame(fixture.send('scoped-route', delta(...swapped)), [], 'keys may be exchanged');
   t.strictSame(keys(), ['9', '1']);
 });
 
-t.test('scopes stay when an update has one that cannot even be named', async (t) => {
+t.test('scopes stay when an update has one without a readable name', async (t) => {
   const fixture = new RoutesFixture();
   fixture.useScopes(SRDS);
   const a = scope('a', '1', { route_configuration: routesTo('known', 'a') });
@@ -258,7 +257,7 @@ t.test('scopes stay when an update has one that cannot even be named', async (t)
   );
 });
 
-t.test('a scope whose key alone is another one is found by it', async (t) => {
+t.test('a scope of which only the key has changed is found by the new key', async (t) => {
   const fixture = new RoutesFixture();
   fixture.useScopes(SRDS);
   const named = { route_configuration_name: 'shared' };
@@ -271,7 +270,7 @@ t.test('a scope whose key alone is another one is found by it', async (t) => {
   );
 });
 
-t.test('a scope that names other routes gets these before the former ones go', async (t) => {
+t.test('a scope that names other routes gets them before the old ones are removed', async (t) => {
   const fixture = new RoutesFixture();
   fixture.useScopes(SRDS);
   fixture.send('scoped-route', all(scope('a', '1', { route_configuration_name: 'former' })));
@@ -293,35 +292,38 @@ t.test('a scope that names other routes gets these before the former ones go', a
   ]);
 });
 
-t.test('scopes are refused where a filter cannot use their routes, whichever comes first', async (t) => {
-  for (const [what, routes] of Object.entries({
-    'of their own': { route_configuration: badForFussy('own') },
-    'that they name': { route_configuration_name: 'shared' },
-  })) {
-    const fixture = new RoutesFixture();
-    fixture.useRds(undefined, 'shared');
-    fixture.send('route', all(badForFussy('shared')));
-    const first = fixture.useScopes(SRDS);
-    fixture.send('scoped-route', all(scope('a', '1', routes)));
-    const init = new InitManager('fussy');
-    t.throws(() => fixture.useScopes(SRDS, init, FUSSY), /not this one/, `routes ${what}`);
-    t.strictSame(init.unreadyTargets, []);
-    t.equal(fixture.routes.snapshots().routeScopes[0]!.scopes.length, 1, 'those who use them go on');
-    first.close();
-    t.equal([...fixture.routes.scoped].length, 0);
+t.test(
+  'scopes are refused where a filter cannot use their routes, whether the filter or the routes arrive first',
+  async (t) => {
+    for (const [what, routes] of Object.entries({
+      'of their own': { route_configuration: badForFussy('own') },
+      'that they name': { route_configuration_name: 'shared' },
+    })) {
+      const fixture = new RoutesFixture();
+      fixture.useRds(undefined, 'shared');
+      fixture.send('route', all(badForFussy('shared')));
+      const first = fixture.useScopes(SRDS);
+      fixture.send('scoped-route', all(scope('a', '1', routes)));
+      const init = new InitManager('fussy');
+      t.throws(() => fixture.useScopes(SRDS, init, FUSSY), /not this one/, `routes ${what}`);
+      t.strictSame(init.unreadyTargets, []);
+      t.equal(fixture.routes.snapshots().routeScopes[0]!.scopes.length, 1, 'those in use stay in use');
+      first.close();
+      t.equal([...fixture.routes.scoped].length, 0);
 
-    fixture.useScopes(SRDS, undefined, FUSSY);
-    const rejections = fixture.send('scoped-route', all(scope('a', '1', routes), scope('b', '2', routes)));
-    t.match(rejections, [
-      { name: 'a', details: /not this one/ },
-      { name: 'b', details: /not this one/ },
-    ]);
-    t.strictSame(fixture.routes.snapshots().routeScopes[0]!.scopes, []);
-    t.equal(fixture.of('route').length, 1, 'what is rejected asks for nothing');
-  }
-});
+      fixture.useScopes(SRDS, undefined, FUSSY);
+      const rejections = fixture.send('scoped-route', all(scope('a', '1', routes), scope('b', '2', routes)));
+      t.match(rejections, [
+        { name: 'a', details: /not this one/ },
+        { name: 'b', details: /not this one/ },
+      ]);
+      t.strictSame(fixture.routes.snapshots().routeScopes[0]!.scopes, []);
+      t.equal(fixture.of('route').length, 1, 'a rejected scope subscribes to nothing');
+    }
+  },
+);
 
-t.test('virtual hosts that come on demand join the routes, and whoever waits is told', async (t) => {
+t.test('virtual hosts requested on demand join the routes, and waiting workers are notified', async (t) => {
   const fixture = new RoutesFixture();
   const init = new InitManager('listener');
   fixture.useRds(init);
@@ -351,7 +353,7 @@ t.test('virtual hosts that come on demand join the routes, and whoever waits is 
     ['here', 'there'],
   );
   await turn();
-  t.strictSame(named!.names, new Set(['*', 'routes/there']), 'what does not exist is asked for no longer');
+  t.strictSame(named!.names, new Set(['*', 'routes/there']), 'a missing host is no longer subscribed to');
   const clash = { ...resource(hostTo('a', 'here')), name: 'routes/clash' };
   const rejections = fixture.send('virtual-host', { ...all(), isComplete: false, resources: [clash] });
   t.match(rejections, [{ name: 'routes/clash', details: "another virtual host has the domain 'here'" }]);
@@ -361,7 +363,7 @@ t.test('virtual hosts that come on demand join the routes, and whoever waits is 
   t.equal(fixture.configs[0]!.virtual_hosts!.length, 1, 'another source has others');
 });
 
-t.test('a virtual host that cannot be used keeps neither others from coming nor those that are gone', async (t) => {
+t.test('an unusable virtual host prevents neither additions nor removals', async (t) => {
   const fixture = new RoutesFixture();
   fixture.useRds();
   const config = { validate_clusters: true, virtual_hosts: [hostTo('known', 'own')], vhds: { config_source: SOURCE } };
@@ -389,14 +391,14 @@ t.test('a virtual host that cannot be used keeps neither others from coming nor 
   t.match(
     send([], named('b', 'own'), named('g', 'b'), named('h', 'g', 'h')),
     [{ name: 'routes/b' }, { name: 'routes/g' }, { name: 'routes/h' }],
-    'what a refused one keeps is not free for others',
+    'the domains that a refused one keeps are not free for others',
   );
-  t.match(send([], named('i', 'd'), e), [{ name: 'routes/i' }], 'nor what one has that comes again');
+  t.match(send([], named('i', 'd'), e), [{ name: 'routes/i' }], 'nor are those of one that returns');
   t.strictSame(domains(), ['own', 'b', 'e', 'd', 'g']);
 });
 
 t.test(
-  'virtual hosts that come one after the other are told together, and before whoever waits for them',
+  'virtual hosts that arrive one by one are published together, and before their waiting requests resume',
   async (t) => {
     const fixture = new RoutesFixture();
     fixture.useRds();
@@ -410,8 +412,8 @@ t.test(
       const resources = [{ ...resource(hostTo('a', name)), name: `routes/${name}` }];
       t.strictSame(fixture.send('virtual-host', { ...all(), isComplete: false, resources }), []);
     }
-    t.equal(fixture.configs[0]!.virtual_hosts!.length, 520, 'workers that begin know them');
-    t.equal(fixture.published.length, before, 'the routes themselves have been told a moment ago');
+    t.equal(fixture.configs[0]!.virtual_hosts!.length, 520, 'starting workers have them');
+    t.equal(fixture.published.length, before, 'the routes themselves were published a moment ago');
     t.strictSame(fixture.settled, []);
     await waitFor(() => fixture.published.length > before, { what: 'the routes' });
     t.equal(runSync(unpackRoutes(fixture.published.at(-1)!.routes![0]!.config!)).config.virtual_hosts!.length, 520);
@@ -423,7 +425,7 @@ t.test(
   },
 );
 
-t.test('hosts that clients make up do not keep others from being asked for', async (t) => {
+t.test('hosts that clients invent do not prevent requests for others', async (t) => {
   const fixture = new RoutesFixture();
   fixture.useRds();
   fixture.send('route', all(routesTo('a', 'routes', { virtual_hosts: [], vhds: { config_source: SOURCE } })));
@@ -441,7 +443,7 @@ t.test('hosts that clients make up do not keep others from being asked for', asy
   t.strictSame(
     fixture.settled.map(({ host }) => host),
     made.slice(0, 1501 - 1024),
-    'those that have waited longest are let go',
+    'those that have waited longest are released',
   );
   const { ref } = fixture.store.scopesUnder('http.in.vhds.routes.').find(({ layout }) => layout === AwaitedHostStats)!;
   const { hosts_overflow: hosts, requests_overflow: requests } = AwaitedHostStats.at;
@@ -453,7 +455,11 @@ t.test('hosts that clients make up do not keep others from being asked for', asy
   say('there', 0);
   for (const host of [...made, 'there']) say(host, 0, false);
   await turn();
-  t.strictSame(named!.names, new Set(['*', 'routes/there']), 'what nobody waits for is asked for no longer');
+  t.strictSame(
+    named!.names,
+    new Set(['*', 'routes/there']),
+    'a host without waiting requests is no longer subscribed to',
+  );
   t.equal(fixture.settled.length, count);
   say('there', 1, false);
   await turn();

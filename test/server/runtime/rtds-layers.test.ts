@@ -1,4 +1,4 @@
-// Layers of runtime that management servers set, with sources that the test plays.
+// Runtime layers that management servers set, with sources that the test controls.
 
 import t from 'tap';
 import { LayeredRuntime } from '../../../src/runtime/layered-runtime.js';
@@ -41,7 +41,7 @@ function start() {
   };
 }
 
-t.test('a layer is empty until its resource comes, and is waited for', async (t) => {
+t.test('a layer is empty until its resource arrives, and is awaited', async (t) => {
   const { sources, init, names, texts, layerCount, changes } = start();
   t.strictSame(names(), ['base', 'remote', 'more'], 'in the order of the configuration');
   t.equal(layerCount(), 3);
@@ -57,10 +57,10 @@ t.test('a layer is empty until its resource comes, and is waited for', async (t)
   sources.to('second').deliver({ resources: [{ name: 'second', message: { layer: { a: 2 } } }] });
   t.strictSame(init.unreadyTargets, []);
   t.match(texts(), { a: '2' }, 'later layers win');
-  t.equal(changes.length, 2, 'the workers are told each time');
+  t.equal(changes.length, 2, 'workers are notified each time');
 });
 
-t.test('a removal empties the layer; what is not mentioned stays', async (t) => {
+t.test('a removal empties the layer; a resource that is not mentioned stays', async (t) => {
   const { sources, texts, changes } = start();
   const first = sources.to('first');
   const message = { layer: { a: 'remote' } };
@@ -72,10 +72,10 @@ t.test('a removal empties the layer; what is not mentioned stays', async (t) => 
   t.strictSame(first.deliver({ isComplete: false, removed: ['first'] }), []);
   t.match(texts(), { a: 'base' });
   first.deliver({ resources: [{ name: 'first', message }] });
-  t.match(texts(), { a: 'remote' }, 'it may come back');
+  t.match(texts(), { a: 'remote' }, 'it may return');
 });
 
-t.test('what cannot be used leaves the layer as it was, and is not waited for', async (t) => {
+t.test('an unusable resource leaves the layer as it was, and is not awaited', async (t) => {
   const { sources, init, texts } = start();
   const wrong = { name: 'first', message: { layer: { a: null, b: { c: [1] } } } };
   t.strictSame(sources.to('first').deliver({ resources: [wrong] }), [
@@ -86,7 +86,7 @@ t.test('what cannot be used leaves the layer as it was, and is not waited for', 
   t.strictSame(texts(), { a: 'base', b: 'base' });
 });
 
-t.test('a source that says nothing is waited for no longer than its time; the end closes all', async (t) => {
+t.test('a silent source is awaited until the fetch timeout; close() closes all subscriptions', async (t) => {
   const { sources, init, layers } = start();
   sources.to('first').timeOut();
   t.strictSame(init.unreadyTargets, ['RTDS second']);

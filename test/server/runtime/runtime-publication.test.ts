@@ -13,7 +13,7 @@ function change(version: number, count: number): RuntimeChange {
   };
 }
 
-t.test('a large change goes out in parts, a turn of the loop each, and later ones behind it', async (t) => {
+t.test('a large change is sent in parts, one in each turn, and later changes follow it', async (t) => {
   const sent: { turn: number; change: RuntimeChange; isWhole: boolean }[] = [];
   const turn = countTurns(t);
   const broadcast = (message: ToWorker) => {
@@ -23,10 +23,10 @@ t.test('a large change goes out in parts, a turn of the loop each, and later one
   const workers = { isStarted: false, broadcast };
   const publication = new RuntimePublication(workers);
   publication.send(change(1, 10));
-  t.equal(sent.length, 0, 'workers that start have all values');
+  t.equal(sent.length, 0, 'starting workers have all values');
   workers.isStarted = true;
   publication.send(change(2, 10));
-  t.match(sent, [{ change: { version: 2 }, isWhole: true }], 'a small one goes at once');
+  t.match(sent, [{ change: { version: 2 }, isWhole: true }], 'a small one is sent at once');
   await publication.sent();
   publication.send(change(3, 10_000));
   publication.send(change(4, 1));
@@ -48,7 +48,7 @@ t.test('a large change goes out in parts, a turn of the loop each, and later one
   );
 });
 
-t.test('a change that a thread began with does nothing there', async (t) => {
+t.test('a change that a thread started with is a no-op there', async (t) => {
   const runtime = new Runtime({ version: 5, values: new Map([['k0', valueOfText('5')]]) });
   runtime.change(change(5, 2));
   runtime.change(change(4, 2));

@@ -1,4 +1,4 @@
-// The order of a start: each step waits for what the one before has begun, and nobody waits once the server has ended.
+// The order of a start: each step waits for the targets of the one before, and nothing waits once the server has ended.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import t from 'tap';
@@ -6,7 +6,7 @@ import type { InitTarget } from '../../../src/server/init/init-manager.js';
 import { type StartSteps, StartUp } from '../../../src/server/start/start-up.js';
 import { STATE_NAMES } from '../../../src/server/state.js';
 
-/** Steps that note their names, and wait for what `waits` names until somebody calls its target. */
+/** Steps that record their names, and wait for the targets in `waits` until the test marks these ready. */
 class Steps implements StartSteps {
   readonly seen: string[] = [];
   readonly targets = new Map<string, InitTarget>();
@@ -40,7 +40,7 @@ class Steps implements StartSteps {
   }
 }
 
-t.test('steps come one after another, and each waits for the targets of the one before', async (t) => {
+t.test('steps run in order, and each waits for the targets of the one before', async (t) => {
   const steps = new Steps('primary', 'runtime', 'secondary', 'CDS', 'listeners', 'LDS');
   const startUp = new StartUp(steps, new AbortController().signal);
   const live = startUp.run();
@@ -66,7 +66,7 @@ t.test('steps come one after another, and each waits for the targets of the one 
   t.equal(startUp.waitingFor, undefined);
 });
 
-t.test('a server that ends waits for nothing, and goes no further', async (t) => {
+t.test('a server that ends stops waiting, and starts no further step', async (t) => {
   const steps = new Steps('CDS');
   const ended = new AbortController();
   const live = new StartUp(steps, ended.signal).run();
@@ -79,7 +79,7 @@ t.test('a server that ends waits for nothing, and goes no further', async (t) =>
   t.equal(steps.seen.length, 5);
 });
 
-t.test('what a step throws ends the start', async (t) => {
+t.test('an exception in a step ends the start', async (t) => {
   const steps = new Steps();
   const failing: StartSteps = {
     ...steps,

@@ -13,7 +13,7 @@ t.test('a long turn of the primary counts, with its length', async (t) => {
   t.ok(watch.sums.totalNs > 50e6, `${watch.sums.totalNs} ns`);
 });
 
-t.test('a worker that another one was faster than counts it, and gets its place all the same', async (t) => {
+t.test('a worker that loses a race for a shared word counts it, and gets its place nevertheless', async (t) => {
   const watch = new ContentionWatch(2);
   t.teardown(() => watch.close());
   const owner = new SharedWordsOwner();
@@ -22,7 +22,7 @@ t.test('a worker that another one was faster than counts it, and gets its place 
   const worker = new SharedWords({ ...owner.handle(1), contention: watch.bufferOf(0) });
   const { compareExchange } = Atomics;
   t.teardown(() => Object.assign(Atomics, { compareExchange }));
-  // Between the look at the word and its change, the other one changes it.
+  // Another worker changes the word between this one's read and its exchange.
   const interrupted = (...change: Parameters<typeof compareExchange>) => {
     Object.assign(Atomics, { compareExchange });
     other.acquire(word);

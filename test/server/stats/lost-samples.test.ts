@@ -4,7 +4,7 @@ import { StatsStore } from '../../../src/stats/store.js';
 import { ThreadStats } from '../../../src/stats/thread-stats.js';
 import { captureLog } from '../../admin/capture-log.js';
 
-t.test('what is lost for want of room is said, and seldom again', async (t) => {
+t.test('losses for lack of memory are logged, and rarely again', async (t) => {
   const log = captureLog(t);
   const store = new StatsStore({ workers: 1 });
   const worker = new ThreadStats(store.attachment(0));
@@ -16,7 +16,7 @@ t.test('what is lost for want of room is said, and seldom again', async (t) => {
     worker.dynamicCounter('lost.', `${name}${made}`).increment();
     losses.report(store.dropped());
   }
-  const said = log.text().match(/\b\d+ samples of histograms or names of stats were lost/g);
+  const said = log.text().match(/\b\d+ histogram samples or stat names were lost/g);
   t.same(
     said?.map((text) => Number.parseInt(text, 10)),
     [1, 2, 4],

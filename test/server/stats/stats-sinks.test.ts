@@ -1,4 +1,4 @@
-// Sinks as they are created.
+// The creation of sinks.
 
 import t from 'tap';
 import type { ExtensionFinder, PrimaryContext } from '../../../src/extensions/factories.js';
@@ -13,7 +13,7 @@ t.test('a sink that cannot be created is named', async (t) => {
   await t.rejects(created(), { message: "stats sink 'own.sink' cannot be created: no such device" });
 });
 
-t.test('a sink for which descriptors were short is created when there are some again', async (t) => {
+t.test('a sink is created once descriptors, which were short, are available again', async (t) => {
   let tries = 0;
   const sink = { flush: () => [], close: async () => {} };
   const createOnPrimary = async () => {

@@ -1,4 +1,4 @@
-// What a removed host had is used again when no worker can write there any more.
+// The resources of a removed host are reused when no worker can write to them any more.
 
 import t from 'tap';
 import { RemovedHost } from '../../../src/server/clusters/version/cluster-resources.js';
@@ -24,7 +24,7 @@ t.test('a removed host keeps its words and stats until its last request has ende
   const { version } = snapshots.next({});
   t.equal(snapshots.applied(0, version), false);
   t.equal(snapshots.applied(1, version), true);
-  t.not(owner.allocateHost(), block, 'all workers know, but a request is still under way');
+  t.not(owner.allocateHost(), block, 'all workers run the snapshot, but a request is still in flight');
 
   words.release(block + HostWord.ActiveRequests);
   stats.decrement(HostStats.at.rq_active);
@@ -33,7 +33,7 @@ t.test('a removed host keeps its words and stats until its last request has ende
 
   stats.decrement(HostStats.at.cx_active);
   snapshots.reclaim();
-  t.not(owner.allocateHost(), block, 'the turn in which it ended may still go on');
+  t.not(owner.allocateHost(), block, 'the turn in which it ended may not be over');
   t.equal(snapshots.needsVersion, true);
 
   const next = snapshots.next({});
@@ -45,7 +45,7 @@ t.test('a removed host keeps its words and stats until its last request has ende
   t.end();
 });
 
-t.test('what is retired at once is given back in turns', async (t) => {
+t.test('many items retired at once are freed in several turns', async (t) => {
   const snapshots = new Snapshots(new StatsStore({ workers: 1 }), new SharedWordsOwner(64 * 1024), 1);
   let freed = 0;
   const free = () => void freed++;
@@ -55,13 +55,13 @@ t.test('what is retired at once is given back in turns', async (t) => {
   snapshots.applied(0, snapshots.next({}).version);
   const atOnce = freed;
   snapshots.reclaim();
-  t.equal(freed, atOnce, 'not more for being asked twice in a turn');
+  t.equal(freed, atOnce, 'a second call in a turn frees no more');
   t.ok(atOnce > 0 && atOnce < 1000, `${atOnce} in the first turn`);
   for (let turn = 0; turn < 20 && freed < 3000; turn++) await new Promise((resolve) => setImmediate(resolve));
   t.equal(freed, 3000);
 });
 
-t.test('a removed host keeps its words and stats until all workers know', (t) => {
+t.test('a removed host keeps its words and stats until all workers run the snapshot', (t) => {
   const store = new StatsStore({ workers: 2 });
   const owner = new SharedWordsOwner(64 * 1024);
   const snapshots = new Snapshots(store, owner, 2);
@@ -80,23 +80,20 @@ t.test('a removed host keeps its words and stats until all workers know', (t) =>
   t.end();
 });
 
-t.test(
-  'a version that a worker cannot use is told to whoever waits for it, and to nobody who came later',
-  async (t) => {
-    const snapshots = new Snapshots(new StatsStore({ workers: 2 }), new SharedWordsOwner(64 * 1024), 2);
-    const before = snapshots.version;
-    const { version } = snapshots.next({});
-    const outcome = snapshots.outcome(before);
-    snapshots.applied(0, version);
-    snapshots.failed({ version: version, isComplete: false, message: 'it cannot be built' });
-    await t.rejects(outcome, { message: 'it cannot be built' });
-    await t.rejects(snapshots.outcome(before), { message: 'it cannot be built' }, 'though it was told before');
+t.test('a version that a worker cannot use is reported to those that wait for it, and not to later ones', async (t) => {
+  const snapshots = new Snapshots(new StatsStore({ workers: 2 }), new SharedWordsOwner(64 * 1024), 2);
+  const before = snapshots.version;
+  const { version } = snapshots.next({});
+  const outcome = snapshots.outcome(before);
+  snapshots.applied(0, version);
+  snapshots.failed({ version: version, isComplete: false, message: 'it cannot be built' });
+  await t.rejects(outcome, { message: 'it cannot be built' });
+  await t.rejects(snapshots.outcome(before), { message: 'it cannot be built' }, 'although it was reported before');
 
-    const { version: next } = snapshots.next({});
-    const later = snapshots.outcome(version);
-    snapshots.failed({ version: version, isComplete: false, message: 'another worker cannot either' });
-    snapshots.applied(0, next);
-    snapshots.applied(1, next);
-    await later;
-  },
-);
+  const { version: next } = snapshots.next({});
+  const later = snapshots.outcome(version);
+  snapshots.failed({ version: version, isComplete: false, message: 'another worker cannot either' });
+  snapshots.applied(0, next);
+  snapshots.applied(1, next);
+  await later;
+});

@@ -1,4 +1,4 @@
-// Scopes that workers are told of, by whom they are held.
+// Published stat scopes and their holders.
 
 import t from 'tap';
 import { WorkerScopes } from '../../../src/server/workers/worker-scopes.js';
@@ -7,7 +7,7 @@ import { StatsStore } from '../../../src/stats/store.js';
 
 const LAYOUT = defineLayout({ served: 'counter' });
 
-t.test('workers that begin are told of a scope as long as somebody holds it', async (t) => {
+t.test('starting workers receive a scope while it is held', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const scopes = new WorkerScopes(store);
   const known = () => Object.values(scopes.all).map(({ prefix }) => prefix);
@@ -18,7 +18,7 @@ t.test('workers that begin are told of a scope as long as somebody holds it', as
   t.strictSame(known(), []);
 });
 
-t.test('a scope that is held anew before it is free goes on with its numbers', async (t) => {
+t.test('a scope that is held again before it is freed keeps its values', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const scopes = new WorkerScopes(store);
   const request = { prefix: 'shared.', layout: LAYOUT };
@@ -32,7 +32,7 @@ t.test('a scope that is held anew before it is free goes on with its numbers', a
   t.equal(store.value('shared.served'), undefined);
 });
 
-t.test('a scope of the process stays, whoever holds it besides and lets go', async (t) => {
+t.test('a scope of the process stays, whichever other holders release it', async (t) => {
   const scopes = new WorkerScopes(new StatsStore({ workers: 1 }));
   scopes.add('server.', LAYOUT);
   scopes.hold([{ prefix: 'server.', layout: LAYOUT }]).discard();

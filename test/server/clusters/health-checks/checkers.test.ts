@@ -65,12 +65,12 @@ function test(guarantee: string, body: (t: Test) => Promise<void>): void {
   t.test(guarantee, async (t) => {
     await body(t);
     t.same(faults.splice(0), []);
-    // One that stays would end a later check, or keep what is gone.
+    // A remaining timer would end a later check, or keep a removed host in memory.
     t.equal(calls.begin().wheel.nextWakeMs(), Number.POSITIVE_INFINITY, 'no timer is left');
   });
 }
 
-/** In this time hosts of this machine answer; those that are not to answer in time have less. */
+/** Time limit within which hosts of this machine answer; hosts that must be late have less. */
 const PATIENT: HealthCheck = { timeout: '100s', interval: '1s' };
 const BRIEF: HealthCheck = { ...PATIENT, timeout: '0.05s' };
 const HTTP: HealthCheck = { http_health_check: { path: '/' } };
@@ -103,7 +103,7 @@ function checks(t: Teardown, at: number | Endpoint, check: HealthCheck, more: Cl
   return {
     checker,
     outcomes,
-    /** What comes of one, and why. */
+    /** The outcome of a check, and its reason. */
     async next(): Promise<[Outcome, string]> {
       const { length } = outcomes;
       checker.begin();
@@ -113,7 +113,7 @@ function checks(t: Teardown, at: number | Endpoint, check: HealthCheck, more: Cl
   };
 }
 
-/** A host that does with what it receives what these say, one after the other: the last one again and again. */
+/** A host that handles what it receives with these functions, one after the other; the last one is repeated. */
 function host(t: Teardown, ...steps: ((socket: Socket, received: string) => void)[]): Promise<Upstream> {
   return startTcpUpstream(t, (socket) => {
     socket.on('data', (data) => (steps.length > 1 ? steps.shift()! : steps[0]!)(socket, String(data)));
@@ -137,7 +137,7 @@ test('HTTP: one connection serves all checks', async (t) => {
   await waitFor(() => upstream.sockets.size === 0);
 });
 
-test('HTTP: a check is asked again where a kept connection ends, once, and only before an answer', async (t) => {
+test('HTTP: a check is retried when a kept connection ends, once, and only before an answer', async (t) => {
   const upstream = await host(t, answer(OK), cut, answer(OK), cut, cut, answer(OK), (socket) => {
     socket.end('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel');
   });
@@ -149,11 +149,11 @@ test('HTTP: a check is asked again where a kept connection ends, once, and only 
   t.same(await next(), closed);
   t.equal(upstream.accepted(), 3);
   t.same(await next(), [Outcome.Passed, 'it has answered 200']);
-  t.same(await next(), closed, 'an answer that is cut off is one that has begun');
+  t.same(await next(), closed, 'a truncated answer has begun');
   t.equal(upstream.accepted(), 4);
 });
 
-test('HTTP: a host has answered when all of its answer is there', async (t) => {
+test('HTTP: a host has answered only when its answer is complete', async (t) => {
   const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n';
   const upstream = await host(t, answer(chunked));
   for (const enable_trailers of [true, false]) {
@@ -182,7 +182,7 @@ test('HTTP: a connection that has ended between checks is replaced', async (t) =
   t.equal(upstream.accepted(), 3);
 });
 
-test('HTTP: without reuse_connection each check has a connection of its own', async (t) => {
+test('HTTP: without reuse_connection each check has its own connection', async (t) => {
   const upstream = await host(t, answer(OK));
   const { next } = checks(t, upstream.port, { ...HTTP, reuse_connection: false });
   for (let check = 0; check < 2; check++) {
@@ -192,7 +192,7 @@ test('HTTP: without reuse_connection each check has a connection of its own', as
   t.equal(upstream.accepted(), 2);
 });
 
-test('HTTP: a host that does not answer in time loses its connection', async (t) => {
+test('HTTP: the connection of a host that does not answer in time is closed', async (t) => {
   const upstream = await host(t, answer('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n'));
   const { next, outcomes } = checks(t, upstream.port, { ...HTTP, ...BRIEF });
   for (let check = 0; check < 2; check++) {
@@ -202,7 +202,7 @@ test('HTTP: a host that does not answer in time loses its connection', async (t)
   t.same([upstream.accepted(), outcomes.length], [2, 2]);
 });
 
-test('a check that is given up tells nothing', async (t) => {
+test('an abandoned check reports no outcome', async (t) => {
   for (const check of [HTTP, { tcp_health_check: { receive: [{ text: '00' }] } }]) {
     const upstream = await host(t, answer(''));
     const { checker, outcomes } = checks(t, upstream.port, check);
@@ -214,7 +214,7 @@ test('a check that is given up tells nothing', async (t) => {
   }
 });
 
-test('a host that cannot be connected to is told from one that does not answer', async (t) => {
+test('a failed connect is reported differently from a missing answer', async (t) => {
   const [closed, hole] = await Promise.all([freePort(), startBlackHole(t)]);
   for (const check of [HTTP, { tcp_health_check: {} }]) {
     const refused = checks(t, closed, check);
@@ -223,7 +223,7 @@ test('a host that cannot be connected to is told from one that does not answer',
       t.equal(outcome, Outcome.NetworkFailure);
       t.match(reason, /Connection refused/);
     }
-    // The connect_timeout of the cluster is that of requests.
+    // The connect_timeout of the cluster applies to requests.
     const swallowed = checks(t, hole, { ...check, ...BRIEF });
     t.equal((await swallowed.next())[0], Outcome.Timeout);
     const patient = checks(t, hole, check, { connect_timeout: '0.01s' });
@@ -234,7 +234,7 @@ test('a host that cannot be connected to is told from one that does not answer',
   }
 });
 
-test('hosts are checked wherever they are: at IPv6 addresses, at Unix sockets, or elsewhere', async (t) => {
+test('hosts are checked at IPv6 addresses, at Unix sockets, and at separate check addresses', async (t) => {
   const path = join(tempDir(t), 'host');
   const upstream = await host(t, answer(OK));
   const unix = createServer((socket) => {
@@ -264,7 +264,7 @@ test('hosts are checked wherever they are: at IPv6 addresses, at Unix sockets, o
 
 const hex = (text: string) => ({ text: Buffer.from(text).toString('hex') });
 
-test('TCP: where nothing is expected it is enough to connect', async (t) => {
+test('TCP: without an expected answer a connect is enough', async (t) => {
   const received: string[] = [];
   const upstream = await host(t, (_socket, data) => received.push(data));
   const { next } = checks(t, upstream.port, { tcp_health_check: { send: hex('bye') } });
@@ -275,7 +275,7 @@ test('TCP: where nothing is expected it is enough to connect', async (t) => {
   t.same([upstream.accepted(), received], [2, ['bye', 'bye']]);
 });
 
-test('TCP: all that is sent arrives, on one connection unless that is not to be kept', async (t) => {
+test('TCP: everything sent arrives, on one connection unless connections are not reused', async (t) => {
   const large = `${'x'.repeat(40_000)}end`;
   for (const reuse_connection of [true, false]) {
     let text = '';
@@ -305,7 +305,7 @@ test('TCP: a host that speaks first has a connection for each check', async (t) 
 });
 
 t.test(
-  'TCP: a host is asked again where a kept connection ends, once, and only before it has said anything',
+  'TCP: a check is retried when a kept connection ends, once, and only before the host has sent anything',
   async (t) => {
     const partly = (socket: Socket) => void socket.write('O', () => socket.end());
     const upstream = await host(t, answer('OK'), cut, answer('OK'), cut, cut, answer('OK'), partly);
@@ -320,7 +320,7 @@ t.test(
   },
 );
 
-test('TCP: a host that sends something else is waited for, and its connection closed', async (t) => {
+test('TCP: a host that sends other bytes fails at the timeout, and its connection is closed', async (t) => {
   const upstream = await host(t, answer('ERR'));
   const check = { ...BRIEF, tcp_health_check: { send: hex('?'), receive: [hex('OK')] } };
   const { next } = checks(t, upstream.port, check);

@@ -1,4 +1,4 @@
-// Checks that are due share the primary with everything else that it does.
+// Due checks share the primary with all its other work.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -28,11 +28,11 @@ function checkThread() {
   return { thread, failures };
 }
 
-t.test('of checks that are due at once some begin in each turn, in their order', async (t) => {
+t.test('of checks due at once some start in each turn, in order', async (t) => {
   const { thread } = checkThread();
   const begun: number[] = [];
   for (let check = 0; check < 100; check++) thread.schedule(() => begun.push(check));
-  t.same(begun, [], 'none before the turn is over');
+  t.same(begun, [], 'none before the end of the turn');
   for (let before = -1; begun.length > before; ) {
     before = begun.length;
     await nextTurn();
@@ -47,7 +47,7 @@ t.test('of checks that are due at once some begin in each turn, in their order',
   t.equal(begun.at(-1), 100, 'and so do later ones');
 });
 
-t.test('a check that cannot begin holds up no other', async (t) => {
+t.test('a check that cannot start does not delay others', async (t) => {
   const { failures, thread } = checkThread();
   let begun = 0;
   thread.schedule(() => {
@@ -59,7 +59,7 @@ t.test('a check that cannot begin holds up no other', async (t) => {
   t.match(failures, [/it cannot/]);
 });
 
-t.test('what has begun is let go of, though more and more becomes due', async (t) => {
+t.test('finished checks are released although more and more become due', async (t) => {
   const { thread } = checkThread();
   let begun = 0;
   const again = () => () => {

@@ -1,4 +1,4 @@
-// Outlier detection on the primary, as its cluster and the hosts of that come and go.
+// Outlier detection on the primary, while its cluster and hosts are added and removed.
 
 import t from 'tap';
 import type { Cluster, OutlierDetection } from '../../../../src/config/generated/api.js';
@@ -14,7 +14,7 @@ function watched(ips: readonly string[], detection: OutlierDetection = ALL, chan
   return staticCluster('a', ips, { outlier_detection: detection, ...changes });
 }
 
-/** One worker that counts what a test tells it. */
+/** One worker that counts as the test demands. */
 function worker(clusters: Clusters) {
   const words = new SharedWords(clusters.words.handle(1)).words;
   const cluster = () => clusters.set.byName.get('a')!;
@@ -24,7 +24,7 @@ function worker(clusters: Clusters) {
   return {
     words,
     blockOf,
-    /** It has seen five failures in a row. */
+    /** Counts five failures in a row. */
     report(ip: string, kind = OutlierKind.Consecutive5xx, specVersion = cluster().snapshot().specVersion) {
       const block = blockOf(ip);
       words[block + HostWord.Consecutive5xx] = 5;
@@ -39,7 +39,7 @@ const active = (clusters: Clusters) => clusters.value('cluster.a.outlier_detecti
 const detected = (clusters: Clusters) =>
   clusters.value('cluster.a.outlier_detection.ejections_detected_consecutive_5xx');
 
-t.test('a host that is reported is ejected for its time, and begins anew', async (t) => {
+t.test('a reported host is ejected for its time, and starts again from zero', async (t) => {
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1', '10.0.0.2'])]);
   const { report, words, blockOf } = worker(clusters);
@@ -64,13 +64,13 @@ t.test('a host that is reported is ejected for its time, and begins anew', async
   t.equal(
     words[blockOf('10.0.0.1') + HostWord.Consecutive5xx],
     0,
-    'what requests under way have counted meanwhile is over',
+    'the counts of requests in flight meanwhile do not remain',
   );
   report('10.0.0.1');
   t.match(clusters.outlierEvents[2], { action: 'EJECT', num_ejections: 2, secs_since_last_action: '5' });
 });
 
-t.test('what is still to be told of a cluster that is removed is not told', async (t) => {
+t.test('pending notifications of a removed cluster are dropped', async (t) => {
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1', '10.0.0.2'])]);
   const { report } = worker(clusters);
@@ -87,7 +87,7 @@ t.test('what is still to be told of a cluster that is removed is not told', asyn
   t.equal(clusters.changed.length, length);
 });
 
-t.test('a host that has moved is told of by its address of now', async (t) => {
+t.test('events name a moved host by its present address', async (t) => {
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1'])]);
   const { hosts, membership } = clusters.set.byName.get('a')!;
@@ -96,7 +96,7 @@ t.test('a host that has moved is told of by its address of now', async (t) => {
   t.match(clusters.outlierEvents, [{ upstream_url: '10.0.0.9:80' }]);
 });
 
-t.test('a host that passes an active health check comes back at once, unless it is not to', async (t) => {
+t.test('a host that passes an active health check returns at once, unless configured otherwise', async (t) => {
   for (const returns of [undefined, false]) {
     const clusters = new Clusters();
     const detection = { ...ALL, successful_active_health_check_uneject_host: returns };
@@ -113,7 +113,7 @@ t.test('a host that passes an active health check comes back at once, unless it 
   }
 });
 
-t.test('a host that leaves and comes again is a new one', async (t) => {
+t.test('a host that is removed and added again is a new one', async (t) => {
   const clusters = new Clusters();
   clusters.start([edsCluster('a', { outlier_detection: ALL })]);
   const eds = clusters.sources.to('a');
@@ -133,39 +133,42 @@ t.test('a host that leaves and comes again is a new one', async (t) => {
     block: gone,
     kind: OutlierKind.Consecutive5xx,
   });
-  t.equal(detected(clusters), 1, 'what is said of one that is gone does not count');
+  t.equal(detected(clusters), 1, 'a report about a removed host does not count');
   have('10.0.0.1', '10.0.0.2');
   await clusters.turn();
-  t.equal(blockOf('10.0.0.1'), gone, 'its last requests may still be under way');
+  t.equal(blockOf('10.0.0.1'), gone, 'its last requests may still be in flight');
   t.same([ejectedOf(clusters), words[gone + HostWord.Consecutive5xx]], [[false, false], 0]);
 });
 
-t.test('a new version of the cluster knows nothing of its hosts, and hears only what was counted for it', async (t) => {
-  const clusters = new Clusters();
-  clusters.start([watched(['10.0.0.1', '10.0.0.2'])]);
-  const { report } = worker(clusters);
-  const former = clusters.set.byName.get('a')!.snapshot().specVersion;
-  report('10.0.0.1');
-  await clusters.turn();
-  clusters.set.setStatic([watched(['10.0.0.1', '10.0.0.2'], { ...ALL, consecutive_5xx: 50 })]);
-  await clusters.turn();
-  t.same([ejectedOf(clusters), active(clusters), detected(clusters)], [[false, false], 0, 1]);
-  report('10.0.0.1', OutlierKind.Consecutive5xx, former);
-  t.equal(detected(clusters), 1);
-  report('10.0.0.1');
-  await clusters.turn();
-  t.same([ejectedOf(clusters), active(clusters), detected(clusters)], [[true, false], 1, 2]);
+t.test(
+  'a new version of the cluster starts without history, and takes only reports that were counted for it',
+  async (t) => {
+    const clusters = new Clusters();
+    clusters.start([watched(['10.0.0.1', '10.0.0.2'])]);
+    const { report } = worker(clusters);
+    const former = clusters.set.byName.get('a')!.snapshot().specVersion;
+    report('10.0.0.1');
+    await clusters.turn();
+    clusters.set.setStatic([watched(['10.0.0.1', '10.0.0.2'], { ...ALL, consecutive_5xx: 50 })]);
+    await clusters.turn();
+    t.same([ejectedOf(clusters), active(clusters), detected(clusters)], [[false, false], 0, 1]);
+    report('10.0.0.1', OutlierKind.Consecutive5xx, former);
+    t.equal(detected(clusters), 1);
+    report('10.0.0.1');
+    await clusters.turn();
+    t.same([ejectedOf(clusters), active(clusters), detected(clusters)], [[true, false], 1, 2]);
 
-  clusters.set.setStatic([staticCluster('a', ['10.0.0.1', '10.0.0.2'])]);
-  await clusters.turn();
-  t.same(ejectedOf(clusters), [false, false], 'without outlier detection none is ejected');
-  report('10.0.0.1');
-  t.equal(active(clusters), undefined, 'and there are no stats of it');
-  t.notOk(clusters.hasTimers, 'and no intervals');
-  clusters.set.removeStatic(['a']);
-});
+    clusters.set.setStatic([staticCluster('a', ['10.0.0.1', '10.0.0.2'])]);
+    await clusters.turn();
+    t.same(ejectedOf(clusters), [false, false], 'without outlier detection none is ejected');
+    report('10.0.0.1');
+    t.equal(active(clusters), undefined, 'and has no stats of it');
+    t.notOk(clusters.hasTimers, 'and no intervals');
+    clusters.set.removeStatic(['a']);
+  },
+);
 
-t.test('an outlier that is not ejected is told of again only when it has failed as often again', async (t) => {
+t.test('an outlier that is not ejected is reported again only after as many more failures', async (t) => {
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1'], { max_ejection_percent: 0 })]);
   const { report, words, blockOf } = worker(clusters);
@@ -174,7 +177,7 @@ t.test('an outlier that is not ejected is told of again only when it has failed 
   t.equal(words[blockOf('10.0.0.1') + HostWord.Consecutive5xx], 0);
 });
 
-t.test('what a worker could not report when it died is found by the primary', async (t) => {
+t.test('the primary detects failures that a dying worker could not report', async (t) => {
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1', '10.0.0.2', '10.0.0.3'], { ...ALL, consecutive_gateway_failure: 0 })]);
   const { words, blockOf } = worker(clusters);
@@ -192,7 +195,7 @@ t.test('what a worker could not report when it died is found by the primary', as
   t.equal(detected(clusters), 1);
 });
 
-t.test('success rates are those of one interval, also when the sums overflow', async (t) => {
+t.test('success rates cover one interval, even when the sums overflow', async (t) => {
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1', '10.0.0.2'])]);
   const { words, blockOf } = worker(clusters);
@@ -220,7 +223,7 @@ t.test('success rates are those of one interval, also when the sums overflow', a
   t.same([outliers().successRate(first, 0), outliers().rates(0)], [-1, { average: -1, threshold: -1 }]);
 });
 
-t.test('an interval lasts as long as runtime says when it begins', async (t) => {
+t.test('an interval has the length that runtime sets at its start', async (t) => {
   const clusters = new Clusters();
   clusters.start([watched(['10.0.0.1'], { ...ALL, base_ejection_time: '1s', interval: '3s' })]);
   worker(clusters).report('10.0.0.1');

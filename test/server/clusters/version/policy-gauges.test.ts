@@ -1,4 +1,4 @@
-// What stats tell of rings and tables is what workers make of the hosts.
+// The gauges of rings and tables describe what workers build from the hosts.
 
 import t from 'tap';
 import type { Cluster } from '../../../../src/config/generated/api.js';
@@ -28,7 +28,7 @@ function gaugesOf(config: Partial<Cluster>) {
   return { failing, gauges, hosts, resources, runtime, value: (name: string) => store.value(`cluster.a.${name}`) };
 }
 
-t.test('of a ring: its size, and the places of hosts by their weights', async (t) => {
+t.test('ring gauges: the size, and the entries of hosts by weight', async (t) => {
   const ring = { lb_policy: 'RING_HASH', ring_hash_lb_config: { minimum_ring_size: '8' } } as const;
   const { failing, gauges, hosts, resources, runtime, value } = gaugesOf(ring);
   const shown = () =>
@@ -36,17 +36,17 @@ t.test('of a ring: its size, and the places of hosts by their weights', async (t
   gauges.update(hosts, 140);
   t.same(shown(), [8, 2, 6]);
   gauges.update(failing, 140);
-  t.same(shown(), [8, 8, 8], 'a host that fails has none');
+  t.same(shown(), [8, 8, 8], 'a failing host has none');
   setValues(runtime, { 'upstream.healthy_panic_threshold': '60' });
   gauges.update(failing, 140);
-  t.same(shown(), [8, 2, 6], 'but in panic it has');
+  t.same(shown(), [8, 2, 6], 'but has some in panic');
   gauges.update(failing, 200);
-  t.same(shown(), [8, 8, 8], 'half of the hosts bear the load: no panic');
+  t.same(shown(), [8, 8, 8], 'half of the hosts carry the load: no panic');
   resources.release();
   t.same(shown(), [undefined, undefined, undefined]);
 });
 
-t.test('of a table: the entries of hosts by their weights', async (t) => {
+t.test('table gauges: the entries of hosts by weight', async (t) => {
   const { gauges, hosts, value } = gaugesOf({ lb_policy: 'MAGLEV', maglev_lb_config: { table_size: '7' } });
   gauges.update(hosts, 140);
   t.same([value('maglev_lb.min_entries_per_host'), value('maglev_lb.max_entries_per_host')], [2, 5]);
@@ -54,7 +54,7 @@ t.test('of a table: the entries of hosts by their weights', async (t) => {
   t.same([value('maglev_lb.min_entries_per_host'), value('maglev_lb.max_entries_per_host')], [0, 0], 'without hosts');
 });
 
-t.test('a cluster that chooses hosts otherwise has none', async (t) => {
+t.test('a cluster with another policy has none', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'])]);
   t.equal(clusters.store.value('cluster.a.membership_total'), 1);

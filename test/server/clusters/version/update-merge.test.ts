@@ -1,4 +1,4 @@
-// When changes of hosts are delivered: no clock, no cluster.
+// When changes of hosts are delivered, without a clock or a cluster.
 
 import t from 'tap';
 import { TimingWheel } from '../../../../src/io/time/timing-wheel.js';
@@ -19,12 +19,12 @@ function merging(windowMs: number) {
   });
   return {
     merge,
-    /** At this time, which lies behind all before, something changes. */
+    /** Makes a change at this time, which is later than all before. */
     noteAt(ms: number, isMergeable = true) {
       while (now < ms) timers.advance(++now);
       merge.note(isMergeable);
     },
-    /** The times of what was delivered up to this time. */
+    /** Returns the times of deliveries up to this time. */
     deliveredBy(ms: number): number[] {
       while (now < ms) timers.advance(++now);
       return delivered;
@@ -32,7 +32,7 @@ function merging(windowMs: number) {
   };
 }
 
-t.test('after each delivery changes wait for the end of a window that begins with the first of them', async (t) => {
+t.test('after each delivery, changes wait for the end of a window that starts with the first of them', async (t) => {
   const { deliveredBy, noteAt } = merging(1000);
   noteAt(10);
   noteAt(500);
@@ -40,13 +40,13 @@ t.test('after each delivery changes wait for the end of a window that begins wit
   t.same(deliveredBy(1499), [10]);
   t.same(deliveredBy(1510), [10, 1500]);
   noteAt(1600);
-  t.same(deliveredBy(2590), [10, 1500], 'one that was merged begins a window, too');
+  t.same(deliveredBy(2590), [10, 1500], 'a merged delivery starts a window, too');
   t.same(deliveredBy(2610), [10, 1500, 2600]);
   noteAt(3601);
-  t.same(deliveredBy(9000), [10, 1500, 2600, 3601], 'out of it nothing waits');
+  t.same(deliveredBy(9000), [10, 1500, 2600, 3601], 'outside a window nothing waits');
 });
 
-t.test('a change that comes later than that after the last delivery takes along what waits', async (t) => {
+t.test('a change later than a window after the last delivery is delivered together with what waits', async (t) => {
   const { deliveredBy, noteAt } = merging(1000);
   noteAt(10);
   noteAt(500);
@@ -54,7 +54,7 @@ t.test('a change that comes later than that after the last delivery takes along 
   t.same(deliveredBy(5000), [10, 1400]);
 });
 
-t.test('a host that comes or goes waits for nothing, and takes along what waits', async (t) => {
+t.test('a change that adds or removes a host is delivered at once, together with what waits', async (t) => {
   const { deliveredBy, noteAt } = merging(1000);
   noteAt(10);
   noteAt(500);
