@@ -170,7 +170,7 @@ class ServerInstance {
       get isDraining() {
         return isDraining();
       },
-      beginsToServe: () => this.#notifier?.beginsToServe(),
+      servingStarted: () => this.#notifier?.servingStarted(),
       handedOver: () => {
         this.#watch?.close();
         this.#notifier?.replaced();

@@ -15,7 +15,7 @@ import { ListenerDrains } from '../draining/listener-drains.js';
 import type { InitManager } from '../init/init-manager.js';
 import type { Primary } from '../primary.js';
 import type { Publish } from '../workers/snapshots.js';
-import { boundAddressOf, hasOneOf, addressSwaps } from './changes/addresses.js';
+import { addressSwaps, boundAddressOf, hasOneOf } from './changes/addresses.js';
 import { FormerListeners } from './changes/former-listeners.js';
 import { ListenerRollout } from './changes/listener-rollout.js';
 import type { ListenerUpdate } from './changes/listener-update.js';

@@ -91,7 +91,7 @@ class ClusterChange implements Change {
 }
 
 async function warm({ ready, waiting }: StagedClusters): Promise<void> {
-    // The late clusters are known only after the time is over, so withinMs() gets no text.
+  // The late clusters are known only after the time is over, so withinMs() gets no text.
   await withinMs(ready, WARMING_MS, '').catch((error: unknown) => {
     const names = [...waiting].map((name) => `'${name}'`).join(', ');
     throw new Error(messageOf(error) || `no hosts within ${WARMING_MS / 1000} s for cluster ${names}`);

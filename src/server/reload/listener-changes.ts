@@ -137,11 +137,7 @@ async function prepared(
         `listener '${leftOut.name}' cannot be changed: listeners in the traffic direction ${direction} are stopped`,
       );
     }
-    await withinMs(
-      plan.whenReady(ended),
-      WARMING_MS,
-      `listeners are not ready within ${WARMING_MS / 1000} s`,
-    );
+    await withinMs(plan.whenReady(ended), WARMING_MS, `listeners are not ready within ${WARMING_MS / 1000} s`);
     ended.throwIfAborted();
     return plan;
   } catch (error) {

@@ -1,15 +1,15 @@
-// Which process of a line of hot restarts this is.
+// The position of this process in a series of hot restarts, and what its parent has handed over.
 
 import { monotonicMs } from '../../io/time/timer-driver.js';
 import type { InheritedSockets } from '../listeners/version/inherited-sockets.js';
 import type { ProcessEpoch } from '../stats/process-epoch.js';
 
 export interface EpochFacts extends ProcessEpoch {
-  /** What the parent process has handed over; undefined without one. */
+  /** The sockets that the parent process has handed over; undefined without a parent. */
   readonly parentSockets: InheritedSockets | undefined;
 }
 
-/** The facts of a process without a parent that begins now. */
+/** Returns the facts of a starting process without a parent. */
 export function firstEpoch(number: number): EpochFacts {
   const now = monotonicMs();
   return {

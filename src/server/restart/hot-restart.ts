@@ -1,4 +1,4 @@
-// This process among those of its line of hot restarts: a child of the epoch before, a parent of the epoch after.
+// This process in its series of hot restarts: the child of the previous epoch, and the parent of the next one.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '../../common/errors/errors.js';
@@ -20,48 +20,48 @@ export interface HotRestartOptions {
   readonly socketPath: string;
   /** --socket-mode as a number. */
   readonly socketMode: number;
-  /** Undefined: one that nobody uses (--use-dynamic-base-id). */
+  /** Undefined selects an unused base id (--use-dynamic-base-id). */
   readonly baseId: number | undefined;
   readonly epoch: number;
   /** --skip-hot-restart-on-no-parent */
   readonly isParentOptional: boolean;
   /** baton-restarter has started this process: see isSupervised(). */
   readonly isSupervised: boolean;
-  /** Not with --skip-hot-restart-parent-stats. */
+  /** False with --skip-hot-restart-parent-stats. */
   readonly takesParentStats: boolean;
   readonly parentShutdownTimeS: number;
   /** --hand-over-connections */
   readonly handsOverConnections: boolean;
 }
 
-/** The server as its parent and its child see it. */
+/** The server in the view of its parent and its child. */
 export interface RestartedServer
   extends Pick<
       ParentHost,
       'addSockets' | 'childLost' | 'exportStats' | 'handOverConnections' | 'empty' | 'release' | 'takeBack'
     >,
     Pick<ChildHost, 'importStats' | 'parentEnded' | 'takeConnections'> {
-  /** Its workers. */
+  /** Number of workers. */
   readonly concurrency: number;
-  /** The sockets of listeners and admin; the descriptors stay the server's. */
+  /** Returns the sockets of listeners and admin; the server keeps the descriptors. */
   offer(): readonly Offer[];
-  /** Those that listeners have got since. */
+  /** Returns the sockets that listeners have got since then. */
   offerMore(): readonly Offer[];
-  /** Calls back when there is more to offer to a child that begins. */
+  /** Sets a callback for more sockets to offer to a starting child. */
   onSockets(listener: () => void): void;
-  /** Sockets have come that the parent has got since this process began. */
-  socketsCame(): void;
-  /** Accepts from now on, beside the parent, which learns it a moment later. */
-  beginsToServe(): void;
-  /** A child process accepts with these sockets, and answers for admin. Resolves when the admin interface here does not any more. */
+  /** Called when more of the parent's sockets have arrived. */
+  socketsReceived(): void;
+  /** Called when this process accepts connections, beside the parent, which is notified a moment later. */
+  servingStarted(): void;
+  /** Called when a child process accepts on these sockets, and answers for admin. Resolves when the admin interface here is silent. */
   handOver(taken: ReadonlySet<number>): Promise<void>;
-  /** Sockets that were bound beside those of the parent, by the parent's numbers. */
+  /** Returns sockets bound beside those of the parent, with the parent's numbers of those. */
   furtherSockets(): Iterable<{ readonly id: number; readonly fds: readonly number[] }>;
-  /** Ends it with this exit status. */
+  /** Ends the server with this exit status. */
   end(status: number): void;
 }
 
-/** How long the kernel may take to close what a dead parent had. */
+/** Limit for the kernel to close the sockets of a dead parent. */
 const PARENT_END_MS = 1000;
 const PARENT_POLL_MS = 10;
 
@@ -79,11 +79,11 @@ export class HotRestart {
   #child: ChildEnd | undefined;
   #parent: ParentEnd | undefined;
   #server: RestartedServer | undefined;
-  /** Resolves when it is clear whether this process goes on without its parent; undefined while it has one. */
+  /** Pending while it is decided whether this process continues without its parent; undefined while the parent is connected. */
   #parentLost: Promise<void> | undefined;
   #proofRetry: NodeJS.Timeout | undefined;
   #parentStatsImported = () => {};
-  /** Resolves when stats go on where those of the parent stood, or will not; pending until this process has taken over. */
+  /** Resolves when the parent's stats are imported, or never will be. Pending until this process has taken over. */
   readonly parentStatsImported = new Promise<void>((resolve) => {
     this.#parentStatsImported = resolve;
   });
@@ -97,7 +97,7 @@ export class HotRestart {
     this.#facts = firstEpoch(options.epoch);
   }
 
-  /** Binds the names of this epoch. Throws BatonError when another process has them. */
+  /** Binds the sockets of this epoch. Throws BatonError when another process has them. */
   static open(options: HotRestartOptions): HotRestart {
     const { baseId } = options;
     const shim = loadShim();
@@ -107,7 +107,7 @@ export class HotRestart {
       baseId === undefined
         ? Meeting.withUnusedBaseId(shim, options, distrusts)
         : new Meeting(shim, { ...options, baseId }, distrusts);
-    // Needed as soon as the configuration is loaded, which other threads do. When it cannot be, join() says why.
+    // Needed when the configuration is loaded, in which other threads are busy meanwhile. join() reports a failure.
     if (options.epoch > 0) loadMessages().catch(() => {});
     return new HotRestart(options, shim, meeting, trust);
   }
@@ -116,21 +116,18 @@ export class HotRestart {
     return this.#meeting.options.baseId;
   }
 
-  /** Which process of its line this is, as far as it is known. */
+  /** What is known so far about the position of this process in its series. */
   get facts(): EpochFacts {
     return this.#facts;
   }
 
-  /**
-   * Comes to the parent and takes its sockets. Rejects with BatonError when that fails, and when
-   * `signal` says that nobody wants it any more.
-   */
+  /** Connects to the parent and takes its sockets. Rejects with BatonError when that fails, or when `signal` is aborted. */
   async join(signal: AbortSignal): Promise<EpochFacts> {
     const { epoch, isParentOptional, isSupervised } = this.#options;
     const messages = await loadMessages();
     const [own, theirs] = this.#shim.socketPair();
     let isClosed = false;
-    // With a copy here the end of the parent would not be noticed.
+    // With a copy here, the end of the parent would go unnoticed.
     const closeTheirs = () => {
       if (!isClosed) this.#shim.closeDescriptor(theirs);
       isClosed = true;
@@ -158,7 +155,7 @@ export class HotRestart {
     return this.#facts;
   }
 
-  /** Reads what it takes to hear a child: later the program's files may have been replaced, and descriptors may be short. */
+  /** Loads the modules for talking to a child: later the program's files may be replaced, or descriptors short. */
   async load(): Promise<void> {
     try {
       await loadMessages();
@@ -167,12 +164,12 @@ export class HotRestart {
     }
   }
 
-  /** From now on `server` has its parent, and may get a child. */
+  /** Connects `server` with its parent. From now on it accepts a child. */
   begin(server: RestartedServer): void {
     if (this.#joined !== undefined) {
       this.#child = new ChildEnd(this.#joined, {
         parentLost: (why, isGivenUp) => {
-          this.#parentLost = this.#goOn(isGivenUp, why, server);
+          this.#parentLost = this.#handleParentLoss(isGivenUp, why, server);
         },
         importStats: (piece) => {
           if (this.#options.takesParentStats) server.importStats(piece);
@@ -182,8 +179,8 @@ export class HotRestart {
         closeDescriptor: (fd) => this.#shim.closeDescriptor(fd),
         takeSockets: (sockets) => {
           this.#facts.parentSockets?.add(sockets);
-          server.socketsCame();
-          // The parent has closed its own, or is about to.
+          server.socketsReceived();
+          // The parent has closed its own copies, or is about to.
           if (this.#stage !== 'initializing') this.#facts.parentSockets?.closeRest();
         },
         parentEnded: () => server.parentEnded(),
@@ -195,21 +192,21 @@ export class HotRestart {
     const parent = new ParentEnd(this.#parentHost(server));
     this.#parent = parent;
     server.onSockets(() => parent.socketsHaveCome());
-    this.#meeting.onHello((bytes, fds) => void this.#hear(bytes, fds));
+    this.#meeting.onHello((bytes, fds) => void this.#receiveHello(bytes, fds));
   }
 
-  /** The parent is gone before this process is live, or has given it up. */
-  async #goOn(isGivenUp: boolean, why: string, server: RestartedServer): Promise<void> {
-    // Clients wait at the sockets that it has handed over: sooner than by this process nobody serves them. If it lives, it does.
+  /** Called when the parent is lost before this process is live: it is dead, or has dropped this one. */
+  async #handleParentLoss(isGivenUp: boolean, why: string, server: RestartedServer): Promise<void> {
+    // Clients wait at the sockets that a dead parent has handed over: only this process can serve them. A live parent serves them itself.
     if (this.#options.isSupervised && !isGivenUp && (await this.#isParentGone())) {
-      logger.warning(`the parent process has gone before this one was live (${why}); this one goes on`);
+      logger.warning(`the parent process has gone before this one was live (${why}); this one continues`);
       return server.parentEnded();
     }
     logger.critical(`the parent process has gone before this one was live (${why})`);
     server.end(1);
   }
 
-  /** Of what a process has, the kernel closes one after the other when it ends. */
+  /** Polls, since the kernel closes a dead process's descriptors one by one. */
   async #isParentGone(): Promise<boolean> {
     for (const endMs = performance.now() + PARENT_END_MS; this.#meeting.isParentThere; ) {
       if (performance.now() > endMs) return false;
@@ -218,7 +215,7 @@ export class HotRestart {
     return true;
   }
 
-  /** Gives the parent copies of sockets that the server has bound beside its own. Resolves when they may listen. */
+  /** Gives the parent copies of sockets bound beside its own. Resolves when they may listen. */
   async shareSockets(): Promise<void> {
     if (this.#child === undefined) return;
     await this.#parentLost;
@@ -228,12 +225,10 @@ export class HotRestart {
       sockets,
       further.flatMap(({ fds }) => fds),
     );
-    if (this.#stage === 'initializing') this.#server!.beginsToServe();
+    if (this.#stage === 'initializing') this.#server!.servingStarted();
   }
 
-  /**
-   * The server accepts, and answers for admin: the parent stops to. Resolves when it has, takes too long, or is gone.
-   */
+  /** Called when the server accepts, and answers for admin: the parent stops doing so. Resolves when it has, takes too long, or is gone. */
   async live(): Promise<void> {
     if (this.#stage !== 'initializing') return;
     this.#stage = 'live';
@@ -244,17 +239,17 @@ export class HotRestart {
     await replaced;
   }
 
-  /** Resolves when what the parent has counted is here, or it takes too long. */
+  /** Resolves when the parent's latest counts are imported, or when that takes too long. */
   async refreshStats(): Promise<void> {
     if (this.#options.takesParentStats) await this.#child?.refreshStats();
   }
 
-  /** Whether nobody is connected to the parent any more, or there is none. */
+  /** Resolves with whether the parent has no connections left, or there is none. */
   async parentIsQuiet(): Promise<boolean> {
     return this.#child === undefined || this.#child.parentIsQuiet();
   }
 
-  /** The server begins to end, and its parent with it. The names are free: no process can take over from this one any more. */
+  /** Called when the server starts to end, and its parent with it. No process can take over from this one any more; its names are free. */
   ending(): void {
     this.#stage = 'ending';
     this.#meeting.close();
@@ -262,7 +257,7 @@ export class HotRestart {
     this.#parentStatsImported();
   }
 
-  /** The server has ended: its child is told what was counted last. */
+  /** Called when the server has ended. Sends the last counts to the child. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -301,7 +296,7 @@ export class HotRestart {
       release: (ids) => server.release(ids),
       takeBack: () => server.takeBack(),
       replaced: (taken) => {
-        // First: one that saw the end of this process would serve again, beside the child.
+        // First: if the parent saw the end of this process, it would serve again beside the child.
         this.#child?.terminate();
         logger.warning('shutting down admin due to child startup');
         logger.info('closing and draining listeners');
@@ -315,15 +310,15 @@ export class HotRestart {
     };
   }
 
-  /** Somebody who is believed has sent a datagram to this process as a parent. */
-  async #hear(bytes: Uint8Array, [fd, ...others]: readonly number[]): Promise<void> {
-    this.#drop(others);
+  /** Called with a datagram from a trusted process that treats this one as its parent. */
+  async #receiveHello(bytes: Uint8Array, [fd, ...others]: readonly number[]): Promise<void> {
+    this.#closeAll(others);
     if (fd === undefined) return this.#meeting.dropped('it brings no link');
     let isTaken = false;
     try {
       const messages = await loadMessages();
       const hello = messages.decodeHello(bytes);
-      // The child believes what comes on the link when it knows who has the other end.
+      // The child trusts the link once it knows which process has the other end.
       this.#prove();
       this.#parent!.greet(hello, (events) => {
         const link = new MessageLink(this.#shim, fd, parentCodec(messages), events);
@@ -331,13 +326,13 @@ export class HotRestart {
         return link;
       });
     } catch (error) {
-      // What no link can be made of, such as a file, comes here as well.
-      if (!isTaken) this.#drop([fd]);
+      // An unusable descriptor, such as a file, also ends here.
+      if (!isTaken) this.#closeAll([fd]);
       this.#meeting.dropped(messageOf(error));
     }
   }
 
-  /** Retries while the child's socket is full, which other users can keep it. However many ask, one retry is pending. */
+  /** Retries while the child's socket is full, which other users can cause. At most one retry is pending. */
   #prove(attempts = 0): void {
     clearTimeout(this.#proofRetry);
     if (this.#meeting.prove() || attempts === MAX_PROOFS) return;
@@ -350,12 +345,12 @@ export class HotRestart {
     }, PROOF_RETRY_MS).unref();
   }
 
-  #drop(fds: readonly number[]): void {
+  #closeAll(fds: readonly number[]): void {
     for (const fd of fds) this.#shim.closeDescriptor(fd);
   }
 }
 
-/** For about as long as a child waits for its parent. */
+/** The retries last about as long as a child waits for its parent. */
 const MAX_PROOFS = 2000;
 const PROOF_RETRY_MS = 5;
 

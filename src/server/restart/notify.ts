@@ -1,7 +1,7 @@
-// What the process that has started this one hears of it, if it listens on NOTIFY_SOCKET (sd_notify(3)): systemd, or the wrapper.
+// Notifications to the process that has started this one and listens on NOTIFY_SOCKET (sd_notify(3)): systemd, or the wrapper.
 //
-// To systemd all epochs are one service. Only the epoch that serves may speak for it: what a replaced one said of its own end would
-// end the service. Variables that begin with X_ are ignored by systemd; the wrapper follows each epoch by them.
+// For systemd all epochs are one service. Only the serving epoch may speak for it: a replaced epoch's report of its own end would end the
+// service. systemd ignores variables with the prefix X_; with them the wrapper follows each epoch.
 
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../../common/errors/errors.js';
@@ -16,9 +16,9 @@ export class Notifier {
   readonly #env: NodeJS.ProcessEnv;
   readonly #socket: NativeMessageSocket;
   readonly #queue: NotifyQueue;
-  readonly #signsOfLife: NodeJS.Timeout | undefined;
+  readonly #watchdogTimer: NodeJS.Timeout | undefined;
   readonly #follows: boolean;
-  /** This process serves, or nobody does. */
+  /** This process serves, or none does. */
   #speaksForService: boolean;
 
   private constructor(shim: NativeShim, env: NodeJS.ProcessEnv, address: Uint8Array, follows: boolean) {
@@ -32,15 +32,15 @@ export class Notifier {
     });
     this.#queue = new NotifyQueue(
       (message) => this.#socket.sendTo(address, Buffer.from(message), []),
-      (message, error) => logger.warning(`cannot say '${message}' on NOTIFY_SOCKET: ${messageOf(error)}`),
+      (message, error) => logger.warning(`cannot send '${message}' to NOTIFY_SOCKET: ${messageOf(error)}`),
     );
     const intervalMs = watchdogIntervalMs(env);
-    // Twice as often as is asked for, as sd_watchdog_enabled(3) recommends.
-    if (intervalMs !== undefined) this.#signsOfLife = setInterval(() => this.#giveSignOfLife(), intervalMs / 2);
+    // Twice as often as required, as sd_watchdog_enabled(3) recommends.
+    if (intervalMs !== undefined) this.#watchdogTimer = setInterval(() => this.#pingWatchdog(), intervalMs / 2);
   }
 
   /**
-   * Undefined when nobody listens. Says something at once: so the wrapper knows that it will be told when this is live.
+   * Returns undefined without a listener. Sends a notification at once, so that the wrapper expects one when this process is live.
    * `follows`: another epoch serves until then.
    */
   static open(shim: NativeShim, env: NodeJS.ProcessEnv, follows: boolean): Notifier | undefined {
@@ -51,52 +51,52 @@ export class Notifier {
       notifier.#queue.notify(follows ? 'X_BATON_EPOCH=initializing' : 'STATUS=initializing');
       return notifier;
     } catch (error) {
-      logger.warning(`nobody can be told that this server is live: ${messageOf(error)}`);
+      logger.warning(`cannot notify the service manager of this server's state: ${messageOf(error)}`);
       return undefined;
     }
   }
 
-  /** It serves: what it has taken over from is no longer needed, or what had replaced it is dead. */
+  /** Called when this process serves: its parent is no longer needed, or the epoch that had replaced it is dead. */
   live(): void {
-    // Otherwise the service manager has started this process itself, and knows it.
-    const isAnother = this.#follows || !this.#speaksForService;
+    // Otherwise the service manager has started this process itself and knows its pid.
+    const changesMainPid = this.#follows || !this.#speaksForService;
     this.#speaksForService = true;
-    this.#queue.notify(`READY=1\n${isAnother ? `MAINPID=${mainPid(this.#env)}\n` : ''}STATUS=live`);
-    // A wrapper that has heard none of this epoch for a while takes it for dead.
-    if (isAnother && this.#signsOfLife !== undefined) this.#giveSignOfLife();
+    this.#queue.notify(`READY=1\n${changesMainPid ? `MAINPID=${mainPid(this.#env)}\n` : ''}STATUS=live`);
+    // The wrapper assumes that an epoch is dead when its pings stop.
+    if (changesMainPid && this.#watchdogTimer !== undefined) this.#pingWatchdog();
   }
 
-  /** It accepts from now on, beside the epoch that it replaces, which does not know it yet. */
-  beginsToServe(): void {
+  /** Called when this process accepts connections, beside the epoch that it replaces, which is not notified yet. */
+  servingStarted(): void {
     if (this.#follows) this.#queue.notify('X_BATON_EPOCH=serving');
   }
 
-  /** Another epoch serves, and speaks. */
+  /** Called when another epoch serves and speaks for the service. */
   replaced(): void {
     this.#speaksForService = false;
     this.#queue.notify('X_BATON_EPOCH=replaced');
   }
 
-  /** It will leave, after `what`. */
+  /** Called when this process will end, after `what`. */
   stopping(what: 'draining' | 'shutting down'): void {
     const state = `X_BATON_EPOCH=${what === 'draining' ? 'draining' : 'leaving'}`;
     this.#queue.notify(this.#speaksForService ? `STOPPING=1\nSTATUS=${what}\n${state}` : state);
   }
 
   close(): void {
-    clearInterval(this.#signsOfLife);
+    clearInterval(this.#watchdogTimer);
     this.#queue.close();
     this.#socket.close();
   }
 
-  #giveSignOfLife(): void {
+  #pingWatchdog(): void {
     if (this.#speaksForService) this.#queue.pingWatchdog();
   }
 }
 
 /**
- * The main process of the service: the one that systemd has started, if this process descends from that, for it is a wrapper that
- * takes the signals and outlives all epochs; otherwise this process.
+ * Returns the pid of the service's main process: the process that systemd has started, if this one descends from it, because that is a
+ * wrapper that handles the signals and outlives all epochs; otherwise this process.
  */
 function mainPid({ SYSTEMD_EXEC_PID: started = '' }: NodeJS.ProcessEnv): number {
   const wrapper = Number(started);
@@ -105,16 +105,16 @@ function mainPid({ SYSTEMD_EXEC_PID: started = '' }: NodeJS.ProcessEnv): number 
   return process.pid;
 }
 
-/** 0 when there is none, or it cannot be seen. */
+/** Returns 0 when the process has no parent, or none that is visible. */
 function parentOf(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // Behind the name, which may hold anything: state and parent.
+    // After the process name, which may contain anything: state and parent.
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) || 0;
   } catch {
     return 0;
   }
 }
 
-/** The kernel finds a free abstract name for an address without one: AF_UNIX alone, in the machine's byte order. */
+/** An address with only AF_UNIX, in native byte order: the kernel chooses a free abstract name. */
 const UNNAMED = new Uint8Array(Uint16Array.of(1).buffer);

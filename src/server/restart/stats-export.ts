@@ -1,4 +1,4 @@
-// What this process has counted, for a child process that goes on counting: counters as deltas, gauges as they are.
+// Exports this process's stats to a child process that continues them: counters as deltas, gauges as values.
 
 import { inTurns, nextTurn } from '../../common/time/next-turn.js';
 import type { StatsPiece, StatsSection } from '../../restart/messages.js';
@@ -9,32 +9,32 @@ import { Pass, type Section } from '../../stats/read/section.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { ProcessHoldings } from '../stats/server-stats.js';
 
-/** A message holds 64 KiB: names and numbers of a piece take about this many bytes. */
+/** A message has at most 64 KiB; the names and values of a piece take about this much. */
 const PIECE_BYTES = 32 * 1024;
-/** Bytes of a stat beside its name, and of a section beside its prefix. */
+/** Bytes of a stat in addition to its name, and of a section in addition to its prefix. */
 const ENTRY_BYTES = 24;
 
-/** How much of a counter the stats sinks have been given; undefined when there are none. */
-export type Given = (section: Section, index: number) => number | undefined;
+/** Returns how much of a counter was flushed to the stats sinks; undefined without sinks. */
+export type FlushedAmount = (section: Section, index: number) => number | undefined;
 
 export class StatsExport {
   readonly #store: StatsStore;
-  readonly #given: Given;
+  readonly #flushedAmount: FlushedAmount;
   readonly #latches = new CounterLatches();
   #isFirst = true;
 
-  constructor(store: StatsStore, given: Given) {
+  constructor(store: StatsStore, flushedAmount: FlushedAmount) {
     this.#store = store;
-    this.#given = given;
+    this.#flushedAmount = flushedAmount;
   }
 
-  /** What a counter stood at when it was told last. */
-  told(section: Section, index: number): number {
+  /** Returns a counter's value at its last export. */
+  exported(section: Section, index: number): number {
     return this.#latches.value(section, index);
   }
 
-  /** Calls back for each counter of which anything was told, with what it stood at then. */
-  forEachTold(callback: (name: string, total: number) => void): void {
+  /** Calls `callback` for each exported counter, with its value at the last export. */
+  forEachExported(callback: (name: string, total: number) => void): void {
     for (const section of this.#store.reader().sections) {
       const { kinds, length, names } = section.tables[Pass.Values];
       for (let i = 0; i < length; i++) {
@@ -45,8 +45,8 @@ export class StatsExport {
   }
 
   /**
-   * What was counted since the last call, the first time since the process began (or counters were reset), and importing
-   * gauges that are not 0. Others get turns of the loop meanwhile.
+   * Yields the counts since the last call, at first those since the process started or its counters were reset, and nonzero gauges that
+   * can be imported. Yields to the event loop in between.
    */
   async *pieces(holdings: ProcessHoldings): AsyncGenerator<StatsPiece> {
     const reader = this.#store.reader();
@@ -71,7 +71,7 @@ export class StatsExport {
     yield { sections: found, ...holdings, isLast: true };
   }
 
-  /** What there is to say of a section, in parts that fit in a piece. */
+  /** Yields the stats of a section, in parts that fit into a piece. */
   *#parts(reader: StatsReader, section: Section, isFirst: boolean): Generator<{ stats: StatsSection; bytes: number }> {
     const table = section.tables[Pass.Values];
     let part = emptySection(section.prefix);
@@ -100,21 +100,21 @@ export class StatsExport {
     if (part.counters.length + part.gauges.length > 0) yield { stats: part, bytes };
   }
 
-  /** What a counter showed when it was latched: what is counted meanwhile is the next delta's. */
+  /** Returns the value that a counter showed when it was latched; later increments belong to the next delta. */
   #latched(reader: StatsReader, section: Section, index: number): number {
     return this.#latches.value(section, index) - reader.beforeReset(section, section.tables[Pass.Values], index);
   }
 
-  /** How much of what a counter shows is nothing new for stats sinks: without sinks all of it. */
+  /** Returns how much of a counter's shown value the stats sinks have received already; all of it without sinks. */
   #flushed(section: Section, index: number, shown: number): number {
-    const given = this.#given(section, index);
-    if (given === undefined) return shown;
-    const isNew = this.#latches.value(section, index) - given;
+    const flushed = this.#flushedAmount(section, index);
+    if (flushed === undefined) return shown;
+    const isNew = this.#latches.value(section, index) - flushed;
     return Math.max(0, shown - isNew);
   }
 }
 
-/** Prefixes whose gauges speak of one process: memory and connections of a parent travel on their own. */
+/** Prefixes of gauges about the process itself. The parent's memory and connections are sent separately. */
 const OWN_PREFIXES = ['server.', 'filesystem.'];
 
 function emptySection(prefix: string) {

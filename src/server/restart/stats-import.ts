@@ -1,9 +1,9 @@
-// What a parent process has counted, added to the stats of this one.
+// Adds a parent process's stats to those of this one.
 //
-// A counter goes on from where the parent's stood; what its stats sinks were given is not given to this one's again. A gauge
-// has the parent's value on top of its own until the parent ends. What this process knows no scope for is shown until then
-// too, so that the last requests of a cluster that is gone are counted; it goes away with the parent. A scope that comes
-// later, as that of a cluster that is discovered, takes over what has been imported under its names.
+// A counter continues the parent's; what the parent's stats sinks have received is not flushed again here. A gauge includes the parent's
+// value until the parent ends. Stats without a scope in this process are shown until then too, so that the last requests of a removed
+// cluster count; they are removed with the parent. A scope that is added later, for example for a discovered cluster, takes over the
+// imported stats with its names.
 
 import type { StatsPiece } from '../../restart/messages.js';
 import { defineLayout, Kind, type Layout, type StatEntry } from '../../stats/layout.js';
@@ -15,27 +15,27 @@ import type { FlushSchedule } from '../stats/flush-schedule.js';
 import { NO_HOLDINGS, type ProcessHoldings } from '../stats/server-stats.js';
 import type { TakeOver } from './take-over.js';
 
-/** Keeps names of a scope that only the parent has. */
+/** For scopes that keep names only the parent has. */
 const NO_STATS = defineLayout({});
 
 interface ImportedGauge {
   readonly prefix: string;
   readonly name: string;
   value: number;
-  /** The last answer of the parent had it. */
+  /** The parent's latest answer contained it. */
   isMentioned: boolean;
 }
 
 export class StatsImport {
-  /** What the parent takes now. */
+  /** What the parent holds now. */
   holdings: ProcessHoldings = NO_HOLDINGS;
   readonly #store: StatsStore;
   readonly #takeOver: TakeOver;
   readonly #flushes: FlushSchedule;
   readonly #gauges = new Map<string, ImportedGauge>();
   readonly #ofParent = new Map<string, ScopeRef>();
-  /** Names for which no scope had a place, by prefix. */
-  readonly #loose = new Map<string, Set<string>>();
+  /** Names without a place in any scope, by prefix. */
+  readonly #unscoped = new Map<string, Set<string>>();
   #hasEnded = false;
 
   constructor({ store, takeOver }: Primary, flushes: FlushSchedule) {
@@ -44,17 +44,17 @@ export class StatsImport {
     this.#flushes = flushes;
   }
 
-  /** What a gauge of that full name has of the parent's. */
+  /** Returns the parent's share of the gauge with that full name. */
   shareOf(name: string): number {
     return this.#gauges.get(name)?.value ?? 0;
   }
 
   add({ sections, memoryAllocated, connections, isLast }: StatsPiece): void {
-    // Names need memory, which is given in steps.
+    // New names need memory, which is allocated in steps.
     this.#store.reserve();
-    this.#store.scopeAdded = (ref, layout) => this.#settle(ref, layout);
+    this.#store.scopeAdded = (ref, layout) => this.#adopt(ref, layout);
     for (const { prefix, counters, deltas, flushed, gauges, values } of sections) {
-      this.#follow(prefix);
+      this.#ensureScope(prefix);
       counters.forEach((name, i) => {
         this.#addToCounter(prefix, name, deltas[i]!);
         if (flushed[i]! > 0) this.#flushes.sinks.credit(prefix + name, flushed[i]!);
@@ -71,7 +71,7 @@ export class StatsImport {
     }
   }
 
-  /** The parent is gone, and what it held with it. */
+  /** Called when the parent has ended, and with it all that it held. */
   end(): void {
     this.holdings = NO_HOLDINGS;
     for (const gauge of this.#gauges.values()) this.#changeGauge(gauge, 0);
@@ -79,26 +79,26 @@ export class StatsImport {
     this.#hasEnded = true;
   }
 
-  /** A flush has been given to sinks: what only the parent had is no longer needed when it is gone. */
+  /** Called after a flush to the sinks: once the parent has ended, stats that only it had are removed. */
   flushed(): void {
     if (!this.#hasEnded || this.#ofParent.size === 0) return;
     for (const [prefix, ref] of this.#ofParent) {
       this.#store.removeScope(ref);
-      if (this.#store.scopesUnder(prefix).length === 0) this.#loose.delete(prefix);
+      if (this.#store.scopesUnder(prefix).length === 0) this.#unscoped.delete(prefix);
     }
     this.#ofParent.clear();
   }
 
-  /** Names belong to a scope: one that only the parent has is made for as long as the parent lives. Those of no scope stay. */
-  #follow(prefix: string): void {
+  /** Adds a scope for a prefix that only the parent has, for the parent's lifetime. Names outside any scope would be permanent. */
+  #ensureScope(prefix: string): void {
     if (prefix === '' || this.#store.scopesUnder(prefix).length > 0) return;
     this.#ofParent.set(prefix, this.#store.addScope(prefix, NO_STATS));
   }
 
   #addToCounter(prefix: string, name: string, amount: number): void {
-    const place = this.#placeOf(prefix, name);
+    const place = this.#findEntry(prefix, name);
     if (place === undefined)
-      this.#nameLoosely(prefix, name, () => this.#store.own.dynamicCounter(prefix, name).add(amount));
+      this.#writeUnscoped(prefix, name, () => this.#store.own.dynamicCounter(prefix, name).add(amount));
     else if (place.entry.kind === Kind.Counter) this.#store.scope(place.ref).add(place.entry.at, amount);
   }
 
@@ -115,9 +115,9 @@ export class StatsImport {
     const change = value - gauge.value;
     if (change === 0) return;
     gauge.value = value;
-    const place = this.#placeOf(prefix, name);
+    const place = this.#findEntry(prefix, name);
     if (place === undefined) {
-      this.#nameLoosely(prefix, name, () => this.#store.own.dynamicGauge(prefix, name).set(value));
+      this.#writeUnscoped(prefix, name, () => this.#store.own.dynamicGauge(prefix, name).set(value));
       return;
     }
     const { entry, ref } = place;
@@ -127,8 +127,8 @@ export class StatsImport {
     else scope.add(entry.at, change);
   }
 
-  /** Where a scope of this process has the stat; undefined when none has it. */
-  #placeOf(prefix: string, name: string): { readonly ref: ScopeRef; readonly entry: StatEntry } | undefined {
+  /** Returns the stat's entry in a scope of this process; undefined when no scope has it. */
+  #findEntry(prefix: string, name: string): { readonly ref: ScopeRef; readonly entry: StatEntry } | undefined {
     for (const { ref, layout } of this.#store.scopesUnder(prefix)) {
       const entry = layout.entries.find((each) => each.name === name);
       if (entry !== undefined) return { ref, entry };
@@ -136,21 +136,21 @@ export class StatsImport {
     return undefined;
   }
 
-  #nameLoosely(prefix: string, name: string, write: () => void): void {
+  #writeUnscoped(prefix: string, name: string, write: () => void): void {
     try {
       write();
     } catch {
-      // The name exists with another kind here: the two say different things.
+      // The name has another kind here, so the two stats are unrelated.
       return;
     }
-    const names = this.#loose.get(prefix);
-    if (names === undefined) this.#loose.set(prefix, new Set([name]));
+    const names = this.#unscoped.get(prefix);
+    if (names === undefined) this.#unscoped.set(prefix, new Set([name]));
     else names.add(name);
   }
 
-  /** A scope has come that has some of the names. What sinks were given of them is not given again. */
-  #settle(ref: ScopeRef, { entries }: Layout): void {
-    const names = this.#loose.get(ref.prefix);
+  /** Called when a scope is added: moves unscoped stats with its names into it. What the sinks have received is not flushed again. */
+  #adopt(ref: ScopeRef, { entries }: Layout): void {
+    const names = this.#unscoped.get(ref.prefix);
     if (names === undefined || this.#takeOver.isDone) return;
     const shown = this.#store
       .reader()
@@ -158,8 +158,8 @@ export class StatsImport {
     for (const entry of entries) {
       if (!names.delete(entry.name)) continue;
       const index = shown?.tables[Pass.Values].indexOf(entry.name) ?? -1;
-      const given = index < 0 ? undefined : this.#flushes.sinks.flushedAmount(shown!, index);
-      if (given !== undefined && given > 0) this.#flushes.sinks.credit(ref.prefix + entry.name, given);
+      const flushed = index < 0 ? undefined : this.#flushes.sinks.flushedAmount(shown!, index);
+      if (flushed !== undefined && flushed > 0) this.#flushes.sinks.credit(ref.prefix + entry.name, flushed);
       this.#store.adoptName(ref, entry);
     }
   }

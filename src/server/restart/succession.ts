@@ -1,5 +1,4 @@
-// What this process gives to a child process that replaces it, and what it takes over from its own parent: sockets, counts
-// and established connections.
+// Connects the server with its hot-restart parent and child: sockets, stats and established connections pass from process to process.
 
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { getLogger } from '../../log/logger.js';
@@ -11,25 +10,25 @@ import type { Server } from '../server.js';
 import { isQuiet } from '../workers/open-connections.js';
 import type { RestartedServer } from './hot-restart.js';
 import { StatsExport } from './stats-export.js';
-import { dealOut, openTravelChannels } from './travel-channels.js';
+import { distribute, openTravelChannels } from './travel-channels.js';
 
 export interface SuccessionEvents {
-  /** This process accepts from now on, beside its parent. */
-  beginsToServe(): void;
-  /** A child process has taken over: this one only ends its connections. */
+  /** Called when this process accepts connections, beside its parent. */
+  servingStarted(): void;
+  /** Called when a child process has taken over: this process only ends its connections. */
   handedOver(): void;
-  /** That one is dead: this one serves again. */
+  /** Called when that child is dead: this process serves again. */
   tookBack(): void;
-  /** This process was told to end, and drains. */
+  /** The process is draining before its end. */
   readonly isDraining: boolean;
-  /** The process is to end with this exit status. */
+  /** Ends the process with this exit status. */
   end(status: number): void;
 }
 
-/** Number of the admin interface among the sockets that are offered: listeners have small ones. */
+/** Number of the admin interface among the offered sockets; listeners have small numbers. */
 const ADMIN_ID = 2 ** 32 - 1;
 
-/** How often a process that is replaced looks whether its last connection has gone. */
+/** Interval at which a replaced process checks for remaining connections. */
 const EMPTY_POLL_MS = 50;
 
 const logger = getLogger('main');
@@ -69,7 +68,7 @@ export class Succession implements RestartedServer {
     };
   }
 
-  socketsCame(): void {
+  socketsReceived(): void {
     this.#server.configuration.listenerDiscovery?.retryUnbound();
   }
 
@@ -86,13 +85,13 @@ export class Succession implements RestartedServer {
     for (const fd of fds) primary.shim.closeDescriptor(fd);
   }
 
-  beginsToServe(): void {
-    this.#events.beginsToServe();
+  servingStarted(): void {
+    this.#events.servingStarted();
   }
 
   /**
-   * Nothing is accepted here any more, but what the kernel has queued at sockets that are not `taken` is. Stats are given to
-   * sinks no longer: the child's are given them. Resolves when the admin interface answers nothing any more.
+   * Stops accepting here, except for the backlogs of sockets that are not `taken`. Stops flushing to sinks: the child's take over.
+   * Resolves when the admin interface no longer answers.
    */
   handOver(taken: ReadonlySet<number>): Promise<void> {
     this.#events.handedOver();
@@ -103,7 +102,7 @@ export class Succession implements RestartedServer {
     this.#export = this.#exportFrom(this.#export);
     const stopped = listeners.replaced(taken);
     listeners.childHasSettled();
-    // A client that is asked to leave must not come back to a worker here that is about to stop.
+    // A client that is asked to reconnect must not reach a worker here that is about to stop.
     void stopped.then(() => {
       if (this.#server.isEnding || !primary.takeOver.isDone) return;
       this.#drain = listeners.drains.start({ reach: 'all', reason: 'restart', stopsAccepting: 'never' });
@@ -129,15 +128,15 @@ export class Succession implements RestartedServer {
     this.#drain = undefined;
     void this.#admin?.takeBack();
     this.#events.tookBack();
-    // The dead child's sinks were given what it was told.
+    // The dead child's sinks have received what was exported to it.
     const { sinks } = this.#server.flushes;
-    if (!sinks.isEmpty) this.#export?.forEachTold((name, total) => sinks.creditUpTo(name, total));
+    if (!sinks.isEmpty) this.#export?.forEachExported((name, total) => sinks.creditUpTo(name, total));
     return reopened;
   }
 
   async *exportStats(): AsyncGenerator<StatsPiece> {
     const server = this.#server;
-    // A flush that runs is given to sinks: what it has is not new. Afterwards nothing changes any more.
+    // Ends a flush in progress: what it sends to sinks counts as flushed. Later flushes send nothing.
     if (!server.isEnding) await server.flushes.run();
     this.#export ??= this.#exportFrom(undefined);
     yield* this.#export.pieces(server.holdings);
@@ -162,7 +161,7 @@ export class Succession implements RestartedServer {
   }
 
   takeConnections(channels: readonly number[]): void {
-    dealOut(channels, this.concurrency).forEach((own, index) => {
+    distribute(channels, this.concurrency).forEach((own, index) => {
       this.#server.primary.workers.send(index, { kind: 'take-over', channels: own });
     });
   }
@@ -181,12 +180,12 @@ export class Succession implements RestartedServer {
     this.#events.end(status);
   }
 
-  /** `before`: told a child that is gone, whose sinks were given what it knew. */
+  /** `before`: the export to an earlier child, now dead, whose sinks have received what was exported. */
   #exportFrom(before: StatsExport | undefined): StatsExport {
     const { flushes, primary } = this.#server;
     return new StatsExport(primary.store, (section, index) => {
-      const given = flushes.sinks.flushedAmount(section, index);
-      return given === undefined ? undefined : Math.max(given, before?.told(section, index) ?? 0);
+      const flushed = flushes.sinks.flushedAmount(section, index);
+      return flushed === undefined ? undefined : Math.max(flushed, before?.exported(section, index) ?? 0);
     });
   }
 }

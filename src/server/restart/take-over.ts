@@ -1,27 +1,27 @@
-// How far a child process is with taking over from this one.
+// The progress of a child process in taking over from this one.
 
 export class TakeOver {
   #isDone = false;
   #settled: Promise<void> | undefined;
   #settle = () => {};
 
-  /** A child process has been given the listen sockets, and has not taken over. */
+  /** A child process has the listen sockets but has not taken over yet. */
   get isBeginning(): boolean {
     return this.#settled !== undefined;
   }
 
-  /** Resolves when that one has taken over, or is gone; undefined when none begins. Never if this process ends before. */
+  /** Resolves when that child has taken over or is gone; undefined without one. Never resolves if this process ends first. */
   get settled(): Promise<void> | undefined {
     return this.#settled;
   }
 
-  /** A child process has taken over, and lives. */
+  /** A child process has taken over and is alive. */
   get isDone(): boolean {
     return this.#isDone;
   }
 
   begin(): void {
-    // A child that asks again finds those who wait for it still waiting.
+    // A repeated request of a child keeps the present promise.
     this.#settled ??= new Promise((resolve) => {
       this.#settle = resolve;
     });
@@ -32,12 +32,12 @@ export class TakeOver {
     this.lost();
   }
 
-  /** The child process that had taken over is dead, and this one serves again. */
+  /** Called when the child process that had taken over is dead, and this one serves again. */
   undone(): void {
     this.#isDone = false;
   }
 
-  /** The child process is gone before it took over. */
+  /** Called when the child process has ended before it took over. */
   lost(): void {
     this.#settled = undefined;
     this.#settle();

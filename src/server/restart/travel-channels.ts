@@ -1,25 +1,25 @@
-// The channels between the workers of two processes on which established connections travel.
+// The channels between the workers of two processes over which established connections are handed over.
 
 import type { NativeShim } from '../../io/shim.js';
 
 export interface TravelChannels {
-  /** Ends of this process's workers, by worker. */
+  /** The ends for this process's workers, by worker. */
   readonly byWorker: readonly (readonly number[])[];
   readonly childEnds: number[];
-  /** How many descriptors may be under way on each of them. */
+  /** Limit for descriptors in flight on each channel. */
   readonly descriptors: number;
 }
 
-/** Under way at a time, on all channels together: the kernel counts them against what a user may open. */
-const MOST_UNDER_WAY = 64;
-/** A proxied connection has two. */
-const ONE_CONNECTION = 2;
-/** Of one message. */
-const MOST_CHANNELS = 64;
+/** Limit for descriptors in flight on all channels together: the kernel counts them against the user's limit of open files. */
+const MAX_IN_FLIGHT = 64;
+/** A proxied connection has two descriptors. */
+const PER_CONNECTION = 2;
+/** Limit of one message. */
+const MAX_CHANNELS = 64;
 
-/** As many as the process with more workers has workers, so that all of them take part. Throws, with none left, for want of descriptors. */
+/** Opens a channel for each worker of the process with more workers. Throws, with nothing left open, when descriptors are short. */
 export function openTravelChannels(shim: NativeShim, workers: number, childWorkers: number): TravelChannels {
-  const count = Math.min(MOST_CHANNELS, Math.max(workers, childWorkers));
+  const count = Math.min(MAX_CHANNELS, Math.max(workers, childWorkers));
   const own: number[] = [];
   const childEnds: number[] = [];
   try {
@@ -32,13 +32,13 @@ export function openTravelChannels(shim: NativeShim, workers: number, childWorke
     for (const fd of [...own, ...childEnds]) shim.closeDescriptor(fd);
     throw error;
   }
-  const share = Math.floor(MOST_UNDER_WAY / ONE_CONNECTION / count) * ONE_CONNECTION;
-  return { byWorker: dealOut(own, workers), childEnds, descriptors: Math.max(ONE_CONNECTION, share) };
+  const share = Math.floor(MAX_IN_FLIGHT / PER_CONNECTION / count) * PER_CONNECTION;
+  return { byWorker: distribute(own, workers), childEnds, descriptors: Math.max(PER_CONNECTION, share) };
 }
 
-/** Channels for each worker, one after the other. */
-export function dealOut(channels: readonly number[], workers: number): number[][] {
-  const dealt: number[][] = Array.from({ length: workers }, () => []);
-  for (const [index, fd] of channels.entries()) dealt[index % workers]!.push(fd);
-  return dealt;
+/** Distributes channels among the workers in turn. */
+export function distribute(channels: readonly number[], workers: number): number[][] {
+  const shares: number[][] = Array.from({ length: workers }, () => []);
+  for (const [index, fd] of channels.entries()) shares[index % workers]!.push(fd);
+  return shares;
 }

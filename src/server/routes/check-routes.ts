@@ -1,4 +1,4 @@
-// Builds a route configuration as workers will, before they get it: what cannot be built never reaches them.
+// Builds a route configuration as workers do, before it is published, so that workers never receive one that they cannot build.
 
 import { BatonError, Mistakes, messageOf } from '../../common/errors/errors.js';
 import { runSync } from '../../common/time/next-turn.js';
@@ -9,12 +9,12 @@ import type { RouteFilters } from '../../extensions/factories.js';
 import { findRouteMistakesInSteps } from '../../http/routing/tables/route-mistakes.js';
 import type { RouteFilter } from '../../http/routing/tables/route-table.js';
 
-/** As RoutesContext.clusterProblem. */
+/** See RoutesContext.clusterProblem. */
 export type ClusterProblem = (name: string) => string | undefined;
 
 /**
- * Everything that is wrong with `config` for chains with these filters; '' when it can be used.
- * @param validatesClusters what counts where `validate_clusters` is not set
+ * Returns all problems of `config` for chains with these filters; '' when it can be used.
+ * @param validatesClusters default of `validate_clusters`
  */
 export function routeProblems(
   config: RouteConfiguration,
@@ -25,7 +25,7 @@ export function routeProblems(
   return runSync(routeProblemsInSteps(config, chains, clusterProblem, validatesClusters));
 }
 
-/** The same some routes at a time. */
+/** Does the same, some routes in each step. */
 export function* routeProblemsInSteps(
   config: RouteConfiguration,
   chains: Iterable<RouteFilters>,
@@ -45,7 +45,7 @@ export function* routeProblemsInSteps(
   return [...problems].map((problem) => describe(config, problem)).join('; ');
 }
 
-/** Without what is secret: the source of the routes gets it as an answer. */
+/** Describes a mistake without secrets: the source of the routes receives the text. */
 function describeMistake(config: RouteConfiguration, mistake: unknown): string {
   if (!(mistake instanceof BatonError) || mistake.where === undefined) {
     return messageWithoutSecrets(mistake instanceof BatonError ? mistake.describe() : messageOf(mistake), config);
@@ -59,7 +59,7 @@ function describe({ name = '' }: RouteConfiguration, problem: string): string {
   return `route configuration '${name}': ${problem}`;
 }
 
-/** Chains with the same filters make the same table. Without any a table is built all the same. */
+/** Chains with the same filters build the same table. Without a chain, one table is built nevertheless. */
 function distinctChains(filters: Iterable<RouteFilters>): Iterable<readonly RouteFilter[]> {
   const bySignature = new Map<string, readonly RouteFilter[]>();
   for (const { signature, list } of filters) bySignature.set(signature, list);

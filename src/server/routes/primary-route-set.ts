@@ -1,5 +1,5 @@
-// The routes of all connection managers as the primary keeps them: what is written in their own configuration, and what
-// sources deliver, which is shared by all that name it.
+// The routes of all connection managers on the primary: those in their own configuration, and those that sources deliver, which all
+// connection managers with the same source and name share.
 
 import { BatonError } from '../../common/errors/errors.js';
 import { ownRoutes } from '../../config/fields/own-routes.js';
@@ -14,7 +14,7 @@ import { RouteProviders } from './providers/route-providers.js';
 import type { RoutesContext } from './routes-context.js';
 import { ScopedRoutesProvider } from './scopes/scoped-routes.js';
 
-/** Routes that stand in the configuration of a connection manager. */
+/** Routes in the configuration of a connection manager. */
 export interface InlineRoutes {
   readonly config: RouteConfiguration;
   readonly since: Date;
@@ -33,7 +33,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
     this.#providers = new RouteProviders(context, () => ++this.#lastId);
   }
 
-  /** Whether there is a connection manager. */
+  /** There is a connection manager. */
   get isUsed(): boolean {
     return this.#managers > 0;
   }
@@ -50,7 +50,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
     return this.#scoped.values();
   }
 
-  /** For workers that begin. */
+  /** Returns the parts of a snapshot for starting workers. */
   snapshots(): Required<Pick<SnapshotParts, 'routes' | 'routeScopes'>> {
     const scoped = [...this.#scoped.values()];
     return {
@@ -78,7 +78,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
     const { rds, route_config: inline, scoped_routes: scoped } = user.manager;
     if (rds !== undefined) return this.#useProvider(rds, user);
     if (scoped !== undefined) return this.#useScoped(scoped, user);
-    return inline === undefined ? NOTHING : this.#useInline(inline, user);
+    return inline === undefined ? EMPTY_PART : this.#useInline(inline, user);
   }
 
   #useInline(config: RouteConfiguration, { filters }: RouteUser): PrimaryPart {
@@ -148,10 +148,10 @@ export class PrimaryRouteSet implements PrimaryRoutes {
   }
 }
 
-/** A connection manager whose listener waits for the routes. */
+/** Returns the user for a connection manager whose listener waits for the routes. */
 function waitingUser({ filters, waitFor }: RouteUser, name: string): ProviderUser {
   const target = waitFor(name);
   return { filters: () => [filters], ready: () => target.ready() };
 }
 
-const NOTHING: PrimaryPart = { close() {} };
+const EMPTY_PART: PrimaryPart = { close() {} };

@@ -1,4 +1,4 @@
-// What the routes of a server need of it.
+// The parts of the server that routes use.
 
 import type { PrimaryPort } from '../../extensions/factories.js';
 import type { StatsStore } from '../../stats/store.js';
@@ -8,10 +8,10 @@ import type { SnapshotParts } from '../workers/snapshots.js';
 export interface RoutesContext {
   readonly sources: ConfigSources;
   readonly store: StatsStore;
-  /** Why requests cannot go to the cluster of that name; undefined: they can. */
+  /** Returns why routes cannot use the cluster `name`; undefined when they can. */
   clusterProblem(name: string): string | undefined;
-  /** Tells all workers at once, and those that begin later by PrimaryRouteSet's own snapshots. */
+  /** Publishes to all running workers. Starting workers receive PrimaryRouteSet's snapshots. */
   publish(parts: SnapshotParts): void;
-  /** The way to the workers' on-demand filters: ON_DEMAND_PORT. */
+  /** The port of the workers' on-demand filters: ON_DEMAND_PORT. */
   readonly onDemand: PrimaryPort;
 }

@@ -69,8 +69,8 @@ t.test('sources are reached by the clusters that a reload has brought, and not b
 });
 
 for (const [what, name, why] of [
-  ['name', 'front', "a dynamic listener has the name 'front' by now"],
-  ['address', 'other', "another listener has the address of 'front' by now"],
+  ['name', 'front', "a dynamic listener now has the name 'front'"],
+  ['address', 'other', "another listener now has the address of 'front'"],
 ] as const)
   t.test(`a dynamic listener that comes while a reload waits keeps its ${what}`, async (t) => {
     const port = await freePort();

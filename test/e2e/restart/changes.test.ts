@@ -82,7 +82,7 @@ t.test('listeners that are removed, and come again, while a child begins: every 
   await second.stop();
 });
 
-t.test('listeners that are stopped while a child begins accept until it has taken over, or is gone', async (t) => {
+t.test('listeners that are stopped while a child begins accept until it has taken over or ended', async (t) => {
   const plane = await startControlPlane(t);
   const config = bootstrap({
     listeners: [httpListener('web', await freePort(), managerOf([answering({ prefix: '/' }, 'here')]))],
@@ -108,7 +108,7 @@ t.test('listeners that are stopped while a child begins accept until it has take
     const port = await parent.listenerPort('web');
     const child = await begin(parent);
     const drained = parent.admin(path, { method: 'POST', deadlineMs: 30_000 });
-    await waitForLog(parent, 'listeners are stopped when the child process has taken over, or is gone');
+    await waitForLog(parent, 'listeners are stopped when the child process has taken over or ended');
     await serves(port);
     await child.kill();
     t.match(await drained, { status: 200, body: 'OK\n' });
@@ -120,7 +120,7 @@ t.test('listeners that are stopped while a child begins accept until it has take
   const port = await parent.listenerPort('web');
   const child = await begin(parent);
   const drained = parent.admin('/drain_listeners', { method: 'POST', deadlineMs: 30_000 });
-  await waitForLog(parent, 'listeners are stopped when the child process has taken over, or is gone');
+  await waitForLog(parent, 'listeners are stopped when the child process has taken over or ended');
   await serves(port);
   plane.set('cluster', []);
   plane.set('listener', []);

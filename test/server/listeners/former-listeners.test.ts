@@ -15,7 +15,7 @@ t.test('listeners whose drain time ends during a check do not count: those that 
   let answer = (_open: OpenConnections): void => undefined;
   t.intercept(globalThis, 'setTimeout', { value: (look: () => void) => looks.push(look) });
   const drains = {
-    leave: (_id: number, over: () => void) => {
+    drainReplaced: (_id: number, over: () => void) => {
       overs.push(over);
       return { window: {}, cancel: () => undefined };
     },

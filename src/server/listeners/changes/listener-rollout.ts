@@ -7,8 +7,8 @@ import type { ListenerSnapshot } from '../../../worker/messages/messages.js';
 import type { DrainManager } from '../../draining/drain-manager.js';
 import type { Primary } from '../../primary.js';
 import type { Publish } from '../../workers/snapshots.js';
-import type { PublishedItem } from '../version/published-item.js';
 import type { PrimaryListener } from '../version/primary-listener.js';
+import type { PublishedItem } from '../version/published-item.js';
 import type { ListenerUpdate } from './listener-update.js';
 
 const logger = getLogger('main');

@@ -7,7 +7,7 @@ import { getLogger } from '../../../log/logger.js';
 import type { InheritedSockets } from '../version/inherited-sockets.js';
 import { changesReusePort, ListenError } from '../version/listen-sockets.js';
 import { type ListenerContext, type ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
-import { isAddressTaken, releasesAddress, claimedAddress } from './addresses.js';
+import { claimedAddress, isAddressTaken, releasesAddress } from './addresses.js';
 import { changesOnlyChains, initManagerOf, ListenerUpdate } from './listener-update.js';
 import { type ListenerStages, latestOf, type PresentListeners, versionsOf } from './present-listeners.js';
 import { socketSource } from './socket-source.js';
@@ -63,7 +63,12 @@ class Preparation implements PreparedChange {
   readonly #context: ListenerContext;
   readonly #parent: InheritedSockets | undefined;
 
-  constructor(isStatic: boolean, now: PresentListeners, context: ListenerContext, parent: InheritedSockets | undefined) {
+  constructor(
+    isStatic: boolean,
+    now: PresentListeners,
+    context: ListenerContext,
+    parent: InheritedSockets | undefined,
+  ) {
     this.#isStatic = isStatic;
     this.#now = now;
     this.#context = context;

@@ -10,7 +10,7 @@ import { type PackedRoutes, packRoutes } from '../../../worker/messages/packed-r
 import type { InitManager } from '../../init/init-manager.js';
 import type { HeldScopes, WorkerScopes } from '../../workers/worker-scopes.js';
 import type { FilterParts } from './filter-parts.js';
-import { type PublishedItem, newId } from './published-item.js';
+import { newId, type PublishedItem } from './published-item.js';
 
 export interface ChainContext {
   readonly extensions: ExtensionRegistry;

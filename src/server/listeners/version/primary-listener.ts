@@ -17,7 +17,6 @@ import type { InlineRoutesSnapshot, ListenerSnapshot, WorkerSockets } from '../.
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { InitManager } from '../../init/init-manager.js';
 import type { HeldScopes } from '../../workers/worker-scopes.js';
-import { type PublishedItem, newId } from './published-item.js';
 import {
   copySockets,
   type FormerSockets,
@@ -33,6 +32,7 @@ import {
 } from './listen-sockets.js';
 import type { ListenerBlocks } from './listener-blocks.js';
 import { type ChainContext, PrimaryChain } from './primary-chain.js';
+import { newId, type PublishedItem } from './published-item.js';
 
 /** The parameters of a version. */
 export interface ListenerSpec {

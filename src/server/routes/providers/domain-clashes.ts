@@ -1,11 +1,11 @@
-// Which virtual hosts of an update cannot be used beside others, because a domain is taken.
+// Finds the virtual hosts of an update that cannot be used because another one has one of their domains.
 
 import type { VirtualHost } from '../../../config/generated/api.js';
 import type { Resource } from '../../../xds/resource.js';
 
 /**
- * The first domain of each of `fresh` that another virtual host has: one of `own`, one of `kept` that no usable one of its name
- * replaces, or a usable one before it.
+ * Returns, for each of `fresh`, the first domain that another virtual host has: one of `own`, one of `kept` that no usable host of its
+ * name replaces, or an earlier usable one.
  */
 export function domainClashes(
   own: readonly VirtualHost[],
@@ -28,14 +28,14 @@ export function domainClashes(
         continue;
       }
       clashes.set(name, clash);
-      // The version before it stays then, and has its domains.
+      // The previous version stays then, and keeps its domains.
       if (kept.has(name)) isDone = false;
     }
     if (isDone) return clashes;
   }
 }
 
-/** They are compared without regard to case. */
+/** Returns the domains in lower case, since they are compared without regard to case. */
 function domainsOf({ domains = [] }: VirtualHost): string[] {
   return domains.map((domain) => domain.toLowerCase());
 }

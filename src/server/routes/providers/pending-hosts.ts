@@ -1,5 +1,5 @@
-// Virtual hosts that requests on the workers wait for, until it is known whether they exist or their source has said nothing
-// for too long.
+// Virtual hosts for which requests on the workers wait, until it is known whether they exist, or until their source has been silent for
+// too long.
 
 import { shownName } from '../../../common/text/shown.js';
 import { PatientTimeout } from '../../../common/time/patient-timeout.js';
@@ -7,14 +7,14 @@ import { getLogger } from '../../../log/logger.js';
 import { AwaitedHostStats } from '../../../stats/layouts/xds.js';
 import type { Scope } from '../../../stats/thread-stats.js';
 
-/** Hosts that may be asked for at one time: clients choose their names. Another one takes the place of the oldest. */
-const MOST_PENDING = 1024;
-/** How long requests wait for a source that says nothing. */
+/** Limit for hosts requested at the same time, since clients choose the names. A further one replaces the oldest. */
+const MAX_PENDING = 1024;
+/** How long requests wait for a silent source. */
 const ANSWER_MS = 5000;
 
 interface Pending {
   readonly timer: PatientTimeout;
-  /** Those that have the requests. */
+  /** The workers that have the requests. */
   readonly workers: Set<number>;
 }
 
@@ -23,47 +23,47 @@ const logger = getLogger('router');
 export class PendingHosts {
   readonly #where: string;
   readonly #stats: Scope;
-  readonly #unanswered: (name: string) => void;
-  /** By name; the oldest come first. */
+  readonly #abandoned: (name: string) => void;
+  /** By name, oldest first. */
   readonly #pending = new Map<string, Pending>();
-  /** It has been said that there are too many. */
+  /** The overflow has been logged. */
   #isFull = false;
 
   /**
-   * `where`: names them all in the log. `stats`: of the layout AwaitedHostStats. `unanswered` is called with a name that is
-   * waited for in vain, and must remove it.
+   * `where`: prefix of the names, for the log. `stats`: of the layout AwaitedHostStats. `abandoned` is called with a name that is no longer
+   * awaited, and must remove it.
    */
-  constructor(where: string, stats: Scope, unanswered: (name: string) => void) {
+  constructor(where: string, stats: Scope, abandoned: (name: string) => void) {
     this.#where = where;
     this.#stats = stats;
-    this.#unanswered = unanswered;
+    this.#abandoned = abandoned;
   }
 
   get isEmpty(): boolean {
     return this.#pending.size === 0;
   }
 
-  /** This worker waits as well; false when nobody has waited for the name so far. */
+  /** Adds a worker to those that wait. Returns false when none has waited for the name so far. */
   join(name: string, worker: number): boolean {
     const pending = this.#pending.get(name);
     pending?.workers.add(worker);
     return pending !== undefined;
   }
 
-  /** This worker is the first to wait. */
+  /** Adds the first worker that waits for the name. */
   add(name: string, worker: number): void {
-    if (this.#pending.size >= MOST_PENDING) this.#giveOldestUp();
-    const timer = new PatientTimeout(() => this.#unanswered(name), ANSWER_MS);
+    if (this.#pending.size >= MAX_PENDING) this.#abandonOldest();
+    const timer = new PatientTimeout(() => this.#abandoned(name), ANSWER_MS);
     this.#pending.set(name, { timer, workers: new Set([worker]) });
   }
 
-  /** This worker waits no longer; true when no other does. */
+  /** Removes a worker. Returns true when no other one waits. */
   leave(name: string, worker: number): boolean {
     const workers = this.#pending.get(name)?.workers;
     return workers?.delete(worker) === true && workers.size === 0 && this.remove(name);
   }
 
-  /** Nobody waits any longer; false when nobody has. */
+  /** Removes a name. Returns false when it was not awaited. */
   remove(name: string): boolean {
     const pending = this.#pending.get(name);
     if (pending === undefined) return false;
@@ -73,18 +73,18 @@ export class PendingHosts {
     return true;
   }
 
-  giveAllUp(): void {
-    for (const name of [...this.#pending.keys()]) this.#unanswered(name);
+  abandonAll(): void {
+    for (const name of [...this.#pending.keys()]) this.#abandoned(name);
   }
 
-  #giveOldestUp(): void {
+  #abandonOldest(): void {
     this.#stats.increment(AwaitedHostStats.at.hosts_overflow);
     if (!this.#isFull) {
       this.#isFull = true;
       logger.warning(
-        `${MOST_PENDING} virtual hosts are asked for at '${shownName(this.#where)}': older ones count as missing`,
+        `${MAX_PENDING} virtual hosts of '${shownName(this.#where)}' are requested at the same time: older ones count as missing`,
       );
     }
-    for (const name of this.#pending.keys()) return this.#unanswered(name);
+    for (const name of this.#pending.keys()) return this.#abandoned(name);
   }
 }

@@ -1,12 +1,12 @@
-// Who uses the routes of a provider, and waits until they are there.
+// The users of a provider's routes, which wait until these have arrived.
 
 import type { RouteFilters } from '../../../extensions/factories.js';
 
-/** Who uses a provider. */
+/** A user of a provider. */
 export interface ProviderUser {
-  /** Those of the chains that it uses the routes for. */
+  /** Returns the filters of the chains in which it uses the routes. */
   filters(): Iterable<RouteFilters>;
-  /** Routes are there, or will not come for now. Called once at most. */
+  /** Called when routes have arrived, or are not awaited any longer. Called at most once. */
   ready(): void;
 }
 
@@ -14,7 +14,7 @@ export class ProviderUsers {
   readonly #users = new Set<ProviderUser>();
   #isSettled = false;
 
-  /** It is told when it can go on: at once when nothing is waited for any more. */
+  /** Adds a user. Its ready() is called at once when nothing is awaited. */
   add(user: ProviderUser): void {
     this.#users.add(user);
     if (this.#isSettled) user.ready();
@@ -32,13 +32,13 @@ export class ProviderUsers {
     return this.#isSettled;
   }
 
-  /** Nothing is waited for any more. */
+  /** Called when nothing is awaited any more. */
   settle(): void {
     this.#isSettled = true;
     for (const user of this.#users) user.ready();
   }
 
-  /** Of all of them. */
+  /** Yields the filters of all users. */
   *filters(): Generator<RouteFilters, void> {
     for (const user of this.#users) yield* user.filters();
   }

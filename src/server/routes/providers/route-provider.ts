@@ -1,5 +1,5 @@
-// One route configuration that a source delivers (RDS), for all connection managers that name it: checked here, published to
-// the workers, and kept when the source has nothing better.
+// One route configuration that a source delivers (RDS), shared by all connection managers that name it. It checks each version, publishes
+// it to the workers, and keeps the last accepted version.
 
 import { shownName } from '../../../common/text/shown.js';
 import type { ConfigSource, RouteConfiguration, VirtualHost } from '../../../config/generated/api.js';
@@ -29,14 +29,14 @@ import { VirtualHosts } from './virtual-hosts.js';
 const logger = getLogger('router');
 
 export interface ProviderOptions {
-  /** Never that of another one. */
+  /** Unique; never reused. */
   readonly id: number;
-  /** As in route-keys.ts. */
+  /** See route-keys.ts. */
   readonly key: string;
   readonly source: ConfigSource;
-  /** Of the route configuration. */
+  /** Name of the route configuration. */
   readonly name: string;
-  /** `http.ingress.`, of the connection manager that was the first to use it. */
+  /** `http.ingress.`, of the first connection manager that used it. */
   readonly statPrefix: string;
 }
 
@@ -52,9 +52,9 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   readonly #publication: RoutePublication;
   #state: DynamicState = REQUESTED;
   #resource: Resource<RouteConfiguration> | undefined;
-  /** The resource's with the virtual hosts that have come for it. */
+  /** The resource's routes with the discovered virtual hosts. */
   #config: RouteConfiguration | undefined;
-  /** What workers were told last. */
+  /** The routes as last published. */
   #packed: PackedRoutes | undefined;
   #virtualHosts: VirtualHosts | undefined;
   #isClosed = false;
@@ -84,12 +84,12 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     });
   }
 
-  /** Everything that is wrong with the routes that there are for chains with these filters; ''. */
+  /** Returns all problems of the present routes for chains with these filters; '' when there are none. */
   problemsFor(filters: Iterable<RouteFilters>): string {
     return this.#config === undefined ? '' : this.#problems(this.#config, filters);
   }
 
-  /** It is told when it can go on: at once when routes are there. */
+  /** Adds a user. Its ready() is called at once when routes are present. */
   add(user: ProviderUser): void {
     this.#users.add(user);
   }
@@ -106,12 +106,12 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return this.#state;
   }
 
-  /** What is in use, as the source has sent it. */
+  /** The resource in use, as the source has sent it. */
   get resource(): Resource<RouteConfiguration> | undefined {
     return this.#resource;
   }
 
-  /** Virtual hosts that have come for it. */
+  /** The discovered virtual hosts. */
   get virtualHosts(): Iterable<Resource<VirtualHost>> {
     return this.#virtualHosts?.resources ?? [];
   }
@@ -129,31 +129,31 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     const rejection = resource && (yield* this.#take(resource));
     if (this.#isClosed) return [];
     const isMissing = resource === undefined && refusal === undefined && !hasUnnamed(update.refused);
-    if (isMissing) this.#miss(update.removed.includes(this.name));
-    // One that the source no longer has stays in use; its users may wait for an answer, and this is one.
+    if (isMissing) this.#handleMissing(update.removed.includes(this.name));
+    // A configuration that the source no longer has stays in use. Its users wait for an answer, and this is one.
     if (this.#virtualHosts?.isReady !== false) this.#settle();
     return rejection === undefined ? [] : [rejection];
   }
 
   fetchTimedOut(): void {
     logger.warning(
-      `route configuration '${shownName(this.name)}' has not come in time: requests that it is for get 404`,
+      `route configuration '${shownName(this.name)}' did not arrive in time: its requests are answered with 404`,
     );
     this.#settle();
   }
 
-  /** Requests of a worker wait for this virtual host, in lower case: the workers are told when it is settled. */
-  ask(host: string, worker: number): void {
+  /** Called when requests of a worker wait for this virtual host, in lower case. The workers are notified when it is settled. */
+  requestHost(host: string, worker: number): void {
     if (this.#virtualHosts === undefined) this.#publication.settled(host);
-    else this.#virtualHosts.ask(host, worker);
+    else this.#virtualHosts.request(host, worker);
   }
 
-  /** No request of the worker waits for it any more. */
-  forget(host: string, worker: number): void {
-    this.#virtualHosts?.forget(host, worker);
+  /** Called when no request of the worker waits for it any more. */
+  releaseHost(host: string, worker: number): void {
+    this.#virtualHosts?.release(host, worker);
   }
 
-  /** So many requests of a worker no longer wait, because too many others do. */
+  /** Counts requests of a worker that were dismissed because too many wait. */
   countDismissed(requests: number): void {
     this.#virtualHosts?.countDismissed(requests);
   }
@@ -166,21 +166,23 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#counts.close();
   }
 
-  /** The update has none; `isGone`: it says so. */
-  #miss(isGone: boolean): void {
-    if (!isGone) this.#counts.besides.increment(RouteUpdateStats.at.update_empty);
+  /** Called when an update lacks the resource; `isGone`: the update removes it. */
+  #handleMissing(isGone: boolean): void {
+    if (!isGone) this.#counts.extra.increment(RouteUpdateStats.at.update_empty);
     if (this.#resource !== undefined) return;
     if (isGone) this.#state = DOES_NOT_EXIST;
-    logger.warning(`the source has no route configuration '${shownName(this.name)}': requests that it is for get 404`);
+    logger.warning(
+      `the source has no route configuration '${shownName(this.name)}': its requests are answered with 404`,
+    );
   }
 
   *#take(resource: Resource<RouteConfiguration>): Generator<void, Rejection | undefined> {
     const { message } = resource;
     const isChanged = message !== this.#resource?.message;
     const former = this.#virtualHosts;
-    // Virtual hosts of another source are not those of this configuration.
-    const staysSource = former !== undefined && isSameSource(message.vhds?.config_source, former.source);
-    const problems = isChanged ? yield* this.#prepare(staysSource ? withHosts(message, former.all) : message) : '';
+    // Virtual hosts of another source do not belong to this configuration.
+    const keepsSource = former !== undefined && isSameSource(message.vhds?.config_source, former.source);
+    const problems = isChanged ? yield* this.#prepare(keepsSource ? withHosts(message, former.all) : message) : '';
     if (this.#isClosed) return undefined;
     if (problems !== '') {
       const rejection = { name: this.name, details: problems };
@@ -191,27 +193,27 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#state = accepted(resource, isChanged ? undefined : this.#state.lastUpdated);
     this.#resource = resource;
     if (!isChanged) return undefined;
-    // Meanwhile other virtual hosts may have come.
-    this.#config = staysSource ? withHosts(message, former.all) : message;
-    this.#publication.now();
-    if (staysSource) former.ownChanged();
+    // Other virtual hosts may have arrived since.
+    this.#config = keepsSource ? withHosts(message, former.all) : message;
+    this.#publication.publishNow();
+    if (keepsSource) former.ownChanged();
     else this.#subscribeHosts(message.vhds?.config_source);
     this.#counts.reloaded();
-    logger.debug(`rds: the routes '${shownName(this.name)}' are those of version '${shownName(resource.version)}'`);
+    logger.debug(`rds: the routes '${shownName(this.name)}' have version '${shownName(resource.version)}'`);
     return undefined;
   }
 
-  /** Checks routes, and makes what workers will be told of them. Returns what is wrong with them. */
+  /** Checks routes, and packs them for the workers. Returns their problems. */
   *#prepare(config: RouteConfiguration): Generator<void, string> {
     const before = this.#signatures;
     const clusterProblem = (name: string) => this.#context.clusterProblem(name);
     const problems = yield* routeProblemsInSteps(config, this.#users.filters(), clusterProblem, false);
     if (problems === '') yield* packRoutesInSteps(config, this.#packed);
-    // Chains that have come meanwhile may have filters that cannot use it.
+    // Chains added since may have filters that cannot use it.
     return this.#signatures === before ? problems : this.#problems(config, this.#users.filters());
   }
 
-  /** Of the filters of its users. */
+  /** The signatures of its users' filters. */
   get #signatures(): string {
     const signatures = new Set(Array.from(this.#users.filters(), ({ signature }) => signature));
     return [...signatures].sort().join('\n');
@@ -227,7 +229,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
         own: () => this.#resource!.message.virtual_hosts ?? [],
         changed: (hosts) => {
           this.#config = withHosts(this.#resource!.message, hosts);
-          this.#publication.soon();
+          this.#publication.schedule();
         },
         ready: () => this.#settle(),
         settled: (host) => this.#publication.settled(host),

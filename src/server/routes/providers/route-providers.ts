@@ -1,4 +1,4 @@
-// The route configurations that sources deliver: one provider for each, for as long as somebody uses it.
+// The route configurations that sources deliver: one provider for each, while it has users.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import type { ConfigSource } from '../../../config/generated/api.js';
@@ -9,11 +9,11 @@ import type { RoutesContext } from '../routes-context.js';
 import type { ProviderUser } from './provider-users.js';
 import { RouteProvider } from './route-provider.js';
 
-/** The use of a provider. */
+/** A use of a provider. */
 export interface RouteLease extends PrimaryPart {
-  /** Of the route configuration, on the workers. */
+  /** Id of the route configuration on the workers. */
   readonly id: number;
-  /** Everything that is wrong with what there is of it for chains with these filters; ''. */
+  /** Returns all problems of the present routes for chains with these filters; '' when there are none. */
   problemsFor(filters: Iterable<RouteFilters>): string;
 }
 
@@ -26,9 +26,9 @@ export class RouteProviders {
     this.#context = context;
     this.#nextId = nextId;
     context.onDemand.onMessage = (worker, message) => {
-      const said = message as HostQuestion | Dismissals;
-      if ('dismissed' in said) this.#provider(said.routes)?.countDismissed(said.dismissed);
-      else this.#ask(said, worker);
+      const request = message as HostQuestion | Dismissals;
+      if ('dismissed' in request) this.#provider(request.routes)?.countDismissed(request.dismissed);
+      else this.#handleQuestion(request, worker);
     };
   }
 
@@ -37,8 +37,8 @@ export class RouteProviders {
   }
 
   /**
-   * The workers know the route configuration until the lease is closed. Throws BatonError CONFIG_INVALID when what there is of
-   * it cannot be used with the user's filters.
+   * Leases a route configuration, which workers have until the lease is closed. Throws BatonError CONFIG_INVALID when the present routes
+   * cannot be used with the user's filters.
    */
   use(source: ConfigSource, name: string, statPrefix: string, user: ProviderUser): RouteLease {
     const key = rdsKey(source, name);
@@ -71,9 +71,10 @@ export class RouteProviders {
     this.#context.publish({ removedRoutes: [provider.id] });
   }
 
-  #ask({ routes, host, isWanted }: HostQuestion, worker: number): void {
+  #handleQuestion({ routes, host, isWanted }: HostQuestion, worker: number): void {
     const provider = this.#provider(routes);
-    if (provider !== undefined) return isWanted ? provider.ask(host, worker) : provider.forget(host, worker);
+    if (provider !== undefined)
+      return isWanted ? provider.requestHost(host, worker) : provider.releaseHost(host, worker);
     if (isWanted) this.#context.onDemand.publish({ routes, host } satisfies WantedHost);
   }
 

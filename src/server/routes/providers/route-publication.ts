@@ -1,64 +1,64 @@
-// When the workers are told of routes. Each telling makes them put the whole table together again, which takes the longer the more
-// virtual hosts there are: those that come one by one (VHDS) are told together, so that workers stay free for requests.
+// Decides when routes are published. After each publication the workers build the whole table again, which takes longer with more virtual
+// hosts. Hosts that arrive one by one (VHDS) are published together, so that workers stay free for requests.
 
-/** A worker takes a microsecond for a virtual host that it has, and the primary two to pack it: this leaves them most of their time. */
-const REST_MS_PER_HOST = 0.01;
-/** Requests wait for what is not told yet. */
-const LONGEST_REST_MS = 1000;
+/** A worker takes 1 µs for a virtual host that it has, and the primary 2 µs to pack it: this pause leaves them most of their time. */
+const PAUSE_MS_PER_HOST = 0.01;
+/** Requests wait for what is not published yet. */
+const MAX_PAUSE_MS = 1000;
 
 export interface PublicationContext {
-  /** Tells the workers of the routes as they are now. Returns how many virtual hosts these have. */
+  /** Publishes the present routes. Returns their number of virtual hosts. */
   publish(): number;
-  /** Tells them that it is known whether this host exists. */
+  /** Notifies the workers that it is known whether this host exists. */
   settle(host: string): void;
 }
 
 export class RoutePublication {
   readonly #context: PublicationContext;
-  /** The workers are busy with what they were told last. */
-  #rest: NodeJS.Timeout | undefined;
+  /** Set while the workers are busy with the last publication. */
+  #pause: NodeJS.Timeout | undefined;
   #isDue = false;
-  /** What is to be told behind the routes that are due. */
+  /** Hosts to settle after the routes that are due. */
   #settled: string[] = [];
 
   constructor(context: PublicationContext) {
     this.#context = context;
   }
 
-  /** The routes are told at once. */
-  now(): void {
+  /** Publishes the routes at once. */
+  publishNow(): void {
     this.#isDue = false;
     const hosts = this.#context.publish();
-    clearTimeout(this.#rest);
-    this.#rest = setTimeout(() => this.#rested(), Math.min(LONGEST_REST_MS, hosts * REST_MS_PER_HOST));
-    this.#rest.unref();
+    clearTimeout(this.#pause);
+    this.#pause = setTimeout(() => this.#pauseEnded(), Math.min(MAX_PAUSE_MS, hosts * PAUSE_MS_PER_HOST));
+    this.#pause.unref();
     for (const host of this.#settled.splice(0)) this.#context.settle(host);
   }
 
-  /** At once, or together with others that come while the workers rest. */
-  soon(): void {
-    if (this.#rest === undefined) this.now();
+  /** Publishes the routes at once, or at the end of the pause together with later changes. */
+  schedule(): void {
+    if (this.#pause === undefined) this.publishNow();
     else this.#isDue = true;
   }
 
-  /** What is due is told. */
+  /** Publishes routes that are due. */
   flush(): void {
-    if (this.#isDue) this.now();
+    if (this.#isDue) this.publishNow();
   }
 
-  /** It is known of this host whether it exists: it is told behind the routes. */
+  /** Called when it is known whether this host exists. Notifies the workers after the routes are published. */
   settled(host: string): void {
     if (this.#isDue) this.#settled.push(host);
     else this.#context.settle(host);
   }
 
   close(): void {
-    clearTimeout(this.#rest);
+    clearTimeout(this.#pause);
     for (const host of this.#settled.splice(0)) this.#context.settle(host);
   }
 
-  #rested(): void {
-    this.#rest = undefined;
+  #pauseEnded(): void {
+    this.#pause = undefined;
     this.flush();
   }
 }

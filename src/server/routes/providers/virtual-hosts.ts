@@ -1,5 +1,5 @@
-// The virtual hosts that a source adds to one route configuration (VHDS): those that it sends of itself, and those that
-// requests on the workers ask for. They are named `<route configuration>/<host>`.
+// The virtual hosts that a source adds to one route configuration (VHDS): those that it sends unsolicited, and those that requests on the
+// workers need. They are named `<route configuration>/<host>`.
 
 import type { ConfigSource, VirtualHost } from '../../../config/generated/api.js';
 import { getLogger } from '../../../log/logger.js';
@@ -14,15 +14,15 @@ import { PendingHosts } from './pending-hosts.js';
 const logger = getLogger('router');
 
 export interface VirtualHostsUser {
-  /** Everything that is wrong with this one by itself; ''. */
+  /** Returns all problems of this host by itself; '' when there are none. */
   problemsOf(host: VirtualHost): string;
-  /** Those that the route configuration has itself. */
+  /** Returns the virtual hosts of the route configuration itself. */
   own(): readonly VirtualHost[];
-  /** Virtual hosts have come or gone: these are all. */
+  /** Called with all virtual hosts when some were added or removed. */
   changed(hosts: readonly VirtualHost[]): void;
-  /** The first have come, or will not come for now. Called once at most. */
+  /** Called when the first have arrived, or are not awaited any longer. Called at most once. */
   ready(): void;
-  /** It is known of this host whether it exists; what there is of it, changed() has told. */
+  /** Called when it is known whether this host exists, after changed(). */
   settled(host: string): void;
 }
 
@@ -33,16 +33,16 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   readonly #prefix: string;
   readonly #counts: ReloadCounts;
   readonly #hosts = new Map<string, Resource<VirtualHost>>();
-  /** Refused because others have their domains: used when these are gone. */
+  /** Refused because other hosts have their domains. They are used when those are gone. */
   #clashing: HostsByName = new Map();
   readonly #subscription: Subscription;
   #isReady = false;
-  /** Everything, and by name hosts that exist or have existed, and those that are asked for. */
+  /** The names to subscribe to: '*', hosts that exist or have existed, and requested ones. */
   readonly #names = new Set<string>(['*']);
-  /** They differ from those that the source was asked for. */
+  /** #names differs from what the source was asked for. */
   #isChanged = false;
   #isClosed = false;
-  /** What requests wait for, by names of resources. */
+  /** The hosts for which requests wait, by resource name. */
   readonly #pending: PendingHosts;
 
   /** Subscribes. `statPrefix`: `http.ingress.` */
@@ -58,7 +58,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#prefix = `${routes}/`;
     const prefix = `${statPrefix}vhds.${routes}.`;
     this.#counts = new ReloadCounts(context.store, prefix, AwaitedHostStats);
-    this.#pending = new PendingHosts(this.#prefix, this.#counts.besides, (name) => this.#answer(name, false));
+    this.#pending = new PendingHosts(this.#prefix, this.#counts.extra, (name) => this.#answer(name, false));
     this.#subscription = context.sources.subscribe<VirtualHost>({
       source,
       type: 'virtual-host',
@@ -68,7 +68,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     });
   }
 
-  /** The first have come, or will not come for now. */
+  /** The first have arrived, or are not awaited any longer. */
   get isReady(): boolean {
     return this.#isReady;
   }
@@ -81,35 +81,35 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     return messagesOf(this.#hosts);
   }
 
-  /** Asks for a host, in lower case, for a worker; the answer is settled(). */
-  ask(host: string, worker: number): void {
+  /** Requests a host, in lower case, for a worker. The answer is settled(). */
+  request(host: string, worker: number): void {
     const name = this.#prefix + host;
     if (this.#pending.join(name, worker)) return;
-    // What is subscribed to is as it is: the source tells when it changes.
+    // A host in the subscription is up to date: the source reports its changes.
     if (this.#names.has(name)) return this.#user.settled(host);
     this.#pending.add(name, worker);
     this.#names.add(name);
     this.#subscribeSoon();
   }
 
-  /** The worker does not wait for it any more: when no other does, it is not asked for any longer. */
-  forget(host: string, worker: number): void {
+  /** Called when the worker no longer waits for the host. Without another one that waits, the host leaves the subscription. */
+  release(host: string, worker: number): void {
     const name = this.#prefix + host;
     if (this.#pending.leave(name, worker) && this.#names.delete(name)) this.#subscribeSoon();
   }
 
   countDismissed(requests: number): void {
-    this.#counts.besides.add(AwaitedHostStats.at.requests_overflow, requests);
+    this.#counts.extra.add(AwaitedHostStats.at.requests_overflow, requests);
   }
 
   update(update: Update<VirtualHost>): readonly Rejection[] {
     const ofThese = ({ name }: { readonly name: string }) => name.startsWith(this.#prefix);
     const resources = update.resources.filter(ofThese);
     const kept = new Map(this.#hosts);
-    // What is refused, now or for what it says, is there in another version: the one before it stays.
+    // A refused host exists in another version: the previous one stays in use.
     for (const name of removedNames({ ...update, resources }, this.#hosts.keys())) kept.delete(name);
-    const told = new Set([...update.removed, ...[...update.refused, ...resources].map(({ name }) => name)]);
-    const clashing = update.isComplete ? [] : [...this.#clashing.values()].filter(({ name }) => !told.has(name));
+    const mentioned = new Set([...update.removed, ...[...update.refused, ...resources].map(({ name }) => name)]);
+    const clashing = update.isComplete ? [] : [...this.#clashing.values()].filter(({ name }) => !mentioned.has(name));
     const rejections = this.#take(kept, resources, clashing);
     this.#settle(update, resources);
     this.#ready();
@@ -120,14 +120,14 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#ready();
   }
 
-  /** The route configuration has other virtual hosts of its own. */
+  /** Called when the route configuration's own virtual hosts have changed. */
   ownChanged(): void {
     if (this.#clashing.size > 0) this.#take(new Map(this.#hosts), [], [...this.#clashing.values()]);
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#pending.giveAllUp();
+    this.#pending.abandonAll();
     this.#subscription.close();
     this.#counts.close();
   }
@@ -138,10 +138,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#user.ready();
   }
 
-  /**
-   * Makes `kept` and those of `fresh`, and of `clashing` before, that can be used the hosts that there are. Returns the others of
-   * `fresh`.
-   */
+  /** Puts into use `kept`, and the usable ones of `fresh` and `clashing`. Returns the unusable ones of `fresh`. */
   #take(
     kept: HostsByName,
     fresh: readonly Resource<VirtualHost>[],
@@ -176,7 +173,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.#user.changed(this.all);
   }
 
-  /** Answers what has been asked for. */
+  /** Answers the requests for hosts. */
   #settle({ removed, refused }: Update<VirtualHost>, resources: readonly Resource<VirtualHost>[]): void {
     if (this.#pending.isEmpty) return;
     for (const { name, aliases } of resources) for (const known of [name, ...aliases]) this.#answer(known, true);
@@ -186,12 +183,12 @@ export class VirtualHosts implements Watcher<VirtualHost> {
 
   #answer(name: string, exists: boolean): void {
     if (!this.#pending.remove(name)) return;
-    // Names that clients make up are not asked for for ever.
+    // Names invented by clients must not stay in the subscription for ever.
     if (!exists && this.#names.delete(name)) this.#subscribeSoon();
     this.#user.settled(name.slice(this.#prefix.length));
   }
 
-  /** Once for all names that come and go in a turn: there may be many others. */
+  /** Updates the subscription once for all names that change in a turn: there may be many others. */
   #subscribeSoon(): void {
     if (this.#isChanged) return;
     this.#isChanged = true;

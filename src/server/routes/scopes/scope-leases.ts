@@ -1,4 +1,4 @@
-// The route configurations that scopes name: each is leased once, for as long as a scope names it.
+// The route configurations that scopes name. Each is leased once, while a scope names it.
 
 import type { ConfigSource } from '../../../config/generated/api.js';
 import type { RouteFilters } from '../../../extensions/factories.js';
@@ -7,31 +7,31 @@ import type { RouteLease, RouteProviders } from '../providers/route-providers.js
 
 export interface ScopeLeasesContext {
   readonly providers: RouteProviders;
-  /** Where the route configurations come from. */
+  /** Source of the route configurations. */
   readonly source: ConfigSource;
   readonly statPrefix: string;
-  /** Of all who use the scopes. */
+  /** Returns the filters of all users of the scopes. */
   filters(): Iterable<RouteFilters>;
-  /** One that was awaited has come, or will not come for now. */
+  /** Called when an awaited route configuration has arrived, or is not awaited any longer. */
   ready(): void;
 }
 
 export class ScopeLeases {
   readonly #context: ScopeLeasesContext;
   readonly #leases = new Map<string, RouteLease>();
-  /** Names of those that have not come. */
+  /** Names of those that have not arrived. */
   readonly #awaited = new Set<string>();
 
   constructor(context: ScopeLeasesContext) {
     this.#context = context;
   }
 
-  /** None is waited for. */
+  /** None is awaited. */
   get areReady(): boolean {
     return this.#awaited.size === 0;
   }
 
-  /** Its id on the workers, which know it until keep() leaves it out. Throws, with nothing leased, why it cannot be used. */
+  /** Leases a route configuration until keep() omits it. Returns its id on workers. Throws, with nothing leased, when it is unusable. */
   take(name: string): number {
     const known = this.#leases.get(name);
     if (known !== undefined) return known.id;
@@ -51,12 +51,12 @@ export class ScopeLeases {
     }
   }
 
-  /** What is wrong with what there is of each of them for a user with these filters; '' where nothing is. */
+  /** Returns the problems of each one for a user with these filters; '' for those without. */
   problemsFor(user: Pick<ProviderUser, 'filters'>): string[] {
     return Array.from(this.#leases.values(), (lease) => lease.problemsFor(user.filters()));
   }
 
-  /** Ends all but those with these ids. */
+  /** Ends all leases except those with these ids. */
   keep(ids: ReadonlySet<number>): void {
     for (const [name, lease] of this.#leases) {
       if (ids.has(lease.id)) continue;

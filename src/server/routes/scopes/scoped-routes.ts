@@ -1,5 +1,5 @@
-// The scopes of connection managers (scoped_routes): written in their configuration, or delivered by a source (SRDS). Each
-// scope has routes of its own, or names a route configuration that a source delivers.
+// The scopes of connection managers (scoped_routes), from their configuration or from a source (SRDS). Each scope has its own routes, or
+// names a route configuration that a source delivers.
 
 import { BatonError, messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
@@ -24,25 +24,25 @@ const logger = getLogger('router');
 
 type ScopeResource = Resource<ScopedRouteConfiguration>;
 
-/** A scope that is in use. */
+/** A scope in use. */
 interface Scope {
   readonly resource: ScopeResource;
   /** Id of its routes on the workers. */
   readonly routes: number;
-  /** Its own. */
+  /** The scope's own routes. */
   readonly inline: RouteConfiguration | undefined;
 }
 
-/** By name. */
+/** Scopes by name. */
 type Scopes = ReadonlyMap<string, Scope>;
 
 export interface ScopedRoutesOptions {
-  /** As in route-keys.ts. */
+  /** See route-keys.ts. */
   readonly key: string;
   readonly config: ScopedRoutes;
-  /** `http.ingress.`, of the connection manager that was the first to use them. */
+  /** `http.ingress.`, of the first connection manager that used them. */
   readonly statPrefix: string;
-  /** Of route configurations. */
+  /** Returns ids of route configurations. */
   readonly nextId: () => number;
 }
 
@@ -57,7 +57,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   /** Undefined without rds_config_source. */
   readonly #leases: ScopeLeases | undefined;
   #scopes: Scopes = new Map();
-  /** Refused because others have their keys: used when these are gone. */
+  /** Refused because other scopes have their keys. They are used when those are gone. */
   readonly #clashing = new Map<string, ScopeResource>();
   #state: DynamicState = REQUESTED;
   /** Undefined without a source. */
@@ -82,7 +82,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
       });
   }
 
-  /** Subscribes, or takes the scopes of the configuration: throws BatonError CONFIG_INVALID when these cannot be used. */
+  /** Subscribes, or takes the configured scopes. Throws BatonError CONFIG_INVALID when these cannot be used. */
   start(): void {
     const { name = '', scoped_rds: srds, scoped_route_configurations_list: list } = this.config;
     if (srds !== undefined) {
@@ -101,7 +101,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#answered();
   }
 
-  /** It is told when it can go on. Throws BatonError CONFIG_INVALID when scopes cannot be used with its filters. */
+  /** Adds a user. Throws BatonError CONFIG_INVALID when scopes cannot be used with its filters. */
   add(user: ProviderUser): void {
     const own = Array.from(ownRoutes(this.#scopes).values(), (config) => this.#problems(config, user.filters()));
     const named = this.#leases?.problemsFor(user) ?? [];
@@ -131,26 +131,26 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     return { key: this.key, scopes: Array.from(this.#scopes.values(), scopeSnapshot) };
   }
 
-  /** Of scopes with routes of their own. */
+  /** Snapshots of scopes with their own routes. */
   get routeSnapshots(): RouteSnapshot[] {
     return Array.from(ownRoutes(this.#scopes), ([id, config]) => ({ id, key: '', config: packRoutes(config) }));
   }
 
   update(update: Update<ScopedRouteConfiguration>): readonly Rejection[] {
     const kept = new Map(update.isComplete && !hasUnnamed(update.refused) ? [] : this.#scopes);
-    // What is refused is there, in another version: the one before it stays.
+    // A refused scope exists in another version: the previous one stays in use.
     for (const { name } of update.refused) {
       const before = this.#scopes.get(name);
       if (before !== undefined) kept.set(name, before);
     }
     for (const name of update.removed) kept.delete(name);
-    const told = new Set([...update.removed, ...[...update.refused, ...update.resources].map(({ name }) => name)]);
-    const clashing = update.isComplete ? [] : [...this.#clashing.values()].filter(({ name }) => !told.has(name));
+    const mentioned = new Set([...update.removed, ...[...update.refused, ...update.resources].map(({ name }) => name)]);
+    const clashing = update.isComplete ? [] : [...this.#clashing.values()].filter(({ name }) => !mentioned.has(name));
     this.#clashing.clear();
     const rejections = this.#apply(kept, update.resources);
     for (const { name, details } of rejections)
       logger.warning(`the scope '${shownName(name)}' is rejected: ${details}`);
-    // They get what the others have left.
+    // Retried after the others, which may have released their keys.
     if (clashing.length > 0) this.#apply(this.#scopes, clashing);
     this.#note(update, rejections);
     this.#answered();
@@ -158,7 +158,9 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   fetchTimedOut(): void {
-    logger.warning(`the scopes '${shownName(this.config.name ?? '')}' have not come in time: their requests get 404`);
+    logger.warning(
+      `the scopes '${shownName(this.config.name ?? '')}' did not arrive in time: their requests are answered with 404`,
+    );
     this.#answered();
   }
 
@@ -169,7 +171,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#counts?.close();
   }
 
-  /** Makes `kept` and those of `fresh` that can be used the scopes. Returns the others of `fresh`, which stay as they were. */
+  /** Puts into use `kept` and the usable ones of `fresh`. Returns the others of `fresh`, whose previous versions stay. */
   #apply(kept: Scopes, fresh: readonly ScopeResource[]): Rejection[] {
     const owners = ownersOfKeys(kept, fresh);
     const next = new Map(kept);
@@ -190,14 +192,14 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     return rejections;
   }
 
-  /** Workers get new routes before the scopes that lead to them, and lose former ones behind those that did. */
+  /** Workers receive new routes before the scopes that lead to them, and lose old routes after the scopes that did. */
   #replace(next: Scopes): void {
     const former = this.#scopes;
     this.#scopes = next;
     if (this.#hasAnswer && areSame(former, next)) return;
     this.#counts?.reloaded();
-    this.#counts?.besides.set(ScopedRoutesStats.at.all_scopes, next.size);
-    this.#counts?.besides.set(ScopedRoutesStats.at.active_scopes, next.size);
+    this.#counts?.extra.set(ScopedRoutesStats.at.all_scopes, next.size);
+    this.#counts?.extra.set(ScopedRoutesStats.at.active_scopes, next.size);
     const known = ownRoutes(former);
     const routes = this.routeSnapshots.filter(({ id }) => !known.has(id));
     this.#context.publish({ routes, routeScopes: [this.snapshot] });
@@ -207,14 +209,14 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#leases?.keep(new Set(Array.from(next.values(), ({ routes: id }) => id)));
   }
 
-  /** With the routes that it names leased. Throws why it cannot be used. */
+  /** Creates a scope, and leases the routes that it names. Throws when it cannot be used. */
   #scopeOf(resource: ScopeResource, owners: ReadonlyMap<string, string>): Scope {
     const { message, name } = resource;
     const { route_configuration: inline, route_configuration_name: named = '' } = message;
     const owner = owners.get(keyOf(resource));
     if (owner !== name) throw new Error(`its key is that of the scope '${owner}'`);
     if (inline === undefined) return { resource, routes: this.#lease(named), inline };
-    if (named !== '') throw new Error('it has routes of its own, and names others');
+    if (named !== '') throw new Error('it has both its own routes and route_configuration_name');
     const problems = this.#problems(inline, this.#users.filters());
     if (problems !== '') throw new Error(problems);
     const before = this.#scopes.get(name);
@@ -232,7 +234,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     return routeProblems(config, filters, (name) => this.#context.clusterProblem(name), true);
   }
 
-  /** Keeps what dumps show: of several failures the first. */
+  /** Records the state for dumps; of several failures the first. */
   #note(
     { refused: refusals, resources, version }: Update<ScopedRouteConfiguration>,
     [first]: readonly Rejection[],
@@ -270,7 +272,7 @@ function keyOf({ message }: ScopeResource): string {
   return scopeKey(fragmentsOf(message));
 }
 
-/** Names of scopes by key: of several with the same one it belongs to the first, and to those that stay before others. */
+/** Maps keys to names of scopes. A key shared by several scopes belongs to the first of them, with unchanged scopes before changed ones. */
 function ownersOfKeys(kept: Scopes, fresh: readonly ScopeResource[]): Map<string, string> {
   const changed = new Set(fresh.map(({ name }) => name));
   const all = new Map<string, ScopeResource>();
@@ -285,7 +287,7 @@ function ownersOfKeys(kept: Scopes, fresh: readonly ScopeResource[]): Map<string
   return owners;
 }
 
-/** The routes of scopes that have their own, by id. */
+/** Returns the routes of scopes with their own, by id. */
 function ownRoutes(scopes: Scopes): Map<number, RouteConfiguration> {
   const routes = new Map<number, RouteConfiguration>();
   for (const { inline, routes: id } of scopes.values()) if (inline !== undefined) routes.set(id, inline);
