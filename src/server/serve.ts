@@ -248,11 +248,11 @@ class ServerInstance {
     this.#notifier?.stopping('draining');
     server.setHealth(HealthFailure.Ending, true);
     const { drains } = server.configuration.listeners;
-    const leaving = {
+    const exiting = {
       isAccepting: !this.#isReplaced,
       parentIsQuiet: async () => restart === undefined || restart.parentIsQuiet(),
     };
-    void drainBeforeExit(drains, draining.timeMs, this.#ending.signal, leaving).then(() => this.#end(0));
+    void drainBeforeExit(drains, draining.timeMs, this.#ending.signal, exiting).then(() => this.#end(0));
   }
 
   #failed(error: unknown): void {

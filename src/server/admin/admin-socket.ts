@@ -90,9 +90,9 @@ export class AdminSocket {
   takeBack(): boolean {
     this.#isHandedOver = false;
     if (!this.#isOpen || !isFile(this.#address)) return this.#isOpen;
-    const isThere = lstatSync(this.#address.path, { throwIfNoEntry: false })?.ino === this.#inode;
-    if (isThere) this.ownFile();
-    return isThere;
+    const isPresent = lstatSync(this.#address.path, { throwIfNoEntry: false })?.ino === this.#inode;
+    if (isPresent) this.ownFile();
+    return isPresent;
   }
 
   close(): void {

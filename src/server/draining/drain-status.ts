@@ -4,7 +4,7 @@ import type { DrainingListenerView, DrainStatusView } from '../../admin/admin-se
 import { monotonicMs } from '../../io/time/timer-driver.js';
 import type { ListenerSet } from '../listeners/listener-set.js';
 
-export async function drainStatus({ byName, drains, formers }: ListenerSet): Promise<DrainStatusView> {
+export async function drainStatus({ byName, drains, draining }: ListenerSet): Promise<DrainStatusView> {
   const open = await drains.openConnections();
   const listeners: DrainingListenerView[] = [];
   for (const listener of byName.values()) {
@@ -13,7 +13,7 @@ export async function drainStatus({ byName, drains, formers }: ListenerSet): Pro
     listeners.push({ name: listener.name, state, connections, requests });
   }
   const now = monotonicMs();
-  for (const { chain, id, listener, window } of formers.all) {
+  for (const { chain, id, listener, window } of draining.all) {
     const { connections = 0, requests = 0 } = open.listeners.get(id) ?? {};
     const remainingMs = Math.max(0, window.startMs + window.timeMs - now);
     const change = { strategy: window.strategy, filterChain: chain && (chain.config.name ?? ''), remainingMs };

@@ -8,9 +8,9 @@ import type { ListenerDrains } from './listener-drains.js';
 const logger = getLogger('main');
 
 /** Connections are accepted for at least this long: load balancers detect the exit by failing health checks. */
-const LEAVING_MS = 5000;
+const MIN_ACCEPT_MS = 5000;
 /** … or for this part of the drain time, if that is shorter. */
-const LEAVING_PART = 1 / 4;
+const MIN_ACCEPT_PART = 1 / 4;
 /** Interval at which open connections are counted. */
 const POLL_MS = 100;
 /** … and those of a parent process, which flushes its stats for each count. */
@@ -18,7 +18,7 @@ const PARENT_POLL_MS = 500;
 /** Time for requests that arrived at the last moment, and for the last bytes of closed connections. */
 const LAST_MS = 1000;
 
-export interface LeavingServer {
+export interface ExitingServer {
   /** False when another process accepts in its place: then no client depends on this one's health checks. */
   readonly isAccepting: boolean;
   /** Resolves with whether a parent process, which ends with this one, has no connections left or is gone. */
@@ -33,16 +33,16 @@ export async function drainBeforeExit(
   drains: ListenerDrains,
   timeMs: number,
   signal: AbortSignal,
-  { isAccepting, parentIsQuiet }: LeavingServer,
+  { isAccepting, parentIsQuiet }: ExitingServer,
 ): Promise<void> {
   const drain = drains.start({ reach: 'all', reason: 'sigterm', stopsAccepting: 'at-end' });
   const over = new AbortController();
   const ended = AbortSignal.any([over.signal, signal]);
   void drain.done.then(() => over.abort());
   if (isAccepting) {
-    const leavingMs = Math.min(LEAVING_MS, timeMs * LEAVING_PART);
-    logger.info(`new connections are accepted for at least ${leavingMs / 1000} s`);
-    await pause(leavingMs, ended);
+    const acceptMs = Math.min(MIN_ACCEPT_MS, timeMs * MIN_ACCEPT_PART);
+    logger.info(`new connections are accepted for at least ${acceptMs / 1000} s`);
+    await pause(acceptMs, ended);
   }
   let hasStopped = false;
   while (!ended.aborted) {

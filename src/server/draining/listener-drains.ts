@@ -22,7 +22,7 @@ export interface DrainedListeners {
   /** Listeners in use. */
   readonly byName: ReadonlyMap<string, PrimaryListener>;
   /** What updates have replaced and still drains. */
-  readonly formers: {
+  readonly draining: {
     listeners(): Iterable<PrimaryListener>;
     readonly listenerCount: number;
     readonly chainCount: number;
@@ -46,7 +46,7 @@ export class ListenerDrains {
     this.manager = new DrainManager({
       timers: primary.timers,
       now: monotonicMs,
-      listeners: () => [...listeners.byName.values(), ...listeners.formers.listeners()],
+      listeners: () => [...listeners.byName.values(), ...listeners.draining.listeners()],
       broadcast: (message) => primary.workers.broadcast(message),
       stopListeners: (reach, options) => this.stopListeners(reach, options),
       changed: () => this.count(),
@@ -119,11 +119,11 @@ export class ListenerDrains {
 
   /** Sets the gauges of draining listeners and filter chains. */
   count(): void {
-    const { byName, formers } = this.#listeners;
+    const { byName, draining } = this.#listeners;
     const { at } = ListenerManagerStats;
-    let draining = formers.listenerCount;
-    for (const listener of byName.values()) if (this.manager.isDraining(listener)) draining++;
-    this.#primary.listenerManagerStats.set(at.total_listeners_draining, draining);
-    this.#primary.listenerManagerStats.set(at.total_filter_chains_draining, formers.chainCount);
+    let count = draining.listenerCount;
+    for (const listener of byName.values()) if (this.manager.isDraining(listener)) count++;
+    this.#primary.listenerManagerStats.set(at.total_listeners_draining, count);
+    this.#primary.listenerManagerStats.set(at.total_filter_chains_draining, draining.chainCount);
   }
 }

@@ -114,11 +114,11 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
   }
 
   #use({ resources, refused: unusable, removed, isComplete, version }: Update<TypedExtensionConfig>): Rejection[] {
-    const ofThis = ({ name }: { readonly name: string }) => name === this.name;
-    const resource = resources.find(ofThis);
+    const isThis = ({ name }: { readonly name: string }) => name === this.name;
+    const resource = resources.find(isThis);
     if (resource !== undefined) return this.#take(resource);
     // A refusal without a name may concern this resource.
-    const refusal = unusable.find((each) => ofThis(each) || each.name === '');
+    const refusal = unusable.find((each) => isThis(each) || each.name === '');
     if (refusal !== undefined) {
       this.#state = refused(this.#state, refusal);
       this.#count(ExtensionConfigStats.at.config_fail);

@@ -68,13 +68,13 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const gone = removedNames(update, this.#known());
     const configs = update.resources.map(({ message }) => message);
     // When a new listener takes the address of a removed one, both change in one turn, so that clients always find a listener.
-    const isTraded = gone.size > 0 && this.#listeners.holdersOfAddresses(gone, configs).size > 0;
+    const isAddressMoved = gone.size > 0 && this.#listeners.holdersOfAddresses(gone, configs).size > 0;
     let work = 0;
     for (const name of gone) {
       if (this.#remove(name)) hasChanged = true;
       this.#shadowed.delete(name);
       this.#unbound.delete(name);
-      if (isTraded || ++work < LISTENERS_PER_STEP) continue;
+      if (isAddressMoved || ++work < LISTENERS_PER_STEP) continue;
       work = 0;
       yield;
     }
@@ -86,14 +86,14 @@ export class ListenerDiscovery implements Watcher<Listener> {
     const rejections: Rejection[] = [];
     for (const resource of update.resources) {
       try {
-        const hasThis = this.#set(resource);
-        if (hasThis) hasChanged = true;
-        work += hasThis ? 1 : UNCHANGED_WORK;
+        const resourceChanged = this.#set(resource);
+        if (resourceChanged) hasChanged = true;
+        work += resourceChanged ? 1 : UNCHANGED_WORK;
       } catch (error) {
         rejections.push(this.#reject(resource, error));
         work++;
       }
-      if (isTraded || work < LISTENERS_PER_STEP) continue;
+      if (isAddressMoved || work < LISTENERS_PER_STEP) continue;
       work = 0;
       yield;
     }

@@ -16,7 +16,7 @@ import type { InitManager } from '../init/init-manager.js';
 import type { Primary } from '../primary.js';
 import type { Publish } from '../workers/snapshots.js';
 import { addressSwaps, boundAddressOf, hasOneOf } from './changes/addresses.js';
-import { FormerListeners } from './changes/former-listeners.js';
+import { DrainingListeners } from './changes/draining-listeners.js';
 import { ListenerRollout } from './changes/listener-rollout.js';
 import type { ListenerUpdate } from './changes/listener-update.js';
 import { type ListenerChange, prepare } from './changes/prepare-change.js';
@@ -65,7 +65,7 @@ export class ListenerSet implements ListenerEvents {
     this.#context = { blocks: new ListenerBlocks(words), concurrency, extensions, isInHotRestart, parts, scopes, shim };
     this.drains = new ListenerDrains(primary, drainDefaults, this);
     this.#rollout = new ListenerRollout(primary, this.drains.manager, publish);
-    this.#present = new PresentListeners(new FormerListeners(primary.takeOver, this.drains, this.#rollout));
+    this.#present = new PresentListeners(new DrainingListeners(primary.takeOver, this.drains, this.#rollout));
     this.#steps = new UpdateSteps(primary, this.#present, this.#rollout, this);
     this.offers = new SocketOffers(this.#present.active);
     this.#replacement = new Replacement(primary, this.#present, this.#rollout, this.drains, {
@@ -92,8 +92,8 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /** What updates have replaced and still drains. */
-  get formers(): FormerListeners {
-    return this.#present.formers;
+  get draining(): DrainingListeners {
+    return this.#present.draining;
   }
 
   /** Returns those of `names` whose listeners have an address of some listener in `set`. */
@@ -225,7 +225,7 @@ export class ListenerSet implements ListenerEvents {
   /** Called when the child is dead: this process accepts again. Resolves when it does so on all sockets. */
   takeBack(): Promise<void> {
     const reopened = this.#replacement.end();
-    this.formers.takeBack();
+    this.draining.takeBack();
     return reopened;
   }
 
@@ -250,7 +250,7 @@ export class ListenerSet implements ListenerEvents {
     const { scopes, store } = this.#primary;
     const prefixes = new Set<string>();
     for (const { statPrefix } of this.byName.values()) prefixes.add(statPrefix);
-    for (const { statPrefix } of this.formers.listeners()) prefixes.add(statPrefix);
+    for (const { statPrefix } of this.draining.listeners()) prefixes.add(statPrefix);
     let sum = 0;
     for (const prefix of prefixes) {
       sum += store.valueOf(scopes.ref(prefix, ListenerStats), ListenerStats.at.downstream_cx_active);
@@ -261,7 +261,7 @@ export class ListenerSet implements ListenerEvents {
 
   /** Closes the primary's copies of all sockets. Nothing more may be called. */
   close(): void {
-    this.formers.close();
+    this.draining.close();
     for (const listener of [...this.#present.postponed, ...this.#present.versions()]) listener.close();
     this.#present.warming.clear();
   }

@@ -1,11 +1,11 @@
 // Clusters that a reload has removed but that draining listeners, with their old routes, may still use.
 
 import type { ClusterSet } from '../clusters/cluster-set.js';
-import type { FormerListeners } from '../listeners/changes/former-listeners.js';
+import type { DrainingListeners } from '../listeners/changes/draining-listeners.js';
 
 export class DepartingClusters {
   readonly #clusters: Pick<ClusterSet, 'removeStatic'>;
-  readonly #formers: Pick<FormerListeners, 'whenGone'>;
+  readonly #draining: Pick<DrainingListeners, 'whenGone'>;
   readonly #removed: (names: readonly string[]) => void;
   /** The latest removal of each name; only that one takes effect. */
   readonly #removals = new Map<string, symbol>();
@@ -13,11 +13,11 @@ export class DepartingClusters {
   /** `removed` is called after clusters are removed. */
   constructor(
     clusters: Pick<ClusterSet, 'removeStatic'>,
-    formers: Pick<FormerListeners, 'whenGone'>,
+    draining: Pick<DrainingListeners, 'whenGone'>,
     removed: (names: readonly string[]) => void,
   ) {
     this.#clusters = clusters;
-    this.#formers = formers;
+    this.#draining = draining;
     this.#removed = removed;
   }
 
@@ -25,7 +25,7 @@ export class DepartingClusters {
   remove(names: readonly string[]): void {
     const removal = Symbol();
     for (const name of names) this.#removals.set(name, removal);
-    this.#formers.whenGone(() => {
+    this.#draining.whenGone(() => {
       const removed = names.filter((name) => this.#removals.get(name) === removal);
       for (const name of removed) this.#removals.delete(name);
       if (removed.length === 0) return;

@@ -96,7 +96,7 @@ export class RunningConfiguration {
     const { filterConfigs, routes } = this;
     this.#parts = new FilterParts(extensions, ports, serveEndpoint, { routes, filterConfigs });
     this.listeners = new ListenerSet(primary, this.#parts, draining, publish);
-    this.#departing = new DepartingClusters(this.clusters, this.listeners.formers, (names) => {
+    this.#departing = new DepartingClusters(this.clusters, this.listeners.draining, (names) => {
       this.clusterDiscovery.staticsRemoved(names);
     });
     const { lds_config: lds } = bootstrap.dynamic_resources ?? {};

@@ -105,11 +105,11 @@ export class Snapshots {
   /** Called when a worker can use only parts of `version`. `isComplete`: it started with that version, which includes all earlier ones. */
   failed({ isComplete, message, version }: SnapshotFailure): void {
     this.#failure = { version, message };
-    const meant = this.#waiting.filter(
+    const affected = this.#waiting.filter(
       (each) => each.failed !== undefined && version > each.after && (isComplete || version <= each.version),
     );
-    this.#waiting = this.#waiting.filter((each) => !meant.includes(each));
-    forEachGuarded(meant, CALLBACK_FAILED, ({ failed }) => failed!(message));
+    this.#waiting = this.#waiting.filter((each) => !affected.includes(each));
+    forEachGuarded(affected, CALLBACK_FAILED, ({ failed }) => failed!(message));
   }
 
   /** Called when a worker runs `version`. Returns whether all workers run the latest one. */

@@ -51,14 +51,14 @@ function staticListeners(set: ListenerSet, configured: readonly Listener[], load
 function dynamicNames(set: ListenerSet, discovery: ListenerDiscovery | undefined): Set<string> {
   const names = new Set<string>();
   for (const { isStatic, name } of set.specs()) if (!isStatic) names.add(name);
-  for (const { name, spec } of set.formers.listeners()) if (!spec.isStatic) names.add(name);
+  for (const { name, spec } of set.draining.listeners()) if (!spec.isStatic) names.add(name);
   for (const name of discovery?.failures.keys() ?? []) names.add(name);
   return names;
 }
 
 function dynamicListener(name: string, set: ListenerSet, discovery: ListenerDiscovery | undefined): DumpResource {
   const { active, warming } = stagesOf(name, set);
-  const draining = [...set.formers.listeners()].findLast((each) => each.name === name);
+  const draining = [...set.draining.listeners()].findLast((each) => each.name === name);
   const state = discovery?.failures.get(name) ?? active?.spec.state ?? (warming && REQUESTED);
   return {
     name,

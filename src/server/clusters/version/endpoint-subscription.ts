@@ -101,15 +101,15 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
 
   update(update: Update<ClusterLoadAssignment>): readonly Rejection[] {
     this.#isAnswered = true;
-    const ofThis = ({ name }: { readonly name: string }) => name === this.#serviceName;
-    const resource = update.resources.find(ofThis);
+    const isThis = ({ name }: { readonly name: string }) => name === this.#serviceName;
+    const resource = update.resources.find(isThis);
     if (resource !== undefined) {
       this.#take(resource);
       return [];
     }
     // The last assignment stays in use if the new one is missing, refused or removed.
     logger.debug(`no assignment of endpoints for '${shownName(this.#serviceName)}' in an update`);
-    const refusal = update.refused.find(ofThis);
+    const refusal = update.refused.find(isThis);
     if (refusal !== undefined) this.#state = refused(this.#state, refusal);
     if (update.resources.length + update.refused.length === 0)
       this.#context.stats.increment(ClusterStats.at.update_empty);

@@ -25,7 +25,7 @@ export class ResourcePool {
     if (resources === undefined) {
       const prefix = scopePrefix(`cluster.${observabilityName}.`);
       const membership = this.#memberships.get(prefix) ?? { gauges: new MembershipGauges(), users: 0 };
-      const hostPrefix = this.#freeHostPrefix(name, observabilityName);
+      const hostPrefix = this.#unusedHostPrefix(name, observabilityName);
       resources = new ClusterResources(this.#owner, { prefix, hostPrefix }, membership.gauges, () => {
         this.#clusters.delete(key);
         this.#hostPrefixes.delete(hostPrefix);
@@ -43,7 +43,7 @@ export class ResourcePool {
    * Clusters may share one name for their stats and have the same hosts, but each cluster counts for its own hosts. The first cluster
    * gets the prefix by which tags are extracted; others add their name.
    */
-  #freeHostPrefix(name: string, observabilityName: string): string {
+  #unusedHostPrefix(name: string, observabilityName: string): string {
     const prefix = scopePrefix(`cluster.${observabilityName}.endpoint.`);
     return this.#hostPrefixes.has(prefix) ? `cluster.${observabilityName}.${name}.endpoint.` : prefix;
   }

@@ -174,6 +174,6 @@ class Preparation implements PreparedChange {
     yield* this.moving;
     yield* this.#now.postponed;
     // Workers may still be stopping these.
-    yield* this.#now.formers.listeners();
+    yield* this.#now.draining.listeners();
   }
 }

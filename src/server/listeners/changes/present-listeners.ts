@@ -2,7 +2,7 @@
 
 import type { InitManager } from '../../init/init-manager.js';
 import type { ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
-import type { FormerListeners } from './former-listeners.js';
+import type { DrainingListeners } from './draining-listeners.js';
 import type { ListenerUpdate } from './listener-update.js';
 import { StoppedDirections } from './stopped-directions.js';
 
@@ -18,7 +18,7 @@ export class PresentListeners {
   readonly active = new Map<string, PrimaryListener>();
   readonly warming = new Map<string, ListenerUpdate>();
   /** What updates have replaced and still drains. */
-  readonly formers: FormerListeners;
+  readonly draining: DrainingListeners;
   /** Versions replaced while a child process was starting: the kernel still gives connections to the child's copies of their sockets. */
   readonly postponed: PrimaryListener[] = [];
   readonly stopped = new StoppedDirections();
@@ -31,8 +31,8 @@ export class PresentListeners {
   /** The server's init manager, while the server waits for its listeners. */
   serverInit: InitManager | undefined;
 
-  constructor(formers: FormerListeners) {
-    this.formers = formers;
+  constructor(draining: DrainingListeners) {
+    this.draining = draining;
   }
 
   stagesOf(name: string): ListenerStages {

@@ -161,7 +161,7 @@ export class UpdateSteps {
     const left = listener.replaceChains(spec, chains);
     this.#stats.increment(at.listener_in_place_updated);
     this.#countCreated();
-    this.#present.formers.addChains(listener, left);
+    this.#present.draining.addChains(listener, left);
   }
 
   #useVersion(listener: PrimaryListener): void {
@@ -192,7 +192,7 @@ export class UpdateSteps {
     else {
       // Workers that have built the new chains may have given them connections.
       this.#rollout.publish(listener);
-      this.#present.formers.addChains(listener, newChains);
+      this.#present.draining.addChains(listener, newChains);
     }
     update.settle(why);
   }
@@ -208,11 +208,11 @@ export class UpdateSteps {
 
   /** Called when a version is no longer used. */
   #retire(listener: PrimaryListener): void {
-    const { formers, isRunning, postponed } = this.#present;
+    const { draining, isRunning, postponed } = this.#present;
     if (!isRunning) return this.#rollout.remove([listener]);
     if (this.#primary.takeOver.isBeginning) return void postponed.push(listener);
     // Another version with the same sockets accepts their backlog.
-    formers.addListener(listener, this.#hasSuccessor(listener));
+    draining.addListener(listener, this.#hasSuccessor(listener));
   }
 
   #hasSuccessor(listener: PrimaryListener): boolean {

@@ -122,10 +122,10 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   *update(update: Update<RouteConfiguration>): StepwiseUpdate {
-    const ofThis = ({ name }: { readonly name: string }) => name === this.name;
-    const refusal = update.refused.find(ofThis);
+    const isThis = ({ name }: { readonly name: string }) => name === this.name;
+    const refusal = update.refused.find(isThis);
     if (refusal !== undefined) this.#refuse(refusal);
-    const resource = update.resources.find(ofThis);
+    const resource = update.resources.find(isThis);
     const rejection = resource && (yield* this.#take(resource));
     if (this.#isClosed) return [];
     const isMissing = resource === undefined && refusal === undefined && !hasUnnamed(update.refused);

@@ -103,8 +103,8 @@ export class VirtualHosts implements Watcher<VirtualHost> {
   }
 
   update(update: Update<VirtualHost>): readonly Rejection[] {
-    const ofThese = ({ name }: { readonly name: string }) => name.startsWith(this.#prefix);
-    const resources = update.resources.filter(ofThese);
+    const isThese = ({ name }: { readonly name: string }) => name.startsWith(this.#prefix);
+    const resources = update.resources.filter(isThese);
     const kept = new Map(this.#hosts);
     // A refused host exists in another version: the previous one stays in use.
     for (const name of removedNames({ ...update, resources }, this.#hosts.keys())) kept.delete(name);

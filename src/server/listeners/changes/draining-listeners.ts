@@ -12,7 +12,7 @@ import type { PrimaryListener } from '../version/primary-listener.js';
 import type { ListenerRollout } from './listener-rollout.js';
 
 /** A replaced listener version or filter chain. */
-export interface Former {
+export interface DrainingItem {
   /** Id of the chain, or else of the version. */
   readonly id: number;
   readonly listener: PrimaryListener;
@@ -26,12 +26,12 @@ const KEPT_EMPTY = 16;
 /** Interval of the checks for empty ones. */
 const CHECK_MS = 2000;
 
-export class FormerListeners {
+export class DrainingListeners {
   readonly #takeOver: Pick<TakeOver, 'isDone'>;
   readonly #drains: ListenerDrains;
   readonly #rollout: Pick<ListenerRollout, 'remove'>;
-  readonly #formers = new Set<Leaving>();
-  #waiting: { readonly formers: Set<Leaving>; readonly callback: () => void }[] = [];
+  readonly #entries = new Set<Entry>();
+  #waiting: { readonly entries: Set<Entry>; readonly callback: () => void }[] = [];
   #checkTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -52,7 +52,7 @@ export class FormerListeners {
   /** Called when the child process that had taken over is dead. Removes what has exceeded its drain time meanwhile. */
   takeBack(): void {
     const now = monotonicMs();
-    this.#remove([...this.#formers].filter(({ window }) => window.startMs + window.timeMs <= now));
+    this.#remove([...this.#entries].filter(({ window }) => window.startMs + window.timeMs <= now));
   }
 
   /** Adds chains that receive no further connections. */
@@ -61,35 +61,35 @@ export class FormerListeners {
   }
 
   /** Oldest first. */
-  get all(): Iterable<Former> {
-    return this.#formers;
+  get all(): Iterable<DrainingItem> {
+    return this.#entries;
   }
 
   *listeners(): Generator<PrimaryListener> {
-    for (const { chain, listener } of this.#formers) if (chain === undefined) yield listener;
+    for (const { chain, listener } of this.#entries) if (chain === undefined) yield listener;
   }
 
   get chainCount(): number {
     let count = 0;
-    for (const { chain } of this.#formers) if (chain !== undefined) count++;
+    for (const { chain } of this.#entries) if (chain !== undefined) count++;
     return count;
   }
 
   get listenerCount(): number {
-    return this.#formers.size - this.chainCount;
+    return this.#entries.size - this.chainCount;
   }
 
   /** Calls `callback` once, when everything that drains now is gone; immediately when nothing drains. */
   whenGone(callback: () => void): void {
-    if (this.#formers.size === 0) callback();
-    else this.#waiting.push({ formers: new Set(this.#formers), callback });
+    if (this.#entries.size === 0) callback();
+    else this.#waiting.push({ entries: new Set(this.#entries), callback });
   }
 
   /** Cancels all drains, and closes the sockets of the versions. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#checkTimer);
-    for (const { drain, listener } of this.#formers) {
+    for (const { drain, listener } of this.#entries) {
       drain.cancel();
       listener.close();
     }
@@ -97,23 +97,23 @@ export class FormerListeners {
 
   #add(listener: PrimaryListener, chain: PrimaryChain | undefined): void {
     const { id } = chain ?? listener;
-    const drain = this.#drains.drainReplaced(id, () => this.#remove([former]));
-    const former: Leaving = { id, listener, chain, drain, window: drain.window, isEmpty: false };
-    this.#formers.add(former);
+    const drain = this.#drains.drainReplaced(id, () => this.#remove([entry]));
+    const entry: Entry = { id, listener, chain, drain, window: drain.window, isEmpty: false };
+    this.#entries.add(entry);
     this.#drains.count();
-    if (this.#formers.size > KEPT_EMPTY) this.#checkTimer ??= setTimeout(() => void this.#removeEmpty(), CHECK_MS);
+    if (this.#entries.size > KEPT_EMPTY) this.#checkTimer ??= setTimeout(() => void this.#removeEmpty(), CHECK_MS);
   }
 
-  #remove(formers: readonly Leaving[]): void {
+  #remove(entries: readonly Entry[]): void {
     // After a take-over, connections may still be in transit to the child process.
     if (this.#isClosed || this.#takeOver.isDone) return;
-    const removed: Leaving[] = [];
-    for (const former of formers) {
+    const removed: Entry[] = [];
+    for (const entry of entries) {
       // The chains of a version are removed with it.
-      const chains = [...this.#formers].filter(
-        ({ chain, listener }) => former.chain === undefined && chain !== undefined && listener === former.listener,
+      const chains = [...this.#entries].filter(
+        ({ chain, listener }) => entry.chain === undefined && chain !== undefined && listener === entry.listener,
       );
-      for (const each of [former, ...chains]) if (this.#formers.delete(each)) removed.push(each);
+      for (const each of [entry, ...chains]) if (this.#entries.delete(each)) removed.push(each);
     }
     for (const { drain } of removed) drain.cancel();
     this.#rollout.remove(removed.map(({ chain, listener }) => chain ?? listener));
@@ -121,10 +121,10 @@ export class FormerListeners {
     this.#notifyGone(removed);
   }
 
-  #notifyGone(removed: readonly Leaving[]): void {
-    for (const { formers } of this.#waiting) for (const former of removed) formers.delete(former);
-    const gone = this.#waiting.filter(({ formers }) => formers.size === 0);
-    this.#waiting = this.#waiting.filter(({ formers }) => formers.size > 0);
+  #notifyGone(removed: readonly Entry[]): void {
+    for (const { entries } of this.#waiting) for (const entry of removed) entries.delete(entry);
+    const gone = this.#waiting.filter(({ entries }) => entries.size === 0);
+    this.#waiting = this.#waiting.filter(({ entries }) => entries.size > 0);
     forEachGuarded(gone, 'internal error: a callback for drained listeners failed', ({ callback }) => callback());
   }
 
@@ -132,27 +132,27 @@ export class FormerListeners {
   async #removeEmpty(): Promise<void> {
     try {
       const open = await this.#drains.openConnections();
-      const excess = this.#formers.size - KEPT_EMPTY;
-      const empty: Leaving[] = [];
-      for (const former of this.#formers) {
+      const excess = this.#entries.size - KEPT_EMPTY;
+      const empty: Entry[] = [];
+      for (const entry of this.#entries) {
         // Some may have been removed during the wait, so that fewer remain than are kept.
         if (empty.length >= excess) break;
-        const wasEmpty = former.isEmpty;
-        former.isEmpty = open.isComplete && (open.listeners.get(former.id)?.connections ?? 0) === 0;
-        if (wasEmpty && former.isEmpty) empty.push(former);
+        const wasEmpty = entry.isEmpty;
+        entry.isEmpty = open.isComplete && (open.listeners.get(entry.id)?.connections ?? 0) === 0;
+        if (wasEmpty && entry.isEmpty) empty.push(entry);
       }
       if (empty.length > 0) this.#remove(empty);
     } catch (error) {
       internalError('internal error: draining listeners could not be checked', error);
     }
     this.#checkTimer = undefined;
-    if (!this.#isClosed && this.#formers.size > KEPT_EMPTY) {
+    if (!this.#isClosed && this.#entries.size > KEPT_EMPTY) {
       this.#checkTimer = setTimeout(() => void this.#removeEmpty(), CHECK_MS);
     }
   }
 }
 
-interface Leaving extends Former {
+interface Entry extends DrainingItem {
   readonly drain: ReplacementDrain;
   isEmpty: boolean;
 }

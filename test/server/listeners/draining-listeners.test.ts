@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import type { ListenerDrains } from '../../../src/server/draining/listener-drains.js';
-import { FormerListeners } from '../../../src/server/listeners/changes/former-listeners.js';
+import { DrainingListeners } from '../../../src/server/listeners/changes/draining-listeners.js';
 import type { PrimaryListener } from '../../../src/server/listeners/version/primary-listener.js';
 import type { OpenConnections } from '../../../src/server/workers/open-connections.js';
 
@@ -25,9 +25,9 @@ t.test('listeners whose drain time ends during a check do not count: those that 
         answer = resolve;
       }),
   } as unknown as ListenerDrains;
-  const formers = new FormerListeners({ isDone: false }, drains, { remove: () => undefined });
+  const draining = new DrainingListeners({ isDone: false }, drains, { remove: () => undefined });
   for (let id = 0; id < KEPT_EMPTY + 2; id++) {
-    formers.addListener({ id, isStopped: true, close: () => undefined } as unknown as PrimaryListener, false);
+    draining.addListener({ id, isStopped: true, close: () => undefined } as unknown as PrimaryListener, false);
   }
   const look = async (during?: () => void) => {
     looks.shift()!();
@@ -36,10 +36,10 @@ t.test('listeners whose drain time ends during a check do not count: those that 
     for (let tick = 0; tick < 10; tick++) await undefined;
   };
   await look();
-  t.equal(formers.listenerCount, KEPT_EMPTY + 2, 'those that are empty for the first time stay');
+  t.equal(draining.listenerCount, KEPT_EMPTY + 2, 'those that are empty for the first time stay');
   await look(() => {
     for (const over of overs.slice(0, 4)) over();
   });
-  t.equal(formers.listenerCount, KEPT_EMPTY - 2);
-  formers.close();
+  t.equal(draining.listenerCount, KEPT_EMPTY - 2);
+  draining.close();
 });
