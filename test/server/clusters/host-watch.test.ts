@@ -47,10 +47,10 @@ t.test('channels are notified of the healthy hosts, or of all hosts if none is h
   ] as const) {
     const lb_endpoints = [endpoint('10.0.0.1', 'UNHEALTHY'), endpoint('10.0.0.2', status)];
     clusters.set.setStatic([{ name: status, load_assignment: { endpoints: [{ lb_endpoints }] } }]);
-    let told: readonly string[] | undefined;
-    new HostWatch(clusters.set.byName, () => {}).watchHosts(status, (hosts) => (told = hosts.map(({ ip }) => ip)));
+    let reported: readonly string[] | undefined;
+    new HostWatch(clusters.set.byName, () => {}).watchHosts(status, (hosts) => (reported = hosts.map(({ ip }) => ip)));
     await clusters.turn();
-    t.same(told, expected, status);
+    t.same(reported, expected, status);
   }
 });
 
@@ -166,7 +166,7 @@ t.test('calls queued for a connection are subject to them too', async (t) => {
   });
   channel.close();
   await t.rejects(first);
-  await waitFor(() => !isOpen(), { what: 'nobody waits any longer' });
+  await waitFor(() => !isOpen(), { what: 'the call to be released' });
 });
 
 function channelTo(t: Teardown, config: Cluster) {

@@ -16,19 +16,19 @@ const parentIsQuiet = () => Promise.resolve(true);
 
 t.test('workers that have not closed their sockets yet are polled, with a pause between', async (t) => {
   const log = captureLog(t);
-  const asked: number[] = [];
+  const polls: number[] = [];
   const accepting = [2, 2, 1, 0];
   const drains = {
     start: () => ({ done: new Promise(() => undefined) }),
     stopListeners: () => Promise.resolve(),
     openConnections: async (): Promise<OpenConnections> => {
-      asked.push(performance.now());
+      polls.push(performance.now());
       await nextTurn();
       return { listeners: new Map(), closing: 0, accepting: accepting.shift() ?? 0, isComplete: true };
     },
   } as unknown as ListenerDrains;
   await drainBeforeExit(drains, 40, new AbortController().signal, { isAccepting: true, parentIsQuiet });
-  const waits = asked.slice(2).map((at, index) => at - asked[index + 1]!);
+  const waits = polls.slice(2).map((at, index) => at - polls[index + 1]!);
   t.match(log.text(), /the last connection has ended/);
   t.equal(waits.length, 2, 'one poll before they stop, one at each of the numbers after it');
   t.ok(
@@ -39,19 +39,19 @@ t.test('workers that have not closed their sockets yet are polled, with a pause 
 
 t.test('where another process accepts, no time is left for new connections', async (t) => {
   const log = captureLog(t);
-  let asked = 0;
+  let polls = 0;
   const drains = {
     start: () => ({ done: new Promise(() => undefined) }),
     stopListeners: () => Promise.resolve(),
     openConnections: async (): Promise<OpenConnections> => {
-      asked++;
+      polls++;
       return { listeners: new Map(), closing: 0, accepting: 0, isComplete: true };
     },
   } as unknown as ListenerDrains;
-  const leaves = drainBeforeExit(drains, 600_000, new AbortController().signal, { isAccepting: false, parentIsQuiet });
+  const exit = drainBeforeExit(drains, 600_000, new AbortController().signal, { isAccepting: false, parentIsQuiet });
   // Long before the time reserved for load balancers is over.
-  await waitFor(() => asked > 0, { what: 'a look at its connections', deadlineMs: 3000 });
-  await leaves;
+  await waitFor(() => polls > 0, { what: 'a poll of its connections', deadlineMs: 3000 });
+  await exit;
   t.match(log.text(), /the last connection has ended/);
   t.notMatch(log.text(), /new connections are accepted/);
 });

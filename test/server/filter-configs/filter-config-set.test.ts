@@ -196,8 +196,8 @@ t.test('stats of a filter are added with its configuration, and removed with its
   const { part } = attach();
   t.strictSame(store.scopesUnder('http.a.probe.'), []);
   sources.to('limit').deliver({ resources: [resource(probe('one'))] });
-  const told = Object.values(published.at(-1)!.statScopes!).map(({ prefix }) => prefix);
-  t.strictSame(told, ['http.a.probe.'], 'workers receive them with the configuration');
+  const prefixes = Object.values(published.at(-1)!.statScopes!).map(({ prefix }) => prefix);
+  t.strictSame(prefixes, ['http.a.probe.'], 'workers receive them with the configuration');
   sources.to('limit').deliver({ resources: [resource(probe('two'))] });
   t.equal(store.scopesUnder('http.a.probe.').length, 1);
   sources.to('limit').deliver({ resources: [resource(buffer(9))] });

@@ -101,9 +101,9 @@ t.test('a socket that is bound elsewhere is refused, whatever the parent says', 
   ];
   for (const [what, wanted, real, fd] of cases) {
     const isIp = real.kind !== AddressKind.Unix;
-    const said = isIp && real.port === 0 ? { ...real, port: boundTo(fd).port } : real;
+    const claimed = isIp && real.port === 0 ? { ...real, port: boundTo(fd).port } : real;
     const names = { configured: addressText(wanted) };
-    t.equal(taken(t, wanted, said, [fd], names), undefined, what);
+    t.equal(taken(t, wanted, claimed, [fd], names), undefined, what);
     t.throws(() => shim.boundAddress(fd), { code: 'EBADF' }, 'it is closed');
   }
 });

@@ -19,7 +19,7 @@ const resources = (listeners: Parts[], clusters: Parts[], extra: Parts = {}): Co
 const layers = (...list: Parts[]): Configuration => whole({ layered_runtime: { layers: list } });
 
 /** Returns a change as one text. */
-const told = ({ change, fields, kind, name }: ResourceChange): string[] => [
+const asText = ({ change, fields, kind, name }: ResourceChange): string[] => [
   `${kind} ${name}: ${change}`,
   ...fields.map(({ after, before, path }) => `${path}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`),
 ];
@@ -27,7 +27,7 @@ const told = ({ change, fields, kind, name }: ResourceChange): string[] => [
 const compared = (before: Configuration, after: Configuration): string[] => {
   const { difference } = compareConfigurations(before, after);
   return [
-    ...difference.changes.flatMap(told),
+    ...difference.changes.flatMap(asText),
     ...difference.restart.map(({ after, before, path }) => `restart: ${path}: ${before} → ${after}`),
   ];
 };
@@ -55,7 +55,7 @@ t.test('clusters are added, changed field by field, and removed', async (t) => {
     [staticCluster('new', 1), staticCluster('other', [3, 5, 6], { connect_timeout: '3s' }), staticCluster('kept', 2)],
   );
   const { difference, plan } = compareConfigurations(before, after);
-  t.strictSame(difference.changes.flatMap(told), [
+  t.strictSame(difference.changes.flatMap(asText), [
     'cluster new: added',
     'cluster gone: removed',
     'cluster other: changed',

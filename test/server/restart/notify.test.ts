@@ -17,15 +17,15 @@ t.test('a process that has not read for a while is notified that the server is l
   while (other.sendTo(address('reader'), Buffer.from('NOISE=1'), []));
   const notifier = Notifier.open(shim, { NOTIFY_SOCKET: name('reader'), WATCHDOG_USEC: '2000' }, false)!;
   notifier.live();
-  const heard: string[] = [];
+  const received: string[] = [];
   const reader = shim.watchMessages(fd, {
     ...IGNORED,
-    onMessage: (bytes) => heard.push(Buffer.from(bytes).toString()),
+    onMessage: (bytes) => received.push(Buffer.from(bytes).toString()),
   });
   t.teardown(() => {
     for (const each of [notifier, reader, other]) each.close();
   });
-  const said = () => heard.filter((message) => message !== 'NOISE=1' && message !== 'WATCHDOG=1');
-  await waitFor(() => said().length === 2, { what: 'what was said' });
-  t.same(said(), ['STATUS=initializing', 'READY=1\nSTATUS=live']);
+  const messages = () => received.filter((message) => message !== 'NOISE=1' && message !== 'WATCHDOG=1');
+  await waitFor(() => messages().length === 2, { what: 'both notifications' });
+  t.same(messages(), ['STATUS=initializing', 'READY=1\nSTATUS=live']);
 });

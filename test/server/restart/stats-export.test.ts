@@ -20,7 +20,7 @@ t.test('a count during an export is exported once', async (t) => {
     named.add(times);
   };
   const stats = new StatsExport(store, () => undefined);
-  const told = new Map<string, number>();
+  const exported = new Map<string, number>();
   /** `meanwhile` runs when the counters have been latched. */
   const tell = async (meanwhile = () => {}) => {
     const pieces = stats.pieces(NO_HOLDINGS);
@@ -31,11 +31,11 @@ t.test('a count during an export is exported once', async (t) => {
     for (const { sections } of [(await first).value!, ...rest]) {
       for (const { prefix, counters, deltas } of sections) {
         for (const [i, name] of counters.entries()) {
-          told.set(prefix + name, (told.get(prefix + name) ?? 0) + deltas[i]!);
+          exported.set(prefix + name, (exported.get(prefix + name) ?? 0) + deltas[i]!);
         }
       }
     }
-    return Object.fromEntries(told);
+    return Object.fromEntries(exported);
   };
   count(7);
   store.resetCounters();

@@ -16,7 +16,7 @@ export const SOURCE = { ads: {} };
 export const NO_FILTERS: RouteFilters = { list: [], signature: '' };
 
 /** A subscription that was started. */
-export interface Asked extends SubscriptionRequest {
+export interface TestSubscription extends SubscriptionRequest {
   isClosed: boolean;
 }
 
@@ -45,7 +45,7 @@ export function hostTo(cluster: string, domain = '*'): VirtualHost {
 
 export class RoutesFixture {
   readonly store = new StatsStore({ workers: 1 });
-  readonly subscriptions: Asked[] = [];
+  readonly subscriptions: TestSubscription[] = [];
   readonly published: SnapshotParts[] = [];
   readonly settled: WantedHost[] = [];
   readonly clusters = new Set(['known']);
@@ -62,12 +62,12 @@ export class RoutesFixture {
     publish: (parts) => this.published.push(parts),
     sources: {
       subscribe: (request) => {
-        const asked: Asked = { ...(request as unknown as SubscriptionRequest), isClosed: false };
-        this.subscriptions.push(asked);
+        const subscription: TestSubscription = { ...(request as unknown as SubscriptionRequest), isClosed: false };
+        this.subscriptions.push(subscription);
         return {
-          setNames: (names) => void Object.assign(asked, { names }),
+          setNames: (names) => void Object.assign(subscription, { names }),
           close: () => {
-            asked.isClosed = true;
+            subscription.isClosed = true;
           },
         };
       },
@@ -94,8 +94,8 @@ export class RoutesFixture {
   }
 
   /** Returns the open subscriptions of a type. */
-  of(type: SubscriptionRequest['type']): Asked[] {
-    return this.subscriptions.filter((asked) => asked.type === type && !asked.isClosed);
+  of(type: SubscriptionRequest['type']): TestSubscription[] {
+    return this.subscriptions.filter((subscription) => subscription.type === type && !subscription.isClosed);
   }
 
   /** Delivers an update on the first open subscription of a type. */

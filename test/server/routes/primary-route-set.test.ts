@@ -263,9 +263,9 @@ t.test('a scope of which only the key has changed is found by the new key', asyn
   const named = { route_configuration_name: 'shared' };
   fixture.send('scoped-route', all(scope('a', '1', named)));
   fixture.send('scoped-route', all(scope('a', '2', named)));
-  const told = fixture.published.flatMap(({ routeScopes }) => routeScopes ?? []);
+  const sent = fixture.published.flatMap(({ routeScopes }) => routeScopes ?? []);
   t.strictSame(
-    told.at(-1)?.scopes.map(({ fragments }) => fragments),
+    sent.at(-1)?.scopes.map(({ fragments }) => fragments),
     [['2']],
   );
 });
@@ -280,12 +280,12 @@ t.test('a scope that names other routes gets them before the old ones are remove
   fixture.send('scoped-route', all(scope('a', '1', { route_configuration_name: 'later' })));
   const later = idOf('later');
   t.equal(idOf('former'), undefined);
-  const told = fixture.published.map(({ routes = [], routeScopes = [], removedRoutes = [] }) => ({
+  const sent = fixture.published.map(({ routes = [], routeScopes = [], removedRoutes = [] }) => ({
     routes: routes.map(({ id }) => id),
     used: routeScopes.flatMap(({ scopes }) => scopes.map((each) => each.routes)),
     removed: removedRoutes,
   }));
-  t.strictSame(told, [
+  t.strictSame(sent, [
     { routes: [later], used: [], removed: [] },
     { routes: [], used: [later], removed: [] },
     { routes: [], used: [], removed: [former] },

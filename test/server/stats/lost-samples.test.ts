@@ -16,9 +16,9 @@ t.test('losses for lack of memory are logged, and rarely again', async (t) => {
     worker.dynamicCounter('lost.', `${name}${made}`).increment();
     losses.report(store.dropped());
   }
-  const said = log.text().match(/\b\d+ histogram samples or stat names were lost/g);
+  const logged = log.text().match(/\b\d+ histogram samples or stat names were lost/g);
   t.same(
-    said?.map((text) => Number.parseInt(text, 10)),
+    logged?.map((text) => Number.parseInt(text, 10)),
     [1, 2, 4],
   );
 });
