@@ -1,4 +1,4 @@
-// Extensions as the loader's tests see them: names and type URLs without the code behind them.
+// Extensions for tests of the loader: names and type URLs without their code.
 
 import { type Extension, ExtensionCatalog } from '../../src/config/catalog/extension.js';
 import type { StatsdSink } from '../../src/config/generated/api.js';

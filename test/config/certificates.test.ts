@@ -1,4 +1,4 @@
-// Certificates and keys are read and compared when a configuration is checked, wherever it holds them.
+// Certificates and keys are read and compared when a configuration is checked, in any part of it.
 
 import { readFileSync } from 'node:fs';
 import t from 'tap';
@@ -8,7 +8,7 @@ import { problemsOf } from './load-text.js';
 const FILES = packagePath('test/config/certificates');
 const TLS = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3';
 
-/** What is said of one tls_certificates entry of a listener, a line each, without what is said of TLS itself. */
+/** Returns the errors about one tls_certificates entry of a listener, one per line, without those about TLS itself. */
 function mistakesOf(certificate: object): string[] {
   const common = { tls_certificates: [certificate] };
   const socket = { name: 'tls', typed_config: { '@type': `${TLS}.DownstreamTlsContext`, common_tls_context: common } };
@@ -25,7 +25,7 @@ function linesOf(config: object): string[] {
 const file = (name: string) => ({ filename: `${FILES}/${name}` });
 const chain = file('server.crt');
 
-t.test('a certificate with its key has no mistake, from files, inline or as PKCS #12', async (t) => {
+t.test('a certificate with its key is accepted, from files, inline or as PKCS #12', async (t) => {
   t.same(mistakesOf({ certificate_chain: chain, private_key: file('server.key') }), []);
   t.same(
     mistakesOf({ certificate_chain: chain, private_key: file('locked.key'), password: { inline_string: 'open' } }),
@@ -40,7 +40,7 @@ t.test('a certificate with its key has no mistake, from files, inline or as PKCS
   t.same(mistakesOf({ pkcs12: file('server.p12'), password: { inline_string: 'open' } }), []);
 });
 
-t.test('what cannot be read or does not fit is told with its place', async (t) => {
+t.test('unreadable and mismatched certificates are reported with their places', async (t) => {
   const key = file('server.key');
   const cases: readonly (readonly [object, RegExp])[] = [
     [
@@ -76,7 +76,7 @@ t.test('what cannot be read or does not fit is told with its place', async (t) =
   }
 });
 
-t.test('secrets of other kinds are checked as well', async (t) => {
+t.test('other kinds of secrets are checked too', async (t) => {
   const secret = (fields: object) => linesOf({ static_resources: { secrets: [{ name: 's', ...fields }] } });
   t.same(secret({ validation_context: { trusted_ca: chain } }), []);
   t.match(secret({ validation_context: { trusted_ca: file('server.key') } }), [/trusted_ca: no certificate in PEM/]);
@@ -85,7 +85,7 @@ t.test('secrets of other kinds are checked as well', async (t) => {
   t.match(secret({ generic_secret: { secret: file('none') } }), [/secret\.filename: unable to read file/]);
 });
 
-t.test('what stands directly in an Any is checked as well, also in one that is packed in another', async (t) => {
+t.test('certificates directly in an Any are checked too, also in a nested Any', async (t) => {
   const secret = { '@type': `${TLS}.GenericSecret`, secret: file('none') };
   const packed = { '@type': 'type.googleapis.com/google.protobuf.Any', value: secret };
   for (const [typed_config, value] of [[secret, ''] as const, [packed, '\\.value'] as const]) {
@@ -97,7 +97,7 @@ t.test('what stands directly in an Any is checked as well, also in one that is p
   }
 });
 
-t.test('a key that is wrong is not shown', async (t) => {
+t.test('an invalid key is not shown', async (t) => {
   const text = readFileSync(`${FILES}/other.key`, 'utf8');
   const config = {
     static_resources: {

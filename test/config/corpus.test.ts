@@ -1,5 +1,5 @@
-// Configurations in the style of public ones: those of corpus/ load as they are; those of corpus/refused/ are refused, with
-// every mistake at its place, as the file beside them says.
+// Configurations in the style of public ones. Those of corpus/ load unchanged; those of corpus/refused/ are refused with the
+// errors in the file next to them.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -34,14 +34,14 @@ for (const file of readdirSync(REFUSED).filter((name) => name.endsWith('.yaml'))
   });
 }
 
-/** Public configurations have fields that the API has deprecated since. */
+/** Public configurations have fields that the API has since deprecated. */
 function isKnownAsDeprecated(path: string, message: string): boolean {
   return (
     /\b(google_re2|sort_properties|dns_refresh_rate|respect_dns_ttl)$/.test(path) && message.endsWith('is deprecated')
   );
 }
 
-/** The extensions that this build really has. */
+/** Returns the extensions of this build. */
 function realCatalog(): ExtensionCatalog {
   return new ExtensionCatalog(EXTENSIONS);
 }

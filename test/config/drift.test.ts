@@ -1,8 +1,8 @@
-// Code and table do not drift apart: what the table calls implemented is read in src, and what src reads of the API stands
-// in the table.
+// Keeps code and table consistent: src reads the fields that the table calls implemented, and the fields of the API that src
+// reads are in the table.
 //
-// Names are compared, not types: a name that several messages have is found when one of them has it. Names of one word (name,
-// address) are therefore told of in one direction only, for any variable may be called so.
+// Names are compared, not types: a name that several messages have counts as found if one of them has it. One-word names (name,
+// address) are therefore checked in one direction only, because any variable may have such a name.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import t from 'tap';
@@ -11,7 +11,7 @@ import { type AnyRow, implementedBy, rowOf } from '../../src/config/implemented/
 import { loadSchema } from '../../src/config/schema/schema.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
 
-/** Implemented without being read, and why. */
+/** Fields that are implemented without being read, with the reason. */
 const NOT_READ: { readonly [field: string]: string } = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.codec_type':
     'the values that are accepted mean what is done in any case',
@@ -38,7 +38,7 @@ const NOT_READ: { readonly [field: string]: string } = {
   'xds.core.v3.ContextParams.params': 'management servers are told the node as it is',
 };
 
-/** Names of the API that src reads or writes and that no configuration can set, and why. */
+/** Names of the API that src reads or writes and no configuration can set, with the reason. */
 const NOT_CONFIGURED: { readonly [name: string]: string } = {
   fail_traffic_on_panic: 'load balancing knows it; zones cannot be configured',
   rejected_data_points: 'what a collector of metrics answers',
@@ -46,8 +46,8 @@ const NOT_CONFIGURED: { readonly [name: string]: string } = {
 };
 
 /**
- * Rooms whose names are not of what is configured: the table itself, the types, hints of old fields, what unpacks binary protos,
- * the check of certificates (which looks at what is refused, too), answers of the admin interface.
+ * Rooms whose names are not about configuration: the table itself, the types, hints for old fields, the reader of binary
+ * protos, the check of certificates (which also looks at refused parts), responses of the admin interface.
  */
 const ELSEWHERE =
   /^(config\/(implemented|generated|text\/hints\.ts|forms\/binary-proto\.ts|schema\/certificates\.ts)|admin)\b/;
@@ -68,10 +68,10 @@ t.test('each implemented field is read', async (t) => {
       if (isRead === isExcepted) t.fail(`${name}.${field.name} is ${isRead ? 'read after all' : 'read nowhere'}`);
     }
   }
-  t.same([...exceptions], [], 'every exception is of an implemented field');
+  t.same([...exceptions], [], 'every exception is an implemented field');
 });
 
-/** Whether the row lets the field be nothing but what it is without it. */
+/** Returns whether the row allows only the default of the field. */
 function hasNoEffect(row: AnyRow): boolean {
   return typeof row === 'object' && ('refused' in row || 'accepted' in row || 'onlyFalse' in row);
 }
@@ -83,7 +83,7 @@ t.test('each field of the API that is read can be configured', async (t) => {
       if (rowOf(table, name, field) !== undefined) configured.add(field);
   }
   const exceptions = new Set(Object.keys(NOT_CONFIGURED));
-  // As properties, or taken apart; names that are only written belong to answers.
+  // As properties, or destructured. Names that are only written belong to responses.
   const identifiers = found(
     /\.([a-z][a-z0-9_]*)\b(?!\()/g,
     /(?<=[{,]\s*)([a-z][a-z0-9_]*)(?=[^{}]*\} ?(?:=[^>]|: [A-Z]))/g,
@@ -95,7 +95,7 @@ t.test('each field of the API that is read can be configured', async (t) => {
   t.same([...exceptions], [], 'every exception is needed');
 });
 
-/** The sources by file; comments, texts and the rows of extensions left out. */
+/** Returns the sources by file, without comments, strings and the rows of extensions. */
 function sourcesOf(folder: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const file of readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' })) {
@@ -110,7 +110,7 @@ function sourcesOf(folder: string): ReadonlyMap<string, string> {
   return found;
 }
 
-/** Identifiers that a pattern finds, with the files they stand in. */
+/** Returns the identifiers that a pattern matches, with their files. */
 function found(...patterns: readonly RegExp[]): ReadonlyMap<string, ReadonlySet<string>> {
   const identifiers = new Map<string, Set<string>>();
   for (const [file, source] of sources) {
@@ -122,7 +122,7 @@ function found(...patterns: readonly RegExp[]): ReadonlyMap<string, ReadonlySet<
   return identifiers;
 }
 
-/** Names of all fields that a configuration of Envoy can have. */
+/** Returns the names of all fields that an Envoy configuration can have. */
 function fieldNames(): ReadonlySet<string> {
   const names = new Set<string>();
   for (const message of schema.messageNames()) {

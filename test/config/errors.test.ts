@@ -1,4 +1,4 @@
-// Every kind of mistake, as the user reads it: file, line, column, path, what is wrong, the line, a caret.
+// Every kind of mistake as the user sees it: file, line, column, path, message, the line and a caret.
 
 import t from 'tap';
 import { loadConfiguration, NO_CONFIGURATION } from '../../src/config/load/load.js';
@@ -9,7 +9,7 @@ import { bootstrapOf, loadText, problemsOf } from './load-text.js';
 const LISTENER = 'static_resources.listeners[0]';
 const CLUSTER = 'static_resources.clusters[0]';
 
-/** A listener whose only filter is the one given in flow style. */
+/** Returns a listener with this filter, given in flow style. */
 function withFilter(filter: string): string {
   return `static_resources:
   clusters: [ { name: known, type: STATIC, load_assignment: { cluster_name: known } } ]
@@ -31,7 +31,7 @@ const MONITORS = 'envoy.extensions.resource_monitors';
 const CONNECTIONS = 'envoy.resource_monitors.global_downstream_max_connections';
 const ROUTER = '{ name: envoy.filters.http.router }';
 
-/** A connection manager with these routes and HTTP filters. */
+/** Returns a connection manager with these virtual hosts and HTTP filters. */
 function withRoutes(hosts: string, filters = ROUTER): string {
   return withFilter(`{ name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${filters} ],
         route_config: { virtual_hosts: [
@@ -44,17 +44,17 @@ const BUFFERED = `{ name: b, typed_config: { "@type": ${BUFFER}, max_request_byt
 const MUTATION = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation';
 const WRAPPER = '"@type": type.googleapis.com/envoy.config.route.v3.FilterConfig';
 
-/** A virtual host that says something to the HTTP filter of that name. */
+/** Returns a virtual host with a per-route configuration of the HTTP filter with that name. */
 function routeWithFilter(name: string, fields: string): string {
   return `{ name: v, domains: [ "*" ], typed_per_filter_config: { ${name}: { ${fields} } } }`;
 }
 
-/** The text and a piece of what is said of it; the caret's place is checked by the column. */
+/** Title, text, and parts of the expected output. The column verifies the caret's position. */
 const CASES: readonly (readonly [title: string, text: string, ...expected: string[]])[] = [
   ...['\\r', '\\n', '\\0'].map(
     (end) =>
       [
-        `texts that become part of a line and would end it (${end})`,
+        `values that become part of a line and contain a line end (${end})`,
         `node: { id: "n${end}", cluster: "c${end}" }
 static_resources:
   listeners:
@@ -116,7 +116,7 @@ static_resources:
     `${CLUSTER}.transport_socket_matches: field 'transport_socket_matches' of envoy.config.cluster.v3.Cluster is not implemented in Baton`,
   ],
   [
-    'what a transport socket without settings cannot have',
+    'settings of a transport socket that has none',
     `static_resources:
   clusters:
   - name: c
@@ -126,7 +126,7 @@ static_resources:
     `${CLUSTER}.transport_socket.typed_config.tls: unknown field 'tls'`,
   ],
   [
-    'traffic to a cluster that only gRPC calls can use',
+    'traffic to a cluster for gRPC calls only',
     `static_resources:
   clusters:
   - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {} }
@@ -139,7 +139,7 @@ static_resources:
     `${LISTENER}.filter_chains[0].filters[0].typed_config.cluster: cluster 'collector' speaks HTTP/2, which is implemented for Baton's own gRPC calls only: leave http2_protocol_options out of it if its hosts speak HTTP/1.1 too`,
   ],
   [
-    'a gRPC service whose cluster speaks HTTP/1.1',
+    'a gRPC service whose cluster uses HTTP/1.1',
     `static_resources:
   clusters:
   - { name: collector, load_assignment: { cluster_name: collector } }
@@ -152,7 +152,7 @@ stats_sinks:
     "baton.yaml:8:49: stats_sinks[0].typed_config.grpc_service.envoy_grpc.cluster_name: gRPC needs HTTP/2: give cluster 'collector' http2_protocol_options",
   ],
   [
-    'a field that gRPC calls cannot obey',
+    'a field that is not implemented for gRPC calls',
     `static_resources:
   clusters:
   - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {}, lb_policy: RANDOM, max_requests_per_connection: 1 }
@@ -161,7 +161,7 @@ stats_sinks:
     `baton.yaml:3:98: ${CLUSTER}.lb_policy: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only`,
   ],
   [
-    'pings that are never sent',
+    'keepalive settings without an interval',
     `static_resources:
   clusters:
   - name: a
@@ -181,7 +181,7 @@ stats_sinks:
     `baton.yaml:12:96: static_resources.clusters[1].typed_extension_protocol_options["${HTTP_OPTIONS}"].explicit_http_config.http2_protocol_options.connection_keepalive.interval_jitter: field 'interval_jitter' of envoy.config.core.v3.KeepaliveSettings is not implemented in Baton`,
   ],
   [
-    'an HTTP service whose cluster speaks HTTP/2',
+    'an HTTP service whose cluster uses HTTP/2',
     `static_resources:
   clusters:
   - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {} }
@@ -213,14 +213,14 @@ stats_sinks:
     "stats_sinks[0].typed_config.tcp_cluster_name: unknown cluster 'nowhere'",
   ],
   [
-    'an unknown field with a near name',
+    'an unknown field with a similar name',
     'admin:\n  adress: {}\n',
     `baton.yaml:2:3: admin.adress: unknown field 'adress' of envoy.config.bootstrap.v3.Admin; did you mean 'address'?
   2 |   adress: {}
     |   ^`,
   ],
   [
-    'a field of an older API',
+    'a field from an older API',
     'static_resources:\n  clusters:\n  - name: a\n    load_assignment: { cluster_name: a }\n    hosts: []\n',
     `baton.yaml:5:5: ${CLUSTER}.hosts: unknown field 'hosts' of envoy.config.cluster.v3.Cluster: it belongs to an older API; use load_assignment
   5 |     hosts: []
@@ -234,7 +234,7 @@ stats_sinks:
     |                    ^`,
   ],
   [
-    'what the overload manager has no monitor for, or cannot do',
+    'overload monitors and actions that are not implemented',
     `overload_manager:
   resource_monitors:
   - { name: ${CONNECTIONS}, typed_config: { "@type": type.googleapis.com/${MONITORS}.downstream_connections.v3.DownstreamConnectionsConfig, max_active_downstream_connections: 0 } }
@@ -273,7 +273,7 @@ stats_sinks:
     |                                     ^`,
   ],
   [
-    'two filter chains for some of the same connections',
+    'two filter chains with overlapping matches',
     `static_resources:
   listeners:
   - address: { pipe: { path: /a } }
@@ -286,7 +286,7 @@ stats_sinks:
     |                           ^`,
   ],
   [
-    'a match of what only the TLS inspector finds out',
+    'a match criterion that needs the TLS inspector',
     `static_resources:
   listeners:
   - address: { pipe: { path: /a } }
@@ -298,7 +298,7 @@ stats_sinks:
     |                                                 ^`,
   ],
   [
-    'a range of what is no address',
+    'a range with an invalid address',
     `static_resources:
   listeners:
   - address: { pipe: { path: /a } }
@@ -342,7 +342,7 @@ stats_sinks:
     |                                                                       ^`,
   ],
   [
-    'a negative number where none can be',
+    'a negative number in an unsigned field',
     'static_resources:\n  listeners: [ { per_connection_buffer_limit_bytes: -1 } ]\n',
     `baton.yaml:2:16: ${LISTENER}: a listener needs an address
   2 |   listeners: [ { per_connection_buffer_limit_bytes: -1 } ]
@@ -355,7 +355,7 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                                                     ^`,
   ],
   [
-    'a duration without its unit',
+    'a duration without a unit',
     'stats_flush_interval: 5\n',
     `baton.yaml:1:23: stats_flush_interval: expected a duration, found the number 5; write it as '5s'
   1 | stats_flush_interval: 5
@@ -381,14 +381,14 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                       ^`,
   ],
   [
-    'a number that no value of an enum has',
+    'a number that is not a value of the enum',
     'static_resources:\n  clusters:\n  - { name: a, load_assignment: { cluster_name: a }, lb_policy: 301 }\n',
     `baton.yaml:3:65: ${CLUSTER}.lb_policy: 301 is not a value of envoy.config.cluster.v3.Cluster.LbPolicy; it is one of ROUND_ROBIN, LEAST_REQUEST, RING_HASH, RANDOM, MAGLEV, CLUSTER_PROVIDED, LOAD_BALANCING_POLICY_CONFIG
   3 |   - { name: a, load_assignment: { cluster_name: a }, lb_policy: 301 }
     |                                                                 ^`,
   ],
   [
-    'a duration that the API does not allow',
+    'a duration that violates the rules of the API',
     'stats_flush_interval: 0.0001s\n',
     `baton.yaml:1:23: stats_flush_interval: it must be at least 0.001s, found 0.000100s
   1 | stats_flush_interval: 0.0001s
@@ -402,7 +402,7 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                                                            ^`,
   ],
   [
-    'a mistake in a single element that stands for a list of it',
+    'a mistake in a single value that stands for a list',
     'static_resources:\n  clusters:\n    name: a\n    load_assignment: { cluster_name: a, endpoints: { prority: 1 } }\n',
     `baton.yaml:4:54: ${CLUSTER}.load_assignment.endpoints[0].prority: unknown field 'prority' of envoy.config.endpoint.v3.LocalityLbEndpoints; did you mean 'priority'?
   4 |     load_assignment: { cluster_name: a, endpoints: { prority: 1 } }
@@ -430,7 +430,7 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |     ^`,
   ],
   [
-    'a required oneof without any',
+    'a required oneof without a member',
     'admin:\n  address: {}\n',
     `baton.yaml:2:12: admin.address: one of socket_address, pipe, envoy_internal_address must be set
   2 |   address: {}
@@ -444,7 +444,7 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                     ^`,
   ],
   [
-    'a tab within a map',
+    'a tab in a map',
     'node: { id: a,\n\tcluster: b }\n',
     `baton.yaml:2:2: Flow map in block collection must be sufficiently indented and end with a }; the line begins with a tab: indent with spaces
   2 |  cluster: b }
@@ -465,14 +465,14 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |       ^`,
   ],
   [
-    'a key given twice',
+    'a duplicate key',
     'node: { id: a, id: b }\n',
     `baton.yaml:1:16: 'id' is set twice
   1 | node: { id: a, id: b }
     |                ^`,
   ],
   [
-    'a key given twice, beside other mistakes: the last one counts for the checks',
+    'a duplicate key among other mistakes: the last value is checked',
     `node: { id: a }
 stats_flush_interval: 0
 stats_flush_interval: 1
@@ -492,7 +492,7 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     |                                                     ^`,
   ],
   [
-    'base64 of a length that none has, and with more or less at its end than belongs there',
+    'base64 with an invalid length or invalid padding',
     `static_resources:
   secrets:
   - { name: a, generic_secret: { secret: { inline_bytes: YWJjZ } } }
@@ -505,7 +505,7 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     'secrets[2].generic_secret.secret.inline_bytes: expected bytes in base64',
   ],
   [
-    'a quote that nothing closes',
+    'an unclosed quote',
     `node:\n  id: "abc\n  cluster: b\nadmin: {}\nflags_path: x\n`,
     `baton.yaml:2:7: Missing closing "quote
   2 |   id: "abc
@@ -514,7 +514,7 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
   [
     'a name without a colon',
     'node:\n  id a\n  cluster: b\n',
-    `baton.yaml:2:3: Implicit keys need to be on a single line; between a name and its value stand a colon and a space
+    `baton.yaml:2:3: Implicit keys need to be on a single line; separate a name from its value by a colon and a space
   2 |   id a
     |   ^`,
   ],
@@ -526,33 +526,33 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     |    ^`,
   ],
   [
-    'a mistake in a text whose lines end as on Windows',
+    'a mistake in a text with Windows line ends',
     'node:\r\n  idd: a\r\n',
     `baton.yaml:2:3: node.idd: unknown field 'idd' of envoy.config.core.v3.Node; did you mean 'id'?
   2 |   idd: a
     |   ^`,
   ],
   [
-    'a field given in both spellings',
+    'a field in both spellings',
     'statsFlushInterval: 1s\nstats_flush_interval: 1s\n',
     `baton.yaml:2:1: stats_flush_interval: 'stats_flush_interval' is set twice, the first time as 'statsFlushInterval'
   2 | stats_flush_interval: 1s
     | ^`,
   ],
   [
-    'the same in the other order',
+    'a field in both spellings, in the other order',
     '{"stats_flush_interval": "1s", "statsFlushInterval": "1s"}\n',
     "baton.yaml:1:2: stats_flush_interval: 'statsFlushInterval' is set twice, the first time as 'stats_flush_interval'",
   ],
   [
-    'an expression that RE2 does not compile',
+    'a regular expression that RE2 rejects',
     withRoutes('{ name: v, domains: [ "*" ], routes: [ { match: { safe_regex: { regex: "(" } }, redirect: {} } ] }'),
     `baton.yaml:9:82: ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0].routes[0].match.safe_regex.regex: invalid regular expression '(': missing ): (
   9 |           { name: v, domains: [ "*" ], routes: [ { match: { safe_regex: { regex: "(" } }, redirect: {} } ] }
     |                                                                                  ^`,
   ],
   [
-    'a name where the admin interface needs an IP address',
+    'a host name as address of the admin interface',
     'admin: { address: { socket_address: { address: localhost, port_value: 1 } } }\n',
     'baton.yaml:1:48: admin.address.socket_address.address: malformed IP address: localhost',
   ],
@@ -567,17 +567,17 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     `baton.yaml:1:73: ${LISTENER}.address.pipe.mode: an abstract Unix socket (@) has no mode: leave it out`,
   ],
   [
-    'a name as source address',
+    'a host name as source address',
     'static_resources:\n  clusters: [ { name: a, load_assignment: { cluster_name: a }, upstream_bind_config: { source_address: { address: host, port_value: 0 } } } ]\n',
     `${CLUSTER}.upstream_bind_config.source_address.address: malformed IP address: host`,
   ],
   [
-    'keepalive probes that the kernel does not take',
+    'TCP keepalive settings that the kernel rejects',
     'static_resources:\n  clusters: [ { name: a, load_assignment: { cluster_name: a }, upstream_connection_options: { tcp_keepalive: { keepalive_probes: 0 } } } ]\n',
     `${CLUSTER}.upstream_connection_options.tcp_keepalive.keepalive_probes: it must be between 1 and 127, found 0`,
   ],
   [
-    'what a cluster is told of requests that only clients send',
+    'downstream-only HTTP options in a cluster',
     `static_resources:
   clusters:
   - name: a
@@ -602,7 +602,7 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     'dns_failure_refresh_rate.max_interval: max_interval must be greater than or equal to base_interval',
   ],
   [
-    'ejections that may not be as long as they are, and outlier detection of what it is not for',
+    'an ejection time above its maximum, and unsupported outlier detection',
     `
 static_resources:
   clusters:
@@ -617,32 +617,32 @@ static_resources:
     'clusters[3].outlier_detection: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only',
   ],
   [
-    'what routes say to a filter in place of the filter',
+    'a per-route configuration in place of a filter',
     withRoutes('', `{ name: b, typed_config: { "@type": ${BUFFER}PerRoute, disabled: true } }, ${ROUTER}`),
     `http_filters[0].typed_config.@type: it is the per-route configuration of 'envoy.filters.http.buffer'; the filter needs envoy.extensions.filters.http.buffer.v3.Buffer`,
   ],
   [
-    'a filter in place of what routes say to it',
+    'a filter in place of its per-route configuration',
     withRoutes(routeWithFilter('b', `"@type": ${BUFFER}, max_request_bytes: 1`), `${BUFFERED}, ${ROUTER}`),
     `typed_per_filter_config.b.@type: it configures the filter 'envoy.filters.http.buffer' itself; its per-route configuration is envoy.extensions.filters.http.buffer.v3.BufferPerRoute`,
   ],
   [
-    'a message for another filter than the one of that name',
+    'a per-route configuration of another filter',
     withRoutes(routeWithFilter('b', `"@type": ${MUTATION}PerRoute`), `${BUFFERED}, ${ROUTER}`),
     `typed_per_filter_config.b.@type: the filter 'b' is 'envoy.filters.http.buffer', and this message belongs to 'envoy.filters.http.header_mutation'`,
   ],
   [
-    'a wrapper that says nothing to its filter',
+    'a wrapper without a configuration',
     withRoutes(routeWithFilter('b', WRAPPER), `${BUFFERED}, ${ROUTER}`),
     `typed_per_filter_config.b: config is missing: 'config: {}' switches the filter on, 'disabled: true' switches it off`,
   ],
   [
-    'what a wrapper holds for another filter, for none, or in place of one',
+    'a wrapper with a message of another filter, of no filter, or of a filter itself',
     withRoutes(routeWithFilter('b', `${WRAPPER}, config: { "@type": ${MUTATION}PerRoute }`), `${BUFFERED}, ${ROUTER}`),
     `typed_per_filter_config.b.config.@type: the filter 'b' is 'envoy.filters.http.buffer', and this message belongs to 'envoy.filters.http.header_mutation'`,
   ],
   [
-    'a wrapper around what Baton does not implement, or what is no filter',
+    'a wrapper around an unimplemented filter or another extension',
     withRoutes(
       `{ name: v, domains: [ "*" ], typed_per_filter_config: {
         c: { ${WRAPPER}, config: { "@type": type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy } },
@@ -656,7 +656,7 @@ static_resources:
     "typed_per_filter_config.f.config.@type: Didn't find a registered implementation for 'f'",
   ],
   [
-    'request IDs that Baton does not make',
+    'an unimplemented request ID extension',
     withFilter(`{ name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ], route_config: {},
       request_id_extension: { typed_config: { "@type": type.googleapis.com/acme.RequestIds } } } }`),
     "request_id_extension.typed_config.@type: Didn't find a registered implementation for '' with type URL: 'type.googleapis.com/acme.RequestIds'",
@@ -672,7 +672,7 @@ static_resources:
     'routes[2].route.max_grpc_timeout: it has no effect because max_stream_duration is set: set grpc_timeout_header_max there',
   ],
   [
-    'a router that a route switches off',
+    'a router that a route disables',
     withRoutes(routeWithFilter('envoy.filters.http.router', `${WRAPPER}, disabled: true`)),
     `typed_per_filter_config["envoy.filters.http.router"].disabled: 'envoy.filters.http.router' ends the chain and cannot be disabled`,
   ],
@@ -687,29 +687,29 @@ static_resources:
     `http_filters[0].disabled: 'envoy.filters.http.router' ends the chain and cannot be disabled`,
   ],
   [
-    'an extension by the name that an older API gave it',
+    'an extension by its name in an older API',
     withRoutes('', '{ name: envoy.router, config: {} }'),
     `http_filters[0]: Didn't find a registered implementation for 'envoy.router' with type URL: '': the name belongs to an older API; use 'envoy.filters.http.router'`,
   ],
   [
-    'an address of an older API',
+    'an address from an older API',
     'admin: { address: "tcp://127.0.0.1:8001" }\n',
     `baton.yaml:1:19: admin.address: expected the fields of envoy.config.core.v3.Address, found 'tcp://127.0.0.1:8001'; it belongs to an older API: write { socket_address: { address: 127.0.0.1, port_value: 8001 } }
   1 | admin: { address: "tcp://127.0.0.1:8001" }
     |                   ^`,
   ],
   [
-    'an extension name with a slip',
+    'a misspelt extension name',
     withRoutes('', '{ name: envoy.filters.http.rooter }'),
     `with type URL: ''; did you mean 'envoy.filters.http.router'?`,
   ],
   [
-    "an extension of Envoy's that is not here, by its name",
+    'an unimplemented Envoy extension, by name',
     withRoutes('', `{ name: envoy.filters.http.csrf }, ${ROUTER}`),
     `http_filters[0]: Didn't find a registered implementation for 'envoy.filters.http.csrf' with type URL: '': Baton does not implement this extension`,
   ],
   [
-    'an extension in a place for others, by its name',
+    'an extension of the wrong category, by name',
     withFilter(ROUTER),
     `baton.yaml:7:7: ${LISTENER}.filter_chains[0].filters[0]: Didn't find a registered implementation for 'envoy.filters.http.router' with type URL: ''
   7 |       { name: envoy.filters.http.router }
@@ -721,7 +721,7 @@ static_resources:
     `with type URL: ''; did you mean 'envoy.filters.http.router'?`,
   ],
   [
-    'a type URL that shares no more than its package with one that there is',
+    'a type URL that shares only the package with a known one',
     withFilter(
       '{ name: p, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.postgres_proxy.v3alpha.PostgresProxy } }',
     ),
@@ -730,19 +730,19 @@ static_resources:
     |                                           ^`,
   ],
   [
-    'a type URL of the wrong package',
+    'a type URL with the wrong package',
     withFilter('{ name: p, typed_config: { "@type": type.googleapis.com/envoy.filters.network.tcp.v3.TcpProxy } }'),
     `with type URL: 'type.googleapis.com/envoy.filters.network.tcp.v3.TcpProxy'; did you mean '${TCP_URL}'?`,
   ],
   [
-    'the config of an older API, which is all that is said of it',
+    'config from an older API, which causes no other errors',
     withFilter('{ name: envoy.filters.network.tcp_proxy, config: { stat_prefix: t, cluster: known } }'),
     `baton.yaml:7:48: ${LISTENER}.filter_chains[0].filters[0].config: unknown field 'config' of envoy.config.listener.v3.Filter: it belongs to an older API; use typed_config
   7 |       { name: envoy.filters.network.tcp_proxy, config: { stat_prefix: t, cluster: known } }
     |                                                ^`,
   ],
   [
-    'hosts of an older API, which is all that is said of them',
+    'hosts from an older API, which cause no other errors',
     'static_resources: { clusters: [ { name: a, type: LOGICAL_DNS, hosts: [] } ] }\n',
     `baton.yaml:1:63: ${CLUSTER}.hosts: unknown field 'hosts' of envoy.config.cluster.v3.Cluster: it belongs to an older API; use load_assignment
   1 | static_resources: { clusters: [ { name: a, type: LOGICAL_DNS, hosts: [] } ] }
@@ -765,7 +765,7 @@ static_resources:
     |           ^`,
   ],
   [
-    'a field of filter chains beside them',
+    'a field of filter chains next to them',
     `static_resources:
   listeners:
   - address: { pipe: { path: /a } }
@@ -778,7 +778,7 @@ static_resources:
     |     ^`,
   ],
   [
-    'an internal listener, which has no address',
+    'an internal listener without an address',
     `static_resources:
   listeners:
   - name: inner
@@ -791,13 +791,13 @@ static_resources:
     |     ^`,
   ],
   [
-    'slips in the names of what must be set',
+    'misspelt names of required fields',
     withFilter(`{ name: t, typed_config: { "@type": ${TCP_URL}, stat_prefx: t, clustr: known } }`),
     `${LISTENER}.filter_chains[0].filters[0].typed_config.stat_prefx: unknown field 'stat_prefx' of envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy; did you mean 'stat_prefix'?`,
     `${LISTENER}.filter_chains[0].filters[0].typed_config.clustr: unknown field 'clustr' of envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy; did you mean 'cluster'?`,
   ],
   [
-    'a slip beside a field that is not implemented, below the one that it belongs in',
+    'a misplaced field next to an unimplemented one',
     withRoutes(
       '{ name: v, domains: ["*"], routes: [ { match: { prefix: / }, timeout: 5s, route: { cluster: known, early_data_policy: {} } } ] }',
     ),
@@ -805,7 +805,7 @@ static_resources:
     `routes[0].route.early_data_policy: field 'early_data_policy' of envoy.config.route.v3.RouteAction is not implemented in Baton`,
   ],
   [
-    'hash policies of what there is not here, or of nothing',
+    'unimplemented and empty hash policies',
     withRoutes(
       '{ name: v, domains: ["*"], routes: [ { match: { prefix: / }, route: { cluster: known, hash_policy: [ { filter_state: { key: k } }, {} ] } } ] }',
     ),
@@ -813,38 +813,38 @@ static_resources:
     'routes[0].route.hash_policy[1]: one of header, cookie, connection_properties, query_parameter, filter_state must be set',
   ],
   [
-    'a hash policy of connections that has more than their address',
+    'a hash policy of connections other than source_ip',
     withFilter(
       `{ name: t, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: known, hash_policy: [ { filter_state: { key: k } } ] } }`,
     ),
     "hash_policy[0].filter_state: field 'filter_state' of envoy.type.v3.HashPolicy is not implemented in Baton: filters do not set filter state",
   ],
   [
-    'a match of an older API, which is all that is said of it',
+    'a match from an older API, which causes no other errors',
     withRoutes('{ name: v, domains: ["*"], routes: [ { match: { regex: a }, redirect: {} } ] }'),
     `baton.yaml:9:59: ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0].routes[0].match.regex: unknown field 'regex' of envoy.config.route.v3.RouteMatch: it belongs to an older API; use safe_regex
   9 |           { name: v, domains: ["*"], routes: [ { match: { regex: a }, redirect: {} } ] }
     |                                                           ^`,
   ],
   [
-    'an asterisk without quotes',
+    'an unquoted asterisk',
     withRoutes('{ name: v, domains: [ * ] }'),
     `baton.yaml:9:33: Alias cannot be an empty string; put a text that begins with '*' into quotes`,
   ],
   [
-    'a type URL whose key has no quotes',
+    'a type URL with an unquoted key',
     withFilter('{ name: t, typed_config: { @type: a } }'),
     "Plain value cannot start with reserved character @; put a text that begins with '@' into quotes",
   ],
   [
-    'a UDP listener, whose filter chains nobody misses',
+    'a UDP listener, whose missing filter chains are not reported',
     'static_resources:\n  listeners:\n  - address: { socket_address: { protocol: UDP, address: 127.0.0.1, port_value: 1 } }\n',
     `baton.yaml:3:44: ${LISTENER}.address.socket_address.protocol: 'UDP' of envoy.config.core.v3.SocketAddress.protocol is not implemented here
   3 |   - address: { socket_address: { protocol: UDP, address: 127.0.0.1, port_value: 1 } }
     |                                            ^`,
   ],
   [
-    'an extension that nobody knows',
+    'an unknown extension',
     withFilter('{ name: mine, typed_config: { "@type": type.googleapis.com/my.Filter } }'),
     `baton.yaml:7:46: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'mine' with type URL: 'type.googleapis.com/my.Filter'
   7 |       { name: mine, typed_config: { "@type": type.googleapis.com/my.Filter } }
@@ -860,7 +860,7 @@ static_resources:
     |                                           ^`,
   ],
   [
-    'an extension of an older API',
+    'an extension from an older API',
     withFilter(
       '{ name: t, typed_config: { "@type": type.googleapis.com/envoy.config.filter.network.tcp_proxy.v2.TcpProxy } }',
     ),
@@ -869,7 +869,7 @@ static_resources:
     |                                           ^`,
   ],
   [
-    'an extension in the wrong place',
+    'an extension of the wrong category',
     withFilter(
       '{ name: r, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router } }',
     ),
@@ -878,7 +878,7 @@ static_resources:
     |                                           ^`,
   ],
   [
-    'a name without a typed_config that nobody knows',
+    'an unknown name without a typed_config',
     withFilter('{ name: envoy.unknown }'),
     `baton.yaml:7:7: ${LISTENER}.filter_chains[0].filters[0]: Didn't find a registered implementation for 'envoy.unknown' with type URL: ''
   7 |       { name: envoy.unknown }
@@ -892,7 +892,7 @@ static_resources:
     |                                ^`,
   ],
   [
-    "what an extension's own check finds",
+    "an error of an extension's own check",
     withFilter(`{ name: t, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: known,
         access_log: [ { name: f, typed_config: {
           "@type": type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog, path: /var/log/ } } ] } }`),
@@ -913,12 +913,12 @@ static_resources:
     `baton.yaml:7:144: ${LISTENER}.filter_chains[0].filters[0].typed_config.cluster: unknown cluster 'gone'`,
   ],
   [
-    'virtual hosts and domains given twice',
+    'duplicate virtual hosts and domains',
     withRoutes('{ name: v, domains: [ a.b ] }, { name: v, domains: [ A.b ] }'),
     `baton.yaml:9:50: ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[1].name: duplicate virtual host 'v': ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0].name is the same`,
   ],
   [
-    'a terminal filter that others follow',
+    'a terminal filter before other filters',
     withRoutes('{ name: v, domains: [ "*" ] }', `${ROUTER}, ${ROUTER}`),
     "terminal HTTP filter 'envoy.filters.http.router' must be the last one, but other filters follow it",
   ],
@@ -936,7 +936,7 @@ static_resources:
     "typed_config: http_filters is empty: it must end with a filter such as 'envoy.filters.http.router'",
   ],
   [
-    'a name in a STATIC cluster',
+    'a host name in a STATIC cluster',
     `static_resources:
   clusters:
   - name: a
@@ -950,7 +950,7 @@ static_resources:
     |                                                                             ^`,
   ],
   [
-    'two clusters of one name',
+    'two clusters with one name',
     `static_resources:
   clusters:
   - { name: a, load_assignment: { cluster_name: a } }
@@ -961,7 +961,7 @@ static_resources:
     |             ^`,
   ],
   [
-    'runtime layers of one name, and a second admin layer',
+    'runtime layers with one name, and a second admin layer',
     `layered_runtime:
   layers:
   - { name: a, admin_layer: {} }
@@ -975,7 +975,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     |                             ^`,
   ],
   [
-    'a static runtime layer with what is no value',
+    'a static runtime layer with invalid values',
     `layered_runtime:
   layers:
   - { name: a, static_layer: { fine: { numerator: 5 }, b: { c: [ 1 ] } } }
@@ -985,13 +985,13 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     |                                                                ^`,
   ],
   [
-    'a runtime layer from a management server that is not named',
+    'an rtds_layer without a resource name',
     `layered_runtime: { layers: [ { name: a, rtds_layer: { name: r } } ] }
 `,
     'layered_runtime.layers[0].rtds_layer.rtds_config: the source of the resource is missing',
   ],
   [
-    'a filter whose configuration is discovered, and of which nothing could come',
+    'discovered filter configurations of unusable types',
     withRoutes(
       '{ name: v, domains: [ "*" ] }',
       '{ name: f, config_discovery: { type_urls: [ a/b.C ], apply_default_config_without_warming: true } }',
@@ -1002,13 +1002,13 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'filter config f applied without warming but has no default config',
   ],
   [
-    'a runtime layer of no kind',
+    'a runtime layer without a layer',
     `layered_runtime: { layers: [ { name: a } ] }
 `,
     'baton.yaml:1:30: layered_runtime.layers[0]: ',
   ],
   [
-    'protocol options that nobody would ask for',
+    'protocol options under an unknown name',
     `static_resources:
   clusters:
   - name: a
@@ -1019,19 +1019,19 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:6:7: ${CLUSTER}.typed_extension_protocol_options["envoy.upstreams.http"]: no extension of this build has protocol options with the name 'envoy.upstreams.http'; the only supported name is '${HTTP_OPTIONS}'`,
   ],
   [
-    'routes that nobody is asked for',
+    'rds without a source',
     withFilter(`{ name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ],
         rds: { route_config_name: a } } }`),
     `baton.yaml:8:14: ${LISTENER}.filter_chains[0].filters[0].typed_config.rds: it needs config_source: where the routes come from`,
   ],
   [
-    'routes of an authority',
+    'routes with an xdstp name',
     withFilter(`{ name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ],
         rds: { route_config_name: "xdstp://a/envoy.config.route.v3.RouteConfiguration/b" } } }`),
     `baton.yaml:8:35: ${LISTENER}.filter_chains[0].filters[0].typed_config.rds.route_config_name: xdstp names are not implemented`,
   ],
   [
-    'a file that is watched in two ways',
+    'a file with two kinds of watching',
     `dynamic_resources:
   cds_config:
     resource_api_version: V3
@@ -1043,7 +1043,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'baton.yaml:7:7: dynamic_resources.cds_config.path_config_source.poll_interval: it cannot be combined with watched_directory',
   ],
   [
-    'options of a load balancer that is another, or that none can obey',
+    'options of another or an unimplemented load balancer',
     `static_resources:
   clusters:
   - { name: a, load_assignment: { cluster_name: a }, least_request_lb_config: { choice_count: 4 } }
@@ -1061,7 +1061,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'clusters[2].least_request_lb_config.active_request_bias.default_value: it must be a number of at least 0, found NaN',
   ],
   [
-    'load-balancing policies of which there is none, or that cannot be obeyed',
+    'missing and unimplemented load-balancing policies',
     `static_resources:
   clusters:
   - name: a
@@ -1105,7 +1105,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'clusters[4].load_balancing_policy: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only',
   ],
   [
-    'rings and tables that cannot be, and what is said of them to other policies',
+    'invalid rings and tables, and their options with other policies',
     `static_resources:
   clusters:
   - name: a
@@ -1149,7 +1149,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'typed_config.locality_weighted_lb_config: field',
   ],
   [
-    'a source address from which a host cannot be reached',
+    'a source address of another family than a host',
     `static_resources:
   clusters:
   - name: a
@@ -1165,7 +1165,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'clusters[1].upstream_bind_config.source_address.address: connections can be made from ::1 to IPv6 addresses, not to 10.0.0.2',
   ],
   [
-    'all addresses of a name for a cluster that uses one',
+    'all addresses of a name in a LOGICAL_DNS cluster',
     `static_resources:
   clusters:
   - name: a
@@ -1178,7 +1178,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:5:24: ${CLUSTER}.dns_lookup_family: a LOGICAL_DNS cluster with 'ALL' needs Happy Eyeballs, which is not implemented in Baton`,
   ],
   [
-    'two listeners of one address, however it is written',
+    'two listeners with one address in different notations',
     `static_resources:
   listeners:
   - { name: a, address: { socket_address: { address: '::', port_value: 80 } }, filter_chains: [ {} ] }
@@ -1187,7 +1187,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     "baton.yaml:4:25: static_resources.listeners[1].address: duplicate listener address '[::]:80': static_resources.listeners[0].address is the same",
   ],
   [
-    'a cluster of two protocols',
+    'a cluster with two protocols',
     `static_resources:
   clusters:
   - name: a
@@ -1201,7 +1201,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:5:5: ${CLUSTER}.http2_protocol_options: it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`,
   ],
   [
-    'the protocol of clients for hosts, and options of one that clients do not speak',
+    'the downstream protocol for hosts, with options of other protocols',
     `static_resources:
   clusters:
   - name: a
@@ -1237,7 +1237,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `auto_config: field 'auto_config' of ${HTTP_OPTIONS} is not implemented in Baton: it needs ALPN, a part of TLS`,
   ],
   [
-    'a listener at the address of the admin interface',
+    'a listener with the address of the admin interface',
     `admin: { address: { socket_address: { address: 127.0.0.1, port_value: 80 } } }
 static_resources:
   listeners:
@@ -1249,7 +1249,7 @@ static_resources:
     |                         ^`,
   ],
   [
-    'what only says how an address is listened at',
+    'listening options of other addresses',
     `static_resources:
   clusters:
   - name: a
@@ -1272,14 +1272,14 @@ static_resources:
     'clusters[1].load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.ipv4_compat: it has an effect only on',
   ],
   [
-    'a watchdog that gives no time',
+    'a watchdog with a timeout of 0',
     'watchdogs: { worker_watchdog: { miss_timeout: 0s, megamiss_timeout: 0.001s } }\n',
     `baton.yaml:1:47: watchdogs.worker_watchdog.miss_timeout: it must be above 0s: with 0s every check would count as a miss, and 0s does not disable the watchdog
   1 | watchdogs: { worker_watchdog: { miss_timeout: 0s, megamiss_timeout: 0.001s } }
     |                                               ^`,
   ],
   [
-    'a watchdog for all threads that gives no time',
+    'a watchdog for all threads with a timeout of 0',
     'watchdog: { megamiss_timeout: 0s }\n',
     'baton.yaml:1:31: watchdog.megamiss_timeout: it must be above 0s',
   ],
@@ -1291,7 +1291,7 @@ static_resources:
     | ^`,
   ],
   [
-    'names that nobody could resolve',
+    'names that cannot be resolved',
     `static_resources:
   clusters:
   - name: a
@@ -1309,7 +1309,7 @@ static_resources:
     "lb_endpoints[1].endpoint.address.socket_address.address: 'http://example.com' is neither",
   ],
   [
-    'fields for names in a cluster that looks none up',
+    'DNS fields in a cluster without DNS',
     `static_resources:
   clusters:
   - name: a
@@ -1323,7 +1323,7 @@ static_resources:
     `baton.yaml:7:5: ${CLUSTER}.respect_dns_ttl: it has an effect in clusters of type STRICT_DNS`,
   ],
   [
-    'thresholds of circuit breakers for a priority that has some',
+    'duplicate circuit breaker thresholds of a priority',
     `static_resources:
   clusters:
   - name: a
@@ -1338,7 +1338,7 @@ static_resources:
     `baton.yaml:9:9: ${CLUSTER}.circuit_breakers.thresholds[3]: priority HIGH already has thresholds at`,
   ],
   [
-    'health checks that cannot be made',
+    'invalid health checks',
     `static_resources:
   clusters:
   - name: a
@@ -1398,7 +1398,7 @@ static_resources:
     'static_resources.listeners[2].enable_reuse_port: it has an effect on IP addresses only',
   ],
   [
-    'ipv4_compat for an address that takes no IPv4 anyhow, or nothing else',
+    'ipv4_compat for addresses on which it has no effect',
     `admin: { address: { socket_address: { address: 127.0.0.1, port_value: 0, ipv4_compat: true } } }
 static_resources:
   listeners:
@@ -1411,7 +1411,7 @@ static_resources:
     `${LISTENER}.address.socket_address.ipv4_compat: it has an effect on '::' and IPv4-mapped addresses only`,
   ],
   [
-    'an endpoint that is none',
+    'an empty endpoint',
     `static_resources:
   clusters:
   - name: a
@@ -1424,7 +1424,7 @@ static_resources:
     `lb_endpoints[2].endpoint_name: field 'endpoint_name' of envoy.config.endpoint.v3.LbEndpoint is not implemented in Baton`,
   ],
   [
-    'endpoints that are too heavy together',
+    'endpoints whose weights exceed the maximum',
     `static_resources:
   clusters:
   - name: a
@@ -1445,14 +1445,14 @@ static_resources:
     | ^`,
   ],
   [
-    'a placeholder that nobody has filled in',
+    'an unfilled placeholder',
     'node: { id: {{ name }} }\n',
     `baton.yaml:1:14: a key must be a plain name; if '{{' begins a placeholder, it has to be filled in before
   1 | node: { id: {{ name }} }
     |              ^`,
   ],
   [
-    'a quote that ends far below, and what it holds',
+    'a quote that ends many lines below',
     `node: {}]\n  '\n    ${'id: a, '.repeat(30)}'\n`,
     `baton.yaml:1:9: Unexpected flow-seq-end token in YAML stream: "]"
   1 | node: {}]
@@ -1469,7 +1469,7 @@ baton.yaml:2:3: Unexpected single-quoted-scalar token in YAML stream: "'\\n    i
     | ^`,
   ],
   [
-    'an alias that holds itself',
+    'an alias that contains itself',
     'node: &a { metadata: *a }\n',
     `baton.yaml:1:22: alias '*a' contains itself
   1 | node: &a { metadata: *a }
@@ -1510,7 +1510,7 @@ t.test('broken JSON is shown where it breaks', async (t) => {
     t.equal(problemsOf(text, { file: 'a.json' }).split('\n')[0], `a.json:${expected}`);
 });
 
-t.test('a comma behind the last of a list or a map is no mistake, and places behind it are right', async (t) => {
+t.test('trailing commas of lists and maps are accepted, and later places are correct', async (t) => {
   const file = 'a.json';
   const text =
     '{ "node": { "id": "a,]", "cluster": "b,}", }, "stats_sinks": [ ], "static_resources": { "clusters": [ {\n';
@@ -1524,7 +1524,7 @@ t.test('a comma behind the last of a list or a map is no mistake, and places beh
   );
 });
 
-t.test('keys that JSON has twice are refused, however they are escaped', async (t) => {
+t.test('duplicate keys in JSON are refused, even if they are escaped differently', async (t) => {
   t.equal(
     problemsOf('{ "node": { "id": "a", "i\\u0064": "b" },\n  "node": {} }', { file: 'a.json' }),
     `a.json:1:24: 'id' is set twice
@@ -1539,14 +1539,14 @@ a.json:2:3: 'node' is set twice
   t.same(places, ["a.json:2:3: 'node'", 'a.json:2:19: node.id:', 'a.json:2:22: node.nam:'], found);
 });
 
-t.test('protos without lines give the field path', async (t) => {
+t.test('errors in binary protos have a field path', async (t) => {
   t.equal(
     problemsOf('admin { address { pipe { } } }', { file: 'a.pb_text' }),
     'a.pb_text: admin.address.pipe.path: it must be set',
   );
 });
 
-t.test('protos that cannot be read give it too, where it can be told, and no secret', async (t) => {
+t.test('errors in unreadable protos have a field path, if it is known, and no secrets', async (t) => {
   const reason = (text: string) => problemsOf(text, { file: 'a.pb_text' });
   const unable = (form: string) =>
     `unable to read the file as a ${form} protobuf of envoy.config.bootstrap.v3.Bootstrap:`;
@@ -1578,7 +1578,7 @@ t.test('protos that cannot be read give it too, where it can be told, and no sec
   );
 });
 
-t.test('everything that is wrong in a text proto is told at once, with its lines', async (t) => {
+t.test('all mistakes in a text proto are reported at once, with their lines', async (t) => {
   const lines = [
     '# comment: "{',
     'admin { address { socket_address { address: "127.0.0.1" port_value: "x" port_valu: 3 } } }',
@@ -1631,7 +1631,7 @@ t.test('everything that is wrong in a text proto is told at once, with its lines
   t.equal(unfinished('enable_dispatcher_stats:'), 'a.pb_text:1:25: enable_dispatcher_stats: expected true or false');
 });
 
-t.test('fields and extensions that the API does not have are found in binary protos too', async (t) => {
+t.test('unknown fields and extensions are detected in binary protos', async (t) => {
   const field = (number: number, bytes: Uint8Array) =>
     Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes]);
   const text = (number: number, value: string) => field(number, Buffer.from(value));
@@ -1657,7 +1657,7 @@ t.test('fields and extensions that the API does not have are found in binary pro
   t.match(accepted, { ok: true, counts: { unknownFields: 1 }, warnings: [{ path: 'node' }] });
 });
 
-t.test('files that cannot be a configuration are refused in one line', async (t) => {
+t.test('files that cannot contain a configuration are refused with one line', async (t) => {
   t.match(problemsOf('node {', { file: 'a.pb_text' }), /^a\.pb_text:1:7: expected a field or '\}'/);
   t.match(problemsOf(new Uint8Array([0xff, 1, 2]), { file: 'a.pb' }), /^a\.pb: unable to read the file as a binary/);
   t.equal(problemsOf(new Uint8Array([0xff, 0xfe, 0])), 'baton.yaml: the file is not UTF-8 text');
@@ -1670,14 +1670,14 @@ t.test('files that cannot be a configuration are refused in one line', async (t)
     );
   }
   t.match(problemsOf('node: { id: x }', { yaml: '# nothing' }), /^--config-yaml:1:1: expected .* found nothing/);
-  t.equal(problemsOf('{}'), '', 'to want nothing can be said');
+  t.equal(problemsOf('{}'), '', 'an empty configuration is valid');
   t.match(loadConfiguration({ path: '/nowhere/a.yaml' }, testCatalog()), {
     errors: [{ source: '/nowhere/a.yaml', message: 'unable to read file: no such file or directory' }],
   });
   t.match(loadConfiguration({}, testCatalog()), { ok: false, errors: [{ message: NO_CONFIGURATION }] });
 });
 
-t.test('what a user wrote ends no line of a message, and tells a terminal nothing', async (t) => {
+t.test('user input in messages cannot contain line ends and control characters', async (t) => {
   const text = 'a\nerror\u001b[31m\u009b\u202e\u2028';
   const escaped = 'a\\nerror\\u001b[31m\\u009b\\u202e\\u2028';
   const shown = problemsOf(JSON.stringify({ stats_flush_interval: text, [text]: 1 }), { file: 'a.json' });
@@ -1688,7 +1688,7 @@ t.test('what a user wrote ends no line of a message, and tells a terminal nothin
   t.equal(shown.split('\n').length, 6, 'each mistake with its line and a caret');
 });
 
-t.test('mistakes within a TypedStruct are shown where they stand, and its own are found', async (t) => {
+t.test('mistakes within a TypedStruct are located, and mistakes of the TypedStruct are detected', async (t) => {
   t.equal(
     problemsOf(`stats_sinks:
 - name: a
@@ -1719,20 +1719,20 @@ baton.yaml:13:15: stats_sinks[1].typed_config.@type: Didn't find a registered im
   );
 });
 
-t.test('tags that make of a text what no field holds are refused', async (t) => {
+t.test('tags for values that no field accepts are refused', async (t) => {
   t.match(problemsOf('node: !!binary aGFsbG8='), /^baton\.yaml:1:16: unknown tag 'tag:yaml\.org,2002:binary'\n/);
   t.match(problemsOf('node: { id: !!timestamp 2001-01-01 }'), /unknown tag 'tag:yaml\.org,2002:timestamp'/);
   t.equal(problemsOf('node: { id: !!str 3 }'), '');
 });
 
-t.test('many mistakes are all counted, and the first hundred shown', async (t) => {
+t.test('all mistakes are counted, and the first hundred are shown', async (t) => {
   const text = `node: {${Array.from({ length: 250 }, (_all, index) => ` x${index}: 1`).join(',')} }`;
   const lines = problemsOf(text).split('\n');
   t.equal(lines.filter((line) => line.startsWith('baton.yaml:1:')).length, 100);
   t.ok(lines.some((line) => line.endsWith('and 150 further errors')));
 });
 
-t.test('of a slip in the name of what must be set, the slip alone is told', async (t) => {
+t.test('for a misspelt required field, only the misspelling is reported', async (t) => {
   const result = loadText(
     'admin: { addres: { pipe: { path: /a } } }\nnode: { id: a, cluster: b }\nstatic_resources: { listeners: [ { addres: {}, filter_chains: [ { filters: [ { nam: x } ] } ] } ] }',
   );
@@ -1743,7 +1743,7 @@ t.test('of a slip in the name of what must be set, the slip alone is told', asyn
   ]);
 });
 
-t.test('what routes say to a filter by the way is left out with a warning where it cannot be used', (t) => {
+t.test('an optional per-route configuration that cannot be used is ignored with a warning', (t) => {
   const cors = 'type.googleapis.com/envoy.extensions.filters.http.cors.v3.CorsPolicy';
   const loaded = loadText(
     withRoutes(
@@ -1770,7 +1770,7 @@ t.test('what routes say to a filter by the way is left out with a warning where 
   t.end();
 });
 
-t.test('an extension of several categories is disabled in that which is named', (t) => {
+t.test('an extension of several categories is disabled in the given category only', (t) => {
   const socket =
     '{ name: envoy.transport_sockets.raw_buffer, typed_config: { "@type": type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer } }';
   const text = `static_resources:
@@ -1791,7 +1791,7 @@ t.test('an extension of several categories is disabled in that which is named', 
   t.end();
 });
 
-t.test('of the sizes of a ring nothing is said that only follows from a mistake in one of them', (t) => {
+t.test('a mistake in one size of a ring causes no errors about the other', (t) => {
   const ring = (sizes: string) => `static_resources:
   clusters: [ { name: c, load_assignment: { cluster_name: c }, lb_policy: RING_HASH, ring_hash_lb_config: { ${sizes} } } ]
 `;

@@ -1,4 +1,4 @@
-// Every extension of Envoy 1.40 that Baton lacks is refused as such, by its name and by the messages that configure it.
+// Every extension of Envoy 1.40 that Baton lacks is refused as such, by name and by the messages that configure it.
 
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const FILE = packagePath('src/config/api/extensions.txt');
 const catalog = new ExtensionCatalog(EXTENSIONS);
 const hints = new ExtensionHints(loadSchema(), catalog);
 
-/** Category, name and messages of each. */
+/** Category, name and messages of each extension. */
 const LISTED = [...readFileSync(FILE, 'utf8').matchAll(/^category (.*)\n((?: {2}.*\n)+)/gm)].flatMap(
   ([, category, lines]) =>
     lines!
@@ -31,10 +31,10 @@ const LISTED = [...readFileSync(FILE, 'utf8').matchAll(/^category (.*)\n((?: {2}
       }),
 );
 
-t.test('by name, where its category is needed', async (t) => {
+t.test('by name, in a place for its category', async (t) => {
   t.equal(LISTED.length, 516);
   for (const { category, name } of LISTED) {
-    // In another category it is implemented: envoy.filters.http.buffer is not, where filters of hosts are needed.
+    // It is implemented in another category: envoy.filters.http.buffer is not implemented as an upstream filter.
     if (catalog.list().some((extension) => extension.name === name)) continue;
     const said = hints.unknownName(name, category);
     const expected =
@@ -45,7 +45,7 @@ t.test('by name, where its category is needed', async (t) => {
   }
 });
 
-t.test('by its message', async (t) => {
+t.test('by message', async (t) => {
   for (const { category, name, messages } of LISTED) {
     for (const url of messages.map(typeUrlOf)) {
       const found = catalog.byTypeUrl(url, category);
@@ -60,7 +60,7 @@ t.test('by its message', async (t) => {
   }
 });
 
-t.test('what can be done instead is said for a name as for a message', async (t) => {
+t.test('an alternative is suggested for names like for messages', async (t) => {
   const said = hints.unknownName('envoy.access_loggers.http_grpc', 'envoy.access_loggers');
   t.match(said, 'Baton does not implement this extension: log to standard output or a file');
 });

@@ -1,4 +1,4 @@
-// What an author of an extension can get wrong is told with its name, and where the configuration uses it.
+// Mistakes of an extension's author are reported with its name and the place where the configuration uses it.
 
 import t from 'tap';
 import { type Extension, ExtensionCatalog } from '../../src/config/catalog/extension.js';
@@ -15,7 +15,7 @@ function catalogWith(extension: Partial<Extension>): ExtensionCatalog {
   return new ExtensionCatalog([...TEST_EXTENSIONS, whole]);
 }
 
-t.test('two extensions of one name, or of one message', async (t) => {
+t.test('two extensions with one name, or with one message', async (t) => {
   t.throws(() => catalogWith({ name: 'envoy.filters.http.buffer' }), {
     message: "two extensions are called 'envoy.filters.http/envoy.filters.http.buffer'",
   });
@@ -24,7 +24,7 @@ t.test('two extensions of one name, or of one message', async (t) => {
   });
 });
 
-t.test('a message that no .proto file has', async (t) => {
+t.test('a message that no .proto file defines', async (t) => {
   const catalog = catalogWith({ typeUrls: ['type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lau'] });
   t.match(
     problemsOf(GOOD, { catalog }),
@@ -54,7 +54,7 @@ t.test('a check that throws', async (t) => {
   );
 });
 
-t.test('what routes say to an HTTP filter is compiled by it', async (t) => {
+t.test('an HTTP filter compiles its per-route configuration', async (t) => {
   for (const { category, name, typeUrls, ...rest } of EXTENSIONS) {
     const takesFromRoutes = 'takesOwnMessageFromRoutes' in rest || typeUrls.length > 1;
     if (category !== 'envoy.filters.http' || !takesFromRoutes) continue;

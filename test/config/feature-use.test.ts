@@ -1,4 +1,4 @@
-// What Envoy's API disallows needs runtime's leave; what it has not finished is counted.
+// Fields that Envoy's API disallows must be allowed by runtime; uses of unfinished ones are counted.
 
 import t from 'tap';
 import { type Extension, ExtensionCatalog } from '../../src/config/catalog/extension.js';
@@ -9,7 +9,7 @@ import { partialTable } from './partial-table.js';
 
 const TRACE = 'envoy.config.trace.v3';
 
-/** Messages that have what is to be shown, as if they configured access loggers. */
+/** Messages with deprecated and unfinished fields, registered as if they configured access loggers. */
 const SHOWN: Extension = {
   category: 'envoy.access_loggers',
   name: 'shown',
@@ -23,7 +23,7 @@ const SHOWN: Extension = {
     'envoy.config.trace.v3.ZipkinConfig': 'all',
     'envoy.extensions.common.async_files.v3.AsyncFileManagerConfig': 'all',
     'envoy.extensions.common.async_files.v3.AsyncFileManagerConfig.ThreadPool': 'all',
-    // Layers are read for their answers.
+    // The values of layers are read.
     'envoy.config.bootstrap.v3.Bootstrap': {
       ...(BOOTSTRAP['envoy.config.bootstrap.v3.Bootstrap'] as object),
       layered_runtime: true,
@@ -60,26 +60,23 @@ t.test('a field that is disallowed by default is refused with its runtime key', 
   t.match(found, `field 'config' of ${TRACE}.DynamicOtConfig is deprecated and disallowed by default`);
 });
 
-t.test(
-  'a static layer allows it, by the key or by the one for all; a later layer forbids what is allowed',
-  async (t) => {
-    for (const layer of [
-      `{ "${KEY}.library": true, "${KEY}.config": "true" }`,
-      '{ envoy.features.enable_all_deprecated_features: true }',
-      '{ envoy: { features: { enable_all_deprecated_features: true } } }',
-    ]) {
-      t.match(loadText(withLogger(`${TRACE}.DynamicOtConfig`, LIBRARY, layer), { catalog }), {
-        ok: true,
-        counts: { deprecatedUses: 2 },
-        warnings: [{ message: /library.* is deprecated$/ }, { message: /config.* is deprecated$/ }],
-      });
-    }
-    const text = withLogger(`${TRACE}.DynamicOtConfig`, LIBRARY, `{ "${KEY}.library": false, "${KEY}.config": true }`);
-    t.match(problemsOf(text, { catalog }), `disabled by the runtime key '${KEY}.library'`);
-  },
-);
+t.test('a static layer allows it, by its key or by the key for all; a later layer can disallow it', async (t) => {
+  for (const layer of [
+    `{ "${KEY}.library": true, "${KEY}.config": "true" }`,
+    '{ envoy.features.enable_all_deprecated_features: true }',
+    '{ envoy: { features: { enable_all_deprecated_features: true } } }',
+  ]) {
+    t.match(loadText(withLogger(`${TRACE}.DynamicOtConfig`, LIBRARY, layer), { catalog }), {
+      ok: true,
+      counts: { deprecatedUses: 2 },
+      warnings: [{ message: /library.* is deprecated$/ }, { message: /config.* is deprecated$/ }],
+    });
+  }
+  const text = withLogger(`${TRACE}.DynamicOtConfig`, LIBRARY, `{ "${KEY}.library": false, "${KEY}.config": true }`);
+  t.match(problemsOf(text, { catalog }), `disabled by the runtime key '${KEY}.library'`);
+});
 
-t.test('a default that the API disallows is refused where the field is left out', async (t) => {
+t.test('a disallowed default is refused if the field is not set', async (t) => {
   const fields = 'collector_cluster: known, collector_endpoint: /v1';
   t.match(
     problemsOf(withLogger(`${TRACE}.ZipkinConfig`, fields), { catalog }),
@@ -90,7 +87,7 @@ t.test('a default that the API disallows is refused where the field is left out'
   t.match(loadText(withLogger(`${TRACE}.ZipkinConfig`, chosen), { catalog }), { ok: true });
 });
 
-t.test('what is work in progress is accepted with a warning and counted', async (t) => {
+t.test('work in progress is accepted with a warning and counted', async (t) => {
   const files = 'envoy.extensions.common.async_files.v3.AsyncFileManagerConfig';
   t.match(loadText(withLogger(files, 'thread_pool: { thread_count: 1 }'), { catalog }), {
     ok: true,

@@ -1,4 +1,4 @@
-// A configuration with most of what is implemented, from which tests make others.
+// A configuration with most implemented features, which tests modify.
 
 export const GOOD = `
 node: { id: one, cluster: front, locality: { region: r, zone: z } }

@@ -1,4 +1,4 @@
-// Hostile and damaged input is refused within bounds; nothing that a file holds makes the loader throw.
+// Hostile and damaged input is refused within bounds; no content of a file makes the loader throw.
 
 import { execFileSync } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { testCatalog } from './catalog.js';
 import { GOOD } from './good.js';
 import { bootstrapOf, loadText, problemsOf } from './load-text.js';
 
-t.test('values nested too deeply are refused, in every form', async (t) => {
+t.test('values that are nested too deeply are refused in every format', async (t) => {
   const levels = 100_000;
   t.match(problemsOf('['.repeat(levels)), /^baton\.yaml:1:\d+: nested deeper than 100 levels\n/);
   for (const open of ['[', '{a: ', '- ', '? ', '[{']) {
@@ -39,7 +39,7 @@ t.test('values nested too deeply are refused, in every form', async (t) => {
   );
 });
 
-t.test('what is no regular file is refused at once: a pipe may never end, nor begin', async (t) => {
+t.test('files other than regular ones are refused at once, since a pipe may never begin or end', async (t) => {
   const folder = t.testdir({ 'folder.yaml': {}, 'good.yaml': GOOD });
   const [pipe, endless, link] = ['pipe.yaml', 'endless.json', 'link.yaml'].map((name) => join(folder, name));
   execFileSync('mkfifo', [pipe!]);
@@ -49,7 +49,7 @@ t.test('what is no regular file is refused at once: a pipe may never end, nor be
   t.equal(refusal(pipe!), `${pipe}: unable to read file: it is not a regular file`);
   t.equal(refusal(endless!), `${endless}: unable to read file: it is not a regular file`);
   t.equal(refusal(join(folder, 'folder.yaml')), `${folder}/folder.yaml: unable to read file: it is a directory`);
-  t.equal(refusal(link!), '', 'a link to a file is as good as the file');
+  t.equal(refusal(link!), '', 'a link to a file is accepted');
   const key = GOOD.replace(
     '- filters:',
     `- transport_socket:
@@ -63,7 +63,7 @@ t.test('what is no regular file is refused at once: a pipe may never end, nor be
   t.match(problemsOf(key), /private_key\.filename: unable to read file: it is not a regular file/);
 });
 
-t.test('aliases that expand without end are refused', async (t) => {
+t.test('endlessly expanding aliases are refused', async (t) => {
   const lines = ['    a0: &a0 [x, x, x, x, x, x, x, x, x]'];
   for (let level = 1; level < 12; level++) {
     lines.push(
@@ -75,7 +75,7 @@ t.test('aliases that expand without end are refused', async (t) => {
   t.match(problemsOf(`node:\n  metadata:\n${lines.join('\n')}\n`), /aliases expand to too many values/);
 });
 
-t.test('maps that are merged with the same maps again and again', async (t) => {
+t.test('maps that are repeatedly merged with the same maps are refused', async (t) => {
   const merged = (level: number) => Array(8).fill(`*m${level}`).join(', ');
   const maps = Array.from(
     { length: 30 },
@@ -92,7 +92,7 @@ t.test('maps that are merged with the same maps again and again', async (t) => {
   );
 });
 
-t.test('whatever value is the one too many, it is refused', async (t) => {
+t.test('the value that exceeds the maximum is refused, whatever its kind', async (t) => {
   const any = { '@type': 'type.googleapis.com/acme.Unknown', a: 1 };
   const filter = { name: 'a', typed_config: any };
   for (let most = 1; most < 10; most++) {
@@ -104,8 +104,8 @@ t.test('whatever value is the one too many, it is refused', async (t) => {
   }
 });
 
-// None of these would end within a test if the time grew faster than the text.
-t.test('the time that a text takes grows with its length', async (t) => {
+// If the time grew faster than the text, none of these would end within the test's timeout.
+t.test('the time for a text is linear in its length', async (t) => {
   const hashes = `${' #'.repeat(100)}\n`;
   const comment = problemsOf(`node { id: 1\n${hashes}\u0001 }`, { file: 'a.pb_text' });
   t.match(comment, /^a\.pb_text:3:1: .*an unexpected character/m);
@@ -126,7 +126,7 @@ t.test('the time that a text takes grows with its length', async (t) => {
   }
 });
 
-t.test('what a message quotes may be of any length, the message is not', async (t) => {
+t.test('messages are limited in length, even if they quote long values', async (t) => {
   const address = '1.'.repeat(10_000);
   const host = `{ endpoint: { address: { socket_address: { address: "${address}", port_value: 1 } } } }`;
   const assignment = `{ cluster_name: c, endpoints: [{ lb_endpoints: [${host}] }] }`;
@@ -137,7 +137,7 @@ t.test('what a message quotes may be of any length, the message is not', async (
   t.ok(told.length < 5000, `${told.length} characters`);
 });
 
-t.test('keys that mean something to JavaScript are ordinary keys', async (t) => {
+t.test('keys with a meaning in JavaScript are ordinary keys', async (t) => {
   const text = '{"node": {"metadata": {"__proto__": {"x": 1}, "constructor": 2, "toString": 3}}}';
   for (const file of ['a.json', 'a.yaml']) {
     const metadata = bootstrapOf(text, { file }).node?.metadata;
@@ -147,7 +147,7 @@ t.test('keys that mean something to JavaScript are ordinary keys', async (t) => 
   t.match(problemsOf('{"constructor": 1, "__proto__": 2}', { file: 'a.json' }), /unknown field '__proto__'/);
 });
 
-t.test('a good configuration with any damage is either loaded or refused with places and reasons', async (t) => {
+t.test('a randomly damaged configuration is either loaded or refused with places and reasons', async (t) => {
   const random = seeded(20_240_607);
   const json = JSON.stringify(bootstrapOf(GOOD), null, 1);
   let refused = 0;
@@ -164,7 +164,7 @@ t.test('a good configuration with any damage is either loaded or refused with pl
   t.ok(refused > 50, `${refused} of 300 were refused`);
 });
 
-/** Changes a text in one of the ways in which editors, templates and attackers do. */
+/** Damages a text like editors, templates and attackers do. */
 function damage(text: string, random: (below: number) => number): string {
   const lines = text.split('\n');
   const line = random(lines.length);
@@ -217,7 +217,7 @@ const PIECES = [
   ],
 ];
 
-/** A small generator with a seed (mulberry32): a failing round can be repeated. */
+/** A seeded random generator (mulberry32), so that a failing round can be repeated. */
 function seeded(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -232,7 +232,7 @@ function problemsIn(result: LoadResult): string {
   return result.ok ? '' : formatProblems(result.errors);
 }
 
-t.test('elements of the wrong kind, wherever they stand, are reported, and nothing throws', async (t) => {
+t.test('list elements of the wrong type are reported everywhere, and nothing throws', async (t) => {
   const clusters = [
     {
       name: 'c',
@@ -269,7 +269,7 @@ t.test('elements of the wrong kind, wherever they stand, are reported, and nothi
   }
 });
 
-/** Where the elements of all lists stand. */
+/** Returns the paths of all list elements. */
 function elementsOf(value: unknown, at: readonly string[] = []): (readonly string[])[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, each]) => {

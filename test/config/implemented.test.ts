@@ -1,4 +1,4 @@
-// The table of implemented fields leads everywhere it says, decides everything that can be set there, and speaks of nothing else.
+// The table of implemented fields covers everything that a configuration can set, and nothing else.
 
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const { bundleOf } = await import(packagePath('scripts/schema/bundle.mjs'));
 const schema = loadSchema();
 const TABLE = implementedBy(EXTENSIONS);
 
-/** What files of dynamic configuration hold. */
+/** Messages in files of dynamic configuration. */
 const OF_FILES = [
   'envoy.service.discovery.v3.DiscoveryResponse',
   'envoy.service.discovery.v3.Resource',
@@ -25,10 +25,10 @@ const OF_FILES = [
   'envoy.config.core.v3.TypedExtensionConfig',
 ];
 
-/** What an Any can hold that is no message of an extension's, and what the admin interface takes. */
+/** Messages that an Any can contain besides extensions' messages, and those that the admin interface accepts. */
 const OTHERS = ['envoy.config.route.v3.FilterConfig', 'envoy.admin.v3.TapRequest'];
 
-/** Messages that a configuration can hold: from the bootstrap and the extensions, through implemented fields. */
+/** Returns the messages that a configuration can contain: from the bootstrap and the extensions, through implemented fields. */
 function reachable(api: Schema): ReadonlySet<string> {
   const found = new Set<string>();
   const extensions = EXTENSIONS.flatMap(({ typeUrls }) => typeUrls.map(messageNameOf));
@@ -43,7 +43,7 @@ function reachable(api: Schema): ReadonlySet<string> {
   return found;
 }
 
-/** What can be set and of which the table does not say whether Baton obeys it, refuses it or takes it without effect. */
+/** Returns fields and values that can be set and have no row in the table. */
 function undecided(api: Schema): string[] {
   return [...reachable(api)].flatMap((name) => {
     const { fields } = api.message(name)!;
@@ -59,7 +59,7 @@ function undecided(api: Schema): string[] {
   });
 }
 
-t.test('of each field and each value that a configuration can set the table says what becomes of it', async (t) => {
+t.test('the table has a decision for each field and value that a configuration can set', async (t) => {
   t.same(undecided(schema), []);
 });
 
@@ -72,7 +72,7 @@ for (const [what, file, line, added, missing] of [
     'envoy.config.route.v3.RouteMatch.of_tomorrow',
   ],
   [
-    'a field of a message of which all are obeyed',
+    'a field of a message whose fields are all implemented',
     'envoy.config.core',
     'message Pipe was envoy.api.v2.core.Pipe',
     '  string of_tomorrow = 99',
@@ -100,13 +100,13 @@ for (const [what, file, line, added, missing] of [
     'envoy.config.route.v3.RouteAction.priority: OF_TOMORROW',
   ],
 ] as const) {
-  t.test(`${what} that the API gets has to be decided`, async (t) => {
+  t.test(`${what} that is added to the API needs a decision`, async (t) => {
     const found = undecided(schemaWith(t, `${file}.txt`, line, added));
     t.ok(found.includes(missing), found.join(', '));
   });
 }
 
-t.test('every row is about a field of the API that a configuration can hold', async (t) => {
+t.test('every row belongs to a field that a configuration can contain', async (t) => {
   const held = reachable(schema);
   for (const [name, rows] of Object.entries<ImplementedTable[keyof ImplementedTable]>(TABLE)) {
     t.ok(held.has(name), `${name} can be reached`);
@@ -116,7 +116,7 @@ t.test('every row is about a field of the API that a configuration can hold', as
   }
 });
 
-/** The schema of an API in which `added` follows `line` in a file that describes it. */
+/** Returns the schema of an API in which `added` follows `line` in an API file. */
 function schemaWith(t: Teardown, file: string, line: string, added: string): Schema {
   const root = tempDir(t);
   cpSync(packagePath('src/config/api'), join(root, 'src/config/api'), { recursive: true });

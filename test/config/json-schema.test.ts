@@ -1,4 +1,4 @@
-// The JSON Schema says what the loader accepts: never less, and no field that is unknown or not implemented.
+// The JSON Schema accepts everything that the loader accepts, and no fields that are unknown or not implemented.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,16 +21,17 @@ import { GOOD } from './good.js';
 const schema = JSON.parse(readFileSync(jsonSchemaPath(), 'utf8')) as { readonly [keyword: string]: unknown };
 const catalog = new ExtensionCatalog(EXTENSIONS);
 
-// Its strict mode refuses keywords that have no effect. Properties may be required where an outer schema describes them, and of any type.
+// ajv's strict mode refuses keywords without an effect. Properties may be required where an outer schema describes them, with
+// any type.
 const ajv = new Ajv({ strict: true, strictRequired: false, strictTypes: false, allErrors: true });
 const validators = new Map<string, ValidateFunction>();
 
 const EXAMPLES = filesOf('examples', /\.yaml$/);
-/** Configurations, and not what they name or what the admin interface takes. */
+/** Configurations, without the files that they name and those for the admin interface. */
 const BOOTSTRAPS = EXAMPLES.filter((file) => /^# yaml-language-server/.test(readFileSync(file, 'utf8')));
 const FILES = [...BOOTSTRAPS, ...filesOf('test/config/corpus', /^[^/]*\.(yaml|json)$/)];
 
-t.test('the file of the build is that of the table', async (t) => {
+t.test('the generated file matches the table', async (t) => {
   t.same(schema, JSON.parse(JSON.stringify(jsonSchema())));
 });
 
@@ -45,7 +46,7 @@ t.test('every example is valid', async (t) => {
   for (const file of EXAMPLES.filter((name) => !BOOTSTRAPS.includes(name))) {
     const content = read(file) as { readonly resources?: readonly Resource[] } | readonly Resource[];
     const resources = Array.isArray(content) ? content : (content as { resources?: readonly Resource[] }).resources;
-    // The other one is what POST /tap takes.
+    // The other one is a body for POST /tap.
     t.ok(resources || file.endsWith('/requests/tap.yaml'), file);
     for (const { '@type': url, ...resource } of (resources ?? []) as readonly Resource[]) {
       t.same(schemaErrors(resource, `#/definitions/${messageNameOf(url)}`), [], `${file}: ${url}`);
@@ -61,7 +62,7 @@ t.test('every configuration of the corpus that loads is valid', async (t) => {
   t.same(schemaErrors(parse(GOOD, YAML)), []);
 });
 
-t.test('what is mistyped and still accepted by the loader is valid', async (t) => {
+t.test('values of the wrong type that the loader accepts are valid', async (t) => {
   const random = new Random(1);
   const seeds = [...FILES.map(read), parse(GOOD, YAML)];
   let accepted = 0;
@@ -75,7 +76,7 @@ t.test('what is mistyped and still accepted by the loader is valid', async (t) =
   t.ok(accepted > 20, `${accepted} were accepted`);
 });
 
-t.test('all spellings that the loader takes are valid', async (t) => {
+t.test('all spellings that the loader accepts are valid', async (t) => {
   for (const config of [
     { staticResources: { clusters: [] }, statsFlushInterval: '1.5s', node: null },
     { admin: { address: { socket_address: { address: '::1', port_value: '80', ipv4_compat: 'Yes' } } } },
@@ -91,7 +92,7 @@ t.test('all spellings that the loader takes are valid', async (t) => {
   }
 });
 
-t.test('mistakes are not', async (t) => {
+t.test('mistakes are invalid', async (t) => {
   const listener = (typed: object) => ({
     static_resources: { listeners: [{ filter_chains: [{ filters: [{ name: 'x', typed_config: typed }] }] }] },
   });
@@ -117,7 +118,7 @@ t.test('mistakes are not', async (t) => {
   }
 });
 
-t.test('no field that the table refuses or does not have is a property', async (t) => {
+t.test('fields that the table refuses or lacks are not properties', async (t) => {
   const definitions = schema['definitions'] as Record<string, { properties?: object }>;
   const api = loadSchema();
   let missing = 0;
@@ -134,7 +135,7 @@ t.test('no field that the table refuses or does not have is a property', async (
   t.ok(missing > 100, `${missing} fields are no properties`);
 });
 
-t.test('examples name the schema, where it lies after a build', async (t) => {
+t.test('examples refer to the path of the schema after a build', async (t) => {
   for (const file of BOOTSTRAPS) {
     const [, path] = /^# yaml-language-server: \$schema=(\S+)\n/.exec(readFileSync(file, 'utf8')) ?? [];
     t.ok(path !== undefined && existsSync(join(file, '..', path)), `${file}: ${path}`);
@@ -149,7 +150,7 @@ function withPolicies(policies: object): object {
   return { static_resources: { clusters: [{ name: 'c', load_balancing_policy: { policies } }] } };
 }
 
-/** A configuration whose routes say that to a filter. */
+/** Returns a configuration with this per-route filter configuration. */
 function withRouteConfig(said: object): object {
   const manager = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
   const route_config = { virtual_hosts: [{ name: 'v', domains: ['*'], typed_per_filter_config: { f: said } }] };
@@ -157,7 +158,7 @@ function withRouteConfig(said: object): object {
   return { static_resources: { listeners: [{ filter_chains: [{ filters: [{ name: 'h', typed_config }] }] }] } };
 }
 
-/** What is wrong with `value`, by its path; nothing when it is valid. `part`: of the schema, if not the whole. */
+/** Returns the errors of `value`, by path; none if it is valid. `part`: the part of the schema to use. */
 function schemaErrors(value: unknown, part = '#'): string[] {
   let validate = validators.get(part);
   if (validate === undefined) {
@@ -177,7 +178,7 @@ function read(file: string): unknown {
   return parse(readFileSync(file, 'utf8'), YAML);
 }
 
-/** Files at any depth, by their paths in the directory. */
+/** Returns the files at any depth, as paths in the package. */
 function filesOf(directory: string, pattern: RegExp): string[] {
   const names = readdirSync(packagePath(directory), { recursive: true, encoding: 'utf8' });
   return names.filter((name) => pattern.test(name)).map((name) => packagePath(`${directory}/${name}`));

@@ -1,4 +1,4 @@
-// Loads a configuration text through a real file, as the tests write them.
+// Loads a configuration text through a real file.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ export function loadText(text: string | Uint8Array, options: TextOptions = {}): 
   });
 }
 
-/** What the user reads, with the file's folder left out. */
+/** Returns the errors that the user sees, without the file's directory. */
 export function problemsOf(text: string | Uint8Array, options: TextOptions = {}): string {
   const result = loadText(text, options);
   return result.ok
@@ -31,7 +31,7 @@ export function problemsOf(text: string | Uint8Array, options: TextOptions = {})
     : formatProblems(result.errors).replaceAll(/\S*\/(?=[^/\s]+\.(yaml|yml|json|pb|pb_text|txt)\b)/g, '');
 }
 
-/** The bootstrap, or an exception that shows what is wrong. */
+/** Returns the bootstrap, or throws an error with the problems. */
 export function bootstrapOf(text: string | Uint8Array, options: TextOptions = {}): Bootstrap {
   const result = loadText(text, options);
   if (!result.ok) throw new Error(formatProblems(result.errors));

@@ -1,4 +1,4 @@
-// The entry of a loading thread with the tests' catalog.
+// Entry file of a loading thread with the tests' catalog.
 
 import { runLoaderThread } from '../../src/config/load/loader-thread.js';
 import { TEST_EXTENSIONS } from './catalog.js';

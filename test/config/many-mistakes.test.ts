@@ -1,4 +1,4 @@
-// Files with very many mistakes are refused in a time that grows with their length: those that are shown are explained, the others counted.
+// Files with very many mistakes are refused in linear time: the mistakes shown are explained, the others counted.
 
 import t from 'tap';
 import { SecretIndex } from '../../src/config/text/secrets.js';
@@ -6,7 +6,7 @@ import { problemsOf } from './load-text.js';
 
 const COUNT = 60_000;
 
-t.test('of very many mistakes the first hundred are shown, and the others counted', async (t) => {
+t.test('the first hundred of very many mistakes are shown, and the others counted', async (t) => {
   const lines = (line: (index: number) => string) => Array.from({ length: COUNT }, (_, index) => line(index));
   const clusters = 'static_resources:\n  clusters:\n';
   const texts: [what: string, file: string, text: string, count: number][] = [
@@ -27,13 +27,13 @@ t.test('of very many mistakes the first hundred are shown, and the others counte
     ],
     ['an alias again and again', 'a.yaml', `${clusters}  - &a {type: 7}\n${'  - *a\n'.repeat(COUNT)}`, COUNT + 1],
     [
-      'each anchor by its alias',
+      'an alias for each anchor',
       'a.yaml',
       lines((i) => (i % 2 === 0 ? `k${i}: &a${i} [1]\n` : `k${i}: *a${i - 1}\n`)).join(''),
       COUNT,
     ],
     [
-      'each map merged with the one before',
+      'maps merged with the previous one',
       'a.yaml',
       lines((i) => (i === 0 ? 'k0: &a0 {b: 1}\n' : `k${i}: &a${i} {<<: *a${i - 1}}\n`)).join(''),
       COUNT,
@@ -45,14 +45,14 @@ t.test('of very many mistakes the first hundred are shown, and the others counte
     const { user } = process.cpuUsage(begun);
     const [, further] = / and (\d+) further errors$/.exec(told) ?? [];
     const shown = told.match(/^a\.\w+:\d+:\d+: /gm)?.length ?? 0;
-    // A name that is missing is one more for each element.
+    // Each element has one more mistake: a missing name.
     t.ok(shown === 100 && Number(further) + 100 >= count, `${what}: ${shown} and ${further}`);
     if (!text.includes('clusters')) t.equal(Number(further) + 100, count, what);
     t.ok(user < 15_000_000, `${what}: ${user / 1e6} s`);
   }
 });
 
-t.test('very many mistakes in the syntax', async (t) => {
+t.test('very many syntax errors', async (t) => {
   const texts: readonly (readonly [text: string, first: RegExp])[] = [
     [`a: "${'\\q'.repeat(500_000)}"\n`, /^baton\.yaml:1:5: Invalid escape sequence \\q\n/],
     ['a: !b 1\n'.repeat(COUNT), /^baton\.yaml:1:4: Unresolved tag: !b\n/],
@@ -65,11 +65,11 @@ t.test('very many mistakes in the syntax', async (t) => {
   for (const [text, first] of texts) {
     const told = problemsOf(text);
     t.match(told, first);
-    t.ok((told.match(/^baton\.yaml:/gm)?.length ?? 0) <= 10, 'not more than ten of them');
+    t.ok((told.match(/^baton\.yaml:/gm)?.length ?? 0) <= 10, 'at most ten of them');
   }
 });
 
-t.test('a secret of any length is hidden in messages, and any eight characters of it', async (t) => {
+t.test('messages hide secrets of any length, and any eight characters of them', async (t) => {
   const secret = Array.from({ length: 200_000 }, (_, index) => (index * 7919).toString(36)).join('');
   const index = new SecretIndex([secret, 'short', 'eightlet']);
   const piece = secret.slice(123_456, 123_464);

@@ -1,4 +1,4 @@
-// Tables of implemented fields for extensions of tests, which take a message of Envoy's for the few fields that they need.
+// Tables of implemented fields for test extensions, which use a few fields of an Envoy message.
 
 import type { Messages } from '../../src/config/generated/api.js';
 import type { ALL, ImplementedTable } from '../../src/config/implemented/table.js';
@@ -7,7 +7,7 @@ type PartialTable = {
   readonly [N in keyof Messages]?: typeof ALL | { readonly [F in keyof Messages[N]]?: true };
 };
 
-/** A table that leaves open what it does with the other fields: they are refused. */
+/** Returns a table that refuses the fields without a row. */
 export function partialTable(rows: PartialTable): ImplementedTable {
   return rows as ImplementedTable;
 }

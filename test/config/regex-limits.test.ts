@@ -1,9 +1,9 @@
-// Expressions whose program is larger than Envoy allows.
+// Regular expressions whose program exceeds Envoy's limits.
 
 import t from 'tap';
 import { loadText, problemsOf } from './load-text.js';
 
-/** A route with this matcher, and a static layer of runtime. */
+/** Returns a route with this matcher and a static runtime layer. */
 function withRegex(matcher: string, layer = '{}'): string {
   return `layered_runtime: { layers: [ { name: static, static_layer: ${layer} } ] }
 static_resources:
@@ -51,7 +51,7 @@ t.test(
   },
 );
 
-t.test('a level that warns is obeyed', async (t) => {
+t.test('the level for warnings is applied', async (t) => {
   const result = loadText(withRegex('{ regex: "a{50}" }', '{ re2.max_program_size.warn_level: 20 }'));
   t.match(result.warnings, [
     { message: /has a size of 50 or more, more than 're2\.max_program_size\.warn_level' \(20\)/ },

@@ -1,4 +1,4 @@
-// The field `cors` of virtual hosts and route actions: accepted, and told by a warning where no filter takes it.
+// The field `cors` of virtual hosts and route actions: accepted, with a warning if no filter reads it.
 
 import t from 'tap';
 import { type Extension, ExtensionCatalog } from '../../src/config/catalog/extension.js';
@@ -21,7 +21,7 @@ const AT_ROUTE = 'virtual_hosts[0].routes[0].route.cors';
 const NO_FILTER = "it has no effect: the chain has no filter 'envoy.filters.http.cors', or has it disabled";
 const REPLACED = "it has no effect: typed_per_filter_config configures the filter 'c' instead";
 
-/** What is said of the two fields, with further fields of route configuration, virtual host and route. */
+/** Returns the warnings about the two fields, with further fields in route configuration, virtual host and route. */
 function warningsOf(filter: string, routes = '', host = '', route = ''): string[] {
   const result = loadText(
     `
@@ -57,7 +57,7 @@ static_resources:
   return result.warnings.map(({ message, path }) => `${path.replace(/^.*route_config\./, '')}: ${message}`);
 }
 
-t.test('a filter that takes them is needed in the chain', async (t) => {
+t.test('the chain needs a filter that reads the fields', async (t) => {
   const none = [`${AT_HOST}: ${NO_FILTER}`, `${AT_ROUTE}: ${NO_FILTER}`];
   t.same(warningsOf(''), none);
   t.same(warningsOf(FILTER), []);
@@ -68,12 +68,12 @@ t.test('a filter that takes them is needed in the chain', async (t) => {
   t.same(warningsOf(discovered('envoy.extensions.filters.http.buffer.v3.Buffer')), none);
 });
 
-t.test('typed_per_filter_config takes their place on all routes that it is said to', async (t) => {
+t.test('typed_per_filter_config replaces the fields on all routes that it applies to', async (t) => {
   t.same(warningsOf(FILTER, TYPED), [`${AT_HOST}: ${REPLACED}`, `${AT_ROUTE}: ${REPLACED}`]);
   t.same(warningsOf(FILTER, '', TYPED), [`${AT_HOST}: ${REPLACED}`, `${AT_ROUTE}: ${REPLACED}`]);
   t.same(warningsOf(FILTER, '', '', TYPED), [`${AT_ROUTE}: ${REPLACED}`], 'the virtual host may have other routes');
-  t.same(warningsOf(`${FILTER}\n          - ${FILTER.replace('c,', 'd,')}`, TYPED), [], 'another filter takes them');
-  // A filter that is only switched on there listens to them.
+  t.same(warningsOf(`${FILTER}\n          - ${FILTER.replace('c,', 'd,')}`, TYPED), [], 'another filter reads them');
+  // A filter that is only enabled there still reads the fields.
   const wrapped = (fields: string) =>
     `typed_per_filter_config: { c: { "@type": envoy.config.route.v3.FilterConfig, ${fields} } }`;
   t.same(warningsOf(FILTER, '', wrapped('config: {}')), []);

@@ -1,4 +1,5 @@
-// What an error names in place of an extension that Baton lacks: for extensions of the API, and for none that Baton has.
+// The alternatives that errors suggest for extensions that Baton lacks: only for extensions of the API that Baton does not
+// have.
 
 import t from 'tap';
 import { packageOf, SUBSTITUTES } from '../../src/config/catalog/substitutes.js';

@@ -8,7 +8,7 @@ import type { Extension, ExtensionCatalog } from './extension.js';
 import { packageOf, substituteFor } from './substitutes.js';
 
 /** Packages whose messages configure Envoy's extensions. */
-const OF_ENVOY = /^(envoy|xds|udpa|google)\./;
+const ENVOY_PACKAGES = /^(envoy|xds|udpa|google)\./;
 /** For a message that was added together with an extension. */
 const UNCLAIMED = ': no extension in src/extensions/index.ts has this message in its typeUrls';
 
@@ -48,12 +48,12 @@ export class ExtensionHints {
     const name = messageNameOf(url);
     const successor = this.#schema.successorOf(name);
     if (successor !== undefined) return `: it belongs to an older API; use '${typeUrlOf(successor)}'`;
-    if (this.#schema.message(name)) return OF_ENVOY.test(name) ? notHere(name) : UNCLAIMED;
-    const meant = meantBy(
+    if (this.#schema.message(name)) return ENVOY_PACKAGES.test(name) ? notImplemented(name) : UNCLAIMED;
+    const similar = suggestionFor(
       url,
       this.#catalog.list().flatMap((extension) => extension.typeUrls.map(typeUrlOf)),
     );
-    return meant === '' && OF_ENVOY.test(name) ? notHere(name) : meant;
+    return similar === '' && ENVOY_PACKAGES.test(name) ? notImplemented(name) : similar;
   }
 
   #hintFor(name: string, category: string | undefined): string {
@@ -62,8 +62,8 @@ export class ExtensionHints {
     const known = this.#catalog.list();
     const ofApi = this.#schema.extensionsOf(category ?? '');
     const isOfApi = ofApi.has(name) || this.#hasPackage(name);
-    if (isOfApi && !known.some((extension) => extension.name === name)) return notHere(ofApi.get(name) ?? name);
-    return meantBy(
+    if (isOfApi && !known.some((extension) => extension.name === name)) return notImplemented(ofApi.get(name) ?? name);
+    return suggestionFor(
       name,
       known.flatMap((extension) => (extension.category === category ? extension.name : [])),
     );
@@ -76,7 +76,7 @@ export class ExtensionHints {
   }
 }
 
-function notHere(name: string): string {
+function notImplemented(name: string): string {
   return `: Baton does not implement this extension${substituteFor(name)}`;
 }
 
@@ -85,7 +85,7 @@ function notRegistered(name: string, url: string): string {
 }
 
 /** Suggests a similar name. Only the last parts of dotted names are compared, since many names share the others. */
-function meantBy(name: string, known: readonly string[]): string {
+function suggestionFor(name: string, known: readonly string[]): string {
   const byLast = new Map(known.map((candidate) => [lastPart(candidate), candidate]));
   const found = nearest(lastPart(name), byLast.keys());
   return found === undefined ? '' : suggestion(byLast.get(found)!);

@@ -53,7 +53,7 @@ export const CONFIG_SOURCE: ImplementedTable = {
   'envoy.service.discovery.v3.DiscoveryResponse': {
     version_info: true,
     resources: true,
-    type_url: accepted("each resource has an '@type' of its own"),
+    type_url: accepted("each resource has its own '@type'"),
     nonce: accepted('it distinguishes responses of a stream'),
     canary: accepted('it is informational'),
     control_plane: accepted('it is informational'),

@@ -29,7 +29,7 @@ export const LISTENER: ImplementedTable = {
     use_original_dst: onlyFalse(
       'the original destination of redirected connections is not looked up: give each destination a listener',
     ),
-    additional_addresses: refused('give each address a listener of its own'),
+    additional_addresses: refused('define a listener for each address'),
     connection_balance_config: refused('the kernel spreads connections over the workers: leave it out'),
     access_log: refused('listeners do not log connections: set access_log of the connection manager or the TCP proxy'),
     socket_options: refused('the options that can be set are tcp_backlog_size, freebind and transparent'),

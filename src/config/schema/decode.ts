@@ -141,13 +141,13 @@ export class Decoder {
     const near = old === undefined ? nearest(key, type.fields.keys()) : /; use (\w+)/.exec(old)?.[1];
     const holder = old === undefined && near === undefined ? this.#holderOf(type, key, raw) : undefined;
     const hint = old === undefined ? (near === undefined ? '' : suggestion(near)) : `: ${old}`;
-    const meant = near ?? holder;
+    const suggested = near ?? holder;
     this.#path.push(key);
     this.#noteUnknown(this.#path, type.name, key, holder === undefined ? hint : `; it belongs in '${holder}'`);
     this.#path.pop();
     // The hint about the name explains a missing typed_config better.
-    if (meant === undefined || meant === 'typed_config' || this.#unknownFields !== 'refuse') return;
-    if ((raw[meant] ?? null) === null) this.#problems.expect([...this.#path, meant]);
+    if (suggested === undefined || suggested === 'typed_config' || this.#unknownFields !== 'refuse') return;
+    if ((raw[suggested] ?? null) === null) this.#problems.expect([...this.#path, suggested]);
   }
 
   /** Whether the hint for an unknown field is shown, or suppresses other errors. */
@@ -163,8 +163,8 @@ export class Decoder {
         shape !== 'map' && value.kind === 'message' && this.#schema.message(value.name)?.fields.has(key),
     );
     const present = holders.filter(({ name, jsonName }) => (raw[name] ?? raw[jsonName] ?? null) !== null);
-    const meant = present.length > 0 ? present : holders.filter(({ shape }) => shape === 'single');
-    return meant.length === 1 ? meant[0]!.name : undefined;
+    const suggested = present.length > 0 ? present : holders.filter(({ shape }) => shape === 'single');
+    return suggested.length === 1 ? suggested[0]!.name : undefined;
   }
 
   #noteUnknown(path: Path, type: string, field: string, hint: string): void {
@@ -282,11 +282,11 @@ export class Decoder {
     if (typeof url !== 'string' || url === '') {
       return this.#refuse(`'@type' is missing: a type URL such as type.googleapis.com/package.Message`);
     }
-    return this.#held(url, raw);
+    return this.#content(url, raw);
   }
 
   /** Decodes the message of that type with these fields. */
-  #held(url: string, held: Record<string, unknown>): Message | undefined {
+  #content(url: string, held: Record<string, unknown>): Message | undefined {
     if (isTypedStruct(url)) return this.#typedStruct(url, held);
     const name = messageNameOf(url);
     if (name === ANY) return this.#packedAny(url, held);
@@ -327,7 +327,7 @@ export class Decoder {
     }
     if (typeof url !== 'string') return this.#refuse("'type_url' is missing in a TypedStruct");
     if (!isRecord(value)) return this.#refuse("'value' of a TypedStruct must be a map");
-    return this.#held(url.includes('/') ? url : `type.googleapis.com/${url}`, value);
+    return this.#content(url.includes('/') ? url : `type.googleapis.com/${url}`, value);
   }
 
   /**

@@ -7,14 +7,14 @@ import type { FieldType, Schema, ValueType } from './schema.js';
 
 export class MessageFinder {
   readonly #schema: Schema;
-  readonly #wanted: string;
+  readonly #target: string;
   /** Whether a message can contain one, by name. An Any always can. */
   readonly #holders = new Map<string, boolean>();
 
-  /** @param wanted full name of the messages to find */
-  constructor(schema: Schema, wanted: string) {
+  /** @param target full name of the messages to find */
+  constructor(schema: Schema, target: string) {
     this.#schema = schema;
-    this.#wanted = wanted;
+    this.#target = target;
   }
 
   /** Calls `found` for each of them in `message`, a message named `name` in canonical form. */
@@ -23,7 +23,7 @@ export class MessageFinder {
   }
 
   #message(name: string, message: Message, path: PathPart[], found: (message: Message, path: Path) => void): void {
-    if (name === this.#wanted) found(message, [...path]);
+    if (name === this.#target) found(message, [...path]);
     const type = this.#schema.message(name);
     if (type === undefined) return;
     for (const [fieldName, value] of Object.entries(message)) {
@@ -65,15 +65,15 @@ export class MessageFinder {
     const open = [name];
     const seen = new Set(open);
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
-      if (next === this.#wanted) break;
+      if (next === this.#target) break;
       for (const { value } of this.#schema.message(next)?.fields.values() ?? []) {
-        if (value.kind === 'special' && value.special === 'any') seen.add(this.#wanted);
+        if (value.kind === 'special' && value.special === 'any') seen.add(this.#target);
         if (value.kind !== 'message' || seen.has(value.name)) continue;
         seen.add(value.name);
         open.push(value.name);
       }
     }
-    const holds = seen.has(this.#wanted);
+    const holds = seen.has(this.#target);
     this.#holders.set(name, holds);
     return holds;
   }

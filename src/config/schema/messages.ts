@@ -62,7 +62,7 @@ export function encodeJson(type: Type, json: object): Uint8Array {
 }
 
 function subset(bundle: BundleNode, names: readonly string[]): ProtoNode {
-  const wanted: ProtoNode = {};
+  const subsetRoot: ProtoNode = {};
   const open = [...names];
   const seen = new Set<string>();
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
@@ -70,10 +70,10 @@ function subset(bundle: BundleNode, names: readonly string[]): ProtoNode {
     seen.add(name);
     const found = findNode(bundle, name);
     if (found === undefined) continue;
-    place(wanted, name, protoNode(found.node, found.home));
+    place(subsetRoot, name, protoNode(found.node, found.home));
     open.push(...fieldTypes(found.node, found.home));
   }
-  return wanted;
+  return subsetRoot;
 }
 
 /** Returns the full names of the types of a message's fields. */

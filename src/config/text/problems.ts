@@ -125,15 +125,15 @@ export class Problems {
 
   /** Returns the secrets of the resource that contains the path. */
   #secretsOfResource(value: unknown, path: Path): SecretIndex | undefined {
-    let around = value;
+    let resource = value;
     for (const part of path.slice(0, DEPTH_OF_RESOURCES)) {
-      const held = member(around, String(part));
+      const held = member(resource, String(part));
       if (typeof held !== 'object' || held === null) break;
-      around = held;
+      resource = held;
     }
-    if (typeof around !== 'object' || around === null) return undefined;
-    let secrets = this.#secrets.get(around);
-    if (secrets === undefined) this.#secrets.set(around, (secrets = new SecretIndex(secretsIn(around))));
+    if (typeof resource !== 'object' || resource === null) return undefined;
+    let secrets = this.#secrets.get(resource);
+    if (secrets === undefined) this.#secrets.set(resource, (secrets = new SecretIndex(secretsIn(resource))));
     return secrets;
   }
 }

@@ -1,9 +1,9 @@
-// HttpStatus as the status of an error.
+// HttpStatus as the status of an error response.
 
 import t from 'tap';
 import { errorStatus } from '../../../src/config/fields/http-status.js';
 
-t.test('the status that is named, and another one where that is none of an error', async (t) => {
+t.test('the given status, or the fallback if it is not an error status', async (t) => {
   t.equal(errorStatus({ code: 'TooManyRequests' }, 403), 429);
   t.equal(errorStatus({ code: 'NetworkAuthenticationRequired' }, 403), 511);
   t.equal(errorStatus({ code: 'PermanentRedirect' }, 403), 403);

@@ -1,4 +1,4 @@
-// Loading: what comes out of a good configuration, in every form it can be written in.
+// Loading: the result for a valid configuration in every format.
 
 import { createRequire } from 'node:module';
 import type protobufjs from 'protobufjs';
@@ -12,7 +12,7 @@ import { bootstrapOf, loadText, problemsOf, withFile } from '../load-text.js';
 
 const HCM = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 
-t.test('a configuration comes out in canonical form, with nothing that is not set', async (t) => {
+t.test('a configuration is returned in canonical form, with only the fields that are set', async (t) => {
   const { static_resources: resources, node, admin, stats_flush_interval: interval } = bootstrapOf(GOOD);
   t.same(node, { id: 'one', cluster: 'front', locality: { region: 'r', zone: 'z' } });
   t.equal(interval, '5s');
@@ -33,12 +33,12 @@ t.test('a configuration comes out in canonical form, with nothing that is not se
   t.same(metadata?.filter_metadata?.['envoy.lb'], { canary: true, big: 12345678901234567000 });
 });
 
-t.test('JSON, lowerCamelCase names, binary and text protos give the same as YAML', async (t) => {
+t.test('JSON, lowerCamelCase names, binary and text protos give the same result as YAML', async (t) => {
   const expected = bootstrapOf(GOOD);
   const json = JSON.stringify(expected, null, '\t');
   t.same(bootstrapOf(json, { file: 'a.json' }), expected);
   t.same(bootstrapOf(camelCased(json), { file: 'a.json' }), expected);
-  t.same(bootstrapOf(GOOD, { file: 'A.YAML' }), expected, 'extensions have no case');
+  t.same(bootstrapOf(GOOD, { file: 'A.YAML' }), expected, 'file extensions are case-insensitive');
   const { binary, text } = protoForms(expected);
   t.same(bootstrapOf(binary, { file: 'a.pb' }), expected);
   t.same(bootstrapOf(text, { file: 'a.pb_text' }), expected);
@@ -69,7 +69,7 @@ admin: { address: { pipe: { path: /tmp/admin } } }`;
   },
 );
 
-t.test('a mistake in a list of --config-yaml stands at its position in the whole list', async (t) => {
+t.test('a mistake in a list of --config-yaml has its index in the merged list', async (t) => {
   const cluster = (fields: string) => `static_resources:
   clusters:
   - ${fields}
@@ -87,7 +87,7 @@ t.test('a mistake in a list of --config-yaml stands at its position in the whole
   );
 });
 
-t.test('a mistake is shown where it stands, in the file or in --config-yaml', async (t) => {
+t.test('a mistake is located in the file or in --config-yaml', async (t) => {
   const yaml = 'static_resources:\n  clusters:\n  - name: third\n    lb_policy: CLUSTER_PROVIDED\n';
   t.equal(
     problemsOf(GOOD, { yaml }),
@@ -97,7 +97,7 @@ t.test('a mistake is shown where it stands, in the file or in --config-yaml', as
   );
 });
 
-t.test('what Baton does not do may be switched off, as those do who write out defaults', async (t) => {
+t.test('unimplemented features may be disabled explicitly', async (t) => {
   const switched = (value: boolean) => `static_resources:
   listeners:
   - name: a
@@ -132,7 +132,7 @@ t.test('what Baton does not do may be switched off, as those do who write out de
   }
 });
 
-t.test('a single element stands for a list of it, as in Envoy', async (t) => {
+t.test('a single value stands for a list, as in Envoy', async (t) => {
   const one =
     'static_resources: { clusters: { name: a, load_assignment: { cluster_name: a, endpoints: { priority: 0 } } } }';
   t.match(bootstrapOf(one).static_resources?.clusters, [{ name: 'a', load_assignment: { endpoints: [{}] } }]);
@@ -152,12 +152,12 @@ t.test('a single element stands for a list of it, as in Envoy', async (t) => {
   );
 });
 
-t.test('further documents may follow that hold nothing, as files joined of several end', async (t) => {
+t.test('empty documents may follow, as in concatenated files', async (t) => {
   const expected = bootstrapOf(GOOD);
   for (const end of ['---', '---\n', '--- \n\n', '---\n# done\n', '---\r\n  # done\r\n', '--- # none\n---\n']) {
     t.same(bootstrapOf(`---${GOOD}${end}`), expected, JSON.stringify(end));
   }
-  t.match(problemsOf(`${GOOD}---#\n`), /^baton\.yaml:\d+:1: Implicit map keys/, 'this begins no document');
+  t.match(problemsOf(`${GOOD}---#\n`), /^baton\.yaml:\d+:1: Implicit map keys/, 'this does not begin a document');
   t.match(problemsOf('---\n# nothing\n---\n'), /^baton\.yaml:1:1: expected the fields of .*Bootstrap, found nothing/);
 });
 
@@ -169,7 +169,7 @@ node: { <<: *shared, id: &name z, metadata: { again: *name } }`);
 });
 
 t.test(
-  'an extension given by its name alone has its defaults; a TypedStruct is the message it stands for',
+  'an extension given by name only has its defaults; a TypedStruct is the message that it stands for',
   async (t) => {
     const { static_resources: resources } = bootstrapOf(`
 static_resources:
@@ -193,7 +193,7 @@ static_resources:
   },
 );
 
-t.test('unknown fields are accepted when asked for, each warned of once and counted each time', async (t) => {
+t.test('unknown fields are accepted if configured, with one warning each and a count of all uses', async (t) => {
   const many =
     'static_resources: { clusters: [ { name: a, load_assignment: { cluster_name: a, idd: 1 } }, { name: b, load_assignment: { cluster_name: b, idd: 1 } } ] }';
   const found = loadText(many, { unknownStaticFields: 'warn' });
@@ -220,7 +220,7 @@ t.test('deprecated fields are accepted with a warning', async (t) => {
   });
 });
 
-t.test('a deprecated field is warned of once and counted each time, without a warning when told so', async (t) => {
+t.test('a deprecated field causes one warning, or none if configured, and each use is counted', async (t) => {
   const text = `static_resources: { listeners: [ ${listenerWith(1, 'reuse_port: true')}, ${listenerWith(2, 'reuse_port: true')} ],
     clusters: [ { name: known, load_assignment: { cluster_name: known } } ] }`;
   const loud = loadText(text);
@@ -231,7 +231,7 @@ t.test('a deprecated field is warned of once and counted each time, without a wa
   t.equal(quiet.warnings.length, 0);
 });
 
-t.test('what routes say to a filter that the chain does not have is told by a warning', async (t) => {
+t.test('a per-route configuration of a filter that the chain lacks causes a warning', async (t) => {
   t.match(
     loadText(
       GOOD.replace('                envoy.filters.http.buffer:\n', '                envoy.filters.http.bufer:\n'),
@@ -248,7 +248,7 @@ t.test('what routes say to a filter that the chain does not have is told by a wa
   );
 });
 
-t.test('of the filters in a chain, the one that takes what a route says is meant', async (t) => {
+t.test('the warning suggests the filter of the chain that accepts the per-route configuration', async (t) => {
   const text = GOOD.replace(
     '- name: envoy.filters.http.buffer\n            typed_config:',
     '- name: acme.holds-bodies\n            typed_config:',
@@ -272,7 +272,7 @@ t.test('a disabled extension is refused', async (t) => {
   );
 });
 
-t.test('loading in a thread gives the same', async (t) => {
+t.test('loading in a thread gives the same result', async (t) => {
   const entry = new URL('../loader-thread.js', import.meta.url);
   t.same(await loadInThread(entry, { yaml: GOOD }), loadText(GOOD));
   const refused = await loadInThread(entry, { yaml: 'x: 1' });
@@ -291,7 +291,7 @@ function camelCased(json: string): string {
   });
 }
 
-/** What protoc would make of it. */
+/** Returns what protoc would generate for it. */
 function protoForms(bootstrap: object): { readonly binary: Uint8Array; readonly text: string } {
   const require = createRequire(import.meta.url);
   const protojson = require('protobufjs/ext/protojson.js') as {

@@ -1,4 +1,4 @@
-// The files that describe Envoy's API, src/config/api: what they say arrives, and a line that is wrong fails the build.
+// The files that describe Envoy's API, src/config/api: their content reaches the bundle, and an invalid line fails the build.
 
 import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ enum Kind
   OTHER = 1 deprecated
 `;
 
-t.test('all that a file says is in the bundle', async (t) => {
+t.test('the bundle contains everything in a file', async (t) => {
   const types = readApi(TEXT, 'a.txt');
   const known = new Map([...types.map((type: { name: string }) => [type.name, type]), ['google.protobuf.Any', {}]]);
   t.match(bundleOf(new Map([...known].filter(([name]) => name !== 'google.protobuf.Any'))).nested.envoy.nested.a, {
@@ -57,7 +57,7 @@ t.test('all that a file says is in the bundle', async (t) => {
   });
 });
 
-t.test('every file is written as it would be written anew', async (t) => {
+t.test('every file has the format in which it is written', async (t) => {
   for (const name of readdirSync(packagePath('src/config/api'))) {
     const text = readFileSync(packagePath('src/config/api', name), 'utf8');
     const [, head, body] = /^((?:#[^\n]*\n)*\n)(.*)$/s.exec(text)!;
@@ -143,7 +143,7 @@ for (const [line, instead, mistake] of [
   });
 }
 
-/** The root of a checkout that has what describes the API. */
+/** Returns the root of a checkout with the API files. */
 function checkout(t: Teardown): string {
   const root = tempDir(t);
   cpSync(packagePath('src/config/api'), join(root, 'src/config/api'), { recursive: true });

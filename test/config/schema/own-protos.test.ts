@@ -1,4 +1,4 @@
-// Messages of the .proto files in src/config/protos can be configured like Envoy's own, whoever refers to them.
+// Messages of the .proto files in src/config/protos can be configured like Envoy's own, whatever refers to them.
 
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +39,7 @@ message Keys {
 }
 `;
 
-t.test('a message that nothing refers to is in the schema, with its rules and its type', async (t) => {
+t.test('the schema contains unreferenced messages, with their rules and types', async (t) => {
   const types = loadApi(checkoutWith(t, PROTO));
   t.same(bundleOf(types).nested.acme, {
     nested: {
@@ -78,18 +78,18 @@ for (const [text, message] of [
   ],
   ['message Keys { string a = 1; string b = 1; }', 'src/config/protos/acme/keys.proto: duplicate id 1 in Type Keys'],
 ] as const) {
-  t.test(`a mistake is told with its place: ${message}`, async (t) => {
+  t.test(`a mistake is reported with its place: ${message}`, async (t) => {
     const root = checkoutWith(t, `syntax = "proto3";\npackage acme;\n${text}\n`);
     t.throws(() => loadApi(root), { message });
   });
 }
 
-t.test('a rule or an option that would not be obeyed is refused', async (t) => {
+t.test('rules and options that are not supported are refused', async (t) => {
   const fields = [
     'string a = 1 [(validate.rules).string = {min_length: 1}];',
     'uint32 b = 2 [(validate.rules).string.min_len = 1];',
     'repeated string d = 4 [(validate.rules).repeated = {min_items: 1, items: {string: {len_bytes: 1}}}];',
-    // Right are:
+    // Valid:
     'google.protobuf.UInt32Value e = 5 [(validate.rules).uint32 = {gt: 1}, (validate.rules).message.required = true];',
     'map<string, bytes> f = 6 [(validate.rules).map = {keys: {string: {min_len: 1}}, values: {bytes: {min_len: 1}}}];',
   ];
@@ -108,7 +108,7 @@ t.test('a rule or an option that would not be obeyed is refused', async (t) => {
   });
 });
 
-/** The root of a checkout that has this file beside what describes the API. */
+/** Returns the root of a checkout with this file next to the API files. */
 function checkoutWith(t: Teardown, text: string): string {
   const root = tempDir(t);
   cpSync(packagePath('src/config/api'), join(root, 'src/config/api'), { recursive: true });

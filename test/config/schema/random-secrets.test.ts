@@ -1,5 +1,5 @@
-// Whatever a message holds: redaction hides every credential and changes nothing else. SECRETS_SEED and SECRETS_COUNT repeat a run, or
-// make it longer.
+// In random messages, redaction hides every credential and changes nothing else. SECRETS_SEED and SECRETS_COUNT repeat or
+// extend a run.
 
 import t from 'tap';
 import { Random } from '../../../src/common/random.js';

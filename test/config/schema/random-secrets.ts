@@ -1,32 +1,32 @@
-// Random messages of the API with credentials in them, and what may be shown of each.
+// Random messages of the API with credentials, and the expected result of redaction.
 
 import type { Random } from '../../../src/common/random.js';
 import type { Message } from '../../../src/config/schema/decode.js';
 import type { FieldType, MessageType, Schema, ValueType } from '../../../src/config/schema/schema.js';
 
 export const MARKER = 'hunter2';
-/** What the API marks: of that, a text of a configuration may show the names of files. */
+/** Marked by the API. A configuration text may still show file names in them. */
 const MARKED = 'hunter3';
 
-/** A message in canonical form, and what is to be left of it. */
+/** A message in canonical form, and the expected result. */
 export interface RandomMessage {
   readonly message: Message;
   readonly shown: Message;
 }
 
-/** The value, and what is shown of it; undefined: it is left out. */
+/** A value, and the value shown; undefined: it is removed. */
 type Pair = readonly [value: unknown, shown: unknown];
 
 const HIDDEN = '[redacted]';
 const HIDDEN_BYTES = Buffer.from(HIDDEN).toString('base64');
 const MAX_DEPTH = 9;
 
-/** Names of credentials, as headers and as members of Structs have them. */
+/** Names of credentials, as headers and Struct members have them. */
 const CREDENTIALS = [
   ...['authorization', 'Proxy-Authorization', 'cookie', 'Set-Cookie', 'x-api-key', 'apikey', 'x-auth-token'],
   ...['X-Amz-Security-Token', 'db_password', 'clientSecret', 'my.private-key', 'token2', 'x-auth', 'api_keys', 'JWT'],
 ];
-/** Names that are none, though they look like one. */
+/** Names that resemble credential names, but are not. */
 const OTHERS = [
   ...['x-tenant', 'content-type', 'tokens_per_fill', 'max_tokens', 'secretary', 'cookie-policy', 'password-hint-shown'],
   'access-control-allow-credentials',
@@ -34,7 +34,7 @@ const OTHERS = [
 
 const OPERATORS = ['%REQ(x)%', 'Bearer %DYNAMIC_METADATA(a:b)%', '%REQ(a)%%RESP(b):5%', ''];
 
-/** Texts with a part that is hidden wherever they stand. */
+/** Texts with a part that is hidden everywhere. */
 const TEXTS: readonly Pair[] = [
   [`https://ann:${MARKER}@example.com:80/a?b=c`, `https://${HIDDEN}@example.com:80/a?b=c`],
   [`redis://${MARKER}@h`, `redis://${HIDDEN}@h`],
@@ -75,7 +75,7 @@ export class Generator {
     const labelled = this.#labelled(type, isMarked);
     if (labelled !== undefined) return labelled;
     const [message, shown]: [Message, Message] = [{}, {}];
-    // All of a small one, a few of a large one.
+    // All fields of a small message, a few of a large one.
     const chance = Math.min(0.6, 8 / type.fields.size) * (depth < MAX_DEPTH ? 1 : 0);
     for (const field of type.fields.values()) {
       if (this.#random.fraction() >= chance || UNTRIED.has(field.name) || mayBeNamed(type, field)) continue;
@@ -87,7 +87,7 @@ export class Generator {
     return [message, shown];
   }
 
-  /** What has a name and a value: a credential, or none. */
+  /** Returns a name and a value: a credential or not. */
   #labelled({ name }: MessageType, isMarked: boolean): Pair | undefined {
     if (isMarked || !LABELLED.has(name)) return undefined;
     const isCredential = this.#random.fraction() < 0.5;
@@ -109,7 +109,7 @@ export class Generator {
     const one = () => this.#value(field.value, depth + 1, isMarked);
     if (field.shape === 'single') return one();
     const pairs = Array.from({ length: 1 + this.#random.below(2) }, one).filter((pair) => pair !== undefined);
-    // An element that is left out is a matter of marked values of other types than texts.
+    // Removed elements only occur for marked values of types other than strings.
     if (pairs.length === 0 || pairs.some(([, shown]) => shown === undefined)) return undefined;
     if (field.shape === 'list') return [pairs.map(([value]) => value), pairs.map(([, shown]) => shown)];
     const named = (index: 0 | 1) => Object.fromEntries(pairs.map((pair, at) => [`k${at}`, pair[index]]));
@@ -165,7 +165,7 @@ export class Generator {
     return [value, shown];
   }
 
-  /** Of a place where a credential stands. */
+  /** Returns a description of where a credential is. */
   #credential(): Pair {
     if (this.#random.fraction() < 0.7) return [`${MARKER} ${this.#random.below(1000)}`, HIDDEN];
     const operator = this.#one(OPERATORS);
@@ -196,10 +196,13 @@ const LABELLED = new Set([
   'envoy.config.route.v3.QueryParameterMatcher',
 ]);
 
-/** Metadata of gRPC services and cookies hide what is shown elsewhere, and runtime shows what is hidden: they have cases of their own. */
+/**
+ * Metadata of gRPC services and cookies hide values that are shown elsewhere, and runtime shows values that are hidden
+ * elsewhere. They have separate tests.
+ */
 const UNTRIED = new Set(['initial_metadata', 'cookies', 'static_layer', 'base', 'layer']);
 
-/** Fields that hide something by a name: their own, or that of another field. */
+/** Returns whether a field may hide something by name: its own, or that of another field. */
 function mayBeNamed(type: MessageType, { name }: FieldType): boolean {
   if (/token|secret|password|credential|authorization|cookie|jwt|_key$/.test(name))
     return !type.fields.get(name)!.isSensitive;

@@ -6,7 +6,7 @@ import { redact, sensitiveValues } from '../../../src/config/schema/sensitive.js
 const PROTOBUF = 'type.googleapis.com/google.protobuf';
 const TLS = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3';
 
-t.test('what the API marks as sensitive is not shown, wherever it is, and the rest is left as it was', async (t) => {
+t.test('values that the API marks as sensitive are hidden everywhere, and all others are unchanged', async (t) => {
   const bootstrap = {
     node: { id: 'a' },
     static_resources: {
@@ -56,10 +56,14 @@ t.test('what the API marks as sensitive is not shown, wherever it is, and the re
     },
   });
   t.strictSame(bootstrap, before, 'the server itself keeps its keys');
-  t.equal(shown.static_resources.clusters[0], bootstrap.static_resources.clusters[0], 'what holds no secret is shared');
+  t.equal(
+    shown.static_resources.clusters[0],
+    bootstrap.static_resources.clusters[0],
+    'parts without secrets are shared',
+  );
 });
 
-t.test('an Any that is packed in others hides nothing', async (t) => {
+t.test('secrets in a nested Any are hidden', async (t) => {
   const key = { '@type': `${TLS}.TlsCertificate`, private_key: { inline_string: 'SECRET' } };
   const pack = (value: unknown) => ({ '@type': 'type.googleapis.com/google.protobuf.Any', value });
   const cluster = {
@@ -77,13 +81,13 @@ t.test('an Any that is packed in others hides nothing', async (t) => {
   });
 });
 
-t.test('a configuration without secrets is shown as it is', async (t) => {
+t.test('a configuration without secrets is unchanged', async (t) => {
   const bootstrap = { static_resources: { clusters: [{ name: 'plain' }] } };
   const values = sensitiveValues(loadSchema(), 'envoy.config.bootstrap.v3.Bootstrap', bootstrap);
   t.equal(redact(bootstrap, values), bootstrap);
 });
 
-/** By message: what is hidden of it, and what is shown. */
+/** By message: hidden values and shown values. */
 const CREDENTIALS: readonly (readonly [message: string, value: object, shown: object])[] = [
   [
     'core.v3.GrpcService',
@@ -148,7 +152,7 @@ const CREDENTIALS: readonly (readonly [message: string, value: object, shown: ob
     { typed_filter_metadata: { a: { '@type': `${PROTOBUF}.Struct`, value: { password: 'HUSH', b: 'c' } } } },
     { typed_filter_metadata: { a: { '@type': `${PROTOBUF}.Struct`, value: { password: '[redacted]', b: 'c' } } } },
   ],
-  // Runtime is shown and changed by the admin interface: it is no place for secrets.
+  // The admin interface shows and changes runtime, which must not contain secrets.
   [
     'bootstrap.v3.RuntimeLayer',
     { name: 'a', static_layer: { 'limits.per_token': 5, uri: 'http://a:HUSH@b' } },
@@ -156,7 +160,7 @@ const CREDENTIALS: readonly (readonly [message: string, value: object, shown: ob
   ],
 ];
 
-t.test('credentials that the API does not mark', async (t) => {
+t.test('credentials that the API does not mark are hidden', async (t) => {
   const schema = loadSchema();
   for (const [name, value, shown] of CREDENTIALS) {
     const message = `envoy.config.${name}`;

@@ -1,11 +1,11 @@
-// Hints for configurations of an older API speak of messages that there are, and of fields that there are no longer.
+// Hints for older configurations exist only for existing messages and for removed fields.
 
 import t from 'tap';
 import { loadSchema } from '../../../src/config/schema/schema.js';
 import { OLD_FIELDS } from '../../../src/config/text/hints.js';
 import { problemsOf } from '../load-text.js';
 
-t.test('no hint is for a field that the API still has', async (t) => {
+t.test('there is no hint for a field that the API still has', async (t) => {
   const schema = loadSchema();
   for (const [name, fields] of Object.entries(OLD_FIELDS)) {
     const type = schema.message(name);
@@ -14,7 +14,7 @@ t.test('no hint is for a field that the API still has', async (t) => {
   }
 });
 
-t.test('a front proxy in the style of v2 gets a hint for each field that is gone', async (t) => {
+t.test('a v2 front proxy gets a hint for each removed field', async (t) => {
   const found = problemsOf(`
 static_resources:
   listeners:

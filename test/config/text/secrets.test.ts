@@ -1,4 +1,4 @@
-// What the API marks as sensitive is in no message and in no quoted line, whatever else is wrong with the text around it.
+// Values that the API marks as sensitive occur in no message and no excerpt, whatever else is wrong with the text.
 
 import t from 'tap';
 import { loadConfiguration } from '../../../src/config/load/load.js';
@@ -10,14 +10,14 @@ import { problemsOf } from '../load-text.js';
 
 const TLS = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 
-/** A secret in flow style: everything stands on one line. */
+/** A secret in flow style, on one line. */
 const secret = (fields: string) => `static_resources: { secrets: [ { name: s, ${fields} } ] }`;
 
-/** Every one holds HUSH where a secret stands, or a mistyped one, and a mistake. */
+/** Each case contains HUSH as a secret or near a misspelt one, and a mistake. */
 const TEXTS: readonly (readonly [what: string, text: string])[] = [
   ['an unknown field beside it', secret('tls_certificate: { private_key: { inline_string: HUSH } }, x: 1')],
   [
-    'an unknown field behind a long one',
+    'an unknown field after a long one',
     secret(`tls_certificate: { private_key: { inline_string: ${'x'.repeat(300)}HUSH } }, x: 1`),
   ],
   ['its own name mistyped', secret('tls_certificate: { pasword: { inline_string: HUSH } }')],
@@ -30,28 +30,25 @@ const TEXTS: readonly (readonly [what: string, text: string])[] = [
   ['a bracket that is missing', `${secret('generic_secret: { secret: { inline_string: HUSH } }').slice(0, -2)}`],
   ['a quote that is missing', secret('generic_secret: { secret: { inline_string: "HUSH } }')],
   [
-    'a header that no text has',
+    'an invalid block scalar header',
     'static_resources:\n secrets:\n - generic_secret:\n    secret:\n     inline_string: |HUSH\n',
   ],
   [
-    'a line of it that is indented too little',
+    'a line of the secret that is indented too little',
     'a:\n  private_key:\n    inline_string: |\n      HUSH\n     HUSH\n  HUSH\n',
   ],
+  ['duplicate keys', secret('generic_secret: { secret: { inline_string: HUSH }, secret: { inline_string: HUSH } }')],
   [
-    'keys that are set twice',
-    secret('generic_secret: { secret: { inline_string: HUSH }, secret: { inline_string: HUSH } }'),
-  ],
-  [
-    'an extension that there is not',
+    'an unknown extension',
     `static_resources: { clusters: [ { name: a, transport_socket: { name: tls, typed_config: { "@type": ${TLS}s, common_tls_context: { tls_certificates: [ { private_key: { inline_string: HUSH } } ] } } } } ] }`,
   ],
   [
-    'named by an alias',
+    'a secret in an alias',
     `node: { metadata: { a: &a HUSH }, x: 1 }\n${secret('tls_certificate: { private_key: { inline_string: *a } }')}`,
   ],
 ];
 
-t.test('a mistake beside a secret names the line and does not show it', async (t) => {
+t.test('a mistake next to a secret is reported without showing the line', async (t) => {
   for (const [what, text] of TEXTS) {
     for (const shown of [problemsOf(text), optionProblems(text)]) {
       t.match(shown, /^[^\n]*:\d+:\d+: /, what);
@@ -60,7 +57,7 @@ t.test('a mistake beside a secret names the line and does not show it', async (t
   }
 });
 
-t.test('nor does one in JSON of one line', async (t) => {
+t.test('a mistake in single-line JSON is reported without showing the line', async (t) => {
   const json = (fields: object) => JSON.stringify({ static_resources: { secrets: [{ name: 's', ...fields }] } });
   const key = { private_key: { inline_string: 'HUSH' } };
   for (const text of [
@@ -75,7 +72,7 @@ t.test('nor does one in JSON of one line', async (t) => {
   }
 });
 
-t.test('other lines of such a configuration are shown as ever', async (t) => {
+t.test('other lines of such a configuration are shown', async (t) => {
   const text = `static_resources:
   secrets:
   - name: s
@@ -88,7 +85,7 @@ t.test('other lines of such a configuration are shown as ever', async (t) => {
   const shown = problemsOf(text);
   t.notMatch(shown, /HUSH/);
   t.match(shown, /\n {2}8 \| {3}clusters: \[ \{ name: a, x: 1 \} \]\n/);
-  t.match(shown, /\n {2}5 \| {7}private_key: \{ filename: \/nowhere \}\n/, 'the name of a file is no secret');
+  t.match(shown, /\n {2}5 \| {7}private_key: \{ filename: \/nowhere \}\n/, 'file names are not secret');
   const far = `node: { metadata: { a: [ ${'x, '.repeat(100)} ], password: HUSH, b: [ ${'x, '.repeat(100)} ] }, y: 1 }`;
   t.match(
     problemsOf(far),
@@ -97,13 +94,13 @@ t.test('other lines of such a configuration are shown as ever', async (t) => {
   );
 });
 
-t.test('the names are those that the API marks, and those of their holders', async (t) => {
+t.test('the list has the names that the API marks, and the enclosing fields of ambiguous ones', async (t) => {
   const schema = loadSchema();
   const marked = new Set<string>();
   for (const message of schema.messageNames()) {
     for (const { name, isSensitive } of schema.message(message)!.fields.values()) if (isSensitive) marked.add(name);
   }
-  for (const name of ['keys', 'secrets', 'typed_config']) t.ok(marked.delete(name), 'a name that others have as well');
+  for (const name of ['keys', 'secrets', 'typed_config']) t.ok(marked.delete(name), 'an ambiguous name');
   const holders = ['generic_secret', 'private_key_provider', 'session_ticket_keys'];
   t.same([...marked, ...holders].sort(), [...SENSITIVE_NAMES].sort());
 });
@@ -113,7 +110,7 @@ function optionProblems(yaml: string): string {
   return result.ok ? '' : formatProblems(result.errors);
 }
 
-t.test('aliases within aliases, and very many of them, are no matter', async (t) => {
+t.test('nested aliases and very many aliases are handled', async (t) => {
   const nest = (inner: string) => `${'['.repeat(80)}${inner}${']'.repeat(80)}`;
   const chain = Array.from({ length: 500 }, (_, at) => `a${at}: &a${at} ${nest(at === 0 ? 'x' : `*a${at - 1}`)}`);
   const many = Array.from({ length: 20_000 }, (_, at) => `b${at}: *v`);

@@ -100,8 +100,8 @@ function checkRouteFilter(
   const wrong = given && misplaced(name, given, config!, filters?.get(name));
   if (wrong !== undefined) problems.error([...path, ...inner, '@type'], wrong);
   else if (filters?.has(name) === false) {
-    const meant = given && [...filters].find(([, kind]) => kind === given)?.[0];
-    const hint = meant === undefined ? '' : suggestion(meant);
+    const similar = given && [...filters].find(([, kind]) => kind === given)?.[0];
+    const hint = similar === undefined ? '' : suggestion(similar);
     problems.warn(path, `it has no effect: no filter of the chain has the name '${name}'${hint}`);
   }
 }

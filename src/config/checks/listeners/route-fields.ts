@@ -16,14 +16,14 @@ export function checkRouteFields(
   { catalog, problems }: CheckContext,
   chain: readonly HttpFilter[],
 ): void {
-  const takers = chain.filter((filter) => filter && takesField(filter, catalog)).map(({ name = '' }) => name);
+  const readers = chain.filter((filter) => filter && readsField(filter, catalog)).map(({ name = '' }) => name);
   const check = (at: Path, levels: readonly Level[]): void => {
     const filter = (names: readonly string[]) => `filter '${names.join("', '")}'`;
-    if (takers.length === 0) {
+    if (readers.length === 0) {
       const names = catalog.list().flatMap(({ name, routeField }) => (routeField === undefined ? [] : [name]));
       problems.warn(at, `it has no effect: the chain has no ${filter(names)}, or has it disabled`);
-    } else if (takers.every((name) => levels.some((level) => isTold(level, name)))) {
-      problems.warn(at, `it has no effect: typed_per_filter_config configures the ${filter(takers)} instead`);
+    } else if (readers.every((name) => levels.some((level) => isConfigured(level, name)))) {
+      problems.warn(at, `it has no effect: typed_per_filter_config configures the ${filter(readers)} instead`);
     }
   };
   routes.virtual_hosts?.forEach((host, number) => {
@@ -36,7 +36,7 @@ export function checkRouteFields(
 }
 
 /** As in Envoy, only typed_per_filter_config can enable a filter that is disabled in its chain. */
-function takesField(filter: HttpFilter, catalog: ExtensionCatalog): boolean {
+function readsField(filter: HttpFilter, catalog: ExtensionCatalog): boolean {
   const { config_discovery: discovery, disabled, typed_config: own } = filter;
   if (disabled) return false;
   const urls = own ? [own['@type']] : (discovery?.type_urls ?? []);
@@ -44,7 +44,7 @@ function takesField(filter: HttpFilter, catalog: ExtensionCatalog): boolean {
 }
 
 /** Returns whether the level configures the filter. An entry that only enables the filter leaves the field in effect. */
-function isTold(level: Level, name: string): boolean {
+function isConfigured(level: Level, name: string): boolean {
   const entry = level?.typed_per_filter_config?.[name];
   return entry !== undefined && routeFilterConfig(entry).config !== undefined;
 }

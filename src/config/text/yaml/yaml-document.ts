@@ -411,7 +411,7 @@ function explain(mistake: Pick<YAMLError, 'code' | 'message'>, text: string, off
     case 'BLOCK_AS_IMPLICIT_KEY':
       return `${message}; put a text with ': ' into quotes, or indent the following line less`;
     case 'MULTILINE_IMPLICIT_KEY':
-      return `${message}; between a name and its value stand a colon and a space`;
+      return `${message}; separate a name from its value by a colon and a space`;
     default:
       if (message === NO_DASH) return `${message}; the line is indented less than the item above it`;
       return /^(Plain value cannot start|Alias cannot be)/.test(message)

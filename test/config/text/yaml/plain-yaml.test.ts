@@ -1,4 +1,4 @@
-// The reader of plain YAML: whatever it reads means the same to the YAML library, and the rest is left to the library.
+// The plain YAML parser gives the same result as the YAML library, and leaves all other texts to the library.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -12,7 +12,7 @@ import { readDocument } from '../../../../src/config/text/yaml/yaml-document.js'
 import { GOOD } from '../../good.js';
 import { loadText, problemsOf } from '../../load-text.js';
 
-/** What every construct of the reader looks like. */
+/** An example of every construct that the parser supports. */
 const PLAIN = `# a comment
 node:   # another
   id: one two
@@ -38,7 +38,7 @@ node:   # another
       escaped: "a\\n\\t\\"b\\" \\\\ \\/" # \\n
 `;
 
-/** Pieces that make texts which are nearly plain. */
+/** Pieces for texts that are almost plain. */
 const PIECES = [
   ...['\n', '\n\n', ' ', '  ', '-', '- ', ': ', ':', ', ', '#', ' #', '"', "'", '{', '}', '[', ']', '\\', '\t', '\r\n'],
   ...['&a ', '*a', '!!str ', '|', '>', '? ', '<<: ', '---', '...', '%', '~', 'null', 'True', 'no', '0x1F', '1e3', '.5'],
@@ -65,13 +65,13 @@ const PIECES = [
   ],
 ];
 
-t.test('what is plain is read as the library reads it', async (t) => {
+t.test('plain texts are parsed like the library parses them', async (t) => {
   const plain = readPlainYaml(PLAIN);
-  t.ok(plain, 'all of it is plain');
+  t.ok(plain, 'the whole text is plain');
   sameAsLibrary(t, PLAIN);
 });
 
-t.test('whatever is changed in a text, it means what the library says, or is left to it', async (t) => {
+t.test('a changed text is parsed like the library parses it, or is left to it', async (t) => {
   const random = seeded(20_261_120);
   const texts = [PLAIN, PLAIN, PLAIN, GOOD.replace('12345678901234567890', '1'), ...corpus()];
   let plain = 0;
@@ -84,7 +84,7 @@ t.test('whatever is changed in a text, it means what the library says, or is lef
   t.ok(plain > 250, `${plain} of 2500 were plain`);
 });
 
-t.test('a large file is checked as a small one, and its mistakes are shown where they stand', async (t) => {
+t.test('a large file is checked like a small one, and its mistakes are located', async (t) => {
   const clusters = Array.from({ length: 2000 }, (_, index) => `  - name: c${index}\n    connect_timeout: 1s\n`).join(
     '',
   );
@@ -98,7 +98,7 @@ t.test('a large file is checked as a small one, and its mistakes are shown where
   t.match(problemsOf(`${text}  - name: c7\n    name: x\n`), /^baton\.yaml:4004:5: 'name' is set twice\n/);
 });
 
-t.test('JSON has its places where the library finds them', async (t) => {
+t.test('places in JSON are those that the library finds', async (t) => {
   for (const text of corpus()) {
     const value = readYaml('a', text).source?.value;
     for (const indent of [0, 2]) {
@@ -123,7 +123,7 @@ function sameAsLibrary(t: Test, text: string): boolean {
   return true;
 }
 
-/** Compares where they have keys and values. */
+/** Compares the places of keys and values. */
 function samePlaces(t: Test, text: string, own: Source, library: Source): void {
   const visit = (value: unknown, path: PathPart[]): void => {
     for (const at of ['key', 'value'] as const) {
@@ -136,7 +136,7 @@ function samePlaces(t: Test, text: string, own: Source, library: Source): void {
   visit(own.value, []);
 }
 
-/** Tells what JSON would not: -0. */
+/** Distinguishes -0, which JSON does not. */
 function shown(value: unknown): string {
   return JSON.stringify(value, (_key, held) => (Object.is(held, -0) ? '-0' : held));
 }
@@ -171,7 +171,7 @@ function corpus(): string[] {
   return files.map((file) => readFileSync(`${folder}/${file}`, 'utf8'));
 }
 
-/** A generator of whole numbers below a bound: the same ones at every run. */
+/** A seeded generator of integers below a bound: the same sequence in every run. */
 function seeded(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {

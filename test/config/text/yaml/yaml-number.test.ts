@@ -1,14 +1,14 @@
-// Integers without quotes mean in YAML what they mean to Envoy, whichever reader takes the text.
+// Unquoted integers in YAML have the meaning that Envoy gives them, in both parsers.
 
 import t from 'tap';
 import { yamlInteger } from '../../../../src/config/text/yaml/yaml-number.js';
 import { valueOfJson } from '../../../../src/runtime/value.js';
 import { bootstrapOf, problemsOf } from '../../load-text.js';
 
-/** What only the library reads. */
+/** A text that only the library parses. */
 const NOT_PLAIN = '# é\n';
 
-t.test('the mode of a socket is octal behind a zero', async (t) => {
+t.test('the mode of a socket is octal with a leading zero', async (t) => {
   const modes = { '0400': 0o400, '0600': 0o600, '0777': 0o777, '00': 0, '0o400': 0o400, '0x100': 0o400, '384': 384 };
   for (const [written, mode] of Object.entries({ ...modes, "'0400'": 400, '08': 8, '0b1': undefined })) {
     const text = `admin: { address: { pipe: { path: /a, mode: ${written} } } }\n`;
@@ -20,7 +20,7 @@ t.test('the mode of a socket is octal behind a zero', async (t) => {
   }
 });
 
-t.test('an integer has 64 bits and a sign', async (t) => {
+t.test('integers are signed and have 64 bits', async (t) => {
   const cases: readonly (readonly [string, bigint | undefined])[] = [
     ['0', 0n],
     ['-010', -8n],
@@ -42,12 +42,12 @@ t.test('an integer has 64 bits and a sign', async (t) => {
   for (const [text, value] of cases) t.equal(yamlInteger(text), value, text.slice(0, 30));
 });
 
-t.test('a key is the text that is written', async (t) => {
+t.test('a key keeps its text', async (t) => {
   const text = `${NOT_PLAIN}node: { metadata: { 0400: a, 1.0: b, 12: c, True: d, "08": e } }\n`;
   t.same(bootstrapOf(text).node?.metadata, { '0400': 'a', '1.0': 'b', 12: 'c', True: 'd', '08': 'e' });
 });
 
-t.test('a number that Envoy reads as text is text where text is expected', async (t) => {
+t.test('a number that Envoy accepts as a string is accepted as a string', async (t) => {
   const numbers = {
     ...{
       '1.0': '1.0',
@@ -73,7 +73,7 @@ t.test('a number that Envoy reads as text is text where text is expected', async
   }
 });
 
-t.test('a small integer is no text, nor is any number of JSON', async (t) => {
+t.test('small integers and numbers in JSON are not accepted as strings', async (t) => {
   for (const written of ['12', '-1', '0', '0400', '0x1F', '2147483647']) {
     t.match(
       problemsOf(`node: { id: ${written} }`),
@@ -87,7 +87,7 @@ t.test('a small integer is no text, nor is any number of JSON', async (t) => {
   t.match(problemsOf('node: { id: true }'), /expected text, found true/);
 });
 
-t.test('within a TypedStruct it is looked for where it stands', async (t) => {
+t.test('numbers within a TypedStruct are handled', async (t) => {
   const { stats_sinks: [sink] = [] } = bootstrapOf(`stats_sinks:
 - name: a
   typed_config:
@@ -100,38 +100,35 @@ t.test('within a TypedStruct it is looked for where it stands', async (t) => {
   t.match(sink?.typed_config, { prefix: '2.50' });
 });
 
-t.test(
-  'what nothing gives a type is a number when it is an integer of 32 bits, and else what is written',
-  async (t) => {
-    const values = {
-      ...{ '1.10': '1.10', '1.0': '1.0', '.5': '.5', '1e400': '1e400', '.inf': '.inf', '-.nan': '-.nan' },
-      ...{
-        2147483648: '2147483648',
-        '1234567890123456789': '1234567890123456789',
-        '18446744073709551615': '18446744073709551615',
-      },
-      ...{
-        '0x1FFFFFFFF': '8589934591',
-        '0x10': 16,
-        '010': 8,
-        '-1': -1,
-        '0': 0,
-        2147483647: 2147483647,
-        '"1.10"': '1.10',
-      },
-    };
-    for (const [written, value] of Object.entries(values)) {
-      const text = `node: { metadata: { aB: 3.0, a: { a_b: ${written} }, a_b: 4.0, b: [ 5.0, ${written} ] } }\n`;
-      const metadata = { aB: '3.0', a: { a_b: value }, a_b: '4.0', b: ['5.0', value] };
-      for (const form of [text, NOT_PLAIN + text]) t.same(bootstrapOf(form).node?.metadata, metadata, written);
-      t.same(bootstrapOf(`node: { metadata: { a: ${written} } }`).node?.metadata, { a: value });
-    }
-    const json = '{"node": {"metadata": {"a": 1.10, "b": 2147483648}}}';
-    t.same(bootstrapOf(json, { file: 'a.json' }).node?.metadata, { a: 1.1, b: 2147483648 });
-  },
-);
+t.test('untyped numbers are numbers if they are 32-bit integers, and otherwise keep their text', async (t) => {
+  const values = {
+    ...{ '1.10': '1.10', '1.0': '1.0', '.5': '.5', '1e400': '1e400', '.inf': '.inf', '-.nan': '-.nan' },
+    ...{
+      2147483648: '2147483648',
+      '1234567890123456789': '1234567890123456789',
+      '18446744073709551615': '18446744073709551615',
+    },
+    ...{
+      '0x1FFFFFFFF': '8589934591',
+      '0x10': 16,
+      '010': 8,
+      '-1': -1,
+      '0': 0,
+      2147483647: 2147483647,
+      '"1.10"': '1.10',
+    },
+  };
+  for (const [written, value] of Object.entries(values)) {
+    const text = `node: { metadata: { aB: 3.0, a: { a_b: ${written} }, a_b: 4.0, b: [ 5.0, ${written} ] } }\n`;
+    const metadata = { aB: '3.0', a: { a_b: value }, a_b: '4.0', b: ['5.0', value] };
+    for (const form of [text, NOT_PLAIN + text]) t.same(bootstrapOf(form).node?.metadata, metadata, written);
+    t.same(bootstrapOf(`node: { metadata: { a: ${written} } }`).node?.metadata, { a: value });
+  }
+  const json = '{"node": {"metadata": {"a": 1.10, "b": 2147483648}}}';
+  t.same(bootstrapOf(json, { file: 'a.json' }).node?.metadata, { a: 1.1, b: 2147483648 });
+});
 
-t.test('a runtime value with a point is the number that it was', async (t) => {
+t.test('a runtime value with a decimal point stays a number', async (t) => {
   const { layered_runtime: runtime } = bootstrapOf(
     'layered_runtime: { layers: [ { name: a, staticLayer: { a: 1.50 } } ] }',
   );
@@ -143,7 +140,7 @@ t.test('a runtime value with a point is the number that it was', async (t) => {
   });
 });
 
-t.test('numbers of very many maps that are merged are read as fast as others', async (t) => {
+t.test('numbers in very many merged maps are parsed in linear time', async (t) => {
   const maps = Array.from({ length: 20_000 }, (_none, index) => `    m${index}: { <<: *a }\n`);
   const { metadata } = bootstrapOf(`node:\n  metadata:\n    a: &a { x: 1.10 }\n${maps.join('')}`).node ?? {};
   t.same([metadata?.['m0'], metadata?.['m19999']], [{ x: '1.10' }, { x: '1.10' }]);
