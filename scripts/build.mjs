@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Builds Baton: native-shim, and into dist/ generated sources, the program as modules (dist/src) with its tests and scripts and put
-// together (dist/baton), the JSON Schema of its configuration, the pages of the admin interface. Steps whose inputs have not changed
-// are left out.
+// Builds Baton: native-shim, and into dist/ generated sources, the program as modules (dist/src) with its tests and scripts, and bundled
+// (dist/baton) with its code caches (dist/code-cache), the JSON Schema of its configuration, the pages of the admin interface. Steps
+// whose inputs have not changed are left out.
 //
 // Usage: npm run build [-- --define=admin_html=disabled] [--force]. With the first the program has no pages for browsers, and says so
 // where they would be; the next build without it has them again. With the second everything in dist/ is built.
@@ -43,10 +43,17 @@ step('modules', {
   outputs: COMPILED.map((folder) => `dist/${folder}`),
 }).run(compile);
 step('bundle', {
-  reads: ['src', 'scripts/bundle.mjs', 'tsconfig.json', ...PACKAGES, ...OWN],
+  reads: ['src', 'scripts/bundle.mjs', 'scripts/bundle', 'tsconfig.json', ...PACKAGES, ...OWN],
   isInput: isProgram,
   outputs: ['dist/baton'],
 }).run(() => run(process.execPath, 'scripts/bundle.mjs'));
+// The program that has been bundled just now.
+inputs = new Inputs(root);
+step('code-cache', {
+  reads: ['dist/baton', 'scripts/bundle', ...PACKAGES, ...OWN],
+  outputs: ['dist/code-cache'],
+  with: process.version,
+}).run(() => run(process.execPath, 'scripts/bundle/code-cache.mjs'));
 step('json-schema', {
   reads: ['src', 'scripts/json-schema.ts', 'dist/schema.json', 'tsconfig.json', ...PACKAGES, ...OWN],
   isInput: isProgram,
@@ -60,8 +67,8 @@ if (hasHtml) {
   rmSync(join(root, 'dist/web'), { recursive: true, force: true });
 }
 
-function step(name, { reads, isInput, outputs }) {
-  return new Step(root, name, { fingerprint: inputs.fingerprint(reads, isInput), outputs, isForced });
+function step(name, { reads, isInput, outputs, with: version = '' }) {
+  return new Step(root, name, { fingerprint: inputs.fingerprint(reads, isInput) + version, outputs, isForced });
 }
 
 /** The compiler looks only at what has changed, unless what it wrote before is not as it was. */

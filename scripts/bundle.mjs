@@ -8,18 +8,22 @@
 // some thirty files, with threads that Baton's loggers do not use. Other packages stay in node_modules: some hold native code, and some
 // ask where they lie.
 //
-// The entries are main.js, restarter/main.js and whatever the program names with programFile('…'). Beside each file lies one, .lines,
-// that tells where in the source its lines stand (src/common/package/source-places.ts).
+// The entries are main.js, restarter/main.js and the files that the program names with programFile('…'). An entry only calls the program
+// loader (scripts/bundle/program-loader.cjs), which loads the other files from code caches. Beside each file lies one, .lines, with the
+// places of its lines in the source (src/common/package/source-places.ts).
 
-import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = join(root, 'dist/src');
 const target = join(root, 'dist/baton');
+
+/** Of the files that the build puts beside the program. */
+const LOADER = 'program-loader.js';
 
 /** pino and what it is made of. */
 const PUT_IN = [
@@ -39,6 +43,9 @@ const NO_TRANSPORT = "module.exports = () => { throw new Error('pino has no tran
 const STAGES = ['main', 'cli/run', 'server/serve', 'restarter/main', 'restarter/run'];
 
 rmSync(target, { recursive: true, force: true });
+mkdirSync(target, { recursive: true });
+writeFileSync(join(target, 'package.json'), '{ "type": "commonjs" }\n');
+copyFileSync(join(root, 'scripts/bundle', LOADER.replace('.js', '.cjs')), join(target, LOADER));
 const programs = ['main', 'restarter/main'];
 const threads = new Set();
 for (const name of programs) await putTogether(name);
@@ -62,8 +69,8 @@ async function putTogether(entry) {
   });
   const { output } = await bundle.write({
     dir: target,
-    format: 'es',
-    entryFileNames: '[name].js',
+    format: 'cjs',
+    entryFileNames: '[name].program.js',
     chunkFileNames: '[name]-[hash].js',
     codeSplitting: { groups: [{ name: stageOf(entry), debugName: entry, includeDependenciesRecursively: false }] },
     sourcemap: true,
@@ -71,9 +78,18 @@ async function putTogether(entry) {
   });
   for (const chunk of output.filter(({ map }) => map != null)) {
     const path = join(target, chunk.fileName);
-    writeFileSync(path, toAscii(readFileSync(path, 'utf8')));
+    writeFileSync(path, toAscii(readFileSync(path, 'utf8').replace(/^#!/, '//')));
     writeFileSync(`${path}.lines`, JSON.stringify(linesOf(chunk)));
   }
+  writeFileSync(join(target, `${entry}.js`), entryFile(entry));
+}
+
+/** What Node runs: the program's own files are loaded by the program loader. */
+function entryFile(entry) {
+  const shebang = programs.includes(entry) ? '#!/usr/bin/env node\n' : '';
+  const loader = relative(dirname(entry), LOADER);
+  const path = `./${basename(entry)}.program.js`;
+  return `${shebang}module.exports = require('${loader.startsWith('.') ? loader : `./${loader}`}')(require.resolve('${path}'));\n`;
 }
 
 /**

@@ -5,10 +5,14 @@ import { exitWithReason } from './common/errors/shortages.js';
 import { Signals } from './common/process/signals.js';
 
 const signals = new Signals();
-try {
-  const { run } = await import('./cli/run.js');
-  signals.closeDebugger();
-  process.exitCode = await run(process.argv.slice(2), signals);
-} catch (error) {
-  exitWithReason(error);
+void start();
+
+async function start(): Promise<void> {
+  try {
+    const { run } = await import('./cli/run.js');
+    signals.closeDebugger();
+    process.exitCode = await run(process.argv.slice(2), signals);
+  } catch (error) {
+    exitWithReason(error);
+  }
 }

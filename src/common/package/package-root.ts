@@ -33,7 +33,8 @@ export function programFile(path: string): URL {
 
 function findRoot(directory: string): string {
   for (let at = directory; ; at = dirname(at)) {
-    if (existsSync(join(at, 'package.json'))) return at;
+    // dist/baton has a package.json too, which makes its files CommonJS modules.
+    if (existsSync(join(at, 'package.json')) && existsSync(join(at, 'dist'))) return at;
     if (at === dirname(at)) throw new Error(`no package.json above ${directory}: Baton's installation is incomplete`);
   }
 }
