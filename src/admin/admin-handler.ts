@@ -1,4 +1,5 @@
-// What an endpoint is: its row in /help and the function that answers it. Each lies in a file under handlers/.
+// The interface of endpoints: the row in /help and the function that handles requests. Each endpoint is a file below
+// handlers/.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AdminServices } from './admin-services.js';
@@ -7,70 +8,72 @@ import type { QueryParameters } from './http/messages/query-parameters.js';
 export interface AdminParameter {
   readonly name: string;
   readonly help: string;
-  /** The values it knows. */
+  /** The allowed values. */
   readonly choices?: readonly string[];
-  /** Its presence counts and not its value: a form has a checkbox for it. */
+  /** Only its presence counts, not its value: a form shows a checkbox. */
   readonly isFlag?: boolean;
-  /** The choice that a form begins with; the first one when left out. */
+  /** The initial choice of a form; default: the first one. */
   readonly preset?: string;
 }
 
 export interface AdminHandler {
-  /** The whole path, matched exactly. */
+  /** The full path, matched exactly. */
   readonly path: string;
-  /** Further paths that name it, matched exactly as well, but listed nowhere. */
+  /** Additional paths, matched exactly, and not listed. */
   readonly aliases?: readonly string[];
-  /** Part of another endpoint's page: /help and the home page leave it out. */
+  /** Part of another endpoint's page: not in /help and not on the home page. */
   readonly isUnlisted?: boolean;
-  /** Changes something: only POST is let through. */
+  /** Changes something: only POST is allowed. */
   readonly mutates: boolean;
-  /** Cheap, and answered at once: other requests, which may be costly and many, are handled one a turn of the loop. */
+  /**
+   * Cheap, and handled immediately. Other requests, which may be costly and numerous, are handled one per turn of the loop.
+   */
   readonly isUrgent?: boolean;
   readonly help: string;
-  /** What /help lists; a handler may read others. */
+  /** The parameters that /help lists; a handler may read others. */
   readonly parameters: readonly AdminParameter[];
-  /** Answers a request. A Refusal that it throws is the answer; whatever else it throws becomes a 500. */
+  /** Handles a request. A thrown Refusal is the answer; any other exception becomes a 500. */
   handle(request: AdminRequest, services: AdminServices): AdminResponse | Promise<AdminResponse>;
 }
 
 export interface AdminRequest {
   readonly method: string;
-  /** As it was asked for, without the query: an alias stays one. */
+  /** As requested, without the query; an alias is kept. */
   readonly path: string;
-  /** Of the URL, or of the form when the URL has none. */
+  /** Parameters of the URL, or of the form if the URL has none. */
   readonly query: QueryParameters;
   readonly headers: IncomingHttpHeaders;
-  /** Whole. */
+  /** The complete body. */
   readonly body: Buffer;
-  /** All listed endpoints in the order of their paths. */
+  /** All listed endpoints, sorted by path. */
   readonly handlers: readonly AdminHandler[];
 }
 
-/** A long body, made as the client takes it. Its return() is called when the client leaves early. */
+/** A long body, produced as the client reads it. Its return() is called when the client leaves early. */
 export type Pieces = (Iterable<Uint8Array> | AsyncIterable<Uint8Array>) & {
-  /** `listener` is called when no more of it will come, and the client is not to be waited for. */
+  /** Sets a listener that is called when the body is cut off and the client must not be waited for. */
   whenCut?(listener: () => void): void;
 };
 
 export interface AdminResponse {
-  /** 200 when left out. */
+  /** Default: 200. */
   readonly status?: number;
-  /** Plain text when left out. */
+  /** Default: plain text. */
   readonly contentType?: string;
   readonly headers?: { readonly [name: string]: string };
   readonly body: string | Uint8Array | Pieces;
-  /** The body goes on until its client leaves. */
+  /** The body continues until the client leaves. */
   readonly isEndless?: boolean;
 }
 
-/** What mutating endpoints answer. */
+/** The answer of mutating endpoints. */
 export const OK: AdminResponse = { body: 'OK\n' };
 
-/** A request that an endpoint does not take. */
+/** A request that an endpoint refuses. */
 export class Refusal extends Error {
   readonly status: number;
 
-  /** `text` is the whole body. */
+  /** `text`: the complete body. */
   constructor(status: number, text: string) {
     super(text);
     this.name = 'Refusal';

@@ -1,4 +1,4 @@
-// What the admin interface may see and do of the server: all that its handlers lean on.
+// The interface between the admin handlers and the server: everything that they read and do.
 
 import type { ContentionSums } from '../common/process/contention.js';
 import type { ThreadMemory } from '../common/process/thread-memory.js';
@@ -24,59 +24,59 @@ export type ServerStateName = 'LIVE' | 'DRAINING' | 'PRE_INITIALIZING' | 'INITIA
 /** An active listener. */
 export interface ListenerView {
   readonly name: string;
-  /** Where it really listens, its main address first: port 0 has become a port. */
+  /** The bound addresses, main address first; port 0 is replaced by the actual port. */
   readonly addresses: readonly Address[];
-  /** Of its stats: `listener.127.0.0.1_80.` */
+  /** Prefix of its stats: `listener.127.0.0.1_80.` */
   readonly statPrefix: string;
 }
 
-/** An active cluster; one that is still warming is none. */
+/** An active cluster, not a warming one. */
 export interface ClusterView {
   readonly spec: ClusterSpec;
-  /** Limits of the default and of the high priority, as runtime has them now. */
+  /** Current limits, with runtime overrides, of the default and the high priority. */
   readonly thresholds: readonly [Thresholds, Thresholds];
-  /** It came from a management server, not from the bootstrap. */
+  /** Added by a management server, not by the bootstrap. */
   readonly isAddedViaApi: boolean;
-  /** '' when it has none. */
+  /** '' if there is none. */
   readonly edsServiceName: string;
-  /** As they are now, in the order of discovery: the same list as long as none comes or goes. */
+  /** The current hosts in the order of discovery: the same list object until a host is added or removed. */
   readonly hosts: Iterable<KnownHost>;
-  /** Undefined: it has no outlier detection. */
+  /** Undefined if the cluster has no outlier detection. */
   readonly outliers: OutlierView | undefined;
 }
 
-/** What outlier detection has found in the last interval, in percent; -1: not enough is known. */
+/** Results of outlier detection for the last interval, in percent; -1 if there is too little data. */
 export interface OutlierView {
   rates(origin: Origin): ClusterRates;
-  /** Of the host with these words. */
+  /** Returns the rate of the host with this block of shared words. */
   successRate(block: number, origin: Origin): number;
 }
 
-/** What is left at one listener. */
+/** Remaining connections and requests of one listener. */
 export interface DrainingListenerView {
   readonly name: string;
-  /** DRAINING: its connections are asked to end; STOPPED: it accepts no more, and asks no more either. */
+  /** DRAINING: clients are asked to close their connections; STOPPED: the listener no longer accepts and no longer asks. */
   readonly state: 'ACTIVE' | 'DRAINING' | 'STOPPED';
   readonly connections: number;
   readonly requests: number;
-  /** It drains because an update has replaced or removed it. */
-  readonly change?: LeftByChange;
+  /** Set if an update replaced or removed the listener. */
+  readonly change?: DrainByChange;
 }
 
-export interface LeftByChange {
+export interface DrainByChange {
   readonly strategy: 'gradual' | 'immediate';
-  /** The name of the filter chain that drains; undefined: the whole listener. */
+  /** Name of the draining filter chain; undefined for the whole listener. */
   readonly filterChain: string | undefined;
-  /** Until what is left is closed. */
+  /** Time until the remaining connections are closed. */
   readonly remainingMs: number;
 }
 
 export interface DrainStatusView {
-  /** The one that was begun last; undefined when there was none. */
+  /** The most recent drain; undefined if there was none. */
   readonly drain:
     | {
         readonly strategy: 'gradual' | 'immediate';
-        /** All listeners, or those with traffic_direction INBOUND. */
+        /** All listeners, or only those with traffic_direction INBOUND. */
         readonly reach: 'all' | 'inbound';
         readonly reason: 'admin' | 'restart' | 'sigterm';
         readonly elapsedMs: number;
@@ -93,110 +93,120 @@ export interface TlsContextView {
 }
 
 export interface CertificateView {
-  /** The file; `<inline>` when the configuration holds the certificate itself. */
+  /** Path of the file; `<inline>` for a certificate in the configuration. */
   readonly path: string;
   /** In hexadecimal. */
   readonly serialNumber: string;
   readonly subjectAltNames: readonly ({ dns: string } | { uri: string } | { ip_address: string })[];
   readonly validFrom: Date;
   readonly expiration: Date;
-  /** Of the OCSP response that is stapled to it. */
+  /** Validity of the stapled OCSP response. */
   readonly ocsp?: { readonly validFrom: Date; readonly expiration: Date };
 }
 
-/** Somebody who has not all that he needs to begin. */
+/** A component with init targets that are not ready. */
 export interface UnreadyView {
   readonly name: string;
-  /** Listeners wait for it; before the workers start they wait with the server. */
+  /** Listeners wait for these targets; before the workers start, the server waits for them too. */
   readonly isListener: boolean;
   readonly targets: readonly string[];
 }
 
-/** Whether a profiler has been started, and why not. */
-export type StartOfProfiler =
+/** Whether a profiler was started, and if not, why. */
+export type ProfilerStart =
   | { readonly isStarted: true }
-  /** `isFailure`: not because of what runs already, but because it cannot be done. */
+  /** `isFailure`: the profiler cannot be started at all, not only because of one that is running. */
   | { readonly isStarted: false; readonly isFailure: boolean; readonly why: string };
 
-/** The profilers of all threads. Profiles are pprof's protobuf, gzipped. */
+/** The profilers of all threads. Profiles are gzipped pprof protobuf. */
 export interface ProfilersView {
-  /** Where profiles are written. */
+  /** The file for profiles. */
   readonly path: string;
-  start(kind: ProfilerKind): Promise<StartOfProfiler>;
-  /** Writes the profile and resolves with it; undefined when the profiler was not running. Rejects with a BatonError when it cannot be written. */
+  start(kind: ProfilerKind): Promise<ProfilerStart>;
+  /**
+   * Writes the profile and resolves with it; undefined if the profiler was not running. Rejects with a BatonError if the
+   * profile cannot be written.
+   */
   stop(kind: ProfilerKind): Promise<Uint8Array | undefined>;
-  /** What is in use of the heaps. */
+  /** Resolves with the current heap profile. */
   heap(): Promise<AsyncIterable<Uint8Array>>;
-  /** The same at the peak since the heap profiler was started last; undefined when it never was. */
+  /** Resolves with the heap profile at the peak since the heap profiler was last started; undefined if it never was. */
   peakHeap(): Promise<AsyncIterable<Uint8Array> | undefined>;
 }
 
-/** The server as its admin interface knows it. Methods are called on the primary, between two turns of its loop. */
+/** The server for its admin interface. Methods are called on the primary, between two turns of its loop. */
 export interface AdminServices {
   readonly stats: StatsStore;
-  /** Brings gauges that the primary keeps up to date, for an answer that shows them. */
+  /** Updates the gauges of the primary for an answer that shows them. */
   updateStats(): Promise<void>;
-  /** Makes large bodies in other threads. It is closed with the admin server. */
+  /** Renders large bodies on other threads. Closed with the admin server. */
   readonly renders: RenderPool;
   readonly profilers: ProfilersView;
-  /** stats_flush_on_admin: an answer about stats flushes them first. */
+  /** stats_flush_on_admin: answers about stats flush first. */
   readonly flushesStatsOnAdmin: boolean;
   /** `{revision}/{version}/{status}/{build type}` */
   readonly version: string;
-  /** Opaque; 'disabled' without hot restarts. */
+  /** Opaque; 'disabled' without hot restart. */
   readonly hotRestartVersion: string;
-  /** The node with what the command line overrides and with what this program is, in proto JSON form, without what is secret. */
+  /**
+   * The node in proto JSON form, with overrides of the command line and the properties of this program, without sensitive
+   * values.
+   */
   readonly node: Node;
-  /** command_line_options of /server_info, in proto JSON form. */
+  /** command_line_options of /server_info in proto JSON form. */
   readonly commandLineOptions: { readonly [name: string]: unknown };
 
   state(): ServerStateName;
-  /** Seconds since this process started, and since the first epoch did. */
+  /** Returns the seconds since the start of this process and of the first epoch. */
   uptimes(): { readonly currentEpoch: number; readonly allEpochs: number };
-  /** May be read piece by piece: a listener or cluster that goes away in between is left out. */
+  /** Yields active listeners. May be read in several turns: listeners removed in between are skipped. */
   listeners(): Iterable<ListenerView>;
-  /** See listeners(). */
+  /** Yields active clusters, as listeners() does. */
   clusters(): Iterable<ClusterView>;
-  /** Of the last update of CDS that was used: '' before the first one, and 'static' without CDS. */
+  /** Returns the version of the last accepted CDS update: '' before the first one, 'static' without CDS. */
   clustersVersion(): string;
-  /** Merges histograms now: a new interval begins. Resolves when it is done. */
+  /** Merges histograms and begins a new interval. Resolves when this is done. */
   flushStats(): Promise<void>;
-  /** Counters count from 0 again, and recent lookups are forgotten. Resolves when all do. */
+  /** Resets counters to 0 and clears recent lookups. Resolves when this is done. */
   resetCounters(): Promise<void>;
-  /** Levels of loggers, on all threads. */
+  /** Sets the levels of loggers on all threads. */
   setLevelRules(rules: LevelRules): void;
-  /** Resolves when all workers have done what they have been told so far, or are too busy for an answer. */
+  /** Resolves when all workers have processed the messages sent so far, or are too busy to reply. */
   workersHandled(): Promise<void>;
-  /** Whether health checks are to fail. */
+  /** Sets whether health checks fail. */
   setHealthFailing(isFailing: boolean): void;
-  /** What the heaps of all threads take, the primary's first. */
+  /** Resolves with the heap memory of all threads, the primary first. */
   memory(): Promise<readonly ThreadMemory[]>;
-  /** The configuration in use, a dump each kind of resources, in the order in which they are shown. */
+  /** Yields the configuration in use: one dump per kind of resource, in the order of output. */
   configDumps(includeEds: boolean): Iterable<ConfigDump>;
-  /** How often threads waited for each other; undefined unless it is counted. */
+  /** Returns how often threads waited for each other; undefined unless this is counted. */
   contention(): ContentionSums | undefined;
-  /** Listeners, or those for inbound traffic, accept no more. Resolves when their sockets are closed. */
+  /** Stops all or only inbound listeners. Resolves when their sockets are closed. */
   stopListeners(inboundOnly: boolean): Promise<void>;
-  /** Listeners, or those for inbound traffic, ask their connections to end, and stop after a time unless `staysOpen`. */
+  /** Drains all or only inbound listeners, and stops them after the drain time unless `staysOpen`. */
   drainListeners(inboundOnly: boolean, staysOpen: boolean): void;
   drainStatus(): Promise<DrainStatusView>;
-  /** The certificates that TLS contexts have loaded, an element a context. */
+  /** Yields the certificates loaded by each TLS context. */
   tlsContexts(): Iterable<TlsContextView>;
-  /** What the server waits for before it is live, and what listeners do: the active ones till then, afterwards those that warm. */
+  /**
+   * Yields the targets that the server waits for before it is live, and those of listeners: of active ones until then, of
+   * warming ones after that.
+   */
   unreadyTargets(): Iterable<UnreadyView>;
-  /** The layers of runtime that there are now, lowest first. */
+  /** Returns the current runtime layers, lowest first. */
   runtimeLayers(): readonly Layer[];
-  /** The keys of all layers, in order, found in steps. */
+  /** Returns the sorted keys of all layers, in steps. */
   runtimeKeys(): Generator<void, readonly string[]>;
   /**
-   * Overrides runtime values for all threads. Resolves when the workers have been sent them, with false, and nothing done, without an
-   * admin layer; rejects with a BatonError RUNTIME_LAYER when that would hold too much.
+   * Overrides runtime values on all threads. Resolves with true after the values were sent to the workers; resolves with
+   * false, without an effect, if there is no admin layer. Rejects with a BatonError RUNTIME_LAYER if the layer would exceed
+   * its limit.
    */
   modifyRuntime(entries: AdminEntries): Promise<boolean>;
-  /** Reads the configuration anew, compares it with the one that runs, and applies it if asked to. */
+  /** Reads the configuration again, compares it with the running one, and applies it if requested. */
   reloadConfiguration(request: ReloadRequest): Promise<ReloadView>;
-  /** Opens log files anew, as SIGUSR1 does. */
+  /** Reopens log files, as SIGUSR1 does. */
   reopenLogs(): void;
-  /** Begins a clean exit and returns; AdminServer.close() lets answers in flight go out. */
+  /** Begins a clean exit and returns; AdminServer.close() completes answers in flight. */
   quit(): void;
 }

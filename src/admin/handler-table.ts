@@ -1,9 +1,9 @@
-// The endpoints by path: one flat table, exact matches only.
+// The endpoints by path: a flat table with exact matches only.
 
 import type { AdminHandler } from './admin-handler.js';
 
 export class HandlerTable {
-  /** Aliases too. */
+  /** Includes aliases. */
   readonly #byPath = new Map<string, AdminHandler>();
   readonly #handlers = new Set<AdminHandler>();
   #sorted: readonly AdminHandler[] | undefined;
@@ -13,7 +13,8 @@ export class HandlerTable {
   }
 
   /**
-   * Throws an Error for a path or an alias that is taken, or that could not stand in a link or a form; nothing is added then.
+   * Adds an endpoint. Throws an Error, without adding anything, if a path or an alias is taken or cannot be used in links
+   * and forms.
    */
   add(handler: AdminHandler): void {
     for (const path of pathsOf(handler)) {
@@ -25,7 +26,7 @@ export class HandlerTable {
     this.#sorted = undefined;
   }
 
-  /** Its paths lead nowhere from now on; requests that it is answering go on. Does nothing when it is not in the table. */
+  /** Removes an endpoint; requests in progress continue. No-op if it is not in the table. */
   remove(handler: AdminHandler): void {
     if (!this.#handlers.delete(handler)) return;
     for (const path of pathsOf(handler)) this.#byPath.delete(path);
@@ -36,7 +37,7 @@ export class HandlerTable {
     return this.#byPath.get(path);
   }
 
-  /** All that are listed, without aliases, in byte order of path. */
+  /** All listed endpoints, without aliases, in byte order of path. */
   get sorted(): readonly AdminHandler[] {
     this.#sorted ??= [...this.#handlers]
       .filter((handler) => handler.isUnlisted !== true)

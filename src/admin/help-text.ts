@@ -1,8 +1,8 @@
-// The list of endpoints as /help prints it, and as a path that does not exist is answered.
+// The list of endpoints that /help prints, also used as the answer for unknown paths.
 
 import type { AdminHandler } from './admin-handler.js';
 
-/** `handlers` in the order in which they are to be listed. */
+/** Returns the list; `handlers` in the order of listing. */
 export function helpText(handlers: readonly AdminHandler[]): string {
   let text = 'admin commands are:\n';
   for (const { path, mutates, help, parameters } of handlers) {

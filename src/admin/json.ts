@@ -1,4 +1,5 @@
-// JSON as admin endpoints print it: proto field names, one space of indentation, lists of any length made as they go out.
+// JSON of admin endpoints: proto field names, one space of indentation, and lists of any length that are produced while they
+// are sent.
 
 import { type Address, AddressKind } from '../io/addresses/address.js';
 
@@ -9,7 +10,10 @@ export interface JsonObject {
   readonly [name: string]: JsonValue;
 }
 
-/** A list of which each element is made when it is printed: a long one takes no memory while an answer waits for its client. */
+/**
+ * A list whose elements are created while they are printed: a long list takes no memory while an answer waits for its
+ * client.
+ */
 export class LazyList {
   readonly #elements: () => Iterable<JsonValue>;
 
@@ -22,17 +26,17 @@ export class LazyList {
   }
 }
 
-/** An element of a list as texts; undefined when it was passed over, which may have taken a while. */
+/** An element of a list as texts; undefined for a skipped one, which may have taken a while. */
 export type Element = Iterable<string> | undefined;
 
-/** A value whose first line stands `depth` spaces to the right. */
+/** Renders a value whose first line is indented by `depth` spaces. */
 export function prettyJson(value: JsonValue, depth = 0): string {
   return JSON.stringify(value, null, 1).replaceAll('\n', `\n${' '.repeat(depth)}`);
 }
 
 /**
- * A message with `fields` and then a list, whose elements are texts with `depth` + 2 spaces. A list without elements is
- * left out, as every field with its default value is. There is an empty text for each that was passed over.
+ * Renders a message with `fields` and then a list, whose elements are texts indented by `depth` + 2 spaces. A list without
+ * elements is omitted, as fields with default values are. Yields an empty text for each skipped element.
  */
 export function* prettyList(
   fields: JsonObject,

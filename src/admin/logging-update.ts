@@ -1,4 +1,4 @@
-// What a request to /logging says about levels: the rules that it makes, or why it makes none. No I/O.
+// Converts a request to /logging into level rules, or explains why it is invalid. No I/O.
 
 import { type Component, isComponent } from '../log/components.js';
 import { isPattern, type LevelOverride, type LevelRules, namesOfFile } from '../log/level-rules.js';
@@ -6,21 +6,23 @@ import { type Level, parseLevel } from '../log/levels.js';
 import type { LoggerFile } from '../log/logger.js';
 
 const MAX_PATHS = 1000;
-/** Of all patterns with wildcards together: each is matched with every logger, on every thread, which holds up traffic. */
+/**
+ * Limit of all patterns with wildcards together: each is matched against every logger on every thread, which delays traffic.
+ */
 const MAX_PATTERN_CHARACTERS = 2000;
 
-/** The loggers that there are. */
+/** The existing loggers. */
 export interface KnownLoggers {
-  /** Loggers go by file instead of component. */
+  /** Loggers are named by file instead of by component. */
   readonly isFineGrain: boolean;
   readonly files: readonly LoggerFile[];
 }
 
 /**
- * The rules after an update; undefined when the request asks for none. Whatever it does not name has its default level,
- * whatever an earlier update said. `parameters` in the order of the request; those with empty values are those that a form
- * has left out.
- * @throws Error with the text for the user; nothing is to change then
+ * Returns the rules after an update; undefined if the request contains none. Loggers that it does not name get their default
+ * level, regardless of earlier updates. `parameters`: in the order of the request; empty values are those left out of a
+ * form.
+ * @throws Error with the text for the user; nothing must change then
  */
 export function updatedRules(
   parameters: Iterable<readonly [string, string]>,
@@ -49,7 +51,7 @@ function overridesOf(name: string, value: string, known: KnownLoggers): LevelOve
   );
 }
 
-/** `name:level` */
+/** Parses `name:level`. */
 function pairOf(item: string, complaint: string): [string, Level] {
   const colon = item.indexOf(':');
   const name = item.slice(0, Math.max(0, colon)).trim();
@@ -63,7 +65,7 @@ function overridesOfPairs(pairs: readonly [name: string, level: Level][], known:
   const names = new Set(known.files.flatMap(({ file }) => namesOfFile(file)));
   let characters = 0;
   for (const [name] of pairs) {
-    // A name without wildcards is a file that there is; a pattern may wait for files that are loaded later.
+    // A name without wildcards must be an existing file; a pattern may match files that are loaded later.
     if (isPattern(name)) characters += name.length;
     else if (!names.has(name)) throw new Error('unknown logger name');
   }

@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url);
 const protojson = require('protobufjs/ext/protojson.js') as typeof ProtoJson;
 const root = loadAllMessages();
 
-/** Asserts that `json` reads as the message, survives the binary form, and has no field that the message lacks. */
+/** Asserts that `json` parses as the message, survives the binary form, and has no unknown field. */
 export function decodesAs(t: Test, message: string, json: unknown): void {
   const type = root.lookupType(`envoy.admin.v3.${message}`);
   const decoded = protojson.fromJson(type, json as never);

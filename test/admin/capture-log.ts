@@ -1,11 +1,11 @@
-// What this thread logs while a test runs.
+// Captures the log of this thread while a test runs.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { initLogging } from '../../src/log/logger.js';
 import { type Teardown, tempDir } from '../e2e/harness/environment.js';
 
-/** Logs into a file of the test from now on. */
+/** Redirects the log to a file of the test. */
 export function captureLog(t: Teardown): { text(): string } {
   const path = join(tempDir(t), 'log');
   initLogging({ path });

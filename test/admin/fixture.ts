@@ -1,4 +1,4 @@
-// A server without traffic behind an admin interface: real stats, real host lists, and a note of what was asked of it.
+// An admin interface of a server without traffic: real stats, real host lists, and a record of the requested actions.
 
 import type { Test } from 'tap';
 import type { AdminHandler, Pieces } from '../../src/admin/admin-handler.js';
@@ -54,7 +54,7 @@ export class FakeServices implements AdminServices {
   tlsContextViews: TlsContextView[] = [];
   unreadyViews: UnreadyView[] = [];
   readonly clusterViews: FakeCluster[] = [];
-  /** Profilers that run nowhere. */
+  /** Profilers that are not running. */
   readonly profilers: AdminServices['profilers'] = {
     path: '/dev/null',
     start: async () => ({ isStarted: true }),
@@ -63,7 +63,7 @@ export class FakeServices implements AdminServices {
     peakHeap: async () => undefined,
   };
   runtime = fakeRuntime(undefined);
-  /** Calls that change something, in their order. */
+  /** Calls that change something, in order. */
   readonly calls: string[] = [];
 
   constructor(renders = new RenderPool()) {
@@ -148,7 +148,7 @@ export class FakeServices implements AdminServices {
     this.calls.push('quit');
   }
 
-  /** Adds a cluster as its configuration describes it. */
+  /** Adds a cluster from its configuration. */
   addCluster(config: Cluster): FakeCluster {
     const cluster = new FakeCluster(this.stats, config);
     this.clusterViews.push(cluster);
@@ -156,7 +156,7 @@ export class FakeServices implements AdminServices {
   }
 }
 
-/** Runtime that counts for nobody. */
+/** Runtime without stats. */
 function fakeRuntime(config: LayeredRuntimeConfig | undefined): LayeredRuntime {
   const store = new StatsStore({ workers: 1 });
   const stats = store.scope(store.addScope('runtime.', RuntimeStats));
@@ -169,7 +169,7 @@ class FakeCluster implements ClusterView {
   isAddedViaApi = false;
   edsServiceName = '';
   outliers: ClusterView['outliers'] = undefined;
-  /** Further health flags, by address. */
+  /** Additional health flags, by address. */
   readonly flags = new Map<string, number>();
   readonly #stats: StatsStore;
 
@@ -212,7 +212,7 @@ export interface Fixture {
   readonly port: number;
 }
 
-/** An admin interface on a port of its own, closed when the test ends. */
+/** Starts an admin interface on a free port. It is closed when the test ends. */
 export async function startAdmin(t: Test, options: AdminServerOptions = {}, renders?: RenderPool): Promise<Fixture> {
   const services = new FakeServices(renders);
   const server = new AdminServer(services, options);
@@ -221,7 +221,7 @@ export async function startAdmin(t: Test, options: AdminServerOptions = {}, rend
   return { services, server, port };
 }
 
-/** An endpoint at /stream with a body that the test makes. */
+/** Returns an endpoint at /stream with a body that the test produces. */
 export function streaming(body: () => Pieces): readonly AdminHandler[] {
   const handler = { path: '/stream', mutates: false, help: '', parameters: [], handle: () => ({ body: body() }) };
   return [...HANDLERS, handler];

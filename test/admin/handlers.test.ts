@@ -52,7 +52,7 @@ function addTwoClusters(services: FakeServices): void {
   web.flags.set('[::1]:81', HealthFlag.FailedActiveHealthCheck | HealthFlag.FailedOutlierCheck);
 }
 
-t.test('/ready says whether the server takes traffic', async (t) => {
+t.test('/ready shows whether the server accepts traffic', async (t) => {
   const { services, port } = await startAdmin(t);
   const live = await httpRequest(port, '/ready');
   t.match(live, { status: 200, body: /^LIVE\n$/ });
@@ -68,7 +68,7 @@ t.test('/ready says whether the server takes traffic', async (t) => {
   t.match(await httpRequest(port, '/ready'), { status: 503, body: /^PRE_INITIALIZING\n$/ });
 });
 
-t.test('/server_info decodes as ServerInfo and prints defaults', async (t) => {
+t.test('/server_info decodes as ServerInfo and prints default values', async (t) => {
   const { services, port } = await startAdmin(t);
   services.commandLineOptions = { base_id: '0', concurrency: 2, mode: 'Serve', drain_time: '600s', stats_tag: [] };
   const answer = await httpRequest(port, '/server_info');
@@ -93,7 +93,7 @@ t.test('/server_info decodes as ServerInfo and prints defaults', async (t) => {
   decodesAs(t, 'ServerInfo', info);
 });
 
-t.test('/listeners lists where each listener really listens', async (t) => {
+t.test('/listeners lists the bound addresses of each listener', async (t) => {
   const { services, port } = await startAdmin(t);
   t.equal((await httpRequest(port, '/listeners')).body, '');
   t.equal((await httpRequest(port, '/listeners?format=json')).body, '{}\n');
@@ -125,7 +125,7 @@ t.test('/listeners lists where each listener really listens', async (t) => {
   decodesAs(t, 'Listeners', listeners);
 });
 
-t.test('/clusters as text', async (t) => {
+t.test('/clusters prints clusters and hosts as text', async (t) => {
   const { services, port } = await startAdmin(t);
   addTwoClusters(services);
   const { body } = await httpRequest(port, '/clusters');
@@ -195,7 +195,7 @@ t.test('/clusters as text', async (t) => {
   ]);
 });
 
-t.test('/clusters as JSON decodes as Clusters and leaves out defaults', async (t) => {
+t.test('/clusters as JSON decodes as Clusters and omits default values', async (t) => {
   const { services, port } = await startAdmin(t);
   t.equal((await httpRequest(port, '/clusters?format=json')).body, '{}\n');
   addTwoClusters(services);
@@ -246,7 +246,7 @@ t.test('/clusters as JSON decodes as Clusters and leaves out defaults', async (t
   });
 });
 
-t.test('/clusters shows what outlier detection has found in the last interval', async (t) => {
+t.test('/clusters shows the results of outlier detection for the last interval', async (t) => {
   const { services, port } = await startAdmin(t);
   addTwoClusters(services);
   const web = services.clusterViews[0]!;
@@ -280,10 +280,10 @@ t.test('/clusters shows what outlier detection has found in the last interval', 
   t.same(threshold, { value: 20.5 });
   t.same(hosts[0].local_origin_success_rate, { value: 100 / 3 });
   const known = body.match(/"\w*success_rate\w*"/g)!;
-  t.same(known.length, 2, 'what is not known is left out');
+  t.same(known.length, 2, 'unknown rates are omitted');
 });
 
-t.test('/clusters?filter= picks clusters by a part of their name, in both forms', async (t) => {
+t.test('/clusters?filter= selects clusters by a part of their name, in both formats', async (t) => {
   const { services, port } = await startAdmin(t);
   addTwoClusters(services);
   const names = async (query: string) =>
@@ -311,7 +311,7 @@ t.test('/clusters?filter= picks clusters by a part of their name, in both forms'
   }
 });
 
-t.test('/stats in text, with its selections', async (t) => {
+t.test('/stats prints text and applies its selections', async (t) => {
   const { services, port } = await startAdmin(t);
   const ref = services.stats.addScope('web.', Counts);
   services.stats.addScope('web.host.a.', Counts, { hidden: true });
@@ -324,7 +324,7 @@ t.test('/stats in text, with its selections', async (t) => {
   t.match(await stats(''), /^web\.build: "abc"\nweb\.active: 0\nweb\.hits: 4\nweb\.took_ms: P0\(7,7\) P25\(7\.025,/);
   t.match(await stats('?usedonly=false&format=text'), /^web\.build: "abc"\nweb\.hits: 4\nweb\.took_ms: P0/);
   t.equal(await stats('?filter=^web.h%69ts$'), 'web.hits: 4\n');
-  t.equal(await stats('?filter=it+s'), 'web.hits: 4\n', 'a plus sign belongs to the expression');
+  t.equal(await stats('?filter=it+s'), 'web.hits: 4\n', 'a plus sign is part of the expression');
   t.match(await stats('?filter=hits&invert_filter&type=Gauges'), /^web.active: 0\n$/);
   t.equal(await stats('?type=Counters'), 'web.hits: 4\n');
   t.equal(await stats('?type=Counters&hidden=include'), 'web.hits: 4\nweb.host.a.hits: 0\n');
@@ -335,7 +335,7 @@ t.test('/stats in text, with its selections', async (t) => {
   t.equal(await stats('?filter=nothing-like-it'), '');
 });
 
-t.test('/stats as JSON, with the same selections', async (t) => {
+t.test('/stats as JSON applies the same selections', async (t) => {
   const { services, port } = await startAdmin(t);
   services.stats.scope(services.stats.addScope('web.', Counts)).add(Counts.at.hits, 4);
   const answer = await httpRequest(port, '/stats?format=json&usedonly');
@@ -344,7 +344,7 @@ t.test('/stats as JSON, with the same selections', async (t) => {
   t.equal((await httpRequest(port, '/stats?format=json&filter=nothing')).body, '{"stats":[]}');
 });
 
-t.test('/stats refuses values that mean nothing', async (t) => {
+t.test('/stats refuses invalid values', async (t) => {
   const { port } = await startAdmin(t);
   const refusals = {
     'filter=(': 'Invalid re2 regex: missing ): (',
@@ -364,7 +364,7 @@ t.test('/stats refuses values that mean nothing', async (t) => {
   }
 });
 
-t.test('with stats_flush_on_admin a sample shows at once', async (t) => {
+t.test('with stats_flush_on_admin a sample is visible immediately', async (t) => {
   const { services, port } = await startAdmin(t);
   const scope = services.stats.scope(services.stats.addScope('web.', Counts));
   scope.record(Counts.at.took_ms, 7);
@@ -391,7 +391,7 @@ t.test('/help lists every endpoint in the order of paths, with its parameters', 
   }
 });
 
-t.test('endpoints that change something obey POST only', async (t) => {
+t.test('endpoints that change something accept only POST', async (t) => {
   captureLog(t);
   const { services, port } = await startAdmin(t);
   for (const [path, call] of [
@@ -403,35 +403,38 @@ t.test('endpoints that change something obey POST only', async (t) => {
       t.same([refused.status, refused.body], [400, `Method ${method} not allowed, POST required.`]);
     }
     t.equal((await httpRequest(port, path, { method: 'HEAD' })).status, 400);
-    t.same(services.calls, [], 'nothing has happened yet');
+    t.same(services.calls, [], 'nothing was changed');
     const done = await httpRequest(port, path, { method: 'POST' });
     t.same([done.status, done.body], [200, 'OK\n']);
     t.same(services.calls.splice(0), [call]);
   }
 });
 
-t.test('/drain_listeners takes each combination of its flags, and /drain_status tells what is left', async (t) => {
-  const { services, port } = await startAdmin(t);
-  const drain = (query: string) => httpRequest(port, `/drain_listeners${query}`, { method: 'POST' });
-  for (const query of ['', '?inboundonly', '?graceful', '?graceful&inboundonly', '?skip_exit&graceful']) {
-    t.match(await drain(query), { status: 200, body: /^OK\n$/ });
-  }
-  t.match(await drain('?skip_exit'), { status: 400 });
-  t.same(services.calls, [
-    'stopListeners false',
-    'stopListeners true',
-    'drainListeners false false',
-    'drainListeners true false',
-    'drainListeners false true',
-  ]);
-  t.same(JSON.parse((await httpRequest(port, '/drain_status')).body), { mode: 'none', listeners: [] });
-  const listeners = [{ name: 'in', state: 'DRAINING' as const, connections: 3, requests: 1 }];
-  services.drainState = {
-    drain: { strategy: 'gradual', reach: 'inbound', reason: 'restart', elapsedMs: 1234.5678, remainingMs: 598_765.4 },
-    listeners,
-  };
-  const answer = await httpRequest(port, '/drain_status');
-  t.equal(answer.headers['content-type'], 'application/json');
-  const whole = { mode: 'gradual', reach: 'inbound', reason: 'restart', elapsed: '1.235s', remaining: '598.765s' };
-  t.same(JSON.parse(answer.body), { ...whole, listeners });
-});
+t.test(
+  '/drain_listeners accepts each combination of its flags, and /drain_status shows the remaining connections',
+  async (t) => {
+    const { services, port } = await startAdmin(t);
+    const drain = (query: string) => httpRequest(port, `/drain_listeners${query}`, { method: 'POST' });
+    for (const query of ['', '?inboundonly', '?graceful', '?graceful&inboundonly', '?skip_exit&graceful']) {
+      t.match(await drain(query), { status: 200, body: /^OK\n$/ });
+    }
+    t.match(await drain('?skip_exit'), { status: 400 });
+    t.same(services.calls, [
+      'stopListeners false',
+      'stopListeners true',
+      'drainListeners false false',
+      'drainListeners true false',
+      'drainListeners false true',
+    ]);
+    t.same(JSON.parse((await httpRequest(port, '/drain_status')).body), { mode: 'none', listeners: [] });
+    const listeners = [{ name: 'in', state: 'DRAINING' as const, connections: 3, requests: 1 }];
+    services.drainState = {
+      drain: { strategy: 'gradual', reach: 'inbound', reason: 'restart', elapsedMs: 1234.5678, remainingMs: 598_765.4 },
+      listeners,
+    };
+    const answer = await httpRequest(port, '/drain_status');
+    t.equal(answer.headers['content-type'], 'application/json');
+    const whole = { mode: 'gradual', reach: 'inbound', reason: 'restart', elapsed: '1.235s', remaining: '598.765s' };
+    t.same(JSON.parse(answer.body), { ...whole, listeners });
+  },
+);

@@ -1,4 +1,4 @@
-// The admin interface in HTTP/2 with prior knowledge, on the port on which it answers HTTP/1.
+// The admin interface with HTTP/2 (prior knowledge) on the port that also serves HTTP/1.
 
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import t, { type Test } from 'tap';
@@ -20,7 +20,7 @@ const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 interface Answer {
   readonly headers: IncomingHttpHeaders & { readonly ':status'?: number };
   readonly body: string;
-  /** 0 for an answer that is complete. */
+  /** 0 for a complete answer. */
   readonly code: number;
 }
 
@@ -48,7 +48,7 @@ function ask(client: ClientHttp2Session, headers: Record<string, string>, body?:
   });
 }
 
-t.test('the access log has the headers of answers in both protocols', async (t) => {
+t.test('the access log contains the headers of answers of both protocols', async (t) => {
   const lines: string[] = [];
   const format = compileFormat('%PROTOCOL% %RESP(content-type)% %RESP(:status)%');
   const requestLog = new RequestLog([
@@ -69,7 +69,7 @@ t.test('the access log has the headers of answers in both protocols', async (t) 
   t.same(lines, ['HTTP/1.1 text/plain; charset=UTF-8 200', 'HTTP/2 text/plain; charset=UTF-8 200']);
 });
 
-t.test('an access logger that fails keeps neither the others nor the server from what they have to do', async (t) => {
+t.test('an access logger that fails affects neither the other loggers nor the server', async (t) => {
   const log = captureLog(t);
   const statuses: number[] = [];
   const needs = compileFormat('').needs;
@@ -83,12 +83,12 @@ t.test('an access logger that fails keeps neither the others nor the server from
   const { port } = await startAdmin(t, { requestLog });
   await httpRequest(port, '/ready');
   await httpRequest(port, '/nowhere');
-  await waitFor(() => statuses.length === 2, { what: 'what the other one is told' });
+  await waitFor(() => statuses.length === 2, { what: 'the log of the other logger' });
   t.same(statuses, [200, 404]);
   t.match(log.text(), /an access logger of the admin interface failed: Error: on purpose/);
 });
 
-t.test('an answer that ends its connection is none to warn of where connections have no such header', async (t) => {
+t.test('an answer that closes its connection causes no warning of Node for HTTP/2', async (t) => {
   const warnings: Error[] = [];
   const note = (warning: Error) => warnings.push(warning);
   process.on('warning', note);
@@ -106,7 +106,7 @@ t.test('an answer that ends its connection is none to warn of where connections 
   t.same(warnings, []);
 });
 
-t.test('the same endpoints answer with the same rules', async (t) => {
+t.test('HTTP/2 requests reach the same endpoints with the same rules', async (t) => {
   captureLog(t);
   const { services, port } = await startAdmin(t, { allowedHosts: ['127.0.0.1'] });
   const client = session(t, port);
@@ -128,14 +128,14 @@ t.test('the same endpoints answer with the same rules', async (t) => {
   t.equal((await ask(client, form, 'filter=nothing-has-this-name')).body, '');
 });
 
-t.test('requests of one connection are answered side by side', async (t) => {
+t.test('requests of one connection are answered concurrently', async (t) => {
   const { port } = await startAdmin(t);
   const client = session(t, port);
   const answers = await Promise.all(Array.from({ length: 50 }, () => ask(client, { ':path': '/help' })));
   t.ok(answers.every(({ headers, body }) => headers[':status'] === 200 && body.startsWith('admin commands are:')));
 });
 
-t.test('a slow reader holds back the source, and leaving ends it', async (t) => {
+t.test('a slow reader pauses the source, and leaving ends it', async (t) => {
   let made = 0;
   let isEnded = false;
   const { port } = await startAdmin(t, {
@@ -162,7 +162,7 @@ t.test('a slow reader holds back the source, and leaving ends it', async (t) => 
       before = made;
       return isStill;
     },
-    { what: 'the source to be held back' },
+    { what: 'the source to be paused' },
   );
   t.ok(made < 100, `${made} pieces were made`);
   stream.close(constants.NGHTTP2_CANCEL);
@@ -182,7 +182,7 @@ t.test('a body whose source fails does not look complete', async (t) => {
   t.equal(answer.code, constants.NGHTTP2_INTERNAL_ERROR);
 });
 
-t.test('closing lets an answer in flight go out, and ends connections that idle', async (t) => {
+t.test('closing completes an answer in flight and ends idle connections', async (t) => {
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
@@ -206,15 +206,15 @@ t.test('closing lets an answer in flight go out, and ends connections that idle'
   await closed;
 });
 
-t.test('a request that never comes to its end is given up', async (t) => {
+t.test('an incomplete request times out', async (t) => {
   const { port } = await startAdmin(t, { stallTimeoutMs: 50 });
   const stream = session(t, port).request({ ':path': '/ready', ':method': 'POST' }, { endStream: false });
   stream.on('error', () => {});
-  await waitFor(() => stream.closed, { what: 'its reset' });
+  await waitFor(() => stream.closed, { what: 'the reset' });
   t.equal(stream.rstCode, constants.NGHTTP2_CANCEL);
 });
 
-t.test('a client that breaks the protocol and leaves holds nothing up', async (t) => {
+t.test('a client that breaks the protocol and leaves does not block the server', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const body = async function* () {
     for (;;) yield await new Promise<Uint8Array>((resolve) => setImmediate(resolve, Buffer.alloc(1000)));
@@ -228,18 +228,18 @@ t.test('a client that breaks the protocol and leaves holds nothing up', async (t
   const path = '/stream';
   const head = `\x82\x86\x44${String.fromCharCode(path.length)}${path}\x41\x01x`;
   client.write(`${PREFACE}\0\0\0\x04\0\0\0\0\0\0\0${String.fromCharCode(head.length)}\x01\x05\0\0\0\x01${head}`);
-  await waitFor(() => client.received.length > 1000, { what: 'the begin of the answer' });
-  // Settings of one byte: the session sends GOAWAY, and nothing more.
+  await waitFor(() => client.received.length > 1000, { what: 'the beginning of the answer' });
+  // A settings frame of one byte: the session sends GOAWAY and nothing more.
   client.write('\0\0\x01\x04\0\0\0\0\0x');
   await waitFor(() => client.received.includes('\x07\0\0\0\0\0'), { what: 'GOAWAY' });
   client.reset();
   t.equal(store.value('http.admin.downstream_rq_total'), 1);
-  await waitFor(() => store.value('http.admin.downstream_rq_active') === 0, { what: 'its end' });
+  await waitFor(() => store.value('http.admin.downstream_rq_active') === 0, { what: 'the end of the request' });
 });
 
-t.test('a client that sends what is no HTTP/2 is left, whether it leaves or stays, and counted', async (t) => {
+t.test('a client that sends invalid HTTP/2 is disconnected and counted, whether it leaves or stays', async (t) => {
   const store = new StatsStore({ workers: 1 });
-  const { port } = await startAdmin(t, { lookMs: 10, traffic: new AdminTraffic(store) });
+  const { port } = await startAdmin(t, { checkIntervalMs: 10, traffic: new AdminTraffic(store) });
   for (const [count, leaves] of [true, false].entries()) {
     const client = await connectRaw(t, port);
     client.write(`${PREFACE}\0\0\0\x04\0\0\0\0\0${'\xff'.repeat(50)}`);
@@ -250,17 +250,20 @@ t.test('a client that sends what is no HTTP/2 is left, whether it leaves or stay
   }
 });
 
-t.test('what begins like HTTP/2 and is not is refused, and bytes may come one by one', async (t) => {
-  const { port } = await startAdmin(t);
-  const almost = await connectRaw(t, port);
-  almost.write('PRI * HTTP/2.0\r\n\r\nGET');
-  await waitFor(() => almost.received.includes('400 Bad Request'), { what: 'the refusal' });
-  const slow = await connectRaw(t, port);
-  for (const byte of 'POST /ready HTTP/1.1\r\nHost: a\r\n\r\n') slow.write(byte);
-  await waitFor(() => slow.received.includes('LIVE'), { what: 'the answer' });
-  const silent = await connectRaw(t, port);
-  silent.write('PRI');
-  t.equal((await httpRequest(port, '/ready')).status, 200, 'others are served meanwhile');
-  silent.write('NT / HTTP/1.1\r\nHost: a\r\n\r\n');
-  await waitFor(() => silent.received.includes('400 Bad Request'), { what: 'the refusal of what was no preface' });
-});
+t.test(
+  'data that begins like the HTTP/2 preface but differs is refused, and bytes may arrive one by one',
+  async (t) => {
+    const { port } = await startAdmin(t);
+    const almost = await connectRaw(t, port);
+    almost.write('PRI * HTTP/2.0\r\n\r\nGET');
+    await waitFor(() => almost.received.includes('400 Bad Request'), { what: 'the refusal' });
+    const slow = await connectRaw(t, port);
+    for (const byte of 'POST /ready HTTP/1.1\r\nHost: a\r\n\r\n') slow.write(byte);
+    await waitFor(() => slow.received.includes('LIVE'), { what: 'the answer' });
+    const silent = await connectRaw(t, port);
+    silent.write('PRI');
+    t.equal((await httpRequest(port, '/ready')).status, 200, 'other clients are served meanwhile');
+    silent.write('NT / HTTP/1.1\r\nHost: a\r\n\r\n');
+    await waitFor(() => silent.received.includes('400 Bad Request'), { what: 'the refusal of the incomplete preface' });
+  },
+);

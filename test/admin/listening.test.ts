@@ -25,7 +25,7 @@ async function started(t: Test, target: ListenTarget): Promise<AdminServer> {
   return server;
 }
 
-/** The state that a Unix socket answers. */
+/** Returns the state that is served on a Unix socket. */
 function readyOf(socketPath: string): Promise<string> {
   return new Promise((resolve, reject) => {
     request({ socketPath, path: '/ready', agent: false }, (answer) => {
@@ -36,7 +36,7 @@ function readyOf(socketPath: string): Promise<string> {
   });
 }
 
-t.test('port 0 becomes a port, which the address file names', async (t) => {
+t.test('port 0 is replaced by the actual port, which is written to the address file', async (t) => {
   const path = join(tempDir(t), 'admin');
   const { address } = await started(t, { address: LOOPBACK });
   writeAddressFile(path, address!);
@@ -44,20 +44,20 @@ t.test('port 0 becomes a port, which the address file names', async (t) => {
   t.equal((await httpRequest(address!.port, '/ready')).status, 200);
 });
 
-t.test('an address file that cannot be written is logged, no more', async (t) => {
+t.test('an address file that cannot be written is only logged', async (t) => {
   const log = captureLog(t);
   const path = join(tempDir(t), 'nowhere', 'admin');
   writeAddressFile(path, LOOPBACK);
   t.match(log.text(), `cannot open admin address output file ${path} for writing.`);
 });
 
-t.test('IPv6', async (t) => {
+t.test('the admin interface listens on an IPv6 address', async (t) => {
   const { address } = await started(t, { address: parseAddress('[::1]:0')! });
   t.match(addressText(address!), /^\[::1\]:[1-9]\d*$/);
   t.equal((await httpRequest(address!.port, '/ready', { host: '::1' })).status, 200);
 });
 
-t.test('an address that is taken is refused by name', async (t) => {
+t.test('an error about an address in use contains the address', async (t) => {
   const { port } = await startAdmin(t);
   const second = new AdminServer(new FakeServices());
   await t.rejects(second.listen({ address: parseAddress(`127.0.0.1:${port}`)! }), {
@@ -69,7 +69,7 @@ t.test('an address that is taken is refused by name', async (t) => {
   t.equal((await httpRequest(port, '/ready')).status, 200);
 });
 
-t.test('a Unix socket with its permissions, which goes away with the server', async (t) => {
+t.test('a Unix socket has its permissions, and its file is removed with the server', async (t) => {
   const path = join(tempDir(t), 'admin.sock');
   const server = await started(t, { address: parseAddress(path)!, mode: 0o600 });
   t.equal(addressText(server.address!), path);
@@ -79,7 +79,7 @@ t.test('a Unix socket with its permissions, which goes away with the server', as
   t.notOk(existsSync(path));
 });
 
-t.test('a socket file that a killed process left is replaced, one that is served is not', async (t) => {
+t.test('the socket file of a killed process is replaced, the file of a served socket is not', async (t) => {
   const path = join(tempDir(t), 'admin.sock');
   const leave = `require('node:net').createServer().listen('${path}', () => process.kill(process.pid, 'SIGKILL'))`;
   t.throws(() => execFileSync(process.execPath, ['-e', leave]));
@@ -93,13 +93,13 @@ t.test('a socket file that a killed process left is replaced, one that is served
   await t.rejects(second.listen({ address: parseAddress(path)! }), { code: 'CONFIG_INVALID' });
 });
 
-t.test('a Unix socket whose directory is missing is refused for that', async (t) => {
+t.test('an error about a missing directory of a Unix socket contains the directory', async (t) => {
   const server = new AdminServer(new FakeServices());
   const path = join(tempDir(t), 'missing', 'admin.sock');
   await t.rejects(server.listen({ address: parseAddress(path)! }), { message: /ENOENT: no such file or directory/ });
 });
 
-t.test('a server that is told to end while it begins to listen does not listen', async (t) => {
+t.test('a server that is closed while it starts to listen does not listen', async (t) => {
   const path = join(tempDir(t), 'admin.sock');
   const leave = `require('node:net').createServer().listen('${path}', () => process.kill(process.pid, 'SIGKILL'))`;
   t.throws(() => execFileSync(process.execPath, ['-e', leave]));
@@ -111,11 +111,11 @@ t.test('a server that is told to end while it begins to listen does not listen',
   await t.rejects(server.listen({ address: LOOPBACK }), { message: 'the admin interface has been closed' });
 });
 
-t.test('an abstract Unix socket', async (t) => {
+t.test('the admin interface listens on an abstract Unix socket', async (t) => {
   const name = `@baton-admin-test-${process.pid}`;
   const server = await started(t, { address: parseAddress(name)! });
   t.equal(addressText(server.address!), name);
-  // Node's own clients fill names up, too.
+  // Node's own clients pad names too.
   t.ok(
     readFileSync('/proc/net/unix', 'utf8')
       .split('\n')
@@ -130,7 +130,7 @@ t.test('an abstract Unix socket', async (t) => {
   t.equal((await promisify(execFile)(curl.path, args)).stdout, 'LIVE\n');
 });
 
-t.test('a socket is taken over and handed on, and no connection is lost', async (t) => {
+t.test('a socket is taken over and passed on without losing a connection', async (t) => {
   const shim = loadShim();
   const fd = shim.openListenSocket(encodeAddress(LOOPBACK), {
     reusePort: false,
@@ -148,7 +148,7 @@ t.test('a socket is taken over and handed on, and no connection is lost', async 
   await parent.close();
   const waiting = httpRequest(address.port, '/ready');
   const child = await started(t, { address, fd: handedOn });
-  t.equal((await waiting).status, 200, 'asked while nobody accepted');
+  t.equal((await waiting).status, 200, 'requested while no process accepted');
   await child.close();
   await t.rejects(httpRequest(address.port, '/ready'), { code: 'ECONNREFUSED' });
 });
@@ -167,7 +167,7 @@ t.test('a Unix socket that was taken over keeps its file for the next process', 
   t.equal(await readyOf(address.path), 'LIVE\n');
 });
 
-t.test('closing lets an answer in flight go out and ends connections that idle', async (t) => {
+t.test('closing completes an answer in flight and ends idle connections', async (t) => {
   const { services, server, port } = await startAdmin(t);
   for (let i = 0; i < 20_000; i++) services.addCluster({ name: `c${i}` });
   const idle = await connectRaw(t, port);
@@ -188,7 +188,7 @@ t.test('closing lets an answer in flight go out and ends connections that idle',
   await closed;
 });
 
-t.test('closing cuts what is still there after the grace time, and may be asked for twice', async (t) => {
+t.test('closing cuts the remaining answers after the grace time, and may be called twice', async (t) => {
   const { server, port } = await startAdmin(t);
   const half = await connectRaw(t, port);
   half.write('POST /quitquitquit HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n');
@@ -200,7 +200,7 @@ t.test('closing cuts what is still there after the grace time, and may be asked 
   await new AdminServer(new FakeServices()).close();
 });
 
-t.test('the answer to /quitquitquit arrives though the server closes at once', async (t) => {
+t.test('the answer to /quitquitquit is sent though the server closes immediately', async (t) => {
   const { services, server, port } = await startAdmin(t);
   let closed: Promise<void> | undefined;
   services.quit = () => {

@@ -17,14 +17,14 @@ function update(known: KnownLoggers, rules: LevelRules, ...parameters: [string, 
   return updatedRules(parameters, rules, known)!;
 }
 
-t.test('each update is evaluated against the defaults, not against the one before', async (t) => {
+t.test('each update is relative to the defaults, not to the previous update', async (t) => {
   let rules = update(COMPONENTS, START, ['paths', 'http:debug,dns:trace']);
   t.equal(levelFor(rules, 'http', ''), 'debug');
   t.equal(levelFor(rules, 'dns', ''), 'trace');
   rules = update(COMPONENTS, rules, ['upstream', 'warn']);
   t.equal(levelFor(rules, 'upstream', ''), 'warning');
-  t.equal(levelFor(rules, 'http', ''), 'info', 'back to the default');
-  t.equal(levelFor(rules, 'dns', ''), 'error', 'back to the default of the command line');
+  t.equal(levelFor(rules, 'http', ''), 'info', 'reset to the default');
+  t.equal(levelFor(rules, 'dns', ''), 'error', 'reset to the default of the command line');
   t.equal(
     levelFor(update(COMPONENTS, rules, ['paths', 'http:debug,, ,dns:trace,']), 'dns', ''),
     'trace',
@@ -34,10 +34,10 @@ t.test('each update is evaluated against the defaults, not against the one befor
   t.equal(levelFor(rules, 'dns', ''), 'critical');
   rules = update(COMPONENTS, rules, ['group', 'http:off']);
   t.equal(levelFor(rules, 'http', ''), 'off');
-  t.equal(levelFor(rules, 'dns', ''), 'critical', 'level= is the default from then on');
+  t.equal(levelFor(rules, 'dns', ''), 'critical', 'level= changes the default');
 });
 
-t.test('files are found by path, by name, by pattern and by group, and the first match counts', async (t) => {
+t.test('files are matched by path, name, pattern and group, and the first match counts', async (t) => {
   const codec = (rules: LevelRules) => levelFor(rules, 'http', 'src/http/codec.js');
   for (const name of ['src/http/codec.js', 'codec.js', 'codec', 'src/http/*', 'c?d*', '*']) {
     t.equal(codec(update(FILES, START, [name, 'debug'])), 'debug', name);
@@ -49,7 +49,7 @@ t.test('files are found by path, by name, by pattern and by group, and the first
   t.equal(codec(update(FILES, START, ['not-there-yet*', 'trace'])), 'info');
 });
 
-t.test('values that a form leaves empty count for nothing', async (t) => {
+t.test('empty values of a form are ignored', async (t) => {
   t.equal(
     updatedRules(
       [
@@ -64,7 +64,7 @@ t.test('values that a form leaves empty count for nothing', async (t) => {
   t.equal(update(COMPONENTS, START, ['level', ''], ['paths', 'http:debug']).overrides.length, 1);
 });
 
-t.test('what cannot be obeyed is refused whole', async (t) => {
+t.test('an invalid update is refused as a whole', async (t) => {
   for (const [known, parameters, message] of [
     [COMPONENTS, [['level', 'loud']], 'unknown logger level'],
     [COMPONENTS, [['nonsense', 'info']], 'unknown logger name'],

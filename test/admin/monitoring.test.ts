@@ -8,7 +8,7 @@ const Counts = defineLayout({ hits: 'counter', misses: 'counter', took_ms: 'hist
 const TEXT = 'text/plain; charset=UTF-8';
 const PROTOBUF = 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited';
 
-t.test('one answer under all its names', async (t) => {
+t.test('all aliases give the same answer', async (t) => {
   const { services, port } = await startAdmin(t);
   services.stats.scope(services.stats.addScope('cluster.web.', Counts)).add(Counts.at.hits, 4);
   const body = '# TYPE envoy_cluster_hits counter\nenvoy_cluster_hits{envoy_cluster_name="web"} 4\n';
@@ -29,7 +29,7 @@ t.test('one answer under all its names', async (t) => {
   t.notMatch(help, 'prometheus');
 });
 
-t.test('protobuf or text: what Accept names first, weights aside', async (t) => {
+t.test('the first type in Accept selects protobuf or text, regardless of weights', async (t) => {
   const { port } = await startAdmin(t);
   const types: [accept: string | undefined, type: string][] = [
     [undefined, TEXT],
@@ -47,7 +47,7 @@ t.test('protobuf or text: what Accept names first, weights aside', async (t) => 
   t.equal(forced.headers['content-type'], PROTOBUF);
 });
 
-t.test('what cannot be had is refused', async (t) => {
+t.test('unsupported parameters are refused', async (t) => {
   const { port } = await startAdmin(t);
   const native = 'unsupported prometheusnative histogram type when not using protobuf exposition format';
   const refusals = {
@@ -67,14 +67,14 @@ t.test('what cannot be had is refused', async (t) => {
     }
   }
   const text = await httpRequest(port, '/stats?histogram_buckets=monitoringnative');
-  t.equal(text.status, 400, 'native histograms are no form of the text');
+  t.equal(text.status, 400, 'native histograms have no text form');
   for (const mode of ['monitoringnative', 'prometheusnative']) {
     const path = `/stats/monitoring?histogram_buckets=${mode}&native_histogram_max_buckets=8&prom_protobuf`;
     t.equal((await httpRequest(port, path)).status, 200, mode);
   }
 });
 
-t.test('with stats_flush_on_admin a sample shows at once', async (t) => {
+t.test('with stats_flush_on_admin a sample is visible immediately', async (t) => {
   const { services, port } = await startAdmin(t);
   services.stats.scope(services.stats.addScope('web.', Counts)).record(Counts.at.took_ms, 7);
   t.match((await httpRequest(port, '/stats/monitoring')).body, 'envoy_web_took_ms_count{} 0');

@@ -1,4 +1,5 @@
-// Clients that reset their requests at once (CVE-2023-44487): they cost a bounded number of answers, and their connections.
+// Rapid reset (CVE-2023-44487): clients that reset their requests cause a bounded number of answers and lose their
+// connections.
 
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
@@ -14,7 +15,7 @@ import { startAdmin } from './fixture.js';
 const CONNECTIONS = 16;
 const REQUESTS = 20_000;
 
-t.test('requests that are reset in the segment that brings them make no answer', async (t) => {
+t.test('requests that are reset in the same segment cause no answer', async (t) => {
   const { port, answers, stat } = await startCounting(t);
   const frames = pairs(REQUESTS);
   await Promise.all(
@@ -26,10 +27,10 @@ t.test('requests that are reset in the segment that brings them make no answer',
   t.equal(stat('downstream_cx_http2_active'), 0, 'the connections are closed');
 });
 
-t.test('requests that are reset a little later make few, and end their connection', async (t) => {
+t.test('requests that are reset slightly later cause few answers, and their connection is closed', async (t) => {
   const { port, answers, stat } = await startCounting(t);
   const frames = pairs(REQUESTS);
-  // Each request is there before its reset.
+  // Each request arrives before its reset.
   const segments = [opening(), ...frames];
   await Promise.all(Array.from({ length: CONNECTIONS }, () => sendAll(t, port, segments)));
   t.ok(answers() <= CONNECTIONS * 200, `${answers()} answers`);
@@ -37,7 +38,7 @@ t.test('requests that are reset a little later make few, and end their connectio
   t.equal((await httpRequest(port, '/ready')).status, 200);
 });
 
-t.test('a client that resets a request now and then keeps its connection', async (t) => {
+t.test('a client that resets few requests keeps its connection', async (t) => {
   const { port, answers } = await startCounting(t);
   const socket = connect(port, '127.0.0.1');
   t.teardown(() => socket.destroy());
@@ -52,7 +53,7 @@ t.test('a client that resets a request now and then keeps its connection', async
   t.equal(socket.closed, false);
 });
 
-/** HEADERS and RST_STREAM in turn. */
+/** HEADERS and RST_STREAM alternately. */
 function pairs(count: number): Buffer[] {
   return Array.from({ length: count }, (_, index) => [request(2 * index + 1, '/costly'), reset(2 * index + 1)]).flat();
 }
@@ -75,7 +76,7 @@ async function startCounting(t: Test) {
   return { port, answers: () => answers, stat: (name: string) => store.value(`http.admin.${name}`) };
 }
 
-/** Sends the segments, each when the one before has gone; resolves when the server has closed the connection. */
+/** Sends the segments, each after the previous one was written. Resolves when the server has closed the connection. */
 function sendAll(t: Test, port: number, segments: readonly Buffer[]): Promise<void> {
   const socket: Socket = connect(port, '127.0.0.1');
   t.teardown(() => socket.destroy());

@@ -14,7 +14,7 @@ import { startAdmin, streaming } from './fixture.js';
 const GET = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
 const PIECE = Buffer.alloc(64 * 1024, 'x');
 
-t.test('/ready is answered while many stats go out, and all of them arrive', async (t) => {
+t.test('/ready is answered while many stats are sent, and all of them arrive', async (t) => {
   const { services, port } = await startAdmin(t);
   const clusters = 4000;
   for (let i = 0; i < clusters; i++) services.stats.addScope(`cluster.c${i}.`, ClusterStats);
@@ -26,7 +26,7 @@ t.test('/ready is answered while many stats go out, and all of them arrive', asy
   const filtered = httpRequest(port, '/stats?filter=^nothing', { deadlineMs: 60_000 });
   for (let i = 0; i < 5; i++) {
     t.match(await httpRequest(port, '/ready'), { status: 200, body: /^LIVE\n$/ });
-    t.notOk(isDone, 'the stats are still on their way');
+    t.notOk(isDone, 'the stats are still being sent');
   }
   const { body } = await all;
   t.equal(body.split('\n').length - 1, clusters * ClusterStats.entries.length);
@@ -34,7 +34,7 @@ t.test('/ready is answered while many stats go out, and all of them arrive', asy
   t.equal((await filtered).body, '');
 });
 
-t.test('of very many large answers, one piece is made in a turn of the loop', async (t) => {
+t.test('of many large answers, one piece is produced per turn of the loop', async (t) => {
   const turn = countTurns(t);
   const clients = 100;
   const turns: number[] = [];
@@ -59,7 +59,7 @@ t.test('of very many large answers, one piece is made in a turn of the loop', as
   t.equal(new Set(turns).size, turns.length, 'no turn had two pieces');
 });
 
-t.test('of very many requests, one is handled in a turn of the loop, and /ready waits for none', async (t) => {
+t.test('of many requests, one is handled per turn of the loop, and /ready waits for none', async (t) => {
   const turn = countTurns(t);
   const turns: number[] = [];
   let isReady = 0;
@@ -84,11 +84,11 @@ t.test('of very many requests, one is handled in a turn of the loop, and /ready 
   t.equal((await httpRequest(port, '/ready')).status, 200);
   await Promise.all(connections.map((connection) => connection.readToEnd()));
   t.equal(turns.length, requests);
-  t.equal(new Set(turns).size, requests, 'no turn had two');
+  t.equal(new Set(turns).size, requests, 'no turn had two requests');
   t.ok(isReady < requests / 2, `/ready was handled after ${isReady} requests that came before it`);
 });
 
-t.test('a client that leaves ends all the answers that it has asked for, also those behind others', async (t) => {
+t.test('a client that leaves ends all answers that it has requested, including queued ones', async (t) => {
   let open = 0;
   let begun = 0;
   const endless = () => ({
@@ -109,10 +109,10 @@ t.test('a client that leaves ends all the answers that it has asked for, also th
   await waitFor(() => open === 0);
   t.equal((await httpRequest(port, '/ready')).status, 200);
   t.equal(services.renders.bodies, 0);
-  t.equal(begun, 1, 'those behind it have not been begun');
+  t.equal(begun, 1, 'queued answers were not begun');
 });
 
-t.test('a search among very many names lets others have the thread', async (t) => {
+t.test('a search among many names lets other work run', async (t) => {
   const { services } = await startAdmin(t);
   for (let i = 0; i < 5000; i++) services.addCluster({ name: `c${i}`, type: 'STATIC' });
   const resource = {
@@ -145,7 +145,7 @@ t.test('a search among very many names lets others have the thread', async (t) =
   }
 });
 
-t.test('a slow reader holds back the source, and leaving ends it', async (t) => {
+t.test('a slow reader pauses the source, and leaving ends it', async (t) => {
   let made = 0;
   let isEnded = false;
   const { port } = await startAdmin(t, {
@@ -170,7 +170,7 @@ t.test('a slow reader holds back the source, and leaving ends it', async (t) => 
     before = made;
     return isStill;
   });
-  // The kernel's buffers take a few megabytes.
+  // The kernel's buffers hold a few megabytes.
   t.ok(made < 400, `${made} pieces of 64 KiB were made`);
   t.notOk(isEnded);
   connection.socket.destroy();
@@ -178,7 +178,7 @@ t.test('a slow reader holds back the source, and leaving ends it', async (t) => 
   t.pass('the source was told');
 });
 
-t.test('HEAD makes no body', async (t) => {
+t.test('HEAD produces no body', async (t) => {
   let made = 0;
   const { port } = await startAdmin(t, {
     handlers: streaming(function* () {
@@ -190,7 +190,7 @@ t.test('HEAD makes no body', async (t) => {
   t.equal(made, 0);
 });
 
-t.test('a client that takes nothing of what waits for it is cut after a while', async (t) => {
+t.test('a client that does not read pending bytes is cut off after a while', async (t) => {
   let isEnded = false;
   const { port } = await startAdmin(t, {
     stallTimeoutMs: 50,
@@ -209,7 +209,7 @@ t.test('a client that takes nothing of what waits for it is cut after a while', 
   t.pass('it was cut');
 });
 
-t.test('an answer that is made elsewhere, with silence in between, is not cut', async (t) => {
+t.test('a silent answer without pending bytes is not cut off', async (t) => {
   const stallTimeoutMs = 20;
   let release = () => {};
   const waited = new Promise<void>((resolve) => {
@@ -226,7 +226,7 @@ t.test('an answer that is made elsewhere, with silence in between, is not cut', 
   const connection = await connectRaw(t, port);
   connection.write(GET('/stream'));
   await connection.readUntil('first');
-  // The stall timeout of another connection, which begins later, has passed.
+  // The stall timeout of another connection, which began later, has passed.
   const { services: _, port: other } = await startAdmin(t, { stallTimeoutMs, handlers: streaming(forever) });
   const stalled = await connectRaw(t, other);
   stalled.socket.pause();
@@ -246,7 +246,7 @@ function* forever(): Generator<Uint8Array> {
   }
 }
 
-t.test('leaving ends a source that is waiting for its next piece', async (t) => {
+t.test('leaving ends a source that waits for its next piece', async (t) => {
   const ended: string[] = [];
   const source: AsyncIterator<Uint8Array> & AsyncIterable<Uint8Array> = {
     [Symbol.asyncIterator]: () => source,

@@ -9,7 +9,7 @@ import type { ClusterView, OutlierView } from '../admin-services.js';
 import { addressJson, type Element, type JsonObject, prettyJson, prettyList } from '../json.js';
 import { COUNT_NAMES, COUNTERS, type CountedHost, countedHosts, GAUGES } from './host-counts.js';
 
-/** As clustersText(). */
+/** Renders clusters as clustersText() does. */
 export function* clustersJson(clusters: Iterable<ClusterView | undefined>, store: StatsStore): Generator<string, void> {
   yield* prettyList({}, 'cluster_statuses', statuses(clusters, store));
   yield '\n';
@@ -54,7 +54,7 @@ function thresholdsJson(limits: Thresholds): JsonObject {
   };
 }
 
-/** Undefined also when it is so low that no host can be below it. */
+/** Returns undefined also for a threshold so low that no host can be below it. */
 function threshold(outliers: OutlierView | undefined, origin: Origin): JsonObject | undefined {
   const value = outliers?.rates(origin).threshold ?? UNKNOWN;
   return value > 0 ? { value } : undefined;
@@ -88,7 +88,7 @@ function hostJson({ host, counts }: CountedHost, outliers: OutlierView | undefin
   };
 }
 
-/** envoy.admin.v3.HostHealthStatus: only flags that are set. */
+/** envoy.admin.v3.HostHealthStatus with only the flags that are set. */
 function healthJson(flags: number): JsonObject {
   const isSet = (flag: HealthFlag) => (flags & flag) !== 0 || undefined;
   return {

@@ -1,4 +1,4 @@
-// /clusters as text: one `cluster::…::key::value` a line.
+// /clusters as text: one `cluster::…::key::value` per line.
 
 import type { StatsStore } from '../../stats/store.js';
 import { healthFlagsText } from '../../upstream/hosts/health-flags.js';
@@ -8,7 +8,7 @@ import type { ClusterView, OutlierView } from '../admin-services.js';
 import { COUNT_NAMES, type CountedHost, countedHosts } from './host-counts.js';
 
 /**
- * With an empty text for each cluster that is undefined, so that a walk over many of them can be broken off. `version` is that
+ * Renders clusters. Yields an empty text for each undefined cluster, so that a walk over many of them can pause. `version`:
  * of all clusters.
  */
 export function* clustersText(
@@ -57,7 +57,7 @@ function outlierLines(prefix: string, outliers: OutlierView): string {
   );
 }
 
-/** Of a cluster, with six digits. */
+/** Formats a cluster's rate with six digits. */
 function rate(percent: number): string {
   return String(Number(percent.toPrecision(6)));
 }

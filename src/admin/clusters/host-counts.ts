@@ -1,4 +1,4 @@
-// What was counted of a cluster's hosts.
+// The counts of a cluster's hosts.
 
 import { Kind } from '../../stats/layout.js';
 import { HostStats } from '../../stats/layouts/cluster.js';
@@ -8,7 +8,7 @@ import type { ClusterView } from '../admin-services.js';
 
 const ENTRIES = [...HostStats.entries].sort((a, b) => (a.name < b.name ? -1 : 1));
 
-/** The counts of a host, in the order of their names. */
+/** Names of a host's counts, sorted. */
 export const COUNT_NAMES: readonly string[] = ENTRIES.map(({ name }) => name);
 /** Indexes of the counters, then of the gauges. */
 export const COUNTERS: readonly number[] = indexesOf(Kind.Counter);
@@ -20,13 +20,13 @@ export interface CountedHost {
   readonly counts: Float64Array;
 }
 
-/** Hosts that are counted in one go: about a millisecond's work. */
+/** Hosts counted in one step: about a millisecond's work. */
 const BATCH = 500;
 
 /**
- * The hosts as they are now, in the order of priorities. A long list is counted while it is printed, without those that have left
- * since: the block of such a host soon holds another one's counts. They are read where they lie: a StatsReader would first put
- * all stats of the process in order. POST /reset_counters is for /stats alone: here counters go on.
+ * Yields the current hosts in the order of priorities. A long list is counted while it is printed; hosts removed meanwhile
+ * are skipped, because their blocks are soon reused for others. The blocks are read directly: a StatsReader would first sort
+ * all stats of the process. POST /reset_counters affects only /stats: these counters continue.
  */
 export function* countedHosts(cluster: Pick<ClusterView, 'hosts'>, store: StatsStore): Generator<CountedHost, void> {
   const { hosts } = cluster;

@@ -1,11 +1,11 @@
-// Compact JSON of values of any size, piece by piece: no piece takes long to make.
+// Renders values of any size as compact JSON in pieces, none of which takes long to produce.
 
 import { type Element, LazyList } from '../json.js';
 
-/** Values that a piece has at most, about. */
+/** Approximate maximum number of values per piece. */
 const PIECE_VALUES = 500;
 
-/** The text of a value that JSON can hold. What is undefined is left out, as JSON.stringify() does. */
+/** Renders a JSON value. Undefined members are omitted, as by JSON.stringify(). */
 export function* compactJson(value: unknown): Generator<string, void> {
   if (value instanceof LazyList) {
     yield* compactList(elementsOf(value));
@@ -18,7 +18,7 @@ export function* compactJson(value: unknown): Generator<string, void> {
   }
 }
 
-/** An object of members in their order; those that are undefined are left out. */
+/** Renders an object with its members in order; undefined members are omitted. */
 export function* compactObject(members: Iterable<readonly [string, unknown]>): Generator<string, void> {
   let separator = '{';
   for (const [name, member] of members) {
@@ -30,7 +30,7 @@ export function* compactObject(members: Iterable<readonly [string, unknown]>): G
   yield separator === '{' ? '{}' : '}';
 }
 
-/** A list whose elements are texts, with an empty text for each that was passed over. */
+/** Renders a list of elements given as texts, with an empty text for each skipped one. */
 export function* compactList(elements: Iterable<Element>): Generator<string, void> {
   let separator = '[';
   for (const element of elements) {
@@ -49,7 +49,7 @@ function isSmall(value: object): boolean {
   return count(value, PIECE_VALUES) > 0;
 }
 
-/** What is left of `left` when the values in `value` are taken from it; 0 when there are more. */
+/** Subtracts the number of values in `value` from `left`; returns 0 if there are more. */
 function count(value: object, left: number): number {
   if (value instanceof LazyList) return 0;
   for (const member of Object.values(value)) {

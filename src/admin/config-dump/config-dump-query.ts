@@ -1,4 +1,4 @@
-// What a request to /config_dump chooses of the dumps, by resource, mask and name_regex, and what it is answered.
+// Selects resources for /config_dump by resource, mask and name_regex, and renders the answer.
 
 import { compileRequestedFullMatch, type Regex, RegexError } from '../../common/text/regex.js';
 import { type FieldMask, maskFits, maskFitsResource, parseFieldMask, trim } from '../../config/schema/field-mask.js';
@@ -16,22 +16,22 @@ export interface DumpQuery {
 
 const TYPE_URL = 'type.googleapis.com/';
 
-/** Resources; undefined in the place of those that are passed over. */
-type Chosen = Iterable<DumpResource | undefined>;
+/** Resources; undefined in place of skipped ones. */
+type Selected = Iterable<DumpResource | undefined>;
 
-/** A dump of which resources may be passed over. */
-interface ChosenDump extends Omit<ConfigDump, 'lists'> {
-  readonly lists: readonly { readonly field: string; readonly resources: Chosen }[];
+/** A dump whose resources may be skipped. */
+interface SelectedDump extends Omit<ConfigDump, 'lists'> {
+  readonly lists: readonly { readonly field: string; readonly resources: Selected }[];
 }
 
-/** Resources that are looked at in one step, if that does not take long. */
-const PER_STEP = 500;
+/** Resources examined per step, unless that takes too long. */
+const MAX_PER_STEP = 500;
 const MAX_STEP_MS = 2;
 
 /**
- * The answer (envoy.admin.v3.ConfigDump) as texts, found in steps; a text is empty where a resource was passed over. `schema`
- * is needed with a resource or a mask only.
- * @throws Refusal, at any step
+ * Returns the answer (envoy.admin.v3.ConfigDump) as texts, after steps that check the query; a text is empty where a
+ * resource was skipped. `schema`: needed only with a resource or a mask.
+ * @throws Refusal at any step
  */
 export function* dumpTexts(
   dumps: readonly ConfigDump[],
@@ -49,7 +49,7 @@ export function* dumpTexts(
   throw new Refusal(400, `FieldMask ${query.mask} could not be successfully applied to any configs.`);
 }
 
-/** More than all paths of a message would have. */
+/** More than the paths of any message need. */
 const MAX_MASK = 8192;
 
 function fieldMask(text: string): FieldMask {
@@ -57,26 +57,26 @@ function fieldMask(text: string): FieldMask {
   return parseFieldMask(text);
 }
 
-/** Characters of a pattern that a refusal repeats. */
-const SHOWN_PATTERN = 4096;
+/** Characters of a pattern that a refusal quotes. */
+const MAX_SHOWN_PATTERN = 4096;
 
 function nameRegex(pattern: string): Regex {
   try {
     return compileRequestedFullMatch(pattern);
   } catch (error) {
     if (!(error instanceof RegexError)) throw error;
-    const asked = pattern.slice(0, SHOWN_PATTERN);
-    throw new Refusal(400, `INVALID_ARGUMENT: Error while parsing name_regex from ${asked}: ${error.reason}`);
+    const shown = pattern.slice(0, MAX_SHOWN_PATTERN);
+    throw new Refusal(400, `INVALID_ARGUMENT: Error while parsing name_regex from ${shown}: ${error.reason}`);
   }
 }
 
-function withNames(dumps: readonly ConfigDump[], regex: Regex): ChosenDump[] {
-  const chosen = ({ field, resources }: DumpList) => ({ field, resources: new Named(resources, regex) });
-  return dumps.map(({ message, fields, lists }) => ({ message, fields, lists: lists.map(chosen) }));
+function withNames(dumps: readonly ConfigDump[], regex: Regex): SelectedDump[] {
+  const selected = ({ field, resources }: DumpList) => ({ field, resources: new NameFiltered(resources, regex) });
+  return dumps.map(({ message, fields, lists }) => ({ message, fields, lists: lists.map(selected) }));
 }
 
-/** The resources whose names match, however often they are read. */
-class Named implements Chosen {
+/** The resources whose names match; may be read several times. */
+class NameFiltered implements Selected {
   readonly #resources: Iterable<DumpResource>;
   readonly #regex: Regex;
 
@@ -96,18 +96,18 @@ function* answer(elements: Iterable<Element>): Generator<string, void> {
   yield '}';
 }
 
-function* dumpElements(dumps: readonly ChosenDump[], mask: FieldMask | undefined): Generator<Iterable<string>, void> {
+function* dumpElements(dumps: readonly SelectedDump[], mask: FieldMask | undefined): Generator<Iterable<string>, void> {
   for (const dump of dumps) yield dumpElement(dump, mask);
 }
 
-function* dumpElement({ message, fields, lists }: ChosenDump, mask: FieldMask | undefined): Generator<string, void> {
+function* dumpElement({ message, fields, lists }: SelectedDump, mask: FieldMask | undefined): Generator<string, void> {
   const head = { '@type': `${TYPE_URL}${message}`, ...(mask === undefined ? fields : trim(fields, mask)) };
   let text = '';
   for (const piece of compactObject(Object.entries(head))) {
     if (text !== '') yield text;
     text = piece;
   }
-  // The last piece is the brace: the lists come before it.
+  // The last piece is the closing brace, which follows the lists.
   yield text.slice(0, -1);
   for (const { field, resources } of lists) {
     if (mask !== undefined && !mask.has(field)) continue;
@@ -116,8 +116,8 @@ function* dumpElement({ message, fields, lists }: ChosenDump, mask: FieldMask | 
   yield '}';
 }
 
-/** A list without resources is left out, as every field with its default value is. */
-function* listMember(field: string, resources: Chosen): Generator<string, void> {
+/** Renders a list. A list without resources is omitted, as fields with default values are. */
+function* listMember(field: string, resources: Selected): Generator<string, void> {
   let separator = `,${JSON.stringify(field)}:[`;
   for (const resource of resources) {
     if (resource === undefined) {
@@ -137,7 +137,7 @@ interface ResourceMask {
 }
 
 function* resourceTexts(
-  dumps: readonly ChosenDump[],
+  dumps: readonly SelectedDump[],
   resource: string,
   { mask, maskText }: ResourceMask,
   schema: Schema,
@@ -152,8 +152,8 @@ function* resourceTexts(
     if (field.value.kind !== 'message') throw new Refusal(400, `${resource} is not a repeated message field`);
     const type = field.value.name;
     const resources = dump.lists.find((list) => list.field === resource)?.resources ?? [];
-    // All of them before the first goes out: an answer that has begun cannot become a refusal.
-    if (mask !== undefined && !(yield* areFitting(resources, resourceRule(schema, type, mask)))) {
+    // All resources are checked before the first is sent: an answer that has begun cannot become a refusal.
+    if (mask !== undefined && !(yield* allFit(resources, resourceRule(schema, type, mask)))) {
       throw new Refusal(400, `FieldMask ${maskText} could not be successfully used.`);
     }
     return answer(resourceElements(type, resources, mask));
@@ -161,12 +161,12 @@ function* resourceTexts(
   throw new Refusal(404, `${resource} not found in config dump`);
 }
 
-function* areFitting(resources: Chosen, fits: (resource: JsonObject) => boolean): Generator<void, boolean> {
+function* allFit(resources: Selected, fits: (resource: JsonObject) => boolean): Generator<void, boolean> {
   let count = 0;
   let begunMs = performance.now();
   for (const resource of resources) {
     if (resource !== undefined && !fits(resource.message)) return false;
-    if (++count < PER_STEP && performance.now() - begunMs < MAX_STEP_MS) continue;
+    if (++count < MAX_PER_STEP && performance.now() - begunMs < MAX_STEP_MS) continue;
     yield;
     count = 0;
     begunMs = performance.now();
@@ -174,7 +174,10 @@ function* areFitting(resources: Chosen, fits: (resource: JsonObject) => boolean)
   return true;
 }
 
-/** Whether a mask fits a resource. What decides is the types of the messages inside, which are mostly the same. */
+/**
+ * Returns whether a mask fits a resource. The result depends on the types of the nested messages, which are mostly the same,
+ * so it is cached by these.
+ */
 function resourceRule(schema: Schema, type: string, mask: FieldMask): (resource: JsonObject) => boolean {
   const known = new Map<string, boolean>();
   return (resource) => {
@@ -186,7 +189,7 @@ function resourceRule(schema: Schema, type: string, mask: FieldMask): (resource:
   };
 }
 
-function* resourceElements(type: string, resources: Chosen, mask: FieldMask | undefined): Generator<Element, void> {
+function* resourceElements(type: string, resources: Selected, mask: FieldMask | undefined): Generator<Element, void> {
   const element = ({ message }: DumpResource) =>
     compactJson({ '@type': `${TYPE_URL}${type}`, ...(mask === undefined ? message : trim(message, mask)) });
   for (const resource of resources) yield resource && element(resource);

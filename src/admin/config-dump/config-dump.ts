@@ -1,10 +1,11 @@
-// What /config_dump is made of: one dump for each kind of configuration, with lists of resources that are made as they go out.
+// The content of /config_dump: one dump per kind of configuration, with lists of resources that are produced while they are
+// sent.
 
 import type { JsonObject } from '../json.js';
 
-/** A message of a list: `{name, last_updated, secret}`. */
+/** An element of a list: `{name, last_updated, secret}`. */
 export interface DumpResource {
-  /** What name_regex is matched with. */
+  /** The name that name_regex is matched against. */
   readonly name: string;
   /** In proto JSON form, redacted. */
   readonly message: JsonObject;
@@ -21,7 +22,7 @@ export interface DumpList {
 export interface ConfigDump {
   /** Full name of the message: `envoy.admin.v3.ClustersConfigDump`. */
   readonly message: string;
-  /** Fields that are no lists of resources, in proto JSON form, redacted. */
+  /** Fields other than lists of resources, in proto JSON form, redacted. */
   readonly fields: JsonObject;
   readonly lists: readonly DumpList[];
 }

@@ -1,4 +1,4 @@
-// A reload of the configuration as JSON for programs.
+// The result of a configuration reload as JSON for programs.
 
 import type { Problem } from '../../config/text/problem.js';
 import type { JsonObject, JsonValue } from '../json.js';
@@ -30,7 +30,7 @@ function differenceJson({ changes, restart, unchanged }: ConfigDifference): Json
   };
 }
 
-/** A value that is not there has no member. */
+/** Absent values have no member. */
 function fieldJson({ after, before, path }: FieldChange): JsonObject {
   return { path, before: before as JsonValue, after: after as JsonValue };
 }

@@ -1,4 +1,4 @@
-// A reload of the configuration as text for people.
+// The result of a configuration reload as text for people.
 
 import { formatProblem, formatProblems } from '../../config/text/problem.js';
 import {
@@ -18,31 +18,31 @@ export function reloadText(view: ReloadView): string {
     case 'unread':
       return `the configuration cannot be read now, nothing has changed: ${view.why}\n`;
     case 'failed':
-      return `${failureText(view)}: ${view.why}\n${rest(view)}`;
+      return `${failureText(view)}: ${view.why}\n${detailsText(view)}`;
     case 'needs-restart':
-      return `not applied: a part of it needs a restart; partial=true applies the rest\n${rest(view)}`;
+      return `not applied: a part of it needs a restart; partial=true applies the rest\n${detailsText(view)}`;
     case 'possible':
-      return `${possibleText(view.difference)}\n${rest(view)}`;
+      return `${possibleText(view.difference)}\n${detailsText(view)}`;
     case 'applied':
-      return `${view.difference.changes.length === 0 ? 'nothing to apply' : 'applied'}\n${rest(view)}`;
+      return `${view.difference.changes.length === 0 ? 'nothing to apply' : 'applied'}\n${detailsText(view)}`;
   }
 }
 
-/** `clusters: 1 added, 2 changed, 7 unchanged; listeners: …`, of kinds that have changes. */
+/** Returns `clusters: 1 added, 2 changed, 7 unchanged; listeners: …`, for kinds with changes. */
 export function summary({ changes, unchanged }: ConfigDifference): string {
   const kinds = RESOURCE_KINDS.filter((kind) => changes.some((change) => change.kind === kind));
   if (kinds.length === 0) return 'nothing to apply';
   return kinds.map((kind) => `${kind}s: ${countsText(changes, kind, unchanged[kind])}`).join('; ');
 }
 
-/** What has become of a reload that could not be applied. */
+/** Describes the state after a reload that could not be applied. */
 export function failureText({ isUndone }: { readonly isUndone: boolean }): string {
   return isUndone ? 'not applied, everything is as it was' : 'applied in part, and not to be taken back';
 }
 
 type Compared = Extract<ReloadView, { readonly difference: ConfigDifference }>;
 
-function rest({ difference, warnings }: Compared): string {
+function detailsText({ difference, warnings }: Compared): string {
   const { changes, restart, unchanged } = difference;
   let text = '';
   for (const kind of RESOURCE_KINDS) {
@@ -80,7 +80,7 @@ function fieldText({ after, before, path }: FieldChange): string {
   return `${path}: ${valueText(before)} → ${valueText(after)}`;
 }
 
-/** What a line has room for. */
+/** Maximum length of a shown value. */
 const MAX_VALUE = 120;
 
 function valueText(value: unknown): string {

@@ -1,61 +1,61 @@
-// What a reload of the configuration finds out and does, as POST /config/reload tells it.
+// The result of a configuration reload, as POST /config/reload shows it.
 
 import type { Problem } from '../../config/text/problem.js';
 
 /** A field that differs. Sensitive values are redacted. */
 export interface FieldChange {
-  /** From the top of the configuration in which the field stands: of the new one, unless only the old one has it. */
+  /** Path from the top of the configuration that contains the field: the new one, or the old one if only that has it. */
   readonly path: string;
-  /** Canonical proto JSON; undefined: the field is not there. */
+  /** Canonical proto JSON; undefined if the field is absent. */
   readonly before: unknown;
   readonly after: unknown;
 }
 
-/** In the order in which they are listed. */
+/** In the order of listing. */
 export const RESOURCE_KINDS = ['cluster', 'listener', 'route configuration', 'runtime layer'] as const;
 
 export type ResourceKind = (typeof RESOURCE_KINDS)[number];
 
-/** Something with a name that is not as it was. */
+/** A named resource that was added, changed or removed. */
 export interface ResourceChange {
   readonly kind: ResourceKind;
   readonly name: string;
   readonly change: 'added' | 'changed' | 'removed';
-  /** Only of what has changed; the first of them when there are very many. */
+  /** Only for changed resources; the first ones if there are very many. */
   readonly fields: readonly FieldChange[];
-  /** How many fields differ. */
+  /** Number of fields that differ. */
   readonly fieldCount: number;
 }
 
-/** How two configurations differ. */
+/** The differences between two configurations. */
 export interface ConfigDifference {
   readonly changes: readonly ResourceChange[];
   readonly unchanged: Readonly<Record<ResourceKind, number>>;
-  /** What only a process that starts anew can take. */
+  /** Differences that require a restart. */
   readonly restart: readonly FieldChange[];
 }
 
 export interface ReloadRequest {
-  /** Otherwise nothing is changed. */
+  /** Whether to apply changes; otherwise it is a dry run. */
   readonly applies: boolean;
-  /** Applies what can be applied though other things need a restart. */
+  /** Apply what is possible even if other changes require a restart. */
   readonly isPartial: boolean;
-  /** Nothing has changed since the last one: the log does not say once more why it fails. */
+  /** Nothing has changed since the last attempt: its reason for failing is not logged again. */
   readonly isRepeated?: boolean;
 }
 
 export type ReloadView =
-  /** Another one is under way. */
+  /** Another reload is in progress. */
   | { readonly outcome: 'busy' }
   /** The configuration is refused. */
   | { readonly outcome: 'invalid'; readonly errors: readonly Problem[]; readonly warnings: readonly Problem[] }
-  /** At the moment it cannot be read: there is no thread for it, or the system does not let it have the file. */
+  /** The configuration cannot be read at the moment: no thread is available, or the system refuses access to the file. */
   | { readonly outcome: 'unread'; readonly why: string }
   | {
-      readonly outcome: /** A dry run: it could be applied. */
+      readonly outcome: /** A dry run: the configuration can be applied. */
         | 'possible'
         | 'applied'
-        /** Not applied, because a part of it needs a restart. */
+        /** Not applied, because a part requires a restart. */
         | 'needs-restart';
       readonly difference: ConfigDifference;
       readonly warnings: readonly Problem[];
@@ -64,9 +64,9 @@ export type ReloadView =
   | {
       readonly outcome: 'failed';
       readonly why: string;
-      /** Everything is as it was before; otherwise that failed too. */
+      /** Everything is as before; otherwise undoing failed too. */
       readonly isUndone: boolean;
-      /** Another process takes over from this one: it has read the configuration itself, or will. */
+      /** Another process is taking over from this one, and has read or will read the configuration itself. */
       readonly isTakenOver: boolean;
       readonly difference: ConfigDifference;
       readonly warnings: readonly Problem[];

@@ -1,4 +1,4 @@
-// GET /: the page from which a person reaches everything, with the state of the server.
+// GET /: the home page, with the state of the server and links to all endpoints.
 
 import { ADMIN_HTML } from '../../common/package/generated/build.js';
 import type { AdminHandler } from '../admin-handler.js';
@@ -20,7 +20,7 @@ export const home: AdminHandler = {
   },
 };
 
-/** What it is and how it does; a script keeps it up to date. */
+/** The identity and state of the server; a script updates them. */
 function serverSection(services: AdminServices): string {
   const { currentEpoch, allEpochs } = services.uptimes();
   const { id = '', cluster = '' } = services.node;
@@ -39,7 +39,7 @@ function serverSection(services: AdminServices): string {
   return `<h1>Server</h1>\n<dl class='facts'>\n${rows.join('\n')}\n</dl>\n`;
 }
 
-/** Filled by the script, and hidden without it. The note shows too where scripts are on, but not let through. */
+/** Filled by the script, and hidden without it. The note also shows if scripts are enabled but blocked. */
 const LIVE_SECTIONS = `<p class='note no-script'>Without JavaScript this page shows no live figures: see
 <a href='clusters'>clusters</a>, <a href='listeners'>listeners</a> and <a href='stats?format=html&amp;usedonly'>stats</a>.</p>
 <section id='gauges' class='gauges' aria-label='Live figures' hidden></section>

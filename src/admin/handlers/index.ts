@@ -1,4 +1,4 @@
-// The endpoints of the admin interface: a further one is a file here and a line below.
+// The endpoints of the admin interface. To add one, add a file here and a line below.
 
 import type { AdminHandler } from '../admin-handler.js';
 import { ASSETS } from '../html/assets.js';

@@ -1,4 +1,4 @@
-// What the pages consist of besides their HTML, each served at a path of its own: files, and what only their scripts ask for.
+// The parts of the pages besides their HTML, each served at its own path: files, and data that only their scripts request.
 
 import { readFile } from 'node:fs/promises';
 import { ADMIN_HTML } from '../../common/package/generated/build.js';
@@ -6,7 +6,7 @@ import { packagePath } from '../../common/package/package-root.js';
 import type { AdminHandler } from '../admin-handler.js';
 import { listenerRows } from './listener-rows.js';
 
-/** In src/admin/web, as the build leaves them; a script imports others of them. */
+/** Files of src/admin/web as the build writes them; scripts import each other. */
 const FILES = [
   'admin.css',
   'dom.js',
@@ -37,11 +37,11 @@ const TYPES: { readonly [extension: string]: string } = {
   js: 'text/javascript; charset=UTF-8',
 };
 
-/** Endpoints that no list shows; none in a build without pages. */
+/** Unlisted endpoints; none in a build without pages. */
 export const ASSETS: readonly AdminHandler[] = ADMIN_HTML ? [...FILES.map(asset), listenerRows] : [];
 
 function asset(name: string): AdminHandler {
-  // They are small and do not change while the server runs.
+  // The files are small and constant while the server runs.
   let content: Buffer | undefined;
   return {
     path: `/web/${name}`,

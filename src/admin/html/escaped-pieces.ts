@@ -1,23 +1,23 @@
-// Turns a long plain text, as it comes in pieces, into text for an element of a page.
+// Escapes a long plain text in pieces for an element of a page.
 
 import type { Pieces } from '../admin-handler.js';
 import { ENTITIES } from './page.js';
 
-/** By byte; these characters are bytes of their own in UTF-8, and never part of another one's. */
+/** By byte. In UTF-8 these characters are single bytes and never part of another character. */
 const ESCAPES: readonly (Buffer | undefined)[] = Array.from({ length: 256 }, (_, byte) => {
   const entity = ENTITIES[String.fromCharCode(byte)];
   return entity === undefined ? undefined : Buffer.from(entity);
 });
 
 /**
- * `head`, the escaped pieces one by one, and `tail`. Empty pieces pass, for they only hand on the thread.
+ * Yields `head`, the escaped pieces and `tail`. Empty pieces are passed on: they only yield the thread.
  *
- * No generator: one that has not begun, or waits for its source, would not hand a return() on to it.
+ * Not a generator: one that has not begun, or waits for its source, would not forward return().
  */
 export class EscapedPieces implements AsyncIterableIterator<Uint8Array> {
   readonly #pieces: Pieces;
   readonly #source: Iterator<Uint8Array> | AsyncIterator<Uint8Array>;
-  /** What is still to come before the source's pieces, and after them. */
+  /** Text before and after the source's pieces; undefined once it was sent. */
   #head: string | undefined;
   #tail: string | undefined;
 
@@ -45,7 +45,7 @@ export class EscapedPieces implements AsyncIterableIterator<Uint8Array> {
     if (this.#tail === undefined) return { done: true, value: undefined };
     const { done, value } = await this.#source.next();
     if (done !== true) return { done: false, value: escapeBytes(value) };
-    // Meanwhile nobody may want it any more.
+    // return() may have been called in the meantime.
     const tail = this.#tail;
     this.#tail = undefined;
     return tail === undefined ? { done: true, value: undefined } : { done: false, value: Buffer.from(tail) };
@@ -59,7 +59,7 @@ export class EscapedPieces implements AsyncIterableIterator<Uint8Array> {
   }
 }
 
-/** The bytes themselves when nothing in them has to be escaped. */
+/** Returns the same bytes if nothing has to be escaped. */
 export function escapeBytes(bytes: Uint8Array): Uint8Array {
   let extra = 0;
   for (let i = 0; i < bytes.length; i++) {

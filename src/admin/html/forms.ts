@@ -1,19 +1,19 @@
-// Endpoints as rows of a table: a link, or a form whose parameters are the rows below it. Forms work without scripts.
+// Endpoints as table rows: a link, or a form with its parameters as the rows below. Forms work without scripts.
 
 import type { AdminHandler, AdminParameter } from '../admin-handler.js';
 import type { QueryParameters } from '../http/messages/query-parameters.js';
 import { escapeHtml } from './page.js';
 
 export interface FormOptions {
-  /** Sets the rows' ids apart where the endpoints have parameters of the same name. */
+  /** Makes the ids of the rows unique where endpoints have parameters of the same name. */
   readonly index: number;
-  /** What the form begins with; empty when left out. */
+  /** Initial values; default: empty. */
   readonly values?: QueryParameters;
-  /** Text of the button. When left out it is the endpoint's path, and looks like a link unless something is changed. */
+  /** Text of the button. Default: the path, displayed as a link unless the endpoint mutates. */
   readonly button?: string;
 }
 
-/** The rows of one endpoint. */
+/** Returns the rows of one endpoint. */
 export function endpointRows(handler: AdminHandler, options: FormOptions): string {
   const name = nameOf(handler);
   const { mutates, parameters } = handler;
@@ -24,7 +24,7 @@ export function endpointRows(handler: AdminHandler, options: FormOptions): strin
   return rows;
 }
 
-/** The row of one parameter, which belongs to the form with the id `form`. */
+/** Returns the row of one parameter for the form with the id `form`. */
 export function parameterRow(form: string, parameter: AdminParameter, { index, values }: FormOptions): string {
   const id = `param-${index}-${form.replaceAll('/', '-')}-${escapeHtml(parameter.name)}`;
   const attributes = `name='${escapeHtml(parameter.name)}' id='${id}' form='${form}'`;
@@ -32,7 +32,10 @@ export function parameterRow(form: string, parameter: AdminParameter, { index, v
   return `<tr class='parameter'><td>${control(parameter, attributes, values)}</td><td>${label}</td></tr>\n`;
 }
 
-/** The path without its leading slash, which is also the form's id: HandlerTable lets none in that would have to be escaped. */
+/**
+ * Returns the path without its leading slash, which is also the form's id. HandlerTable accepts only paths that need no
+ * escaping.
+ */
 export function nameOf(handler: AdminHandler): string {
   return handler.path.slice(1);
 }

@@ -1,4 +1,4 @@
-// The listeners as the home page's script asks for them: what /listeners says, and where the stats of each are, for which
+// The listeners for the home page's script: the content of /listeners, and the prefix of each listener's stats, for which
 // envoy.admin.v3.Listeners has no field.
 
 import { addressText } from '../../io/addresses/address.js';
@@ -12,7 +12,7 @@ export interface ListenerRow {
   readonly statPrefix: string;
 }
 
-/** An endpoint that no list shows. */
+/** An unlisted endpoint. */
 export const listenerRows: AdminHandler = {
   path: '/web/listeners.json',
   isUnlisted: true,

@@ -1,18 +1,18 @@
-// What all pages of the admin interface have in common: their frame, their headers, and the answer in a build without them.
+// The common parts of all admin pages: frame, headers, and the answer in a build without pages.
 
 import { ADMIN_HTML } from '../../common/package/generated/build.js';
 import { type AdminResponse, type Pieces, Refusal } from '../admin-handler.js';
 
 export interface PageParts {
-  /** Of the window, behind the product's name; '' for the home page. */
+  /** Window title after the product's name; '' for the home page. */
   readonly title: string;
-  /** The page's script, as a path in src/admin/web. */
+  /** Path of the page's script in src/admin/web. */
   readonly script: string;
 }
 
 /**
- * Nothing but the server's own files, no inline script or style, no frame around the page. Forms and requests of scripts go to
- * the server only.
+ * Allows only the server's own files, no inline scripts or styles, and no frame around the page. Forms and requests of
+ * scripts go only to the server.
  */
 const SECURITY_POLICY = [
   "default-src 'none'",
@@ -30,20 +30,20 @@ const ICON =
   "%3Crect width='16' height='16' rx='4' fill='%231f6f8b'/%3E" +
   "%3Cpath d='M4 12 12 4' stroke='%23fff' stroke-width='3' stroke-linecap='round'/%3E%3C/svg%3E";
 
-/** An answer that is a page. */
+/** Returns an answer that is a page. */
 export function page(body: string | Pieces): AdminResponse {
   return {
     contentType: 'text/html; charset=UTF-8',
     headers: {
       'content-security-policy': SECURITY_POLICY,
-      // With 'no-referrer' browsers would send forms with `Origin: null`, as if another origin had sent them.
+      // With 'no-referrer' browsers would send forms with `Origin: null`, as from another origin.
       'referrer-policy': 'same-origin',
     },
     body,
   };
 }
 
-/** The page up to where its own content begins. Links are relative: the page may stand behind a proxy, under any path. */
+/** Returns the page up to its own content. Links are relative: the page may be behind a proxy, under any path. */
 export function pageHead({ title, script }: PageParts): string {
   return `<!DOCTYPE html>
 <html lang='en'>
@@ -68,10 +68,10 @@ export function pageHead({ title, script }: PageParts): string {
 `;
 }
 
-/** What follows a page's content. */
+/** The page after its content. */
 export const PAGE_TAIL = '</main>\n</body>\n</html>\n';
 
-/** Text that may stand in an element or in a quoted attribute. */
+/** Escapes text for an element or a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 }
@@ -84,7 +84,7 @@ export const ENTITIES: { readonly [character: string]: string } = {
   "'": '&#39;',
 };
 
-/** What a build without pages says in their place. `what` names the output. */
+/** Returns the answer of a build without pages. `what`: the output. */
 export function htmlDisabled(what: 'HTML' | 'Active HTML'): string {
   return `${what} output was disabled by building with --define=admin_html=disabled`;
 }

@@ -1,4 +1,4 @@
-// /stats for people: the form with its parameters, then the stats as text, which a script turns into a table.
+// /stats for people: a form with its parameters, then the stats as text, which a script turns into a table.
 
 import { type AdminHandler, type AdminParameter, type AdminResponse, type Pieces, Refusal } from '../admin-handler.js';
 import type { QueryParameters } from '../http/messages/query-parameters.js';
@@ -7,14 +7,14 @@ import { EscapedPieces } from './escaped-pieces.js';
 import { endpointRows, parameterRow } from './forms.js';
 import { PAGE_TAIL, page, pageHead, requireHtml } from './page.js';
 
-/** How many stats the active page shows, and how often it asks: what it begins with (admin-and-cli.md, "Limits"). */
+/** The number of stats on the active page and its update interval: defaults and limits (admin-and-cli.md, "Limits"). */
 const COUNT = { name: 'count', preset: 50, least: 1, most: 1000, help: 'How many stats to show' };
 const INTERVAL = { name: 'interval', preset: 5, least: 1, most: 3600, help: 'Seconds between two updates' };
 
-/** Parameters that mean nothing where only stats in use are compared with what they were before. */
+/** Parameters without a meaning on the active page, which compares used stats with their previous values. */
 const NOT_ACTIVE = ['usedonly', 'histogram_buckets'];
 
-/** The lines of the text form in a page, sent piece by piece as they are made. */
+/** Returns a page with the lines of the text form, sent in pieces as they are produced. */
 export function statsPage(handler: AdminHandler, query: QueryParameters, lines: AdminResponse['body']): AdminResponse {
   const head = `${pageHead({ title: 'Stats', script: 'stats/stats.js' })}<h1>Stats</h1>
 ${formTable(endpointRows(handler, { index: 1, values: query, button: 'Show' }))}
@@ -24,8 +24,8 @@ ${formTable(endpointRows(handler, { index: 1, values: query, button: 'Show' }))}
 }
 
 /**
- * The stats that change most often, for which a script asks again and again.
- * @throws Refusal in a build without pages, and for parameters that mean nothing
+ * Returns the page of the most active stats, which a script requests periodically.
+ * @throws Refusal in a build without pages, and for invalid parameters
  */
 export function activeStatsPage(handler: AdminHandler, query: QueryParameters): AdminResponse {
   requireHtml('Active HTML');

@@ -1,4 +1,4 @@
-// One request to the admin interface, on its way to its answer.
+// One request to the admin interface and its answer.
 
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
@@ -21,7 +21,7 @@ export class Exchange {
   receivedMs = this.startMs;
   bytesReceived = 0;
   bytesSent = 0;
-  /** 0 until it is answered. */
+  /** 0 until the request is answered. */
   status = 0;
   /** See EndedRequest. */
   details: string | undefined;
@@ -34,14 +34,14 @@ export class Exchange {
     const { path, authority } = parseTarget(request.url ?? '/');
     this.target = path;
     const isHttp2 = request.httpVersionMajor === 2;
-    // HTTP/2 has its own name for Host.
+    // HTTP/2 has its own field for the host.
     const host = authority ?? (isHttp2 ? authorityOf(request.headers) : undefined);
     this.headers = host === undefined ? request.headers : { ...request.headers, host };
     this.protocol = isHttp2 ? Protocol.Http2 : request.httpVersionMinor === 0 ? Protocol.Http10 : Protocol.Http11;
     this.peer = peerOf(socket);
   }
 
-  /** Every field as it came, but for the host: what `headers` has in one text, or leaves out, too. */
+  /** Every field as received, except for the host: also fields that `headers` joins or omits. */
   get fields(): OutgoingHttpHeaders {
     const { host } = this.headers;
     return host === undefined ? fieldsOf(this.request) : { ...fieldsOf(this.request), host };
@@ -52,7 +52,7 @@ export class Exchange {
     return this.status === 0 || (isGone(this.response) && !this.response.writableEnded);
   }
 
-  /** The client has reset it, or was cut off, while its connection goes on. */
+  /** The client has reset the request, or was cut off, while its connection is still open. */
   get wasReset(): boolean {
     return this.protocol === Protocol.Http2 && this.isCut && !this.socket.destroyed;
   }
@@ -63,13 +63,13 @@ export class Exchange {
   }
 }
 
-/** `127.0.0.1:1234`; '' for a Unix socket. */
+/** Returns `127.0.0.1:1234`; '' for a Unix socket. */
 export function peerOf({ remoteAddress, remotePort, remoteFamily }: Socket): string {
   if (remoteAddress === undefined) return '';
   return remoteFamily === 'IPv6' ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
 }
 
-/** The fields of a head by name, each value on its own. Pseudo-headers are none. */
+/** Returns the fields of a head by name with separate values, without pseudo-headers. */
 export function fieldsOf({ rawHeaders }: { readonly rawHeaders: readonly string[] }): OutgoingHttpHeaders {
   const fields = new Map<string, string[]>();
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -1,4 +1,4 @@
-// The admin interface's HTTP server: connections in, answers out, nothing about what is answered.
+// The admin interface's HTTP server: accepts connections and sends answers, independent of their content.
 
 import { Server as NetServer, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import type { AdminHandler, AdminResponse } from '../admin-handler.js';
 import type { AdminServices } from '../admin-services.js';
 import { HandlerTable } from '../handler-table.js';
 import { HANDLERS } from '../handlers/index.js';
-import { EndingError, LostPlaceError } from '../render/body-places.js';
+import { EndingError, LostSlotError } from '../render/body-slots.js';
 import { Exchange, fieldsOf, peerOf } from './admin-exchange.js';
 import { allowedPaths } from './allowed-paths.js';
 import { type AccessRules, answer } from './answer.js';
@@ -29,55 +29,55 @@ import { allowedHosts, hostFault } from './request-guards.js';
 import type { RequestLog } from './request-log.js';
 import { acceptFirst } from './turns.js';
 
-/** A number of connections that may not be exceeded. */
+/** A limit of the number of connections. */
 export interface SharedLimit {
-  /** Whether one more is allowed; it counts until release(). */
+  /** Returns whether one more is allowed; it counts until release(). */
   tryAcquire(): boolean;
   release(): void;
 }
 
 export interface AdminServerOptions {
-  /** admin.allow_paths; absent or empty: every path is allowed. */
+  /** admin.allow_paths; absent or empty: all paths are allowed. */
   readonly allowPaths?: readonly StringMatcher[];
-  /** --admin-allowed-hosts; absent or empty: every host is allowed. */
+  /** --admin-allowed-hosts; absent or empty: all hosts are allowed. */
   readonly allowedHosts?: readonly string[];
-  /** --admin-max-connections; 128 when left out. */
+  /** --admin-max-connections; default: 128. */
   readonly maxConnections?: number;
-  /** A limit that its connections count for, which others share. */
+  /** An additional limit of connections, shared with other listeners. */
   readonly connectionLimit?: SharedLimit;
   /** Counts connections and requests. */
   readonly traffic?: AdminTraffic;
   /** admin.access_log */
   readonly requestLog?: RequestLog;
-  /** The endpoints; HANDLERS when left out. */
+  /** The endpoints; default: HANDLERS. */
   readonly handlers?: readonly AdminHandler[];
-  /** How long a connection may be idle. */
+  /** Maximum idle time of a connection. */
   readonly idleMs?: number;
-  /** How long a client may take none of the bytes that wait for it. */
+  /** Maximum time in which a client reads none of the bytes that wait for it. */
   readonly stallTimeoutMs?: number;
-  /** How often is looked whether an HTTP/2 connection has stopped because of what came. */
-  readonly lookMs?: number;
+  /** Interval of checks for HTTP/2 connections that have stopped because of malformed input. */
+  readonly checkIntervalMs?: number;
 }
 
 const logger = getLogger('admin');
 
-/** As Envoy's HTTP layer: 60 KiB of headers, the request line among them. */
+/** As in Envoy's HTTP layer: 60 KiB of headers, including the request line. */
 const MAX_HEADER_BYTES = 60 * 1024;
 const MAX_BODY_BYTES = 1024 * 1024;
-/** Time for the head of a request to arrive, and for all of it. */
+/** Time limits for the head of a request, and for the whole request. */
 const HEAD_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 60_000;
-/** More than the usual scrape intervals, so that scrapers keep their connection. */
+/** Longer than common scrape intervals, so that scrapers keep their connections. */
 const KEEP_ALIVE_MS = 75_000;
 const STALL_TIMEOUT_MS = 60_000;
 const CLOSE_GRACE_MS = 1000;
-/** As --admin-max-connections. */
+/** The default of --admin-max-connections. */
 const MAX_CONNECTIONS = 128;
-/** Bodies of requests that are there at a time, all together. */
+/** Limit of all buffered request bodies together. */
 const MAX_BODIES_BYTES = 16 * 1024 * 1024;
 
 export class AdminServer {
-  /** The endpoints that it answers for; those that only some configurations have come and go. */
+  /** The served endpoints; those of some configurations are added and removed. */
   readonly handlers: HandlerTable;
   readonly #services: AdminServices;
   readonly #rules: AccessRules;
@@ -94,7 +94,7 @@ export class AdminServer {
   #closed: Promise<void> | undefined;
   #isReplaced = false;
 
-  /** Throws BatonError for matchers of allowPaths that say nothing. */
+  /** Throws a BatonError for empty matchers in allowPaths. */
   constructor(services: AdminServices, options: AdminServerOptions = {}) {
     this.#services = services;
     this.handlers = new HandlerTable(options.handlers ?? HANDLERS);
@@ -119,56 +119,56 @@ export class AdminServer {
       headTimeoutMs: HEAD_TIMEOUT_MS,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       keepAliveMs: idleMs,
-      lookMs: options.lookMs,
+      checkIntervalMs: options.checkIntervalMs,
       onConnection: (socket) => this.#accept(socket),
-      onProtocol: (socket, isHttp2) => this.#traffic?.speaks(socket, isHttp2),
+      onProtocol: (socket, isHttp2) => this.#traffic?.protocolDetected(socket, isHttp2),
       onSession: (socket, session) => {
         const connection = this.#connections.find(socket);
         if (connection !== undefined) connection.session = session;
       },
-      // What a request begins may outlive its connection.
+      // Work that a request begins may outlive its connection.
       onRequest: (request, response, socket) => outsideDomains(() => this.#begin(request, response, socket)),
       onReset: (socket) => this.#wasReset(this.#connections.find(socket)),
-      onProtocolError: () => this.#traffic?.brokeProtocol(),
+      onProtocolError: () => this.#traffic?.protocolError(),
       onRefused: (socket, refusal) => this.#refused(socket, refusal),
     });
     const { server } = this.#protocols;
     server.on('error', (error) => {
-      // Before it listens, listen() rejects. Afterwards a connection could not be accepted: others will be.
+      // Before the server listens, listen() rejects. Later, a connection could not be accepted, and others will be.
       if (!server.listening) return;
-      const hasMadeRoom = isDescriptorShortage(error) && this.#connections.evict();
-      const remedy = hasMadeRoom ? '; an idle one was closed to make room' : '';
+      const hasEvicted = isDescriptorShortage(error) && this.#connections.evict();
+      const remedy = hasEvicted ? '; an idle one was closed to make room' : '';
       logger.error(`cannot accept an admin connection: ${error.message}${remedy}`);
     });
   }
 
-  /** Where it listens: port 0 has become a port. Undefined before listen(). */
+  /** The bound address; port 0 is replaced by the actual port. Undefined before listen(). */
   get address(): Address | undefined {
     return this.#address;
   }
 
-  /** There are requests whose answers are not out yet, and will be. */
+  /** There are requests whose answers are finite and not complete. */
   get isAnswering(): boolean {
     return this.#unanswered.size > 0;
   }
 
   /**
-   * Starts to listen on an address, or on a socket that somebody else has bound, and resolves with the address.
-   * Rejects with a BatonError that says which address cannot be had, and why; and when close() has been called by then.
+   * Listens on an address, or on a socket that was bound before, and resolves with the address. Rejects with a BatonError
+   * that contains the address and the reason; rejects also if close() was called meanwhile.
    */
   async listen(target: ListenTarget): Promise<Address> {
     this.#isReplaced = false;
     this.#connections.keepIdle();
     this.#address = await listen(this.#protocols.server, target);
     if (this.#closed === undefined) return this.#address;
-    // There was nothing to close yet.
+    // close() had nothing to close yet.
     await this.#close(0);
     throw new Error('the admin interface has been closed');
   }
 
   /**
-   * Accepts no more, for another process does, and closes connections that wait for no answer: what is asked from now on is for that
-   * one. Resolves when all answers are out, or after `graceMs`; they go on then.
+   * Stops accepting, because another process accepts now, and closes connections without requests. Resolves when all answers
+   * are complete, or after `graceMs`; remaining answers continue.
    */
   async stopListening(graceMs = CLOSE_GRACE_MS): Promise<void> {
     this.#isReplaced = true;
@@ -176,14 +176,14 @@ export class AdminServer {
     // node:http's own close() also closes connections that wait for a request.
     if (server.listening) NetServer.prototype.close.call(server);
     this.#protocols.closeWhenIdle();
-    // Requests that the kernel has received by now get their answers: the loop reads all of them before the second turn ends.
+    // Requests that the kernel has received by now are answered: the loop reads them before its second turn ends.
     for (let turns = 0; turns < 2; turns++) await setImmediate();
     if (!this.#isReplaced) return;
     this.#connections.closeWhenIdle();
     if (this.isAnswering) await atMostMs(new Promise<void>((resolve) => (this.#allAnswered = resolve)), graceMs);
   }
 
-  /** Stops listening, lets answers in flight go out for `graceMs`, then cuts what is left. May be called again. */
+  /** Stops listening, completes answers in flight for `graceMs`, then cuts the rest. May be called again. */
   close(graceMs = CLOSE_GRACE_MS): Promise<void> {
     this.#closed ??= this.#close(graceMs);
     return this.#closed;
@@ -201,7 +201,7 @@ export class AdminServer {
     await this.#services.renders.close();
   }
 
-  /** Takes a connection. Returns undefined, with the connection closed, when there is no room for it. */
+  /** Takes a connection. Returns undefined, with the connection closed, if there is no room for it. */
   #accept(socket: Socket): AdminConnection | undefined {
     acceptFirst();
     const connection = this.#connections.add(socket);
@@ -228,13 +228,13 @@ export class AdminServer {
     return connection;
   }
 
-  /** A request has come: its head, and perhaps not all of its body. */
+  /** Called when the head of a request was received; its body may be incomplete. */
   #begin(request: AdminIncoming, response: AdminOutgoing, socket: Socket): void {
-    // The client has left; sendResponse() learns it from 'close'.
+    // The client has left; sendResponse() is notified by 'close'.
     response.on('error', () => {});
     const connection = this.#connections.find(socket);
-    // It has been closed to make room, or has too many requests.
-    if (connection === undefined || !connection.wait(request, response)) return;
+    // The connection was closed to make room, or has too many requests.
+    if (connection === undefined || !connection.enqueue(request, response)) return;
     const exchange = new Exchange(request, response, socket);
     this.#traffic?.requestBegan(socket);
     this.#unanswered.add(exchange);
@@ -244,14 +244,14 @@ export class AdminServer {
 
   async #serve(exchange: Exchange, connection: AdminConnection): Promise<void> {
     try {
-      await connection.turn();
+      await connection.acquireTurn();
       try {
         await this.#receive(exchange, connection);
       } finally {
-        connection.turnOver();
+        connection.releaseTurn();
       }
     } finally {
-      this.#isAnswered(exchange);
+      this.#markAnswered(exchange);
       this.#ended(exchange);
     }
     if (exchange.wasReset) this.#wasReset(connection);
@@ -261,10 +261,10 @@ export class AdminServer {
     if (connection?.wasReset() === false) this.#traffic?.resetTooOften();
   }
 
-  /** Answers a request when all of it is there. */
+  /** Reads the whole request, then answers it. */
   async #receive(exchange: Exchange, connection: AdminConnection): Promise<void> {
     const { request, response } = exchange;
-    // The client may have left, or reset the request, before it was its turn: nothing more is heard of it then.
+    // The client may have left or reset the request before its turn; no further event follows then.
     if (isGone(response)) return;
     const body = new ReceivedBody(this.#bodies, MAX_BODY_BYTES);
     try {
@@ -296,20 +296,20 @@ export class AdminServer {
     }
     if (answered === undefined) return;
     if (this.#closed !== undefined || this.#isReplaced) setHeader(response, 'connection', 'close');
-    if (answered.isEndless) this.#isAnswered(exchange);
+    if (answered.isEndless) this.#markAnswered(exchange);
     exchange.status = answered.status ?? 200;
     try {
       exchange.bytesSent = await sendResponse(response, answered, method === 'HEAD');
     } catch (error) {
-      // A body that was cut short must not look complete.
+      // A body that was cut off must not look complete.
       cut(response);
-      if (error instanceof LostPlaceError || error instanceof EndingError) return;
+      if (error instanceof LostSlotError || error instanceof EndingError) return;
       logger.error({ err: error }, `the answer to "${target.slice(0, 200)}" was cut short`);
     }
   }
 
-  /** Its answer is out, or has no end that could be waited for. */
-  #isAnswered(exchange: Exchange): void {
+  /** Called when the answer is complete, or has no end that can be awaited. */
+  #markAnswered(exchange: Exchange): void {
     this.#unanswered.delete(exchange);
     if (!this.isAnswering) this.#allAnswered();
   }
@@ -328,9 +328,9 @@ export class AdminServer {
     });
   }
 
-  /** A request has been answered without this server, which counts and logs it all the same. */
+  /** Called when Node or the protocol layer has answered a request itself. It is counted and logged nevertheless. */
   #refused(socket: Socket, { status, details, request }: Refusal): void {
-    // It is the end of a request that is logged when it is over.
+    // This is the end of a request that is already tracked and logged at its end.
     if (this.#connections.find(socket)?.isUnused === false) return;
     if (status === 408) this.#traffic?.headTimedOut();
     this.#traffic?.requestBegan(socket);

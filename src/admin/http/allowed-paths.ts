@@ -1,4 +1,4 @@
-// admin.allow_paths: which paths may be asked for at all.
+// admin.allow_paths: which paths may be requested.
 
 import { BatonError } from '../../common/errors/errors.js';
 import { lowerAscii } from '../../common/text/lower-ascii.js';
@@ -6,11 +6,11 @@ import { compileFullMatch } from '../../common/text/regex.js';
 import type { StringMatcher } from '../../config/generated/api.js';
 import { located } from '../../http/routing/matching/string-rule.js';
 
-/** Whether a path, with its query, is allowed. */
+/** Returns whether a path with its query is allowed. */
 export type PathRule = (pathAndQuery: string) => boolean;
 
 /**
- * The rule of a list of matchers of which one must match; an empty list allows everything.
+ * Returns the rule of a list of matchers, one of which must match; an empty list allows everything.
  * @throws BatonError CONFIG_INVALID or REGEX_INVALID
  */
 export function allowedPaths(matchers: readonly StringMatcher[]): PathRule {

@@ -1,4 +1,4 @@
-// Which endpoint answers a request, and what is answered when none does. No I/O.
+// Finds the endpoint for a request and returns its answer, or an error answer. No I/O.
 
 import { BatonError, messageOf } from '../../common/errors/errors.js';
 import { inTurns } from '../../common/time/next-turn.js';
@@ -7,7 +7,7 @@ import { type AdminHandler, type AdminRequest, type AdminResponse, Refusal } fro
 import type { AdminServices } from '../admin-services.js';
 import type { HandlerTable } from '../handler-table.js';
 import { helpText } from '../help-text.js';
-import { EndingError, NoPlaceError } from '../render/body-places.js';
+import { EndingError, NoSlotError } from '../render/body-slots.js';
 import type { PathRule } from './allowed-paths.js';
 import { parseForm, parseQuery } from './messages/query-parameters.js';
 import { foreignSite, type HostRule } from './request-guards.js';
@@ -16,25 +16,25 @@ import { nextPieceTurn, nextRequestTurn } from './turns.js';
 export type RawRequest = Pick<AdminRequest, 'method' | 'headers' | 'body'> & {
   /** Path and query. */
   readonly target: string;
-  /** Address of who asks; '' for a Unix socket. */
+  /** Address of the client; '' for a Unix socket. */
   readonly peer: string;
-  /** Whether the client has left, or has reset the request. */
+  /** Returns whether the client has left or has reset the request. */
   readonly isGone: () => boolean;
 };
 
-/** What may be asked for at all. */
+/** Which requests are allowed. */
 export interface AccessRules {
   readonly isAllowedPath: PathRule;
   readonly isAllowedHost: HostRule;
 }
 
 const logger = getLogger('admin');
-/** A target is no longer than this in messages. */
-const SHOWN_LENGTH = 200;
+/** Maximum length of a target in messages. */
+const MAX_SHOWN_LENGTH = 200;
 
 /**
- * Answers every request; never rejects. What changes something is logged. Resolves with undefined, with nothing done, when the client
- * is gone before it is the request's turn.
+ * Answers every request; never rejects. Logs requests that change something. Resolves with undefined, without an effect, if
+ * the client has left before the request's turn.
  */
 export async function answer(
   raw: RawRequest,
@@ -60,14 +60,14 @@ export async function answer(
     const inUrl = parseQuery(target.slice(path.length + 1));
     const query = inUrl.isEmpty && isForm(raw) ? await inTurns(parseForm(body.toString()), nextPieceTurn) : inUrl;
     answered = await handler.handle({ method, path, query, headers, body, handlers: handlers.sorted }, services);
-    // Whoever has the answer finds it done, whichever worker serves him next.
+    // After the answer, the change is effective on every worker.
     if (handler.mutates) await services.workersHandled();
   } catch (error) {
     answered = answerOf(error, path);
   }
   if (handler?.mutates && raw.method === 'POST') {
     logger.info(
-      `admin: ${raw.peer || 'a client on a Unix socket'} sent POST ${target.slice(0, SHOWN_LENGTH)}: ${answered.status ?? 200}`,
+      `admin: ${raw.peer || 'a client on a Unix socket'} sent POST ${target.slice(0, MAX_SHOWN_LENGTH)}: ${answered.status ?? 200}`,
     );
   }
   return answered;
@@ -75,9 +75,9 @@ export async function answer(
 
 function answerOf(error: unknown, path: string): AdminResponse {
   if (error instanceof Refusal) return { status: error.status, body: error.message };
-  if (error instanceof NoPlaceError || error instanceof EndingError) return { status: 503, body: `${error.message}\n` };
+  if (error instanceof NoSlotError || error instanceof EndingError) return { status: 503, body: `${error.message}\n` };
   if (error instanceof BatonError && error.code !== 'INTERNAL') {
-    // It is the operator's to mend: a stack would say nothing more.
+    // The operator can fix this: a stack trace would not help.
     logger.error(`admin path "${path}" failed: ${error.describe()}`);
     return { status: 500, body: `${path} failed: ${error.describe()}\n` };
   }
@@ -85,17 +85,17 @@ function answerOf(error: unknown, path: string): AdminResponse {
   return { status: 500, body: `${path} failed: ${messageOf(error)}\n` };
 }
 
-/** Throws a Refusal for a request that is not to change anything. */
+/** Throws a Refusal for a request that must not change anything. */
 function checkMutation(handler: AdminHandler, { method, headers }: RawRequest): void {
   if (method !== 'POST') throw refusedMethod(handler, method);
   const site = foreignSite(headers);
   if (site === undefined) return;
-  const text = `A web page of another site (${site.slice(0, SHOWN_LENGTH)}) may not send POST ${handler.path}.\n`;
+  const text = `A web page of another site (${site.slice(0, MAX_SHOWN_LENGTH)}) may not send POST ${handler.path}.\n`;
   throw new Refusal(403, text);
 }
 
 function refusedHost(host: string | undefined): Refusal {
-  const asked = host === undefined ? 'A request without Host' : `The host ${host.slice(0, SHOWN_LENGTH)}`;
+  const asked = host === undefined ? 'A request without Host' : `The host ${host.slice(0, MAX_SHOWN_LENGTH)}`;
   return new Refusal(403, `${asked} is not allowed: --admin-allowed-hosts says which hosts are.\n`);
 }
 

@@ -1,4 +1,4 @@
-// Requests that are refused whatever they ask for: those that a web page of another site makes a browser send.
+// Refuses requests independent of their target: those that a web page of another site causes a browser to send.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIPv6 } from 'node:net';
@@ -6,11 +6,11 @@ import { isIPv6 } from 'node:net';
 interface RequestHead {
   readonly httpVersionMajor: number;
   readonly httpVersionMinor: number;
-  /** Names and values by turns. */
+  /** Alternating names and values. */
   readonly rawHeaders: readonly string[];
 }
 
-/** A fault of the Host header. */
+/** An invalid Host header. */
 export interface HostFault {
   /** For the access log. */
   readonly details: string;
@@ -18,13 +18,13 @@ export interface HostFault {
   readonly text: string;
 }
 
-/** Whether a host may be asked for; undefined when nobody has asked for one. */
+/** Returns whether a host may be requested; undefined: the request has no host. */
 export type HostRule = (host: string | undefined) => boolean;
 
 /**
- * The rule of --admin-allowed-hosts: names that a Host header may have, with any port, or `name:port`. It protects from DNS
- * rebinding, by which a page gives its own name to this server's address. An empty list allows every host. Headers have IPv6
- * addresses in brackets, the list may have them without.
+ * Returns the rule of --admin-allowed-hosts: names that a Host header may have, with any port, or `name:port`. It protects
+ * against DNS rebinding, where a page's own name resolves to this server's address. An empty list allows every host. Headers
+ * contain IPv6 addresses in brackets; the list may omit these.
  */
 export function allowedHosts(hosts: readonly string[]): HostRule {
   if (hosts.length === 0) return () => true;
@@ -35,7 +35,10 @@ export function allowedHosts(hosts: readonly string[]): HostRule {
   };
 }
 
-/** What is wrong with the Host header (RFC 9112 §3.2): HTTP/1.1 has one, and nobody knows which of several counts. */
+/**
+ * Returns what is wrong with the Host header (RFC 9112 §3.2): HTTP/1.1 requires exactly one, and of several it is undefined
+ * which one counts.
+ */
 export function hostFault({ httpVersionMajor, httpVersionMinor, rawHeaders }: RequestHead): HostFault | undefined {
   const count = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
   if (count > 1) return { details: 'several_host_headers', text: 'A request names one host.\n' };
@@ -44,8 +47,9 @@ export function hostFault({ httpVersionMajor, httpVersionMinor, rawHeaders }: Re
 }
 
 /**
- * The site that a browser sends a request for, when it is not the one that the request goes to; undefined for requests of this
- * server's own pages, and for clients that are no browsers. Browsers tell it in Sec-Fetch-Site or, with every POST, in Origin.
+ * Returns the site on whose behalf a browser sends a request, if it is not the request's own target; undefined for requests
+ * of this server's pages and of clients that are not browsers. Browsers send it in Sec-Fetch-Site or, with every POST, in
+ * Origin.
  */
 export function foreignSite(headers: IncomingHttpHeaders): string | undefined {
   const site = headers['sec-fetch-site'];
@@ -54,11 +58,11 @@ export function foreignSite(headers: IncomingHttpHeaders): string | undefined {
     if (site === 'same-origin' || site === 'none') return undefined;
     return origin ?? site;
   }
-  return origin === undefined || isOf(headers.host, origin) ? undefined : origin;
+  return origin === undefined || isOriginOf(headers.host, origin) ? undefined : origin;
 }
 
-/** Whether `http://name:port` is the origin of a server that is called `name:port`. `null` is nobody's. */
-function isOf(host: string | undefined, origin: string): boolean {
+/** Returns whether `http://name:port` is the origin of a server addressed as `name:port`. `null` never is. */
+function isOriginOf(host: string | undefined, origin: string): boolean {
   if (host === undefined || !URL.canParse(origin)) return false;
   const { host: originHost, protocol } = new URL(origin);
   const asked = `${protocol}//${host}`;

@@ -1,4 +1,4 @@
-// admin.access_log: tells access loggers of the requests to the admin interface.
+// admin.access_log: passes requests to the admin interface to access loggers.
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { AccessLogger } from '../../access-log/access-logger.js';
@@ -16,11 +16,11 @@ export interface EndedRequest {
   readonly protocol: Protocol;
   readonly requestHeaders: OutgoingHttpHeaders;
   readonly responseHeaders: OutgoingHttpHeaders;
-  /** 0 when the client left before there was an answer. */
+  /** 0 if the client left before there was an answer. */
   readonly status: number;
-  /** Why it got this answer, where it is not that of an endpoint. */
+  /** The reason for an answer that is not from an endpoint. */
   readonly details: string | undefined;
-  /** Of the bodies. */
+  /** Sizes of the bodies. */
   readonly bytesReceived: number;
   readonly bytesSent: number;
   /** The client left before the end of the answer. */

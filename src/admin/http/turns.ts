@@ -1,23 +1,23 @@
-// The turns that admin requests take on the primary's loop, so that very many of them at once delay other work by a step of each queue only.
+// Turns of admin requests on the primary's loop: however many there are, they delay other work by one step of each queue.
 
 import { TurnQueue } from '../../common/time/turn-queue.js';
 
 const REQUEST_TURNS = new TurnQueue();
 const PIECE_TURNS = new TurnQueue();
 
-/** Resolves when a request may be handled; urgent ones take no turn. */
+/** Resolves when a request may be handled; urgent requests do not wait. */
 export function nextRequestTurn(): Promise<void> {
   return REQUEST_TURNS.next();
 }
 
-/** Resolves when the next piece of an answer, or the next step towards it, may be made. */
+/** Resolves when the next piece of an answer, or the next step towards it, may be produced. */
 export function nextPieceTurn(): Promise<void> {
   return PIECE_TURNS.next();
 }
 
 /**
- * Called when a connection was accepted: others may wait behind it, and the loop accepts one a turn. Among very many, that of a
- * readiness probe waits for them, and not for as many steps.
+ * Called when a connection was accepted. More connections may be pending, and the loop accepts one per turn. Among very
+ * many, a readiness probe's connection then waits only for these, and not for as many steps.
  */
 export function acceptFirst(): void {
   REQUEST_TURNS.postpone();

@@ -1,4 +1,4 @@
-// A few threads that make large bodies, so that the primary only passes pieces on. They end when nothing is asked of them.
+// A few threads that render large bodies, so that the primary only forwards pieces. They end when idle.
 
 import { MessageChannel } from 'node:worker_threads';
 import { Piscina } from 'piscina';
@@ -6,62 +6,65 @@ import { messageOf } from '../../common/errors/errors.js';
 import { leaveRemovedDirectory } from '../../common/files/working-directory.js';
 import { programFile } from '../../common/package/package-root.js';
 import { getLogger } from '../../log/logger.js';
-import { BodyPlaces, EndingError } from './body-places.js';
+import { BodySlots, EndingError } from './body-slots.js';
 import { RenderStream } from './render-stream.js';
 import type { RenderTask } from './render-thread.js';
 import type { RenderKind, RenderRequests, RenderSupplies } from './renderers.js';
 
 const THREADS = 2;
-/** Bodies that one thread makes in turns: a client that takes its pieces slowly keeps no other waiting. */
-const BODIES_A_THREAD = 64;
-/** Longer than the time between two scrapes commonly is, so that a scraper finds the thread with its view of the stats. */
+/** Bodies that one thread renders in turns, so that a slow client does not block others. */
+const BODIES_PER_THREAD = 64;
+/** Longer than common scrape intervals, so that a scraper finds the thread with its reader of the stats. */
 const IDLE_MS = 20_000;
 
 const YOUNG_MB = 12;
-/** Half a megabyte of each may wait for its client. 32 KiB a second is less than any network has on which stats are read. */
-const PLACES = { places: THREADS * BODIES_A_THREAD, roundMs: 2000, leastBytes: 64 * 1024, maxWaitMs: 30_000 };
+/**
+ * Each body buffers up to half a megabyte for its client. 32 KiB per second is less than any network provides on which stats
+ * are read.
+ */
+const SLOT_OPTIONS = { slots: THREADS * BODIES_PER_THREAD, roundMs: 2000, minBytes: 64 * 1024, maxWaitMs: 30_000 };
 
 const logger = getLogger('admin');
 
-/** Pieces of a body, of which the first is there. */
+/** Pieces of a body, the first of which is available. */
 export interface Body extends AsyncIterableIterator<Uint8Array> {
-  /** `listener` is called when no more of it comes because its client has taken next to nothing of it. */
+  /** Sets a listener that is called when the body is cut off because its client reads almost nothing. */
   whenCut(listener: () => void): void;
 }
 
 export interface RenderPoolOptions {
-  /** The file that threads run; render-thread.js when left out. */
+  /** The file that threads run; default: render-thread.js. */
   readonly entry?: URL;
-  /** How long a thread waits for something to do before it ends. */
+  /** How long an idle thread waits before it ends. */
   readonly idleMs?: number;
 }
 
 export class RenderPool {
-  readonly #places = new BodyPlaces(PLACES);
+  readonly #slots = new BodySlots(SLOT_OPTIONS);
   readonly #options: RenderPoolOptions;
   #pool: Piscina | undefined;
-  /** Bodies that a thread makes, or is to make. */
-  readonly #made = new Set<RenderStream>();
+  /** Bodies that are rendered or queued on a thread. */
+  readonly #inProgress = new Set<RenderStream>();
   #isClosed = false;
 
   constructor(options: RenderPoolOptions = {}) {
     this.#options = options;
   }
 
-  /** Bodies that are being made, or have not been taken. */
+  /** Number of bodies that are rendered or not yet consumed. */
   get bodies(): number {
-    return this.#places.size;
+    return this.#slots.size;
   }
 
-  /** Threads that there are now. */
+  /** Current number of threads. */
   get threads(): number {
     return this.#pool?.threads.length ?? 0;
   }
 
   /**
-   * Begins to make a body. Resolves with its pieces when the first is there; they are to be read to their end or given up
-   * with return(). Rejects when the body cannot be made, and next() does when that turns out later; with a NoPlaceError when too
-   * many others are. `supply` is called when the thread asks for what it may keep.
+   * Starts to render a body. Resolves with its pieces when the first is available; they must be consumed or ended with
+   * return(). Rejects if the body cannot be rendered, with a NoSlotError if there are too many others; next() rejects for
+   * later failures. `supply`: called when the thread requests data that it caches.
    */
   async render<K extends RenderKind>(
     kind: K,
@@ -70,10 +73,10 @@ export class RenderPool {
   ): Promise<Body> {
     if (this.#isClosed) throw new EndingError();
     const { port1, port2 } = new MessageChannel();
-    const stream: RenderStream = new RenderStream(port1, supply, () => this.#places.release(stream));
+    const stream: RenderStream = new RenderStream(port1, supply, () => this.#slots.release(stream));
     try {
-      await this.#places.admit(stream);
-      // It may have been closed since the place was given: a pool that is made now would be nobody's to end.
+      await this.#slots.admit(stream);
+      // close() may have been called in the meantime: nothing would end a pool created now.
       if (this.#isClosed) throw new EndingError();
     } catch (error) {
       stream.fail(error as Error);
@@ -83,23 +86,23 @@ export class RenderPool {
     this.#pool ??= this.#newPool();
     leaveRemovedDirectory();
     try {
-      const made = this.#pool.run(task, { transferList: [port2] });
-      this.#made.add(stream);
-      made.catch((error: unknown) => stream.fail(died(error))).finally(() => this.#made.delete(stream));
+      const run = this.#pool.run(task, { transferList: [port2] });
+      this.#inProgress.add(stream);
+      run.catch((error: unknown) => stream.fail(died(error))).finally(() => this.#inProgress.delete(stream));
     } catch (error) {
-      // The system has no thread for it. The pool has the task all the same, and would fail with it later, for nobody.
+      // The system has no thread for the task. The pool keeps the task and would fail with it later, without a receiver.
       this.#pool = undefined;
       stream.fail(died(error));
     }
     return withFirst(stream);
   }
 
-  /** Ends all threads; bodies that are being made fail with an EndingError. */
+  /** Ends all threads; bodies in progress fail with an EndingError. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const ending = new EndingError();
-    this.#places.close(ending);
-    for (const stream of this.#made) stream.fail(ending);
+    this.#slots.close(ending);
+    for (const stream of this.#inProgress) stream.fail(ending);
     await this.#pool?.destroy();
   }
 
@@ -109,10 +112,13 @@ export class RenderPool {
     return pool;
   }
 
-  /** A thread has died before it was given a body: the pool would let those that wait for it wait until another thread begins. */
+  /**
+   * Called when a thread has died before it received a body: the pool would let queued bodies wait until another thread
+   * starts.
+   */
   #failed(pool: Piscina, error: Error): void {
     logger.error(error.message);
-    for (const stream of this.#made) if (!stream.hasBegun) stream.fail(error);
+    for (const stream of this.#inProgress) if (!stream.hasBegun) stream.fail(error);
     if (pool !== this.#pool || pool.threads.length > 0) return;
     this.#pool = undefined;
     void pool.destroy();
@@ -125,12 +131,12 @@ function newPool({ entry, idleMs = IDLE_MS }: RenderPoolOptions): Piscina {
     name: 'default',
     minThreads: 0,
     maxThreads: THREADS,
-    concurrentTasksPerWorker: BODIES_A_THREAD,
+    concurrentTasksPerWorker: BODIES_PER_THREAD,
     idleTimeout: idleMs,
-    // Waiting for tasks in Atomics.wait() would block the bodies that are being made.
+    // Waiting for tasks in Atomics.wait() would block the bodies in progress.
     atomics: 'disabled',
     recordTiming: false,
-    // More would be filled with pieces of text that are garbage at once, and stay resident.
+    // A larger heap would fill with pieces of text that are garbage immediately, and stay resident.
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   });
 }
@@ -139,7 +145,7 @@ function died(error: unknown): Error {
   return new Error(`a render thread has died: ${messageOf(error)}`);
 }
 
-/** Waits for the first piece, so that what fails at once is an error and no answer. */
+/** Waits for the first piece, so that an immediate failure is an error and not an answer. */
 async function withFirst(stream: RenderStream): Promise<Body> {
   const first = await stream.next();
   let isFirst = true;

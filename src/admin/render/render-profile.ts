@@ -1,11 +1,11 @@
-// The body of a profile. What makes it is loaded where one is asked for.
+// The body of a profile. The encoder is loaded on first use.
 
 import { onDemand } from '../../common/package/on-demand.js';
 import type { ProfileSet } from '../../common/profiling/pprof.js';
 
 const loadPprof = onDemand(() => import('../../common/profiling/pprof.js'));
 
-/** In one piece: some hundred kilobytes at most. */
+/** Renders one piece: some hundred kilobytes at most. */
 export async function* renderProfile(set: ProfileSet): AsyncGenerator<Uint8Array, void> {
   const { encodePprof } = await loadPprof();
   yield await encodePprof(set);

@@ -1,4 +1,4 @@
-// Bodies of answers about stats, in every form: the same function makes them on the primary and in a render thread.
+// Bodies of answers about stats in every form, rendered by the same function on the primary and in a render thread.
 
 import { type MonitoringOptions, renderMonitoring } from '../../stats/monitoring/render-monitoring.js';
 import { namePattern } from '../../stats/read/name-pattern.js';
@@ -7,7 +7,7 @@ import type { StatsQuery } from '../../stats/read/selection.js';
 import { renderJson } from '../../stats/render/render-json.js';
 import { type HistogramBuckets, renderText } from '../../stats/render/render-text.js';
 
-/** Which stats are wanted, as plain data: a StatsQuery with the filter's expression in the place of its function. */
+/** The requested stats as plain data: a StatsQuery with the filter's pattern instead of its function. */
 export type PlainQuery = Omit<StatsQuery, 'filter'> & { readonly pattern?: string | undefined };
 
 export type StatsRendering = PlainQuery &
@@ -17,19 +17,19 @@ export type StatsRendering = PlainQuery &
   );
 
 export interface StatsRenderRequest {
-  /** Of the store now. */
+  /** The current extent of the store. */
   readonly extent: StatsExtent;
   readonly rendering: StatsRendering;
 }
 
-/** In a thread: reads the store, for which it asks unless it knows all of it. */
+/** Renders stats in a thread. Requests an attachment with `ask` if the thread's reader does not cover the store. */
 export async function* renderStats(
   { extent, rendering }: StatsRenderRequest,
   ask: () => Promise<StatsReaderAttachment>,
 ): AsyncGenerator<Uint8Array, void> {
   if (!isKnown(extent)) {
     const attachment = await ask();
-    // Another body may have asked as well.
+    // Another body may have requested it as well.
     if (!isKnown(extent)) known = { extent: extentOf(attachment), reader: new StatsReader(attachment) };
   }
   const { reader } = known!;
@@ -37,7 +37,7 @@ export async function* renderStats(
   yield* renderFrom(reader, rendering);
 }
 
-/** Makes the pieces of an answer. Throws BatonError for a pattern that is none. */
+/** Renders the pieces of an answer. Throws a BatonError for an invalid pattern. */
 export function renderFrom(reader: StatsReader, rendering: StatsRendering): Iterable<Uint8Array> {
   const filter = rendering.pattern === undefined ? undefined : namePattern(rendering.pattern);
   switch (rendering.form) {
@@ -50,7 +50,7 @@ export function renderFrom(reader: StatsReader, rendering: StatsRendering): Iter
   }
 }
 
-/** The thread's reader, until the store has grown out of what that was given. */
+/** The thread's reader, until the store exceeds its attachment. */
 let known: { readonly extent: StatsExtent; readonly reader: StatsReader } | undefined;
 
 function isKnown({ version, layoutCount }: StatsExtent): boolean {

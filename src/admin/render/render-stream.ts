@@ -1,24 +1,24 @@
-// The pieces of a body that a render thread makes, as they arrive on the primary.
+// The pieces of a body that a render thread produces, as they arrive on the primary.
 
 import type { MessagePort } from 'node:worker_threads';
-import { LostPlaceError, type PlacedBody } from './body-places.js';
+import { LostSlotError, type SlotHolder } from './body-slots.js';
 
-/** What a thread posts: a piece, that there are no more of them and why, or that it needs what only the primary has. */
+/** Messages of a thread: a piece, the end with an optional error, or a request for data that only the primary has. */
 export type RenderMessage = Uint8Array | { readonly error: string | undefined } | 'supply';
-/** What goes the other way: how many further pieces are wanted, or what was asked for. */
+/** Messages to a thread: credit for more pieces, or the requested data. */
 export type RenderReply = number | { readonly supply: unknown };
 
 /** Pieces that a thread may be ahead of the client: about half a megabyte. */
 export const WINDOW = 16;
 
-export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBody {
+export class RenderStream implements AsyncIterableIterator<Uint8Array>, SlotHolder {
   takenBytes = 0;
-  /** A thread has said something. */
+  /** The thread has sent a message. */
   hasBegun = false;
   readonly #port: MessagePort;
   readonly #supply: () => unknown;
   readonly #arrived: Uint8Array[] = [];
-  /** Pieces that were taken and not yet told to the thread. */
+  /** Pieces that were consumed and not yet credited to the thread. */
   #taken = 0;
   #isEnded = false;
   #error: Error | undefined;
@@ -26,7 +26,9 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBo
   #whenCut: (() => void) | undefined;
   readonly #done: () => void;
 
-  /** `supply` gives what the thread may ask for. `done` is called when nothing of the body is kept here any more. */
+  /**
+   * `supply`: returns data that the thread may request. `done`: called when nothing of the body is buffered here any more.
+   */
   constructor(port: MessagePort, supply: (() => unknown) | undefined, done: () => void) {
     this.#port = port;
     this.#supply = supply ?? (() => undefined);
@@ -42,7 +44,7 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBo
     return this;
   }
 
-  /** Rejects when rendering has failed. */
+  /** Rejects if rendering has failed. */
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     for (;;) {
       const piece = this.#arrived.shift();
@@ -58,7 +60,7 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBo
     }
   }
 
-  /** The pieces are no longer wanted: the thread stops making them. */
+  /** Called when no more pieces are needed: the thread stops rendering. */
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
     this.#drop(undefined);
     return { done: true, value: undefined };
@@ -68,13 +70,13 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array>, PlacedBo
     this.#whenCut = listener;
   }
 
-  /** Whoever reads the pieces is told, and gets an error for the next one. */
+  /** Ends the body. The reader is notified and gets an error for the next piece. */
   cut(): void {
-    this.#drop(new LostPlaceError());
+    this.#drop(new LostSlotError());
     this.#whenCut?.();
   }
 
-  /** Nothing more will arrive. What has arrived is given out before the error. */
+  /** Ends the body with an error, which follows the pieces that have arrived. */
   fail(error: Error): void {
     this.#end(error);
   }

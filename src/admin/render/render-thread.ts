@@ -1,4 +1,4 @@
-// The inside of a render thread: makes a body and posts its pieces, never more than the other end has asked for.
+// The code of a render thread: renders bodies and posts their pieces, never more than the primary has given credit for.
 
 import type { MessagePort } from 'node:worker_threads';
 import { messageOf } from '../../common/errors/errors.js';
@@ -6,14 +6,14 @@ import { nextTurn } from '../../common/time/next-turn.js';
 import { type RenderMessage, type RenderReply, WINDOW } from './render-stream.js';
 import { RENDERERS, type RenderKind, type RenderRequests, type RenderSupplies } from './renderers.js';
 
-/** One body. Closing the port's other end ends it early. */
+/** One body. Closing the other end of the port ends it early. */
 export interface RenderTask<K extends RenderKind = RenderKind> {
   readonly kind: K;
   readonly request: RenderRequests[K];
   readonly port: MessagePort;
 }
 
-/** Resolves when the body is made, has failed, or is no longer wanted. */
+/** Resolves when the body is complete, has failed, or is no longer needed. */
 export default async function render<K extends RenderKind>({ kind, request, port }: RenderTask<K>): Promise<void> {
   const client = new Client(port);
   const post = (message: RenderMessage, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
@@ -22,9 +22,9 @@ export default async function render<K extends RenderKind>({ kind, request, port
     for await (const piece of RENDERERS[kind](request, ask)) {
       if (piece.length > 0) {
         post(piece, transferable(piece));
-        client.spend();
+        client.useCredit();
       }
-      await client.wantsMore();
+      await client.waitForCredit();
       if (client.isClosed) return;
     }
     post({ error: undefined });
@@ -33,18 +33,18 @@ export default async function render<K extends RenderKind>({ kind, request, port
   }
 }
 
-/** The other end: how many pieces it still takes, and what else it has. */
+/** The primary's end: its credit for pieces, and requested data. */
 class Client {
   isClosed = false;
   readonly #port: MessagePort;
-  #left = WINDOW;
+  #credit = WINDOW;
   #supply: unknown;
   #wake: (() => void) | undefined;
 
   constructor(port: MessagePort) {
     this.#port = port;
     port.on('message', (reply: RenderReply) => {
-      if (typeof reply === 'number') this.#left += reply;
+      if (typeof reply === 'number') this.#credit += reply;
       else this.#supply = reply.supply;
       this.#wake?.();
     });
@@ -54,35 +54,35 @@ class Client {
     });
   }
 
-  /** What the primary keeps for this kind of bodies. Rejects when nobody wants the body any more. */
+  /** Requests the primary's data for this kind of body. Rejects if the body is no longer needed. */
   async ask(): Promise<unknown> {
     const message: RenderMessage = 'supply';
     this.#port.postMessage(message);
     while (this.#supply === undefined) {
       if (this.isClosed) throw new Error('the body is no longer wanted');
-      await this.#woken();
+      await this.#nextMessage();
     }
     return this.#supply;
   }
 
-  spend(): void {
-    this.#left--;
+  useCredit(): void {
+    this.#credit--;
   }
 
-  /** Gives other bodies and messages a turn, and waits until there is credit or nobody wants it. */
-  async wantsMore(): Promise<void> {
+  /** Gives other bodies and messages a turn, and waits until there is credit or the port is closed. */
+  async waitForCredit(): Promise<void> {
     await nextTurn();
-    while (this.#left === 0 && !this.isClosed) await this.#woken();
+    while (this.#credit === 0 && !this.isClosed) await this.#nextMessage();
   }
 
-  #woken(): Promise<void> {
+  #nextMessage(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
   }
 }
 
-/** Its memory, when it is the piece's own: small Buffers share some, which has to stay. */
+/** Returns the piece's memory if it is its own: small Buffers share a pool, which must not be transferred. */
 function transferable({ buffer, byteOffset }: Uint8Array): ArrayBuffer[] {
   const isOwn = byteOffset === 0 && buffer.byteLength !== Buffer.poolSize;
   return isOwn && buffer instanceof ArrayBuffer ? [buffer] : [];

@@ -1,13 +1,13 @@
-// Where an answer about stats is made: few of them on the primary, many in a render thread.
+// Decides where an answer about stats is rendered: a few stats on the primary, many in a render thread.
 
 import type { Pieces } from '../admin-handler.js';
 import type { AdminServices } from '../admin-services.js';
 import { renderFrom, type StatsRendering } from './render-stats.js';
 
-/** Some 30 ms of the primary's time, in turns of about a millisecond: a thread would take longer to begin. */
+/** Some 30 ms of the primary's time, in turns of about a millisecond: starting a thread would take longer. */
 const MAX_ON_PRIMARY = 20_000;
 
-/** Flushes first where that is configured. Rejects when the body cannot be made. */
+/** Returns the body. Flushes first if that is configured. Rejects if the body cannot be rendered. */
 export async function statsBody(services: AdminServices, rendering: StatsRendering): Promise<Pieces> {
   const { stats } = services;
   if (services.flushesStatsOnAdmin) await services.flushStats();

@@ -1,4 +1,4 @@
-// The monitoring form of stats as a request asks for it: /stats?format=monitoring and /stats/monitoring.
+// The monitoring form of stats: /stats?format=monitoring and /stats/monitoring.
 
 import type { MonitoringHistograms } from '../../stats/monitoring/render-monitoring.js';
 import { type AdminParameter, type AdminRequest, type AdminResponse, Refusal } from '../admin-handler.js';
@@ -10,7 +10,7 @@ import { statsQuery, unknownBuckets } from './stats-parameters.js';
 const PROTOBUF_TYPE = 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited';
 const DEFAULT_MAX_BUCKETS = 20;
 
-/** As /help lists them, besides those that all forms have. */
+/** Parameters in /help, besides those of all forms. */
 export const MONITORING_PARAMETERS: readonly AdminParameter[] = [
   {
     name: 'text_readouts',
@@ -30,7 +30,7 @@ export const MONITORING_BUCKETS: AdminParameter = {
   preset: 'cumulative',
 };
 
-/** Throws a Refusal for parameters that cannot be obeyed (FACTS §3.1). */
+/** Answers a request. Throws a Refusal for unsupported parameters (FACTS §3.1). */
 export async function monitoringAnswer(request: AdminRequest, services: AdminServices): Promise<AdminResponse> {
   const { query, headers } = request;
   const isProtobuf = query.has('prom_protobuf') || prefersProtobuf(headers.accept);
@@ -48,7 +48,7 @@ export async function monitoringAnswer(request: AdminRequest, services: AdminSer
   };
 }
 
-/** Whether protobuf comes before text among the types that are accepted; their weights do not count. */
+/** Returns whether protobuf precedes text among the accepted types; their weights are ignored. */
 function prefersProtobuf(accept = ''): boolean {
   for (const range of accept.split(',')) {
     const type = range.split(';', 1)[0]!.trim().toLowerCase();

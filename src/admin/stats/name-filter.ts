@@ -6,8 +6,8 @@ import { Refusal } from '../admin-handler.js';
 import type { QueryParameters } from '../http/messages/query-parameters.js';
 
 /**
- * Whether a name is wanted; undefined without a filter. Throws a Refusal, in Envoy's words, for an expression that does not compile,
- * which says why if `givesReason`, or costs too much.
+ * Returns a predicate for names; undefined without a filter. Throws a Refusal, in Envoy's words, for an expression that is
+ * too costly or does not compile; the latter includes the reason if `givesReason`.
  */
 export function nameFilter(query: QueryParameters, givesReason: boolean): ((name: string) => boolean) | undefined {
   const pattern = query.get('filter');

@@ -1,4 +1,4 @@
-// The parameters of /stats that all its formats share.
+// The parameters of /stats that all formats share.
 
 import type { StatsQuery } from '../../stats/read/selection.js';
 import type { HistogramBuckets } from '../../stats/render/render-text.js';
@@ -17,7 +17,7 @@ const TYPES = {
 const BUCKETS: readonly HistogramBuckets[] = ['cumulative', 'disjoint', 'detailed', 'summary'];
 const HIDDEN = ['exclude', 'include', 'only'] as const;
 
-/** As /help lists them. */
+/** Parameters in /help. */
 export const USED_ONLY: AdminParameter = {
   name: 'usedonly',
   help: 'Only include stats that have been written by system since restart',
@@ -36,7 +36,7 @@ export const HISTOGRAM_BUCKETS: AdminParameter = {
   preset: 'summary',
 };
 
-/** Which stats are wanted. Throws a Refusal for values that mean nothing. */
+/** Returns the query for stats. Throws a Refusal for invalid values. */
 export function statsQuery(query: QueryParameters): PlainQuery {
   const isFiltered = nameFilter(query, true) !== undefined;
   const invertFilter = query.has('invert_filter');
@@ -50,7 +50,7 @@ export function statsQuery(query: QueryParameters): PlainQuery {
   };
 }
 
-/** How text and JSON show histograms. Throws a Refusal for a mode that there is not. */
+/** Returns how text and JSON show histograms. Throws a Refusal for an unknown mode. */
 export function histogramBuckets(query: QueryParameters): HistogramBuckets {
   const value = query.get('histogram_buckets');
   if (value === undefined || value === 'none') return 'summary';
@@ -59,7 +59,7 @@ export function histogramBuckets(query: QueryParameters): HistogramBuckets {
   return mode;
 }
 
-/** The answer to a histogram_buckets that means nothing in any format. */
+/** Returns the answer to a histogram_buckets value that no format supports. */
 export function unknownBuckets(): Refusal {
   return new Refusal(400, `usage: /stats?histogram_buckets=(${BUCKETS.join('|')})\n`);
 }

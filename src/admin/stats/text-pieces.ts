@@ -1,12 +1,12 @@
-// Gathers the texts of a long answer into pieces that are worth a write each.
+// Gathers the texts of a long answer into pieces of a size worth a write.
 
 import { Pieces } from '../../stats/render/pieces.js';
 
-/** Texts, empty ones too, that take a millisecond or so to make; some take longer. */
+/** Maximum number of texts, including empty ones, per piece: these take about a millisecond to produce, some longer. */
 const MAX_TEXTS = 500;
 const MAX_MS = 2;
 
-/** The texts in UTF-8, some 32 KiB at a time, or less where many texts are empty or take long. */
+/** Yields the texts in UTF-8 in pieces of some 32 KiB, smaller ones where many texts are empty or take long. */
 export function* textPieces(texts: Iterable<string>): Generator<Uint8Array, void> {
   const pieces = new Pieces();
   let count = 0;

@@ -1,11 +1,11 @@
-// Makes elements: text always goes in as text, never as markup.
+// Creates elements. Text is always inserted as text, never as markup.
 
 export type Child = Node | string | undefined;
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An HTML element. An attribute that is undefined or false is left out, one that is true has no value. */
+/** Creates an HTML element. An attribute that is undefined or false is omitted; one that is true has no value. */
 export function el<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   attributes: Attributes = {},
@@ -16,7 +16,7 @@ export function el<Name extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** An SVG element, as el(). */
+/** Creates an SVG element, as el() does. */
 export function svg<Name extends keyof SVGElementTagNameMap>(
   name: Name,
   attributes: Attributes = {},
@@ -27,14 +27,14 @@ export function svg<Name extends keyof SVGElementTagNameMap>(
   return element;
 }
 
-/** The element with this id, which the page has. */
+/** Returns the element with this id, which must be on the page. */
 export function byId<Type extends HTMLElement>(id: string, type: new () => Type): Type {
   const element = document.getElementById(id);
   if (!(element instanceof type)) throw new Error(`the page has no ${type.name} #${id}`);
   return element;
 }
 
-/** Sets a text only when it differs, so that a selection in it stays. */
+/** Sets a text only if it differs, so that a selection in it is kept. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

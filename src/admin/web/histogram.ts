@@ -1,9 +1,9 @@
-// Draws a histogram from its bins, and says what share of its samples lies below a value.
+// Draws a histogram from its bins, and computes quantiles.
 
 import { svg } from './dom.js';
 import { countText, figureText } from './numbers.js';
 
-/** As the detailed form of stats in JSON has them, in ascending order. */
+/** A bin as in the detailed JSON form of stats; lists are in ascending order. */
 export interface Bin {
   readonly lower_bound: number;
   readonly width: number;
@@ -13,10 +13,10 @@ export interface Bin {
 const WIDTH = 240;
 const HEIGHT = 40;
 const BARS = 40;
-/** So many decades at least, lest a single value fill the picture. */
-const LEAST_DECADES = 1;
+/** Minimum number of decades, so that a single value does not fill the picture. */
+const MIN_DECADES = 1;
 
-/** Bins of several histograms as one. */
+/** Merges the bins of several histograms. */
 export function mergeBins(lists: Iterable<readonly Bin[]>): Bin[] {
   const merged = new Map<number, Bin>();
   for (const bins of lists) {
@@ -32,7 +32,7 @@ export function samples(bins: readonly Bin[]): number {
   return bins.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** The value below which `share` of the samples lies; undefined without samples. */
+/** Returns the value below which `share` of the samples lies; undefined without samples. */
 export function quantile(bins: readonly Bin[], share: number): number | undefined {
   const target = share * samples(bins);
   let below = 0;
@@ -43,7 +43,7 @@ export function quantile(bins: readonly Bin[], share: number): number | undefine
   return undefined;
 }
 
-/** Bars on a logarithmic scale of values. Undefined without samples. */
+/** Draws bars on a logarithmic scale of values. Returns undefined without samples. */
 export function drawHistogram(bins: readonly Bin[]): SVGSVGElement | undefined {
   const filled = bins.filter(({ count }) => count > 0);
   const [first, last] = [filled[0], filled.at(-1)];
@@ -64,14 +64,14 @@ export function drawHistogram(bins: readonly Bin[]): SVGSVGElement | undefined {
   );
 }
 
-/** Samples that stand in one bar, and the values that they lie between. */
+/** The samples of one bar, and the range of their values. */
 interface Bar {
   readonly from: number;
   to: number;
   count: number;
 }
 
-/** Bins as BARS bars of equal width, of which some have no samples. Zero has the first one for itself. */
+/** Groups bins into BARS bars of equal width, some of which have no samples. Zero has its own bar. */
 function barsOf(filled: readonly Bin[]): (Bar | undefined)[] {
   const bars: (Bar | undefined)[] = Array.from({ length: BARS });
   const place = scaleOf(filled);
@@ -84,13 +84,13 @@ function barsOf(filled: readonly Bin[]): (Bar | undefined)[] {
   return bars;
 }
 
-/** In which bar a bin stands, by its lower end. */
+/** Returns a function from a bin's lower end to the index of its bar. */
 function scaleOf(filled: readonly Bin[]): (from: number) => number {
   const hasZero = filled[0]!.lower_bound === 0;
   const least = filled[hasZero ? 1 : 0]?.lower_bound ?? 1;
   let low = Math.log10(least);
   let high = Math.log10(Math.max(filled.at(-1)!.lower_bound, least));
-  const missing = LEAST_DECADES - (high - low);
+  const missing = MIN_DECADES - (high - low);
   if (missing > 0) {
     low -= missing / 2;
     high += missing / 2;

@@ -1,41 +1,41 @@
-// Repeats a question while the page is looked at, more slowly where answers take long.
+// Repeats a task while the page is visible, more slowly if it takes long.
 
-import { say } from './server.js';
+import { showStatus } from './server.js';
 
-/** What is between two answers is at least so many times as long as an answer took: a large server is not kept busy. */
-const REST_FACTOR = 10;
+/** The pause between two runs is at least this multiple of a run's duration, so that a large server is not kept busy. */
+const PAUSE_FACTOR = 10;
 
 /**
- * Calls `task` now and then every `seconds()`, one call at a time, not while the page is hidden. A failure is said on the page
- * until the task works again. The function that it returns calls it at once.
+ * Calls `task` now and then every `seconds()`, one call at a time, and not while the page is hidden. Shows a failure on the
+ * page until the task succeeds again. Returns a function that calls the task immediately.
  */
 export function poll(task: () => Promise<void>, seconds: () => number): () => void {
   let timer: number | undefined;
   let isBusy = false;
-  let isAskedAgain = false;
+  let isRequestedAgain = false;
   let hasFailed = false;
 
   async function run(): Promise<void> {
     if (isBusy) {
-      isAskedAgain = true;
+      isRequestedAgain = true;
       return;
     }
     window.clearTimeout(timer);
     if (document.hidden) return;
     isBusy = true;
-    isAskedAgain = false;
+    isRequestedAgain = false;
     const begun = performance.now();
     try {
       await task();
-      if (hasFailed) say('');
+      if (hasFailed) showStatus('');
       hasFailed = false;
     } catch (error) {
       hasFailed = true;
-      say(error instanceof Error ? error.message : String(error));
+      showStatus(error instanceof Error ? error.message : String(error));
     }
     isBusy = false;
     const took = performance.now() - begun;
-    timer = window.setTimeout(run, isAskedAgain ? 0 : Math.max(seconds() * 1000, took * REST_FACTOR));
+    timer = window.setTimeout(run, isRequestedAgain ? 0 : Math.max(seconds() * 1000, took * PAUSE_FACTOR));
   }
 
   document.addEventListener('visibilitychange', () => {

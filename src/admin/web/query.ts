@@ -1,4 +1,5 @@
-// Queries as the server reads them: a '+' is a plus, and a space is '%20'. Browsers, and URLSearchParams, write a space as '+'.
+// Builds queries as the server parses them: '+' is a plus sign, and a space is '%20'. Browsers and URLSearchParams write a
+// space as '+'.
 
 export function queryText(parameters: Iterable<readonly [name: string, value: string]>): string {
   return Array.from(parameters, ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join(
@@ -6,7 +7,7 @@ export function queryText(parameters: Iterable<readonly [name: string, value: st
   );
 }
 
-/** From now on forms with method 'get' send spaces as spaces, unless the page does something else with them. */
+/** Makes forms with method 'get' send spaces as '%20', unless the page handles them otherwise. */
 export function encodeSpaces(): void {
   document.addEventListener('submit', (event) => {
     const { target: form } = event;

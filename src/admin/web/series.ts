@@ -1,13 +1,13 @@
-// Values over time: what a counter grew by in a second, and the last values of a figure.
+// Values over time: rates of counters per second, and recent values of a figure.
 
-/** Rates of counters that are asked for again and again. */
+/** Rates of periodically read counters. */
 export class Rates {
   #totals = new Map<string, number>();
   #next = new Map<string, number>();
   #seconds = 0;
   #readAt: number | undefined;
 
-  /** Begins a reading at a time in milliseconds: rates are those since the reading before it. */
+  /** Begins a reading at a time in milliseconds: rates cover the time since the previous reading. */
   begin(nowMs: number): void {
     this.#totals = this.#next;
     this.#next = new Map();
@@ -15,13 +15,16 @@ export class Rates {
     this.#readAt = nowMs;
   }
 
-  /** Notes a counter's value. Its rate; undefined at its first reading. After a reset it has grown from 0. */
+  /**
+   * Records a counter's value and returns its rate; undefined at its first reading. After a reset the counter has grown from
+   * 0.
+   */
   read(name: string, total: number): number | undefined {
     const growth = this.growth(name, total);
     return growth !== undefined && growth < 0 ? total / this.#seconds : growth;
   }
 
-  /** As read(), for what may also become less. */
+  /** Does the same as read() for values that may decrease. */
   growth(name: string, value: number): number | undefined {
     const before = this.#totals.get(name);
     this.#next.set(name, value);
@@ -30,7 +33,7 @@ export class Rates {
   }
 }
 
-/** The last values of a figure, oldest first. */
+/** The recent values of a figure, oldest first. */
 export class Series {
   readonly values: number[] = [];
   readonly #length: number;

@@ -1,21 +1,21 @@
-// Asks the server, and says on the page when it does not answer.
+// Sends requests to the server, and shows on the page when it does not answer.
 
 import { byId, setText } from './dom.js';
 
 const DEADLINE_MS = 60_000;
 
-/** The parsed answer of an endpoint. Rejects with an Error whose message a person can read. */
+/** Resolves with the parsed answer of an endpoint. Rejects with an Error whose message is shown to the user. */
 export async function getJson<Type>(path: string): Promise<Type> {
   return (await ask(path)).json() as Promise<Type>;
 }
 
-/** The text of an endpoint, as getJson(). */
+/** Resolves with the text of an endpoint, as getJson() does. */
 export async function getText(path: string): Promise<string> {
   return (await ask(path)).text();
 }
 
-/** Shows a sentence beside the page's title; '' takes it away. */
-export function say(text: string): void {
+/** Shows a sentence beside the page's title; '' removes it. */
+export function showStatus(text: string): void {
   setText(byId('status', HTMLElement), text);
 }
 

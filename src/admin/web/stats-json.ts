@@ -1,4 +1,4 @@
-// Stats as the server's JSON has them, taken apart.
+// Requests stats as JSON and parses them.
 
 import type { Bin } from './histogram.js';
 import { queryText } from './query.js';
@@ -23,7 +23,7 @@ interface Answer {
   )[];
 }
 
-/** The stats that `parameters` of /stats select, histograms with their bins. */
+/** Returns the stats that `parameters` of /stats select, histograms with their bins. */
 export async function getStats(parameters: Readonly<Record<string, string>>): Promise<Stats> {
   const query = { ...parameters, format: 'json', histogram_buckets: 'detailed' };
   const { stats } = await getJson<Answer>(`stats?${queryText(Object.entries(query))}`);
@@ -36,7 +36,7 @@ export async function getStats(parameters: Readonly<Record<string, string>>): Pr
   return { values, histograms };
 }
 
-/** A regular expression that matches these names and no others. */
+/** Returns a regular expression that matches exactly these names. */
 export function namesPattern(names: readonly string[]): string {
   return `^(?:${names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')})$`;
 }

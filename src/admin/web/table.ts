@@ -1,34 +1,34 @@
-// A table that people sort by its headings and narrow by a filter. Rows stay the same elements while their content changes,
-// so that a selection, the focus and what is unfolded survive an update.
+// A table that users sort by its headings and filter. Rows keep their elements when their content changes, so that the
+// selection, the focus and expanded rows survive an update.
 
 import { el, setText } from './dom.js';
 import { countText, figureText } from './numbers.js';
 
 export interface Column<Row> {
   readonly title: string;
-  /** What it sorts by, and what it shows unless `show` does. */
+  /** Sort key, also shown unless `show` is set. */
   value(row: Row): string | number | undefined;
   readonly isNumber?: boolean;
-  /** Fills the cell, which has what it was filled with before. */
+  /** Fills the cell, which still has its previous content. */
   show?(row: Row, cell: HTMLTableCellElement): void;
 }
 
 export interface TableOptions<Row> {
-  /** What the rows are, in the plural: 'clusters'. */
+  /** The rows in the plural: 'clusters'. */
   readonly what: string;
-  /** The first one is the row's heading. */
+  /** The first column is the row's heading. */
   readonly columns: readonly Column<Row>[];
-  /** Of the filter; 'Filter' and what the rows are when left out. */
+  /** Label of the filter; default: 'Filter' and `what`. */
   readonly filterLabel?: string;
-  /** Names a row; the filter looks at it. */
+  /** Identifies a row; the filter matches it. */
   key(row: Row): string;
-  /** The column by which it is sorted first, descending if it holds numbers; unsorted without. */
+  /** The column of the initial order, descending for numbers; default: unsorted. */
   readonly sortBy?: number;
-  /** A list cut off at so many rows, until the reader asks for more. */
+  /** Maximum number of rows until the user requests more. */
   readonly pageSize?: number;
-  /** What unfolds below a row; called again at each update while it is unfolded. */
+  /** Content of an expanded row; called again at each update while it is expanded. */
   details?(row: Row): Node;
-  /** The rows that are seen after an update. */
+  /** Called after an update with the visible rows. */
   onShown?(rows: readonly Row[]): void;
 }
 
@@ -41,7 +41,7 @@ interface ShownRow {
 }
 
 export class DataTable<Row> {
-  /** The filter, the table and what stands below it. */
+  /** The filter, the table and the line below it. */
   readonly element: HTMLElement;
   readonly #options: TableOptions<Row>;
   readonly #headings: HTMLTableCellElement[] = [];
@@ -114,7 +114,7 @@ export class DataTable<Row> {
     this.#options.onShown?.(seen);
   }
 
-  /** Rows that have all words of the filter in their name. */
+  /** Returns the rows whose names contain all words of the filter. */
   #filtered(): readonly Row[] {
     const words = this.#filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     if (words.length === 0) return this.#rows;
@@ -154,7 +154,7 @@ export class DataTable<Row> {
       this.#shown.get(key)!.details?.remove();
       this.#shown.delete(key);
     }
-    // A row that moves loses the focus.
+    // Moving a row drops its focus.
     if (focused instanceof HTMLElement && focused !== document.activeElement && this.#body.contains(focused))
       focused.focus();
   }
@@ -209,7 +209,7 @@ function valueText(value: string | number | undefined): string {
   return typeof value === 'number' ? figureText(value) : value;
 }
 
-/** Numbers before texts, what is unknown last. */
+/** Numbers before texts, unknown values last. */
 function compare(a: string | number | undefined, b: string | number | undefined): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;

@@ -1,6 +1,6 @@
 // The profilers of all threads. They start and end together; commands run one after the other, each with a deadline.
 
-import type { ProfilersView, StartOfProfiler } from '../../admin/admin-services.js';
+import type { ProfilerStart, ProfilersView } from '../../admin/admin-services.js';
 import { BatonError } from '../../common/errors/errors.js';
 import type { ThreadMemory } from '../../common/process/thread-memory.js';
 import type { ProfileSet } from '../../common/profiling/pprof.js';
@@ -64,7 +64,7 @@ export class Profilers implements ProfilersView {
     return this.#file.path;
   }
 
-  start(kind: ProfilerKind): Promise<StartOfProfiler> {
+  start(kind: ProfilerKind): Promise<ProfilerStart> {
     return this.#inTurn(() => this.#start(kind));
   }
 
@@ -100,7 +100,7 @@ export class Profilers implements ProfilersView {
     await atMostMs(Promise.all([...this.#running.keys()].map((kind) => this.#end(kind))), CLOSE_MS);
   }
 
-  async #start(kind: ProfilerKind): Promise<StartOfProfiler> {
+  async #start(kind: ProfilerKind): Promise<ProfilerStart> {
     const excluded = EXCLUDED[kind];
     if (this.#running.has(kind)) return { isStarted: false, isFailure: false, why: 'already started' };
     if (excluded !== undefined && this.#running.has(excluded)) {

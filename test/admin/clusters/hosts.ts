@@ -5,7 +5,7 @@ import type { ResolvedEndpoint } from '../../../src/upstream/hosts/host.js';
 
 export { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
 
-/** Endpoints at addresses of their own, of one locality. */
+/** Returns endpoints with different addresses in one locality. */
 export function endpointsOf(count: number): ResolvedEndpoint[] {
   const lb_endpoints = Array.from({ length: count }, (_, i) => ({
     endpoint: { address: { socket_address: { address: `10.0.${i >> 8}.${i & 255}`, port_value: 80 } } },

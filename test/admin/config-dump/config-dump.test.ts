@@ -36,7 +36,7 @@ function dump(query: DumpQuery, dumps = DUMPS): { configs: Record<string, unknow
   return JSON.parse([...step.value].join(''));
 }
 
-t.test('without a choice every dump is shown, and lists without resources are left out', async (t) => {
+t.test('without a selection every dump is shown, without empty lists', async (t) => {
   const { configs } = dump({});
   t.strictSame(
     configs.map((config) => config['@type']),
@@ -46,7 +46,7 @@ t.test('without a choice every dump is shown, and lists without resources are le
   t.strictSame(Object.keys(configs[2]!), ['@type']);
 });
 
-t.test('a mask keeps the dumps that it fits, and of them the fields that it names', async (t) => {
+t.test('a mask selects the dumps that it fits, and their fields that it names', async (t) => {
   t.strictSame(dump({ mask: 'bootstrap.node.id' }).configs, [
     { '@type': `${DUMP}.BootstrapConfigDump`, bootstrap: { node: { id: 'n' } } },
   ]);
@@ -63,12 +63,12 @@ t.test('a mask keeps the dumps that it fits, and of them the fields that it name
   }
 });
 
-t.test('a path that is deeper than any message names no field', async (t) => {
+t.test('a path deeper than any message selects no field', async (t) => {
   const mask = Array.from({ length: 800 }, () => 'bootstrap').join('.');
   t.throws(() => dump({ mask }), { status: 400, message: /^FieldMask .* could not be successfully applied/ });
 });
 
-t.test('a resource is shown with its own type, and a mask reaches into its message', async (t) => {
+t.test('a resource is shown with its own type, and a mask applies to its message', async (t) => {
   const element = { '@type': `${DUMP}.ClustersConfigDump.StaticCluster` };
   const shown = dump({ resource: 'static_clusters', mask: 'cluster.name', nameRegex: 'w.*' });
   t.strictSame(shown.configs, [{ ...element, cluster: { '@type': CLUSTER, name: 'web' } }]);
@@ -88,7 +88,7 @@ t.test('a resource is shown with its own type, and a mask reaches into its messa
   });
 });
 
-t.test('names match as a whole, in every list', async (t) => {
+t.test('name_regex matches whole names, in every list', async (t) => {
   const { configs } = dump({ nameRegex: '.*b|xds' });
   t.match(configs[1], {
     static_clusters: [{ cluster: { name: 'web' } }],
@@ -102,7 +102,7 @@ t.test('names match as a whole, in every list', async (t) => {
   t.throws(() => dump({ nameRegex: '.*'.repeat(1000) }), { status: 400, message: /is too costly: at most 4096$/ });
 });
 
-t.test('large values become many small texts that say the same', async (t) => {
+t.test('large values are rendered as many small texts', async (t) => {
   const value = {
     list: Array.from({ length: 5000 }, (_each, index) => ({ index, text: `"${index}"`, none: undefined })),
     none: undefined,
@@ -113,22 +113,19 @@ t.test('large values become many small texts that say the same', async (t) => {
   t.ok(Math.max(...texts.map((text) => text.length)) < 50_000);
 });
 
-t.test(
-  'a mask that leads through a member which a resource does not have leaves the resource without it',
-  async (t) => {
-    const state = { name: 'a', active_state: undefined, error_state: { details: 'bad', version_info: '2' } };
-    const resources = [{ name: 'a', message: state }];
-    const dumps = [
-      { message: 'envoy.admin.v3.ListenersConfigDump', fields: {}, lists: [{ field: 'dynamic_listeners', resources }] },
-    ];
-    const query = { resource: 'dynamic_listeners', mask: 'active_state.version_info,error_state.details' };
-    t.strictSame(dump(query, dumps).configs, [
-      { '@type': `${DUMP}.ListenersConfigDump.DynamicListener`, error_state: { details: 'bad' } },
-    ]);
-  },
-);
+t.test('a mask through a member that a resource lacks selects the resource without it', async (t) => {
+  const state = { name: 'a', active_state: undefined, error_state: { details: 'bad', version_info: '2' } };
+  const resources = [{ name: 'a', message: state }];
+  const dumps = [
+    { message: 'envoy.admin.v3.ListenersConfigDump', fields: {}, lists: [{ field: 'dynamic_listeners', resources }] },
+  ];
+  const query = { resource: 'dynamic_listeners', mask: 'active_state.version_info,error_state.details' };
+  t.strictSame(dump(query, dumps).configs, [
+    { '@type': `${DUMP}.ListenersConfigDump.DynamicListener`, error_state: { details: 'bad' } },
+  ]);
+});
 
-t.test('whether a mask fits very many resources is found out in steps', async (t) => {
+t.test('fitting a mask to many resources is split into steps', async (t) => {
   const resources = Array.from({ length: 5000 }, (_, index) => cluster(`c${index}`));
   const message = 'envoy.admin.v3.ClustersConfigDump';
   const dumps = [{ message, fields: {}, lists: [{ field: 'static_clusters', resources }] }];

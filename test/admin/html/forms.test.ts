@@ -16,14 +16,14 @@ const handler = {
   handle: () => ({ body: '' }),
 };
 
-t.test('an endpoint without parameters is a link, and one that changes something a button', async (t) => {
+t.test('an endpoint without parameters is a link, a mutating one a button', async (t) => {
   const plain = { ...handler, parameters: [] };
   t.match(endpointRows(plain, { index: 3 }), "<td><a href='a/b'>a/b</a></td><td>does &lt;this&gt; &amp; that</td>");
   const form = "<form action='a/b' method='post' id='a/b' class='home-form'><button class='button'>a/b</button></form>";
   t.match(endpointRows({ ...plain, mutates: true }, { index: 3 }), form);
 });
 
-t.test('parameters are rows that belong to the form, each with its label', async (t) => {
+t.test('parameters are rows that belong to the form, each with a label', async (t) => {
   const rows = endpointRows(handler, { index: 3 });
   t.match(rows, "<form action='a/b' method='get' id='a/b' class='home-form'><button class='link'>a/b</button></form>");
   t.match(rows, "<input type='checkbox' name='flag' id='param-3-a-b-flag' form='a/b'>");
@@ -33,7 +33,7 @@ t.test('parameters are rows that belong to the form, each with its label', async
   t.match(rows, "<option value='high' selected>high</option>");
 });
 
-t.test('a form begins with what was asked, whatever it was', async (t) => {
+t.test('a form begins with the requested values, escaped', async (t) => {
   const values = parseQuery(`flag=false&text=${encodeURIComponent(`'><script>"&`)}&choice=y&level=nowhere`);
   const rows = endpointRows(handler, { index: 1, values });
   t.match(rows, "form='a/b' checked>");
@@ -43,7 +43,7 @@ t.test('a form begins with what was asked, whatever it was', async (t) => {
   t.notMatch(rows, '<script');
 });
 
-/** Parameters whose mere presence counts: an empty text field of a form would set them. */
+/** Parameters whose presence counts: an empty text field of a form would set them. */
 const FLAGS = [
   'usedonly',
   'invert_filter',

@@ -11,7 +11,7 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
   "form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
-t.test('pages forbid everything that does not come from the server, and carry nothing inline', async (t) => {
+t.test('pages allow only content of the server, and contain nothing inline', async (t) => {
   const { port } = await startAdmin(t);
   for (const path of ['/', '/stats?format=html', '/stats?format=active-html']) {
     const { headers, body } = await httpRequest(port, path);
@@ -25,7 +25,7 @@ t.test('pages forbid everything that does not come from the server, and carry no
   }
 });
 
-t.test('every file of the pages is served, allow_paths willing, and listed nowhere', async (t) => {
+t.test('every file of the pages is served, subject to allow_paths, and listed nowhere', async (t) => {
   const entries = readdirSync(new URL('../../../web/', import.meta.url), { recursive: true, encoding: 'utf8' });
   const files = entries.filter((entry) => /\.(css|js)$/.test(entry));
   t.ok(files.length > 10);
@@ -43,7 +43,7 @@ t.test('every file of the pages is served, allow_paths willing, and listed nowhe
   t.equal((await httpRequest(closed, '/web/admin.css')).status, 403);
 });
 
-t.test('a page with many stats has every line of the text, and /ready is answered meanwhile', async (t) => {
+t.test('a page with many stats contains every line of the text, and /ready is answered meanwhile', async (t) => {
   const { services, port } = await startAdmin(t);
   for (let i = 0; i < 2000; i++) services.stats.addScope(`cluster.<${i}>.`, ClusterStats);
   let isDone = false;
@@ -57,28 +57,31 @@ t.test('a page with many stats has every line of the text, and /ready is answere
   t.ok((await page).endsWith(`<pre id='stats-text'>${escapeHtml(text)}</pre>\n</main>\n</body>\n</html>\n`));
 });
 
-t.test('pieces of a page are made one at a time, and their source learns when nobody wants more', async (t) => {
-  let made = 0;
-  let returned = 0;
-  const source = {
-    next: () => ({ done: false, value: Buffer.from(`<${made++}>`) }) as const,
-    return: () => ({ done: true, value: returned++ }) as const,
-    [Symbol.iterator]: () => source,
-  };
-  const pieces = new EscapedPieces('head', source, 'tail');
-  t.equal(String((await pieces.next()).value), 'head');
-  t.equal(made, 0);
-  t.equal(String((await pieces.next()).value), '&lt;0&gt;');
-  t.equal(made, 1);
-  await pieces.return!();
-  t.equal(returned, 1);
-  t.same(await pieces.next(), { done: true, value: undefined });
-  // As for HEAD, which wants none.
-  await new EscapedPieces('head', source, 'tail').return!();
-  t.equal(returned, 2);
-});
+t.test(
+  'pieces of a page are produced one at a time, and their source is notified when no more are needed',
+  async (t) => {
+    let made = 0;
+    let returned = 0;
+    const source = {
+      next: () => ({ done: false, value: Buffer.from(`<${made++}>`) }) as const,
+      return: () => ({ done: true, value: returned++ }) as const,
+      [Symbol.iterator]: () => source,
+    };
+    const pieces = new EscapedPieces('head', source, 'tail');
+    t.equal(String((await pieces.next()).value), 'head');
+    t.equal(made, 0);
+    t.equal(String((await pieces.next()).value), '&lt;0&gt;');
+    t.equal(made, 1);
+    await pieces.return!();
+    t.equal(returned, 1);
+    t.same(await pieces.next(), { done: true, value: undefined });
+    // As for HEAD, which needs none.
+    await new EscapedPieces('head', source, 'tail').return!();
+    t.equal(returned, 2);
+  },
+);
 
-t.test('a source that waits is told at once', async (t) => {
+t.test('a waiting source is notified immediately', async (t) => {
   let isTold = false;
   const source = {
     next: () => new Promise<IteratorResult<Uint8Array>>(() => {}),

@@ -10,7 +10,7 @@ import { waitFor } from '../../e2e/harness/wait-for.js';
 import { captureLog } from '../capture-log.js';
 import { startAdmin } from '../fixture.js';
 
-/** Answers with what it was asked. */
+/** Answers with the request. */
 const echo: AdminHandler = {
   path: '/echo',
   mutates: false,
@@ -34,7 +34,7 @@ const broken: AdminHandler = {
 const handlers = [...HANDLERS, echo, broken];
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
-t.test('only the exact path of an endpoint is answered; others list what there is', async (t) => {
+t.test('only the exact path of an endpoint is answered; other paths list the endpoints', async (t) => {
   const { port } = await startAdmin(t);
   for (const path of ['/stats/', '//stats', '/STATS', '/stat', '/%73tats', '/web/', '/stats%3Fformat=text']) {
     const answer = await httpRequest(port, path);
@@ -47,14 +47,14 @@ t.test('only the exact path of an endpoint is answered; others list what there i
   });
 });
 
-t.test('methods other than POST are answered alike where nothing is changed', async (t) => {
+t.test('methods other than POST are answered alike by endpoints that change nothing', async (t) => {
   const { port } = await startAdmin(t);
   for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'PURGE']) {
     t.match(await httpRequest(port, '/ready', { method }), { status: 200, body: /^LIVE\n$/ }, method);
   }
 });
 
-t.test('parameters are percent-decoded, and the first of a name counts', async (t) => {
+t.test('parameters are percent-decoded, and the first of equal names counts', async (t) => {
   const { port } = await startAdmin(t, { handlers });
   const asked = async (target: string) => {
     const { body } = await httpRequest(port, target);
@@ -78,7 +78,7 @@ t.test('parameters are percent-decoded, and the first of a name counts', async (
   ]);
 });
 
-t.test('a form gives the parameters when the URL has none', async (t) => {
+t.test('a form provides the parameters if the URL has none', async (t) => {
   const { port } = await startAdmin(t, { handlers });
   const body = 'level=&key=a+b%2Bc';
   const posted = async (target: string, headers: Record<string, string>) =>
@@ -98,7 +98,7 @@ t.test('a form gives the parameters when the URL has none', async (t) => {
   t.same((await posted('/echo', { 'content-type': 'text/plain' })).query, []);
 });
 
-t.test('a body that is too long is refused, and the connection goes on', async (t) => {
+t.test('a body that is too long is refused, and the connection stays open', async (t) => {
   const { port } = await startAdmin(t, { handlers });
   const post = (bytes: number) => httpRequest(port, '/echo', { method: 'POST', body: Buffer.alloc(bytes) });
   t.equal(JSON.parse((await post(1024 * 1024)).body).bytes, 1024 * 1024);
@@ -106,7 +106,7 @@ t.test('a body that is too long is refused, and the connection goes on', async (
   t.match(await post(64 * 1024 * 1024), { status: 413 });
 });
 
-t.test('paths that are not allowed are refused before anything else', async (t) => {
+t.test('paths that are not allowed are refused before any other check', async (t) => {
   const allowPaths = [
     { exact: '/ready' },
     { prefix: '/stats' },
@@ -116,16 +116,16 @@ t.test('paths that are not allowed are refused before anything else', async (t) 
   const status = async (path: string, method = 'GET') => (await httpRequest(port, path, { method })).status;
   t.equal(await status('/ready'), 200);
   t.equal(await status('/stats?filter=x'), 200);
-  t.equal(await status('/statsx'), 404, 'allowed, and not there');
-  t.equal(await status('/ready?x'), 403, 'the matcher sees the query');
-  t.equal(await status('/server_info'), 403, 'an expression keeps its case');
+  t.equal(await status('/statsx'), 404, 'allowed, but missing');
+  t.equal(await status('/ready?x'), 403, 'the matcher applies to the query too');
+  t.equal(await status('/server_info'), 403, 'an expression is case-sensitive');
   t.equal(await status('/quitquitquit', 'POST'), 403);
-  t.equal(await status('/quitquitquit'), 403, 'rather than 400');
+  t.equal(await status('/quitquitquit'), 403, 'instead of 400');
   t.match(await httpRequest(port, '/nowhere'), { status: 403, body: /^request to path \/nowhere not allowed$/ });
   t.same(services.calls, []);
 });
 
-t.test('each kind of matcher', async (t) => {
+t.test('each kind of matcher is applied', async (t) => {
   const { port } = await startAdmin(t, {
     allowPaths: [{ suffix: '/READY', ignore_case: true }, { contains: 'tener' }, { safe_regex: { regex: '/serv.*' } }],
   });
@@ -144,7 +144,7 @@ t.test('each kind of matcher', async (t) => {
   });
 });
 
-t.test('an endpoint that fails answers 500, and the server goes on', async (t) => {
+t.test('an endpoint that fails answers 500, and the server continues', async (t) => {
   const log = captureLog(t);
   const { port } = await startAdmin(t, { handlers });
   for (const path of ['/broken', '/broken?later']) {
@@ -161,7 +161,7 @@ t.test('a refused mutation is logged', async (t) => {
   t.match(log.text(), /\[error\]\[admin\].* admin path "\/quitquitquit" mutates state, method=PUT rather than POST\n/);
 });
 
-t.test('HEAD gives the head of the answer, and the connection can be used again', async (t) => {
+t.test('HEAD returns the head of the answer, and the connection can be reused', async (t) => {
   const { services, port } = await startAdmin(t);
   for (let i = 0; i < 100; i++) services.addCluster({ name: `c${i}` });
   const answer = await rawExchange(
@@ -171,7 +171,7 @@ t.test('HEAD gives the head of the answer, and the connection can be used again'
   t.match(answer.text, /^HTTP\/1.1 200 OK\r\n(?:[^\r]+\r\n)+\r\nHTTP\/1.1 200 OK\r\n(?:[^\r]+\r\n)+\r\n$/);
 });
 
-t.test('pipelined requests are answered in their order, long answers too', async (t) => {
+t.test('pipelined requests are answered in order, including long answers', async (t) => {
   const { services, port } = await startAdmin(t);
   for (let i = 0; i < 500; i++) services.addCluster({ name: `c${i}` });
   const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
@@ -189,16 +189,16 @@ t.test('pipelined requests are answered in their order, long answers too', async
   t.equal(text.match(/^HTTP\/1.1 /gm)?.length, 4);
 });
 
-t.test('a client that asks on and on without waiting for answers loses its connection', async (t) => {
+t.test('a client that sends many requests without reading answers loses its connection', async (t) => {
   const { port } = await startAdmin(t);
   const asked = 5000;
   const { text, closed } = await rawExchange(port, 'GET /echo HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(asked));
   t.not(closed, 'open');
-  t.ok((text.match(/^HTTP\/1.1 /gm)?.length ?? 0) < asked, 'not everything is answered');
-  t.match(await httpRequest(port, '/ready'), { status: 200 }, 'others are');
+  t.ok((text.match(/^HTTP\/1.1 /gm)?.length ?? 0) < asked, 'not every request is answered');
+  t.match(await httpRequest(port, '/ready'), { status: 200 }, 'other clients are served');
 });
 
-t.test('clients of HTTP/1.0 and clients behind a proxy are understood', async (t) => {
+t.test('requests of HTTP/1.0 and of clients behind a proxy are answered', async (t) => {
   const { port } = await startAdmin(t);
   const old = await rawExchange(port, 'GET /ready HTTP/1.0\r\n\r\n');
   t.match(old.text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nLIVE\n$/);
@@ -210,7 +210,7 @@ t.test('clients of HTTP/1.0 and clients behind a proxy are understood', async (t
   t.match(whole.text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*LIVE\n/);
 });
 
-t.test('the host of a whole URL counts, whatever the Host header says', async (t) => {
+t.test('the host of a whole URL replaces the Host header', async (t) => {
   const { port } = await startAdmin(t, { allowedHosts: ['ops'] });
   const ask = (url: string, host: string) =>
     rawExchange(port, `GET ${url} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
@@ -218,7 +218,7 @@ t.test('the host of a whole URL counts, whatever the Host header says', async (t
   t.match(await ask('http://evil/ready', 'ops'), { text: /^HTTP\/1\.1 403 / });
 });
 
-t.test('offers of other protocols are passed over, and a tunnel is refused', async (t) => {
+t.test('upgrades to other protocols are ignored, and CONNECT is refused', async (t) => {
   const { port } = await startAdmin(t);
   const upgrade = 'GET /ready HTTP/1.1\r\nHost: a\r\nConnection: close, Upgrade\r\nUpgrade: h2c\r\n\r\n';
   t.match(await rawExchange(port, upgrade), { text: /^HTTP\/1\.1 200 OK\r\n/ });
@@ -234,7 +234,7 @@ t.test('offers of other protocols are passed over, and a tunnel is refused', asy
   t.match(await connection.readToEnd(), { text: /^HTTP\/1\.1 200 OK\r\n/ });
 });
 
-t.test('what is no HTTP gets 400, what is too long 431, and others are served meanwhile', async (t) => {
+t.test('invalid HTTP gets 400, a head that is too long 431, and other clients are served meanwhile', async (t) => {
   const { port } = await startAdmin(t);
   for (const bytes of [
     '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
@@ -258,7 +258,7 @@ t.test('what is no HTTP gets 400, what is too long 431, and others are served me
   t.equal((await httpRequest(port, '/ready')).status, 200);
 });
 
-t.test('a client that leaves at any point harms nobody', async (t) => {
+t.test('a client that leaves at any point does not affect others', async (t) => {
   const { services, port } = await startAdmin(t);
   for (let i = 0; i < 500; i++) services.addCluster({ name: `c${i}` });
   for (const bytes of [
@@ -275,10 +275,10 @@ t.test('a client that leaves at any point harms nobody', async (t) => {
     connection.socket.resetAndDestroy();
   }
   t.match(await httpRequest(port, '/ready'), { status: 200, body: /^LIVE\n$/ });
-  t.same(services.calls, [], 'half a request does nothing');
+  t.same(services.calls, [], 'an incomplete request has no effect');
 });
 
-t.test('a connection that is one too many is closed and counted, and one that ends makes room', async (t) => {
+t.test('a connection above the limit is closed and counted, and a closed one makes room', async (t) => {
   let held = 0;
   const connectionLimit = { tryAcquire: () => held === 0 && ++held > 0, release: () => void held-- };
   const store = new StatsStore({ workers: 1 });
@@ -295,7 +295,7 @@ t.test('a connection that is one too many is closed and counted, and one that en
   t.equal((await httpRequest(port, '/ready')).status, 200);
 });
 
-t.test('hundreds of kept connections are served, each many times', async (t) => {
+t.test('hundreds of persistent connections are served repeatedly', async (t) => {
   const { port } = await startAdmin(t, { maxConnections: 300 });
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 300 });
   t.teardown(() => agent.destroy());

@@ -8,10 +8,10 @@ import { allowedHosts } from '../../../src/admin/http/request-guards.js';
 import { initLogging } from '../../../src/log/logger.js';
 import { FakeServices } from '../fixture.js';
 
-/** 409: another reload is under way. */
+/** 409: another reload is in progress. */
 const STATUSES = new Set([200, 400, 403, 404, 409, 501, 503]);
 
-t.test('whatever is asked gets an answer, and nothing changes unless POST asks for it', async (t) => {
+t.test('every request gets an answer, and only POST to a mutating endpoint changes anything', async (t) => {
   initLogging({ level: 'off' });
   t.teardown(() => initLogging({}));
   const services = new FakeServices();
@@ -54,7 +54,7 @@ t.test('whatever is asked gets an answer, and nothing changes unless POST asks f
   );
 });
 
-t.test('two endpoints never share a path, and a path can stand in a link', async (t) => {
+t.test('two endpoints cannot share a path, and a path must be usable in a link', async (t) => {
   const handler = (path: string) => ({ path, mutates: false, help: '', parameters: [], handle: () => ({ body: '' }) });
   t.throws(() => new HandlerTable([handler('/a'), handler('/a')]), { message: /has an endpoint \/a already/ });
   for (const path of ['a', '', '/a?b', '/a&b', '/<a>', "/'", '/"', '/a:b']) {
@@ -63,7 +63,7 @@ t.test('two endpoints never share a path, and a path can stand in a link', async
 });
 
 t.test(
-  'an alias leads to its endpoint and stands in no list, and an endpoint that is removed is gone by all its names',
+  'an alias leads to its endpoint and is not listed, and removing an endpoint removes all its paths',
   async (t) => {
     const table = new HandlerTable([]);
     const handler = {
@@ -78,11 +78,11 @@ t.test(
     t.equal(table.find('/c'), handler);
     t.strictSame(table.sorted, [handler]);
     t.throws(() => table.add({ ...handler, path: '/d' }), { message: /has an endpoint \/b already/ });
-    t.equal(table.find('/d'), undefined, 'nothing of it was added');
+    t.equal(table.find('/d'), undefined, 'nothing was added');
     table.remove(handler);
     for (const path of ['/a', '/b', '/c']) t.equal(table.find(path), undefined);
     t.strictSame(table.sorted, []);
     table.add(handler);
-    t.equal(table.find('/b'), handler, 'it may come back');
+    t.equal(table.find('/b'), handler, 'it can be added again');
   },
 );

@@ -1,4 +1,4 @@
-// What connections to the admin interface may hold, and for how long.
+// Limits of connections to the admin interface.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { connect as connectHttp2 } from 'node:http2';
@@ -27,7 +27,7 @@ async function start(t: Test, options: AdminServerOptions) {
 
 const PING = frame(FrameType.Ping, 0, 0, Buffer.alloc(8));
 
-/** What a client sends first, and then again and again. Amid a head of HTTP/2 there may be only frames that go on with it. */
+/** What a client sends first, and then repeatedly. Within a head of HTTP/2 only CONTINUATION frames are allowed. */
 const IDLE: Readonly<Record<string, readonly [string | Buffer, (string | Buffer)?]>> = {
   'has sent nothing': [''],
   'sends a head bit by bit': ['GET /ready HTTP/1.1\r\nHost: ', 'a'],
@@ -49,7 +49,7 @@ for (const [what, [first, more]] of Object.entries(IDLE)) {
     const connection = await connectRaw(t, port);
     connection.write(first);
     if (first === GET) await connection.readUntil('LIVE');
-    // A few in all: many of those that go on with a head are an attack of their own.
+    // Only a few: many CONTINUATION frames are an attack of their own.
     const drip = setInterval(() => more && connection.write(more), 50);
     t.teardown(() => clearInterval(drip));
     await connection.readToEnd();
@@ -70,7 +70,7 @@ t.test('a connection is not idle while it is answered', async (t) => {
   t.equal((await httpRequest(port, '/stream')).body, 'x'.repeat(10));
 });
 
-t.test('a client that takes nothing of its answer makes room where none is idle', { timeout: 60_000 }, async (t) => {
+t.test('a client that does not read its answer is evicted if no connection is idle', { timeout: 60_000 }, async (t) => {
   const { port, stat } = await start(t, {
     maxConnections: 3,
     handlers: streaming(function* () {
@@ -87,7 +87,7 @@ t.test('a client that takes nothing of its answer makes room where none is idle'
   for (const connection of reading) connection.discard();
   const stalled = await ask();
   stalled.socket.pause();
-  await t.rejects(httpRequest(port, '/ready'), 'it has not been stalled for long');
+  await t.rejects(httpRequest(port, '/ready'), 'it has not been stalled for long enough');
   await waitFor(() => httpRequest(port, '/ready').then(({ status }) => status === 200));
   t.equal(stat('listener.admin.downstream_cx_evicted'), 1);
   await waitFor(() => {
@@ -97,7 +97,7 @@ t.test('a client that takes nothing of its answer makes room where none is idle'
   t.ok(reading.every(({ closed }) => closed === 'open'));
 });
 
-t.test('requests of one connection are answered one after the other, a few at a time by HTTP/2', async (t) => {
+t.test('requests of one connection are answered one after the other, with HTTP/2 a few at a time', async (t) => {
   let running = 0;
   let most = 0;
   const slow: AdminHandler = {
@@ -128,7 +128,7 @@ t.test('requests of one connection are answered one after the other, a few at a 
   t.ok(most > 1 && most <= 8, `${most} at a time`);
 });
 
-t.test('a client that asks for more than it takes is closed', async (t) => {
+t.test('a client that requests more than it reads is closed', async (t) => {
   captureLog(t);
   const { port } = await start(t, {
     handlers: streaming(function* () {
@@ -149,7 +149,7 @@ t.test('a client that asks for more than it takes is closed', async (t) => {
   t.equal((await httpRequest(port, '/ready')).status, 200);
 });
 
-/** The sockets that servers of this process accept from now on. */
+/** Returns the sockets that servers of this process accept from now on. */
 function acceptedSockets(t: Test): readonly Socket[] {
   const sockets: Socket[] = [];
   const collect = (message: unknown) => sockets.push((message as { socket: Socket }).socket);
@@ -158,7 +158,7 @@ function acceptedSockets(t: Test): readonly Socket[] {
   return sockets;
 }
 
-t.test('bodies of all requests together have a limit', async (t) => {
+t.test('the bodies of all requests together have a limit', async (t) => {
   captureLog(t);
   const { port } = await start(t, {});
   const body = Buffer.alloc(1024 * 1024 - 1, 'x');

@@ -2,7 +2,7 @@ import t from 'tap';
 import { parseForm, parseQuery } from '../../../src/admin/http/messages/query-parameters.js';
 import { runSync } from '../../../src/common/time/next-turn.js';
 
-t.test('the first of equal names counts, and a plus is a space in a form only', async (t) => {
+t.test('the first of equal names counts, and a plus is a space only in a form', async (t) => {
   const text = 'a=1+2&&a=3&b&=c&d=%2B%zz%ff%C3%A9&';
   t.same(
     [...parseQuery(text).entries()],
@@ -18,7 +18,7 @@ t.test('the first of equal names counts, and a plus is a space in a form only', 
   t.ok(parseQuery('&&').isEmpty);
 });
 
-t.test('a form of very many parameters is read in steps', async (t) => {
+t.test('a form with many parameters is parsed in steps', async (t) => {
   const count = 100_000;
   const steps = parseForm(Array.from({ length: count }, (_, i) => `k${i}=%31`).join('&'));
   let yields = 0;

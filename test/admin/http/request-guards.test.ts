@@ -3,7 +3,7 @@ import { allowedHosts, foreignSite } from '../../../src/admin/http/request-guard
 
 const HOST = 'admin.example:9901';
 
-t.test('requests of other sites are known by what their browsers say', async (t) => {
+t.test('requests on behalf of other sites are detected from the headers of browsers', async (t) => {
   for (const headers of [
     {},
     { host: HOST },
@@ -32,7 +32,7 @@ t.test('requests of other sites are known by what their browsers say', async (t)
   }
 });
 
-t.test('hosts are allowed by name, with any port unless one is given', async (t) => {
+t.test('hosts are allowed by name, with any port unless one is listed', async (t) => {
   const isAllowed = allowedHosts(['localhost', '127.0.0.1:9901', '[::1]', '2001:DB8::1']);
   for (const host of [
     'localhost',

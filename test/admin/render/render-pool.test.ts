@@ -27,7 +27,7 @@ function newPool(t: Test, options?: RenderPoolOptions): RenderPool {
   return pool;
 }
 
-/** Begins to render stats of a store in a thread. */
+/** Starts to render stats of a store on a thread. */
 function rendered(pool: RenderPool, store: StatsStore, rendering = TEXT) {
   return pool.render('stats', { extent: store.extent, rendering }, () => store.readerAttachment());
 }
@@ -38,7 +38,7 @@ async function bytesOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(all);
 }
 
-t.test('a thread makes what the primary would make, and sees what came later', async (t) => {
+t.test('a thread renders the same as the primary, including later changes', async (t) => {
   const store = storeWithStats(300);
   const pool = newPool(t);
   const monitoring = { form: 'monitoring', isProtobuf: true, histograms: 'native', maxBuckets: 20 } as const;
@@ -55,7 +55,7 @@ t.test('a thread makes what the primary would make, and sees what came later', a
   }
 });
 
-t.test('a thread is given the memory of the stats again only when there is more of it', async (t) => {
+t.test('a thread gets the memory of the stats again only after it has grown', async (t) => {
   const store = storeWithStats(10);
   const pool = newPool(t);
   let supplies = 0;
@@ -74,7 +74,7 @@ t.test('a thread is given the memory of the stats again only when there is more 
   t.match(await body(), 'cluster.more0.upstream_rq_total: 0\n');
 });
 
-t.test('many bodies at once', async (t) => {
+t.test('many bodies are rendered concurrently', async (t) => {
   const store = storeWithStats(50);
   const pool = newPool(t);
   const expected = Buffer.concat([...renderFrom(store.reader(), TEXT)]);
@@ -83,7 +83,7 @@ t.test('many bodies at once', async (t) => {
   t.ok(pool.threads <= 2);
 });
 
-t.test('a body that nobody reads on is not made on, and holds up no other', async (t) => {
+t.test('a body that is not read is paused, and does not block others', async (t) => {
   const store = storeWithStats(4000);
   const expected = [...renderFrom(store.reader(), TEXT)].reduce((sum, piece) => sum + piece.length, 0);
   const pool = newPool(t);
@@ -95,20 +95,20 @@ t.test('a body that nobody reads on is not made on, and holds up no other', asyn
   await waitFor(() => made === (made = process.memoryUsage().arrayBuffers - before));
   t.ok(made < 2 * expected, `${made} bytes of 8 bodies of ${expected} were made ahead`);
   for (const pieces of waiting.slice(1)) await pieces.return!();
-  t.equal((await bytesOf(waiting[0]!)).length, expected, 'the first goes on where it stood');
+  t.equal((await bytesOf(waiting[0]!)).length, expected, 'the first continues where it stopped');
   for await (const _ of waiting[1]!) t.fail('a body that was given up has no more pieces');
 });
 
-t.test('threads end when nothing is asked of them', async (t) => {
+t.test('idle threads end', async (t) => {
   const pool = newPool(t, { idleMs: 10 });
   const store = storeWithStats(10);
   t.equal(pool.threads, 0);
   await bytesOf(await rendered(pool, store));
   await waitFor(() => pool.threads === 0);
-  t.ok((await bytesOf(await rendered(pool, store))).length > 0, 'and others begin');
+  t.ok((await bytesOf(await rendered(pool, store))).length > 0, 'new threads start');
 });
 
-t.test('no thread begins for a body that was asked for right before the end', async (t) => {
+t.test('no thread starts for a body that was requested just before the end', async (t) => {
   const pool = newPool(t);
   const body = rendered(pool, storeWithStats(1));
   const closed = pool.close();
@@ -117,26 +117,26 @@ t.test('no thread begins for a body that was asked for right before the end', as
   t.same([pool.threads, pool.bodies], [0, 0]);
 });
 
-t.test('what cannot be made is an error, and the thread goes on', async (t) => {
+t.test('a rendering failure is an error, and the thread continues', async (t) => {
   const pool = newPool(t);
   const store = storeWithStats(1);
   await t.rejects(rendered(pool, store, { ...TEXT, pattern: '(' }), /invalid regular/);
   t.ok(await bytesOf(await rendered(pool, store)));
 });
 
-t.test('a thread that dies is an answer 500, or one that is cut short, and a line of the log', async (t) => {
+t.test('a dying thread causes a 500 or an incomplete answer, and a log line', async (t) => {
   const entry = new URL('dying-thread.js', import.meta.url);
   const { port, services } = await startAdmin(t, {}, new RenderPool({ entry }));
   const log = captureLog(t);
   for (let i = 0; i < 300; i++) services.stats.addScope(`cluster.c${i}.`, ClusterStats);
   t.match(await httpRequest(port, '/stats'), { status: 500, body: /^\/stats failed: a render thread has died/ });
   t.match(log.text(), 'a render thread has died');
-  await t.rejects(httpRequest(port, '/stats?format=json'), 'the answer is not complete');
+  await t.rejects(httpRequest(port, '/stats?format=json'), 'the answer is incomplete');
   t.match(log.text(), 'was cut short');
   t.equal((await httpRequest(port, '/ready')).status, 200);
 });
 
-t.test('a thread that cannot begin is an answer 500, and later ones do begin', async (t) => {
+t.test('a thread that cannot start causes a 500, and later threads start', async (t) => {
   const path = join(t.testdir(), 'entry.mjs');
   const { port, services } = await startAdmin(t, {}, new RenderPool({ entry: pathToFileURL(path) }));
   captureLog(t);
@@ -151,7 +151,7 @@ t.test('a thread that cannot begin is an answer 500, and later ones do begin', a
   t.equal((await httpRequest(port, '/stats')).status, 200);
 });
 
-t.test('without a thread for it a body is an error, and later ones are made', { skip: cannotFailCalls }, async (t) => {
+t.test('a body without a thread is an error, and later ones are rendered', { skip: cannotFailCalls }, async (t) => {
   const pool = newPool(t);
   const store = storeWithStats(1);
   const recover = await failCalls(t, process.pid, 'clone,clone3', 'EAGAIN');
@@ -174,7 +174,7 @@ t.test('a client that leaves ends its body', async (t) => {
   await waitFor(() => services.renders.bodies === 0);
 });
 
-t.test('a server that ends while bodies are made has nothing to complain of', async (t) => {
+t.test('a server that ends while bodies are rendered logs no error', async (t) => {
   const { port, server, services } = await startAdmin(t);
   for (let i = 0; i < 4000; i++) services.stats.addScope(`cluster.c${i}.`, ClusterStats);
   const log = captureLog(t);

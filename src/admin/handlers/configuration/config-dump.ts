@@ -1,4 +1,4 @@
-// GET /config_dump: the configuration that the server runs with (envoy.admin.v3.ConfigDump), without what is secret.
+// GET /config_dump: the running configuration (envoy.admin.v3.ConfigDump) without sensitive values.
 
 import { inTurns } from '../../../common/time/next-turn.js';
 import { temporarySchema } from '../../../config/schema/schema.js';
@@ -23,7 +23,7 @@ export const configDump: AdminHandler = {
   ],
   async handle({ query }, services) {
     const wanted = { resource: query.get('resource'), mask: query.get('mask'), nameRegex: query.get('name_regex') };
-    // Only these need to know the messages; keeping the schema would cost the primary some megabytes for ever.
+    // Only these queries need the schema, and keeping it would permanently cost the primary several megabytes.
     const schema = (wanted.resource ?? wanted.mask) ? await temporarySchema() : undefined;
     const dumps = [...services.configDumps(query.has('include_eds'))];
     const texts = await inTurns(dumpTexts(dumps, wanted, schema), nextPieceTurn);

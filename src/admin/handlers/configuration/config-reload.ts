@@ -1,4 +1,5 @@
-// POST /config/reload: reads the configuration anew, says how it differs from the one that runs, and applies it if asked to.
+// POST /config/reload: reads the configuration again, shows how it differs from the running one, and applies it if
+// requested.
 
 import { type AdminHandler, Refusal } from '../../admin-handler.js';
 import { reloadJson } from '../../config-reload/reload-json.js';
@@ -41,7 +42,7 @@ const STATUS: Readonly<Record<ReloadView['outcome'], number>> = {
   failed: 500,
 };
 
-/** A misspelt value must not pass for the other one. */
+/** Returns a flag. Refuses other values, so that a misspelt one is not taken for false. */
 function flag(query: QueryParameters, name: string): boolean {
   const value = query.get(name) ?? 'false';
   if (value !== 'true' && value !== 'false') throw new Refusal(400, `?${name}=<true|false>\n`);

@@ -1,4 +1,4 @@
-// POST /runtime_modify: sets values of the admin layer of runtime, or takes them back (FACTS §2.13).
+// POST /runtime_modify: sets or removes values of the admin layer of runtime (FACTS §2.13).
 
 import { BatonError } from '../../../common/errors/errors.js';
 import { inTurns } from '../../../common/time/next-turn.js';

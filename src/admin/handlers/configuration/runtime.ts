@@ -1,4 +1,4 @@
-// GET /runtime: the layers of runtime, and of each key the value in each of them (FACTS §2.13).
+// GET /runtime: the runtime layers, and the value of each key in each layer (FACTS §2.13).
 
 import { inTurns } from '../../../common/time/next-turn.js';
 import type { Layer } from '../../../runtime/layer.js';

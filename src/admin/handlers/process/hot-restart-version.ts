@@ -1,4 +1,4 @@
-// GET /hot_restart_version: what must be equal for one server to take over from another.
+// GET /hot_restart_version: the version that must be equal for one server to take over from another.
 
 import type { AdminHandler } from '../../admin-handler.js';
 

@@ -1,4 +1,4 @@
-// GET /init_dump: what the server is still waiting for (envoy.admin.v3.UnreadyTargetsDumps).
+// GET /init_dump: the init targets that are not ready (envoy.admin.v3.UnreadyTargetsDumps).
 
 import type { AdminHandler } from '../../admin-handler.js';
 import type { UnreadyView } from '../../admin-services.js';
@@ -16,20 +16,20 @@ export const initDump: AdminHandler = {
     },
   ],
   handle({ query }, services) {
-    // Listeners are the only component that a mask can name; other masks choose nothing.
+    // Listeners are the only component that a mask can select; other masks select nothing.
     const mask = query.get('mask')?.split(',');
-    const isWanted = ({ isListener }: UnreadyView) => mask === undefined || (isListener && mask.includes('listener'));
-    return { contentType: JSON_TYPE, body: textPieces(dumpJson(services.unreadyTargets(), isWanted)) };
+    const isSelected = ({ isListener }: UnreadyView) => mask === undefined || (isListener && mask.includes('listener'));
+    return { contentType: JSON_TYPE, body: textPieces(dumpJson(services.unreadyTargets(), isSelected)) };
   },
 };
 
-function* dumpJson(views: Iterable<UnreadyView>, isWanted: (view: UnreadyView) => boolean): Generator<string, void> {
-  yield* prettyList({}, 'unready_targets_dumps', elements(views, isWanted));
+function* dumpJson(views: Iterable<UnreadyView>, isSelected: (view: UnreadyView) => boolean): Generator<string, void> {
+  yield* prettyList({}, 'unready_targets_dumps', elements(views, isSelected));
   yield '\n';
 }
 
-function* elements(views: Iterable<UnreadyView>, isWanted: (view: UnreadyView) => boolean): Generator<Element, void> {
-  for (const view of views) yield isWanted(view) ? [elementJson(view)] : undefined;
+function* elements(views: Iterable<UnreadyView>, isSelected: (view: UnreadyView) => boolean): Generator<Element, void> {
+  for (const view of views) yield isSelected(view) ? [elementJson(view)] : undefined;
 }
 
 function elementJson({ name, targets }: UnreadyView): string {

@@ -1,4 +1,4 @@
-// GET /ready: whether the server takes traffic, for health checks of orchestrators.
+// GET /ready: whether the server accepts traffic, for health checks of orchestrators.
 
 import type { AdminHandler } from '../../admin-handler.js';
 

@@ -1,4 +1,4 @@
-// POST /reopen_logs: after log files were moved away.
+// POST /reopen_logs: reopens log files after they were moved.
 
 import { type AdminHandler, OK } from '../../admin-handler.js';
 

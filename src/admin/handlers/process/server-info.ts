@@ -1,4 +1,4 @@
-// GET /server_info: which server this is and with what options it runs (envoy.admin.v3.ServerInfo).
+// GET /server_info: version, state and options of the server (envoy.admin.v3.ServerInfo).
 
 import type { Node } from '../../../config/generated/api.js';
 import type { AdminHandler } from '../../admin-handler.js';
@@ -24,7 +24,7 @@ export const serverInfo: AdminHandler = {
   },
 };
 
-/** Unlike elsewhere, fields with their default value are printed. */
+/** Unlike in other answers, fields with default values are printed. */
 function nodeJson(node: Node): JsonObject {
   return {
     id: '',

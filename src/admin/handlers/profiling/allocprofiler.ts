@@ -1,5 +1,5 @@
-// POST /allocprofiler: counts what all threads allocate, in use or collected since. At its end the answer is the profile, which
-// the file admin.profile_path has as well.
+// POST /allocprofiler: profiles the allocations of all threads, including collected ones. Stopping it returns the profile,
+// which is also written to the file admin.profile_path.
 
 import { type AdminHandler, Refusal } from '../../admin-handler.js';
 import { ENABLE, isEnabling, PROFILE_TYPE } from '../../profiler-switch.js';

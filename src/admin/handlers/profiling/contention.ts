@@ -1,4 +1,5 @@
-// GET /contention: how often threads waited for each other, and how long (envoy.admin.v3.MutexStats). A cycle is a nanosecond.
+// GET /contention: how often and how long threads waited for each other (envoy.admin.v3.MutexStats). A cycle is a
+// nanosecond.
 
 import type { AdminHandler } from '../../admin-handler.js';
 import { JSON_TYPE, prettyJson } from '../../json.js';

@@ -1,4 +1,4 @@
-// POST /cpuprofiler: profiles the time that all threads take on the processor, into the file admin.profile_path (FACTS §2.17).
+// POST /cpuprofiler: profiles the processor time of all threads into the file admin.profile_path (FACTS §2.17).
 
 import { getLogger } from '../../../log/logger.js';
 import { type AdminHandler, OK, Refusal } from '../../admin-handler.js';

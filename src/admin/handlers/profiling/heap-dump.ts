@@ -1,4 +1,4 @@
-// GET /heap_dump and /peak_heap_dump: what is in use of all threads' heaps, now and when it was most, for pprof.
+// GET /heap_dump and /peak_heap_dump: the heap memory in use of all threads, now and at its peak, for pprof.
 
 import { type AdminHandler, Refusal } from '../../admin-handler.js';
 import { PROFILE_TYPE } from '../../profiler-switch.js';

@@ -1,5 +1,5 @@
-// POST /heapprofiler: samples what all threads allocate, and tells what of it is in use: while it runs in /heap_dump and
-// /peak_heap_dump, at its end in the file admin.profile_path (FACTS §2.17).
+// POST /heapprofiler: samples the allocations of all threads that are in use. The result is in /heap_dump and
+// /peak_heap_dump while it runs, and in the file admin.profile_path when it is stopped (FACTS §2.17).
 
 import { type AdminHandler, Refusal } from '../../admin-handler.js';
 import { ENABLE, isEnabling } from '../../profiler-switch.js';

@@ -1,4 +1,4 @@
-// GET /memory/allocator: what each thread's heap consists of.
+// GET /memory/allocator: the composition of each thread's heap.
 
 import { arrayBufferBytes, residentBytes, type ThreadMemory } from '../../../common/process/thread-memory.js';
 import type { AdminHandler } from '../../admin-handler.js';

@@ -1,7 +1,7 @@
-// GET /memory: what the process takes of memory, in bytes (envoy.admin.v3.Memory).
+// GET /memory: the memory of the process in bytes (envoy.admin.v3.Memory).
 //
-// The fields are named after another allocator; here they say the same of V8's heaps, all threads together:
-// allocated: in use; heap_size: reserved; pageheap_unmapped: reserved, not backed by memory; pageheap_free: backed, not in use;
+// The fields are named after another allocator. Here they describe V8's heaps, summed over all threads. allocated: in use;
+// heap_size: reserved; pageheap_unmapped: reserved, not backed by memory; pageheap_free: backed, not in use;
 // total_thread_cache: what V8 took from malloc() for each thread; total_physical_bytes: the whole process.
 
 import { heapBytes, residentBytes } from '../../../common/process/thread-memory.js';

@@ -1,4 +1,4 @@
-// GET /stats/monitoring: all stats for a monitoring system that scrapes them.
+// GET /stats/monitoring: all stats for scraping by a monitoring system.
 
 import type { AdminHandler } from '../../admin-handler.js';
 import { MONITORING_BUCKETS, MONITORING_PARAMETERS, monitoringAnswer } from '../../stats/monitoring-answer.js';

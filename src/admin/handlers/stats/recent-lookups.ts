@@ -1,4 +1,4 @@
-// /stats/recentlookups: which stats were looked up by their names, for finding what makes the stats slow.
+// /stats/recentlookups: the stats that were looked up by name, to find what makes stats slow.
 
 import { type AdminHandler, OK } from '../../admin-handler.js';
 

@@ -1,4 +1,4 @@
-// POST /reset_counters: counters count from 0 again, here but not in what sinks are told.
+// POST /reset_counters: resets counters for the admin interface, but not for sinks.
 
 import { type AdminHandler, OK } from '../../admin-handler.js';
 

@@ -1,4 +1,4 @@
-// GET /stats: everything that is counted, in several formats.
+// GET /stats: all stats, in several formats.
 
 import { type AdminHandler, type AdminRequest, type AdminResponse, Refusal } from '../../admin-handler.js';
 import type { AdminServices } from '../../admin-services.js';
@@ -22,7 +22,7 @@ const textAnswer: Answer = async ({ query }, services) => ({
   body: await statsBody(services, { ...statsQuery(query), form: 'text', histogramBuckets: histogramBuckets(query) }),
 });
 
-/** The formats by the name that asks for them; without one it is text. Forms begin with the first one. */
+/** The formats by name; default: text. Forms begin with the first one. */
 const FORMATS: { readonly [format: string]: Answer } = {
   html: async (request, services) => {
     requireHtml('HTML');
@@ -53,8 +53,8 @@ export const stats: AdminHandler = {
     HISTOGRAM_BUCKETS,
   ],
   handle(request, services) {
-    const asked = request.query.get('format') ?? 'text';
-    const format = Object.hasOwn(ALIASES, asked) ? ALIASES[asked]! : asked;
+    const requested = request.query.get('format') ?? 'text';
+    const format = Object.hasOwn(ALIASES, requested) ? ALIASES[requested]! : requested;
     if (!Object.hasOwn(FORMATS, format)) {
       throw new Refusal(400, 'usage: /stats?format=(html|active-html|json|prometheus|text)\n\n');
     }

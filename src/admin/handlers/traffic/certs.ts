@@ -1,4 +1,4 @@
-// GET /certs: the certificates that TLS contexts of listeners and clusters have loaded (envoy.admin.v3.Certificates).
+// GET /certs: the certificates loaded by TLS contexts of listeners and clusters (envoy.admin.v3.Certificates).
 
 import type { AdminHandler } from '../../admin-handler.js';
 import type { CertificateView, TlsContextView } from '../../admin-services.js';
@@ -18,7 +18,7 @@ export const certs: AdminHandler = {
   },
 };
 
-/** Unlike elsewhere, empty lists are printed. */
+/** Unlike in other answers, empty lists are printed. */
 function contextJson({ caCertificates, chain }: TlsContextView, now: number): JsonObject {
   return {
     ca_cert: caCertificates.map((certificate) => certificateJson(certificate, now)),
@@ -32,7 +32,7 @@ function certificateJson(certificate: CertificateView, now: number): JsonObject 
     path,
     serial_number: serialNumber.toLowerCase(),
     subject_alt_names: subjectAltNames,
-    // A certificate that has expired has no days left.
+    // An expired certificate has 0 days left.
     days_until_expiration: String(Math.max(0, Math.floor((expiration.getTime() - now) / DAY_MS))),
     valid_from: timestamp(validFrom),
     expiration_time: timestamp(expiration),
@@ -40,7 +40,7 @@ function certificateJson(certificate: CertificateView, now: number): JsonObject 
   };
 }
 
-/** Whole seconds have no fraction in proto JSON. */
+/** In proto JSON, whole seconds have no fraction. */
 function timestamp(date: Date): string {
   return date.toISOString().replace('.000Z', 'Z');
 }

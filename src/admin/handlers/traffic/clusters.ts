@@ -1,4 +1,4 @@
-// GET /clusters: clusters with their limits, their hosts, and what was counted of each host.
+// GET /clusters: clusters with their limits and hosts, and the counts of each host.
 
 import type { AdminHandler } from '../../admin-handler.js';
 import type { ClusterView } from '../../admin-services.js';
@@ -19,14 +19,14 @@ export const clusters: AdminHandler = {
   handle({ query }, services) {
     const wanted = selected(services.clusters(), nameFilter(query, false));
     const { stats } = services;
-    // A format that it does not know is text: so have scripts always been answered.
+    // An unknown format means text, for compatibility with scripts.
     if (query.get('format') !== 'json')
       return { body: textPieces(clustersText(wanted, services.clustersVersion(), stats)) };
     return { contentType: JSON_TYPE, body: textPieces(clustersJson(wanted, stats)) };
   },
 };
 
-/** Undefined in the place of those that are passed over. */
-function* selected(views: Iterable<ClusterView>, isWanted: ((name: string) => boolean) | undefined) {
-  for (const view of views) yield isWanted === undefined || isWanted(view.spec.name) ? view : undefined;
+/** Yields undefined in place of skipped clusters. */
+function* selected(views: Iterable<ClusterView>, isSelected: ((name: string) => boolean) | undefined) {
+  for (const view of views) yield isSelected === undefined || isSelected(view.spec.name) ? view : undefined;
 }

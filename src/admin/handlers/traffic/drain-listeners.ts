@@ -1,4 +1,4 @@
-// POST /drain_listeners: listeners stop to accept, with graceful after a time in which connections are asked to end.
+// POST /drain_listeners: stops listeners; with graceful, after a time in which clients are asked to close their connections.
 
 import { type AdminHandler, OK, Refusal } from '../../admin-handler.js';
 

@@ -1,4 +1,4 @@
-// GET /drain_status: how far the latest drain is, and what is left at each listener.
+// GET /drain_status: the progress of the latest drain, and the remaining connections and requests per listener.
 
 import type { AdminHandler } from '../../admin-handler.js';
 import type { DrainingListenerView, DrainStatusView } from '../../admin-services.js';
@@ -39,7 +39,7 @@ function listenerJson({ change, connections, name, requests, state }: DrainingLi
   return { ...row, filter_chain: filterChain, reason: 'listener-change', mode: strategy, remaining };
 }
 
-/** As proto JSON writes a Duration. */
+/** Formats a Duration as proto JSON does. */
 function durationText(milliseconds: number): string {
   return `${(Math.round(milliseconds) / 1000).toFixed(3)}s`;
 }

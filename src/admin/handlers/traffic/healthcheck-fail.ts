@@ -1,4 +1,4 @@
-// POST /healthcheck/fail: health checks fail from now on, so that load balancers take this server out.
+// POST /healthcheck/fail: makes health checks fail, so that load balancers remove this server.
 
 import { type AdminHandler, OK } from '../../admin-handler.js';
 

@@ -1,4 +1,4 @@
-// POST /healthcheck/ok: undoes /healthcheck/fail.
+// POST /healthcheck/ok: reverts /healthcheck/fail.
 
 import { type AdminHandler, OK } from '../../admin-handler.js';
 

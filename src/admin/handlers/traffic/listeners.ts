@@ -1,4 +1,4 @@
-// GET /listeners: names of listeners and where they listen.
+// GET /listeners: names and addresses of listeners.
 
 import { addressText } from '../../../io/addresses/address.js';
 import type { AdminHandler } from '../../admin-handler.js';
@@ -12,7 +12,7 @@ export const listeners: AdminHandler = {
   help: 'print listener info',
   parameters: [{ name: 'format', help: 'File format to use', choices: ['text', 'json'] }],
   handle({ query }, services) {
-    // A format that it does not know is text: so have scripts always been answered.
+    // An unknown format means text, for compatibility with scripts.
     if (query.get('format') !== 'json') return { body: textPieces(listenersText(services.listeners())) };
     return { contentType: JSON_TYPE, body: textPieces(listenersJson(services.listeners())) };
   },

@@ -1,4 +1,4 @@
-// --admin-address-path: a file that tells scripts where the admin interface listens.
+// --admin-address-path: a file with the address of the admin interface, for scripts.
 
 import { lstatSync, readFileSync, unlinkSync } from 'node:fs';
 import { messageOf } from '../../../common/errors/errors.js';
@@ -8,7 +8,7 @@ import { getLogger } from '../../../log/logger.js';
 
 const logger = getLogger('admin');
 
-/** Writes `127.0.0.1:9901`, without a newline. A file that cannot be written is logged, and the server goes on. */
+/** Writes `127.0.0.1:9901` without a newline. If the file cannot be written, this is logged and the server continues. */
 export function writeAddressFile(path: string, address: Address): void {
   try {
     writeValueFile(path, addressText(address));
@@ -17,12 +17,12 @@ export function writeAddressFile(path: string, address: Address): void {
   }
 }
 
-/** More than any address has. */
+/** More than the length of any address. */
 const MAX_BYTES = 256;
 
 /**
- * Removes the file of a process that was killed: its address is nobody's any more. Only a file of this user that holds an address and
- * nothing else. Does not throw.
+ * Removes the file of a killed process, whose address is no longer used. Removes only a file of this user that contains
+ * nothing but an address. Never throws.
  */
 export function removeAddressFile(path: string): void {
   try {
@@ -30,6 +30,6 @@ export function removeAddressFile(path: string): void {
     if (!file.isFile() || file.uid !== process.getuid!() || file.size > MAX_BYTES) return;
     if (parseAddress(readFileSync(path, 'utf8')) !== undefined) unlinkSync(path);
   } catch {
-    // There is none, or it cannot be removed: it is overwritten.
+    // There is no file, or it cannot be removed and will be overwritten.
   }
 }

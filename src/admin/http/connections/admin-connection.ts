@@ -1,7 +1,7 @@
-// One connection to the admin interface: the requests on it, and when each is answered.
+// One connection to the admin interface: its requests, and when each is answered.
 //
-// A client makes this server do what it likes by asking much and reading little. So a connection has a few answers made at a time,
-// and its further requests wait in line, where they cost no more than their heads.
+// A client could cause much work by sending many requests and reading little. So only a few answers of a connection are
+// produced at a time; further requests are queued, where they cost only their heads.
 
 import { ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
@@ -11,23 +11,23 @@ import { OwnTokenBucket, TokenRate } from '../../../upstream/token-bucket.js';
 import { peerOf } from '../admin-exchange.js';
 import { type AdminIncoming, type AdminOutgoing, pendingBytes } from '../messages/exchange.js';
 
-/** Requests that wait for their answers: more than a browser has, by HTTP/2 too. */
-const MAX_WAITING = 200;
-/** Of the heads of these. */
-const MAX_WAITING_BYTES = 512 * 1024;
-/** Answers that are made at a time. Those of HTTP/1 go out one after the other. */
+/** Maximum number of unanswered requests: more than a browser sends, even by HTTP/2. */
+const MAX_UNANSWERED = 200;
+/** Maximum size of their heads. */
+const MAX_UNANSWERED_BYTES = 512 * 1024;
+/** Answers produced at a time. HTTP/1 sends them one after the other. */
 const HTTP1_ANSWERS = 1;
 const HTTP2_ANSWERS = 8;
-/** HTTP/2 requests that a client may reset before they are answered: as many at once, and as many a second. */
+/** HTTP/2 requests that a client may reset before they are answered: burst and rate per second. */
 const RESETS = new TokenRate({ maxTokens: 100, tokensPerFill: 10, fillIntervalMs: 1000 });
-/** HTTP/2's error code (RFC 9113 §7). */
+/** Error code of HTTP/2 (RFC 9113 §7). */
 const ENHANCE_YOUR_CALM = 11;
 
-/** What happens to a connection. */
+/** Callbacks of a connection. */
 export interface ConnectionEvents {
-  /** It has a complete request to answer. */
+  /** The connection has a complete request to answer. */
   busy(connection: AdminConnection): void;
-  /** It has none any more. */
+  /** The connection has no such request any more. */
   idle(connection: AdminConnection): void;
 }
 
@@ -35,17 +35,17 @@ export class AdminConnection implements FaultDomain {
   readonly name: string;
   readonly socket: Socket;
   readonly #events: ConnectionEvents;
-  readonly #waiting = new Map<AdminOutgoing, number>();
-  #waitingBytes = 0;
-  /** Requests that are complete and not answered. */
+  readonly #unanswered = new Map<AdminOutgoing, number>();
+  #unansweredBytes = 0;
+  /** Number of complete, unanswered requests. */
   #complete = 0;
   #answers = 0;
-  /** Requests whose turn has not come, the first one first. */
-  readonly #line: (() => void)[] = [];
+  /** Requests that wait for their turn, in order. */
+  readonly #queue: (() => void)[] = [];
   readonly #resets = new OwnTokenBucket(RESETS);
   #session: Http2Session | undefined;
-  /** Bytes that the client had taken when it was looked at last. */
-  #takenBytes = -1;
+  /** Bytes that the client had read at the last check. */
+  #readBytes = -1;
   #endsWhenIdle = false;
   #isEnding = false;
 
@@ -56,49 +56,49 @@ export class AdminConnection implements FaultDomain {
     this.#events = events;
   }
 
-  /** Set when it speaks HTTP/2. */
+  /** Set when the connection uses HTTP/2. */
   set session(session: Http2Session) {
     this.#session = session;
   }
 
-  /** It waits for no answer. */
+  /** The connection has no unanswered request. */
   get isUnused(): boolean {
-    return this.#waiting.size === 0;
+    return this.#unanswered.size === 0;
   }
 
-  /** Notes that the client waits for an answer. Returns false, with the connection ended, when it waits for too many. */
-  wait(request: AdminIncoming, response: AdminOutgoing): boolean {
+  /** Adds an unanswered request. Returns false, with the connection ended, if there are too many. */
+  enqueue(request: AdminIncoming, response: AdminOutgoing): boolean {
     if (this.#isEnding) return false;
     const bytes = headBytes(request);
-    if (this.#waiting.size >= MAX_WAITING || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
+    if (this.#unanswered.size >= MAX_UNANSWERED || this.#unansweredBytes + bytes > MAX_UNANSWERED_BYTES) {
       this.end();
       return false;
     }
-    this.#waiting.set(response, bytes);
-    this.#waitingBytes += bytes;
+    this.#unanswered.set(response, bytes);
+    this.#unansweredBytes += bytes;
     response.on('close', () => {
-      this.#waiting.delete(response);
-      this.#waitingBytes -= bytes;
+      this.#unanswered.delete(response);
+      this.#unansweredBytes -= bytes;
       if (this.#endsWhenIdle) this.endWhenIdle();
     });
     return true;
   }
 
-  /** Resolves when the answer to a request may be made. Each call is followed by a call of turnOver(). */
-  async turn(): Promise<void> {
-    const most = this.#session === undefined ? HTTP1_ANSWERS : HTTP2_ANSWERS;
-    if (this.#answers >= most) await new Promise<void>((resolve) => this.#line.push(resolve));
+  /** Resolves when the answer to a request may be produced. Every call must be followed by releaseTurn(). */
+  async acquireTurn(): Promise<void> {
+    const maxAnswers = this.#session === undefined ? HTTP1_ANSWERS : HTTP2_ANSWERS;
+    if (this.#answers >= maxAnswers) await new Promise<void>((resolve) => this.#queue.push(resolve));
     else this.#answers++;
   }
 
-  /** The answer has been made: the next one may be. */
-  turnOver(): void {
-    const next = this.#line.shift();
+  /** Called when the answer was produced: the next one may be. */
+  releaseTurn(): void {
+    const next = this.#queue.shift();
     if (next === undefined) this.#answers--;
     else next();
   }
 
-  /** A request has come completely. Each call is followed by a call of answered(). */
+  /** Called when a request was received completely. Every call must be followed by answered(). */
   completed(): void {
     if (++this.#complete === 1) this.#events.busy(this);
   }
@@ -107,39 +107,42 @@ export class AdminConnection implements FaultDomain {
     if (--this.#complete === 0) this.#events.idle(this);
   }
 
-  /** The client has reset a request before it was answered. Returns false, with the connection ended, when it does so too often. */
+  /**
+   * Called when the client has reset an unanswered request. Returns false, with the connection ended, if this happens too
+   * often.
+   */
   wasReset(): boolean {
     if (this.#isEnding || this.#resets.take(performance.now())) return true;
     this.#isEnding = true;
     this.#session?.destroy(undefined, ENHANCE_YOUR_CALM);
-    // Behind that, which waits until the segment has been read.
+    // After the session has ended, which waits until the segment was read.
     setImmediate(() => this.end());
     return false;
   }
 
-  /** Looks at it. Returns whether something waits for the client, and it has taken nothing since it was looked at last. */
+  /** Returns whether bytes wait for the client, and it has read nothing since the last check. */
   isStalled(): boolean {
     const { bytesWritten, writableLength } = this.socket;
-    const before = this.#takenBytes;
-    this.#takenBytes = bytesWritten - writableLength;
-    if (this.#takenBytes !== before) return false;
-    for (const response of this.#waiting.keys()) if (pendingBytes(response) > 0) return true;
+    const before = this.#readBytes;
+    this.#readBytes = bytesWritten - writableLength;
+    if (this.#readBytes !== before) return false;
+    for (const response of this.#unanswered.keys()) if (pendingBytes(response) > 0) return true;
     return false;
   }
 
-  /** Ends it now if it waits for no answer, or else behind the last one. */
+  /** Ends the connection after its last answer, or now if there is none. */
   endWhenIdle(): void {
     this.#endsWhenIdle = true;
     if (this.isUnused) this.socket.destroySoon();
   }
 
-  /** Ends it, as far as its client is told so, when it has been idle for too long. */
+  /** Ends a connection that was idle for too long, with the protocol's notification to the client. */
   endIdle(): void {
     if (this.#session === undefined) this.socket.destroySoon();
     else this.#session.destroy();
   }
 
-  /** Ends it, with whatever is under way. Its descriptor is free at once. */
+  /** Ends the connection with all requests. Its descriptor is freed immediately. */
   end(): void {
     this.#isEnding = true;
     this.#session?.destroy();
@@ -151,11 +154,11 @@ export class AdminConnection implements FaultDomain {
   }
 
   /**
-   * Called when it has closed. node:http says nothing then to an answer behind another one on a pipelined connection, which would wait
-   * for ever, with its body, for its turn.
+   * Called when the connection has closed. node:http then does not notify answers that are queued behind another one on a
+   * pipelined connection: these would wait forever, with their bodies.
    */
   closed(): void {
-    for (const response of this.#waiting.keys()) {
+    for (const response of this.#unanswered.keys()) {
       if (!(response instanceof ServerResponse) || response.socket !== null) continue;
       response.destroy();
       response.emit('close');

@@ -1,4 +1,4 @@
-// What is counted of the admin interface's own connections and requests: http.admin.*, listener.admin.*.
+// Counts the admin interface's own connections and requests: http.admin.*, listener.admin.*.
 
 import type { Socket } from 'node:net';
 import { HttpStats, ListenerHttpStats } from '../../../stats/layouts/http.js';
@@ -8,10 +8,10 @@ import type { Scope } from '../../../stats/thread-stats.js';
 
 interface OpenConnection {
   readonly startedMs: number;
-  /** Not known before its first bytes. */
+  /** Unknown before the first bytes. */
   isHttp2: boolean | undefined;
   requests: number;
-  /** Bytes that have been counted. */
+  /** Bytes counted so far. */
   received: number;
   sent: number;
 }
@@ -27,7 +27,7 @@ export class AdminTraffic {
   readonly #own: Scope;
   readonly #open = new Map<Socket, OpenConnection>();
 
-  /** Makes the scopes: their stats exist at 0 before the first request. */
+  /** Creates the scopes: their stats exist with value 0 before the first request. */
   constructor(store: StatsStore) {
     this.#http = store.scope(store.addScope('http.admin.', HttpStats));
     this.#listener = store.scope(store.addScope('listener.admin.', ListenerStats));
@@ -36,7 +36,7 @@ export class AdminTraffic {
     this.#thread = store.scope(store.addScope('listener.admin.main_thread.', ListenerWorkerStats));
   }
 
-  /** A connection, until closed(). */
+  /** Counts an accepted connection, until closed(). */
   connected(socket: Socket): void {
     this.#open.set(socket, {
       startedMs: performance.now(),
@@ -53,38 +53,38 @@ export class AdminTraffic {
     this.#thread.add(ListenerWorkerStats.at.downstream_cx_active, 1);
   }
 
-  /** A connection was not taken, because there are too many in the process. */
+  /** Counts a connection that was refused because the process has too many. */
   overflowed(): void {
     this.#listener.increment(LISTENER.downstream_global_cx_overflow);
   }
 
-  /** A connection was not taken, because all that the admin interface may have are busy. */
+  /** Counts a connection that was refused because all connections of the admin interface are busy. */
   refused(): void {
     this.#listener.increment(LISTENER.downstream_cx_overflow);
   }
 
-  /** An idle connection was closed to make room for another one. */
+  /** Counts an idle connection that was closed to make room for another. */
   evicted(): void {
     this.#own.increment(AdminListenerStats.at.downstream_cx_evicted);
   }
 
-  /** A connection was closed, because it was idle for too long. */
+  /** Counts a connection that was closed because it was idle for too long. */
   idleTimedOut(): void {
     this.#http.increment(HTTP.downstream_cx_idle_timeout);
   }
 
-  /** The head of a request has not arrived in time. */
+  /** Counts a request whose head did not arrive in time. */
   headTimedOut(): void {
     this.#http.increment(HTTP.downstream_rq_header_timeout);
   }
 
-  /** A connection was closed, because its client has reset too many requests. */
+  /** Counts a connection that was closed because its client reset too many requests. */
   resetTooOften(): void {
     this.#http.increment(HTTP.downstream_rq_too_many_premature_resets);
   }
 
-  /** It is known which protocol the connection speaks. */
-  speaks(socket: Socket, isHttp2: boolean): void {
+  /** Called when the protocol of the connection is known. */
+  protocolDetected(socket: Socket, isHttp2: boolean): void {
     const connection = this.#open.get(socket);
     if (connection === undefined) return;
     connection.isHttp2 = isHttp2;
@@ -92,8 +92,8 @@ export class AdminTraffic {
     this.#http.add(isHttp2 ? HTTP.downstream_cx_http2_active : HTTP.downstream_cx_http1_active, 1);
   }
 
-  /** What was received is no HTTP. */
-  brokeProtocol(): void {
+  /** Counts received data that is not valid HTTP. */
+  protocolError(): void {
     this.#http.increment(HTTP.downstream_cx_protocol_error);
   }
 
@@ -107,7 +107,7 @@ export class AdminTraffic {
     this.#http.add(HTTP.downstream_rq_active, 1);
   }
 
-  /** `status`: of the answer; 0 when the client left before there was one. */
+  /** `status`: of the answer; 0 if the client left before. */
   requestEnded(socket: Socket, status: number, durationMs: number): void {
     const connection = this.#open.get(socket);
     if (connection !== undefined) {
@@ -128,7 +128,7 @@ export class AdminTraffic {
     if (status === 413) this.#http.increment(HTTP.downstream_rq_too_large);
   }
 
-  /** `byPeer`: its client has left. */
+  /** `byPeer`: the client closed the connection. */
   closed(socket: Socket, byPeer: boolean): void {
     const connection = this.#open.get(socket);
     if (connection === undefined) return;
@@ -162,7 +162,7 @@ export class AdminTraffic {
   }
 }
 
-/** By the first digit of the status. */
+/** Indexed by the first digit of the status. */
 const CLASSES = [
   HTTP.downstream_rq_1xx,
   HTTP.downstream_rq_1xx,

@@ -1,38 +1,39 @@
-// The open connections of the admin server. There is a limit to them, up to which idle ones are kept: beyond it the one that has been
-// idle longest makes room, so that whoever holds connections without asking anything keeps nobody from asking.
+// The open connections of the admin server. Idle ones are kept up to a limit; beyond it, the longest idle one is evicted, so
+// that clients that hold connections without sending requests do not block others.
 //
-// A connection is idle unless it has a complete request to answer. One that sends a request bit by bit is idle, and so is one that has
-// not sent anything; node:http counts both as busy. When none is idle, one whose client takes nothing of its answers makes room.
+// A connection is idle unless it has a complete request to answer. Connections that send a request slowly or have not sent
+// anything are idle, though node:http counts both as busy. If none is idle, a connection whose client does not read its
+// answers is evicted.
 
 import type { Socket } from 'node:net';
 import { forEachGuarded, outsideDomains } from '../../../log/internal-errors.js';
 import { AdminConnection, type ConnectionEvents } from './admin-connection.js';
 
 export interface ConnectionsOptions {
-  /** Connections at a time. */
+  /** Maximum number of connections. */
   readonly max: number;
-  /** How long one may be idle. */
+  /** Maximum idle time. */
   readonly idleMs: number;
-  /** One was closed to make room for another. */
+  /** Called when a connection was closed to make room for another. */
   onEvicted(): void;
-  /** One was refused, for all others are busy. */
+  /** Called when a connection was refused because all others are busy. */
   onRefused(): void;
-  /** One was idle for too long, and is closed. */
+  /** Called when a connection is closed because it was idle for too long. */
   onIdleTimeout(): void;
 }
 
-/** How often connections are looked at, at most: whether they are stalled, or have been idle for too long. */
-const LOOK_MS = 1000;
-const LOOKS_PER_TIMEOUT = 10;
-/** A client that takes nothing for so many looks is stalled. */
-const STALLED_LOOKS = 5;
+/** Maximum interval of checks for stalled and idle connections. */
+const MAX_CHECK_INTERVAL_MS = 1000;
+const CHECKS_PER_TIMEOUT = 10;
+/** Number of checks after which a client that reads nothing is stalled. */
+const STALLED_CHECKS = 5;
 
 export class Connections implements ConnectionEvents {
   readonly #options: ConnectionsOptions;
   readonly #open = new Map<Socket, AdminConnection>();
-  /** Those that are idle, in the order in which they came to be so, and since when. */
+  /** Idle connections with the time since when, longest idle first. */
   readonly #idle = new Map<AdminConnection, number>();
-  /** Those whose clients take nothing, and for how many looks. */
+  /** Connections whose clients read nothing, with the number of checks. */
   readonly #stalled = new Map<AdminConnection, number>();
   #timer: NodeJS.Timeout | undefined;
   #isClosing = false;
@@ -41,7 +42,7 @@ export class Connections implements ConnectionEvents {
     this.#options = options;
   }
 
-  /** Takes a connection. Returns undefined, with the connection closed, when there is no room. */
+  /** Takes a connection. Returns undefined, with the connection closed, if there is no room. */
   add(socket: Socket): AdminConnection | undefined {
     if (this.#open.size >= this.#options.max && !this.evict()) {
       this.#options.onRefused();
@@ -51,12 +52,12 @@ export class Connections implements ConnectionEvents {
     const connection = new AdminConnection(socket, this);
     this.#open.set(socket, connection);
     this.idle(connection);
-    // It outlives the connection.
-    this.#timer ??= outsideDomains(() => setInterval(() => this.#look(), this.#lookMs).unref());
+    // The timer outlives the connection.
+    this.#timer ??= outsideDomains(() => setInterval(() => this.#check(), this.#checkIntervalMs).unref());
     return connection;
   }
 
-  /** Closes the connection that has been idle longest, or else stalled longest. Returns false when there is none. */
+  /** Closes the longest idle connection, or else the longest stalled one. Returns false if there is none. */
   evict(): boolean {
     const [first = this.#longestStalled] = this.#idle.keys();
     if (first === undefined) return false;
@@ -66,15 +67,15 @@ export class Connections implements ConnectionEvents {
     return true;
   }
 
-  /** Undefined for one that has been closed. */
+  /** Returns undefined for a closed connection. */
   find(socket: Socket): AdminConnection | undefined {
     return this.#open.get(socket);
   }
 
-  /** The connection has closed; `byPeer`: because its client has left. */
+  /** Called when the connection has closed; `byPeer`: the client closed it. */
   closed(connection: AdminConnection, byPeer: boolean): void {
     const sinceMs = this.#idle.get(connection);
-    // node:http ends some of them itself.
+    // node:http ends some idle connections itself.
     if (!byPeer && sinceMs !== undefined && performance.now() - sinceMs >= this.#options.idleMs) {
       this.#options.onIdleTimeout();
     }
@@ -82,18 +83,18 @@ export class Connections implements ConnectionEvents {
     connection.closed();
   }
 
-  /** Ends connections as soon as they wait for no answer. */
+  /** Ends connections as soon as they have no unanswered request. */
   closeWhenIdle(): void {
     this.#isClosing = true;
     forEachGuarded(this.#open.values(), NOT_ENDED, (connection) => connection.endWhenIdle());
   }
 
-  /** Undoes closeWhenIdle() for connections to come. */
+  /** Reverts closeWhenIdle() for new connections. */
   keepIdle(): void {
     this.#isClosing = false;
   }
 
-  /** Ends all of them. */
+  /** Ends all connections. */
   endAll(): void {
     forEachGuarded(this.#open.values(), NOT_ENDED, (connection) => connection.end());
   }
@@ -117,20 +118,20 @@ export class Connections implements ConnectionEvents {
     this.#timer = undefined;
   }
 
-  get #lookMs(): number {
-    return Math.min(LOOK_MS, this.#options.idleMs / LOOKS_PER_TIMEOUT);
+  get #checkIntervalMs(): number {
+    return Math.min(MAX_CHECK_INTERVAL_MS, this.#options.idleMs / CHECKS_PER_TIMEOUT);
   }
 
   get #longestStalled(): AdminConnection | undefined {
-    let longest: AdminConnection | undefined;
-    let most = STALLED_LOOKS - 1;
-    for (const [connection, looks] of this.#stalled) {
-      if (looks > most) [longest, most] = [connection, looks];
+    let longestStalled: AdminConnection | undefined;
+    let maxChecks = STALLED_CHECKS - 1;
+    for (const [connection, checks] of this.#stalled) {
+      if (checks > maxChecks) [longestStalled, maxChecks] = [connection, checks];
     }
-    return longest;
+    return longestStalled;
   }
 
-  #look(): void {
+  #check(): void {
     this.#endIdle();
     for (const connection of this.#open.values()) {
       if (this.#idle.has(connection) || !connection.isStalled()) this.#stalled.delete(connection);
@@ -143,8 +144,8 @@ export class Connections implements ConnectionEvents {
     const nowMs = performance.now();
     forEachGuarded([...this.#idle], NOT_ENDED, ([connection, sinceMs]) => {
       if (nowMs - sinceMs < idleMs) return;
-      // A client that does not end its side, after it was told to, is not waited for again.
-      if (nowMs - sinceMs < idleMs + 2 * this.#lookMs) connection.endIdle();
+      // A client that does not end its side after it was notified is not waited for again.
+      if (nowMs - sinceMs < idleMs + 2 * this.#checkIntervalMs) connection.endIdle();
       else connection.end();
     });
   }

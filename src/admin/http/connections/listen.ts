@@ -1,4 +1,4 @@
-// Makes a node server listen where the configuration says, or on a socket that was bound before this process.
+// Makes a node server listen on a configured address, or on a socket bound before this process started.
 
 import { lstatSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, type ListenOptions, type Server } from 'node:net';
@@ -10,18 +10,18 @@ import { loadShim, type NativeShim } from '../../../io/shim.js';
 
 export type ListenTarget =
   /**
-   * Binds. `mode`: permissions of a Unix socket. The file of a Unix socket goes away with the server. `ipv4Compat`: an IPv6
-   * address takes connections of IPv4 too.
+   * Binds. `mode`: permissions of a Unix socket, whose file is removed with the server. `ipv4Compat`: an IPv6 address
+   * accepts IPv4 connections too.
    */
   | { readonly address: Address; readonly mode?: number; readonly ipv4Compat?: boolean }
-  /** Takes over a bound stream socket, which then belongs to the server. A Unix socket's file stays. */
+  /** Takes over a bound stream socket, which then belongs to the server. A Unix socket's file is kept. */
   | { readonly address: Address; readonly fd: number };
 
-/** As Node's own. */
+/** The default of Node. */
 const BACKLOG = 511;
 const SOCKET_OPTIONS = { reusePort: false, freebind: false, transparent: false, v6Only: true };
 
-/** Resolves with the real address: port 0 has become a port. Rejects with a BatonError. */
+/** Resolves with the bound address, with the actual port for port 0. Rejects with a BatonError. */
 export async function listen(server: Server, target: ListenTarget): Promise<Address> {
   const { address } = target;
   try {
@@ -43,8 +43,8 @@ export async function listen(server: Server, target: ListenTarget): Promise<Addr
 }
 
 /**
- * By a descriptor of the shim: Node fills abstract names up with NULs, so that other programs would not find them, and goes behind links
- * of strangers. The file of a path goes with the server.
+ * Listens with a descriptor of the shim: Node pads abstract names with NULs, so that other programs cannot find them, and
+ * follows links of other users. The file of a path is removed with the server.
  */
 async function listenOnUnix(server: Server, address: Address, mode: number): Promise<void> {
   const shim = loadShim();
@@ -61,10 +61,10 @@ async function listenOnUnix(server: Server, address: Address, mode: number): Pro
   }
 }
 
-/** A bound socket, whose file has these permissions, where `mode` is above 0. Rejects with an Error. */
+/** Returns a bound socket, whose file gets the permissions `mode` if that is above 0. Rejects with an Error. */
 export async function openUnixSocket(shim: NativeShim, address: Address, mode: number): Promise<number> {
   const raw = encodeAddress(address);
-  // Where that is missing, the error would not name it.
+  // If the directory is missing, the error of bind() would not contain its name.
   if (hasFile(address)) statSync(dirname(address.path));
   let fd: number;
   try {
@@ -72,7 +72,7 @@ export async function openUnixSocket(shim: NativeShim, address: Address, mode: n
   } catch (error) {
     if (!hasFile(address) || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || (await isAnswered(address.path)))
       throw error;
-    // A process that was killed has left its file behind.
+    // A killed process has left its file.
     removeStaleSocket(address.path);
     fd = shim.openListenSocket(raw, SOCKET_OPTIONS);
   }
@@ -94,7 +94,7 @@ function started(server: Server, options: ListenOptions & { readonly fd?: number
   });
 }
 
-/** Whether somebody listens at the path of a Unix socket. */
+/** Returns whether a process listens on a Unix socket. */
 function isAnswered(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);

@@ -1,5 +1,5 @@
-// HTTP/1.1 and HTTP/2 on one port: a connection that begins with HTTP/2's preface is HTTP/2 (prior knowledge, RFC 9113
-// §3.3), every other one HTTP/1.
+// HTTP/1.1 and HTTP/2 on one port: a connection that begins with HTTP/2's preface uses HTTP/2 (prior knowledge, RFC 9113
+// §3.3), all others HTTP/1.
 
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Http2Server, Http2ServerRequest, Http2ServerResponse, Http2Session } from 'node:http2';
@@ -12,26 +12,26 @@ import { USUAL_FIELDS } from '../messages/send-response.js';
 import type { AdminConnection } from './admin-connection.js';
 
 export interface ProtocolOptions {
-  /** Of a request, its first line included. */
+  /** Of a request, including its first line. */
   readonly maxHeaderBytes: number;
-  /** Time for the head of a request to arrive, and for all of it. */
+  /** Time limits for the head of a request, and for the whole request. */
   readonly headTimeoutMs: number;
   readonly requestTimeoutMs: number;
-  /** How long a connection without requests is kept, as clients are told. */
+  /** How long a connection without requests is kept; sent to clients. */
   readonly keepAliveMs: number;
-  /** How often is looked whether an HTTP/2 connection has stopped because of what came. */
-  readonly lookMs?: number | undefined;
-  /** Takes a connection. Returns undefined for one that may not stay, which has been closed. */
+  /** Interval of checks for HTTP/2 connections that have stopped because of malformed input. */
+  readonly checkIntervalMs?: number | undefined;
+  /** Takes a connection. Returns undefined for a connection that was refused and closed. */
   onConnection(socket: Socket): AdminConnection | undefined;
-  /** It is known which protocol the connection speaks. */
+  /** Called when the protocol of the connection is known. */
   onProtocol(socket: Socket, isHttp2: boolean): void;
   onSession(socket: Socket, session: Http2Session): void;
   onRequest(request: AdminIncoming, response: AdminOutgoing, socket: Socket): void;
-  /** A request was reset before it was one for onRequest. */
+  /** Called for a request that was reset before onRequest. */
   onReset(socket: Socket): void;
-  /** What a client sent is no HTTP. */
+  /** Called for received data that is not valid HTTP. */
   onProtocolError(): void;
-  /** A request got an answer here, before it was one for onRequest. */
+  /** Called for a request that was answered here instead of by onRequest. */
   onRefused(socket: Socket, refusal: Refusal): void;
 }
 
@@ -45,29 +45,29 @@ export interface Refusal {
 }
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
-/** Of a connection at a time. */
+/** Per connection. */
 const MAX_STREAMS = 100;
-/** What a connection may make Node keep of heads and frames, in MB. */
+/** Limit of the heads and frames that Node keeps for a connection, in MB. */
 const MAX_SESSION_MB = 4;
-/** Frames of a connection that break the protocol. */
+/** Invalid frames that a connection may send. */
 const MAX_INVALID_FRAMES = 20;
-/** How long a client that was refused may take to end its side. */
+/** Time for a refused client to end its side. */
 const LINGER_MS = 1000;
-/** How often is looked whether a head or a request takes too long to arrive. */
-const LOOK_FOR_LATE_MS = 2000;
-/** How often is looked for HTTP/2 connections that have stopped: they hold their descriptors, also when their clients have gone. */
-const LOOK_FOR_STOPPED_MS = 250;
+/** Interval of checks for heads or requests that arrive too slowly. */
+const LATE_CHECK_INTERVAL_MS = 2000;
+/** Interval of checks for stopped HTTP/2 connections, which hold their descriptors even after their clients have left. */
+const STOPPED_CHECK_INTERVAL_MS = 250;
 
 export class Protocols {
-  /** What listens; it knows HTTP/1 itself. */
+  /** The listening server, which handles HTTP/1 itself. */
   readonly server: Server;
   readonly #options: ProtocolOptions;
   readonly #http1: (socket: Socket) => void;
-  /** Made for the first client that speaks it: loading it takes 10 ms and 2 MB. */
+  /** Created for the first HTTP/2 client: loading it takes 10 ms and 2 MB. */
   #http2: Http2Server | undefined;
   readonly #sessions = new Map<Http2Session, Socket>();
-  /** Whose session begins right now. */
-  #beginning: Socket | undefined;
+  /** The connection whose session is being created. */
+  #newSessionSocket: Socket | undefined;
 
   constructor(options: ProtocolOptions) {
     const { maxHeaderBytes, headTimeoutMs, requestTimeoutMs, keepAliveMs } = options;
@@ -76,16 +76,16 @@ export class Protocols {
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: headTimeoutMs,
       requestTimeout: requestTimeoutMs,
-      connectionsCheckingInterval: LOOK_FOR_LATE_MS,
+      connectionsCheckingInterval: LATE_CHECK_INTERVAL_MS,
       keepAliveTimeout: keepAliveMs,
-      // node:http would answer by itself, and nobody would hear of it.
+      // Otherwise node:http would answer itself, without a notification.
       requireHostHeader: false,
     });
-    // The server begins to read HTTP/1 at each connection: from now on only at those that are.
+    // By default the server reads HTTP/1 from each connection; here only from connections that use it.
     this.#http1 = this.server.listeners('connection')[0] as (socket: Socket) => void;
     this.server.removeAllListeners('connection');
     this.server.on('connection', (socket: Socket) => {
-      // Until it is taken nobody else could end it.
+      // Before it is accepted, nothing else could end it.
       inDomain({ name: 'admin connection', fail: () => void socket.destroy() }, () => {
         const connection = options.onConnection(socket);
         if (connection !== undefined) this.#detect(connection);
@@ -99,25 +99,25 @@ export class Protocols {
       this.#refuse(socket as Socket, { status: 403, reason: 'Forbidden', details: 'upgrade_failed', request });
     });
     this.server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-      // What follows the bytes that were refused is refused again.
+      // Bytes after refused ones are refused again.
       if (socket.writable && isProtocolError(error)) options.onProtocolError();
       this.#refuse(socket as Socket, refusalOf(error));
     });
   }
 
-  /** No further requests: HTTP/2 connections end with their last answer. */
+  /** Accepts no further requests: HTTP/2 connections end with their last answer. */
   closeWhenIdle(): void {
     for (const session of this.#sessions.keys()) session.close();
   }
 
-  /** Waits for the first bytes of a connection, and goes on as they say. */
+  /** Waits for the first bytes of a connection and selects the protocol. */
   #detect(connection: AdminConnection): void {
     const { socket } = connection;
     let head: Buffer = Buffer.alloc(0);
     const cut = () => void socket.destroy();
     const onReadable = () => {
       const chunk = socket.read() as Buffer | null;
-      // It is called at the end, too.
+      // Also called at the end.
       if (chunk === null) return;
       head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
       const compared = Math.min(head.length, PREFACE.length);
@@ -125,7 +125,7 @@ export class Protocols {
       if (isPreface && compared < PREFACE.length) return;
       socket.off('readable', onReadable);
       for (const event of ['end', 'error']) socket.off(event, cut);
-      // Everything that Node does for the connection from here on comes of this call.
+      // All later work of Node for the connection starts from this call.
       inDomain(connection, () => {
         socket.unshift(head);
         this.#begin(socket, isPreface);
@@ -141,12 +141,12 @@ export class Protocols {
       this.#http1.call(this.server, socket);
       return;
     }
-    // The server lets clients of HTTP/1 end their side first; a session would outlive its client so.
+    // The server allows HTTP/1 clients to half-close; a session would then outlive its client.
     socket.allowHalfOpen = false;
-    this.#beginning = socket;
+    this.#newSessionSocket = socket;
     this.#http2 ??= this.#createHttp2();
     this.#http2.emit('connection', socket);
-    this.#beginning = undefined;
+    this.#newSessionSocket = undefined;
   }
 
   #refuse(socket: Socket, refusal: Refusal): void {
@@ -177,7 +177,7 @@ export class Protocols {
       if (socket !== undefined) this.#options.onRequest(request, response, socket);
     };
     server.on('request', serve);
-    // Left to itself Node answers this even when the client has reset the stream by now, which throws.
+    // By default Node sends this even if the client has already reset the stream, which throws.
     server.on('checkContinue', (request, response) => {
       if (request.stream.destroyed || request.stream.closed) return;
       response.writeContinue();
@@ -188,27 +188,27 @@ export class Protocols {
   }
 
   #follow(session: Http2Session): void {
-    const socket = this.#beginning!;
+    const socket = this.#newSessionSocket!;
     endBetweenSegments(session);
     this.#sessions.set(session, socket);
     this.#options.onSession(socket, session);
     session.on('stream', (stream) => {
-      // The segment that brought the request has reset it too.
+      // The segment with the request also contained its reset.
       if (stream.destroyed) this.#options.onReset(socket);
     });
     session.on('close', () => this.#sessions.delete(session));
-    // A client that breaks the protocol, or leaves: its session is over, nothing else.
+    // The client broke the protocol or left: only its session ends.
     session.on('error', (error) => {
       if (isProtocolError(error)) this.#options.onProtocolError();
     });
-    endWhenStopped(session, this.#options.lookMs ?? LOOK_FOR_STOPPED_MS);
+    endWhenStopped(session, this.#options.checkIntervalMs ?? STOPPED_CHECK_INTERVAL_MS);
     if (!this.server.listening) session.close();
   }
 }
 
 /**
- * Discards what a client still sends behind its last answer until it ends its side, for a bounded time (RFC 9112 §9.6). Left unread,
- * that would hide the client's end, and the connection would hold its descriptor until it has been idle for too long.
+ * Discards what a client sends after its last answer until it ends its side, for a bounded time (RFC 9112 §9.6). Unread data
+ * would hide the client's end, and the connection would hold its descriptor until the idle timeout.
  */
 function linger(socket: Socket): void {
   socket.resume();
@@ -216,12 +216,12 @@ function linger(socket: Socket): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Whether the client broke the protocol, rather than leave or take its time. */
+/** Returns whether the client broke the protocol, rather than left or was slow. */
 function isProtocolError({ code = '' }: NodeJS.ErrnoException): boolean {
   return (code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE') || code === 'ERR_HTTP2_ERROR';
 }
 
-/** As node:http answers what is no HTTP, when nobody else does. */
+/** Returns the answer that node:http sends for invalid input by default. */
 function refusalOf({ code }: NodeJS.ErrnoException): Refusal {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':

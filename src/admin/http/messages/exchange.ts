@@ -1,4 +1,4 @@
-// A request and its answer, whichever of HTTP/1.1 and HTTP/2 carries them: what the two kinds of objects of Node do not share.
+// Operations on requests and answers for which Node's HTTP/1.1 and HTTP/2 objects differ.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
@@ -6,40 +6,40 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 export type AdminIncoming = IncomingMessage | Http2ServerRequest;
 export type AdminOutgoing = ServerResponse | Http2ServerResponse;
 
-/** Error codes of HTTP/2 (RFC 9113 §7): node:http2 is loaded for the first client that speaks it. */
+/** Error codes of HTTP/2 (RFC 9113 §7). Constants, because node:http2 is loaded only for the first HTTP/2 client. */
 const INTERNAL_ERROR = 2;
 const CANCEL = 8;
 
-/** Whether the client takes no more of the answer. */
+/** Returns whether the client no longer reads the answer. */
 export function isGone(response: AdminOutgoing): boolean {
   return isHttp2(response) ? response.stream.destroyed : response.destroyed;
 }
 
-/** Sets a header of the answer. HTTP/2 has none for the connection: Node warns of it on standard error. */
+/** Sets a header of the answer. HTTP/2 has no Connection header: Node would print a warning. */
 export function setHeader(response: AdminOutgoing, name: string, value: string): void {
   if (name !== 'connection' || !isHttp2(response)) response.setHeader(name, value);
 }
 
 /** Sends the head of the answer now. */
 export function flushHead(response: AdminOutgoing): void {
-  // HTTP/2 has sent it already.
+  // HTTP/2 has already sent it.
   if (!isHttp2(response)) response.flushHeaders();
 }
 
-/** Sends a part of the body; false when the client is to take what waits for it first. */
+/** Sends a part of the body; returns false if the client must first read what is buffered. */
 export function write(response: AdminOutgoing, part: Uint8Array): boolean {
   return isHttp2(response) ? response.write(part) : response.write(part);
 }
 
-/** Ends an answer that cannot be completed, so that it does not look complete. */
+/** Ends an incomplete answer so that it does not look complete. */
 export function cut(response: AdminOutgoing): void {
   if (isHttp2(response)) response.stream.close(INTERNAL_ERROR);
   else response.destroy();
 }
 
 /**
- * Cuts a client that takes nothing, for `timeoutMs`, of the bytes that wait for it. One that has nothing to take is waiting
- * too: a stream that is silent for a while. Requests have to come to their end in time as well: HTTP/1's server sees to that.
+ * Cuts off a client that reads none of the bytes that wait for it for `timeoutMs`. A client without pending bytes is not cut
+ * off: a stream may be silent. HTTP/1's server limits the time of requests.
  */
 export function cutWhenStalled(response: AdminOutgoing, timeoutMs: number): void {
   if (isHttp2(response)) {
@@ -47,7 +47,7 @@ export function cutWhenStalled(response: AdminOutgoing, timeoutMs: number): void
     response.setTimeout(timeoutMs, () => {
       if (stream.writableLength === 0 && req.readableEnded) return;
       stream.close(CANCEL);
-      // Where the client has broken the protocol no frame goes out any more, and the stream would never be over.
+      // After a protocol error no frame is sent, and the stream would never end.
       stream.destroy();
     });
   } else {
@@ -58,7 +58,7 @@ export function cutWhenStalled(response: AdminOutgoing, timeoutMs: number): void
   }
 }
 
-/** Bytes of the answer that the client has not taken yet, as far as Node knows them. */
+/** Returns the bytes of the answer that Node still buffers for the client. */
 export function pendingBytes(response: AdminOutgoing): number {
   return isHttp2(response) ? response.stream.writableLength : response.writableLength;
 }

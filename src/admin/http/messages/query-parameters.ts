@@ -1,12 +1,12 @@
-// The parameters of an admin request: from the URL, or from a form in the body.
+// The parameters of an admin request, from the URL or from a form in the body.
 
 import { runSync } from '../../../common/time/next-turn.js';
 
-/** Parameters by name; of those that repeat, the first counts. */
+/** Parameters by name; if a name repeats, the first one counts. */
 export class QueryParameters {
   readonly #values: ReadonlyMap<string, string>;
 
-  /** `values` in the order of the request. */
+  /** `values`: in the order of the request. */
   constructor(values: ReadonlyMap<string, string>) {
     this.#values = values;
   }
@@ -15,31 +15,31 @@ export class QueryParameters {
     return this.#values.size === 0;
   }
 
-  /** Whether a flag is set: its value does not count, `usedonly=false` sets it too. */
+  /** Returns whether a flag is set. Its value does not count: `usedonly=false` sets it too. */
   has(name: string): boolean {
     return this.#values.has(name);
   }
 
-  /** The value of a parameter; an empty one is as good as none. */
+  /** Returns the value of a parameter; undefined if it is absent or empty. */
   get(name: string): string | undefined {
     return this.#values.get(name) || undefined;
   }
 
-  /** All of them in the order of the request, empty values too. */
+  /** Returns all parameters in the order of the request, including empty ones. */
   entries(): Iterable<[string, string]> {
     return this.#values.entries();
   }
 }
 
-/** Pairs that are read in one step: about half a millisecond's work. */
+/** Pairs per step: about half a millisecond's work. */
 const PER_STEP = 1000;
 
-/** Reads what follows the '?' of a URL. A '+' stands for itself: filters are written as they are meant. */
+/** Parses the part of a URL after '?'. A '+' stays a plus sign, so that filters can be written literally. */
 export function parseQuery(query: string): QueryParameters {
   return runSync(parse(query));
 }
 
-/** Reads an application/x-www-form-urlencoded body, where '+' is a space, in steps: there may be a million bytes of it. */
+/** Parses an application/x-www-form-urlencoded body, where '+' is a space, in steps: it may have a million bytes. */
 export function parseForm(body: string): Generator<void, QueryParameters> {
   return parse(body.replaceAll('+', ' '));
 }
@@ -61,7 +61,7 @@ function* parse(text: string): Generator<void, QueryParameters> {
   return new QueryParameters(values);
 }
 
-/** What is no valid escape stands for itself; bytes that are no UTF-8 become U+FFFD. */
+/** Decodes escapes. Invalid escapes are kept; invalid UTF-8 becomes U+FFFD. */
 function decode(text: string): string {
   if (!text.includes('%')) return text;
   return text.replace(/(?:%[0-9a-fA-F]{2})+/g, (escapes) =>

@@ -1,8 +1,8 @@
-// A request's body, whole, as long as neither it nor all bodies together are too long.
+// Reads a request's body completely, up to a limit for the body and one for all bodies together.
 
 import type { AdminIncoming } from './exchange.js';
 
-/** Bytes that may be kept at a time. */
+/** Limit of bytes buffered at a time. */
 export class ByteBudget {
   #left: number;
 
@@ -10,33 +10,33 @@ export class ByteBudget {
     this.#left = max;
   }
 
-  /** Takes some if there are as many. */
+  /** Takes `bytes` from the budget; returns false if it has less. */
   take(bytes: number): boolean {
     if (bytes > this.#left) return false;
     this.#left -= bytes;
     return true;
   }
 
-  giveBack(bytes: number): void {
+  release(bytes: number): void {
     this.#left += bytes;
   }
 }
 
-/** Why a body was not kept. */
+/** The answer for a body that was not kept. */
 export interface BodyRefusal {
   readonly status: number;
   readonly body: string;
 }
 
 export class ReceivedBody {
-  /** All of it; undefined before it is there, and when it was not kept. */
+  /** The complete body; undefined until it was received, and if it was not kept. */
   bytes: Buffer | undefined;
   refusal: BodyRefusal | undefined;
   readonly #budget: ByteBudget;
   readonly #maxBytes: number;
   #chunks: Buffer[] = [];
   #length = 0;
-  /** Of the budget. */
+  /** Bytes taken from the budget. */
   #taken = 0;
 
   constructor(budget: ByteBudget, maxBytes: number) {
@@ -45,8 +45,8 @@ export class ReceivedBody {
   }
 
   /**
-   * Resolves with whether all of it has come. What is not kept is read and dropped, so that a client that sends first and reads
-   * afterwards sees the refusal. Resolves with false when the client leaves before the end.
+   * Resolves with true when the body was received completely, with false if the client leaves before. A body that is not
+   * kept is read and dropped, so that a client that sends first and reads later receives the refusal.
    */
   read(request: AdminIncoming): Promise<boolean> {
     if (request.destroyed) return Promise.resolve(false);
@@ -57,15 +57,15 @@ export class ReceivedBody {
         resolve(true);
       });
       request.on('error', () => resolve(false));
-      // After the end it changes nothing.
+      // No effect after the end.
       request.on('close', () => resolve(false));
     });
   }
 
-  /** It is not needed any more. */
+  /** Releases the body's share of the budget. */
   release(): void {
     this.#chunks = [];
-    this.#budget.giveBack(this.#taken);
+    this.#budget.release(this.#taken);
     this.#taken = 0;
   }
 

@@ -1,9 +1,9 @@
-// What a request asks for: a path, or a whole URL as proxies send it.
+// Parses a request target: a path, or a whole URL as proxies send it.
 
 export interface Target {
   /** Path and query. */
   readonly path: string;
-  /** Of a whole URL: it counts in the place of the Host header (RFC 9112 §3.2.2). */
+  /** Of a whole URL: it replaces the Host header (RFC 9112 §3.2.2). */
   readonly authority: string | undefined;
 }
 

@@ -1,10 +1,10 @@
-// Sends an answer: headers first, then the body as fast as the client takes it, with a turn of the loop between two pieces.
+// Sends an answer: headers first, then the body as fast as the client reads it, with a turn of the loop between two pieces.
 
 import type { AdminResponse, Pieces } from '../../admin-handler.js';
 import { nextPieceTurn } from '../turns.js';
 import { type AdminOutgoing, cut, flushHead, isGone, setHeader, write } from './exchange.js';
 
-/** What every answer has, unless its handler says otherwise. */
+/** Default fields of every answer. */
 export const USUAL_FIELDS = {
   'content-type': 'text/plain; charset=UTF-8',
   'cache-control': 'no-cache, max-age=0',
@@ -13,13 +13,12 @@ export const USUAL_FIELDS = {
 };
 
 /**
- * Resolves when all is sent or the client is gone, with the length of the body as far as it was sent. Rejects when the body's
- * source throws.
+ * Resolves with the number of body bytes sent, when all is sent or the client has left. Rejects if the body's source throws.
  */
 export async function sendResponse(response: AdminOutgoing, answer: AdminResponse, isHead: boolean): Promise<number> {
   const { status = 200, contentType, headers, body } = answer;
   const head = { ...USUAL_FIELDS, ...(contentType !== undefined && { 'content-type': contentType }), ...headers };
-  // Those that writeHead() is given are not known to HTTP/1's getHeaders(), and so to no log.
+  // Headers passed to writeHead() are missing in HTTP/1's getHeaders(), and so in the access log.
   for (const [name, value] of Object.entries(head)) setHeader(response, name, value);
   response.writeHead(status);
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return sendPieces(response, body, isHead);
@@ -33,14 +32,14 @@ export async function sendResponse(response: AdminOutgoing, answer: AdminRespons
 
 async function sendPieces(response: AdminOutgoing, body: Pieces, isHead: boolean): Promise<number> {
   const pieces = Symbol.asyncIterator in body ? body[Symbol.asyncIterator]() : body[Symbol.iterator]();
-  // At once, not when the next piece is there: an event stream may be silent for long.
+  // Immediately, not when the next piece is available: an event stream may be silent for a long time.
   response.once('close', () => void pieces.return?.());
   body.whenCut?.(() => cut(response));
-  // Who left before that cannot close any more.
+  // A client that left earlier triggers no 'close'.
   let length = 0;
   if (isGone(response) || isHead) await pieces.return?.();
   else {
-    // The first piece may be long in coming.
+    // The first piece may take a long time.
     flushHead(response);
     length = await pump(pieces, response);
   }
@@ -53,13 +52,13 @@ async function pump(
   response: AdminOutgoing,
 ): Promise<number> {
   for (let length = 0; ; ) {
-    // The kernel often takes a piece at once; without turns a fast reader would keep the thread to itself.
+    // The kernel often accepts a piece immediately; without turns a fast reader would block the thread.
     await nextPieceTurn();
     if (isGone(response)) return length;
     const { done, value } = await pieces.next();
     if (done === true || isGone(response)) return length;
     length += value.length;
-    // An empty piece only says that making the next one takes long.
+    // An empty piece only means that the next one takes long to produce.
     if (value.length > 0 && !write(response, value)) await drained(response);
   }
 }

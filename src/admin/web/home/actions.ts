@@ -1,5 +1,5 @@
-// Endpoints that change something: their buttons ask the server in the background and show its answer on the page, after a
-// question where traffic is at stake.
+// Endpoints that change something: their buttons send the request in the background and show the answer on the page. Those
+// that affect traffic require a confirmation.
 
 import { byId, el } from '../dom.js';
 import { bytesText } from '../numbers.js';
@@ -11,11 +11,11 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   reset_counters: 'All counters become 0.',
 };
 
-/** What is shown of an answer. */
-const MOST_CHARACTERS = 20_000;
+/** Maximum number of shown characters of an answer. */
+const MAX_CHARACTERS = 20_000;
 
-/** Takes over all forms with method 'post' that the page has. */
-export function takeOverActions(): void {
+/** Handles all forms of the page with method 'post'. */
+export function handleActions(): void {
   for (const form of document.querySelectorAll<HTMLFormElement>("form[method='post']")) {
     form.addEventListener('submit', (event) => {
       event.preventDefault();
@@ -25,7 +25,7 @@ export function takeOverActions(): void {
 }
 
 async function submit(form: HTMLFormElement): Promise<void> {
-  // An endpoint may have a parameter that is called 'action'.
+  // An endpoint may have a parameter named 'action'.
   const path = form.getAttribute('action')!;
   const question = QUESTIONS[path];
   if (question !== undefined && !(await confirmed(path, question))) return;
@@ -41,10 +41,10 @@ async function submit(form: HTMLFormElement): Promise<void> {
   }
 }
 
-/** What a page can show of an answer: a profile is none of it. */
+/** Returns the text of an answer. A profile is not text. */
 async function textOf(response: Response): Promise<string> {
   const isText = response.headers.get('content-type') !== 'application/octet-stream';
-  if (isText) return (await response.text()).trim().slice(0, MOST_CHARACTERS);
+  if (isText) return (await response.text()).trim().slice(0, MAX_CHARACTERS);
   return `answered with ${bytesText((await response.blob()).size)} that are no text: see the file admin.profile_path.`;
 }
 
@@ -58,7 +58,7 @@ function show(path: string, text: string): void {
   result.scrollIntoView({ block: 'nearest' });
 }
 
-/** Asks in a dialog; Escape is no. */
+/** Shows a confirmation dialog; Escape means no. */
 function confirmed(path: string, question: string): Promise<boolean> {
   const dialog = el(
     'dialog',

@@ -1,4 +1,4 @@
-// The clusters of the home page: health of their hosts, requests, errors; unfolded, each host.
+// The clusters on the home page: health of their hosts, requests and errors; each host when expanded.
 
 import { type Child, el, setText } from '../dom.js';
 import { countText, figureText, percentText, rateText } from '../numbers.js';
@@ -26,10 +26,10 @@ interface Answer {
 
 interface HostRow {
   readonly address: string;
-  /** 'healthy', or what is wrong. */
+  /** 'healthy', or the problems. */
   readonly health: string;
-  /** It may be used, and not all that was asked of it lately has failed. */
-  readonly isWell: boolean;
+  /** The host is usable, and not all recent requests to it have failed. */
+  readonly isHealthy: boolean;
   readonly outcome: Outcome;
   readonly weight: number;
   readonly zone: string;
@@ -41,9 +41,9 @@ interface HostRow {
 interface ClusterRow {
   readonly name: string;
   readonly hosts: readonly HostRow[];
-  readonly well: number;
-  readonly failing: number;
-  /** Of the requests of the last half minute, those that succeeded; undefined when there were none. */
+  readonly healthyCount: number;
+  readonly failingCount: number;
+  /** Share of successful requests in the last half minute; undefined if there were none. */
   readonly successRate: number | undefined;
   readonly requestRate: number | undefined;
   readonly errorRate: number | undefined;
@@ -51,7 +51,7 @@ interface ClusterRow {
   readonly connections: number;
 }
 
-/** Shares of successful requests below which a cluster stands out. */
+/** Shares of successful requests below which a cluster is highlighted. */
 const BAD_SUCCESS = 0.5;
 const GOOD_SUCCESS = 0.99;
 
@@ -106,8 +106,8 @@ export class Clusters {
     return {
       name,
       hosts,
-      well: hosts.filter(({ isWell }) => isWell).length,
-      failing: hosts.filter(({ outcome }) => outcome.isFailing).length,
+      healthyCount: hosts.filter(({ isHealthy }) => isHealthy).length,
+      failingCount: hosts.filter(({ outcome }) => outcome.isFailing).length,
       successRate: requests === 0 ? undefined : successes / requests,
       requestRate: sum(({ requestRate }) => requestRate),
       errorRate: sum(({ errorRate }) => errorRate),
@@ -125,7 +125,7 @@ export class Clusters {
     return {
       address,
       health: problems.length === 0 ? 'healthy' : problems.join(', '),
-      isWell: problems.length === 0,
+      isHealthy: problems.length === 0,
       outcome,
       weight: status.weight ?? 1,
       zone: status.locality?.zone ?? '',
@@ -140,7 +140,7 @@ function add(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined || b === undefined ? undefined : a + b;
 }
 
-/** Flags of envoy.admin.v3.HostHealthStatus that are set, as words. */
+/** Returns the flags of envoy.admin.v3.HostHealthStatus that are set, as words. */
 function problemsOf(health: Readonly<Record<string, boolean | string>>): string[] {
   return Object.entries(health).flatMap(([name, value]) => {
     if (name === 'eds_health_status') {
@@ -156,16 +156,16 @@ function hostText({ address: { socket_address: socket, pipe }, hostname }: HostS
   return `${ip}:${socket.port_value}${hostname === undefined ? '' : ` (${hostname})`}`;
 }
 
-/** The most broken cluster has the largest: the share of its hosts that cannot be used. */
-function unhealthiness({ hosts, well }: ClusterRow): number {
-  return hosts.length === 0 ? 1 : 1 - well / hosts.length;
+/** Sort key: the share of hosts that cannot be used. */
+function unhealthiness({ hosts, healthyCount }: ClusterRow): number {
+  return hosts.length === 0 ? 1 : 1 - healthyCount / hosts.length;
 }
 
-function showHealth({ hosts, well, failing }: ClusterRow, cell: HTMLTableCellElement): void {
-  const text = `${countText(well)} of ${countText(hosts.length)}`;
-  cell.classList.toggle('bad', well === 0);
-  cell.classList.toggle('warn', well > 0 && well < hosts.length);
-  setText(cell, failing === 0 ? text : `${text}, ${countText(failing)} failing`);
+function showHealth({ hosts, healthyCount, failingCount }: ClusterRow, cell: HTMLTableCellElement): void {
+  const text = `${countText(healthyCount)} of ${countText(hosts.length)}`;
+  cell.classList.toggle('bad', healthyCount === 0);
+  cell.classList.toggle('warn', healthyCount > 0 && healthyCount < hosts.length);
+  setText(cell, failingCount === 0 ? text : `${text}, ${countText(failingCount)} failing`);
 }
 
 function showSuccess({ successRate }: ClusterRow, cell: HTMLTableCellElement): void {
@@ -186,7 +186,7 @@ function hostTable(hosts: readonly HostRow[]): Node {
   const rows = hosts.map((host) => {
     const count = (name: string) => figureText(host.counts.get(name) ?? 0);
     const cells: Child[] = [
-      el('td', { class: host.isWell ? 'good' : 'bad' }, host.health),
+      el('td', { class: host.isHealthy ? 'good' : 'bad' }, host.health),
       el('td', { class: 'number' }, figureText(host.weight)),
       el('td', {}, host.zone),
       ...[

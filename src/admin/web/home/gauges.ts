@@ -1,4 +1,4 @@
-// The figures at the top of the home page: traffic, connections, errors, times and memory, each with its last minutes.
+// The figures at the top of the home page: traffic, connections, errors, times and memory, each with its recent history.
 
 import { el, setText } from '../dom.js';
 import { type Bin, drawHistogram, mergeBins, quantile } from '../histogram.js';
@@ -7,10 +7,10 @@ import { Rates, Series } from '../series.js';
 import type { Stats } from '../stats-json.js';
 import { Sparkline } from './sparkline.js';
 
-/** Values in a sparkline. */
+/** Number of values in a sparkline. */
 const LENGTH = 60;
 
-/** The stats that the gauges and the listeners are made of. */
+/** The stats used by the gauges and the listeners. */
 export const GAUGE_STATS =
   '^(http\\..+\\.downstream_(rq_total|rq_5xx|rq_time)|listener\\..+\\.downstream_cx_(active|total)' +
   '|listener_manager\\.(total_.+|listener_stopped)|server\\.(memory_physical_size|live))$';
@@ -37,7 +37,7 @@ export class Gauges {
   update({ values, histograms }: Stats): void {
     const sum = (pattern: RegExp) => {
       let total = 0;
-      for (const [name, value] of values) if (pattern.test(name) && !isLeftOut(name)) total += Number(value);
+      for (const [name, value] of values) if (pattern.test(name) && !isIgnored(name)) total += Number(value);
       return total;
     };
     this.#rates.begin(performance.now());
@@ -51,7 +51,7 @@ export class Gauges {
     const memory = values.get('server.memory_physical_size');
     if (memory !== undefined) this.#memory.show(Number(memory), bytesText, 'physical');
     this.#showTimes(
-      histograms.filter(({ name }) => !isLeftOut(name)),
+      histograms.filter(({ name }) => !isIgnored(name)),
       requests > 0,
     );
   }
@@ -75,13 +75,16 @@ export class Gauges {
   }
 }
 
-/** Stats of the admin interface itself, and those that count once more what others do: for a thread, for a kind of clients. */
-function isLeftOut(name: string): boolean {
+/**
+ * Returns whether to ignore a stat: those of the admin interface, and those that count again per thread or per kind of
+ * client.
+ */
+function isIgnored(name: string): boolean {
   if (/^(?:http|listener)\.admin\./.test(name)) return true;
   return /\.(?:worker_\d+|main_thread)\.downstream_cx_|\.user_agent\.(?:ios|android)\.downstream_/.test(name);
 }
 
-/** A figure with a name, a remark and a picture. */
+/** A figure with a title, a remark and a picture. */
 class Card {
   readonly element: HTMLElement;
   readonly picture = el('div', { class: 'picture' });
@@ -99,7 +102,7 @@ class Card {
   }
 }
 
-/** A card whose picture is its last values. */
+/** A card whose picture shows its recent values. */
 class Gauge {
   readonly card: Card;
   readonly #series = new Series(LENGTH);

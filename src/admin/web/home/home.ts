@@ -1,4 +1,4 @@
-// The home page's script: keeps its figures up to date, and sends its forms.
+// The home page's script: updates its figures and sends its forms.
 
 import { byId, setText } from '../dom.js';
 import { uptimeText } from '../numbers.js';
@@ -6,7 +6,7 @@ import { poll } from '../poll.js';
 import { encodeSpaces } from '../query.js';
 import { getJson } from '../server.js';
 import { getStats } from '../stats-json.js';
-import { takeOverActions } from './actions.js';
+import { handleActions } from './actions.js';
 import { Clusters } from './clusters.js';
 import { GAUGE_STATS, Gauges } from './gauges.js';
 import { Listeners } from './listeners.js';
@@ -24,7 +24,7 @@ const clusters = new Clusters(byId('clusters-section', HTMLElement));
 const listeners = new Listeners(byId('listeners-section', HTMLElement));
 
 addRuntimeFields();
-takeOverActions();
+handleActions();
 encodeSpaces();
 poll(updateServer, () => 2);
 poll(

@@ -1,4 +1,4 @@
-// The listeners of the home page with their connections, and whether the server drains.
+// The listeners on the home page with their connections, and whether the server is draining.
 
 import { el, setText } from '../dom.js';
 import { countText } from '../numbers.js';
@@ -35,12 +35,12 @@ export class Listeners {
     section.hidden = false;
   }
 
-  /** Asks which listeners there are. */
+  /** Requests the list of listeners. */
   async load(): Promise<void> {
     this.#rows = await getJson<readonly ListenerRow[]>('web/listeners.json');
   }
 
-  /** Shows them with the counts of these stats. */
+  /** Shows the listeners with their counts in `values`. */
   update({ values }: Stats): void {
     this.#rates.begin(performance.now());
     for (const row of this.#rows) {

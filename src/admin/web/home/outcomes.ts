@@ -1,36 +1,36 @@
-// How the last requests and connections to hosts ended, by counters that are read again and again.
+// How recent requests and connections to hosts ended, from periodically read counters.
 
 export interface Outcome {
-  /** Requests that were answered, and those that failed. */
+  /** Number of requests that succeeded and failed. */
   readonly successes: number;
   readonly errors: number;
-  /** Nothing that was tried has worked. */
+  /** Nothing succeeded. */
   readonly isFailing: boolean;
 }
 
-/** Counters of a host whose growth is an outcome. */
+/** Counters of a host whose growth is its outcome. */
 const COUNTERS = ['rq_success', 'rq_error', 'cx_total', 'cx_connect_fail'] as const;
 
 type Totals = readonly number[];
 
-/** So many readings back it looks: half a minute, at one in three seconds. */
+/** Number of readings that are compared: half a minute, at one reading per three seconds. */
 const READINGS = 10;
 
 export class RecentOutcomes {
   #known = new Map<string, Totals[]>();
   #next = new Map<string, Totals[]>();
 
-  /** Begins a reading: hosts that the one before has not named are forgotten. */
+  /** Begins a reading: hosts missing in the previous one are dropped. */
   begin(): void {
     this.#known = this.#next;
     this.#next = new Map();
   }
 
-  /** Notes a host's counters. Where nothing has happened of late, its outcome is that of all the time. */
+  /** Records a host's counters and returns its outcome. Without recent requests or connections it covers the whole time. */
   read(host: string, counts: ReadonlyMap<string, number>): Outcome {
     const totals = COUNTERS.map((name) => counts.get(name) ?? 0);
     let readings = this.#known.get(host) ?? [];
-    // They have been reset: the host has gone and come back.
+    // The counters were reset: the host was removed and added again.
     if (readings.at(-1)?.some((total, index) => total > totals[index]!)) readings = [];
     readings = [...readings, totals].slice(-READINGS - 1);
     this.#next.set(host, readings);

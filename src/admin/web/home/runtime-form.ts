@@ -1,8 +1,9 @@
-// Fields for /runtime_modify, whose parameters are named by the keys that they set: no form without a script can have them.
+// Fields for /runtime_modify, whose parameters are named by the keys to set: an HTML form without a script cannot express
+// this.
 
 import { el } from '../dom.js';
 
-/** Adds a field for a key and one for its value below the endpoint's row, where there is one. */
+/** Adds fields for a key and its value below the endpoint's row, if there is one. */
 export function addRuntimeFields(): void {
   const form = document.getElementById('runtime_modify');
   if (!(form instanceof HTMLFormElement)) return;

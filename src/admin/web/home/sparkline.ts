@@ -1,4 +1,4 @@
-// A line of the last values of a figure, which stands beside the figure itself.
+// A line of the recent values of a figure.
 
 import { svg } from '../dom.js';
 
@@ -11,7 +11,7 @@ export class Sparkline {
   readonly #line = svg('polyline', { class: 'line' });
   readonly #area = svg('polygon', { class: 'area' });
 
-  /** `length`: how many values fill it. */
+  /** `length`: number of values that fill it. */
   constructor(length: number) {
     this.#length = length;
     this.element = svg(
@@ -22,7 +22,7 @@ export class Sparkline {
     );
   }
 
-  /** Values from the oldest to the newest, which stands at the right end; 0 is the bottom. */
+  /** Draws values from the oldest to the newest, which is at the right end; 0 is the bottom. */
   update(values: readonly number[]): void {
     const most = Math.max(...values, Number.MIN_VALUE);
     const step = WIDTH / (this.#length - 1);

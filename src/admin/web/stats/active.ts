@@ -1,4 +1,4 @@
-// The active page's script: asks for the stats again and again, and shows those that change most often.
+// The active page's script: requests stats periodically and shows those that change most often.
 
 import { byId } from '../dom.js';
 import { samples } from '../histogram.js';
@@ -11,11 +11,11 @@ import { DataTable } from '../table.js';
 
 interface ActiveStat {
   readonly name: string;
-  /** A histogram's is how many samples it has. */
+  /** For a histogram: its number of samples. */
   value: number | string;
-  /** How often it was another one than before. */
+  /** Number of changes between two answers. */
   changes: number;
-  /** Growth a second between the last two answers; undefined for texts. */
+  /** Growth per second between the last two answers; undefined for texts. */
   rate: number | undefined;
 }
 
@@ -27,7 +27,7 @@ let selection = '';
 
 const table = new DataTable<ActiveStat>({
   what: 'active stats',
-  // The form above has a filter too, which the server applies.
+  // The form above also has a filter, which the server applies.
   filterLabel: 'Find in the list',
   key: ({ name }) => name,
   columns: [
@@ -69,24 +69,24 @@ async function update(): Promise<void> {
   }
   const stats = await getStats(parameters);
   const asked = JSON.stringify(parameters);
-  if (asked !== selection) forget();
+  if (asked !== selection) reset();
   selection = asked;
-  note(stats);
+  record(stats);
   table.set(mostActive(number('count', 50)));
 }
 
-function forget(): void {
+function reset(): void {
   known.clear();
   rates = new Rates();
 }
 
-function note({ values, histograms }: Stats): void {
+function record({ values, histograms }: Stats): void {
   rates.begin(performance.now());
-  for (const [name, value] of values) noteOne(name, value);
-  for (const { name, totals } of histograms) noteOne(name, samples(totals));
+  for (const [name, value] of values) recordOne(name, value);
+  for (const { name, totals } of histograms) recordOne(name, samples(totals));
 }
 
-function noteOne(name: string, value: number | string): void {
+function recordOne(name: string, value: number | string): void {
   const rate = typeof value === 'number' ? rates.growth(name, value) : undefined;
   const stat = known.get(name);
   if (stat === undefined) {
@@ -98,7 +98,7 @@ function noteOne(name: string, value: number | string): void {
   stat.rate = rate;
 }
 
-/** The first ones by changes; those that never changed come last, by name. */
+/** Returns the first `count` stats by number of changes, then by name. */
 function mostActive(count: number): ActiveStat[] {
   return [...known.values()].sort((a, b) => b.changes - a.changes || (a.name < b.name ? -1 : 1)).slice(0, count);
 }
@@ -107,7 +107,7 @@ function field(name: string): string {
   return String(new FormData(form).get(name) ?? '');
 }
 
-/** What a number field says; `preset` while it says nothing that it may. */
+/** Returns the value of a number field; `preset` if it is empty or invalid. */
 function number(name: string, preset: number): number {
   const input = form.elements.namedItem(name);
   if (!(input instanceof HTMLInputElement) || !input.validity.valid || input.value === '') return preset;

@@ -1,16 +1,16 @@
-// Stats as the text form has them, line by line.
+// Parses the text form of stats.
 
 export interface StatLine {
   readonly name: string;
-  /** A counter's or gauge's value, a text readout's text in quotes, what is said of a histogram. */
+  /** A counter's or gauge's value, a text readout's quoted text, or the summary of a histogram. */
   readonly text: string;
-  /** Undefined for a text readout. For a histogram the median of all samples. */
+  /** Undefined for a text readout; for a histogram the median of all samples. */
   readonly value: number | undefined;
-  /** A histogram with samples. */
+  /** True for a histogram with samples. */
   readonly isHistogram: boolean;
 }
 
-/** The stats of a text; a histogram's detailed form has several lines, of which the further ones are indented. */
+/** Parses stats. A histogram's detailed form has several lines, with the further ones indented. */
 export function parseLines(text: string): StatLine[] {
   const stats: StatLine[] = [];
   for (const line of text.split('\n')) {
@@ -26,7 +26,7 @@ export function parseLines(text: string): StatLine[] {
   return stats;
 }
 
-/** Names may contain colons, but none before a space. */
+/** Returns the end of the name. Names may contain colons, but not followed by a space. */
 function nameEnd(line: string): number {
   const colon = line.indexOf(': ');
   return colon < 0 && line.endsWith(':') ? line.length - 1 : colon;

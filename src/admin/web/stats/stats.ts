@@ -1,29 +1,32 @@
-// The stats page's script: a table made of the page's text, drawn histograms, and a form that takes effect at once.
+// The stats page's script: turns the page's text into a table, draws histograms, and applies the form's changes immediately.
 
 import { byId, el, setText } from '../dom.js';
 import { drawHistogram, quantile, samples } from '../histogram.js';
 import { countText, figureText } from '../numbers.js';
 import { encodeSpaces, queryText } from '../query.js';
-import { getText, say } from '../server.js';
+import { getText, showStatus } from '../server.js';
 import { getStats, namesPattern } from '../stats-json.js';
 import { DataTable } from '../table.js';
 import { parseLines, type StatLine } from './stats-lines.js';
 
-/** Beyond so many characters, some millions of stats, the text stays a text: a table of it would take too much memory. */
-const MOST_CHARACTERS = 256 * 1024 * 1024;
-/** Histograms that are asked for in one go. */
+/**
+ * Above this number of characters (some millions of stats) the text is not turned into a table, which would take too much
+ * memory.
+ */
+const MAX_CHARACTERS = 256 * 1024 * 1024;
+/** Histograms per request. */
 const BATCH = 40;
 
 const text = byId('stats-text', HTMLPreElement);
 const section = byId('stats-section', HTMLElement);
 const form = byId('stats', HTMLFormElement);
-/** Pictures by name: an element where one will be or is. */
+/** Elements for pictures by name. */
 const pictures = new Map<string, HTMLElement>();
 let loads = 0;
 
 const table = new DataTable<StatLine>({
   what: 'stats',
-  // The form above has a filter too, which the server applies.
+  // The form above also has a filter, which the server applies.
   filterLabel: 'Find in the list',
   key: ({ name }) => name,
   columns: [
@@ -36,7 +39,7 @@ const table = new DataTable<StatLine>({
 section.append(table.element);
 for (const control of form.elements) {
   control.addEventListener('change', () => {
-    // Another format is another page.
+    // Other formats are other pages.
     if (parameters().get('format') === 'html') void reload();
     else form.requestSubmit();
   });
@@ -55,20 +58,20 @@ function parameters(): URLSearchParams {
   return query;
 }
 
-/** Asks for what the form says now. The address becomes that of the page that shows it. */
+/** Requests the stats that the form selects. The address becomes that of the page that shows them. */
 async function reload(): Promise<void> {
   const load = ++loads;
   const query = parameters();
-  say('Loading …');
+  showStatus('Loading …');
   try {
     const lines = await getText(`stats?${inFormat(query, 'text')}`);
     if (load !== loads) return;
     history.replaceState(null, '', `?${inFormat(query, 'html')}`);
     pictures.clear();
-    say('');
+    showStatus('');
     show(lines);
   } catch (error) {
-    if (load === loads) say(error instanceof Error ? error.message : String(error));
+    if (load === loads) showStatus(error instanceof Error ? error.message : String(error));
   }
 }
 
@@ -77,13 +80,13 @@ function inFormat(query: URLSearchParams, format: string): string {
 }
 
 function show(lines: string): void {
-  const isTable = lines.length <= MOST_CHARACTERS;
+  const isTable = lines.length <= MAX_CHARACTERS;
   section.hidden = !isTable;
   document.documentElement.classList.toggle('scripted', isTable);
-  // What is in the table need not be kept twice.
+  // The table's content is not kept twice.
   setText(text, isTable ? '' : lines);
   if (isTable) table.set(parseLines(lines));
-  if (!isTable) say('Too many stats for a table: narrow them with the filter.');
+  if (!isTable) showStatus('Too many stats for a table: narrow them with the filter.');
 }
 
 function showValue(line: StatLine, cell: HTMLTableCellElement): void {
@@ -98,7 +101,7 @@ function showValue(line: StatLine, cell: HTMLTableCellElement): void {
   if (picture.parentNode !== cell) cell.replaceChildren(picture);
 }
 
-/** Draws the histograms among the shown stats that are not drawn yet. */
+/** Draws the shown histograms that are not drawn yet. */
 async function draw(lines: readonly StatLine[]): Promise<void> {
   const names = lines
     .filter(({ name, isHistogram }) => isHistogram && pictures.get(name)?.dataset['isDrawn'] === undefined)
@@ -107,7 +110,7 @@ async function draw(lines: readonly StatLine[]): Promise<void> {
   try {
     for (let i = 0; i < names.length; i += BATCH) await drawBatch(names.slice(i, i + BATCH));
   } catch (error) {
-    say(error instanceof Error ? error.message : String(error));
+    showStatus(error instanceof Error ? error.message : String(error));
   }
 }
 

@@ -52,7 +52,7 @@ export const PLACES = {
   'request to the admin interface': () => failOnce(AdminTraffic, 'requestBegan'),
   'end of a request to the admin interface': () => failOnce(AdminTraffic, 'requestEnded'),
   'connection to the admin interface': () => failOnce(AdminTraffic, 'connected'),
-  'protocol of an admin connection': () => failOnce(AdminTraffic, 'speaks'),
+  'protocol of an admin connection': () => failOnce(AdminTraffic, 'protocolDetected'),
   'end of an admin connection': () => failOnce(AdminTraffic, 'closed'),
 } as const satisfies Record<string, () => void>;
 
