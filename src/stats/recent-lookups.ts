@@ -5,7 +5,7 @@
 
 import { CONTROL_WORDS, Control } from './memory/format.js';
 
-export interface LookedUp {
+export interface LookupCount {
   readonly name: string;
   readonly count: number;
 }
@@ -39,7 +39,7 @@ export class RecentLookups {
   }
 
   /** Returns the collected names by ascending count, then by name. */
-  entries(): LookedUp[] {
+  entries(): LookupCount[] {
     this.#sync();
     return Array.from(this.#names ?? [], ([name, count]) => ({ name, count })).sort(
       (a, b) => a.count - b.count || (a.name < b.name ? -1 : 1),

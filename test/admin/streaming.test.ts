@@ -175,7 +175,7 @@ t.test('a slow reader pauses the source, and leaving ends it', async (t) => {
   t.notOk(isEnded);
   connection.socket.destroy();
   await waitFor(() => isEnded);
-  t.pass('the source was told');
+  t.pass('the source was notified');
 });
 
 t.test('HEAD produces no body', async (t) => {

@@ -38,13 +38,13 @@ export function* dumpTexts(
   query: DumpQuery,
   schema: Schema | undefined,
 ): Generator<void, Iterable<string>> {
-  const wanted = query.nameRegex === undefined ? dumps : withNames(dumps, nameRegex(query.nameRegex));
+  const candidates = query.nameRegex === undefined ? dumps : withNames(dumps, nameRegex(query.nameRegex));
   const mask = query.mask === undefined ? undefined : fieldMask(query.mask);
   if (schema !== undefined && query.resource !== undefined) {
-    return yield* resourceTexts(wanted, query.resource, { mask, maskText: query.mask }, schema);
+    return yield* resourceTexts(candidates, query.resource, { mask, maskText: query.mask }, schema);
   }
-  if (schema === undefined || mask === undefined) return answer(dumpElements(wanted, undefined));
-  const fitting = wanted.filter(({ message }) => maskFits(schema, message, mask));
+  if (schema === undefined || mask === undefined) return answer(dumpElements(candidates, undefined));
+  const fitting = candidates.filter(({ message }) => maskFits(schema, message, mask));
   if (fitting.length > 0) return answer(dumpElements(fitting, mask));
   throw new Refusal(400, `FieldMask ${query.mask} could not be successfully applied to any configs.`);
 }

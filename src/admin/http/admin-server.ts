@@ -24,10 +24,10 @@ import { type ListenTarget, listen } from './connections/listen.js';
 import { Protocols, type Refusal } from './connections/protocols.js';
 import { type AdminIncoming, type AdminOutgoing, cut, cutWhenStalled, isGone, setHeader } from './messages/exchange.js';
 import { ByteBudget, ReceivedBody } from './messages/request-body.js';
-import { sendResponse, USUAL_FIELDS } from './messages/send-response.js';
+import { DEFAULT_FIELDS, sendResponse } from './messages/send-response.js';
 import { allowedHosts, hostFault } from './request-guards.js';
 import type { RequestLog } from './request-log.js';
-import { acceptFirst } from './turns.js';
+import { postponeForAccepts } from './turns.js';
 
 /** A limit of the number of connections. */
 export interface SharedLimit {
@@ -203,7 +203,7 @@ export class AdminServer {
 
   /** Takes a connection. Returns undefined, with the connection closed, if there is no room for it. */
   #accept(socket: Socket): AdminConnection | undefined {
-    acceptFirst();
+    postponeForAccepts();
     const connection = this.#connections.add(socket);
     if (connection === undefined) return undefined;
     let isCounted = false;
@@ -214,7 +214,7 @@ export class AdminServer {
         () => this.#traffic?.closed(socket, byPeer),
         () => isCounted && this.#connectionLimit!.release(),
       ];
-      forEachGuarded(steps, 'internal error: the end of an admin connection is not noted', (step) => step());
+      forEachGuarded(steps, 'internal error: the end of an admin connection is not recorded', (step) => step());
     });
     if (this.#connectionLimit !== undefined) {
       isCounted = this.#connectionLimit.tryAcquire();
@@ -341,7 +341,7 @@ export class AdminServer {
       target: request?.url ?? '',
       protocol: request?.httpVersionMinor === 0 ? Protocol.Http10 : Protocol.Http11,
       requestHeaders: request === undefined ? {} : fieldsOf(request),
-      responseHeaders: USUAL_FIELDS,
+      responseHeaders: DEFAULT_FIELDS,
       status,
       details,
       bytesReceived: 0,

@@ -46,7 +46,7 @@ export async function answer(
   const question = target.indexOf('?');
   const path = question < 0 ? target : target.slice(0, question);
   const handler = handlers.find(path);
-  let answered: AdminResponse;
+  let response: AdminResponse;
   try {
     if (!rules.isAllowedHost(raw.headers.host)) throw refusedHost(raw.headers.host);
     if (!rules.isAllowedPath(target)) throw new Refusal(403, `request to path ${target} not allowed`);
@@ -59,18 +59,18 @@ export async function answer(
     const { method, headers, body } = raw;
     const inUrl = parseQuery(target.slice(path.length + 1));
     const query = inUrl.isEmpty && isForm(raw) ? await inTurns(parseForm(body.toString()), nextPieceTurn) : inUrl;
-    answered = await handler.handle({ method, path, query, headers, body, handlers: handlers.sorted }, services);
+    response = await handler.handle({ method, path, query, headers, body, handlers: handlers.sorted }, services);
     // After the answer, the change is effective on every worker.
     if (handler.mutates) await services.workersHandled();
   } catch (error) {
-    answered = answerOf(error, path);
+    response = answerOf(error, path);
   }
   if (handler?.mutates && raw.method === 'POST') {
     logger.info(
-      `admin: ${raw.peer || 'a client on a Unix socket'} sent POST ${target.slice(0, MAX_SHOWN_LENGTH)}: ${answered.status ?? 200}`,
+      `admin: ${raw.peer || 'a client on a Unix socket'} sent POST ${target.slice(0, MAX_SHOWN_LENGTH)}: ${response.status ?? 200}`,
     );
   }
-  return answered;
+  return response;
 }
 
 function answerOf(error: unknown, path: string): AdminResponse {
@@ -95,8 +95,8 @@ function checkMutation(handler: AdminHandler, { method, headers }: RawRequest): 
 }
 
 function refusedHost(host: string | undefined): Refusal {
-  const asked = host === undefined ? 'A request without Host' : `The host ${host.slice(0, MAX_SHOWN_LENGTH)}`;
-  return new Refusal(403, `${asked} is not allowed: --admin-allowed-hosts says which hosts are.\n`);
+  const subject = host === undefined ? 'A request without Host' : `The host ${host.slice(0, MAX_SHOWN_LENGTH)}`;
+  return new Refusal(403, `${subject} is not allowed: see --admin-allowed-hosts.\n`);
 }
 
 function refusedMethod({ path }: AdminHandler, method: string): Refusal {

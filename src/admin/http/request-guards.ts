@@ -41,9 +41,9 @@ export function allowedHosts(hosts: readonly string[]): HostRule {
  */
 export function hostFault({ httpVersionMajor, httpVersionMinor, rawHeaders }: RequestHead): HostFault | undefined {
   const count = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
-  if (count > 1) return { details: 'several_host_headers', text: 'A request names one host.\n' };
+  if (count > 1) return { details: 'several_host_headers', text: 'The request has several Host headers.\n' };
   if (count === 1 || httpVersionMajor !== 1 || httpVersionMinor !== 1) return undefined;
-  return { details: 'missing_host_header', text: 'A request of HTTP/1.1 names its host.\n' };
+  return { details: 'missing_host_header', text: 'The HTTP/1.1 request has no Host header.\n' };
 }
 
 /**
@@ -65,6 +65,6 @@ export function foreignSite(headers: IncomingHttpHeaders): string | undefined {
 function isOriginOf(host: string | undefined, origin: string): boolean {
   if (host === undefined || !URL.canParse(origin)) return false;
   const { host: originHost, protocol } = new URL(origin);
-  const asked = `${protocol}//${host}`;
-  return originHost !== '' && URL.canParse(asked) && new URL(asked).host === originHost;
+  const requested = `${protocol}//${host}`;
+  return originHost !== '' && URL.canParse(requested) && new URL(requested).host === originHost;
 }

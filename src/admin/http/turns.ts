@@ -19,7 +19,7 @@ export function nextPieceTurn(): Promise<void> {
  * Called when a connection was accepted. More connections may be pending, and the loop accepts one per turn. Among very
  * many, a readiness probe's connection then waits only for these, and not for as many steps.
  */
-export function acceptFirst(): void {
+export function postponeForAccepts(): void {
   REQUEST_TURNS.postpone();
   PIECE_TURNS.postpone();
 }

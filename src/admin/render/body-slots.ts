@@ -5,7 +5,7 @@ import { getLogger } from '../../log/logger.js';
 
 export interface SlotHolder {
   /** Bytes that the client has read so far. */
-  readonly takenBytes: number;
+  readonly readBytes: number;
   /** Data is available, and the client does not read it. */
   readonly waitsForClient: boolean;
   /** Ends the body and the answer that it belongs to. Its slot is released. */
@@ -35,7 +35,7 @@ type AtRound = number | undefined;
 /** No slot became free in time. */
 export class NoSlotError extends Error {
   constructor(slots: number) {
-    super(`${slots} large answers are being sent already: ask again later`);
+    super(`${slots} large answers are being sent already: retry later`);
     this.name = 'NoSlotError';
   }
 }
@@ -125,18 +125,18 @@ export class BodySlots {
   }
 
   #mark(): void {
-    for (const body of this.#held.keys()) this.#held.set(body, body.takenBytes);
+    for (const body of this.#held.keys()) this.#held.set(body, body.readBytes);
   }
 
   #slowest(): SlotHolder[] {
     const { minBytes } = this.#options;
-    const slow: { body: SlotHolder; taken: number }[] = [];
+    const slow: { body: SlotHolder; readBytes: number }[] = [];
     for (const [body, atRound] of this.#held) {
       if (atRound === undefined || !body.waitsForClient) continue;
-      const taken = body.takenBytes - atRound;
-      if (taken < minBytes) slow.push({ body, taken });
+      const readBytes = body.readBytes - atRound;
+      if (readBytes < minBytes) slow.push({ body, readBytes });
     }
-    return slow.sort((a, b) => a.taken - b.taken).map(({ body }) => body);
+    return slow.sort((a, b) => a.readBytes - b.readBytes).map(({ body }) => body);
   }
 
   #refuseLate(): void {

@@ -12,14 +12,14 @@ export type RenderReply = number | { readonly supply: unknown };
 export const WINDOW = 16;
 
 export class RenderStream implements AsyncIterableIterator<Uint8Array>, SlotHolder {
-  takenBytes = 0;
+  readBytes = 0;
   /** The thread has sent a message. */
   hasBegun = false;
   readonly #port: MessagePort;
   readonly #supply: () => unknown;
   readonly #arrived: Uint8Array[] = [];
   /** Pieces that were consumed and not yet credited to the thread. */
-  #taken = 0;
+  #uncredited = 0;
   #isEnded = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
@@ -93,11 +93,11 @@ export class RenderStream implements AsyncIterableIterator<Uint8Array>, SlotHold
   }
 
   #take(piece: Uint8Array): void {
-    this.takenBytes += piece.length;
+    this.readBytes += piece.length;
     if (this.#isEnded && this.#arrived.length === 0) this.#done();
-    if (++this.#taken < WINDOW / 2) return;
-    if (!this.#isEnded) this.#post(this.#taken);
-    this.#taken = 0;
+    if (++this.#uncredited < WINDOW / 2) return;
+    if (!this.#isEnded) this.#post(this.#uncredited);
+    this.#uncredited = 0;
   }
 
   #sendSupply(): void {

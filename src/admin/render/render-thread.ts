@@ -59,7 +59,7 @@ class Client {
     const message: RenderMessage = 'supply';
     this.#port.postMessage(message);
     while (this.#supply === undefined) {
-      if (this.isClosed) throw new Error('the body is no longer wanted');
+      if (this.isClosed) throw new Error('the body is no longer needed');
       await this.#nextMessage();
     }
     return this.#supply;

@@ -49,7 +49,7 @@ export function drawHistogram(bins: readonly Bin[]): SVGSVGElement | undefined {
   const [first, last] = [filled[0], filled.at(-1)];
   if (first === undefined || last === undefined) return undefined;
   const bars = barsOf(filled);
-  const most = Math.max(...bars.map((bar) => bar?.count ?? 0));
+  const maxCount = Math.max(...bars.map((bar) => bar?.count ?? 0));
   const range = rangeText(first.lower_bound, last.lower_bound + last.width);
   return svg(
     'svg',
@@ -60,7 +60,7 @@ export function drawHistogram(bins: readonly Bin[]): SVGSVGElement | undefined {
       role: 'img',
       'aria-label': `${countText(samples(filled))} samples, ${range}`,
     },
-    ...bars.map((bar, index) => bar && drawBar(bar, index, most)),
+    ...bars.map((bar, index) => bar && drawBar(bar, index, maxCount)),
   );
 }
 
@@ -100,9 +100,9 @@ function scaleOf(filled: readonly Bin[]): (from: number) => number {
     from === 0 ? 0 : start + Math.round(((Math.log10(from) - low) / (high - low)) * (BARS - 1 - start));
 }
 
-function drawBar({ from, to, count }: Bar, index: number, most: number): SVGRectElement {
+function drawBar({ from, to, count }: Bar, index: number, maxCount: number): SVGRectElement {
   const step = WIDTH / BARS;
-  const height = Math.max((count / most) * (HEIGHT - 2), 1);
+  const height = Math.max((count / maxCount) * (HEIGHT - 2), 1);
   const place = { x: (index * step).toFixed(1), y: (HEIGHT - height).toFixed(1) };
   const size = { width: (step - 1).toFixed(1), height: height.toFixed(1) };
   return svg('rect', { ...place, ...size }, svg('title', {}, `${rangeText(from, to)}: ${countText(count)}`));

@@ -102,15 +102,15 @@ export class DataTable<Row> {
   }
 
   #render(): void {
-    const wanted = this.#sorted(this.#filtered());
-    const seen = wanted.slice(0, this.#limit);
+    const matching = this.#sorted(this.#filtered());
+    const seen = matching.slice(0, this.#limit);
     this.#headings.forEach((heading, index) => {
       if (index === this.#sortBy) heading.setAttribute('aria-sort', this.#isDescending ? 'descending' : 'ascending');
       else heading.removeAttribute('aria-sort');
     });
     this.#place(seen);
-    setText(this.#count, countsText(seen.length, wanted.length, this.#rows.length));
-    this.#more.hidden = seen.length === wanted.length;
+    setText(this.#count, countsText(seen.length, matching.length, this.#rows.length));
+    this.#more.hidden = seen.length === matching.length;
     this.#options.onShown?.(seen);
   }
 
@@ -199,9 +199,9 @@ export class DataTable<Row> {
   }
 }
 
-function countsText(seen: number, wanted: number, all: number): string {
-  const match = wanted === all ? `${countText(all)} in all` : `${countText(wanted)} of ${countText(all)} match`;
-  return seen === wanted ? match : `${match}, the first ${countText(seen)} are shown`;
+function countsText(seen: number, matching: number, all: number): string {
+  const match = matching === all ? `${countText(all)} in all` : `${countText(matching)} of ${countText(all)} match`;
+  return seen === matching ? match : `${match}, the first ${countText(seen)} are shown`;
 }
 
 function valueText(value: string | number | undefined): string {

@@ -19,11 +19,11 @@ export function callExtension<T>(what: string, extension: string, call: () => T)
 
 /** Returns the message for an exception that a function of an extension threw, with its place in the source. */
 export function describeDefect(what: string, extension: string, thrown: unknown): string {
-  return `${what}() of '${extension}' failed: ${withPlace(thrown)}`;
+  return `${what}() of '${extension}' failed: ${withSourcePlace(thrown)}`;
 }
 
 /** Returns what was thrown as text, with its place in the source if that is known. */
-export function withPlace(thrown: unknown): string {
+export function withSourcePlace(thrown: unknown): string {
   const [, place] = /\n\s+(at .*)/.exec(thrown instanceof Error ? sourceStack(thrown.stack ?? '') : '') ?? [];
   return place === undefined ? String(thrown) : `${thrown} ${place}`;
 }

@@ -100,13 +100,13 @@ export class FileWatch {
 
   /** Updates the watches to where links lead now. */
   #watch(): void {
-    const wanted = this.#within === undefined ? namesOnPath(this.#path) : namesWithin(this.#within);
+    const required = this.#within === undefined ? namesOnPath(this.#path) : namesWithin(this.#within);
     for (const [directory, { inode, watcher }] of this.#watchers) {
-      if (wanted.has(directory) && inode === inodeOf(directory)) continue;
+      if (required.has(directory) && inode === inodeOf(directory)) continue;
       watcher.close();
       this.#watchers.delete(directory);
     }
-    for (const [directory, names] of wanted) {
+    for (const [directory, names] of required) {
       const known = this.#watchers.get(directory);
       if (known === undefined) this.#watchDirectory(directory, names);
       else known.names = names;

@@ -14,8 +14,8 @@ export interface ThreadMemory {
 
 /** Returns the bytes of a heap, the memory outside it and V8's own memory: in use, and in use or reserved. */
 export function heapBytes(heap: HeapInfo): { readonly allocated: number; readonly reserved: number } {
-  const beside = heap.external_memory + heap.malloced_memory;
-  return { allocated: heap.used_heap_size + beside, reserved: heap.total_heap_size + beside };
+  const outside = heap.external_memory + heap.malloced_memory;
+  return { allocated: heap.used_heap_size + outside, reserved: heap.total_heap_size + outside };
 }
 
 /** Returns the current heapBytes() of this thread. */

@@ -3,7 +3,7 @@
 // Parsers derive the number from length and bytes. Rules, filters and formatters compare numbers, and compare bytes only for
 // unknown names. To add a name, add an entry to NAMES.
 
-import { kindsThatJoin } from './joined-names.js';
+import { joinedKinds } from './joined-names.js';
 
 /**
  * Known field names. A name's number is its position plus 1, at most 63, because a head has one bit per name. Names after
@@ -129,7 +129,7 @@ export function isFieldName(name: string): boolean {
 export function headerKey(name: string): HeaderKey {
   const lower = name.toLowerCase();
   const id = ids.get(lower) ?? OTHER_HEADER;
-  return { id, name: lower, bytes: encoder.encode(lower), joinedIn: kindsThatJoin(lower) };
+  return { id, name: lower, bytes: encoder.encode(lower), joinedIn: joinedKinds(lower) };
 }
 
 /**

@@ -107,7 +107,7 @@ const RESPONSE = [
 const TRAILERS = ['grpc-message', 'grpc-status'];
 
 /** Returns the HeadKind bits of messages in which the fields of a name (lower case) form one value. */
-export function kindsThatJoin(name: string): number {
+export function joinedKinds(name: string): number {
   return KINDS.get(name) ?? 0;
 }
 

@@ -5,15 +5,15 @@
  * none is near enough. Ignores case, `-` and `_`.
  */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
-  const wanted = plain(name.slice(0, 2 * MAX_LENGTH)).slice(0, MAX_LENGTH);
-  const letters = lettersOf(wanted);
+  const normalized = plain(name.slice(0, 2 * MAX_LENGTH)).slice(0, MAX_LENGTH);
+  const letters = lettersOf(normalized);
   let best: string | undefined;
-  let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  let least = Math.max(1, Math.floor(normalized.length / 3)) + 1;
   for (const candidate of candidates) {
     const known = plainOf(candidate);
-    const surplus = wanted.length - known.length;
+    const surplus = normalized.length - known.length;
     if (Math.abs(surplus) >= least || lettersMissing(letters, known) + Math.max(0, surplus) >= least) continue;
-    const found = distance(wanted, known, least);
+    const found = distance(normalized, known, least);
     if (found < least) {
       least = found;
       best = candidate;

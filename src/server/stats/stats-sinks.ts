@@ -1,7 +1,7 @@
 // The sinks of stats_sinks. Each flush goes to every sink, in slices of a few milliseconds, whether or not another sink fails.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { withPlace } from '../../common/errors/defects.js';
+import { withSourcePlace } from '../../common/errors/defects.js';
 import { messageOf } from '../../common/errors/errors.js';
 import { isDescriptorShortage } from '../../common/errors/shortages.js';
 import { shownName } from '../../common/text/shown.js';
@@ -119,7 +119,7 @@ export class StatsSinks {
     try {
       await inSlices(sink.sink.flush(stats));
     } catch (error) {
-      failure = withPlace(error);
+      failure = withSourcePlace(error);
     }
     if (failure === sink.failure) return;
     sink.failure = failure;
@@ -144,7 +144,7 @@ async function closeOne({ name, sink }: NamedSink): Promise<void> {
   try {
     await sink.close();
   } catch (error) {
-    logger.error(`stats sink '${shownName(name)}' could not be closed: ${withPlace(error)}`);
+    logger.error(`stats sink '${shownName(name)}' could not be closed: ${withSourcePlace(error)}`);
   }
 }
 

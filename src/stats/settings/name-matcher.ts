@@ -16,29 +16,29 @@ export function compileNameMatcher(matcher: StringMatcher): NameMatcher {
   const { exact, prefix, suffix, contains, safe_regex: regex, ignore_case: ignoresCase = false } = matcher;
   const fold = ignoresCase ? lowerAscii : (text: string) => text;
   if (exact !== undefined) {
-    const wanted = fold(exact);
+    const expected = fold(exact);
     return {
-      matches: (name) => fold(name) === wanted,
-      matchesAll: (start) => (wanted.startsWith(fold(start)) ? undefined : false),
+      matches: (name) => fold(name) === expected,
+      matchesAll: (start) => (expected.startsWith(fold(start)) ? undefined : false),
     };
   }
   if (prefix !== undefined) {
-    const wanted = fold(prefix);
+    const expected = fold(prefix);
     return {
-      matches: (name) => fold(name).startsWith(wanted),
+      matches: (name) => fold(name).startsWith(expected),
       matchesAll: (start) =>
-        fold(start).startsWith(wanted) ? true : wanted.startsWith(fold(start)) ? undefined : false,
+        fold(start).startsWith(expected) ? true : expected.startsWith(fold(start)) ? undefined : false,
     };
   }
   if (suffix !== undefined) {
-    const wanted = fold(suffix);
-    return { matches: (name) => fold(name).endsWith(wanted), matchesAll: () => undefined };
+    const expected = fold(suffix);
+    return { matches: (name) => fold(name).endsWith(expected), matchesAll: () => undefined };
   }
   if (contains !== undefined) {
-    const wanted = fold(contains);
+    const expected = fold(contains);
     return {
-      matches: (name) => fold(name).includes(wanted),
-      matchesAll: (start) => (fold(start).includes(wanted) ? true : undefined),
+      matches: (name) => fold(name).includes(expected),
+      matchesAll: (start) => (fold(start).includes(expected) ? true : undefined),
     };
   }
   if (regex !== undefined) {

@@ -32,7 +32,7 @@ const IDLE: Readonly<Record<string, readonly [string | Buffer, (string | Buffer)
   'has sent nothing': [''],
   'sends a head bit by bit': ['GET /ready HTTP/1.1\r\nHost: ', 'a'],
   'has had its answer': [GET],
-  'speaks HTTP/2 and asks nothing': [opening(), PING],
+  'uses HTTP/2 without a request': [opening(), PING],
   'sends a head of HTTP/2 bit by bit': [
     Buffer.concat([opening(), frame(FrameType.Headers, 0, 1, requestFields('/ready'))]),
     frame(FrameType.Continuation, 0, 1, Buffer.alloc(0)),

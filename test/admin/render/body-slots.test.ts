@@ -18,7 +18,7 @@ class Body implements SlotHolder {
     this.#speed = speed;
   }
 
-  get takenBytes(): number {
+  get readBytes(): number {
     return (this.#taken += this.#speed);
   }
 

@@ -96,7 +96,7 @@ t.test('a body that is not read is paused, and does not block others', async (t)
   t.ok(made < 2 * expected, `${made} bytes of 8 bodies of ${expected} were made ahead`);
   for (const pieces of waiting.slice(1)) await pieces.return!();
   t.equal((await bytesOf(waiting[0]!)).length, expected, 'the first continues where it stopped');
-  for await (const _ of waiting[1]!) t.fail('a body that was given up has no more pieces');
+  for await (const _ of waiting[1]!) t.fail('an abandoned body has no more pieces');
 });
 
 t.test('idle threads end', async (t) => {

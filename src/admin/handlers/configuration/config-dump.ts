@@ -22,11 +22,11 @@ export const configDump: AdminHandler = {
     { name: 'include_eds', help: 'The endpoints of clusters as well', isFlag: true },
   ],
   async handle({ query }, services) {
-    const wanted = { resource: query.get('resource'), mask: query.get('mask'), nameRegex: query.get('name_regex') };
+    const dumpQuery = { resource: query.get('resource'), mask: query.get('mask'), nameRegex: query.get('name_regex') };
     // Only these queries need the schema, and keeping it would permanently cost the primary several megabytes.
-    const schema = (wanted.resource ?? wanted.mask) ? await temporarySchema() : undefined;
+    const schema = (dumpQuery.resource ?? dumpQuery.mask) ? await temporarySchema() : undefined;
     const dumps = [...services.configDumps(query.has('include_eds'))];
-    const texts = await inTurns(dumpTexts(dumps, wanted, schema), nextPieceTurn);
+    const texts = await inTurns(dumpTexts(dumps, dumpQuery, schema), nextPieceTurn);
     return { contentType: JSON_TYPE, body: textPieces(texts) };
   },
 };

@@ -11,12 +11,12 @@ import { JSON_TYPE, prettyJson } from '../../json.js';
 export const configReload: AdminHandler = {
   path: '/config/reload',
   mutates: true,
-  help: 'read the configuration anew, show what differs, and apply it',
+  help: 'read the configuration again, show the differences, and apply them',
   parameters: [
-    { name: 'apply', help: 'Apply what differs; otherwise it is only shown', choices: ['false', 'true'] },
+    { name: 'apply', help: 'Apply the differences; otherwise they are only shown', choices: ['false', 'true'] },
     {
       name: 'partial',
-      help: 'Apply what can be applied though other changes need a restart',
+      help: 'Apply what is possible even if other changes need a restart',
       choices: ['false', 'true'],
     },
     { name: 'format', help: 'File format to use', choices: ['text', 'json'] },

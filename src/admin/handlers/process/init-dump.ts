@@ -12,7 +12,7 @@ export const initDump: AdminHandler = {
   parameters: [
     {
       name: 'mask',
-      help: 'Component whose unready targets are wanted: listener',
+      help: 'Only unready targets of this component: listener',
     },
   ],
   handle({ query }, services) {

@@ -21,7 +21,7 @@ export const peakHeapDump: AdminHandler = {
   async handle(_request, { profilers }) {
     const body = await profilers.peakHeap();
     if (body === undefined) {
-      throw new Refusal(503, 'There is no peak yet: it is looked for from POST /heapprofiler?enable=y on.\n');
+      throw new Refusal(503, 'There is no peak yet: POST /heapprofiler?enable=y starts recording it.\n');
     }
     return { contentType: PROFILE_TYPE, body };
   },

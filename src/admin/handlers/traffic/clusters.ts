@@ -17,12 +17,12 @@ export const clusters: AdminHandler = {
     { name: 'format', help: 'File format to use', choices: ['text', 'json'] },
   ],
   handle({ query }, services) {
-    const wanted = selected(services.clusters(), nameFilter(query, false));
+    const chosen = selected(services.clusters(), nameFilter(query, false));
     const { stats } = services;
     // An unknown format means text, for compatibility with scripts.
     if (query.get('format') !== 'json')
-      return { body: textPieces(clustersText(wanted, services.clustersVersion(), stats)) };
-    return { contentType: JSON_TYPE, body: textPieces(clustersJson(wanted, stats)) };
+      return { body: textPieces(clustersText(chosen, services.clustersVersion(), stats)) };
+    return { contentType: JSON_TYPE, body: textPieces(clustersJson(chosen, stats)) };
   },
 };
 

@@ -8,7 +8,7 @@ import { endBetweenSegments } from '../../../io/session-end.js';
 import { endWhenStopped } from '../../../io/stopped-sessions.js';
 import { inDomain } from '../../../log/internal-errors.js';
 import type { AdminIncoming, AdminOutgoing } from '../messages/exchange.js';
-import { USUAL_FIELDS } from '../messages/send-response.js';
+import { DEFAULT_FIELDS } from '../messages/send-response.js';
 import type { AdminConnection } from './admin-connection.js';
 
 export interface ProtocolOptions {
@@ -156,7 +156,7 @@ export class Protocols {
     }
     this.#options.onRefused(socket, refusal);
     const date = new Date().toUTCString();
-    const fields = Object.entries({ ...USUAL_FIELDS, date, connection: 'close', 'content-length': 0 });
+    const fields = Object.entries({ ...DEFAULT_FIELDS, date, connection: 'close', 'content-length': 0 });
     const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
     socket.end(`HTTP/1.1 ${refusal.status} ${refusal.reason}\r\n${lines}\r\n`);
     linger(socket);

@@ -80,7 +80,7 @@ export class ReceivedBody {
     }
     this.refusal = isTooLong
       ? { status: 413, body: `The body is larger than ${this.#maxBytes} bytes.\n` }
-      : { status: 503, body: 'The bodies of other requests take all the room that there is: send it again later.\n' };
+      : { status: 503, body: 'Too many request bodies are being received: retry later.\n' };
     this.release();
   }
 }

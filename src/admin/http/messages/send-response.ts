@@ -5,7 +5,7 @@ import { nextPieceTurn } from '../turns.js';
 import { type AdminOutgoing, cut, flushHead, isGone, setHeader, write } from './exchange.js';
 
 /** Default fields of every answer. */
-export const USUAL_FIELDS = {
+export const DEFAULT_FIELDS = {
   'content-type': 'text/plain; charset=UTF-8',
   'cache-control': 'no-cache, max-age=0',
   'x-content-type-options': 'nosniff',
@@ -17,7 +17,7 @@ export const USUAL_FIELDS = {
  */
 export async function sendResponse(response: AdminOutgoing, answer: AdminResponse, isHead: boolean): Promise<number> {
   const { status = 200, contentType, headers, body } = answer;
-  const head = { ...USUAL_FIELDS, ...(contentType !== undefined && { 'content-type': contentType }), ...headers };
+  const head = { ...DEFAULT_FIELDS, ...(contentType !== undefined && { 'content-type': contentType }), ...headers };
   // Headers passed to writeHead() are missing in HTTP/1's getHeaders(), and so in the access log.
   for (const [name, value] of Object.entries(head)) setHeader(response, name, value);
   response.writeHead(status);

@@ -5,9 +5,9 @@ import { byId, el } from '../dom.js';
 import { bytesText } from '../numbers.js';
 
 const QUESTIONS: Readonly<Record<string, string>> = {
-  quitquitquit: 'The server ends at once, with the connections that it has.',
-  drain_listeners: 'Listeners stop taking connections. They cannot be started again.',
-  'healthcheck/fail': 'Health checks of this server fail, and load balancers take it out of service.',
+  quitquitquit: 'The server exits immediately and closes all its connections.',
+  drain_listeners: 'Listeners stop accepting connections. They cannot be started again.',
+  'healthcheck/fail': 'Health checks of this server fail, and load balancers remove it.',
   reset_counters: 'All counters become 0.',
 };
 
@@ -31,7 +31,7 @@ async function submit(form: HTMLFormElement): Promise<void> {
   if (question !== undefined && !(await confirmed(path, question))) return;
   const body = new URLSearchParams();
   for (const [name, value] of new FormData(form)) if (typeof value === 'string') body.append(name, value);
-  show(path, 'is asked …');
+  show(path, 'request sent …');
   try {
     const response = await fetch(path, { method: 'POST', body });
     const text = await textOf(response);
@@ -45,7 +45,7 @@ async function submit(form: HTMLFormElement): Promise<void> {
 async function textOf(response: Response): Promise<string> {
   const isText = response.headers.get('content-type') !== 'application/octet-stream';
   if (isText) return (await response.text()).trim().slice(0, MAX_CHARACTERS);
-  return `answered with ${bytesText((await response.blob()).size)} that are no text: see the file admin.profile_path.`;
+  return `answered with ${bytesText((await response.blob()).size)} of binary data: see the file admin.profile_path.`;
 }
 
 function show(path: string, text: string): void {

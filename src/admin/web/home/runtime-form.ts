@@ -7,8 +7,8 @@ import { el } from '../dom.js';
 export function addRuntimeFields(): void {
   const form = document.getElementById('runtime_modify');
   if (!(form instanceof HTMLFormElement)) return;
-  const key = field('key', 'Key to set; several at once need a request of your own');
-  const value = field('value', 'Its value; an empty one takes back what was set here');
+  const key = field('key', 'Key to set; the form sets one key at a time');
+  const value = field('value', 'Its value; an empty value removes the override');
   form.closest('tr')!.after(key.row, value.row);
   form.addEventListener('formdata', ({ formData }) => {
     if (key.input.value !== '') formData.append(key.input.value, value.input.value);

@@ -24,11 +24,11 @@ export class Sparkline {
 
   /** Draws values from the oldest to the newest, which is at the right end; 0 is the bottom. */
   update(values: readonly number[]): void {
-    const most = Math.max(...values, Number.MIN_VALUE);
+    const max = Math.max(...values, Number.MIN_VALUE);
     const step = WIDTH / (this.#length - 1);
     const left = WIDTH - (values.length - 1) * step;
     const points = values.map((value, index) => {
-      const y = HEIGHT - 2 - (value / most) * (HEIGHT - 4);
+      const y = HEIGHT - 2 - (value / max) * (HEIGHT - 4);
       return `${round(left + index * step)},${round(y)}`;
     });
     this.#line.setAttribute('points', points.join(' '));

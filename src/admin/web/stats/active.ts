@@ -68,9 +68,9 @@ async function update(): Promise<void> {
     if (!['format', 'count', 'interval'].includes(name) && value !== '') parameters[name] = String(value);
   }
   const stats = await getStats(parameters);
-  const asked = JSON.stringify(parameters);
-  if (asked !== selection) reset();
-  selection = asked;
+  const requested = JSON.stringify(parameters);
+  if (requested !== selection) reset();
+  selection = requested;
   record(stats);
   table.set(mostActive(number('count', 50)));
 }

@@ -1,7 +1,7 @@
 // Header matchers match as Envoy's do, however often a field comes.
 
 import t from 'tap';
-import { HeadKind, kindsThatJoin } from '../../../../src/common/text/joined-names.js';
+import { HeadKind, joinedKinds } from '../../../../src/common/text/joined-names.js';
 import type { HeaderMatcher } from '../../../../src/config/generated/api.js';
 import { HeaderRule } from '../../../../src/http/routing/matching/header-rule.js';
 import { requestHead, responseHead } from '../heads.js';
@@ -35,8 +35,8 @@ t.test('which names are one value depends on the kind of the head', async (t) =>
   t.equal(status.matches(responseHead(200, 'grpc-status: 0', 'grpc-status: 1')), false);
   t.equal(status.matches(responseHead(0, 'grpc-status: 0', 'grpc-status: 1')), false, 'trailers');
   t.equal(status.matches(requestHead('GET /', 'grpc-status: 0', 'grpc-status: 1')), true);
-  t.equal(kindsThatJoin('cookie'), 0);
-  t.equal(kindsThatJoin('via'), HeadKind.Request | HeadKind.Response);
+  t.equal(joinedKinds('cookie'), 0);
+  t.equal(joinedKinds('via'), HeadKind.Request | HeadKind.Response);
 });
 
 t.test('joined values leave no bytes in scratch, however many rules ask for them', async (t) => {

@@ -1,7 +1,7 @@
 // An HTTP filter whose configuration is discovered: each new stream gets the filter as it is configured by then.
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
-import { withPlace } from '../../../../common/errors/defects.js';
+import { withSourcePlace } from '../../../../common/errors/defects.js';
 import { BatonError, messageOf } from '../../../../common/errors/errors.js';
 import { shownName } from '../../../../common/text/shown.js';
 import type { Any, HttpFilter as HttpFilterConfig } from '../../../../config/generated/api.js';
@@ -60,7 +60,7 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
     } catch (error) {
       // The primary has checked it for the other chains that use it: what this one had before goes on.
       this.#built ??= this.#default;
-      const why = error instanceof BatonError ? messageOf(error) : withPlace(error);
+      const why = error instanceof BatonError ? messageOf(error) : withSourcePlace(error);
       logger.error(`the configuration of the filter '${shownName(this.#config.name ?? '')}' cannot be used: ${why}`);
       return;
     }
