@@ -172,7 +172,7 @@ export interface AdminServices {
   /** Sets the levels of loggers on all threads. */
   setLevelRules(rules: LevelRules): void;
   /** Resolves when all workers have processed the messages sent so far, or are too busy to reply. */
-  workersHandled(): Promise<void>;
+  workersUpdated(): Promise<void>;
   /** Sets whether health checks fail. */
   setHealthFailing(isFailing: boolean): void;
   /** Resolves with the heap memory of all threads, the primary first. */

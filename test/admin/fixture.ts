@@ -115,7 +115,7 @@ export class FakeServices implements AdminServices {
     this.calls.push('setLevelRules');
     setLevelRules(rules);
   }
-  async workersHandled() {}
+  async workersUpdated() {}
   setHealthFailing(isFailing: boolean) {
     this.calls.push(`setHealthFailing ${isFailing}`);
   }

@@ -34,15 +34,15 @@ function session(t: Test, port: number): ClientHttp2Session {
 function ask(client: ClientHttp2Session, headers: Record<string, string>, body?: string | Buffer): Promise<Answer> {
   return new Promise((resolve) => {
     const stream = client.request(headers, { endStream: body === undefined });
-    let got: Answer['headers'] = {};
+    let received: Answer['headers'] = {};
     const chunks: Buffer[] = [];
     stream.on('response', (response) => {
-      got = response;
+      received = response;
     });
     stream.on('data', (chunk: Buffer) => chunks.push(chunk));
     stream.on('error', () => {});
     stream.on('close', () =>
-      resolve({ headers: got, body: Buffer.concat(chunks).toString(), code: stream.rstCode ?? 0 }),
+      resolve({ headers: received, body: Buffer.concat(chunks).toString(), code: stream.rstCode ?? 0 }),
     );
     if (body !== undefined) stream.end(body);
   });
@@ -90,9 +90,9 @@ t.test('an access logger that fails affects neither the other loggers nor the se
 
 t.test('an answer that closes its connection causes no warning of Node for HTTP/2', async (t) => {
   const warnings: Error[] = [];
-  const note = (warning: Error) => warnings.push(warning);
-  process.on('warning', note);
-  t.teardown(() => process.off('warning', note));
+  const collect = (warning: Error) => warnings.push(warning);
+  process.on('warning', collect);
+  t.teardown(() => process.off('warning', collect));
   const handler: AdminHandler = {
     path: '/last',
     mutates: false,
@@ -164,7 +164,7 @@ t.test('a slow reader pauses the source, and leaving ends it', async (t) => {
     },
     { what: 'the source to be paused' },
   );
-  t.ok(made < 100, `${made} pieces were made`);
+  t.ok(made < 100, `${made} pieces were produced`);
   stream.close(constants.NGHTTP2_CANCEL);
   await waitFor(() => isEnded, { what: 'the end of the source' });
   t.equal((await ask(client, { ':path': '/ready' })).body, 'LIVE\n');

@@ -81,8 +81,8 @@ t.test('a Unix socket has its permissions, and its file is removed with the serv
 
 t.test('the socket file of a killed process is replaced, the file of a served socket is not', async (t) => {
   const path = join(tempDir(t), 'admin.sock');
-  const leave = `require('node:net').createServer().listen('${path}', () => process.kill(process.pid, 'SIGKILL'))`;
-  t.throws(() => execFileSync(process.execPath, ['-e', leave]));
+  const crash = `require('node:net').createServer().listen('${path}', () => process.kill(process.pid, 'SIGKILL'))`;
+  t.throws(() => execFileSync(process.execPath, ['-e', crash]));
   t.ok(statSync(path).isSocket());
   const first = await started(t, { address: parseAddress(path)! });
   const second = new AdminServer(new FakeServices());
@@ -93,7 +93,7 @@ t.test('the socket file of a killed process is replaced, the file of a served so
   await t.rejects(second.listen({ address: parseAddress(path)! }), { code: 'CONFIG_INVALID' });
 });
 
-t.test('an error about a missing directory of a Unix socket contains the directory', async (t) => {
+t.test('a Unix socket in a missing directory is refused with ENOENT', async (t) => {
   const server = new AdminServer(new FakeServices());
   const path = join(tempDir(t), 'missing', 'admin.sock');
   await t.rejects(server.listen({ address: parseAddress(path)! }), { message: /ENOENT: no such file or directory/ });
@@ -101,8 +101,8 @@ t.test('an error about a missing directory of a Unix socket contains the directo
 
 t.test('a server that is closed while it starts to listen does not listen', async (t) => {
   const path = join(tempDir(t), 'admin.sock');
-  const leave = `require('node:net').createServer().listen('${path}', () => process.kill(process.pid, 'SIGKILL'))`;
-  t.throws(() => execFileSync(process.execPath, ['-e', leave]));
+  const crash = `require('node:net').createServer().listen('${path}', () => process.kill(process.pid, 'SIGKILL'))`;
+  t.throws(() => execFileSync(process.execPath, ['-e', crash]));
   const server = new AdminServer(new FakeServices());
   const listening = server.listen({ address: parseAddress(path)! });
   await server.close();
@@ -141,13 +141,13 @@ t.test('a socket is taken over and passed on without losing a connection', async
   shim.listen(fd, 64);
   const raw = shim.boundAddress(fd);
   const address = decodeSockaddr(raw, 0, raw.length);
-  const handedOn = shim.duplicate(fd);
+  const duplicate = shim.duplicate(fd);
   const parent = await started(t, { address, fd });
   t.same(parent.address, address);
   t.equal((await httpRequest(address.port, '/ready')).status, 200);
   await parent.close();
   const waiting = httpRequest(address.port, '/ready');
-  const child = await started(t, { address, fd: handedOn });
+  const child = await started(t, { address, fd: duplicate });
   t.equal((await waiting).status, 200, 'requested while no process accepted');
   await child.close();
   await t.rejects(httpRequest(address.port, '/ready'), { code: 'ECONNREFUSED' });
@@ -159,11 +159,11 @@ t.test('a Unix socket that was taken over keeps its file for the next process', 
   const options = { reusePort: false, freebind: false, transparent: false, v6Only: true };
   const fd = shim.openListenSocket(encodeAddress(address), options);
   shim.listen(fd, 64);
-  const handedOn = shim.duplicate(fd);
+  const duplicate = shim.duplicate(fd);
   const parent = await started(t, { address, fd });
   t.same(parent.address, address);
   await parent.close();
-  await started(t, { address, fd: handedOn });
+  await started(t, { address, fd: duplicate });
   t.equal(await readyOf(address.path), 'LIVE\n');
 });
 

@@ -28,7 +28,7 @@ t.test('each update is relative to the defaults, not to the previous update', as
   t.equal(
     levelFor(update(COMPONENTS, rules, ['paths', 'http:debug,, ,dns:trace,']), 'dns', ''),
     'trace',
-    'commas too many',
+    'surplus commas',
   );
   rules = update(COMPONENTS, rules, ['level', 'critical']);
   t.equal(levelFor(rules, 'dns', ''), 'critical');

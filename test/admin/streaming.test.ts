@@ -53,7 +53,7 @@ t.test('of many large answers, one piece is produced per turn of the loop', asyn
   for (const connection of connections) connection.write(GET('/stream'));
   await waitFor(() => open > 0);
   t.equal((await httpRequest(port, '/ready')).status, 200);
-  t.ok(turns.length < clients * 20, '/ready was answered before all of them were made');
+  t.ok(turns.length < clients * 20, '/ready was answered before all of them were produced');
   await Promise.all(connections.map((connection) => connection.readToEnd()));
   t.equal(turns.length, clients * 20);
   t.equal(new Set(turns).size, turns.length, 'no turn had two pieces');
@@ -85,7 +85,7 @@ t.test('of many requests, one is handled per turn of the loop, and /ready waits 
   await Promise.all(connections.map((connection) => connection.readToEnd()));
   t.equal(turns.length, requests);
   t.equal(new Set(turns).size, requests, 'no turn had two requests');
-  t.ok(isReady < requests / 2, `/ready was handled after ${isReady} requests that came before it`);
+  t.ok(isReady < requests / 2, `/ready was handled after ${isReady} earlier requests`);
 });
 
 t.test('a client that leaves ends all answers that it has requested, including queued ones', async (t) => {
@@ -171,7 +171,7 @@ t.test('a slow reader pauses the source, and leaving ends it', async (t) => {
     return isStill;
   });
   // The kernel's buffers hold a few megabytes.
-  t.ok(made < 400, `${made} pieces of 64 KiB were made`);
+  t.ok(made < 400, `${made} pieces of 64 KiB were produced`);
   t.notOk(isEnded);
   connection.socket.destroy();
   await waitFor(() => isEnded);
@@ -206,7 +206,7 @@ t.test('a client that does not read pending bytes is cut off after a while', asy
   connection.socket.pause();
   connection.write(GET('/stream'));
   await waitFor(() => isEnded);
-  t.pass('it was cut');
+  t.pass('it was cut off');
 });
 
 t.test('a silent answer without pending bytes is not cut off', async (t) => {

@@ -61,7 +61,7 @@ export async function answer(
     const query = inUrl.isEmpty && isForm(raw) ? await inTurns(parseForm(body.toString()), nextPieceTurn) : inUrl;
     response = await handler.handle({ method, path, query, headers, body, handlers: handlers.sorted }, services);
     // After the answer, the change is effective on every worker.
-    if (handler.mutates) await services.workersHandled();
+    if (handler.mutates) await services.workersUpdated();
   } catch (error) {
     response = answerOf(error, path);
   }

@@ -48,7 +48,7 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     reloadConfiguration: (request) => reload.run(request),
     resetCounters: () => inTurns(store.resetInSteps()),
     setLevelRules: (rules) => threads.setLevelRules(rules),
-    workersHandled: () => threads.handled(),
+    workersUpdated: () => threads.handled(),
     setHealthFailing: (isFailing) => {
       server.setHealth(HealthFailure.OnPurpose, isFailing);
     },

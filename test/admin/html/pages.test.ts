@@ -60,18 +60,18 @@ t.test('a page with many stats contains every line of the text, and /ready is an
 t.test(
   'pieces of a page are produced one at a time, and their source is notified when no more are needed',
   async (t) => {
-    let made = 0;
+    let produced = 0;
     let returned = 0;
     const source = {
-      next: () => ({ done: false, value: Buffer.from(`<${made++}>`) }) as const,
+      next: () => ({ done: false, value: Buffer.from(`<${produced++}>`) }) as const,
       return: () => ({ done: true, value: returned++ }) as const,
       [Symbol.iterator]: () => source,
     };
     const pieces = new EscapedPieces('head', source, 'tail');
     t.equal(String((await pieces.next()).value), 'head');
-    t.equal(made, 0);
+    t.equal(produced, 0);
     t.equal(String((await pieces.next()).value), '&lt;0&gt;');
-    t.equal(made, 1);
+    t.equal(produced, 1);
     await pieces.return!();
     t.equal(returned, 1);
     t.same(await pieces.next(), { done: true, value: undefined });
@@ -82,17 +82,17 @@ t.test(
 );
 
 t.test('a waiting source is notified immediately', async (t) => {
-  let isTold = false;
+  let isNotified = false;
   const source = {
     next: () => new Promise<IteratorResult<Uint8Array>>(() => {}),
-    return: async () => ({ done: (isTold = true), value: undefined }) as const,
+    return: async () => ({ done: (isNotified = true), value: undefined }) as const,
     [Symbol.asyncIterator]: () => source,
   };
   const pieces = new EscapedPieces('head', source, 'tail');
   await pieces.next();
   void pieces.next();
   await pieces.return!();
-  t.ok(isTold);
+  t.ok(isNotified);
 });
 
 t.test('bytes are escaped as texts are', async (t) => {

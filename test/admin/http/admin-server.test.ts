@@ -56,23 +56,23 @@ t.test('methods other than POST are answered alike by endpoints that change noth
 
 t.test('parameters are percent-decoded, and the first of equal names counts', async (t) => {
   const { port } = await startAdmin(t, { handlers });
-  const asked = async (target: string) => {
+  const queryOf = async (target: string) => {
     const { body } = await httpRequest(port, target);
     return JSON.parse(Buffer.from(body, 'latin1').toString()).query;
   };
-  t.same(await asked('/echo'), []);
-  t.same(await asked('/echo?a=1&a=2&flag&&empty=&b=x=y'), [
+  t.same(await queryOf('/echo'), []);
+  t.same(await queryOf('/echo?a=1&a=2&flag&&empty=&b=x=y'), [
     ['a', '1'],
     ['flag', ''],
     ['empty', ''],
     ['b', 'x=y'],
   ]);
-  t.same(await asked('/echo?%61%3d=%C3%A9%26&plus=a+b&bad=%zz%4'), [
+  t.same(await queryOf('/echo?%61%3d=%C3%A9%26&plus=a+b&bad=%zz%4'), [
     ['a=', 'é&'],
     ['plus', 'a+b'],
     ['bad', '%zz%4'],
   ]);
-  t.same(await asked('/echo?__proto__=1&constructor=2'), [
+  t.same(await queryOf('/echo?__proto__=1&constructor=2'), [
     ['__proto__', '1'],
     ['constructor', '2'],
   ]);
@@ -191,10 +191,10 @@ t.test('pipelined requests are answered in order, including long answers', async
 
 t.test('a client that sends many requests without reading answers loses its connection', async (t) => {
   const { port } = await startAdmin(t);
-  const asked = 5000;
-  const { text, closed } = await rawExchange(port, 'GET /echo HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(asked));
+  const count = 5000;
+  const { text, closed } = await rawExchange(port, 'GET /echo HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(count));
   t.not(closed, 'open');
-  t.ok((text.match(/^HTTP\/1.1 /gm)?.length ?? 0) < asked, 'not every request is answered');
+  t.ok((text.match(/^HTTP\/1.1 /gm)?.length ?? 0) < count, 'not every request is answered');
   t.match(await httpRequest(port, '/ready'), { status: 200 }, 'other clients are served');
 });
 

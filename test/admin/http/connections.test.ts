@@ -30,10 +30,10 @@ const PING = frame(FrameType.Ping, 0, 0, Buffer.alloc(8));
 /** What a client sends first, and then repeatedly. Within a head of HTTP/2 only CONTINUATION frames are allowed. */
 const IDLE: Readonly<Record<string, readonly [string | Buffer, (string | Buffer)?]>> = {
   'has sent nothing': [''],
-  'sends a head bit by bit': ['GET /ready HTTP/1.1\r\nHost: ', 'a'],
-  'has had its answer': [GET],
+  'sends a head slowly': ['GET /ready HTTP/1.1\r\nHost: ', 'a'],
+  'has received its answer': [GET],
   'uses HTTP/2 without a request': [opening(), PING],
-  'sends a head of HTTP/2 bit by bit': [
+  'sends a head of HTTP/2 slowly': [
     Buffer.concat([opening(), frame(FrameType.Headers, 0, 1, requestFields('/ready'))]),
     frame(FrameType.Continuation, 0, 1, Buffer.alloc(0)),
   ],
@@ -99,14 +99,14 @@ t.test('a client that does not read its answer is evicted if no connection is id
 
 t.test('requests of one connection are answered one after the other, with HTTP/2 a few at a time', async (t) => {
   let running = 0;
-  let most = 0;
+  let maxRunning = 0;
   const slow: AdminHandler = {
     path: '/slow',
     mutates: false,
     help: '',
     parameters: [],
     async handle() {
-      most = Math.max(most, ++running);
+      maxRunning = Math.max(maxRunning, ++running);
       await new Promise((resolve) => setTimeout(resolve, 5));
       running--;
       return { body: 'done' };
@@ -116,8 +116,8 @@ t.test('requests of one connection are answered one after the other, with HTTP/2
   const connection = await connectRaw(t, port);
   connection.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(50));
   await waitFor(() => connection.received.split('done').length > 50);
-  t.equal(most, 1);
-  most = 0;
+  t.equal(maxRunning, 1);
+  maxRunning = 0;
   const session = connectHttp2(`http://127.0.0.1:${port}`);
   t.teardown(() => session.destroy());
   const answers = Array.from({ length: 80 }, () => {
@@ -125,7 +125,7 @@ t.test('requests of one connection are answered one after the other, with HTTP/2
     return new Promise((resolve) => stream.on('close', () => resolve(stream.rstCode)));
   });
   t.same(new Set(await Promise.all(answers)), new Set([0]));
-  t.ok(most > 1 && most <= 8, `${most} at a time`);
+  t.ok(maxRunning > 1 && maxRunning <= 8, `${maxRunning} at a time`);
 });
 
 t.test('a client that requests more than it reads is closed', async (t) => {

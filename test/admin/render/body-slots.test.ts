@@ -8,7 +8,7 @@ const OPTIONS = { slots: 2, roundMs: 10, minBytes: 100, maxWaitMs: 60 };
 class Body implements SlotHolder {
   waitsForClient = true;
   isCut = false;
-  #taken = 0;
+  #readBytes = 0;
   readonly #slots: BodySlots;
   readonly #speed: number;
 
@@ -19,7 +19,7 @@ class Body implements SlotHolder {
   }
 
   get readBytes(): number {
-    return (this.#taken += this.#speed);
+    return (this.#readBytes += this.#speed);
   }
 
   cut(): void {

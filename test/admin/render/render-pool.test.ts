@@ -93,7 +93,7 @@ t.test('a body that is not read is paused, and does not block others', async (t)
   t.equal((await bytesOf(await rendered(pool, store, small))).toString(), 'cluster.c77.membership_total: 0\n');
   let made = -1;
   await waitFor(() => made === (made = process.memoryUsage().arrayBuffers - before));
-  t.ok(made < 2 * expected, `${made} bytes of 8 bodies of ${expected} were made ahead`);
+  t.ok(made < 2 * expected, `${made} bytes of 8 bodies of ${expected} were rendered ahead`);
   for (const pieces of waiting.slice(1)) await pieces.return!();
   t.equal((await bytesOf(waiting[0]!)).length, expected, 'the first continues where it stopped');
   for await (const _ of waiting[1]!) t.fail('an abandoned body has no more pieces');

@@ -170,7 +170,7 @@ t.test('buttons send requests in the background, with a confirmation where traff
   await page.getByText('allocprofiler Starting').waitFor();
   await page.selectOption("select[name='enable'][form='allocprofiler']", 'n');
   await page.getByRole('button', { name: 'allocprofiler', exact: true }).click();
-  await page.getByText(/^allocprofiler answered with [\d.,]+ K?i?B that are no text/).waitFor();
+  await page.getByText(/^allocprofiler answered with [\d.,]+ K?i?B of binary data/).waitFor();
 
   await page.getByRole('button', { name: 'quitquitquit', exact: true }).press('Enter');
   await page.getByRole('dialog').waitFor();
