@@ -1,5 +1,5 @@
-// The primary thread without a configuration: its sockets, stats, shared memory, timers and workers, and the messages between them.
-// It is created first, and the configured objects are built on it.
+// The primary thread without a configuration: its sockets, stats, shared memory, timers and workers, and the messages between
+// them. It is created first, and the configured objects are built on it.
 
 import { watchdogsOf } from '../config/fields/watchdogs.js';
 import type { Bootstrap } from '../config/generated/api.js';

@@ -128,8 +128,9 @@ class ServerInstance {
   }
 
   /**
-   * Returns whether an uncaught exception outside any connection or stream ends the process. A live server continues: nothing that is
-   * thrown on the primary affects traffic. A server that is not live may be missing something that it needs to become live.
+   * Returns whether an uncaught exception outside any connection or stream ends the process. A live server continues: nothing
+   * that is thrown on the primary affects traffic. A server that is not live may be missing something that it needs to become
+   * live.
    */
   #mustEnd(error: unknown): boolean {
     if (isMemoryShortage(error)) {

@@ -53,7 +53,9 @@ export interface ServerOptions extends PrimaryOptions {
   readonly restart: Pick<HotRestart, 'load' | 'refreshStats' | 'shareSockets' | 'parentStatsImported'> | undefined;
 }
 
-/** Delay before the reload modules are loaded and start-up memory is freed: the first requests may share a core with this work. */
+/**
+ * Delay before the reload modules are loaded and start-up memory is freed: the first requests may share a core with this work.
+ */
 const SETTLING_MS = 500;
 
 const logger = getLogger('main');
@@ -132,8 +134,8 @@ export class Server {
   }
 
   /**
-   * Resolves when the server is live, or was shut down earlier. Rejects, with everything closed, when a listener's address cannot be
-   * bound.
+   * Resolves when the server is live, or was shut down earlier. Rejects, with everything closed, when a listener's address cannot
+   * be bound.
    */
   async start(): Promise<void> {
     if (this.isEnding) return;
@@ -170,8 +172,8 @@ export class Server {
   }
 
   /**
-   * Applies another configuration completely or not at all. Rejects with everything as before, or with a ChangeFailure that says that
-   * the rollback failed too. `next`: the bootstrap that runs afterwards.
+   * Applies another configuration completely or not at all. Rejects with everything as before, or with a ChangeFailure that says
+   * that the rollback failed too. `next`: the bootstrap that runs afterwards.
    */
   reload(plan: ReloadPlan, next: Bootstrap): Promise<void> {
     return this.configuration.reload(plan, next, this.#ended.signal);

@@ -111,8 +111,8 @@ export class AdminInterface {
   }
 
   /**
-   * Binds a socket that a child process can take over, or takes the one of `parent`, which answers until start(). Returns whether the
-   * socket is the parent's. Rejects with a ListenError.
+   * Binds a socket that a child process can take over, or takes the one of `parent`, which answers until start(). Returns whether
+   * the socket is the parent's. Rejects with a ListenError.
    */
   async openSocket(shim: NativeShim, parent: InheritedSockets | undefined): Promise<boolean> {
     this.#isParentAnswering = parent !== undefined;
@@ -133,7 +133,9 @@ export class AdminInterface {
     if (!this.#isParentAnswering) this.#writeAddressFile();
   }
 
-  /** Returns the socket as offered to a child process; the descriptor stays with this object. Undefined when it does not listen. */
+  /**
+   * Returns the socket as offered to a child process; the descriptor stays with this object. Undefined when it does not listen.
+   */
   offer(id: number): Offer | undefined {
     const { address } = this.#server;
     return address && this.#socket?.offer(id, address);
@@ -148,8 +150,8 @@ export class AdminInterface {
   }
 
   /**
-   * Called when a child process answers: on this socket if `isTaken`, else on another one or none. Resolves when the answers in flight
-   * are sent, or after a short time limit.
+   * Called when a child process answers: on this socket if `isTaken`, else on another one or none. Resolves when the answers in
+   * flight are sent, or after a short time limit.
    */
   handOver(isTaken: boolean): Promise<void> {
     const stopped = this.#server.stopListening();

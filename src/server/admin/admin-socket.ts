@@ -65,7 +65,10 @@ export class AdminSocket {
     return { address: this.#address, fd: this.#shim.duplicate(this.#fd) };
   }
 
-  /** Returns the offer for a child. `real`: the address of the server; the descriptor stays with this object. Undefined when closed. */
+  /**
+   * Returns the offer for a child. `real`: the address of the server; the descriptor stays with this object. Undefined when
+   * closed.
+   */
   offer(id: number, real: Address): Offer | undefined {
     if (!this.#isOpen) return undefined;
     const configured = addressText(this.#configured);

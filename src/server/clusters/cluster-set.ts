@@ -1,5 +1,5 @@
-// The clusters on the primary, which are added, changed and removed while traffic flows. A new version of a cluster warms while the
-// previous one serves, and replaces it on all workers at once.
+// The clusters on the primary, which are added, changed and removed while traffic flows. A new version of a cluster warms while
+// the previous one serves, and replaces it on all workers at once.
 
 import { isDeepStrictEqual } from 'node:util';
 import { shownName } from '../../common/text/shown.js';
@@ -124,8 +124,8 @@ export class ClusterSet {
   }
 
   /**
-   * Adds or changes static clusters, which must be checked already. Throws, with nothing changed, when one of them cannot be created. A
-   * dynamic cluster with the same name becomes static.
+   * Adds or changes static clusters, which must be checked already. Throws, with nothing changed, when one of them cannot be
+   * created. A dynamic cluster with the same name becomes static.
    */
   setStatic(configs: readonly Cluster[]): void {
     for (const cluster of this.#createChanged(configs)) this.#add(cluster);
@@ -169,8 +169,8 @@ export class ClusterSet {
   }
 
   /**
-   * Adds or changes a dynamic cluster. A no-op when its latest version is the same, or when a static cluster has the name. Throws, with
-   * nothing changed, when it cannot be created.
+   * Adds or changes a dynamic cluster. A no-op when its latest version is the same, or when a static cluster has the name.
+   * Throws, with nothing changed, when it cannot be created.
    */
   setDynamic({ message, version, sensitive }: Resource<Cluster>): 'changed' | 'unchanged' | 'static' {
     const name = message.name ?? '';

@@ -1,5 +1,5 @@
-// The clusters of a server, and the primary's work for them: calls to hosts, health checks, and the handling of failure reports from
-// threads.
+// The clusters of a server, and the primary's work for them: calls to hosts, health checks, and the handling of failure reports
+// from threads.
 
 import type { FileLogOptions } from '../../access-log/files/file-log.js';
 import { Random } from '../../common/random.js';

@@ -1,4 +1,5 @@
-// Drains: for a set time connections are asked to close with their next response; at the end those that cannot be asked are closed.
+// Drains: for a set time connections are asked to close with their next response; at the end those that cannot be asked are
+// closed.
 
 import type { Listener } from '../../config/generated/api.js';
 import { Timer, type Timers } from '../../io/time/timing-wheel.js';

@@ -26,8 +26,8 @@ export interface ExitingServer {
 }
 
 /**
- * Resolves when the process may end: the last connection has ended, including a parent's; the drain's time is over; or `signal` is
- * aborted. Never rejects.
+ * Resolves when the process may end: the last connection has ended, including a parent's; the drain's time is over; or `signal`
+ * is aborted. Never rejects.
  */
 export async function drainBeforeExit(
   drains: ListenerDrains,

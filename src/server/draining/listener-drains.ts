@@ -69,9 +69,9 @@ export class ListenerDrains {
   }
 
   /**
-   * Stops all listeners, or those for inbound traffic; established connections continue. Resolves when the sockets are closed, or when a
-   * busy worker has kept them open for too long. Waits for a child process that is starting: it has copies of the sockets, at which
-   * clients would hang.
+   * Stops all listeners, or those for inbound traffic; established connections continue. Resolves when the sockets are closed, or
+   * when a busy worker has kept them open for too long. Waits for a child process that is starting: it has copies of the sockets,
+   * at which clients would hang.
    */
   async stopListeners(reach: DrainReach, { acceptRest, endsSoon = false }: StopOptions): Promise<void> {
     const { takeOver } = this.#primary;

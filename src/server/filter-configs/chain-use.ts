@@ -36,7 +36,9 @@ export class ChainUse {
     return discoveredExtension(filter.name ?? '', config, filter.config_discovery!, context.extensions);
   }
 
-  /** Creates everything that the filter needs before workers build it. Throws when that fails, for example for lack of stat names. */
+  /**
+   * Creates everything that the filter needs before workers build it. Throws when that fails, for example for lack of stat names.
+   */
   prepare(extension: HttpFilterExtension, config: Any): PreparedConfig {
     const { chain, context } = this.#user;
     const scopes = callExtension('scopes', extension.name, () => extension.scopes?.(config, chain) ?? []);

@@ -1,5 +1,5 @@
-// One HTTP filter configuration that a source delivers (ECDS), shared by all chains that name it. It checks each version, publishes it
-// to the workers, and keeps the last accepted version.
+// One HTTP filter configuration that a source delivers (ECDS), shared by all chains that name it. It checks each version,
+// publishes it to the workers, and keeps the last accepted version.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';

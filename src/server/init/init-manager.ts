@@ -1,5 +1,5 @@
-// Waits for the targets that must be ready before a server takes traffic, or before a listener is used. /init_dump shows the names of
-// targets that are not ready.
+// Waits for the targets that must be ready before a server takes traffic, or before a listener is used. /init_dump shows the
+// names of targets that are not ready.
 
 /** An init target. */
 export interface InitTarget {

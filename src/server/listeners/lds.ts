@@ -24,8 +24,8 @@ export class ListenerDiscovery implements Watcher<Listener> {
   readonly #sources: ConfigSources;
   readonly #listeners: ListenerSet;
   /**
-   * States of resources that cannot be used, by name ('' when it is unreadable), as of the last update; and of those that wait for
-   * their addresses.
+   * States of resources that cannot be used, by name ('' when it is unreadable), as of the last update; and of those that wait
+   * for their addresses.
    */
   readonly #failures = new Map<string, DynamicState>();
   /** Resources whose names belong to static listeners. */

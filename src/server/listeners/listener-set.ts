@@ -1,5 +1,5 @@
-// The listeners on the primary, which binds their sockets before any worker accepts on them. The interface for the server, LDS and
-// reloads.
+// The listeners on the primary, which binds their sockets before any worker accepts on them. The interface for the server, LDS
+// and reloads.
 
 import { randomUUID } from 'node:crypto';
 import { shownName } from '../../common/text/shown.js';
@@ -116,8 +116,8 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /**
-   * Binds the listeners of the bootstrap. The server's `init` waits for their targets. Throws ListenError, or the error of an unusable
-   * filter.
+   * Binds the listeners of the bootstrap. The server's `init` waits for their targets. Throws ListenError, or the error of an
+   * unusable filter.
    */
   open(configs: readonly Listener[], init: InitManager): void {
     this.#present.serverInit = init;
@@ -130,8 +130,8 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /**
-   * Checks and binds everything that a change needs, without visible effect. Throws ListenError, or the error of an unusable filter, with
-   * nothing changed.
+   * Checks and binds everything that a change needs, without visible effect. Throws ListenError, or the error of an unusable
+   * filter, with nothing changed.
    */
   plan(change: ListenerChange): ListenerPlan {
     try {
@@ -143,28 +143,34 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /**
-   * Plans a change of those LDS listeners that take addresses from each other. Undefined when there are none, or when an obstacle will
-   * show for each of them alone.
+   * Plans a change of those LDS listeners that take addresses from each other. Undefined when there are none, or when an obstacle
+   * will show for each of them alone.
    */
   planAddressSwaps(set: readonly ListenerSpec[]): ListenerPlan | undefined {
     return this.#tryPlan(() => addressSwaps(set, this.#present));
   }
 
-  /** Plans an LDS listener that could not be bound before; undefined when it still cannot be, or when something else is wrong by now. */
+  /**
+   * Plans an LDS listener that could not be bound before; undefined when it still cannot be, or when something else is wrong by
+   * now.
+   */
   planRetry(spec: ListenerSpec): ListenerPlan | undefined {
     return this.#tryPlan(() => [spec]);
   }
 
   /**
-   * Checks listeners of which only inline routes differ from those in use. Returns a function that applies the routes to new requests and
-   * leaves connections alone. Throws BatonError when the routes cannot be used.
+   * Checks listeners of which only inline routes differ from those in use. Returns a function that applies the routes to new
+   * requests and leaves connections alone. Throws BatonError when the routes cannot be used.
    */
   planRoutes(specs: readonly ListenerSpec[]): () => void {
     const changes = specs.map((spec) => this.byName.get(spec.name)?.prepareRoutes(spec));
     return () => this.#publish({ inlineRoutes: changes.flatMap((change) => change?.() ?? []) });
   }
 
-  /** Marks listeners for that traffic as stopped, present and later ones. Returns those that were not; their sockets are still open. */
+  /**
+   * Marks listeners for that traffic as stopped, present and later ones. Returns those that were not; their sockets are still
+   * open.
+   */
   markStopped(reach: DrainReach): PrimaryListener[] {
     const { active, stopped, warming } = this.#present;
     stopped.add(reach);
@@ -180,8 +186,8 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /**
-   * Called when the workers run: starts listening on all sockets, and accepting. Until then no worker accepts where a parent process
-   * does. Throws ListenError when that fails for a listener of the bootstrap.
+   * Called when the workers run: starts listening on all sockets, and accepting. Until then no worker accepts where a parent
+   * process does. Throws ListenError when that fails for a listener of the bootstrap.
    */
   startListening(): void {
     this.#steps.startListening();
@@ -193,8 +199,8 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /**
-   * Adds sockets that a child process has bound to the address of the offer with this number. They belong to this process now, which
-   * accepts on them after that child has ended.
+   * Adds sockets that a child process has bound to the address of the offer with this number. They belong to this process now,
+   * which accepts on them after that child has ended.
    */
   addSockets(offer: number, fds: readonly number[]): void {
     const [listener] = this.offers.withNumbers(new Set([offer]));

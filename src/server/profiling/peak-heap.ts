@@ -4,7 +4,9 @@ import type { ThreadMemory } from '../../common/process/thread-memory.js';
 import type { ProfileSet } from '../../common/profiling/pprof.js';
 import { totalOf } from '../../common/profiling/profile.js';
 
-/** Reading the heaps costs a garbage collection, so a new maximum must exceed the last one by this factor to be read. */
+/**
+ * Reading the heaps costs a garbage collection, so a new maximum is read only if it exceeds the last one by the larger of these.
+ */
 const MIN_GROWTH = 1.05;
 const MIN_GROWTH_BYTES = 1024 * 1024;
 

@@ -53,8 +53,8 @@ export class ConfigurationReload {
   }
 
   /**
-   * Reloads after those in progress; `begun` is called before anything is read. Waits for a child process that is starting, and reloads
-   * again if one has started meanwhile. Does nothing once a child has taken over. Resolves with when to retry.
+   * Reloads after those in progress; `begun` is called before anything is read. Waits for a child process that is starting, and
+   * reloads again if one has started meanwhile. Does nothing once a child has taken over. Resolves with when to retry.
    */
   async runNext(request: ReloadRequest, begun: () => void): Promise<NextTry> {
     for (;;) {
@@ -109,7 +109,9 @@ export class ConfigurationReload {
     return view;
   }
 
-  /** Loads the configuration, or returns why that failed. The failure of the loading thread counts as an invalid configuration. */
+  /**
+   * Loads the configuration, or returns why that failed. The failure of the loading thread counts as an invalid configuration.
+   */
   async #load(): Promise<Loaded | ReloadView> {
     try {
       const loaded = await this.#loadConfiguration();

@@ -4,8 +4,8 @@ import type { Bootstrap } from '../../config/generated/api.js';
 import { formatPath, type PathPart } from '../../config/text/path.js';
 
 /**
- * Returns why these clusters cannot be removed: after a partial reload, sinks and others stay that the new configuration would have
- * changed. Any text that equals a cluster's name counts, because the combined configuration was never checked.
+ * Returns why these clusters cannot be removed: after a partial reload, sinks and others stay that the new configuration would
+ * have changed. Any text that equals a cluster's name counts, because the combined configuration was never checked.
  */
 export function namesStillInUse(removed: readonly string[], bootstrap: Bootstrap): string | undefined {
   if (removed.length === 0) return undefined;

@@ -1,5 +1,5 @@
-// Finds configuration sources, named by resources of management servers and files, that a reload would remove. The bootstrap's own
-// sources were checked with it.
+// Finds configuration sources, named by resources of management servers and files, that a reload would remove. The bootstrap's
+// own sources were checked with it.
 
 import { reachOf } from '../../config/checks/services/config-sources.js';
 import { speaksHttp2 } from '../../config/fields/http-options.js';

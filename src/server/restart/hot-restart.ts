@@ -53,7 +53,10 @@ export interface RestartedServer
   socketsReceived(): void;
   /** Called when this process accepts connections, beside the parent, which is notified a moment later. */
   servingStarted(): void;
-  /** Called when a child process accepts on these sockets, and answers for admin. Resolves when the admin interface here is silent. */
+  /**
+   * Called when a child process accepts on these sockets, and answers for admin. Resolves when the admin interface here is
+   * silent.
+   */
   handOver(taken: ReadonlySet<number>): Promise<void>;
   /** Returns sockets bound beside those of the parent, with the parent's numbers of those. */
   furtherSockets(): Iterable<{ readonly id: number; readonly fds: readonly number[] }>;
@@ -107,7 +110,7 @@ export class HotRestart {
       baseId === undefined
         ? Meeting.withUnusedBaseId(shim, options, distrusts)
         : new Meeting(shim, { ...options, baseId }, distrusts);
-    // Needed when the configuration is loaded, in which other threads are busy meanwhile. join() reports a failure.
+    // Needed as soon as other threads have loaded the configuration. join() reports a failure.
     if (options.epoch > 0) loadMessages().catch(() => {});
     return new HotRestart(options, shim, meeting, trust);
   }
@@ -197,7 +200,8 @@ export class HotRestart {
 
   /** Called when the parent is lost before this process is live: it is dead, or has dropped this one. */
   async #handleParentLoss(isGivenUp: boolean, why: string, server: RestartedServer): Promise<void> {
-    // Clients wait at the sockets that a dead parent has handed over: only this process can serve them. A live parent serves them itself.
+    // Clients wait at the sockets that a dead parent has handed over: only this process can serve them. A live parent serves them
+    // itself.
     if (this.#options.isSupervised && !isGivenUp && (await this.#isParentGone())) {
       logger.warning(`the parent process has gone before this one was live (${why}); this one continues`);
       return server.parentEnded();
@@ -228,7 +232,10 @@ export class HotRestart {
     if (this.#stage === 'initializing') this.#server!.servingStarted();
   }
 
-  /** Called when the server accepts, and answers for admin: the parent stops doing so. Resolves when it has, takes too long, or is gone. */
+  /**
+   * Called when the server accepts, and answers for admin: the parent stops doing so. Resolves when it has, takes too long, or is
+   * gone.
+   */
   async live(): Promise<void> {
     if (this.#stage !== 'initializing') return;
     this.#stage = 'live';
@@ -249,7 +256,10 @@ export class HotRestart {
     return this.#child === undefined || this.#child.parentIsQuiet();
   }
 
-  /** Called when the server starts to end, and its parent with it. No process can take over from this one any more; its names are free. */
+  /**
+   * Called when the server starts to end, and its parent with it. No process can take over from this one any more; its names are
+   * free.
+   */
   ending(): void {
     this.#stage = 'ending';
     this.#meeting.close();

@@ -1,7 +1,7 @@
 // Notifications to the process that has started this one and listens on NOTIFY_SOCKET (sd_notify(3)): systemd, or the wrapper.
 //
-// For systemd all epochs are one service. Only the serving epoch may speak for it: a replaced epoch's report of its own end would end the
-// service. systemd ignores variables with the prefix X_; with them the wrapper follows each epoch.
+// For systemd all epochs are one service. Only the serving epoch may speak for it: a replaced epoch's report of its own end would
+// end the service. systemd ignores variables with the prefix X_; with them the wrapper follows each epoch.
 
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../../common/errors/errors.js';
@@ -40,8 +40,8 @@ export class Notifier {
   }
 
   /**
-   * Returns undefined without a listener. Sends a notification at once, so that the wrapper expects one when this process is live.
-   * `follows`: another epoch serves until then.
+   * Returns undefined without a listener. Sends a notification at once, so that the wrapper expects one when this process is
+   * live. `follows`: another epoch serves until then.
    */
   static open(shim: NativeShim, env: NodeJS.ProcessEnv, follows: boolean): Notifier | undefined {
     try {
@@ -95,8 +95,8 @@ export class Notifier {
 }
 
 /**
- * Returns the pid of the service's main process: the process that systemd has started, if this one descends from it, because that is a
- * wrapper that handles the signals and outlives all epochs; otherwise this process.
+ * Returns the pid of the service's main process: the process that systemd has started, if this one descends from it, because that
+ * is a wrapper that handles the signals and outlives all epochs; otherwise this process.
  */
 function mainPid({ SYSTEMD_EXEC_PID: started = '' }: NodeJS.ProcessEnv): number {
   const wrapper = Number(started);

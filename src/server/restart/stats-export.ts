@@ -45,8 +45,8 @@ export class StatsExport {
   }
 
   /**
-   * Yields the counts since the last call, at first those since the process started or its counters were reset, and nonzero gauges that
-   * can be imported. Yields to the event loop in between.
+   * Yields the counts since the last call, at first those since the process started or its counters were reset, and nonzero
+   * gauges that can be imported. Yields to the event loop in between.
    */
   async *pieces(holdings: ProcessHoldings): AsyncGenerator<StatsPiece> {
     const reader = this.#store.reader();

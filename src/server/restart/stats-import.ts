@@ -1,9 +1,9 @@
 // Adds a parent process's stats to those of this one.
 //
-// A counter continues the parent's; what the parent's stats sinks have received is not flushed again here. A gauge includes the parent's
-// value until the parent ends. Stats without a scope in this process are shown until then too, so that the last requests of a removed
-// cluster count; they are removed with the parent. A scope that is added later, for example for a discovered cluster, takes over the
-// imported stats with its names.
+// A counter continues the parent's; what the parent's stats sinks have received is not flushed again here. A gauge includes the
+// parent's value until the parent ends. Stats without a scope in this process are shown until then too, so that the last requests
+// of a removed cluster count; they are removed with the parent. A scope that is added later, for example for a discovered
+// cluster, takes over the imported stats with its names.
 
 import type { StatsPiece } from '../../restart/messages.js';
 import { defineLayout, Kind, type Layout, type StatEntry } from '../../stats/layout.js';
@@ -89,7 +89,9 @@ export class StatsImport {
     this.#ofParent.clear();
   }
 
-  /** Adds a scope for a prefix that only the parent has, for the parent's lifetime. Names outside any scope would be permanent. */
+  /**
+   * Adds a scope for a prefix that only the parent has, for the parent's lifetime. Names outside any scope would be permanent.
+   */
   #ensureScope(prefix: string): void {
     if (prefix === '' || this.#store.scopesUnder(prefix).length > 0) return;
     this.#ofParent.set(prefix, this.#store.addScope(prefix, NO_STATS));
@@ -148,7 +150,9 @@ export class StatsImport {
     else names.add(name);
   }
 
-  /** Called when a scope is added: moves unscoped stats with its names into it. What the sinks have received is not flushed again. */
+  /**
+   * Called when a scope is added: moves unscoped stats with its names into it. What the sinks have received is not flushed again.
+   */
   #adopt(ref: ScopeRef, { entries }: Layout): void {
     const names = this.#unscoped.get(ref.prefix);
     if (names === undefined || this.#takeOver.isDone) return;

@@ -1,4 +1,5 @@
-// Connects the server with its hot-restart parent and child: sockets, stats and established connections pass from process to process.
+// Connects the server with its hot-restart parent and child: sockets, stats and established connections pass from process to
+// process.
 
 import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { getLogger } from '../../log/logger.js';
@@ -90,8 +91,8 @@ export class Succession implements RestartedServer {
   }
 
   /**
-   * Stops accepting here, except for the backlogs of sockets that are not `taken`. Stops flushing to sinks: the child's take over.
-   * Resolves when the admin interface no longer answers.
+   * Stops accepting here, except for the backlogs of sockets that are not `taken`. Stops flushing to sinks: the child's take
+   * over. Resolves when the admin interface no longer answers.
    */
   handOver(taken: ReadonlySet<number>): Promise<void> {
     this.#events.handedOver();
@@ -136,7 +137,7 @@ export class Succession implements RestartedServer {
 
   async *exportStats(): AsyncGenerator<StatsPiece> {
     const server = this.#server;
-    // Ends a flush in progress: what it sends to sinks counts as flushed. Later flushes send nothing.
+    // What a running flush sends to the sinks counts as flushed, so it is completed first. Later flushes send nothing.
     if (!server.isEnding) await server.flushes.run();
     this.#export ??= this.#exportFrom(undefined);
     yield* this.#export.pieces(server.holdings);

@@ -17,7 +17,9 @@ const PER_CONNECTION = 2;
 /** Limit of one message. */
 const MAX_CHANNELS = 64;
 
-/** Opens a channel for each worker of the process with more workers. Throws, with nothing left open, when descriptors are short. */
+/**
+ * Opens a channel for each worker of the process with more workers. Throws, with nothing left open, when descriptors are short.
+ */
 export function openTravelChannels(shim: NativeShim, workers: number, childWorkers: number): TravelChannels {
   const count = Math.min(MAX_CHANNELS, Math.max(workers, childWorkers));
   const own: number[] = [];

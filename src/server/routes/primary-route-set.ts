@@ -1,5 +1,5 @@
-// The routes of all connection managers on the primary: those in their own configuration, and those that sources deliver, which all
-// connection managers with the same source and name share.
+// The routes of all connection managers on the primary: those in their own configuration, and those that sources deliver, which
+// all connection managers with the same source and name share.
 
 import { BatonError } from '../../common/errors/errors.js';
 import { ownRoutes } from '../../config/fields/own-routes.js';

@@ -32,7 +32,10 @@ export class ConnectionLimits {
     this.#warn();
   }
 
-  /** The limit for connections that the primary accepts. As in Envoy, the overload manager does not count these: only runtime does. */
+  /**
+   * The limit for connections that the primary accepts. As in Envoy, the overload manager does not count these: only runtime
+   * does.
+   */
   get ofPrimary(): ConnectionLimit {
     this.#ofPrimary ??= this.#create();
     return this.#ofPrimary;

@@ -1,5 +1,5 @@
-// The configuration that a server runs, on the primary. Files, management servers and bootstrap reloads change it while traffic flows.
-// Each change reaches the workers in a snapshot.
+// The configuration that a server runs, on the primary. Files, management servers and bootstrap reloads change it while traffic
+// flows. Each change reaches the workers in a snapshot.
 //
 //   sources → clusters, routes, filter configurations, listeners → snapshots
 

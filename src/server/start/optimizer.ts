@@ -13,9 +13,9 @@ export function limitCompilationQueue(): void {
 }
 
 /**
- * Raises the limit for inlining: a request passes through hundreds of small functions, and the default (920 bytes of bytecode in a
- * compiled function) is used up halfway. Measured with scripts/bench/data-plane.ts: a request is 9 % cheaper at 4000, 4 % at 2000, and
- * no cheaper above.
+ * Raises the limit for inlining: a request passes through hundreds of small functions, and the default (920 bytes of bytecode in
+ * a compiled function) is used up halfway. Measured with scripts/bench/data-plane.ts: a request is 9 % cheaper at 4000, 4 % at
+ * 2000, and no cheaper above.
  */
 export function raiseInliningLimit(): void {
   setFlagsFromString('--max-inlined-bytecode-size-cumulative=4000');

@@ -2,7 +2,10 @@
 
 import { addContention, Contention, type ContentionSums } from '../../common/process/contention.js';
 
-/** Interval of the timer that measures the primary's turns. A timer that is late by more than this again has met contention. */
+/**
+ * Interval of the timer that measures the primary's turns. A turn that delays the timer by more than another interval counts as
+ * contention.
+ */
 const INTERVAL_MS = 10;
 
 export class ContentionWatch {

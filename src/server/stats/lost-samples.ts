@@ -7,7 +7,9 @@ const logger = getLogger('stats');
 export class LostSamples {
   #reported = 0;
 
-  /** `lost`: count since the process started. Logs the first loss, and each time the count has doubled since the last log line. */
+  /**
+   * `lost`: count since the process started. Logs the first loss, and each time the count has doubled since the last log line.
+   */
   report(lost: number): void {
     if (lost === 0 || lost < this.#reported * 2) return;
     this.#reported = lost;

@@ -1,7 +1,7 @@
 // Counts how often the event loop of a thread was blocked: main_thread.watchdog_miss, workers.watchdog_mega_miss and others.
 //
-// A timer of every worker writes the time to shared memory. The primary compares those times, and the lateness of its own timer, with
-// the limits. The timers fire twice within the shortest limit.
+// A timer of every worker writes the time to shared memory. The primary compares those times, and the lateness of its own timer,
+// with the limits. The timers fire twice within the shortest limit.
 
 import { durationMs } from '../../common/time/duration.js';
 import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';

@@ -24,7 +24,9 @@ export class Publication {
     if (this.#workers.isStarted) this.#workers.broadcast({ kind: 'snapshot', snapshot: this.#snapshots.next(parts) });
   }
 
-  /** Calls `callback` when the workers have handled all messages so far. Resolves then, or earlier when a worker takes too long. */
+  /**
+   * Calls `callback` when the workers have handled all messages so far. Resolves then, or earlier when a worker takes too long.
+   */
   async whenHandled(callback: () => void): Promise<void> {
     this.publish({});
     const applied = new Promise<void>((resolve) =>
@@ -37,8 +39,8 @@ export class Publication {
   }
 
   /**
-   * For a change in several steps. Each call of the returned function resolves when all workers run what was published since the call
-   * before it, and rejects when a worker cannot use that or takes too long.
+   * For a change in several steps. Each call of the returned function resolves when all workers run what was published since the
+   * call before it, and rejects when a worker cannot use that or takes too long.
    */
   steps(): () => Promise<void> {
     let settled = this.#snapshots.version;

@@ -1,5 +1,5 @@
-// Numbers the snapshots for the workers, and records which version each worker runs. What a snapshot retires is freed only when all
-// workers run that snapshot and nothing that began with an older one is left.
+// Numbers the snapshots for the workers, and records which version each worker runs. What a snapshot retires is freed only when
+// all workers run that snapshot and nothing that began with an older one is left.
 
 import { forEachGuarded, internalError } from '../../log/internal-errors.js';
 import type { StatsStore } from '../../stats/store.js';
@@ -91,7 +91,9 @@ export class Snapshots {
     return this.#version;
   }
 
-  /** Resolves when all workers run the latest version. Rejects when a worker cannot use it, or any other version after `after`. */
+  /**
+   * Resolves when all workers run the latest version. Rejects when a worker cannot use it, or any other version after `after`.
+   */
   outcome(after = this.#version - 1): Promise<void> {
     const { message, version } = this.#failure;
     if (version > after) return Promise.reject(new Error(message));
@@ -102,7 +104,10 @@ export class Snapshots {
     });
   }
 
-  /** Called when a worker can use only parts of `version`. `isComplete`: it started with that version, which includes all earlier ones. */
+  /**
+   * Called when a worker can use only parts of `version`. `isComplete`: it started with that version, which includes all earlier
+   * ones.
+   */
   failed({ isComplete, message, version }: SnapshotFailure): void {
     this.#failure = { version, message };
     const affected = this.#waiting.filter(

@@ -1,5 +1,5 @@
-// Stat scopes in which workers count. Versions of a listener, and listeners with the same stat_prefix, share scopes; a scope is removed
-// with its last holder.
+// Stat scopes in which workers count. Versions of a listener, and listeners with the same stat_prefix, share scopes; a scope is
+// removed with its last holder.
 
 import type { Layout, LayoutDefinition } from '../../stats/layout.js';
 import { statScopeKey } from '../../stats/scope-prefix.js';
@@ -22,8 +22,8 @@ export class WorkerScopes {
   readonly #store: StatsStore;
   readonly #all: Record<string, ScopeRef> = {};
   /**
-   * Number of holders of each scope. The store keeps its own count until free(): a scope that is held again before that keeps its
-   * values.
+   * Number of holders of each scope that have not retired. The store keeps its own count until free(): a scope that is held
+   * again before that keeps its values.
    */
   readonly #holders = new Map<string, number>();
 

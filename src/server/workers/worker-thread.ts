@@ -118,7 +118,8 @@ export class WorkerThread {
     try {
       return this.#pool.run(task, options);
     } catch (error) {
-      // The system could not start a thread. The pool still holds the task and would pass it to the next thread: replace the pool.
+      // The system could not start a thread. The pool still holds the task and would pass it to the next thread: replace the
+      // pool.
       this.#pool = this.#newPool();
       return Promise.reject(error);
     }

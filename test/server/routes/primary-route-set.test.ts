@@ -1,4 +1,5 @@
-// Routes that sources deliver: shared by all that name them, checked before workers receive them, and kept while there is nothing better.
+// Routes that sources deliver: shared by all that name them, checked before workers receive them, and kept while there is nothing
+// better.
 
 import t from 'tap';
 import { runSync } from '../../../src/common/time/next-turn.js';

@@ -1,5 +1,5 @@
-// The active health checks of one version of a cluster. It checks the hosts of discovery, and hosts that discovery has removed but that
-// are still healthy.
+// The active health checks of one version of a cluster. It checks the hosts of discovery, and hosts that discovery has removed
+// but that are still healthy.
 
 import type { Timers } from '../../../io/time/timing-wheel.js';
 import type { RuntimeInteger } from '../../../runtime/runtime.js';
@@ -59,7 +59,8 @@ export class ClusterHealthChecks implements HostChecks {
   }
 
   /**
-   * Sets the hosts that discovery has found. Returns the hosts of the cluster: these, and removed ones that still pass their checks.
+   * Sets the hosts that discovery has found. Returns the hosts of the cluster: these, and removed ones that still pass their
+   * checks.
    */
   setHosts(endpoints: readonly ResolvedEndpoint[]): readonly ResolvedEndpoint[] {
     const before = this.#hosts;

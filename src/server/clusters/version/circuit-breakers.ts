@@ -1,5 +1,5 @@
-// The circuit breakers of one version of a cluster, on the primary: their limits, and the gauges of what remains. Threads only count,
-// in the shared words of the cluster.
+// The circuit breakers of one version of a cluster, on the primary: their limits, and the gauges of what remains. Threads only
+// count, in the shared words of the cluster.
 
 import { Priority } from '../../../common/priority.js';
 import type { Runtime } from '../../../runtime/runtime.js';

@@ -1,5 +1,5 @@
-// The stats and shared words of a cluster and its hosts. They belong to the cluster's name, not to a version of its configuration, so
-// that counters continue and limits hold across changes.
+// The stats and shared words of a cluster and its hosts. They belong to the cluster's name, not to a version of its
+// configuration, so that counters continue and limits hold across changes.
 
 import { Priority } from '../../../common/priority.js';
 import { Kind } from '../../../stats/layout.js';
@@ -44,7 +44,10 @@ export class ClusterResources {
   #users = 0;
   #retired: { isRevived: boolean } | undefined;
 
-  /** The arguments name the stats of the cluster and of its hosts. Throws a RangeError, with nothing left behind, when memory is short. */
+  /**
+   * The arguments name the stats of the cluster and of its hosts. Throws a RangeError, with nothing left behind, when memory is
+   * short.
+   */
   constructor(
     owner: ResourceOwner,
     { prefix, hostPrefix }: { readonly prefix: string; readonly hostPrefix: string },

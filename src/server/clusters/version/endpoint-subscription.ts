@@ -1,5 +1,5 @@
-// The endpoint assignment of one cluster from EDS. The subscription lasts while any version of the cluster uses it; the next version
-// gets the present assignment at once.
+// The endpoint assignment of one cluster from EDS. The subscription lasts while any version of the cluster uses it; the next
+// version gets the present assignment at once.
 
 import { shownName } from '../../../common/text/shown.js';
 import { durationMs } from '../../../common/time/duration.js';

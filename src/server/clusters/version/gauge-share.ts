@@ -1,4 +1,5 @@
-// The share of one version of a cluster in gauges that it has in common with a parent process and with other versions of the cluster.
+// The share of one version of a cluster in gauges that it has in common with a parent process and with other versions of the
+// cluster.
 
 import type { GaugeSlot } from '../../../stats/layout.js';
 import type { Scope } from '../../../stats/thread-stats.js';

@@ -1,5 +1,5 @@
-// The circuit breakers of an HTTP/2 cluster for gRPC calls of the primary. What calls hold belongs to the cluster's name, so calls
-// continue when another version of the cluster, or none, takes over.
+// The circuit breakers of an HTTP/2 cluster for gRPC calls of the primary. What calls hold belongs to the cluster's name, so
+// calls continue when another version of the cluster, or none, takes over.
 
 import type { CallLimit, CallLimits } from '../../../grpc/cluster-hosts.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';

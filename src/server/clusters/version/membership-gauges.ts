@@ -1,4 +1,5 @@
-// The gauges that count hosts by kind. Clusters may share one name for their stats; the gauges then count the hosts of all of them.
+// The gauges that count hosts by kind. Clusters may share one name for their stats; the gauges then count the hosts of all of
+// them.
 
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import type { Scope } from '../../../stats/thread-stats.js';

@@ -1,5 +1,5 @@
-// The hosts of one version of a cluster, from discovery and as kept by health checks, and what is observed of their health. Until the
-// version is in use its hosts are only checked. Then the directory holds them, and workers are notified of changes.
+// The hosts of one version of a cluster, from discovery and as kept by health checks, and what is observed of their health. Until
+// the version is in use its hosts are only checked. Then the directory holds them, and workers are notified of changes.
 
 import { messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
@@ -118,8 +118,8 @@ export class Membership implements DiscoveryListener {
   }
 
   /**
-   * Sets the HealthFlag bits in `mask` of the host `key` (keyOf()) to `flags`. Observations of one turn are delivered together. A version
-   * that is not active keeps them until it is.
+   * Sets the HealthFlag bits in `mask` of the host `key` (keyOf()) to `flags`. Observations of one turn are delivered together. A
+   * version that is not active keeps them until it is.
    */
   observe(key: string, mask: number, flags: number): void {
     if (!this.#observed.set(key, mask, flags)) return;

@@ -1,5 +1,5 @@
-// Outlier detection of one version of a cluster, on the primary. Threads count in shared words and report hosts that fail repeatedly.
-// The primary decides once for all threads, and publishes its decision as health flags.
+// Outlier detection of one version of a cluster, on the primary. Threads count in shared words and report hosts that fail
+// repeatedly. The primary decides once for all threads, and publishes its decision as health flags.
 
 import type { Random } from '../../../common/random.js';
 import { shownName } from '../../../common/text/shown.js';

@@ -1,5 +1,5 @@
-// One version of a cluster's configuration on the primary, with its hosts. Before activate() it only warms, while the previous version
-// serves.
+// One version of a cluster's configuration on the primary, with its hosts. Before activate() it only warms, while the previous
+// version serves.
 
 import { speaksHttp2 } from '../../../config/fields/http-options.js';
 import type { Cluster } from '../../../config/generated/api.js';

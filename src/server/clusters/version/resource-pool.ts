@@ -40,8 +40,8 @@ export class ResourcePool {
   }
 
   /**
-   * Clusters may share one name for their stats and have the same hosts, but each cluster counts for its own hosts. The first cluster
-   * gets the prefix by which tags are extracted; others add their name.
+   * Clusters may share one name for their stats and have the same hosts, but each cluster counts for its own hosts. The first
+   * cluster gets the prefix by which tags are extracted; others add their name.
    */
   #unusedHostPrefix(name: string, observabilityName: string): string {
     const prefix = scopePrefix(`cluster.${observabilityName}.endpoint.`);

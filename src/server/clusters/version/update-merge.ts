@@ -1,5 +1,5 @@
-// Decides when changes of a cluster's hosts are delivered. Changes that neither add nor remove a host, such as changed health, are
-// merged for a while (common_lb_config.update_merge_window) instead of being sent to all workers one by one.
+// Decides when changes of a cluster's hosts are delivered. Changes that neither add nor remove a host, such as changed health,
+// are merged for a while (common_lb_config.update_merge_window) instead of being sent to all workers one by one.
 
 import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { ClusterManagerStats } from '../../../stats/layouts/cluster.js';

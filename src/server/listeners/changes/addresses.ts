@@ -1,4 +1,5 @@
-// The addresses of listeners before and after a change: two listeners cannot share one, but one may release its address to another.
+// The addresses of listeners before and after a change: two listeners cannot share one, but one may release its address to
+// another.
 
 import type { Listener } from '../../../config/generated/api.js';
 import { AddressKind, addressText } from '../../../io/addresses/address.js';

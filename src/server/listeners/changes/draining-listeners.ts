@@ -21,7 +21,9 @@ export interface DrainingItem {
   readonly window: DrainWindow;
 }
 
-/** This many stay visible until their drain time is over, even without connections. Others are removed as soon as they are empty. */
+/**
+ * This many stay visible until their drain time is over, even without connections. Others are removed as soon as they are empty.
+ */
 const KEPT_EMPTY = 16;
 /** Interval of the checks for empty ones. */
 const CHECK_MS = 2000;

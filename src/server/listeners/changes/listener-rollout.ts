@@ -25,8 +25,8 @@ export class ListenerRollout {
   }
 
   /**
-   * Lets workers build a new version beside the present one, or use other chains for new connections. Resolves when all of them have
-   * done so; rejects when one cannot.
+   * Lets workers build a new version beside the present one, or use other chains for new connections. Resolves when all of them
+   * have done so; rejects when one cannot.
    */
   build(update: ListenerUpdate): Promise<void> {
     update.isPublished = true;

@@ -19,7 +19,10 @@ export class PresentListeners {
   readonly warming = new Map<string, ListenerUpdate>();
   /** What updates have replaced and still drains. */
   readonly draining: DrainingListeners;
-  /** Versions replaced while a child process was starting: the kernel still gives connections to the child's copies of their sockets. */
+  /**
+   * Versions replaced while a child process was starting: the kernel still gives connections to the child's copies of their
+   * sockets.
+   */
   readonly postponed: PrimaryListener[] = [];
   readonly stopped = new StoppedDirections();
   /** A child process serves in place of this one. */

@@ -1,5 +1,5 @@
-// The listeners while a child process serves in their place. Their sockets stay open, so that this process can resume if the child dies,
-// and no connection in the kernel's queues is lost.
+// The listeners while a child process serves in their place. Their sockets stay open, so that this process can resume if the
+// child dies, and no connection in the kernel's queues is lost.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '../../../common/errors/errors.js';
@@ -57,8 +57,8 @@ export class Replacement {
   }
 
   /**
-   * Called when a child process serves: nothing is accepted here from now on. The child has the sockets of `taken`; the backlogs of the
-   * others are accepted before these are closed. Resolves when workers no longer accept.
+   * Called when a child process serves: nothing is accepted here from now on. The child has the sockets of `taken`; the backlogs
+   * of the others are accepted before these are closed. Resolves when workers no longer accept.
    */
   async begin(taken: ReadonlySet<PrimaryListener>): Promise<void> {
     const { publication, workers } = this.#primary;
@@ -92,8 +92,8 @@ export class Replacement {
   }
 
   /**
-   * Called when the child is dead: what accepted before the child accepts again, and held updates are applied. Resolves when done:
-   * sockets that the child had not taken are closed, and bound again.
+   * Called when the child is dead: what accepted before the child accepts again, and held updates are applied. Resolves when
+   * done: sockets that the child had not taken are closed, and bound again.
    */
   end(): Promise<void> {
     this.#present.isReplaced = false;

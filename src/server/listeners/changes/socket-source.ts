@@ -1,4 +1,5 @@
-// The source of a new version's sockets. It takes over those of an earlier version, so that no connection is refused between the two.
+// The source of a new version's sockets. It takes over those of an earlier version, so that no connection is refused between the
+// two.
 
 import { shownName } from '../../../common/text/shown.js';
 import type { Listener } from '../../../config/generated/api.js';
@@ -26,8 +27,8 @@ export interface SocketSource {
 const logger = getLogger('config');
 
 /**
- * `owners`: versions whose sockets may be taken, those of the same listener first. Throws ListenError when one of them keeps the address
- * and cannot share it.
+ * `owners`: versions whose sockets may be taken, those of the same listener first. Throws ListenError when one of them keeps the
+ * address and cannot share it.
  */
 export function socketSource(
   name: string,

@@ -1,5 +1,5 @@
-// Takes an update from planned to in use: it waits for its init targets, workers build it, and it replaces the previous version, which
-// drains. Until then the previous version serves, and a failure leaves no trace.
+// Takes an update from planned to in use: it waits for its init targets, workers build it, and it replaces the previous version,
+// which drains. Until then the previous version serves, and a failure leaves no trace.
 
 import { messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
@@ -129,7 +129,9 @@ export class UpdateSteps {
     return undefined;
   }
 
-  /** Called when the init targets are ready. The update is used when all workers have built it; its predecessor serves until then. */
+  /**
+   * Called when the init targets are ready. The update is used when all workers have built it; its predecessor serves until then.
+   */
   async #rollOut(update: ListenerUpdate): Promise<void> {
     if (!this.#isWarming(update)) return;
     try {

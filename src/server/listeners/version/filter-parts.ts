@@ -24,8 +24,8 @@ export class FilterParts {
   }
 
   /**
-   * Creates the parts of one chain, to be closed when no worker has the chain any more. `init` waits for their targets. Throws BatonError,
-   * with nothing left open, when a filter cannot be used as configured.
+   * Creates the parts of one chain, to be closed when no worker has the chain any more. `init` waits for their targets. Throws
+   * BatonError, with nothing left open, when a filter cannot be used as configured.
    */
   create(chain: FilterChain, init: InitManager): PrimaryPart {
     const context: PrimaryFilterContext = { ...this.#context, waitFor: (name) => init.add(name) };

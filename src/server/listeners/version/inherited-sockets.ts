@@ -80,7 +80,10 @@ export class InheritedSockets {
     this.#available = [];
   }
 
-  /** Verifies the sockets: if the parent's description were wrong, clients of another address would be served as if they used this one. */
+  /**
+   * Verifies the sockets: if the parent's description were wrong, clients of another address would be served as if they used this
+   * one.
+   */
   #take(wanted: SocketRequest, sockets: ReceivedSockets | undefined): InheritedSocket | undefined {
     if (sockets === undefined || sockets.fds.length === 0) return undefined;
     this.#available = this.#available.filter((each) => each !== sockets);

@@ -70,8 +70,8 @@ export interface OpenOptions {
 }
 
 /**
- * Binds a listener's sockets. Those bound in addition to `former` listen later: a listening socket receives connections at once, which
- * would be lost if the listener failed before it serves. Throws ListenError, with everything closed.
+ * Binds a listener's sockets. Those bound in addition to `former` listen later: a listening socket receives connections at once,
+ * which would be lost if the listener failed before it serves. Throws ListenError, with everything closed.
  */
 export function openListenSockets(shim: NativeShim, listener: Listener, options: OpenOptions): ListenSockets {
   const { former, keepsBoundPath, workers } = options;

@@ -1,5 +1,5 @@
-// One version of a listener on the primary: its sockets, its filter chains, and its snapshot for the workers. An update that changes
-// only filter chains keeps the version and replaces its chains.
+// One version of a listener on the primary: its sockets, its filter chains, and its snapshot for the workers. An update that
+// changes only filter chains keeps the version and replaces its chains.
 
 import { isDeepStrictEqual } from 'node:util';
 import { callExtension } from '../../../common/errors/defects.js';
@@ -89,8 +89,8 @@ export class PrimaryListener implements PublishedItem {
   #addressOf: Address | undefined;
 
   /**
-   * Binds its sockets, or takes over `former`; at `address`, if given, which is where an earlier version was bound with port 0. Throws
-   * ListenError or the error of an unusable filter, with nothing left behind.
+   * Binds its sockets, or takes over `former`; at `address`, if given, which is where an earlier version was bound with port 0.
+   * Throws ListenError or the error of an unusable filter, with nothing left behind.
    */
   constructor(
     spec: ListenerSpec,
@@ -199,8 +199,8 @@ export class PrimaryListener implements PublishedItem {
   }
 
   /**
-   * Returns the chains of another configuration of this version: the present ones where nothing has changed, else new ones. Throws, with
-   * nothing left behind, when a filter cannot be used as configured.
+   * Returns the chains of another configuration of this version: the present ones where nothing has changed, else new ones.
+   * Throws, with nothing left behind, when a filter cannot be used as configured.
    */
   createChains(config: Listener, init: InitManager): PrimaryChain[] {
     const left = new Set(this.#chains);
@@ -229,8 +229,8 @@ export class PrimaryListener implements PublishedItem {
   }
 
   /**
-   * Checks another configuration that differs only in routes of connection managers. Returns a function that applies them and returns
-   * what to publish. Throws BatonError when they cannot be used.
+   * Checks another configuration that differs only in routes of connection managers. Returns a function that applies them and
+   * returns what to publish. Throws BatonError when they cannot be used.
    */
   prepareRoutes(spec: ListenerSpec): () => InlineRoutesSnapshot[] {
     const configs = configuredChains(spec.config);
@@ -286,8 +286,8 @@ export class PrimaryListener implements PublishedItem {
   }
 
   /**
-   * Called when no child process accepts on its sockets any more. All of them listen as configured here, including those that the child
-   * has bound. Throws ListenError.
+   * Called when no child process accepts on its sockets any more. All of them listen as configured here, including those that the
+   * child has bound. Throws ListenError.
    */
   resume(): void {
     if (this.#state !== 'suspended' && this.#state !== 'listening') return;
@@ -315,8 +315,8 @@ export class PrimaryListener implements PublishedItem {
   }
 
   /**
-   * Adds sockets that a child process has bound beside those that it was given, which may not listen yet; closes those bound elsewhere.
-   * Returns the sockets to publish to workers; undefined when there are none.
+   * Adds sockets that a child process has bound beside those that it was given, which may not listen yet; closes those bound
+   * elsewhere. Returns the sockets to publish to workers; undefined when there are none.
    */
   addSockets(fds: readonly number[]): WorkerSockets | undefined {
     const { shim } = this.#context;

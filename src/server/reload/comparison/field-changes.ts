@@ -23,8 +23,8 @@ export interface FieldChanges {
 export const MAX_FIELDS = 100;
 
 /**
- * Returns the smallest parts that differ. Elements of lists are matched by name. In lists where not all elements have unique names, those
- * between the equal beginnings and ends are matched in order.
+ * Returns the smallest parts that differ. Elements of lists are matched by name. In lists where not all elements have unique
+ * names, those between the equal beginnings and ends are matched in order.
  */
 export function fieldChanges(before: Shown, after: Shown): FieldChanges {
   const comparison = new Comparison();

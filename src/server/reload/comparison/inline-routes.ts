@@ -11,7 +11,9 @@ export interface InlineRoutes {
   readonly path: Path;
 }
 
-/** Returns the routes by place. A place is equal in two versions of a listener even if other filter chains were added or removed. */
+/**
+ * Returns the routes by place. A place is equal in two versions of a listener even if other filter chains were added or removed.
+ */
 export function inlineRoutes({ default_filter_chain, filter_chains = [] }: Listener): Map<string, InlineRoutes> {
   const found = new Map<string, InlineRoutes>();
   filter_chains.forEach((chain, index) => {

@@ -91,8 +91,8 @@ function withoutPaths({ path, shown, value }: Shown, paths: readonly Path[]): Sh
 }
 
 /**
- * Compares the runtime layers of two whole bootstraps. `canChange`: they differ only in layers that can be replaced. `change`: all layers
- * before and after; undefined when nothing changes.
+ * Compares the runtime layers of two whole bootstraps. `canChange`: they differ only in layers that can be replaced. `change`:
+ * all layers before and after; undefined when nothing changes.
  */
 export function compareLayers(one: Shown, other: Shown, changes: ResourceChange[]) {
   const [before, after] = [layersIn(one), layersIn(other)];

@@ -4,8 +4,8 @@ import type { VirtualHost } from '../../../config/generated/api.js';
 import type { Resource } from '../../../xds/resource.js';
 
 /**
- * Returns, for each of `fresh`, the first domain that another virtual host has: one of `own`, one of `kept` that no usable host of its
- * name replaces, or an earlier usable one.
+ * Returns, for each of `fresh`, the first domain that another virtual host has: one of `own`, one of `kept` that no usable host
+ * of its name replaces, or an earlier usable one.
  */
 export function domainClashes(
   own: readonly VirtualHost[],

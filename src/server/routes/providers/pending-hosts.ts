@@ -1,5 +1,5 @@
-// Virtual hosts for which requests on the workers wait, until it is known whether they exist, or until their source has been silent for
-// too long.
+// Virtual hosts for which requests on the workers wait, until it is known whether they exist, or until their source has been
+// silent for too long.
 
 import { shownName } from '../../../common/text/shown.js';
 import { PatientTimeout } from '../../../common/time/patient-timeout.js';
@@ -30,8 +30,8 @@ export class PendingHosts {
   #isFull = false;
 
   /**
-   * `where`: prefix of the names, for the log. `stats`: of the layout AwaitedHostStats. `abandoned` is called with a name that is no longer
-   * awaited, and must remove it.
+   * `where`: prefix of the names, for the log. `stats`: of the layout AwaitedHostStats. `abandoned` is called with a name that is
+   * no longer awaited, and must remove it.
    */
   constructor(where: string, stats: Scope, abandoned: (name: string) => void) {
     this.#where = where;

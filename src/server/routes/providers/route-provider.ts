@@ -1,5 +1,5 @@
-// One route configuration that a source delivers (RDS), shared by all connection managers that name it. It checks each version, publishes
-// it to the workers, and keeps the last accepted version.
+// One route configuration that a source delivers (RDS), shared by all connection managers that name it. It checks each version,
+// publishes it to the workers, and keeps the last accepted version.
 
 import { shownName } from '../../../common/text/shown.js';
 import type { ConfigSource, RouteConfiguration, VirtualHost } from '../../../config/generated/api.js';

@@ -37,8 +37,8 @@ export class RouteProviders {
   }
 
   /**
-   * Leases a route configuration, which workers have until the lease is closed. Throws BatonError CONFIG_INVALID when the present routes
-   * cannot be used with the user's filters.
+   * Leases a route configuration, which workers have until the lease is closed. Throws BatonError CONFIG_INVALID when the present
+   * routes cannot be used with the user's filters.
    */
   use(source: ConfigSource, name: string, statPrefix: string, user: ProviderUser): RouteLease {
     const key = rdsKey(source, name);

@@ -1,7 +1,9 @@
-// Decides when routes are published. After each publication the workers build the whole table again, which takes longer with more virtual
-// hosts. Hosts that arrive one by one (VHDS) are published together, so that workers stay free for requests.
+// Decides when routes are published. After each publication the workers build the whole table again, which takes longer with more
+// virtual hosts. Hosts that arrive one by one (VHDS) are published together, so that workers stay free for requests.
 
-/** A worker takes 1 µs for a virtual host that it has, and the primary 2 µs to pack it: this pause leaves them most of their time. */
+/**
+ * A worker takes 1 µs for a virtual host that it has, and the primary 2 µs to pack it: this pause leaves them most of their time.
+ */
 const PAUSE_MS_PER_HOST = 0.01;
 /** Requests wait for what is not published yet. */
 const MAX_PAUSE_MS = 1000;

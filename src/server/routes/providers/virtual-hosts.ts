@@ -1,5 +1,5 @@
-// The virtual hosts that a source adds to one route configuration (VHDS): those that it sends unsolicited, and those that requests on the
-// workers need. They are named `<route configuration>/<host>`.
+// The virtual hosts that a source adds to one route configuration (VHDS): those that it sends unsolicited, and those that
+// requests on the workers need. They are named `<route configuration>/<host>`.
 
 import type { ConfigSource, VirtualHost } from '../../../config/generated/api.js';
 import { getLogger } from '../../../log/logger.js';

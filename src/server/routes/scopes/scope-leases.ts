@@ -31,7 +31,10 @@ export class ScopeLeases {
     return this.#awaited.size === 0;
   }
 
-  /** Leases a route configuration until keep() omits it. Returns its id on workers. Throws, with nothing leased, when it is unusable. */
+  /**
+   * Leases a route configuration until keep() omits it. Returns its id on workers. Throws, with nothing leased, when it is
+   * unusable.
+   */
   take(name: string): number {
     const known = this.#leases.get(name);
     if (known !== undefined) return known.id;

@@ -1,5 +1,5 @@
-// The scopes of connection managers (scoped_routes), from their configuration or from a source (SRDS). Each scope has its own routes, or
-// names a route configuration that a source delivers.
+// The scopes of connection managers (scoped_routes), from their configuration or from a source (SRDS). Each scope has its own
+// routes, or names a route configuration that a source delivers.
 
 import { BatonError, messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
@@ -272,7 +272,10 @@ function keyOf({ message }: ScopeResource): string {
   return scopeKey(fragmentsOf(message));
 }
 
-/** Maps keys to names of scopes. A key shared by several scopes belongs to the first of them, with unchanged scopes before changed ones. */
+/**
+ * Maps keys to names of scopes. A key shared by several scopes belongs to the first of them, with unchanged scopes before changed
+ * ones.
+ */
 function ownersOfKeys(kept: Scopes, fresh: readonly ScopeResource[]): Map<string, string> {
   const changed = new Set(fresh.map(({ name }) => name));
   const all = new Map<string, ScopeResource>();
