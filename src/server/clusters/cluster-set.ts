@@ -199,7 +199,7 @@ export class ClusterSet {
     if (cluster === undefined) return `unknown cluster '${name}'`;
     return cluster.servesTraffic
       ? undefined
-      : `cluster '${name}' speaks HTTP/2, which is for gRPC calls of Baton's own`;
+      : `cluster '${name}' speaks HTTP/2, which is implemented only for Baton's own gRPC calls`;
   }
 
   /** Called when a response has reported that a host fails its health checks. */

@@ -84,7 +84,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
       else {
         this.#count(ExtensionConfigStats.at.config_conflict);
         logger.warning(
-          `the discovered configuration of the filter '${shownName(this.name)}' is not for this chain: ${prepared}`,
+          `the discovered configuration of the filter '${shownName(this.name)}' cannot be used in this chain: ${prepared}`,
         );
       }
     }
@@ -104,7 +104,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
 
   fetchTimedOut(): void {
     this.#count(ExtensionConfigStats.at.config_fail);
-    logger.warning(`the configuration of the filter '${shownName(this.name)}' has not come in time`);
+    logger.warning(`the configuration of the filter '${shownName(this.name)}' did not arrive in time`);
     this.#settle();
   }
 
@@ -154,7 +154,9 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     this.#publish(uses);
     for (const each of prepared) each.use();
     this.#count(ExtensionConfigStats.at.config_reload);
-    logger.info(`ecds: the filter '${shownName(this.name)}' is configured by version '${shownName(resource.version)}'`);
+    logger.info(
+      `ecds: the filter '${shownName(this.name)}' has the configuration of version '${shownName(resource.version)}'`,
+    );
     return [];
   }
 

@@ -61,7 +61,7 @@ export class ConfigurationReload {
       while (this.#current !== undefined) await this.#current.catch(() => {});
       const { takeOver } = this.#server.primary;
       if (takeOver.isBeginning) {
-        logger.info('the configuration is reloaded when the child process is gone, unless that takes over');
+        logger.info('the configuration is reloaded once the child process has ended, unless it takes over');
         await takeOver.settled;
         continue;
       }
