@@ -14,35 +14,31 @@ import { EXTENSIONS } from '../../src/extensions/index.js';
 /** Fields that are implemented without being read, with the reason. */
 const NOT_READ: { readonly [field: string]: string } = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.codec_type':
-    'the values that are accepted mean what is done in any case',
-  'envoy.config.route.v3.Decorator.operation': 'decorators have no effect, which their own row says',
-  'envoy.config.route.v3.Decorator.propagate': 'decorators have no effect, which their own row says',
-  'envoy.config.core.v3.ConfigSource.resource_api_version':
-    'the values that are accepted mean the only version there is',
-  'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'the engine that can be named is the only one there is',
-  'envoy.config.listener.v3.FilterChain.transport_socket': 'the only one that can be named is what there is anyway',
-  'envoy.config.cluster.v3.Cluster.transport_socket': 'the only one that can be named is what there is anyway',
-  'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest.selection_method':
-    'the value that is accepted means the only way there is',
-  'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash.hash_function':
-    'the values that are accepted mean the only function there is',
-  'envoy.config.cluster.v3.Cluster.RingHashLbConfig.hash_function':
-    'the value that is accepted means the only function there is',
+    'all accepted values have the same effect',
+  'envoy.config.route.v3.Decorator.operation': 'decorators have no effect, as their row states',
+  'envoy.config.route.v3.Decorator.propagate': 'decorators have no effect, as their row states',
+  'envoy.config.core.v3.ConfigSource.resource_api_version': 'there is only one version',
+  'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'there is only one engine',
+  'envoy.config.listener.v3.FilterChain.transport_socket': 'the only accepted extension is the default',
+  'envoy.config.cluster.v3.Cluster.transport_socket': 'the only accepted extension is the default',
+  'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest.selection_method': 'there is only one method',
+  'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash.hash_function': 'there is only one function',
+  'envoy.config.cluster.v3.Cluster.RingHashLbConfig.hash_function': 'there is only one function',
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_id_extension':
-    'the only one that can be named is what there is anyway',
+    'the only accepted extension is the default',
   'envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type':
-    'the value that is accepted means what is done in any case',
+    'the only accepted value is the default behaviour',
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.upstream_connect_mode':
-    'the value that is accepted means what is done in any case',
-  'envoy.config.core.v3.Node.dynamic_parameters': 'management servers are told the node as it is',
-  'xds.core.v3.ContextParams.params': 'management servers are told the node as it is',
+    'the only accepted value is the default behaviour',
+  'envoy.config.core.v3.Node.dynamic_parameters': 'the node is sent to management servers unchanged',
+  'xds.core.v3.ContextParams.params': 'the node is sent to management servers unchanged',
 };
 
 /** Names of the API that src reads or writes and no configuration can set, with the reason. */
 const NOT_CONFIGURED: { readonly [name: string]: string } = {
-  fail_traffic_on_panic: 'load balancing knows it; zones cannot be configured',
-  rejected_data_points: 'what a collector of metrics answers',
-  error_message: 'what a collector of metrics answers',
+  fail_traffic_on_panic: 'load balancing supports it, but zones cannot be configured',
+  rejected_data_points: 'part of responses from metrics collectors',
+  error_message: 'part of responses from metrics collectors',
 };
 
 /**

@@ -36,12 +36,12 @@ t.test('by name, in a place for its category', async (t) => {
   for (const { category, name } of LISTED) {
     // It is implemented in another category: envoy.filters.http.buffer is not implemented as an upstream filter.
     if (catalog.list().some((extension) => extension.name === name)) continue;
-    const said = hints.unknownName(name, category);
+    const text = hints.unknownName(name, category);
     const expected =
       newName(name) === undefined
         ? 'Baton does not implement this extension'
         : 'it belongs to an older API|the name belongs to an older API';
-    t.match(said, new RegExp(expected), `${category} ${name}`);
+    t.match(text, new RegExp(expected), `${category} ${name}`);
   }
 });
 
@@ -50,9 +50,9 @@ t.test('by message', async (t) => {
     for (const url of messages.map(typeUrlOf)) {
       const found = catalog.byTypeUrl(url, category);
       if (found?.category === category) continue;
-      const said = hints.refusalOf(found, name, url, category);
+      const text = hints.refusalOf(found, name, url, category);
       t.match(
-        said,
+        text,
         /: (Baton does not implement this extension|an extension of .* is needed here)/,
         `${category} ${name}`,
       );
@@ -61,8 +61,8 @@ t.test('by message', async (t) => {
 });
 
 t.test('an alternative is suggested for names like for messages', async (t) => {
-  const said = hints.unknownName('envoy.access_loggers.http_grpc', 'envoy.access_loggers');
-  t.match(said, 'Baton does not implement this extension: log to standard output or a file');
+  const text = hints.unknownName('envoy.access_loggers.http_grpc', 'envoy.access_loggers');
+  t.match(text, 'Baton does not implement this extension: log to standard output or a file');
 });
 
 for (const [line, mistake] of [

@@ -121,8 +121,8 @@ t.test('the time for a text is linear in its length', async (t) => {
     'a.pb_text': 'node {}\n'.repeat(keys),
   };
   for (const [file, text] of Object.entries(texts)) {
-    const told = problemsOf(text, { file }).match(/'node' is set twice/g);
-    t.equal(told?.length, 100, `${file}: what is wrong again and again is not told without end`);
+    const problems = problemsOf(text, { file }).match(/'node' is set twice/g);
+    t.equal(problems?.length, 100, `${file}: repeated mistakes are reported up to a limit`);
   }
 });
 
@@ -130,11 +130,11 @@ t.test('messages are limited in length, even if they quote long values', async (
   const address = '1.'.repeat(10_000);
   const host = `{ endpoint: { address: { socket_address: { address: "${address}", port_value: 1 } } } }`;
   const assignment = `{ cluster_name: c, endpoints: [{ lb_endpoints: [${host}] }] }`;
-  const told = problemsOf(
+  const problems = problemsOf(
     `static_resources: { clusters: [{ name: c, type: STATIC, load_assignment: ${assignment} }] }\n`,
   );
-  t.match(told, /^baton\.yaml:1:\d+: static_resources\.clusters\[0\]\..*1\.1\.1/);
-  t.ok(told.length < 5000, `${told.length} characters`);
+  t.match(problems, /^baton\.yaml:1:\d+: static_resources\.clusters\[0\]\..*1\.1\.1/);
+  t.ok(problems.length < 5000, `${problems.length} characters`);
 });
 
 t.test('keys with a meaning in JavaScript are ordinary keys', async (t) => {

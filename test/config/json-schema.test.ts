@@ -151,9 +151,9 @@ function withPolicies(policies: object): object {
 }
 
 /** Returns a configuration with this per-route filter configuration. */
-function withRouteConfig(said: object): object {
+function withRouteConfig(config: object): object {
   const manager = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
-  const route_config = { virtual_hosts: [{ name: 'v', domains: ['*'], typed_per_filter_config: { f: said } }] };
+  const route_config = { virtual_hosts: [{ name: 'v', domains: ['*'], typed_per_filter_config: { f: config } }] };
   const typed_config = { '@type': `type.googleapis.com/${manager}`, stat_prefix: 'h', route_config };
   return { static_resources: { listeners: [{ filter_chains: [{ filters: [{ name: 'h', typed_config }] }] }] } };
 }

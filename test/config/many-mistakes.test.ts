@@ -16,16 +16,16 @@ t.test('the first hundred of very many mistakes are shown, and the others counte
     ['types that the API has not', 'a.pb_text', lines((i) => `[acme.Type${i}] {}\n`).join(''), COUNT],
     ['wrong types', 'a.yaml', clusters + lines((i) => `  - ${i}\n`).join(''), COUNT],
     ['wrong values', 'a.yaml', clusters + lines((i) => `  - {name: a${i}, type: STATIK${i}}\n`).join(''), COUNT],
-    ['repeated keys', 'a.yaml', 'admin: {}\n'.repeat(COUNT + 1), COUNT],
+    ['duplicate keys', 'a.yaml', 'admin: {}\n'.repeat(COUNT + 1), COUNT],
     [
-      'repeated keys in JSON',
+      'duplicate keys in JSON',
       'a.json',
       `{${Array(COUNT + 1)
         .fill('"admin": {}')
         .join(',\n')}}`,
       COUNT,
     ],
-    ['an alias again and again', 'a.yaml', `${clusters}  - &a {type: 7}\n${'  - *a\n'.repeat(COUNT)}`, COUNT + 1],
+    ['a repeated alias', 'a.yaml', `${clusters}  - &a {type: 7}\n${'  - *a\n'.repeat(COUNT)}`, COUNT + 1],
     [
       'an alias for each anchor',
       'a.yaml',
@@ -41,10 +41,10 @@ t.test('the first hundred of very many mistakes are shown, and the others counte
   ];
   for (const [what, file, text, count] of texts) {
     const begun = process.cpuUsage();
-    const told = problemsOf(text, { file });
+    const problems = problemsOf(text, { file });
     const { user } = process.cpuUsage(begun);
-    const [, further] = / and (\d+) further errors$/.exec(told) ?? [];
-    const shown = told.match(/^a\.\w+:\d+:\d+: /gm)?.length ?? 0;
+    const [, further] = / and (\d+) further errors$/.exec(problems) ?? [];
+    const shown = problems.match(/^a\.\w+:\d+:\d+: /gm)?.length ?? 0;
     // Each element has one more mistake: a missing name.
     t.ok(shown === 100 && Number(further) + 100 >= count, `${what}: ${shown} and ${further}`);
     if (!text.includes('clusters')) t.equal(Number(further) + 100, count, what);
@@ -63,9 +63,9 @@ t.test('very many syntax errors', async (t) => {
     [`a: ${'['.repeat(101)}${']'.repeat(101)}\n`.repeat(5000), /^baton\.yaml:1:\d+: nested deeper than 100 levels\n/],
   ];
   for (const [text, first] of texts) {
-    const told = problemsOf(text);
-    t.match(told, first);
-    t.ok((told.match(/^baton\.yaml:/gm)?.length ?? 0) <= 10, 'at most ten of them');
+    const problems = problemsOf(text);
+    t.match(problems, first);
+    t.ok((problems.match(/^baton\.yaml:/gm)?.length ?? 0) <= 10, 'at most ten of them');
   }
 });
 

@@ -62,10 +62,10 @@ t.test('each level writes messages of its severity and above, off writes none', 
   const main = getLogger('main');
   for (const [index, level] of LEVEL_NAMES.entries()) {
     const log = logTo({ level });
-    for (const name of names) main[name]('said');
+    for (const name of names) main[name]('text');
     t.same(
       log.lines(),
-      names.slice(index).map((name) => `${name} main said`),
+      names.slice(index).map((name) => `${name} main text`),
     );
     t.equal(main.isDebug, index <= 1);
     for (const [other, name] of names.entries()) t.equal(main.isLevelEnabled(name), index <= other);
@@ -202,7 +202,7 @@ t.test('a JSON layout without members gives the records of pino', async (t) => {
 
 t.test('levels have the numbers of the levels of pino', async (t) => {
   const log = logTo({ format: {}, level: 'trace' });
-  for (const level of LEVEL_NAMES.slice(0, -1)) getLogger('main')[level as MessageLevel]('said');
+  for (const level of LEVEL_NAMES.slice(0, -1)) getLogger('main')[level as MessageLevel]('text');
   const numbers = log.lines().map((line) => JSON.parse(line).level);
   t.same(numbers, Object.values(pino.levels.values));
 });

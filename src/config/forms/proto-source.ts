@@ -1,4 +1,4 @@
-// Reads bootstraps in protobuf's binary and text forms. Problems have a field path but no line.
+// Reads bootstraps in protobuf's binary and text forms. Problems with values have a field path but no line.
 
 import { createRequire } from 'node:module';
 import type protobufjs from 'protobufjs';

@@ -290,7 +290,7 @@ function unknownField(type: protobufjs.Type, name: string): string {
   return `unknown field '${name.slice(0, 100)}' of ${message}${hint}`;
 }
 
-/** Google's own messages use their JSON names. */
+/** The bundle has the fields of Google's own messages by their JSON names. */
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -147,7 +147,7 @@ export class Decoder {
     this.#path.pop();
     // The hint about the name explains a missing typed_config better.
     if (suggested === undefined || suggested === 'typed_config' || this.#unknownFields !== 'refuse') return;
-    if ((raw[suggested] ?? null) === null) this.#problems.expect([...this.#path, suggested]);
+    if ((raw[suggested] ?? null) === null) this.#problems.markMisnamed([...this.#path, suggested]);
   }
 
   /** Whether the hint for an unknown field is shown, or suppresses other errors. */

@@ -74,7 +74,7 @@ export class Problems {
   }
 
   /** Marks a path whose value was probably given under another name, which has been reported. */
-  expect(path: Path): void {
+  markMisnamed(path: Path): void {
     this.#paths.mark(path);
   }
 

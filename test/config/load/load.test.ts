@@ -148,7 +148,7 @@ t.test('a single value stands for a list, as in Envoy', async (t) => {
   t.equal(
     bootstrapOf('static_resources: { clusters: }').static_resources?.clusters,
     undefined,
-    'nothing is no element',
+    'an unset value is not an element',
   );
 });
 

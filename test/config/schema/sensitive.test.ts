@@ -55,7 +55,7 @@ t.test('values that the API marks as sensitive are hidden everywhere, and all ot
       },
     },
   });
-  t.strictSame(bootstrap, before, 'the server itself keeps its keys');
+  t.strictSame(bootstrap, before, 'the original keeps its keys');
   t.equal(
     shown.static_resources.clusters[0],
     bootstrap.static_resources.clusters[0],

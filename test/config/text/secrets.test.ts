@@ -15,20 +15,20 @@ const secret = (fields: string) => `static_resources: { secrets: [ { name: s, ${
 
 /** Each case contains HUSH as a secret or near a misspelt one, and a mistake. */
 const TEXTS: readonly (readonly [what: string, text: string])[] = [
-  ['an unknown field beside it', secret('tls_certificate: { private_key: { inline_string: HUSH } }, x: 1')],
+  ['an unknown field next to it', secret('tls_certificate: { private_key: { inline_string: HUSH } }, x: 1')],
   [
     'an unknown field after a long one',
     secret(`tls_certificate: { private_key: { inline_string: ${'x'.repeat(300)}HUSH } }, x: 1`),
   ],
-  ['its own name mistyped', secret('tls_certificate: { pasword: { inline_string: HUSH } }')],
+  ['its own name misspelt', secret('tls_certificate: { pasword: { inline_string: HUSH } }')],
   ['in camelCase', secret('tlsCertificate: { privatKey: { inlineString: HUSH } }')],
-  ['a mistyped field of it', secret('tls_certificate: { password: { inline_strin: HUSH } }')],
+  ['a misspelt field of it', secret('tls_certificate: { password: { inline_strin: HUSH } }')],
   ['text where fields belong', secret('tls_certificate: { private_key: HUSH }')],
-  ['what is no base64', secret('tls_certificate: { private_key: { inline_bytes: "HUSH!!!" } }')],
-  ['two of its forms', secret('tls_certificate: { password: { filename: /x, inline_string: HUSH } }')],
+  ['invalid base64', secret('tls_certificate: { private_key: { inline_bytes: "HUSH!!!" } }')],
+  ['two members of its oneof', secret('tls_certificate: { password: { filename: /x, inline_string: HUSH } }')],
   ['of a list', secret('session_ticket_keys: { keys: [ { inline_bytes: HUSHHUSH, a: 1 } ] }')],
-  ['a bracket that is missing', `${secret('generic_secret: { secret: { inline_string: HUSH } }').slice(0, -2)}`],
-  ['a quote that is missing', secret('generic_secret: { secret: { inline_string: "HUSH } }')],
+  ['a missing bracket', `${secret('generic_secret: { secret: { inline_string: HUSH } }').slice(0, -2)}`],
+  ['a missing quote', secret('generic_secret: { secret: { inline_string: "HUSH } }')],
   [
     'an invalid block scalar header',
     'static_resources:\n secrets:\n - generic_secret:\n    secret:\n     inline_string: |HUSH\n',
@@ -90,7 +90,7 @@ t.test('other lines of such a configuration are shown', async (t) => {
   t.match(
     problemsOf(far),
     /^baton\.yaml:1:\d+: node\.y: .*\n {2}1 \| ….*y: 1 }\n/,
-    'what is cut away need not be hidden',
+    'a part that is cut off needs no hiding',
   );
 });
 

@@ -44,7 +44,7 @@ export function checkRouteFilters(
   context: CheckContext,
   chain: readonly HttpFilter[] | undefined,
 ): void {
-  const check = checkOfChain(chain, context);
+  const check = filterConfigsCheck(chain, context);
   check(routes.typed_per_filter_config, path);
   routes.virtual_hosts?.forEach((host, number) => {
     if (host) checkHostFilters(host, [...path, 'virtual_hosts', number], check);
@@ -54,12 +54,12 @@ export function checkRouteFilters(
 
 /** Like checkRouteFilters(), for a single virtual host. */
 export function checkVirtualHostFilters(host: VirtualHost, path: Path, context: CheckContext): void {
-  checkHostFilters(host, path, checkOfChain(undefined, context));
+  checkHostFilters(host, path, filterConfigsCheck(undefined, context));
 }
 
 type FilterConfigsCheck = (configs: { readonly [name: string]: Any } | undefined, at: Path) => void;
 
-function checkOfChain(chain: readonly HttpFilter[] | undefined, context: CheckContext): FilterConfigsCheck {
+function filterConfigsCheck(chain: readonly HttpFilter[] | undefined, context: CheckContext): FilterConfigsCheck {
   const filters = chain && new Map<string, Extension | undefined>();
   for (const filter of chain ?? []) {
     const own = filter?.typed_config;
