@@ -2,7 +2,7 @@
 
 import minimist from 'minimist';
 import { ChangingProxy } from '../../test/e2e/dynamic/changing-proxy.js';
-import { descriptorsOf, type Held, heldBy, reportingHeld } from '../../test/e2e/dynamic/held.js';
+import { descriptorsOf, type Held, heldBy, reportingHeld } from '../../test/e2e/dynamic/held-resources.js';
 import { FileSource, type ResourceSource, StreamSource } from '../../test/e2e/dynamic/sources.js';
 import { startUpstream, type Teardown, tempDir } from '../../test/e2e/harness/index.js';
 import { describeMachine, markdown } from './report.js';

@@ -1,4 +1,4 @@
-// Graceful drains of HTTP listeners: clients are told to leave, and lose nothing.
+// Graceful drains of HTTP listeners: clients are asked to close, and lose no request.
 
 import t from 'tap';
 import {
@@ -52,7 +52,7 @@ async function drainStatus(baton: BatonProcess): Promise<DrainStatus> {
   return JSON.parse((await baton.admin('/drain_status')).body) as DrainStatus;
 }
 
-/** Asks once; tells whether the answer announces the end. */
+/** Sends a request; returns whether the response announces the close. */
 async function closes(connection: RawConnection): Promise<boolean> {
   connection.write(GET);
   const head = await connection.readUntil('\r\n\r\n');
@@ -64,14 +64,14 @@ async function closes(connection: RawConnection): Promise<boolean> {
   return true;
 }
 
-t.test('gradual: from the end of the time on every response is the last, and no request fails', async (t) => {
+t.test('gradual strategy: by the end of the drain time every response is the last, and no request fails', async (t) => {
   const baton = await start(t, '--drain-time-s', '2');
   const clients = SteadyClient.start(t, await baton.listenerPort('out'), 8);
   await Promise.all(clients.map((client) => client.answers(5)));
   t.same(await drainStatus(baton).then(({ mode }) => mode), 'none');
   t.notOk(
     clients.some((client) => client.closing.includes(true)),
-    'nobody is asked to leave before',
+    'no client is asked to close before',
   );
   await drain(baton, 'graceful&skip_exit');
   const status = await waitFor(async () => {
@@ -79,7 +79,7 @@ t.test('gradual: from the end of the time on every response is the last, and no 
     return now.remaining === '0.000s' && now;
   });
   t.match(status, { mode: 'gradual', reach: 'all', reason: 'admin', elapsed: /^\d+\.\d{3}s$/ });
-  // The one that is under way may have been answered before.
+  // The request in flight may have been answered before.
   await Promise.all(clients.map((client) => client.answers(1)));
   const before = clients.map((client) => client.closing.length);
   await Promise.all(clients.map((client) => client.answers(5)));
@@ -91,7 +91,7 @@ t.test('gradual: from the end of the time on every response is the last, and no 
   t.equal(await baton.stat('listener_manager.listener_stopped'), 0, 'skip_exit stops nothing');
   t.equal(await baton.stat('listener_manager.total_listeners_draining'), 3);
   await drain(baton, '');
-  t.equal(await baton.stat('listener_manager.total_listeners_draining'), 0, 'stopped listeners drain no longer');
+  t.equal(await baton.stat('listener_manager.total_listeners_draining'), 0, 'stopped listeners no longer drain');
 });
 
 t.test(
@@ -122,15 +122,15 @@ t.test(
       { name: 'out', state: 'STOPPED', connections: 0, requests: 0 },
       { name: 'steadfast', state: 'STOPPED', connections: 0, requests: 0 },
     ]);
-    t.equal(idle.closed, 'open', 'closing it could cross a request on its way');
-    t.equal(await closes(idle), true, 'so its next response ends it');
+    t.equal(idle.closed, 'open', 'a close could cross a request in flight');
+    t.equal(await closes(idle), true, 'its next response closes it');
     const closing = clients.flatMap((client) => client.closing).filter((isLast) => isLast).length;
     await baton.waitForStat('http.in.downstream_cx_drain_close', closing + 1);
     t.match(await baton.admin('/ready'), { status: 200, body: 'LIVE\n' });
   },
 );
 
-t.test('inboundonly drains listeners for inbound traffic, and a later drain of all widens it', async (t) => {
+t.test('inboundonly drains listeners for inbound traffic, and a later drain of all listeners extends it', async (t) => {
   const baton = await start(t, '--drain-time-s', '600', '--drain-strategy', 'immediate');
   const [inbound, outbound] = [await baton.listenerPort('in'), await baton.listenerPort('out')];
   const connections = [await connectRaw(t, outbound), await connectRaw(t, inbound)] as const;
@@ -156,7 +156,7 @@ t.test('inboundonly drains listeners for inbound traffic, and a later drain of a
   t.equal(await baton.stat('listener_manager.listener_stopped'), 0);
 });
 
-t.test('a request that is served while its listener drains is counted as left, and gets its answer', async (t) => {
+t.test('a request served while its listener drains is counted as drained, and gets its response', async (t) => {
   const baton = await start(t, '--drain-time-s', '600', '--drain-strategy', 'immediate');
   const connection = await connectRaw(t, await baton.listenerPort('in'));
   connection.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab');
@@ -169,7 +169,7 @@ t.test('a request that is served while its listener drains is counted as left, a
   t.equal(closed, 'end');
 });
 
-t.test('a worker that takes the place of a dead one goes on with the drain', async (t) => {
+t.test('the replacement of a dead worker continues the drain', async (t) => {
   const args = ['--drain-time-s', '600', '--drain-strategy', 'immediate'];
   const { baton, killWorker } = await startBreakableBaton(t, { config, args });
   const port = await baton.listenerPort('in');
@@ -178,15 +178,18 @@ t.test('a worker that takes the place of a dead one goes on with the drain', asy
   t.equal(await closes(await connectRaw(t, port)), true);
 });
 
-t.test('a listener with drain_type MODIFY_ONLY ignores failed health checks, and drains like others', async (t) => {
-  const baton = await start(t, '--drain-time-s', '600', '--drain-strategy', 'immediate');
-  const connections = [
-    await connectRaw(t, await baton.listenerPort('steadfast')),
-    await connectRaw(t, await baton.listenerPort('in')),
-  ] as const;
-  await baton.admin('/healthcheck/fail', { method: 'POST' });
-  t.equal(await closes(connections[0]), false);
-  t.equal(await closes(connections[1]), true);
-  await drain(baton, 'graceful');
-  t.equal(await closes(connections[0]), true);
-});
+t.test(
+  'a listener with drain_type MODIFY_ONLY ignores failed health checks, and drains like others on demand',
+  async (t) => {
+    const baton = await start(t, '--drain-time-s', '600', '--drain-strategy', 'immediate');
+    const connections = [
+      await connectRaw(t, await baton.listenerPort('steadfast')),
+      await connectRaw(t, await baton.listenerPort('in')),
+    ] as const;
+    await baton.admin('/healthcheck/fail', { method: 'POST' });
+    t.equal(await closes(connections[0]), false);
+    t.equal(await closes(connections[1]), true);
+    await drain(baton, 'graceful');
+    t.equal(await closes(connections[0]), true);
+  },
+);

@@ -1,4 +1,4 @@
-// --drain-on-sigterm: the server lets its clients finish before it ends.
+// --drain-on-sigterm: the server lets its clients finish before it exits.
 
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
@@ -23,7 +23,7 @@ import { SteadyClient } from './steady-client.js';
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** Answers to /slow: the head and some of the body are out. */
+/** Responses to /slow, whose header section and first bytes have been sent. */
 const slow: ServerResponse[] = [];
 const web = await startUpstream(t, (request, response) => {
   if (request.url === '/slow') {
@@ -46,13 +46,13 @@ async function start(t: Teardown, ...args: string[]): Promise<{ baton: BatonProc
   return { baton, port: await baton.listenerPort('web') };
 }
 
-/** SIGTERM, and the drain has begun. */
+/** Sends SIGTERM, and waits until the drain has started. */
 async function terminate(baton: BatonProcess): Promise<void> {
   baton.child.kill('SIGTERM');
   await waitFor(async () => (await baton.admin('/ready')).status === 503, { what: 'readiness to fail' });
 }
 
-t.test('a response in flight is finished, and the server ends when its last client has left', async (t) => {
+t.test('a response in flight is finished, and the server exits after its last client has closed', async (t) => {
   const { baton, port } = await start(t, '--drain-time-s', '600', '--drain-strategy', 'immediate');
   const count = slow.length;
   const answer = httpRequest(port, '/slow');
@@ -66,10 +66,10 @@ t.test('a response in flight is finished, and the server ends when its last clie
     reason: 'sigterm',
     reach: 'all',
   });
-  t.match(await httpRequest(port, '/'), { status: 200, body: 'quick' }, 'those who do not know yet are served');
+  t.match(await httpRequest(port, '/'), { status: 200, body: 'quick' }, 'new connections are still served');
   await baton.admin('/healthcheck/ok', { method: 'POST' });
-  t.equal((await baton.admin('/ready')).status, 503, 'it is over all the same');
-  // No response is due on it, so no end can be announced: it stays until its client leaves or asks.
+  t.equal((await baton.admin('/ready')).status, 503, 'readiness fails nevertheless');
+  // No response is due on it that could announce the close: it stays until its client closes or sends a request.
   t.equal(idle.closed, 'open');
   idle.write(GET);
   t.match(await idle.readToEnd(), { text: /^HTTP\/1\.1 200[\s\S]*\r\nconnection: close\r\n/i, closed: 'end' });
@@ -80,7 +80,7 @@ t.test('a response in flight is finished, and the server ends when its last clie
   t.notMatch(baton.stderr, 'the time to drain is over');
 });
 
-t.test('a response of the parent process in flight is finished too', async (t) => {
+t.test('responses in flight in the parent process are finished too', async (t) => {
   const line = new EpochLine(t);
   const args = ['--drain-on-sigterm', '--parent-shutdown-time-s', '900', '--drain-time-s'];
   const parent = await line.start(0, { config, args: [...args, '600'] });
@@ -98,10 +98,10 @@ t.test('a response of the parent process in flight is finished too', async (t) =
   t.same(await child.exited, { code: 0, signal: null });
   t.same(await parent.exited, { code: 0, signal: null });
   t.match(child.stderr, 'the last connection has ended');
-  t.notMatch(parent.stderr, '[error]', 'a child that ends its parent is no failure');
+  t.notMatch(parent.stderr, '[error]', 'a parent terminated by its child is not a failure');
 });
 
-t.test('a process that another one has replaced leaves as soon as it has no connections', async (t) => {
+t.test('a process that was replaced by its child exits as soon as it has no connections', async (t) => {
   const line = new EpochLine(t);
   const args = ['--drain-on-sigterm', '--parent-shutdown-time-s', '900', '--drain-time-s', '600'];
   const parent = await line.start(0, { config, args });
@@ -111,12 +111,12 @@ t.test('a process that another one has replaced leaves as soon as it has no conn
   parent.child.kill('SIGTERM');
   t.same(await parent.exited, { code: 0, signal: null });
   t.match(parent.stderr, 'the last connection has ended');
-  t.notMatch(parent.stderr, 'new connections are accepted', 'by it, whose clients go elsewhere already');
+  t.notMatch(parent.stderr, 'new connections are accepted', 'by the parent, whose clients connect to the child');
   t.equal((await httpRequest(port, '/')).body, 'quick');
   await child.kill('SIGINT');
 });
 
-t.test('clients that keep asking lose no request, until nobody takes their connections', async (t) => {
+t.test('clients that repeat requests lose none until connections are refused', async (t) => {
   const { baton, port } = await start(t, '--drain-time-s', '2', '--drain-strategy', 'immediate');
   const clients = SteadyClient.start(t, port, 8);
   await Promise.all(clients.map((client) => client.answers(5)));
@@ -129,7 +129,7 @@ t.test('clients that keep asking lose no request, until nobody takes their conne
   );
 });
 
-t.test('when the time is over it ends, whoever is left', async (t) => {
+t.test('the server exits at the end of the drain time, even with open connections', async (t) => {
   const { baton, port } = await start(t, '--drain-time-s', '1');
   const idle = await connectRaw(t, port);
   idle.write(GET);
@@ -158,7 +158,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-t.test('SIGINT and /quitquitquit drain nothing', async (t) => {
+t.test('SIGINT and /quitquitquit do not drain', async (t) => {
   const first = await start(t, '--drain-time-s', '600');
   const idle = await connectRaw(t, first.port);
   t.same(await first.baton.kill('SIGINT'), { code: 0, signal: null });

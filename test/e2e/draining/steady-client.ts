@@ -1,23 +1,23 @@
-// Clients that ask again and again, each on one connection for as long as the server lets it, and notice everything that is lost.
+// Clients that repeat requests, each on one connection for as long as the server allows, and record every failure.
 
 import { connect } from 'node:net';
 import { BETWEEN_REQUESTS_MS, RawConnection, type Teardown, waitFor } from '../harness/index.js';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
-/** Of a listener: its server has two workers. */
+/** Sockets of a listener: its server has two workers. */
 const SOCKETS = 2;
 
 export class SteadyClient {
-  /** For each answer whether it announced the end of its connection. */
+  /** For each response, whether it announced the close of its connection. */
   readonly closing: boolean[] = [];
-  /** What should not have happened. */
+  /** Unexpected events. */
   readonly failures: string[] = [];
-  /** Nobody takes its connections any more. */
+  /** Whether connections are refused. */
   isRefused = false;
   readonly #port: number;
   #isEnding = false;
   #crossed = 0;
-  /** The connection has had no answer yet. */
+  /** The connection has had no response yet. */
   #isNew = true;
   #connection: RawConnection | undefined;
 
@@ -35,7 +35,7 @@ export class SteadyClient {
     return clients;
   }
 
-  /** Resolves when it has had so many further answers, or is refused. */
+  /** Resolves after `count` further responses, or when connections are refused. */
   async answers(count: number): Promise<void> {
     const wanted = this.closing.length + count;
     await waitFor(() => this.closing.length >= wanted || this.isRefused || this.failures.length > 0, {
@@ -48,7 +48,7 @@ export class SteadyClient {
       try {
         const mustBeRefused = this.#crossed === SOCKETS;
         this.#connection ??= await this.#open();
-        if (mustBeRefused && !this.isRefused) throw new Error('reset, though the listener goes on');
+        if (mustBeRefused && !this.isRefused) throw new Error('reset, though the listener is still open');
         if (this.#connection !== undefined) await this.#ask(this.#connection);
       } catch (error) {
         this.failures.push(String(error));
@@ -75,8 +75,8 @@ export class SteadyClient {
   }
 
   /**
-   * The kernel resets a connection that nobody has accepted when its handshake crosses the closing of the listen socket. That
-   * happens once for each socket of the listener; whoever tries again is refused.
+   * The kernel resets an unaccepted connection when its handshake crosses the close of the listening socket. That can happen
+   * once for each socket of the listener; the next attempt is refused.
    */
   #mayHaveCrossed(): boolean {
     this.#crossed++;
@@ -85,7 +85,7 @@ export class SteadyClient {
     return this.#crossed <= SOCKETS;
   }
 
-  /** One request and its whole answer; behind an announced end there is an orderly one. */
+  /** Sends one request and reads the whole response; an announced close must be followed by an orderly one. */
   async #ask(connection: RawConnection): Promise<void> {
     connection.write(REQUEST);
     const head = await connection.readUntil('\r\n\r\n').catch((error: unknown) => {

@@ -1,4 +1,5 @@
-// A Baton whose listeners, routes, clusters and endpoints are changed one after the other, each change until it shows.
+// A Baton whose listeners, routes, clusters and endpoints are changed one after the other; each change is observed before the
+// next.
 
 import {
   type BatonOptions,
@@ -25,20 +26,20 @@ export const UPDATES = ['routes', 'endpoints', 'cluster', 'chain', 'listener', '
 export type Update = (typeof UPDATES)[number];
 
 export interface ChangingOptions extends Omit<BatonOptions, 'config'> {
-  /** Ports of HTTP origins that the cluster of all routes has in turn, and of a TCP origin. */
+  /** Ports of the HTTP origins that the cluster of all routes uses in turn, and of a TCP origin. */
   readonly origins: readonly number[];
   readonly tcpOrigin: number;
 }
 
-/** Long enough for a machine that does many other things. */
+/** Long enough for a busy machine. */
 const DEADLINE_MS = 60_000;
 
 export class ChangingProxy {
-  /** Listens on `http` and `tcp`, which no update touches, though the routes and the cluster behind `http` change. */
+  /** Listens on `http` and `tcp`, which no update changes, though the routes and the cluster behind `http` change. */
   readonly steady: { readonly http: number; readonly tcp: number };
   /** A listener that is changed: its filter chain alone, or as a whole. */
   readonly changing: number;
-  /** A listener that comes and goes. */
+  /** A listener that is added and removed. */
   readonly coming: number;
   readonly #source: ResourceSource;
   readonly #origins: readonly number[];
@@ -71,7 +72,7 @@ export class ChangingProxy {
     return this.#baton!;
   }
 
-  /** Makes these updates at once, and resolves when all of them show. */
+  /** Applies these updates at once, and resolves when all of them are observed. */
   async update(...updates: readonly Update[]): Promise<void> {
     for (const update of updates) {
       this.#counts[update]++;
@@ -80,7 +81,7 @@ export class ChangingProxy {
     await this.#shown(updates);
   }
 
-  /** Five updates each: a listener changes in turn by its filter chain alone, and as a whole. */
+  /** Five updates each: in turn a listener changes its filter chain alone, and as a whole. */
   async rounds(count: number): Promise<void> {
     for (let left = count; left > 0; left--) {
       const part = this.#counts.chain > this.#counts.listener ? 'listener' : 'chain';
@@ -109,7 +110,7 @@ export class ChangingProxy {
       case 'listener':
         return this.#source.set('listener', this.#listeners());
       case 'coming':
-        // A listener comes after the cluster that it leads to, and goes before it.
+        // A listener is added after the cluster that it uses, and removed before it.
         if (this.#isThere) this.#source.set('cluster', this.#clusters());
         this.#source.set('listener', this.#listeners());
         if (!this.#isThere) this.#source.set('cluster', this.#clusters());
@@ -157,7 +158,7 @@ export class ChangingProxy {
     return { ...routeAllTo('app'), name: 'routes', response_headers_to_add: [{ header: { key: 'x-routes', value } }] };
   }
 
-  /** All, and all but one of the origins in turn. */
+  /** All of the origins, and in turn all but one. */
   #hosts(): number[] {
     const { endpoints } = this.#counts;
     if (endpoints % 2 === 0) return [...this.#origins];

@@ -1,4 +1,4 @@
-// Policies of the CORS filter that change while traffic flows, with the routes that have them, and the filter itself.
+// CORS policies that change under traffic, with their routes, and with the filter itself.
 
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
@@ -35,13 +35,13 @@ const virtualHost = (more: Config): Config => ({
 });
 const routes = (more: Config): Config => ({ name: 'routes', virtual_hosts: [virtualHost(more)] });
 
-/** The pages that may read responses, on a new connection for each. */
+/** Returns the pages that may read responses, on a new connection for each. */
 async function allowedBy(port: number, headers: Record<string, string> = {}): Promise<string[]> {
   const answers = await Promise.all(PAGES.map((origin) => httpRequest(port, '/', { headers: { ...headers, origin } })));
   return PAGES.filter((page, index) => answers[index]!.headers['access-control-allow-origin'] === page);
 }
 
-/** Until all workers say so many times. */
+/** Waits until eight checks in a row, over all workers, give this result. */
 async function waitForPages(port: number, expected: string[]): Promise<void> {
   const isSo = async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => allowedBy(port)));
@@ -50,7 +50,7 @@ async function waitForPages(port: number, expected: string[]): Promise<void> {
   await waitFor(isSo, { what: `responses for ${expected.join() || 'nobody'}` });
 }
 
-t.test('policies come and go with their routes, and a bad one leaves what there is', async (t) => {
+t.test('policies change with their routes, and an invalid one leaves the previous one in use', async (t) => {
   const file = new ResourceFile(tempDir(t), 'routes');
   file.write(ROUTES, routes({ cors: allowing(PAGES[0]!) }));
   const rds = { route_config_name: 'routes', config_source: file.source };
@@ -80,7 +80,7 @@ t.test('policies come and go with their routes, and a bad one leaves what there 
   await waitForPages(port, []);
 });
 
-t.test('a filter that is discovered takes policies of either kind, as long as it is one for them', async (t) => {
+t.test('a discovered filter accepts route policies of both kinds', async (t) => {
   const directory = tempDir(t);
   const file = new ResourceFile(directory, 'filters');
   const cors = { name: 'cors', typed_config: CORS_FILTER['typed_config'] };
@@ -103,7 +103,7 @@ t.test('a filter that is discovered takes policies of either kind, as long as it
     args: ['-l', 'warning', '--concurrency', '2'],
   });
   const [field, typed] = [await baton.listenerPort('field'), await baton.listenerPort('typed')];
-  t.same(await allowedBy(field!), [PAGES[0]!], 'no request comes before the configuration');
+  t.same(await allowedBy(field!), [PAGES[0]!], 'no request is served before the configuration arrives');
   t.same(await allowedBy(typed!), [PAGES[1]!]);
   await waitForCounts(baton, 'field', 1);
   t.notMatch(baton.stderr, /it has no effect/);
@@ -115,7 +115,7 @@ t.test('a filter that is discovered takes policies of either kind, as long as it
   await waitForPages(typed!, [PAGES[1]!]);
 });
 
-t.test('a reload of the bootstrap brings other policies, also those of scopes', async (t) => {
+t.test('a reload of the bootstrap replaces policies, those of scopes included', async (t) => {
   const scope = (name: string, more: Config) => ({
     name,
     key: { fragments: [{ string_key: name }] },
@@ -153,7 +153,7 @@ t.test('a reload of the bootstrap brings other policies, also those of scopes', 
   await waitFor(async () => (await allowedBy(scoped!, { 'x-scope': 'two' })).join() === PAGES[0], { what: 'two' });
 });
 
-t.test('a virtual host that is asked for brings its policy', async (t) => {
+t.test('an on-demand virtual host brings its policy', async (t) => {
   const plane = await startControlPlane(t);
   plane.set('virtual-host', [
     { ...virtualHost({ cors: allowing(PAGES[0]!) }), name: 'routes/one.com', domains: ['one.com'] },
@@ -174,7 +174,7 @@ t.test('a virtual host that is asked for brings its policy', async (t) => {
   await waitForCounts(baton, 'main', 2);
 });
 
-/** Each of so many times one page was allowed, and the other one not. */
+/** Waits until one page was allowed, and the other one not, this many times. */
 function waitForCounts(baton: BatonProcess, listener: string, times: number): Promise<unknown> {
   const prefix = `http.${listener}.cors.origin`;
   return baton.waitForStats({ [`${prefix}_valid`]: times, [`${prefix}_invalid`]: times });

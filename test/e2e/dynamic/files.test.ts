@@ -1,5 +1,5 @@
-// Listeners, clusters and endpoints out of files: picked up when they appear, are moved into place or changed; a bad one leaves
-// in use what came before.
+// Listeners, clusters and endpoints from files: read when they appear, are moved into place or change; an invalid file leaves
+// the previous resources in use.
 
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ const RESPONSE = 'envoy.service.discovery.v3.DiscoveryResponse';
 const one = await startUpstream(t, (_request, answer) => void answer.end('one'));
 const two = await startUpstream(t, (_request, answer) => void answer.end('two'));
 
-/** Everything from files of a directory. */
+/** Returns a bootstrap that takes everything from files of a directory. */
 const dynamic = (listeners: Config, clusters: Config, more: Config = {}): Config =>
   bootstrap({
     listeners: [],
@@ -41,13 +41,13 @@ const answerOf = async (baton: BatonProcess) => (await httpRequest(await baton.l
 const becomes = (baton: BatonProcess, answer: string) =>
   waitFor(async () => (await answerOf(baton)) === answer, { what: `the answer ${answer}` });
 
-t.test('what is moved into place, or changed in place, is used; what is garbled is not', async (t) => {
+t.test('files moved into place or changed in place are applied; invalid ones are not', async (t) => {
   const directory = tempDir(t);
   const listeners = new ResourceFile(directory, 'listeners');
   const clusters = new ResourceFile(directory, 'clusters');
   const baton = await startBaton(t, { config: dynamic(listeners.source, clusters.source) });
   t.match(baton.stderr, /\[error\].*listeners\.yaml: unable to read file: no such file or directory/);
-  t.equal(await baton.stat('cluster_manager.cds.update_failure'), 1, 'a server that finds no file goes on without');
+  t.equal(await baton.stat('cluster_manager.cds.update_failure'), 1, 'a missing file does not block the start');
 
   clusters.write(CLUSTER, staticCluster('host', one.port));
   listeners.write(LISTENER, httpListener('front', 0, { route_config: routeAllTo('host') }));
@@ -64,18 +64,18 @@ t.test('what is moved into place, or changed in place, is used; what is garbled 
   clusters.writeText('resources: [');
   await baton.waitForStat('cluster_manager.cds.update_failure', 2);
   await waitForLog(baton, /\[warning\].*clusters\.yaml:1:/);
-  t.equal(await baton.stat('cluster_manager.cds.update_rejected'), 0, 'there was no message to reject');
+  t.equal(await baton.stat('cluster_manager.cds.update_rejected'), 0, 'nothing was rejected');
   clusters.write(CLUSTER, staticCluster('host', one.port), { name: 'bad', lb_policy: 'NONE', no_such: 1 });
   await becomes(baton, 'one');
-  t.equal(await baton.stat('cluster_manager.cds.update_rejected'), 1, 'a bad one spoils no other');
+  t.equal(await baton.stat('cluster_manager.cds.update_rejected'), 1, 'an invalid resource does not affect the others');
   t.match(baton.stderr, /bad: .*clusters\.yaml:1:\d+: lb_policy: unknown value/);
 
   rmSync(clusters.path);
-  t.equal(await answerOf(baton), 'one', 'what a file has said holds when it goes');
+  t.equal(await answerOf(baton), 'one', 'the resources of a deleted file stay');
   await baton.stop();
 });
 
-t.test('a file may be named by path alone, as in older configurations', async (t) => {
+t.test('a file may be given by path alone, as in older configurations', async (t) => {
   const directory = tempDir(t);
   const [listeners, clusters, endpoints] = ['listeners', 'clusters', 'endpoints'].map(
     (name) => new ResourceFile(directory, name),
@@ -92,7 +92,7 @@ t.test('a file may be named by path alone, as in older configurations', async (t
 });
 
 t.test(
-  'a resource whose type is mistyped leaves its listener in use, and those that its file does not name',
+  'a resource with a mistyped type leaves its listener in use, and the listeners that its file does not name',
   async (t) => {
     const directory = tempDir(t);
     const listeners = new ResourceFile(directory, 'listeners');
@@ -110,7 +110,7 @@ t.test(
     t.equal(await baton.stat('listener_manager.listener_removed'), 0);
     t.match(baton.stderr, /front: .*listeners\.yaml.*found type URL 'type\.googleapis\.com\/.*\.Listner'/);
 
-    // One without a name may be any of those that are there.
+    // A resource without a name could be any of the existing ones.
     listeners.write('envoy.config.listener.v3.Listner', { ...front, name: undefined });
     await baton.waitForStat('listener_manager.lds.update_rejected', 2);
     t.equal(await answerOf(baton), 'one');
@@ -123,7 +123,7 @@ t.test(
   },
 );
 
-t.test('a directory that is swapped by its link, and protobuf in binary form', async (t) => {
+t.test('a directory swapped by its symbolic link, and protobuf in binary form', async (t) => {
   const directory = tempDir(t);
   const types = loadMessages(RESPONSE, CLUSTER);
   const Response = types[RESPONSE];
@@ -145,7 +145,7 @@ t.test('a directory that is swapped by its link, and protobuf in binary form', a
     path_config_source: { path: join(directory, 'clusters.pb'), watched_directory: { path: directory } },
   };
   const baton = await startBaton(t, { config: dynamic(listeners.source, source) });
-  t.equal(await answerOf(baton), 'one', 'it is live when it has read them');
+  t.equal(await answerOf(baton), 'one', 'live once the files are read');
   put('v2', two.port);
   await becomes(baton, 'two');
   await baton.stop();

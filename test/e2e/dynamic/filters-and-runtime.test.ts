@@ -1,4 +1,4 @@
-// Runtime layers (RTDS) and configurations of HTTP filters (ECDS) that change while traffic flows, from files.
+// Runtime layers (RTDS) and HTTP filter configurations (ECDS) from files that change under traffic.
 
 import { join } from 'node:path';
 import t from 'tap';
@@ -21,7 +21,7 @@ const RUNTIME = 'envoy.service.runtime.v3.Runtime';
 const EXTENSION = 'envoy.config.core.v3.TypedExtensionConfig';
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters.http';
 
-/** Marks responses with a version. */
+/** Returns a filter that marks responses with a version. */
 const marker = (version: string): Config => ({
   '@type': `${FILTERS}.header_mutation.v3.HeaderMutation`,
   mutations: { response_mutations: [{ append: { header: { key: 'x-marker', value: version } } }] },
@@ -48,7 +48,7 @@ const ecdsDump = async (baton: BatonProcess): Promise<EcdsDump> => {
   return configs.find(({ '@type': type }) => String(type).endsWith('EcdsConfigDump')) as EcdsDump;
 };
 
-t.test('a layer of runtime changes routing on all workers, below those that come later', async (t) => {
+t.test('an RTDS layer changes routing on all workers, and later layers override it', async (t) => {
   const directory = tempDir(t);
   const file = new ResourceFile(directory, 'runtime');
   file.write(RUNTIME, { name: 'front', layer: { 'routing.split': 0, other: 'remote' } });
@@ -80,7 +80,7 @@ t.test('a layer of runtime changes routing on all workers, below those that come
     waitFor(async () => (await some()).every((each) => each === body), { what: `${body} on both workers` });
   t.ok(
     (await some()).every((body) => body === 'old'),
-    'the layer is there before the first request',
+    'the layer is applied before the first request',
   );
   t.strictSame((await layers(baton)).layers, ['base', 'remote', 'admin']);
 
@@ -97,98 +97,110 @@ t.test('a layer of runtime changes routing on all workers, below those that come
   await baton.waitForStat('runtime.update_rejected', 1);
   t.ok(
     (await some()).every((body) => body === 'new'),
-    'a bad update changes nothing',
+    'an invalid update changes nothing',
   );
   t.equal(await baton.stat('runtime.update_success'), 2);
   t.equal(await baton.stat('runtime.num_layers'), 3);
   await baton.stop();
 });
 
-t.test('the configuration of a filter changes for new requests, and a bad one leaves what there is', async (t) => {
-  const directory = tempDir(t);
-  const file = new ResourceFile(directory, 'filters');
-  file.write(EXTENSION, markerResource('one'));
-  const chain = { http_filters: [discovered(file.source), ROUTER_FILTER] };
-  const ofRoute: Config = {
-    ...marker('of the route'),
-    '@type': `${FILTERS}.header_mutation.v3.HeaderMutationPerRoute`,
-  };
-  const manager = (body: string) => ({
-    ...managerOf([
-      answering({ prefix: '/route' }, body, { typed_per_filter_config: { marker: ofRoute } }),
-      answering({ prefix: '/' }, body),
-    ]),
-    ...chain,
-  });
-  const baton = await startBaton(t, {
-    config: bootstrap({
-      listeners: [httpListener('a', 0, manager('a')), httpListener('b', 0, manager('b'))],
-      clusters: [],
-    }),
-    args: ['-l', 'info', '--concurrency', '2'],
-  });
-  const ports = [await baton.listenerPort('a'), await baton.listenerPort('b')];
-  const marks = async () =>
-    (await Promise.all(Array.from({ length: 16 }, (_, index) => httpRequest(ports[index % 2]!)))).map(
-      ({ status, headers }) => `${status} ${headers['x-marker']}`,
+t.test(
+  'a changed filter configuration applies to new requests, and an invalid one leaves the previous one in use',
+  async (t) => {
+    const directory = tempDir(t);
+    const file = new ResourceFile(directory, 'filters');
+    file.write(EXTENSION, markerResource('one'));
+    const chain = { http_filters: [discovered(file.source), ROUTER_FILTER] };
+    const ofRoute: Config = {
+      ...marker('of the route'),
+      '@type': `${FILTERS}.header_mutation.v3.HeaderMutationPerRoute`,
+    };
+    const manager = (body: string) => ({
+      ...managerOf([
+        answering({ prefix: '/route' }, body, { typed_per_filter_config: { marker: ofRoute } }),
+        answering({ prefix: '/' }, body),
+      ]),
+      ...chain,
+    });
+    const baton = await startBaton(t, {
+      config: bootstrap({
+        listeners: [httpListener('a', 0, manager('a')), httpListener('b', 0, manager('b'))],
+        clusters: [],
+      }),
+      args: ['-l', 'info', '--concurrency', '2'],
+    });
+    const ports = [await baton.listenerPort('a'), await baton.listenerPort('b')];
+    const marks = async () =>
+      (await Promise.all(Array.from({ length: 16 }, (_, index) => httpRequest(ports[index % 2]!)))).map(
+        ({ status, headers }) => `${status} ${headers['x-marker']}`,
+      );
+    const all = (mark: string) =>
+      waitFor(async () => (await marks()).every((each) => each === mark), { what: `${mark} of both listeners` });
+    t.ok(
+      (await marks()).every((mark) => mark === '200 one'),
+      'no request is served before the configuration arrives',
     );
-  const all = (mark: string) =>
-    waitFor(async () => (await marks()).every((each) => each === mark), { what: `${mark} of both listeners` });
-  t.ok(
-    (await marks()).every((mark) => mark === '200 one'),
-    'no request comes before the configuration',
-  );
-  t.equal(await baton.stat('extension_config_discovery.http_filter.marker.config_reload'), 1, 'both share it');
+    t.equal(
+      await baton.stat('extension_config_discovery.http_filter.marker.config_reload'),
+      1,
+      'both listeners share it',
+    );
 
-  t.match((await httpRequest(ports[0]!, '/route')).rawHeaders.join(), /x-marker,of the route/);
-  t.notMatch(baton.stderr, /it has no effect/, 'routes may speak to it');
+    t.match((await httpRequest(ports[0]!, '/route')).rawHeaders.join(), /x-marker,of the route/);
+    t.notMatch(baton.stderr, /it has no effect/, 'routes may configure it');
 
-  const version = file.write(EXTENSION, markerResource('two'));
-  await all('200 two');
-  t.match(await ecdsDump(baton), {
-    ecds_filters: [
-      {
-        version_info: version,
-        client_status: 'ACKED',
-        ecds_filter: { '@type': `type.googleapis.com/${EXTENSION}`, name: 'marker', typed_config: marker('two') },
+    const version = file.write(EXTENSION, markerResource('two'));
+    await all('200 two');
+    t.match(await ecdsDump(baton), {
+      ecds_filters: [
+        {
+          version_info: version,
+          client_status: 'ACKED',
+          ecds_filter: { '@type': `type.googleapis.com/${EXTENSION}`, name: 'marker', typed_config: marker('two') },
+        },
+      ],
+    });
+
+    const refused = file.write(EXTENSION, {
+      name: 'marker',
+      typed_config: { '@type': `${FILTERS}.buffer.v3.Buffer`, max_request_bytes: 1 },
+    });
+    await baton.waitForStat('extension_config_discovery.http_filter.marker.config_fail', 1);
+    t.ok((await marks()).every((mark) => mark === '200 two'));
+    t.match(await ecdsDump(baton), {
+      ecds_filters: [
+        {
+          version_info: version,
+          client_status: 'NACKED',
+          error_state: { version_info: refused, details: /has type URL .*Buffer but expect .*HeaderMutation/ },
+        },
+      ],
+    });
+
+    file.write(EXTENSION, {
+      name: 'marker',
+      typed_config: {
+        '@type': `${FILTERS}.health_check.v3.HealthCheck`,
+        pass_through_mode: false,
+        headers: [{ name: ':path', string_match: { exact: '/' } }],
       },
-    ],
-  });
+    });
+    await all('200 undefined');
+    t.match(
+      await httpRequest(ports[0]!, '/route'),
+      { status: 200 },
+      'the route configuration of the other type is ignored',
+    );
+    t.ok(
+      ((await baton.stat('http.a.health_check.ok')) ?? 0) > 0 &&
+        ((await baton.stat('http.b.health_check.ok')) ?? 0) > 0,
+      'another filter has replaced it, with stats in each chain',
+    );
+    await baton.stop();
+  },
+);
 
-  const refused = file.write(EXTENSION, {
-    name: 'marker',
-    typed_config: { '@type': `${FILTERS}.buffer.v3.Buffer`, max_request_bytes: 1 },
-  });
-  await baton.waitForStat('extension_config_discovery.http_filter.marker.config_fail', 1);
-  t.ok((await marks()).every((mark) => mark === '200 two'));
-  t.match(await ecdsDump(baton), {
-    ecds_filters: [
-      {
-        version_info: version,
-        client_status: 'NACKED',
-        error_state: { version_info: refused, details: /has type URL .*Buffer but expect .*HeaderMutation/ },
-      },
-    ],
-  });
-
-  file.write(EXTENSION, {
-    name: 'marker',
-    typed_config: {
-      '@type': `${FILTERS}.health_check.v3.HealthCheck`,
-      pass_through_mode: false,
-      headers: [{ name: ':path', string_match: { exact: '/' } }],
-    },
-  });
-  await all('200 undefined');
-  t.match(await httpRequest(ports[0]!, '/route'), { status: 200 }, 'what the route says to the other kind is left out');
-  t.ok(
-    ((await baton.stat('http.a.health_check.ok')) ?? 0) > 0 && ((await baton.stat('http.b.health_check.ok')) ?? 0) > 0,
-    'another filter has taken the place, with stats in each chain',
-  );
-  await baton.stop();
-});
-
-t.test('without a configuration a default holds, or requests are answered with 500', async (t) => {
+t.test('without a configuration the default applies, or requests are answered with 500', async (t) => {
   const directory = tempDir(t);
   const none = new ResourceFile(directory, 'none');
   none.writeText('resources: [');
@@ -222,7 +234,7 @@ t.test('without a configuration a default holds, or requests are answered with 5
   t.match(await get('default'), { status: 200, headers: { 'x-marker': 'default' } });
   t.match(await ecdsDump(baton), { ecds_filters: [{ client_status: 'REQUESTED' }] });
   none.write(EXTENSION, markerResource('late'));
-  await waitFor(async () => (await get('missing')).headers['x-marker'] === 'late', { what: 'it may come later' });
+  await waitFor(async () => (await get('missing')).headers['x-marker'] === 'late', { what: 'it may arrive later' });
   await waitFor(async () => (await get('default')).headers['x-marker'] === 'late', { what: 'it replaces the default' });
   await baton.stop();
 });

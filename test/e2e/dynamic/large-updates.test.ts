@@ -1,5 +1,5 @@
-// A management server that sends thousands of clusters at once holds up neither the admin port nor traffic, and what it sends while
-// that is applied is applied behind it.
+// A management server that sends thousands of clusters at once delays neither the admin port nor traffic, and updates that
+// arrive meanwhile are applied afterwards.
 
 import t, { type Test } from 'tap';
 import { type ControlPlane, startControlPlane, type XdsProtocol } from '../harness/control-plane.js';
@@ -17,12 +17,12 @@ import {
 } from '../harness/index.js';
 
 const MANY = 5000;
-/** Those of the bootstrap. */
+/** Static clusters of the bootstrap. */
 const STATIC = 2;
 const ADS: Config = { resource_api_version: 'V3', ads: {} };
 
 for (const protocol of ['sotw', 'delta'] as const) {
-  t.test(`others have turns while ${MANY} clusters are added and removed (${protocol})`, async (t) => {
+  t.test(`requests are served while ${MANY} clusters are added and removed (${protocol})`, async (t) => {
     const { baton, plane, port } = await start(t, protocol);
     const watch = watchTurns(baton, port);
     plane.set('cluster', clusters(MANY));
@@ -30,7 +30,7 @@ for (const protocol of ['sotw', 'delta'] as const) {
     watch.atAnswer();
     t.equal(await baton.stat('cluster_manager.active_clusters'), MANY + STATIC, 'acknowledged when all are in use');
     t.equal(await baton.stat('cluster_manager.cds.update_success'), 1);
-    t.ok(watch.between(STATIC, MANY + STATIC), 'the admin port has answered with a part of them in use');
+    t.ok(watch.between(STATIC, MANY + STATIC), 'the admin port has answered while a part of them was in use');
 
     plane.set('cluster', []);
     await plane.waitForAck('cluster');
@@ -42,7 +42,7 @@ for (const protocol of ['sotw', 'delta'] as const) {
   });
 }
 
-t.test('others have turns while hundreds of listeners are added and removed', async (t) => {
+t.test('requests are served while hundreds of listeners are added and removed', async (t) => {
   const { baton, plane, port } = await start(t, 'sotw', { lds_config: { ...ADS, initial_fetch_timeout: '0.01s' } });
   const watch = watchTurns(baton, port, 'listener_manager.total_listeners_active');
   plane.set(
@@ -52,7 +52,7 @@ t.test('others have turns while hundreds of listeners are added and removed', as
   await plane.waitForAck('listener');
   await waitFor(async () => (await baton.stat('listener_manager.total_listeners_active')) === 301, { what: 'all' });
   watch.atAnswer();
-  t.ok(watch.between(1, 301), 'the admin port has answered with a part of them in use');
+  t.ok(watch.between(1, 301), 'the admin port has answered while a part of them was in use');
   plane.set('listener', []);
   await plane.waitForAck('listener');
   t.equal(await baton.stat('listener_manager.total_listeners_active'), 1);
@@ -61,7 +61,7 @@ t.test('others have turns while hundreds of listeners are added and removed', as
   await baton.stop();
 });
 
-t.test('a second update that comes while the first is applied is applied behind it', async (t) => {
+t.test('an update that arrives while another is applied is applied after it', async (t) => {
   const { baton, plane } = await start(t, 'sotw');
   const first = plane.set('cluster', clusters(MANY));
   const second = plane.set('cluster', clusters(20, '3s'));
@@ -81,7 +81,7 @@ t.test('a second update that comes while the first is applied is applied behind 
   await baton.stop();
 });
 
-t.test('routes that come behind clusters find all of them', async (t) => {
+t.test('routes sent after clusters find all of them', async (t) => {
   const { baton, origin, plane, port } = await start(t, 'sotw');
   const watch = watchTurns(baton, port);
   plane.set('cluster', [...clusters(MANY), staticCluster('last', origin)]);
@@ -89,7 +89,7 @@ t.test('routes that come behind clusters find all of them', async (t) => {
   await plane.waitForAck('route');
   t.equal(await baton.stat('cluster_manager.active_clusters'), MANY + 1 + STATIC);
   await waitFor(async () => ((await baton.stat('cluster.last.upstream_rq_total')) ?? 0) > 10, { what: 'requests' });
-  t.equal(await watch.finish(), 0, 'no request has met a cluster that is not there');
+  t.equal(await watch.finish(), 0, 'no request was routed to a missing cluster');
   await baton.stop();
 });
 
@@ -112,7 +112,7 @@ async function start(t: Test, protocol: XdsProtocol, dynamic: Config = {}) {
     clusters: [plane.cluster(), staticCluster('origin', origin.port)],
     extra: {
       node: { id: 'test-node', cluster: 'test-cluster' },
-      // The first update comes when the server serves.
+      // The first update is sent when the server is live.
       dynamic_resources: {
         ads_config: plane.api(protocol),
         cds_config: { ...ADS, initial_fetch_timeout: '0.01s' },
@@ -130,7 +130,7 @@ function clusters(count: number, timeout = '2s'): Config[] {
   );
 }
 
-/** Asks the admin port how many there are, and sends requests, one after the other. */
+/** Polls the admin port for the number of clusters, and sends requests, one after the other. */
 function watchTurns(baton: BatonProcess, port: number, gauge = 'cluster_manager.active_clusters') {
   let isOver = false;
   let failures = 0;
@@ -146,7 +146,7 @@ function watchTurns(baton: BatonProcess, port: number, gauge = 'cluster_manager.
     if ((await httpRequest(port, '/')).status !== 200) failures++;
   });
   return {
-    /** What was seen until now is what between() looks at. */
+    /** between() considers what was observed until now. */
     atAnswer: (): void => {
       atAnswer = counts;
       counts = [];

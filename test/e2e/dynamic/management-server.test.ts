@@ -1,5 +1,5 @@
-// A management server: everything comes from it over one stream or over many, changes while traffic flows, and what it does
-// wrong, even dying, changes nothing.
+// A management server provides everything over one stream or over several, changes it under traffic, and its errors and its
+// shutdown change nothing.
 
 import { readFileSync } from 'node:fs';
 import t from 'tap';
@@ -25,7 +25,7 @@ interface Setting {
   readonly plane: ControlPlane;
   readonly one: Upstream;
   readonly two: Upstream;
-  /** Where endpoints and routes come from. */
+  /** Source of endpoints and routes. */
   readonly source: Config;
 }
 
@@ -78,7 +78,7 @@ function startClient(t: Teardown, { plane }: Setting, dynamic: Config): Promise<
 }
 
 for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
-  t.test(`${protocol}: all of it on the aggregated stream`, async (t) => {
+  t.test(`${protocol}: all resources on the aggregated stream`, async (t) => {
     const setting = await start(t, protocol, true);
     const { plane, two, source } = setting;
     setAll(setting);
@@ -110,7 +110,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     plane.set('route', [routes()]);
     await waitFor(async () => (await get(port)) === 'two', { what: 'the routes as before' });
 
-    // What is wrong is told with its reason, and what was there goes on.
+    // Errors are reported with their reason, and the previous resources stay in use.
     plane.set('cluster', [cluster(source, { lb_policy: 'CLUSTER_PROVIDED', connect_timeout: '-1s' })]);
     t.match((await plane.waitForNack('cluster')).error, /^web: .*connect_timeout.*\n.*lb_policy/);
     const failed = (await baton.admin('/config_dump?resource=dynamic_active_clusters')).body;
@@ -123,59 +123,62 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const { body } = await baton.admin('/config_dump');
     t.match(body, /"error_state"/);
 
-    // The server dies, and comes back with something else.
+    // The server shuts down, and returns with other resources.
     plane.stop();
     await baton.waitForStat('control_plane.connected_state', 0);
     t.equal(await get(port), 'two');
     setAll(setting);
     await plane.start();
-    await waitFor(async () => (await get(port)) === 'one', { what: 'what the server says when it is back' });
+    await waitFor(async () => (await get(port)) === 'one', { what: 'the resources of the restarted server' });
     await baton.waitForStat('control_plane.connected_state', 1);
     await plane.waitForAck('listener');
     t.equal((await baton.admin('/ready')).status, 200);
     await baton.stop();
   });
 
-  t.test(`${protocol}: an update of clusters on the aggregated stream is answered when they are warm`, async (t) => {
-    const setting = await start(t, protocol, true);
-    const { plane, one, source } = setting;
-    setAll(setting);
-    const baton = await startClient(t, setting, plane.ads(protocol));
-    await Promise.all((['cluster', 'endpoints', 'listener', 'route'] as const).map((type) => plane.waitForAck(type)));
+  t.test(
+    `${protocol}: a cluster update on the aggregated stream is acknowledged when the clusters are warm`,
+    async (t) => {
+      const setting = await start(t, protocol, true);
+      const { plane, one, source } = setting;
+      setAll(setting);
+      const baton = await startClient(t, setting, plane.ads(protocol));
+      await Promise.all((['cluster', 'endpoints', 'listener', 'route'] as const).map((type) => plane.waitForAck(type)));
 
-    const late = { ...cluster(source), name: 'late' };
-    const version = plane.set('cluster', [cluster(source), late]);
-    plane.hold();
-    await plane.waitFor('what the new cluster needs', ({ names }) => names.includes('late'));
-    const isAnswer = ({ type, nonce }: XdsRequest) => type === 'cluster' && nonce.startsWith(`${version}/`);
-    t.notOk(plane.requests.find(isAnswer), 'its server learns later that routes may lead there');
-    t.equal(await baton.stat('cluster_manager.warming_clusters'), 1);
+      const late = { ...cluster(source), name: 'late' };
+      const version = plane.set('cluster', [cluster(source), late]);
+      plane.hold();
+      await plane.waitFor('what the new cluster needs', ({ names }) => names.includes('late'));
+      const isAnswer = ({ type, nonce }: XdsRequest) => type === 'cluster' && nonce.startsWith(`${version}/`);
+      t.notOk(plane.requests.find(isAnswer), 'not acknowledged before the cluster is warm');
+      t.equal(await baton.stat('cluster_manager.warming_clusters'), 1);
 
-    // A server that knows nothing of this is asked as ever, and begins with what is in use.
-    plane.endStreams();
-    const again = await plane.waitFor('another stream', ({ stream, type }) => stream === 1 && type === 'cluster');
-    if (protocol === 'sotw') t.equal(again.version, version);
-    else t.same(Object.keys(again.initialVersions).sort(), ['late', 'web']);
+      // A server without this state is sent plain subscriptions, and the resources in use stay.
+      plane.endStreams();
+      const again = await plane.waitFor('another stream', ({ stream, type }) => stream === 1 && type === 'cluster');
+      if (protocol === 'sotw') t.equal(again.version, version);
+      else t.same(Object.keys(again.initialVersions).sort(), ['late', 'web']);
 
-    plane.set('endpoints', [endpoints(one.port), { ...endpoints(one.port), cluster_name: 'late' }]);
-    plane.release();
-    await baton.waitForStat('cluster_manager.warming_clusters', 0);
-    const last = plane.set('cluster', [cluster(source)]);
-    await plane.waitForAck('cluster', last);
-    t.equal(await baton.stat('cluster_manager.active_clusters'), 2);
+      plane.set('endpoints', [endpoints(one.port), { ...endpoints(one.port), cluster_name: 'late' }]);
+      plane.release();
+      await baton.waitForStat('cluster_manager.warming_clusters', 0);
+      const last = plane.set('cluster', [cluster(source)]);
+      await plane.waitForAck('cluster', last);
+      t.equal(await baton.stat('cluster_manager.active_clusters'), 2);
 
-    // What is refused meanwhile is told with what is not.
-    const another = plane.set('cluster', [cluster(source), { ...late, name: 'later' }, cluster({}, { name: 'bad' })]);
-    plane.hold();
-    await plane.waitFor('what the next one needs', ({ names }) => names.includes('later'));
-    t.notOk(plane.requests.find(({ error }) => error !== undefined));
-    plane.set('endpoints', [endpoints(one.port), { ...endpoints(one.port), cluster_name: 'later' }]);
-    plane.release();
-    t.match((await plane.waitForNack('cluster', another)).error, /^bad: /);
-    await baton.stop();
-  });
+      // Errors of this update are reported with the rejected resources.
+      const another = plane.set('cluster', [cluster(source), { ...late, name: 'later' }, cluster({}, { name: 'bad' })]);
+      plane.hold();
+      await plane.waitFor('what the next one needs', ({ names }) => names.includes('later'));
+      t.notOk(plane.requests.find(({ error }) => error !== undefined));
+      plane.set('endpoints', [endpoints(one.port), { ...endpoints(one.port), cluster_name: 'later' }]);
+      plane.release();
+      t.match((await plane.waitForNack('cluster', another)).error, /^bad: /);
+      await baton.stop();
+    },
+  );
 
-  t.test(`${protocol}: a stream for each`, async (t) => {
+  t.test(`${protocol}: one stream for each service`, async (t) => {
     const setting = await start(t, protocol, false);
     const { plane, two, source } = setting;
     setAll(setting);
@@ -194,12 +197,12 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
 
     plane.set('listener', []);
     plane.set('cluster', []);
-    await waitFor(() => plane.streams === 2, { what: 'streams end with what they were for' });
+    await waitFor(() => plane.streams === 2, { what: 'unused streams to end' });
     await baton.stop();
   });
 }
 
-t.test('a response with something that cannot be read takes nothing away', async (t) => {
+t.test('an unreadable resource in a response removes nothing', async (t) => {
   const setting = await start(t, 'sotw', true);
   const { plane } = setting;
   setAll(setting);
@@ -227,7 +230,7 @@ t.test('a response with something that cannot be read takes nothing away', async
   await baton.stop();
 });
 
-t.test('a server that is not there does not hold up the start for ever', async (t) => {
+t.test('an unreachable management server does not block the start for ever', async (t) => {
   const setting = await start(t, 'sotw', true);
   setting.plane.stop();
   const source = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '0.5s' };
@@ -236,7 +239,7 @@ t.test('a server that is not there does not hold up the start for ever', async (
   t.equal(await baton.stat('cluster_manager.cds.init_fetch_timeout'), 1);
   t.equal(await baton.stat('listener_manager.lds.init_fetch_timeout'), 1);
   const closed = 'StreamAggregatedResources gRPC config stream to control-plane closed: ';
-  await waitFor(() => baton.stderr.includes(closed), { what: 'the log says it' });
+  await waitFor(() => baton.stderr.includes(closed), { what: 'the log entry' });
   setAll(setting);
   await setting.plane.start();
   const port = await waitFor(() => baton.listenerPort('front').catch(() => undefined), { what: 'the listener' });
@@ -244,18 +247,20 @@ t.test('a server that is not there does not hold up the start for ever', async (
   await baton.stop();
 });
 
-t.test('the end does not wait for a connection to a server that is not there', async (t) => {
+t.test('the exit does not wait for a connection to an unreachable server', async (t) => {
   const plane = await startControlPlane(t);
   plane.stop();
   const extra = { dynamic_resources: { lds_config: plane.source('sotw', { initial_fetch_timeout: '0s' }) } };
   const cluster = { ...plane.cluster(), connect_timeout: '3600s' };
   const config = bootstrap({ listeners: [], clusters: [cluster], extra });
   const baton = await startBaton(t, { config, wait: 'admin' });
-  await waitFor(() => baton.stderr.includes('gRPC config stream to control-plane closed: '), { what: 'a failed try' });
+  await waitFor(() => baton.stderr.includes('gRPC config stream to control-plane closed: '), {
+    what: 'a failed attempt',
+  });
   t.match(await baton.kill('SIGTERM'), { code: 0, signal: null });
 });
 
-t.test('the end does not wait for a connection that nobody answers', async (t) => {
+t.test('the exit does not wait for a connection without an answer', async (t) => {
   const port = await startBlackHole(t);
   const plane = await startControlPlane(t);
   const extra = { dynamic_resources: { lds_config: plane.source('sotw', { initial_fetch_timeout: '0s' }) } };
@@ -264,7 +269,7 @@ t.test('the end does not wait for a connection that nobody answers', async (t) =
     config: bootstrap({ listeners: [], clusters: [cluster], extra }),
     wait: 'admin',
   });
-  // The kernel's table: sent to that port, no answer yet.
+  // The kernel's table: SYN sent to that port, no answer yet.
   const waiting = new RegExp(` [0-9A-F]{8}:${port.toString(16).toUpperCase().padStart(4, '0')} 02 `);
   await waitFor(() => waiting.test(readFileSync('/proc/net/tcp', 'latin1')), {
     what: 'a connection without an answer',

@@ -1,20 +1,20 @@
-// Updates leave nothing behind: what they free is used again, whatever changes and however often.
+// Updates leak nothing: what they free is reused, whatever changes and however often.
 
 import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
 import { startControlPlane } from '../harness/control-plane.js';
 import { startUpstream, tempDir, waitFor } from '../harness/index.js';
 import { ChangingProxy } from './changing-proxy.js';
-import { descriptorsOf, type Held, heldBy, reportingHeld } from './held.js';
+import { descriptorsOf, type Held, heldBy, reportingHeld } from './held-resources.js';
 import { StreamSource } from './sources.js';
 
-/** Of five updates each. After the first ones everything has the size that it needs; multiples of six lead to the same state. */
+/** Rounds of five updates each. After the first ones everything has its final size; multiples of six lead to the same state. */
 const WARM_UP_ROUNDS = 60;
 const ROUNDS = 120;
 
 const DEADLINE_MS = 60_000;
 
-t.test('hundreds of updates of listeners, routes, clusters and endpoints', async (t) => {
+t.test('hundreds of updates of listeners, routes, clusters and endpoints leak no memory', async (t) => {
   const upstreams = [await startUpstream(t, (_, answer) => void answer.end())];
   upstreams.push(await startUpstream(t, (_, answer) => void answer.end()));
   const { socketPath, ...options } = reportingHeld(tempDir(t));
@@ -27,11 +27,11 @@ t.test('hundreds of updates of listeners, routes, clusters and endpoints', async
   const { baton } = proxy;
   const { scopes, words } = await heldBy(socketPath);
   await proxy.rounds(WARM_UP_ROUNDS);
-  // What the last updates have replaced goes when nobody uses it any more.
+  // What the last updates replaced is released when its last user is gone.
   const before = await heldWhen((held) => held.words === words && held.scopes === scopes, 'as at the start');
   const { descriptors: descriptorsBefore, ...countsWithout } = countsOf(before);
   await proxy.rounds(ROUNDS);
-  // Connections to the origins may have been closed since, and none may have come.
+  // Connections to the origins may have closed since, and none may have been added.
   const after = await heldWhen(
     (held) => {
       const { descriptors, ...counts } = countsOf(held);
@@ -39,10 +39,10 @@ t.test('hundreds of updates of listeners, routes, clusters and endpoints', async
     },
     JSON.stringify({ ...countsWithout, descriptors: descriptorsBefore }),
   );
-  t.ok(after.highestWord - before.highestWord < 100, 'shared words are used again');
+  t.ok(after.highestWord - before.highestWord < 100, 'shared words are reused');
   for (const [thread, heap] of after.heaps.entries()) {
     const [first, last] = [before.heaps[thread] ?? heap, heap].map(({ bytes, codeBytes }) => bytes - codeBytes);
-    t.ok(last! - first! < MOST_GROWTH_BYTES, `heap of thread ${thread} without its code: ${first} to ${last}`);
+    t.ok(last! - first! < MAX_GROWTH_BYTES, `heap of thread ${thread} without its code: ${first} to ${last}`);
   }
   t.notMatch(baton.stderr, /\]\[(warning|error|critical)\]/);
   await baton.stop();
@@ -51,7 +51,7 @@ t.test('hundreds of updates of listeners, routes, clusters and endpoints', async
     return { words, scopes, stats, statsMemory, descriptors: descriptorsOf(baton.pid) };
   }
 
-  /** What is held as soon as it is as it should be. */
+  /** Returns the report of the process once it meets the condition. */
   async function heldWhen(isMeant: (held: Held) => boolean, what: string): Promise<Held> {
     let last: Held | undefined;
     const met = async () => isMeant((last = await heldBy(socketPath))) && last;
@@ -61,5 +61,5 @@ t.test('hundreds of updates of listeners, routes, clusters and endpoints', async
   }
 });
 
-/** Of a heap: a kilobyte an update that stays is too much. */
-const MOST_GROWTH_BYTES = 700_000;
+/** Growth of a heap: one retained kilobyte per update is too much. */
+const MAX_GROWTH_BYTES = 700_000;

@@ -1,5 +1,5 @@
-// Fields that Envoy 1.40 has and Baton does not implement are refused by name wherever a resource holds them; what no API has is left
-// out with a warning, as Envoy does. Both in binary form from a management server, and from files.
+// Fields of Envoy 1.40 that Baton does not implement are rejected by name in every kind of resource; fields that no API version
+// has are ignored with a warning, as in Envoy. Both in binary form from a management server, and from files.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ const mutationOfRoute = (mutations: Config): Config => ({
   mutations,
 });
 
-/** Each resource, as a good one with `more` in it. */
+/** Each kind of resource: a valid one with `more` in it. */
 const make = {
   listener: (more: Config = {}, manager: Config = {}) => ({
     ...httpListener('front', 0, {
@@ -102,7 +102,7 @@ const REFUSED: readonly (readonly [what: string, type: keyof typeof make, resour
     field('forward_proto_config', 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager'),
   ],
   [
-    'an extension that is new',
+    'a new extension',
     'listener',
     make.listener(
       {},
@@ -154,7 +154,7 @@ const REFUSED: readonly (readonly [what: string, type: keyof typeof make, resour
     field('filter_state', 'envoy.config.route.v3.RouteMatch'),
   ],
   [
-    'of what a route says to a filter',
+    "of a route's filter configuration",
     'route',
     make.route(
       {},
@@ -163,7 +163,7 @@ const REFUSED: readonly (readonly [what: string, type: keyof typeof make, resour
     field('query_parameter_mutations', 'envoy.extensions.filters.http.header_mutation.v3.Mutations'),
   ],
   [
-    'of that in its wrapper',
+    'of a wrapped filter configuration',
     'route',
     make.route(
       {},
@@ -179,7 +179,7 @@ const REFUSED: readonly (readonly [what: string, type: keyof typeof make, resour
     field('request_trailers_mutations', 'envoy.extensions.filters.http.header_mutation.v3.Mutations'),
   ],
   [
-    'of an element of a list of a filter that is discovered',
+    'of a list element in a discovered filter',
     'extension-config',
     make['extension-config']([{ remove_on_match: { key_matcher: { exact: 'a' } } }]),
     field('remove_on_match', 'envoy.config.common.mutation_rules.v3.HeaderMutation'),
@@ -187,7 +187,7 @@ const REFUSED: readonly (readonly [what: string, type: keyof typeof make, resour
 ];
 
 for (const protocol of ['sotw', 'delta'] as const) {
-  t.test(`from a management server, ${protocol}`, async (t) => {
+  t.test(`unimplemented fields are rejected from a management server, ${protocol}`, async (t) => {
     const plane = await startControlPlane(t);
     const good = {
       listener: make.listener(),
@@ -207,7 +207,7 @@ for (const protocol of ['sotw', 'delta'] as const) {
       plane.set(type, [good[type]]);
       await plane.waitForAck(type);
     }
-    t.equal((await httpRequest(port)).body, 'host', 'what was there is in use');
+    t.equal((await httpRequest(port)).body, 'host', 'the previous resources stay in use');
     t.equal(await baton.stat('server.dynamic_unknown_fields'), 0);
 
     plane.sendBytes('route', responseWith(protocol, withUnknown('route', good.route)));
@@ -221,7 +221,7 @@ for (const protocol of ['sotw', 'delta'] as const) {
   });
 }
 
-t.test('from files', async (t) => {
+t.test('unimplemented fields are rejected from files', async (t) => {
   const directory = tempDir(t);
   const routes = new ResourceFile(directory, 'routes');
   routes.write(RESOURCE_MESSAGES.route, make.route());
@@ -252,7 +252,7 @@ t.test('from files', async (t) => {
   await baton.stop();
 });
 
-t.test('what no API has is refused in a bootstrap, or counted if that is allowed', async (t) => {
+t.test('unknown fields are refused in a bootstrap, or counted if they are allowed', async (t) => {
   const config = bootstrap({
     listeners: [],
     clusters: [{ ...staticCluster('host', upstream.port), of_tomorrow: 1 }],
@@ -270,12 +270,12 @@ function encode(type: ResourceType, resource: Config): Uint8Array {
   return encodeJson(loadMessages(message)[message], resource);
 }
 
-/** The resource, and behind it a field of a number that no message has. */
+/** Returns the resource followed by a field with a number that no message has. */
 function withUnknown(type: ResourceType, resource: Config): { type: ResourceType; name: string; value: Uint8Array } {
   return { type, name: String(resource['name']), value: Buffer.concat([encode(type, resource), UNKNOWN_FIELD]) };
 }
 
-/** Field 9999, a number. */
+/** Field 9999, a varint. */
 const UNKNOWN_FIELD = Buffer.from([0xf8, 0xf0, 0x04, 0x01]);
 
 function responseWith(protocol: XdsProtocol, resource: Uint8Array | ReturnType<typeof withUnknown>): Uint8Array {

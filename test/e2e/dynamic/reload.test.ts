@@ -1,4 +1,4 @@
-// Reloads of the bootstrap beside a management server: what the one changes counts for what the other says from then on.
+// Reloads of the bootstrap beside a management server: changes of the one apply to later updates of the other.
 
 import { cpSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ async function reload(baton: BatonProcess, config: Config): Promise<{ outcome: s
 const answerOf = async (baton: BatonProcess, listener: string) =>
   (await httpRequest(await baton.listenerPort(listener), '/')).body;
 
-t.test('sources are reached by the clusters that a reload has brought, and not by those that it took', async (t) => {
+t.test('sources use the clusters that a reload has added, and not those that it removed', async (t) => {
   const [first, second] = [await startControlPlane(t), await startControlPlane(t)];
   const extra = first.ads();
   const config = (...clusters: Config[]) =>
@@ -64,7 +64,7 @@ t.test('sources are reached by the clusters that a reload has brought, and not b
   await baton.waitForStat('listener_manager.listener_removed', 1);
   t.match(await reload(baton, config()), { outcome: 'applied' });
   first.set('listener', [front]);
-  t.match((await first.waitForNack('listener')).error, /'second' does not exist/, 'though it was good before');
+  t.match((await first.waitForNack('listener')).error, /'second' does not exist/, 'though it was valid before');
   await baton.stop();
 });
 
@@ -72,7 +72,7 @@ for (const [what, name, why] of [
   ['name', 'front', "a dynamic listener now has the name 'front'"],
   ['address', 'other', "another listener now has the address of 'front'"],
 ] as const)
-  t.test(`a dynamic listener that comes while a reload waits keeps its ${what}`, async (t) => {
+  t.test(`a dynamic listener that is added during a reload keeps its ${what}`, async (t) => {
     const port = await freePort();
     const plane = await startControlPlane(t);
     const routes = await startControlPlane(t);
@@ -103,7 +103,7 @@ for (const [what, name, why] of [
     await baton.stop();
   });
 
-t.test('what a management server has said appears when a reload has removed the static one of its name', async (t) => {
+t.test('a dynamic resource is applied when a reload removes the static one of its name', async (t) => {
   const plane = await startControlPlane(t);
   const saying = (text: string) => httpListener('front', 0, managerOf([answering({ prefix: '/' }, text)]));
   const config = (listeners: Config[], ...clusters: Config[]) =>
@@ -127,7 +127,7 @@ t.test('what a management server has said appears when a reload has removed the 
   await baton.stop();
 });
 
-t.test('what only a reload needs is loaded before somebody asks for it, when descriptors may be short', async (t) => {
+t.test('code that only reloads need is loaded in advance, before descriptors may be short', async (t) => {
   const copy = tempDir(t);
   for (const name of ['package.json', 'dist/baton']) cpSync(packagePath(name), join(copy, name), { recursive: true });
   for (const name of ['node_modules', 'native-shim', 'dist/schema.json'])
@@ -141,7 +141,7 @@ t.test('what only a reload needs is loaded before somebody asks for it, when des
     args: ['-l', 'debug'],
   });
   await waitForLog(baton, 'the modules for reloads are loaded');
-  // What Node has failed to load it does not load again, whatever the reason was.
+  // Node does not retry a failed import, whatever the reason.
   const parts = readdirSync(program).filter((name) => /^(on-demand|comparison|carry-out|changes)-.*\.js$/.test(name));
   t.not(parts.length, 0);
   for (const name of parts) writeFileSync(join(program, name), 'throw new Error("EMFILE");');

@@ -1,4 +1,4 @@
-// Files of resources for tests: each version is moved into its place, as path_config_source wants it.
+// Resource files for tests: each version is moved into place, as path_config_source requires.
 
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,12 +12,12 @@ export class ResourceFile {
     this.path = join(directory, `${name}.yaml`);
   }
 
-  /** A ConfigSource that reads it. */
+  /** Returns a ConfigSource that reads the file. */
   get source(): Config {
     return { resource_api_version: 'V3', path_config_source: { path: this.path } };
   }
 
-  /** `type`: full name of the message. Returns the version. */
+  /** Writes the resources. `type`: full name of the message. Returns the version. */
   write(type: string, ...resources: Config[]): string {
     const version = String(++this.#version);
     const held = resources.map((resource) => ({ '@type': `type.googleapis.com/${type}`, ...resource }));

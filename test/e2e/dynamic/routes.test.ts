@@ -1,4 +1,5 @@
-// Routes change while traffic flows: no request is lost, what cannot be used changes nothing, and what is missing is waited for.
+// Routes that change under traffic: no request is lost, invalid updates change nothing, and requests wait for missing virtual
+// hosts.
 
 import t, { type Test } from 'tap';
 import { startControlPlane } from '../harness/control-plane.js';
@@ -27,7 +28,7 @@ const ON_DEMAND: Config = {
   typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.on_demand.v3.OnDemand' },
 };
 
-/** Routes that answer with the text. */
+/** Returns routes that answer with the text. */
 function saying(text: string, name = 'routes', more: Config = {}): Config {
   return {
     name,
@@ -41,114 +42,123 @@ async function wasReloadedSince(t: Test, before: number, baton: BatonProcess, sc
   t.ok(before <= at && at <= Date.now(), `${scope}: ${at}, not before ${before}`);
 }
 
-t.test('routes of a file are swapped under load without a failed request, and bad ones change nothing', async (t) => {
-  const upstream = await startUpstream(t, (_request, answer) => void answer.end('upstream'));
-  const file = new ResourceFile(tempDir(t), 'routes');
-  file.write(ROUTES, saying('0'));
-  const rds = { route_config_name: 'routes', config_source: file.source };
-  const baton = await startBaton(t, {
-    args: ['-l', 'warning', '--concurrency', '2'],
-    config: bootstrap({ listeners: [httpListener('in', 0, { rds })], clusters: [staticCluster('up', upstream.port)] }),
-  });
-  const port = await baton.listenerPort('in');
-  const client = new KeepAliveClient(t, port, 8);
-  const seen: string[] = [];
-  const load = new Load(t, 8, async () => {
-    const { body, status } = await client.get('/');
-    seen.push(`${status} ${body}`);
-  });
-  const served = (text: string) => async () => (await httpRequest(port)).body === text;
-  for (let round = 1; round <= 10; round++) {
-    file.write(ROUTES, saying(`${round}`));
-    await waitFor(served(`${round}`), { what: `routes ${round}` });
-  }
-  const all = { name: 'all', domains: ['*'], routes: [routeTo({ prefix: '/' }, 'up')] };
-  file.write(ROUTES, { name: 'routes', virtual_hosts: [all], validate_clusters: true });
-  await waitFor(served('upstream'), { what: 'routes to a cluster' });
-  await load.end();
-  t.same(load.failures, []);
-  t.ok(seen.length > 0);
-  const answers = Object.keys(tally(seen));
-  t.strictSame(
-    answers.filter((answer) => !answer.startsWith('200 ')),
-    [],
-  );
-  const nowhere = { ...all, routes: [routeTo({ prefix: '/' }, 'nowhere')] };
-  file.write(ROUTES, { name: 'routes', virtual_hosts: [nowhere], validate_clusters: true });
-  await baton.waitForStat('http.in.rds.routes.update_rejected', 1);
-  t.match(await httpRequest(port), { status: 200, body: 'upstream' });
-  t.match(baton.stderr, /route configuration 'routes': unknown cluster 'nowhere'/);
-  const { body } = await baton.admin('/config_dump?resource=dynamic_route_configs');
-  t.match(JSON.parse(body).configs, [
-    {
-      '@type': 'type.googleapis.com/envoy.admin.v3.RoutesConfigDump.DynamicRouteConfig',
-      version_info: '12',
-      route_config: {
-        '@type': `type.googleapis.com/${ROUTES}`,
-        name: 'routes',
-        virtual_hosts: [{ routes: [{ route: { cluster: 'up' } }] }],
+t.test(
+  'routes from a file are swapped under load without a failed request, and invalid ones change nothing',
+  async (t) => {
+    const upstream = await startUpstream(t, (_request, answer) => void answer.end('upstream'));
+    const file = new ResourceFile(tempDir(t), 'routes');
+    file.write(ROUTES, saying('0'));
+    const rds = { route_config_name: 'routes', config_source: file.source };
+    const baton = await startBaton(t, {
+      args: ['-l', 'warning', '--concurrency', '2'],
+      config: bootstrap({
+        listeners: [httpListener('in', 0, { rds })],
+        clusters: [staticCluster('up', upstream.port)],
+      }),
+    });
+    const port = await baton.listenerPort('in');
+    const client = new KeepAliveClient(t, port, 8);
+    const seen: string[] = [];
+    const load = new Load(t, 8, async () => {
+      const { body, status } = await client.get('/');
+      seen.push(`${status} ${body}`);
+    });
+    const served = (text: string) => async () => (await httpRequest(port)).body === text;
+    for (let round = 1; round <= 10; round++) {
+      file.write(ROUTES, saying(`${round}`));
+      await waitFor(served(`${round}`), { what: `routes ${round}` });
+    }
+    const all = { name: 'all', domains: ['*'], routes: [routeTo({ prefix: '/' }, 'up')] };
+    file.write(ROUTES, { name: 'routes', virtual_hosts: [all], validate_clusters: true });
+    await waitFor(served('upstream'), { what: 'routes to a cluster' });
+    await load.end();
+    t.same(load.failures, []);
+    t.ok(seen.length > 0);
+    const answers = Object.keys(tally(seen));
+    t.strictSame(
+      answers.filter((answer) => !answer.startsWith('200 ')),
+      [],
+    );
+    const nowhere = { ...all, routes: [routeTo({ prefix: '/' }, 'nowhere')] };
+    file.write(ROUTES, { name: 'routes', virtual_hosts: [nowhere], validate_clusters: true });
+    await baton.waitForStat('http.in.rds.routes.update_rejected', 1);
+    t.match(await httpRequest(port), { status: 200, body: 'upstream' });
+    t.match(baton.stderr, /route configuration 'routes': unknown cluster 'nowhere'/);
+    const { body } = await baton.admin('/config_dump?resource=dynamic_route_configs');
+    t.match(JSON.parse(body).configs, [
+      {
+        '@type': 'type.googleapis.com/envoy.admin.v3.RoutesConfigDump.DynamicRouteConfig',
+        version_info: '12',
+        route_config: {
+          '@type': `type.googleapis.com/${ROUTES}`,
+          name: 'routes',
+          virtual_hosts: [{ routes: [{ route: { cluster: 'up' } }] }],
+        },
+        error_state: { details: /unknown cluster 'nowhere'/, version_info: '13' },
+        client_status: 'NACKED',
       },
-      error_state: { details: /unknown cluster 'nowhere'/, version_info: '13' },
-      client_status: 'NACKED',
-    },
-  ]);
-  const before = Date.now();
-  file.write(ROUTES, { name: 'routes', virtual_hosts: [nowhere] });
-  await waitFor(async () => (await httpRequest(port)).status === 503, { what: 'a route to a cluster that is none' });
-  t.equal(await baton.stat('http.in.rds.routes.config_reload'), 13);
-  await wasReloadedSince(t, before, baton, 'http.in.rds.routes');
-  t.ok((await baton.stat('http.in.no_cluster'))! > 0);
-});
+    ]);
+    const before = Date.now();
+    file.write(ROUTES, { name: 'routes', virtual_hosts: [nowhere] });
+    await waitFor(async () => (await httpRequest(port)).status === 503, { what: 'a route to a missing cluster' });
+    t.equal(await baton.stat('http.in.rds.routes.config_reload'), 13);
+    await wasReloadedSince(t, before, baton, 'http.in.rds.routes');
+    t.ok((await baton.stat('http.in.no_cluster'))! > 0);
+  },
+);
 
-t.test('thousands of virtual hosts leave a cluster before it goes, and requests are served meanwhile', async (t) => {
-  const upstreams = await Promise.all(
-    ['one', 'two'].map((name) => startUpstream(t, (_request, answer) => void answer.end(name))),
-  );
-  const [one, two] = upstreams.map(({ port }, index) => staticCluster(index === 0 ? 'one' : 'two', port)) as [
-    Config,
-    Config,
-  ];
-  const long = (cluster: string, path = '/nowhere') => ({
-    name: 'routes',
-    virtual_hosts: Array.from({ length: 5000 }, (_, index) => ({
-      name: `v${index}`,
-      domains: index === 0 ? ['*'] : [`h${index}.com`],
-      routes: [routeTo({ prefix: path }, cluster), routeTo({ prefix: '/' }, cluster)],
-    })),
-  });
-  const plane = await startControlPlane(t);
-  const rds = { route_config_name: 'routes', config_source: { resource_api_version: 'V3', ads: {} } };
-  plane.set('cluster', [one, two]);
-  plane.set('listener', [httpListener('in', 0, { rds })]);
-  plane.set('route', [long('one')]);
-  const baton = await startBaton(t, {
-    args: ['-l', 'warning', '--concurrency', '2'],
-    config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads() }),
-  });
-  const client = new KeepAliveClient(t, await baton.listenerPort('in'), 4);
-  const seen: string[] = [];
-  const load = new Load(t, 4, async () => {
-    const { body, status } = await client.get('/');
-    seen.push(`${status} ${body}`);
-  });
-  await waitFor(() => seen.includes('200 one'), { what: 'the first cluster' });
-  plane.set('route', [long('two')]);
-  await plane.waitForAck('route');
-  plane.set('cluster', [two]);
-  await plane.waitForAck('cluster');
-  await waitFor(() => seen.at(-1) === '200 two', { what: 'the second cluster' });
-  await baton.waitForStat('cluster_manager.cluster_removed', 1);
-  await client.repeat(20, '/');
-  await load.end();
-  t.same(load.failures, []);
-  t.strictSame(Object.keys(tally(seen)).sort(), ['200 one', '200 two'], 'the former serves until the later does');
-  // It may end while workers still build.
-  plane.set('route', [long('two', '/elsewhere')]);
-  await plane.waitForAck('route');
-  await baton.stop();
-});
+t.test(
+  'thousands of virtual hosts stop using a cluster before it is removed, and requests are served meanwhile',
+  async (t) => {
+    const upstreams = await Promise.all(
+      ['one', 'two'].map((name) => startUpstream(t, (_request, answer) => void answer.end(name))),
+    );
+    const [one, two] = upstreams.map(({ port }, index) => staticCluster(index === 0 ? 'one' : 'two', port)) as [
+      Config,
+      Config,
+    ];
+    const long = (cluster: string, path = '/nowhere') => ({
+      name: 'routes',
+      virtual_hosts: Array.from({ length: 5000 }, (_, index) => ({
+        name: `v${index}`,
+        domains: index === 0 ? ['*'] : [`h${index}.com`],
+        routes: [routeTo({ prefix: path }, cluster), routeTo({ prefix: '/' }, cluster)],
+      })),
+    });
+    const plane = await startControlPlane(t);
+    const rds = { route_config_name: 'routes', config_source: { resource_api_version: 'V3', ads: {} } };
+    plane.set('cluster', [one, two]);
+    plane.set('listener', [httpListener('in', 0, { rds })]);
+    plane.set('route', [long('one')]);
+    const baton = await startBaton(t, {
+      args: ['-l', 'warning', '--concurrency', '2'],
+      config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads() }),
+    });
+    const client = new KeepAliveClient(t, await baton.listenerPort('in'), 4);
+    const seen: string[] = [];
+    const load = new Load(t, 4, async () => {
+      const { body, status } = await client.get('/');
+      seen.push(`${status} ${body}`);
+    });
+    await waitFor(() => seen.includes('200 one'), { what: 'the first cluster' });
+    plane.set('route', [long('two')]);
+    await plane.waitForAck('route');
+    plane.set('cluster', [two]);
+    await plane.waitForAck('cluster');
+    await waitFor(() => seen.at(-1) === '200 two', { what: 'the second cluster' });
+    await baton.waitForStat('cluster_manager.cluster_removed', 1);
+    await client.repeat(20, '/');
+    await load.end();
+    t.same(load.failures, []);
+    t.strictSame(Object.keys(tally(seen)).sort(), ['200 one', '200 two'], 'the old routes serve until the new ones do');
+    // It may be removed while workers still build.
+    plane.set('route', [long('two', '/elsewhere')]);
+    await plane.waitForAck('route');
+    await baton.stop();
+  },
+);
 
-t.test('a listener takes no traffic until its routes are there', async (t) => {
+t.test('a listener accepts no traffic before its routes have arrived', async (t) => {
   const plane = await startControlPlane(t);
   plane.set('route', [saying('here')]);
   plane.hold();
@@ -167,11 +177,15 @@ t.test('a listener takes no traffic until its routes are there', async (t) => {
   const reloadedAt = await baton.stat('http.in.rds.routes.config_reload_time_ms');
   const { error } = await plane.waitForNack('route');
   t.match(error, /domain '\*'/);
-  t.equal(await baton.stat('http.in.rds.routes.config_reload_time_ms'), reloadedAt, 'what is refused is no reload');
+  t.equal(
+    await baton.stat('http.in.rds.routes.config_reload_time_ms'),
+    reloadedAt,
+    'a rejected update is not a reload',
+  );
   t.match(await httpRequest(await baton.listenerPort('in')), { status: 200, body: 'here' });
 });
 
-t.test('requests whose virtual host is not there wait for it, or learn that there is none', async (t) => {
+t.test('requests for an unknown virtual host wait for it, or are answered when it does not exist', async (t) => {
   const upstream = await startUpstream(t, (request, answer) => void request.pipe(answer));
   const plane = await startControlPlane(t);
   const hosts = [{ name: 'known', domains: ['known.com'], routes: [answering({ prefix: '/' }, 'known')] }];
@@ -182,7 +196,7 @@ t.test('requests whose virtual host is not there wait for it, or learn that ther
   const baton = await startBaton(t, {
     args: ['-l', 'warning', '--concurrency', '2'],
     config: bootstrap({
-      // Less than a client sends with its head.
+      // Less than a client sends with its header section.
       listeners: [{ ...httpListener('in', 0, manager), per_connection_buffer_limit_bytes: 1024 }],
       clusters: [plane.cluster(), staticCluster('up', upstream.port)],
     }),
@@ -195,7 +209,7 @@ t.test('requests whose virtual host is not there wait for it, or learn that ther
   const before = Date.now();
   const body = 'x'.repeat(3_000_000);
   const waiting = [to('New.com'), to('new.com', { method: 'POST', body })];
-  await plane.waitFor('the question', ({ names }) => names.includes('routes/new.com'));
+  await plane.waitFor('the subscription', ({ names }) => names.includes('routes/new.com'));
   plane.set('virtual-host', [
     { name: 'routes/new.com', domains: ['new.com'], routes: [routeTo({ prefix: '/' }, 'up')] },
   ]);
@@ -211,13 +225,13 @@ t.test('requests whose virtual host is not there wait for it, or learn that ther
   t.match(
     JSON.parse(dump.body).configs[0].route_config.virtual_hosts.map(({ name }: Config) => name),
     ['known', 'routes/new.com'],
-    'the dump shows all that are used',
+    'the dump shows all virtual hosts in use',
   );
   plane.set('virtual-host', []);
-  await waitFor(async () => (await to('new.com')).status === 404, { what: 'the end of a virtual host' });
+  await waitFor(async () => (await to('new.com')).status === 404, { what: 'the removal of a virtual host' });
 });
 
-t.test('a request whose virtual host is still to come does not slip past its authorization', async (t) => {
+t.test('a request for an on-demand virtual host does not bypass its authorization', async (t) => {
   const asked: string[] = [];
   const service = await startUpstream(t, ({ url }, answer) => {
     asked.push(url!);
@@ -244,7 +258,7 @@ t.test('a request whose virtual host is still to come does not slip past its aut
   const port = await baton.listenerPort('in');
   plane.hold();
   const late = httpRequest(port, '/secret', { headers: { host: 'late.com' } });
-  await plane.waitFor('the question', ({ names }) => names.includes('routes/late.com'));
+  await plane.waitFor('the subscription', ({ names }) => names.includes('routes/late.com'));
   plane.set('virtual-host', [
     { name: 'routes/late.com', domains: ['late.com'], routes: [answering({ prefix: '/' }, 'late')] },
   ]);
@@ -253,49 +267,46 @@ t.test('a request whose virtual host is still to come does not slip past its aut
   t.strictSame(asked, ['/secret']);
 });
 
-t.test(
-  'what a virtual host that has come says to the filters behind holds for the request that waited for it',
-  async (t) => {
-    const plane = await startControlPlane(t);
-    const ads = { resource_api_version: 'V3', ads: {} };
-    const mutation = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation';
-    const saying = (value: string) => ({
-      mutations: { response_mutations: [{ append: { header: { key: 'said', value } } }] },
-    });
-    const filter = { name: 'mutation', typed_config: { '@type': mutation, ...saying('filter') } };
-    const rds = { route_config_name: 'routes', config_source: ads };
-    const more = { typed_per_filter_config: { mutation: { '@type': `${mutation}PerRoute`, ...saying('host') } } };
-    const routes = [answering({ prefix: '/' }, 'late')];
-    plane.set('cluster', []);
-    plane.set('virtual-host', []);
-    plane.set('route', [{ name: 'routes', vhds: { config_source: plane.source('delta') } }]);
-    plane.set('listener', [httpListener('in', 0, { rds, http_filters: [ON_DEMAND, filter, ROUTER_FILTER] })]);
-    const baton = await startBaton(t, {
-      config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads('sotw') }),
-    });
-    const port = await baton.listenerPort('in');
-    plane.hold();
-    const late = httpRequest(port, '/', { headers: { host: 'late.com' } });
-    const none = httpRequest(port, '/', { headers: { host: 'none.com' } });
-    for (const host of ['late', 'none']) {
-      await plane.waitFor(`the question for ${host}`, ({ names }) => names.includes(`routes/${host}.com`));
-    }
-    // That there is none is said by its name without a body.
-    plane.respond('virtual-host', 'delta', {
-      type_url: 'type.googleapis.com/envoy.config.route.v3.VirtualHost',
-      system_version_info: '7',
-      nonce: '7',
-      resources: [{ name: 'routes/none.com', aliases: ['routes/none.com'] }],
-    });
-    t.match(await none, { status: 404, headers: { said: 'filter' } });
-    plane.set('virtual-host', [{ name: 'routes/late.com', domains: ['late.com'], routes, ...more }]);
-    plane.release();
-    t.match(await late, { status: 200, body: 'late', headers: { said: 'filter, host' } });
-    t.equal(await baton.stat('http.in.vhds.routes.update_rejected'), 0);
-  },
-);
+t.test('the filter configurations of an on-demand virtual host apply to the request that waited for it', async (t) => {
+  const plane = await startControlPlane(t);
+  const ads = { resource_api_version: 'V3', ads: {} };
+  const mutation = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation';
+  const saying = (value: string) => ({
+    mutations: { response_mutations: [{ append: { header: { key: 'said', value } } }] },
+  });
+  const filter = { name: 'mutation', typed_config: { '@type': mutation, ...saying('filter') } };
+  const rds = { route_config_name: 'routes', config_source: ads };
+  const more = { typed_per_filter_config: { mutation: { '@type': `${mutation}PerRoute`, ...saying('host') } } };
+  const routes = [answering({ prefix: '/' }, 'late')];
+  plane.set('cluster', []);
+  plane.set('virtual-host', []);
+  plane.set('route', [{ name: 'routes', vhds: { config_source: plane.source('delta') } }]);
+  plane.set('listener', [httpListener('in', 0, { rds, http_filters: [ON_DEMAND, filter, ROUTER_FILTER] })]);
+  const baton = await startBaton(t, {
+    config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads('sotw') }),
+  });
+  const port = await baton.listenerPort('in');
+  plane.hold();
+  const late = httpRequest(port, '/', { headers: { host: 'late.com' } });
+  const none = httpRequest(port, '/', { headers: { host: 'none.com' } });
+  for (const host of ['late', 'none']) {
+    await plane.waitFor(`the subscription to ${host}`, ({ names }) => names.includes(`routes/${host}.com`));
+  }
+  // An empty resource with its name reports that it does not exist.
+  plane.respond('virtual-host', 'delta', {
+    type_url: 'type.googleapis.com/envoy.config.route.v3.VirtualHost',
+    system_version_info: '7',
+    nonce: '7',
+    resources: [{ name: 'routes/none.com', aliases: ['routes/none.com'] }],
+  });
+  t.match(await none, { status: 404, headers: { said: 'filter' } });
+  plane.set('virtual-host', [{ name: 'routes/late.com', domains: ['late.com'], routes, ...more }]);
+  plane.release();
+  t.match(await late, { status: 200, body: 'late', headers: { said: 'filter, host' } });
+  t.equal(await baton.stat('http.in.vhds.routes.update_rejected'), 0);
+});
 
-t.test('virtual hosts that clients make up keep nobody from those that exist', async (t) => {
+t.test('made-up virtual hosts do not block existing ones', async (t) => {
   const plane = await startControlPlane(t);
   plane.set('route', [{ name: 'routes', vhds: { config_source: plane.source('delta') } }]);
   plane.set('virtual-host', []);
@@ -311,9 +322,9 @@ t.test('virtual hosts that clients make up keep nobody from those that exist', a
   plane.hold();
   const gone = await connectRaw(t, port);
   gone.write('GET / HTTP/1.1\r\nhost: gone.com\r\n\r\n');
-  await plane.waitFor('the question', ({ names }) => names.includes('routes/gone.com'));
+  await plane.waitFor('the subscription', ({ names }) => names.includes('routes/gone.com'));
   gone.destroy();
-  await plane.waitFor('the end of it', ({ unsubscribed }) => unsubscribed.includes('routes/gone.com'));
+  await plane.waitFor('its removal', ({ unsubscribed }) => unsubscribed.includes('routes/gone.com'));
 
   const made = Array.from({ length: 1024 }, (_, index) =>
     connectRaw(t, port).then((client) => {
@@ -323,9 +334,9 @@ t.test('virtual hosts that clients make up keep nobody from those that exist', a
   );
   const clients = await Promise.all(made);
   const asked = () => new Set(plane.requests.flatMap(({ names }) => names.filter((name) => name.includes('made-up'))));
-  await waitFor(() => asked().size === clients.length, { what: 'all questions' });
+  await waitFor(() => asked().size === clients.length, { what: 'all subscriptions' });
   const there = httpRequest(port, '/', { headers: { host: 'there.com' } });
-  await plane.waitFor('the question', ({ names }) => names.includes('routes/there.com'));
+  await plane.waitFor('the subscription', ({ names }) => names.includes('routes/there.com'));
   const routes = [answering({ prefix: '/' }, 'there')];
   plane.set('virtual-host', [{ name: 'routes/there.com', domains: ['there.com'], routes }]);
   plane.release();
@@ -336,7 +347,7 @@ t.test('virtual hosts that clients make up keep nobody from those that exist', a
   await baton.stop();
 });
 
-t.test('the scope of a request chooses its routes', async (t) => {
+t.test('the scope of a request selects its routes', async (t) => {
   const plane = await startControlPlane(t);
   const scope = (name: string, routes: string) => ({
     name: `scope-${name}`,

@@ -1,4 +1,4 @@
-// Where a Baton under test gets its resources from: files that are moved into place, or a management server.
+// Sources of resources for a Baton under test: files that are moved into place, or a management server.
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,16 +11,16 @@ import { ResourceFile } from './resource-file.js';
 export type SourcedType = Extract<ResourceType, 'listener' | 'cluster' | 'endpoints' | 'route'>;
 
 export interface ResourceSource {
-  /** Static clusters and further parts that a bootstrap needs: listeners and clusters come from here. */
+  /** Static clusters and other parts of a bootstrap that takes listeners and clusters from here. */
   readonly clusters: readonly Config[];
   readonly extra: Config;
-  /** A ConfigSource for a resource that another one names. */
+  /** Returns a ConfigSource for a resource that another one names. */
   configSource(type: 'endpoints' | 'route', name: string): Config;
-  /** All resources of a type, from now on. */
+  /** Replaces all resources of a type. */
   set(type: SourcedType, resources: readonly Config[]): void;
 }
 
-/** Resources in files: all listeners and all clusters in one, and one for each of the others. */
+/** Resources in files: all listeners in one, all clusters in one, and one file for each of the others. */
 export class FileSource implements ResourceSource {
   readonly clusters = [];
   readonly #directory: string;

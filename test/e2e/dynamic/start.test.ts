@@ -1,4 +1,4 @@
-// How a server starts whose configuration comes from a management server: in which order, what it says, and who waits.
+// The start of a server with a management server: order of subscriptions, reported states, and timeouts.
 
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ import { ResourceFile } from './resource-file.js';
 
 const MARKER = 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation';
 
-/** A layer of runtime, clusters, a filter's configuration and listeners come over the aggregated stream. */
+/** Returns a bootstrap that takes a runtime layer, clusters, a filter configuration and listeners from the aggregated stream. */
 function dynamic(plane: ControlPlane, ads: Config = {}, port = 0): Config {
   const source = { resource_api_version: 'V3', ads: {}, ...ads };
   const { dynamic_resources, ...rest } = plane.ads() as { dynamic_resources: Config };
@@ -46,7 +46,7 @@ function dynamic(plane: ControlPlane, ads: Config = {}, port = 0): Config {
   });
 }
 
-/** What the server says that it is, everywhere. */
+/** Returns the server's state from every place that reports it. */
 async function states(baton: BatonProcess): Promise<string> {
   const [ready, info, gauge] = await Promise.all([
     baton.admin('/ready'),
@@ -64,7 +64,7 @@ async function waitsFor(baton: BatonProcess): Promise<Record<string, string[]>> 
   return Object.fromEntries(dumps.map(({ name, target_names }) => [name, target_names]));
 }
 
-t.test('a server waits for one source after the other, and says for which', async (t) => {
+t.test('a server waits for one source after the other, and reports which', async (t) => {
   const port = await freePort();
   const plane = await startControlPlane(t);
   const baton = await startBaton(t, { config: dynamic(plane, {}, port), args: ['-l', 'info'], wait: 'admin' });
@@ -85,7 +85,7 @@ t.test('a server waits for one source after the other, and says for which', asyn
 
   await waitForLog(baton, 'cm init: initializing cds');
   const version = async () => (await baton.admin('/clusters')).body.split('\n')[0];
-  t.equal(await version(), 'version_info::', 'no update has come yet');
+  t.equal(await version(), 'version_info::', 'no update has arrived yet');
   t.equal(await states(baton), '503 PRE_INITIALIZING PRE_INITIALIZING 2');
   t.match(JSON.parse((await baton.admin('/runtime')).body), { entries: { key: { final_value: 'value' } } });
   plane.set('cluster', [staticCluster('discovered', 1)]);
@@ -98,7 +98,7 @@ t.test('a server waits for one source after the other, and says for which', asyn
   t.strictSame(JSON.parse((await baton.admin('/init_dump?mask=server')).body), {});
   const ofListeners = await baton.admin('/init_dump?mask=listener');
   t.match(JSON.parse(ofListeners.body), { unready_targets_dumps: [{ name: 'init manager Server' }] });
-  await t.rejects(httpRequest(port), { code: 'ECONNREFUSED' }, 'nobody is let wait at a socket');
+  await t.rejects(httpRequest(port), { code: 'ECONNREFUSED' }, 'no connection queues in a backlog');
   const { http_filters: _, ...plain } = managerOf([answering({ prefix: '/' }, 'discovered')]) as Config;
   plane.set('listener', [httpListener('discovered', 0, plain)]);
   const dumped = await waitFor(
@@ -109,7 +109,7 @@ t.test('a server waits for one source after the other, and says for which', asyn
     { what: 'the listener in the dump' },
   );
   t.match(dumped, { name: 'discovered', warming_state: { version_info: '1' }, client_status: 'REQUESTED' });
-  t.notOk(dumped['active_state'], 'nobody can connect to it yet');
+  t.notOk(dumped['active_state'], 'it does not listen yet');
   plane.set('extension-config', [
     {
       name: 'marker',
@@ -129,7 +129,7 @@ t.test('a server waits for one source after the other, and says for which', asyn
   await baton.stop();
 });
 
-t.test('a management server that says nothing is waited for no longer than it may take', async (t) => {
+t.test('the wait for a silent management server ends with its timeout', async (t) => {
   const plane = await startControlPlane(t);
   plane.hold();
   const config = dynamic(plane, { initial_fetch_timeout: '0.2s' });
@@ -146,12 +146,12 @@ t.test('a management server that says nothing is waited for no longer than it ma
   plane.set('runtime', [{ name: 'front', layer: { key: 'late' } }]);
   plane.release();
   await waitFor(async () => JSON.parse((await baton.admin('/runtime')).body).entries.key?.final_value === 'late', {
-    what: 'what comes late',
+    what: 'the late configuration',
   });
   await baton.stop();
 });
 
-t.test('a server that waits ends at once when it is told to', async (t) => {
+t.test('a waiting server can be ended at once', async (t) => {
   const plane = await startControlPlane(t);
   plane.hold();
   const ends: [string, (baton: BatonProcess) => unknown][] = [
@@ -164,15 +164,15 @@ t.test('a server that waits ends at once when it is told to', async (t) => {
       args: ['-l', 'info'],
       wait: 'admin',
     });
-    await plane.waitFor('the layer is asked for', ({ type }) => type === 'runtime');
-    await waitFor(async () => (await waitsFor(baton))['init manager RTDS'], { what: 'it waits' });
+    await plane.waitFor('the subscription to the layer', ({ type }) => type === 'runtime');
+    await waitFor(async () => (await waitsFor(baton))['init manager RTDS'], { what: 'the wait of the server' });
     await end(baton);
     t.match(await baton.exited, { code: 0 }, name);
     t.notMatch(baton.stderr, /starting workers/);
   }
 });
 
-t.test('a parent serves until its child has what it needs', async (t) => {
+t.test('a parent serves until its child has its resources', async (t) => {
   const plane = await startControlPlane(t);
   plane.set('runtime', [{ name: 'front', layer: { key: 'value' } }]);
   plane.set('cluster', []);
@@ -193,7 +193,9 @@ t.test('a parent serves until its child has what it needs', async (t) => {
   plane.hold();
   const known = plane.requests.length;
   const child = await line.start(1, { config: dynamic(plane), args, wait: 'spawned' });
-  await waitFor(() => plane.requests.slice(known).some(({ type }) => type === 'runtime'), { what: 'the child asks' });
+  await waitFor(() => plane.requests.slice(known).some(({ type }) => type === 'runtime'), {
+    what: "the child's subscription",
+  });
   t.match(await parent.admin('/ready'), { status: 200 });
   t.match(await httpRequest(port), { body: 'static' });
   t.notMatch(parent.stderr, /shutting down admin/);
@@ -205,10 +207,10 @@ t.test('a parent serves until its child has what it needs', async (t) => {
   await child.stop();
 });
 
-t.test('a listener that goes while workers start is no reason for them not to', async (t) => {
+t.test('a listener that is removed while workers start does not stop them from starting', async (t) => {
   const directory = tempDir(t);
   const file = (name: string) => join(directory, name);
-  // Threads that begin while the test says so are held before they take what they are given; those end when it says so.
+  // Threads that start while a file asks for it are held before they take their data; they are released by another file.
   const hook = `data:text/javascript,
     import { existsSync, rmSync, writeFileSync } from 'node:fs';
     import { isMainThread } from 'node:worker_threads';
@@ -246,15 +248,15 @@ t.test('a listener that goes while workers start is no reason for them not to', 
     wait: 'admin',
   });
   const goes = async (name: string, ...left: string[]) => {
-    await waitFor(() => existsSync(file('held')), { what: 'a worker that begins' });
+    await waitFor(() => existsSync(file('held')), { what: 'a starting worker' });
     named(...left);
     await waitForLog(baton, `lds: remove listener '${name}'`);
     rmSync(file('hold'));
     rmSync(file('held'));
   };
 
-  // The threads that read the configuration have begun by now: what is held from here on is a worker.
-  await plane.waitFor('clusters are asked for', ({ type }) => type === 'cluster');
+  // The threads that read the configuration have started by now: threads held from here on are workers.
+  await plane.waitFor('the subscription to clusters', ({ type }) => type === 'cluster');
   named('stays', 'first', 'second');
   writeFileSync(file('hold'), '');
   plane.release();
@@ -267,12 +269,16 @@ t.test('a listener that goes while workers start is no reason for them not to', 
   writeFileSync(file('die'), '');
   await waitForLog(baton, 'worker 0 died');
   await goes('second', 'stays');
-  t.match(await httpRequest(await baton.listenerPort('stays')), { body: 'stays' }, 'so for one that replaces another');
+  t.match(
+    await httpRequest(await baton.listenerPort('stays')),
+    { body: 'stays' },
+    'the same for one that replaces another',
+  );
   t.equal(baton.stderr.split('worker 0 died').length, 2);
   await baton.stop();
 });
 
-t.test('--mode validate and init_only take a configuration with sources, and ask nobody', async (t) => {
+t.test('--mode validate and init_only accept a configuration with sources without contacting them', async (t) => {
   const plane = await startControlPlane(t);
   for (const mode of ['validate', 'init_only']) {
     const baton = await startBaton(t, { config: dynamic(plane), args: ['--mode', mode], wait: 'spawned' });

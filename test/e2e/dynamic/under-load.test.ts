@@ -1,4 +1,4 @@
-// Clients notice nothing of updates: no request fails, and no connection ends of a listener that stays as it is.
+// Clients do not notice updates: no request fails, and no connection of an unchanged listener is closed.
 
 import t, { type Test } from 'tap';
 import { startControlPlane } from '../harness/control-plane.js';
@@ -7,22 +7,25 @@ import { type ClientsSettings, startClients, startOrigin } from '../restart/clie
 import { ChangingProxy, UPDATES } from './changing-proxy.js';
 import { FileSource, type ResourceSource, StreamSource } from './sources.js';
 
-/** Connections that last as long as the proxy lets them. */
+/** Connections that last as long as the proxy allows. */
 const LASTING: ClientsSettings = { keepalive: 8, idle: 4, post: 4, pipelined: 2, stream: 4, fresh: 0, short: 0 };
 const SHORT: ClientsSettings = { keepalive: 0, idle: 0, post: 0, pipelined: 0, stream: 0, fresh: 4, short: 2 };
-/** Where filter chains change one behind the other, connections are asked to end as soon as they are made: no pipelines there. */
+/**
+ * Where filter chains change in quick succession, connections are asked to close as soon as they are opened: no pipelines
+ * there.
+ */
 const MOVING: ClientsSettings = { keepalive: 4, idle: 0, post: 4, pipelined: 0, stream: 0, fresh: 4, short: 0 };
 
-t.test('resources from files', async (t) => {
-  // A file is left alone for a fifth of a second before it is read.
+t.test('updates from files fail no request', async (t) => {
+  // A file must be unchanged for a fifth of a second before it is read.
   await changesUnderLoad(t, new FileSource(tempDir(t)), 30);
 });
 
-t.test('resources from a management server, state of the world', async (t) => {
+t.test('updates of a management server fail no request: state of the world', async (t) => {
   await changesUnderLoad(t, new StreamSource(await startControlPlane(t), 'sotw'), 100);
 });
 
-t.test('resources from a management server, delta', async (t) => {
+t.test('updates of a management server fail no request: delta', async (t) => {
   await changesUnderLoad(t, new StreamSource(await startControlPlane(t), 'delta'), 100);
 });
 
@@ -50,7 +53,7 @@ async function changesUnderLoad(t: Test, source: ResourceSource, updates: number
   const kept = await lasting.finish();
   t.equal(kept.failures, 0, `failures: ${lasting.failures.join('\n')}`);
   const count = Object.values(LASTING).reduce((sum, each) => sum + each, 0);
-  t.equal(kept.connections, count, 'no client of the unchanged listeners has had a second connection');
+  t.equal(kept.connections, count, 'no client of the unchanged listeners has reconnected');
   t.equal(kept.announced + kept.ended + kept.endedByReset, 0);
   for (const clients of [short, moving]) {
     const tally = await clients.finish();

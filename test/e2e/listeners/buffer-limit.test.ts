@@ -1,4 +1,4 @@
-// per_connection_buffer_limit_bytes of a listener, as far as it says what filters may hold back of a body.
+// per_connection_buffer_limit_bytes of a listener as the limit of the body that is buffered.
 
 import t from 'tap';
 import {
@@ -30,7 +30,7 @@ const baton = await startBaton(t, {
   }),
 });
 
-t.test('a body beyond it is not kept for another try; 0 is no limit', async (t) => {
+t.test('a body above the limit is not buffered for a retry; 0 means no limit', async (t) => {
   const statusOf = async (name: string, bytes: number) =>
     (await httpRequest(await baton.listenerPort(name), '/', { method: 'POST', body: 'x'.repeat(bytes) })).status;
   t.equal(await statusOf('small', 100), 200);

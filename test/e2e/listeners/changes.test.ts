@@ -1,4 +1,4 @@
-// Listeners of LDS that come, change and go: whoever is connected to what stays notices nothing, and no connection is refused.
+// LDS listeners that are added, changed and removed: connections of unchanged listeners are unaffected, and none is refused.
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync, statSync, unlinkSync } from 'node:fs';
@@ -34,7 +34,7 @@ import type { Death } from '../process/faults/faults.js';
 
 const LISTENER = 'envoy.config.listener.v3.Listener';
 
-/** A Baton whose listeners are what a test has set last. */
+/** A Baton whose listeners are those of the last set(). */
 class Changing {
   readonly baton: BatonProcess;
   readonly options: BatonOptions;
@@ -71,19 +71,19 @@ class Changing {
     return new Changing(await startOne(options), options, file);
   }
 
-  /** All listeners of LDS from now on; resolves when the update has been taken, and nothing warms any more. */
+  /** Replaces all LDS listeners; resolves when the update is accepted and no listener warms. */
   async set(listeners: Config[]): Promise<void> {
     await this.write(listeners);
     await this.baton.waitForStat('listener_manager.total_listeners_warming', 0);
   }
 
-  /** The same, without waiting for anything. */
+  /** The same, without waiting. */
   writeOnly(listeners: Config[]): void {
     this.#updates++;
     this.#file.write(LISTENER, ...listeners);
   }
 
-  /** The same, without waiting for what warms. */
+  /** The same, without waiting for warming listeners. */
   async write(listeners: Config[]): Promise<void> {
     this.writeOnly(listeners);
     await waitFor(
@@ -95,7 +95,7 @@ class Changing {
     );
   }
 
-  /** Of the listener manager. */
+  /** Returns the stats of the listener manager. */
   stats(): Promise<Record<string, number>> {
     return this.baton.stats('listener_manager.');
   }
@@ -116,7 +116,7 @@ interface DumpedListener {
   client_status?: string;
 }
 
-t.test('the file of a Unix socket has the permissions of the version that serves', async (t) => {
+t.test('the file of a Unix socket has the permissions of the serving version', async (t) => {
   const path = join(tempDir(t), 'door.sock');
   const door = (text: string, mode?: number) => ({
     ...httpListener('door', 0, saying(text)),
@@ -132,7 +132,7 @@ t.test('the file of a Unix socket has the permissions of the version that serves
   }
 });
 
-t.test('an address goes from one version to the next without a refused connection', async (t) => {
+t.test('an address passes from one version to the next without a refused connection', async (t) => {
   const changing = await Changing.start(t, [httpListener('door', 0, saying('first'))]);
   const { baton } = changing;
   const port = await baton.listenerPort('door');
@@ -142,11 +142,11 @@ t.test('an address goes from one version to the next without a refused connectio
   await waitFor(() => load.count('first') > 20, { what: 'answers' });
   await changing.set([{ ...httpListener('door', 0, saying('second')), per_connection_buffer_limit_bytes: 70_000 }]);
   await waitFor(() => load.count('second') > 20, { what: 'answers of the second version' });
-  t.equal(await baton.listenerPort('door'), port, 'port 0 stays the port that it was');
+  t.equal(await baton.listenerPort('door'), port, 'port 0 keeps its port');
   const { dynamic_listeners: dumped = [] } = await changing.dump();
   t.match(dumped[0], { name: 'door', active_state: { version_info: '2' }, draining_state: { version_info: '1' } });
   t.equal((await changing.stats()).total_listeners_draining, 1);
-  // Bound anew, beside the sockets before.
+  // Bound again, beside the previous sockets.
   await changing.set([{ ...httpListener('door', 0, saying('third')), freebind: true }]);
   await waitFor(() => load.count('third') > 20, { what: 'answers of the third version' });
   const gate = { ...httpListener('gate', port, saying('renamed')), freebind: true, enable_reuse_port: false };
@@ -154,7 +154,7 @@ t.test('an address goes from one version to the next without a refused connectio
   await waitFor(() => load.count('renamed') > 20, { what: 'answers of another listener at the address' });
   await load.end();
   t.same(load.failures, []);
-  // An idle connection goes when its time is over.
+  // An idle connection is closed at the end of the drain time.
   const { closed } = await kept.readToEnd();
   t.equal(closed, 'end');
   await waitFor(async () => (await changing.stats()).total_listeners_draining === 0, {
@@ -169,7 +169,7 @@ t.test('an address goes from one version to the next without a refused connectio
   });
 });
 
-t.test('enable_reuse_port is what it was when the listener came, until it goes', async (t) => {
+t.test('enable_reuse_port is fixed until the listener is removed', async (t) => {
   const door = (text: string, more: Config) => ({ ...httpListener('door', 0, saying(text)), ...more });
   const changing = await Changing.start(t, [door('first', { enable_reuse_port: false })]);
   const { baton } = changing;
@@ -203,15 +203,15 @@ t.test('addresses pass between listeners without a refused connection', async (t
   const [atOne, atTwo] = [new Answers(t, one, 2), new Answers(t, two, 2)];
   await changing.set([httpListener('door', two, saying('third')), httpListener('gate', one, saying('fourth'))]);
   await waitFor(() => atOne.count('fourth') > 20 && atTwo.count('third') > 20, { what: 'an exchange' });
-  // The address of one that goes is that of one that stays, whose own is that of one that comes.
+  // A removed listener's address goes to one that stays, whose own address goes to a new one.
   await changing.set([httpListener('gate', two, saying('mended')), httpListener('bell', one, saying('renamed'))]);
-  await waitFor(() => atOne.count('renamed') > 20 && atTwo.count('mended') > 20, { what: 'all to move' });
+  await waitFor(() => atOne.count('renamed') > 20 && atTwo.count('mended') > 20, { what: 'all listeners to move' });
   await Promise.all([atOne.end(), atTwo.end()]);
   t.same([...atOne.failures, ...atTwo.failures], []);
   t.equal(await baton.stat('listener_manager.lds.update_rejected'), 0);
 });
 
-t.test('a listener leaves its address when the one that comes there has its routes, and not before', async (t) => {
+t.test('a listener releases its address once the new owner has its routes, and not before', async (t) => {
   const silent = await startTcpUpstream(t, () => {});
   const listeners = [httpListener('door', 0, saying('door')), httpListener('gate', 0, saying('gate'))];
   const changing = await Changing.start(t, listeners, 2, [staticCluster('silent', silent.port, HTTP2_CLUSTER)]);
@@ -225,31 +225,31 @@ t.test('a listener leaves its address when the one that comes there has its rout
   await changing.write(exchanged('0s'));
   await baton.waitForStat('listener_manager.total_listeners_warming', 2);
   t.same(await answers(), ['door', 'gate']);
-  // It cannot stay where the other one is about to come.
+  // It cannot keep an address that the other one is about to use.
   await changing.write([exchanged('0s')[0]!, listeners[1]!]);
   t.match(new Map((await changing.dump()).dynamic_listeners?.map((each) => [each.name, each])).get('gate'), {
     error_state: { details: /'gate' has duplicate address/ },
   });
   await changing.set(listeners);
   t.same(await answers(), ['door', 'gate']);
-  t.equal(await baton.stat('listener_manager.total_listeners_draining'), 0, 'nothing has changed');
+  t.equal(await baton.stat('listener_manager.total_listeners_draining'), 0, 'no listener drains');
   await changing.write(exchanged('0.2s'));
   await waitFor(async () => (await httpRequest(one, '/')).status === 404, { what: 'the version without routes' });
-  await waitFor(async () => (await httpRequest(two, '/')).body === 'new door', { what: 'the other one' });
+  await waitFor(async () => (await httpRequest(two, '/')).body === 'new door', { what: 'the other listener' });
 });
 
-t.test('a listener that only drains has no state but that', async (t) => {
+t.test('a draining listener without a successor has only its draining state', async (t) => {
   const changing = await Changing.start(t, [httpListener('door', 0, saying('good'))], 60);
   const kept = await connectRaw(t, await changing.baton.listenerPort('door'));
   t.equal(await ask(kept), 'good');
   await changing.set([]);
   const { dynamic_listeners: [door] = [] } = await changing.dump();
   t.match(door, { name: 'door', draining_state: { version_info: '1' } });
-  t.notOk(door?.client_status, 'nobody asks for it any more');
+  t.notOk(door?.client_status, 'no client status');
   t.notOk(door?.active_state);
 });
 
-t.test('an update of filter chains drains those that have changed, and leaves the others alone', async (t) => {
+t.test('an update of filter chains drains the changed ones, and leaves the others alone', async (t) => {
   const chains = (two: string) => ({
     ...httpListener('door', 0, {}),
     filter_chains: [chainFor('127.0.0.11', 'one'), chainFor('127.0.0.12', two)],
@@ -276,14 +276,14 @@ t.test('an update of filter chains drains those that have changed, and leaves th
     listeners: [{}, {}, { name: 'door', filter_chain: 'two', reason: 'listener-change', connections: 2 }],
   });
   t.equal(await ask(await connectFrom(t, port, '127.0.0.12')), 'changed');
-  t.equal((await two!.readToEnd()).closed, 'end', 'connections of the chain that changed are closed');
+  t.equal((await two!.readToEnd()).closed, 'end', 'connections of the changed chain are closed');
   await waitFor(async () => (await changing.stats()).total_filter_chains_draining === 0, { what: 'its end' });
   t.equal((await two2!.readToEnd()).closed, 'end');
-  t.equal(await ask(one!), 'one', 'the other chain has not noticed');
+  t.equal(await ask(one!), 'one', 'the other chain is unaffected');
   t.equal((await changing.stats()).total_listeners_draining, 0);
 });
 
-t.test('log files are closed when the last chain that logs to them is gone', async (t) => {
+t.test('log files are closed with the last chain that logs to them', async (t) => {
   const directory = tempDir(t);
   const door = (log: string, limit: number) => ({
     ...httpListener('door', 0, { ...saying('door'), access_log: [fileAccessLog(join(directory, log))] }),
@@ -294,7 +294,7 @@ t.test('log files are closed when the last chain that logs to them is gone', asy
     waitFor(() => openFilesIn(changing.baton, directory).join() === logs.join(), { what: `open files: ${logs}` });
   await opened(['first']);
   await changing.set([door('second', 60_000)]);
-  t.equal((await changing.stats()).listener_in_place_updated, 1, 'only its chain is another');
+  t.equal((await changing.stats()).listener_in_place_updated, 1, 'only its chain has changed');
   await opened(['second']);
   await changing.set([door('third', 61_000)]);
   await opened(['third']);
@@ -302,7 +302,7 @@ t.test('log files are closed when the last chain that logs to them is gone', asy
   await opened([]);
 });
 
-t.test('what cannot be used is refused, and what was there before serves on', async (t) => {
+t.test('an invalid update is rejected, and the previous listeners keep serving', async (t) => {
   const changing = await Changing.start(t, [httpListener('door', 0, saying('good'))]);
   const { baton } = changing;
   const port = await baton.listenerPort('door');
@@ -315,7 +315,7 @@ t.test('what cannot be used is refused, and what was there before serves on', as
     other,
   ]);
   t.match((await httpRequest(port, '/')).body, 'good');
-  t.match((await httpRequest(await baton.listenerPort('other'), '/')).body, 'other', 'what is good is used');
+  t.match((await httpRequest(await baton.listenerPort('other'), '/')).body, 'other', 'valid listeners are applied');
   t.match((await httpRequest(fixed, '/')).body, 'fixed', 'LDS changes no listener of the bootstrap');
   const { dynamic_listeners: dumped = [], static_listeners: dumpedStatic } = await changing.dump();
   t.same(dumpedStatic.length, 1);
@@ -335,11 +335,11 @@ t.test('what cannot be used is refused, and what was there before serves on', as
   await changing.set([httpListener('door', 0, saying('good')), other]);
   t.notOk(
     (await changing.dump()).dynamic_listeners?.some(({ error_state }) => error_state),
-    'the next update is good',
+    'the next update is valid',
   );
 });
 
-t.test('what workers cannot build is taken back, and what was there before serves on', async (t) => {
+t.test('listeners that workers cannot build are withdrawn, and the previous ones keep serving', async (t) => {
   const good = httpListener('door', 0, saying('good'));
   const still = httpListener('still', 0, saying('still'));
   const changing = await Changing.start(t, [good, still]);
@@ -348,7 +348,7 @@ t.test('what workers cannot build is taken back, and what was there before serve
   const kept = await connectRaw(t, port);
   t.equal(await ask(kept), 'good');
   const before = descriptorsOf(baton);
-  // Whether somebody reads a pipe is seen by whoever opens it: workers, when all else has been done.
+  // Only opening a pipe shows whether it has a reader: workers do that, after all other steps.
   const log = join(tempDir(t), 'log');
   execFileSync('mkfifo', [log]);
   const logging = { ...saying('bad'), access_log: [fileAccessLog(log)] };
@@ -374,14 +374,14 @@ t.test('what workers cannot build is taken back, and what was there before serve
     t.match((await baton.admin('/listeners')).body, /^fixed::.*\ndoor::.*\nstill::.*\n$/);
   }
   t.equal(await baton.stat('listener_manager.total_listeners_draining'), 0);
-  t.equal(await ask(kept), 'good', 'nobody was asked to leave');
-  // What can be built again is used.
+  t.equal(await ask(kept), 'good', 'no connection was asked to close');
+  // A listener that can be built again is applied.
   unlinkSync(log);
   await changing.set([
     { ...httpListener('door', 0, { ...saying('mended'), access_log: [fileAccessLog(log)] }) },
     still,
   ]);
-  await waitFor(() => load.count('mended') > 20, { what: 'answers of what was mended' });
+  await waitFor(() => load.count('mended') > 20, { what: 'responses of the corrected listener' });
   await load.end();
   t.same(load.failures, []);
   t.equal(load.count('bad'), 0);
@@ -397,7 +397,7 @@ t.test('what workers cannot build is taken back, and what was there before serve
   await waitFor(() => descriptorsOf(baton) <= before, { what: 'descriptors to be closed' });
 });
 
-t.test('listeners that there are no descriptors for are refused, and nobody loses a connection', async (t) => {
+t.test('listeners without descriptors are rejected, and no connection is lost', async (t) => {
   const limit = 130;
   const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
   const door = httpListener('door', 0, saying('good'));
@@ -410,7 +410,7 @@ t.test('listeners that there are no descriptors for are refused, and nobody lose
     t.equal(await ask(kept.at(-1)!), 'good');
   }
   const others = await takeReserve(t, baton, limit - 3);
-  // The sockets of some can be made, and then no copies for workers.
+  // The sockets of some can be created, but then not their copies for workers.
   const added = ['one', 'two', 'three', 'four', 'five', 'six'].map((name) => httpListener(name, 0, saying(name)));
   changing.writeOnly([door, ...added]);
   await waitFor(() => /listener '\w+' cannot be used|worker \d died/.test(baton.stderr), { what: 'a refusal' });
@@ -422,11 +422,11 @@ t.test('listeners that there are no descriptors for are refused, and nobody lose
   t.match(
     (await httpRequest(await baton.listenerPort('one'), '/')).body,
     'one',
-    'when there are some again it is used',
+    'applied when descriptors are available again',
   );
 });
 
-t.test('a listener that is gone drains, is closed, and leaves nothing behind', async (t) => {
+t.test('a removed listener drains, is closed, and leaks nothing', async (t) => {
   const named = { ...httpListener('door', 0, saying('door')), stat_prefix: 'named' };
   const changing = await Changing.start(t, [named]);
   const { baton } = changing;
@@ -438,24 +438,24 @@ t.test('a listener that is gone drains, is closed, and leaves nothing behind', a
   t.equal((await changing.stats()).listener_removed, 1);
   await waitFor(async () => (await answerTo(port)) === 'refused', { what: 'new connections to be refused' });
   t.match((await baton.admin('/listeners')).body, /^fixed::/);
-  t.equal(await ask(busy), 'door', 'who was connected is served');
+  t.equal(await ask(busy), 'door', 'existing connections are served');
   t.equal((await idle.readToEnd()).closed, 'end');
   await waitFor(async () => (await baton.stat('listener.named.downstream_cx_total')) === undefined, {
-    what: 'its stats to be gone',
+    what: 'the removal of its stats',
   });
   t.notMatch((await baton.admin('/stats')).body, /^http\.door\./m);
   t.same((await changing.dump()).dynamic_listeners ?? [], []);
-  // The same again begins at 0.
+  // The same listener starts again at 0.
   await changing.set([named]);
   t.equal(await ask(await connectRaw(t, await baton.listenerPort('door'))), 'door');
   t.equal(await baton.stat('listener.named.downstream_cx_total'), 1);
 });
 
-t.test('a request that is under way when the time is over is cut off, counted and logged', async (t) => {
+t.test('a request in flight at the end of the drain time is aborted, counted and logged', async (t) => {
   const silent = await startTcpUpstream(t, () => {});
   const log = join(tempDir(t), 'log');
   const door = httpListener('door', 0, {
-    // What counts stays when the listener goes.
+    // Counters stay when the listener is removed.
     stat_prefix: 'fixed',
     route_config: routeAllTo('silent'),
     access_log: [fileAccessLog(log, '%RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%\n')],
@@ -478,7 +478,7 @@ t.test('a request that is under way when the time is over is cut off, counted an
   t.equal(readFileSync(log, 'utf8'), 'DC downstream_local_disconnect\n');
 });
 
-t.test('a worker that dies amid updates is replaced by one that has what is in use', async (t) => {
+t.test('the replacement of a worker that dies during updates has the current listeners', async (t) => {
   const door = (text: string, number: number) => ({
     ...httpListener('door', 0, saying(text)),
     tcp_backlog_size: 100 + number,
@@ -504,7 +504,7 @@ t.test('a worker that dies amid updates is replaced by one that has what is in u
     await killed;
     const last = `last ${round}`;
     changing.writeOnly([door(last, 0), chains(last)]);
-    // Both workers are asked: the kernel gives connections to one or the other.
+    // Reaches both workers: the kernel gives connections to one or the other.
     for (const port of ports) {
       await waitFor(
         async () => {
@@ -527,7 +527,7 @@ t.test('a worker that dies amid updates is replaced by one that has what is in u
   t.equal(await baton.stat('server.total_connections'), 0);
 });
 
-t.test('listeners change before and after a hot restart, and no request fails', async (t) => {
+t.test('listeners change before and after a hot restart without a failed request', async (t) => {
   const line = new EpochLine(t);
   const args = ['--parent-shutdown-time-s', '4'];
   const startEpoch = (epoch: number, options: BatonOptions) =>
@@ -544,7 +544,7 @@ t.test('listeners change before and after a hot restart, and no request fails', 
   await answersOf('first');
   await changing.set([door('second', 61_000)]);
   await answersOf('second');
-  // While the version before drains.
+  // While the previous version drains.
   const next = await startEpoch(1, options);
   changing.writeOnly([door('third', 62_000)]);
   await answersOf('third');
@@ -552,13 +552,13 @@ t.test('listeners change before and after a hot restart, and no request fails', 
   await answersOf('fourth');
   t.equal(await next.stat('server.hot_restart_epoch'), 1);
   t.equal(await next.listenerPort('door'), port);
-  await waitFor(() => baton.exit !== undefined, { what: 'the end of the process before' });
+  await waitFor(() => baton.exit !== undefined, { what: 'the exit of the parent' });
   await load.end();
   t.same(load.failures, []);
 });
 
-t.test('a changed listener serves as it was until its routes are there', async (t) => {
-  // A management server that never says anything.
+t.test('a changed listener serves its previous version until its routes arrive', async (t) => {
+  // A management server that never answers.
   const silent = await startTcpUpstream(t, () => {});
   const waiting = (limit: number, timeout = '0s') => ({
     ...httpListener('door', 0, lateRoutes(timeout)),
@@ -577,7 +577,7 @@ t.test('a changed listener serves as it was until its routes are there', async (
   });
   const { body } = await baton.admin('/init_dump?mask=listener');
   t.match(body, /init manager Listener-local-init-manager door /);
-  // Another one takes its place, and one like the active version ends the waiting.
+  // Another one replaces it, and one equal to the active version ends the warming.
   await changing.write([waiting(61_000)]);
   await baton.waitForStat('listener_manager.listener_modified', 2);
   t.equal(await baton.stat('listener_manager.total_listeners_warming'), 1);
@@ -587,7 +587,7 @@ t.test('a changed listener serves as it was until its routes are there', async (
   await waitFor(async () => (await httpRequest(port, '/')).status === 404, { what: 'the version without routes' });
 });
 
-t.test('after POST /drain_listeners nothing is added or changed for that traffic', async (t) => {
+t.test('after POST /drain_listeners no listener for that traffic is added or changed', async (t) => {
   const inbound = { ...httpListener('in', 0, saying('in')), traffic_direction: 'INBOUND' };
   const changing = await Changing.start(t, [inbound, httpListener('out', 0, saying('out'))]);
   const { baton } = changing;
@@ -603,7 +603,7 @@ t.test('after POST /drain_listeners nothing is added or changed for that traffic
   });
 });
 
-t.test('many updates disturb nobody and leave nothing behind', async (t) => {
+t.test('many updates affect no connection and leak nothing', async (t) => {
   const still = httpListener('still', 0, saying('still'));
   const changing = await Changing.start(t, [still], 600);
   const { baton } = changing;
@@ -619,12 +619,14 @@ t.test('many updates disturb nobody and leave nothing behind', async (t) => {
     ]);
   }
   await changing.set([still]);
-  t.equal(await ask(kept), 'still', 'the connection of a listener that did not change is there');
+  t.equal(await ask(kept), 'still', 'the connection of the unchanged listener is open');
   await waitFor(async () => (await changing.stats()).total_listeners_draining! <= 16, {
-    what: 'versions without connections to go before their time',
+    what: 'versions without connections to be removed early',
   });
-  // When all workers have forgotten a version, its stats go.
-  await waitFor(async () => (await countStats()) - before < 17 * 80, { what: 'stats to go with the listeners' });
+  // When all workers have released a version, its stats are removed.
+  await waitFor(async () => (await countStats()) - before < 17 * 80, {
+    what: 'stats to be removed with the listeners',
+  });
   t.equal((await changing.stats()).listener_create_failure, 0);
 });
 
@@ -638,12 +640,12 @@ function chainFor(source: string | undefined, text: string): Config {
   return { ...chain, name: text, ...(source !== undefined && { filter_chain_match: match }) };
 }
 
-/** How many sockets a process has open. */
+/** Returns the number of open sockets of a process. */
 function descriptorsOf({ pid }: BatonProcess): number {
   return readdirSync(`/proc/${pid}/fd`).filter((fd) => isSocket(`/proc/${pid}/fd/${fd}`)).length;
 }
 
-/** Names of the files in a directory that the process has open. */
+/** Returns the names of the files in a directory that the process has open. */
 function openFilesIn({ pid }: BatonProcess, directory: string): string[] {
   const names = readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
     const path = linkOf(`/proc/${pid}/fd/${fd}`);
@@ -656,7 +658,7 @@ function isSocket(path: string): boolean {
   return linkOf(path).startsWith('socket:');
 }
 
-/** Where a descriptor leads; '' when it was closed meanwhile. */
+/** Returns the target of a descriptor; '' when it was closed meanwhile. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path);
@@ -670,7 +672,7 @@ async function drainingOf(changing: Changing): Promise<{ draining: number; chain
   return { draining: stats.total_listeners_draining!, chains: stats.total_filter_chains_draining! };
 }
 
-/** One request on a connection that is there; the body of its answer. */
+/** Sends one request on an existing connection; returns the body of the response. */
 async function ask(connection: RawConnection): Promise<string> {
   connection.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   const head = await connection.readUntil('\r\n\r\n');
@@ -698,7 +700,7 @@ function connectFrom(t: Test, port: number, localAddress: string): Promise<RawCo
   });
 }
 
-/** Routes from the cluster 'silent', which are waited for so long. */
+/** Routes from the cluster 'silent', with this initial fetch timeout. */
 function lateRoutes(timeout: string): Config {
   const services = [{ envoy_grpc: { cluster_name: 'silent' } }];
   return {
@@ -713,7 +715,7 @@ function lateRoutes(timeout: string): Config {
   };
 }
 
-/** Requests on new connections, and how often each text was the answer. */
+/** Requests on new connections, and the number of responses by text. */
 class Answers extends Load {
   readonly #counts: Map<string, number>;
 

@@ -1,17 +1,17 @@
-// Network filters with mistakes: a connection that its filter does not take is closed, though the filter has left it open, and one whose
-// filter throws whatever happens ends with the listener.
+// Faulty network filters: a connection that its filter refuses is closed, though the filter has left it open, and a filter that
+// throws in every callback is removed with the listener.
 
 import t, { type Test } from 'tap';
 import { type BatonProcess, bootstrap, connectRaw, startBaton, UNBUNDLED, waitFor } from '../harness/index.js';
 
-t.test('nobody takes a connection', async (t) => {
+t.test('a connection refused by its filter is closed', async (t) => {
   const baton = await startWith(t, 'echo.v3.Echo');
   const connection = await connectRaw(t, await baton.listenerPort('main'));
   t.match(await connection.readToEnd(), { text: '', closed: 'end' });
   await baton.waitForStat('listener.main.downstream_cx_active', 0);
 });
 
-t.test('a filter throws when its listener goes, and when it is told so', async (t) => {
+t.test('a filter that throws when its listener is removed, and when it is notified of that', async (t) => {
   const baton = await startWith(t, 'direct_response.v3.Config');
   const port = await baton.listenerPort('main');
   const connections = [await connectRaw(t, port), await connectRaw(t, port)];
@@ -19,10 +19,10 @@ t.test('a filter throws when its listener goes, and when it is told so', async (
   await baton.stop();
   for (const connection of connections) t.not((await connection.readToEnd()).closed, 'open');
   t.equal(baton.exit?.code, 0);
-  t.notMatch(baton.stderr, 'unhandled promise rejection', 'the worker has ended in order');
+  t.notMatch(baton.stderr, 'unhandled promise rejection', 'the worker has exited cleanly');
 });
 
-t.test('a filter throws in whatever happens to a connection, and when it is told so', async (t) => {
+t.test('a filter that throws in every callback of its connection', async (t) => {
   const baton = await startWith(t, 'direct_response.v3.Config');
   const connection = await connectRaw(t, await baton.listenerPort('main'));
   await baton.waitForStat('listener.main.downstream_cx_active', 1);

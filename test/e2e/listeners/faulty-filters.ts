@@ -1,6 +1,6 @@
-// Loaded into Baton before itself (--import): a network filter that takes no connection, and leaves them open; it is configured by the message
-// of the echo filter. One that throws whatever happens to its connections, configured by that of direct_response. And one that does with
-// its connection what the client says, configured by that of sni_cluster.
+// Loaded into Baton before its own code (--import): a network filter that refuses every connection and leaves it open,
+// configured by the message of the echo filter; one that throws in every callback, configured by that of direct_response; and
+// one that does what the client requests, configured by that of sni_cluster.
 
 import { EXTENSIONS } from '../../../src/extensions/index.js';
 import type { DownstreamConnection, TerminalNetworkFilterExtension } from '../../../src/extensions/sdk.js';

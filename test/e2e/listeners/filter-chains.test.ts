@@ -1,4 +1,4 @@
-// One listener with several filter chains: both ends of a connection decide which of them takes it.
+// One listener with several filter chains: the addresses of both ends of a connection select the chain.
 
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
@@ -69,23 +69,23 @@ const baton = await startBaton(t, {
 const door = await baton.listenerPort('door');
 const gate = await baton.listenerPort('gate');
 
-t.test('the destination comes before the source, and the source port after its address', async (t) => {
+t.test('the destination takes precedence over the source, and the source address over its port', async (t) => {
   t.equal(await answerOf(t, door, { host: '127.0.0.1' }), 'operators');
   t.equal(await answerOf(t, door, { host: '127.0.0.2' }), 'tenants');
   t.equal(await answerOf(t, door, { host: '127.0.0.2', localAddress: '127.0.0.2' }), 'tenants');
   t.equal(await answerOf(t, door, { host: '127.0.0.1', localAddress: '127.0.0.4' }), 'partners');
   t.equal(await answerOf(t, door, { host: '127.0.0.1', localAddress: '127.0.0.5' }), 'partners');
   t.equal(await answerOf(t, door, { host: '127.0.0.1', localAddress: '127.0.0.5', localPort: sourcePort }), 'one');
-  // Who is on this machine is asked before the address of the source.
+  // The source type is matched before the source address.
   t.equal(await answerOf(t, door, { host: '127.0.0.5', localAddress: '127.0.0.5' }), 'operators');
 });
 
-t.test('chains of one listener have filters of different kinds', async (t) => {
+t.test('chains of one listener may have filters of different kinds', async (t) => {
   const connection = await open(t, door, { host: '127.0.0.1', localAddress: '127.0.0.6' });
   t.equal((await connection.readToEnd()).text, 'bytes');
 });
 
-t.test('a connection that no chain matches is closed, and counts as nothing else', async (t) => {
+t.test('a connection that matches no chain is closed, and counted as such only', async (t) => {
   await baton.waitForStat('listener.door.downstream_cx_active', 0);
   const before = await baton.stat('listener.door.downstream_cx_total');
   const connection = await open(t, door, { host: '127.0.0.1', localAddress: '127.0.0.8' });
@@ -95,18 +95,18 @@ t.test('a connection that no chain matches is closed, and counts as nothing else
   t.equal(await baton.stat('listener.door.downstream_cx_active'), 0);
 });
 
-t.test('the default filter chain takes the rest', async (t) => {
+t.test('the default filter chain gets the remaining connections', async (t) => {
   t.equal(await answerOf(t, gate, { host: '127.0.0.1' }), 'default');
   t.equal(await answerOf(t, gate, { host: '127.0.0.1', localAddress: '127.0.0.9' }), 'raw');
   t.equal(await baton.stat('listener.gate.no_filter_chain_match'), 0);
 });
 
-t.test('peers of Unix sockets are on this machine', async (t) => {
+t.test('peers of Unix sockets have the source type SAME_IP_OR_LOOPBACK', async (t) => {
   t.equal(await answerOf(t, unixPath), 'pipe');
   t.equal(await answerOf(t, `${unixPath}2`), 'only');
 });
 
-t.test('each chain has its stats from the start, and stands in the dump', async (t) => {
+t.test('each chain has its stats from the start, and is in the dump', async (t) => {
   for (const name of ['elsewhere', 'external']) {
     t.equal(await baton.stat(`http.${name}.downstream_cx_total`), 0, name);
   }
@@ -129,7 +129,7 @@ t.test('each chain has its stats from the start, and stands in the dump', async 
   ]);
 });
 
-/** A chain that answers with its own name. */
+/** Returns a chain that answers with its own name. */
 function chain(name: string, match?: Config): Config {
   const manager = managerOf([answering({ prefix: '/' }, name)]);
   (manager['route_config'] as Config)['name'] = `routes of ${name}`;
@@ -151,7 +151,7 @@ interface Ends {
   readonly localPort?: number;
 }
 
-/** The body that a new connection gets; `where`: a port, or the path of a Unix socket. */
+/** Returns the body that a new connection gets; `where`: a port, or the path of a Unix socket. */
 async function answerOf(t: Test, where: number | string, ends?: Ends): Promise<string> {
   const connection = await open(t, where, ends);
   connection.write('GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\r\n');
@@ -168,7 +168,7 @@ async function open(t: Teardown, where: number | string, ends?: Ends): Promise<R
   return new RawConnection(socket);
 }
 
-/** Of an address that nobody else here connects from. */
+/** Returns a source port of this address that no other connection uses. */
 async function freePort(host: string): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, host, resolve));

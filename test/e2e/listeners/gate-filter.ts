@@ -1,5 +1,5 @@
-// Loaded into Baton before itself (--import): a network filter that does with its connections what its configuration says, and counts what it
-// gets of them. It is configured by the message of direct_response, whose response is one of the words below.
+// Loaded into Baton before its own code (--import): a network filter that does with its connections what its configuration
+// says, and counts its callbacks. It is configured by the message of direct_response, whose response is one of the words below.
 
 import { EXTENSIONS } from '../../../src/extensions/index.js';
 import {

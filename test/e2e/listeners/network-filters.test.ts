@@ -1,5 +1,5 @@
-// Network filters before the terminal one: each sees every byte once; what one of them holds back waits in bounded memory, and goes on
-// whole; and however a connection ends meanwhile, nothing of it stays.
+// Network filters before the terminal one: each sees every byte once; held bytes are buffered in bounded memory, and are
+// forwarded completely; and however a connection ends, nothing leaks.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ const upstream = await startPeers(t);
 const logs = tempDir(t);
 const CLUSTERS = [staticCluster('upstream', upstream.port)];
 
-/** The words of gate-filter.ts, one filter each, before what the listener has. */
+/** Puts gate filters with these words before the filters of the listener. */
 function behind(words: readonly string[], listener: Config, more: Config = {}): Config {
   const gates = words.map((word) => ({
     name: word,
@@ -73,7 +73,7 @@ async function logged(name: string): Promise<string> {
   return read();
 }
 
-/** Nothing is left of the connections that a listener has had. */
+/** Waits until nothing is left of the connections of a listener. */
 async function isEmpty(baton: BatonProcess, listener: string, word: string): Promise<void> {
   await baton.waitForStat(`listener.${listener}.downstream_cx_active`, 0);
   const created = (await baton.stat(`gate.${listener}.${word}.created`))!;
@@ -95,7 +95,7 @@ const baton = await start(t, [
 ]);
 const port = (name: string) => baton.listenerPort(name);
 
-t.test('bytes go through filters that stop again and again, each once and in order, with the end', async (t) => {
+t.test('bytes pass filters that stop repeatedly, each once and in order, with the end', async (t) => {
   const bytes = Buffer.concat([randomBytes(3_000_000), Buffer.from('\n')]);
   const client = await openStream(t, await port('through'));
   const whole = client.write(bytes);
@@ -120,7 +120,7 @@ t.test('bytes go through filters that stop again and again, each once and in ord
   t.equal(await logged('through'), `- ${bytes.length} 7 -\n`);
 });
 
-t.test('a request waits for its filters, and a connection with others after it is served as any', async (t) => {
+t.test('a request waits for its filters, and its connection serves further requests normally', async (t) => {
   const client = await connectRaw(t, await port('http'));
   client.write(GET + GET);
   await client.readUntil(/hi.*hi/s);
@@ -131,7 +131,7 @@ t.test('a request waits for its filters, and a connection with others after it i
   await isEmpty(baton, 'http', 'wait');
 });
 
-t.test('the host is connected when all filters have let a connection through, and not before', async (t) => {
+t.test('the host is connected once all filters have admitted the connection, and not before', async (t) => {
   const client = await openStream(t, await port('line'));
   await client.write('half a li');
   await baton.waitForStats({
@@ -145,11 +145,11 @@ t.test('the host is connected when all filters have let a connection through, an
   t.equal(server.head, 'half a line\n');
   await baton.waitForStats({ 'gate.line.count.begun': 1, 'tcp.line.downstream_cx_total': 1 });
   client.reset();
-  t.equal(await server.isClosed(), 'reset', 'who breaks off is seen to');
+  t.equal(await server.isClosed(), 'reset', 'the reset is forwarded');
   await isEmpty(baton, 'line', 'line');
 });
 
-t.test('a filter that has nothing to do with a connection is not in its way', async (t) => {
+t.test('a filter that does not apply to a connection does not affect it', async (t) => {
   const client = await openStream(t, await port('none'));
   await client.write('hello');
   const server = await upstream.next();
@@ -159,11 +159,11 @@ t.test('a filter that has nothing to do with a connection is not in its way', as
   await baton.waitForStat('listener.none.downstream_cx_active', 0);
 });
 
-t.test('a client that is stopped is held to the buffer limit of its listener, however much it sends', async (t) => {
+t.test("a stopped client is limited to the listener's buffer limit, however much it sends", async (t) => {
   const client = await openStream(t, await port('never'));
   void client.write(Buffer.alloc(50_000_000)).catch(() => undefined);
   await waitFor(async () => (await baton.stat('gate.never.never.bytes'))! >= 65_536);
-  // What it has been given beyond is what was received at once.
+  // Excess bytes are those of a single receive.
   await t.resolves(settled(() => baton.stat('gate.never.never.bytes')));
   const held = (await baton.stat('gate.never.never.bytes'))!;
   t.ok(held < 65_536 + 1_000_000, `${held} bytes`);
@@ -172,7 +172,7 @@ t.test('a client that is stopped is held to the buffer limit of its listener, ho
   await isEmpty(baton, 'never', 'never');
 });
 
-t.test('clients that leave while they are stopped leave nothing behind', async (t) => {
+t.test('clients that disconnect while they are stopped leak nothing', async (t) => {
   const tcpPort = await port('never');
   const httpPort = await port('http-never');
   const clients = await Promise.all(
@@ -184,7 +184,7 @@ t.test('clients that leave while they are stopped leave nothing behind', async (
     'listener.http-never.downstream_cx_active': 100,
   });
   for (const [index, client] of clients.entries()) {
-    // The end of one that speaks HTTP is that of its connection.
+    // An HTTP connection ends with its client.
     if (index % 4 === 1) client.end();
     else client.reset();
   }
@@ -195,7 +195,7 @@ t.test('clients that leave while they are stopped leave nothing behind', async (
   });
 });
 
-t.test('a filter ends connections: before the host is asked, later, and amid what is sent', async (t) => {
+t.test('a filter closes connections: before the host is connected, later, and in the middle of the data', async (t) => {
   const refused = await connectRaw(t, await port('refuse'));
   t.match(await refused.readToEnd(), { text: '', closed: 'end' });
   await isEmpty(baton, 'refuse', 'count');
@@ -224,10 +224,10 @@ t.test('a filter ends connections: before the host is asked, later, and amid wha
   }
 });
 
-t.test('what a filter throws ends its connection, and no other', async (t) => {
+t.test('an exception of a filter closes its connection, and no other', async (t) => {
   const other = await connectRaw(t, await port('http'));
   for (const method of ['create', 'onNewConnection', 'onData', 'onDestroy']) {
-    // The reset may come before the client knows that it is connected.
+    // The reset may arrive before the client knows that it is connected.
     const client = await connectRaw(t, await port(method)).catch(() => undefined);
     client?.write('hello');
     if (method === 'onDestroy') {
@@ -246,7 +246,7 @@ t.test('what a filter throws ends its connection, and no other', async (t) => {
   t.notMatch(baton.stderr, /worker \d+ died/);
 });
 
-t.test('the process ends with connections that are stopped', async (t) => {
+t.test('the process can exit with stopped connections', async (t) => {
   const own = await start(t, [tcp('never', ['never'])], ['--drain-time-s', '1', '--drain-on-sigterm']);
   const client = await connectRaw(t, await own.listenerPort('never'));
   client.write('hello');
@@ -256,7 +256,7 @@ t.test('the process ends with connections that are stopped', async (t) => {
   t.equal(own.exit?.code, 0);
 });
 
-t.test('clients that are stopped lose their connections when memory is short, and others are served', async (t) => {
+t.test('stopped clients lose their connections when memory is short, and others are served', async (t) => {
   const own = await start(t, [http('http', []), tcp('never', ['never'])], ['--worker-buffer-memory-mb', '16']);
   const stopped: RawConnection[] = [];
   for (let count = 0; count < 60; count++) {
@@ -264,14 +264,14 @@ t.test('clients that are stopped lose their connections when memory is short, an
     client.write(Buffer.alloc(1_000_000));
     stopped.push(client);
   }
-  await waitFor(() => stopped.filter(({ closed }) => closed !== 'open').length > 30, { what: 'ended connections' });
+  await waitFor(() => stopped.filter(({ closed }) => closed !== 'open').length > 30, { what: 'closed connections' });
   const answer = await httpRequest(await own.listenerPort('http'), '/');
   t.match(answer, { status: 200, body: 'hi' });
   for (const client of stopped) client.reset();
   await isEmpty(own, 'never', 'never');
 });
 
-/** Resolves when a number has stayed as it is for a second. */
+/** Resolves when a number has not changed for a second. */
 async function settled(read: () => Promise<number | undefined>): Promise<void> {
   let last: number | undefined;
   let sinceMs = 0;

@@ -1,4 +1,5 @@
-// envoy.filters.listener.proxy_protocol: a client is known by what the proxy in front says of it, and nobody else gets in.
+// envoy.filters.listener.proxy_protocol: the client's address is the one that the proxy in front reports, and other clients are
+// refused.
 
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -34,7 +35,7 @@ const LINE = 'PROXY TCP4 192.0.2.1 198.51.100.2 4000 443\r\n';
 const BINARY = binaryHeader(0x21, 0x21, endsOf('2001:db8::1', '2001:db8::2', 4000, 443));
 const GET = 'GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n';
 
-/** The listener, with the filter in front of its filter chains. */
+/** Returns the listener with the filter before its filter chains. */
 function behindProxies(listener: Config, filter: Config = {}, more: Config = {}): Config {
   const typed_config = { '@type': MESSAGE, stat_prefix: listener['name'], ...filter };
   return { ...listener, listener_filters: [{ name: 'proxies', typed_config }], stat_prefix: listener['name'], ...more };
@@ -107,10 +108,10 @@ async function forwardedFor(name: string, pieces: readonly (string | Uint8Array)
   return text.startsWith('HTTP/1.1 200') ? (JSON.parse(body) as EchoedRequest).headers['x-forwarded-for'] : text;
 }
 
-/** Of a client on this machine, without any proxy. */
+/** The result for a client on this machine, without a proxy. */
 const own = await forwardedFor('plain', [GET]);
 
-t.test('hosts and logs see the client that the proxy names, of both versions', async (t) => {
+t.test('hosts and logs see the client address from the header, in both versions', async (t) => {
   t.equal(await forwardedFor('web', [LINE + GET]), '192.0.2.1');
   t.equal(await forwardedFor('web', [Buffer.concat([BINARY, Buffer.from(GET)])]), '2001:db8::1');
   await waitFor(() => lines().length === 2, { what: 'two lines' });
@@ -118,7 +119,7 @@ t.test('hosts and logs see the client that the proxy names, of both versions', a
   t.same([await stat('proxy_proto.web.versions.v1.found'), await stat('proxy_proto.web.versions.v2.found')], [1, 1]);
 });
 
-t.test('a header in pieces is one', async (t) => {
+t.test('a header split into pieces is parsed', async (t) => {
   for (const header of [Buffer.from(LINE), BINARY]) {
     const connection = await connectRaw(t, await port('web'));
     for (const byte of header) {
@@ -130,7 +131,7 @@ t.test('a header in pieces is one', async (t) => {
   }
 });
 
-t.test('what a proxy tells beyond addresses is taken away with them, however long it is', async (t) => {
+t.test('TLVs are removed with the addresses, however long they are', async (t) => {
   const extension = Buffer.alloc(3 + 20_000, 4);
   extension.writeUInt16BE(20_000, 1);
   const more = Buffer.concat([endsOf('203.0.113.7', '198.51.100.2', 4000, 443), extension]);
@@ -140,12 +141,12 @@ t.test('what a proxy tells beyond addresses is taken away with them, however lon
   );
 });
 
-t.test('a proxy that speaks for itself is the client', async (t) => {
+t.test('with the LOCAL command the proxy itself is the client', async (t) => {
   t.equal(await forwardedFor('web', ['PROXY UNKNOWN\r\n', GET]), own);
   t.equal(await forwardedFor('web', [binaryHeader(0x20, 0, Buffer.alloc(5)), GET]), own);
 });
 
-t.test('who says nothing of the kind, or something wrong, is closed and counted', async (t) => {
+t.test('connections without a header, or with an invalid one, are closed and counted', async (t) => {
   await baton.waitForStat('listener.web.downstream_cx_active', 0);
   const total = await stat('listener.web.downstream_cx_total');
   for (const [first, counter] of [
@@ -156,11 +157,11 @@ t.test('who says nothing of the kind, or something wrong, is closed and counted'
     t.equal((await rawExchange(await port('web'), first)).text, '');
     await baton.waitForStat(`proxy_proto.web.${counter}`, 1);
   }
-  t.equal(await stat('listener.web.downstream_cx_total'), total, 'it was no connection yet');
+  t.equal(await stat('listener.web.downstream_cx_total'), total, 'not counted as a connection');
   t.equal(await stat('listener.web.downstream_pre_cx_active'), 0);
 });
 
-t.test('a peer that leaves amid its header is counted', async (t) => {
+t.test('a peer that disconnects in the middle of its header is counted', async (t) => {
   const ends = await connectRaw(t, await port('web'));
   ends.write('PROXY TCP4 19');
   ends.end();
@@ -174,17 +175,17 @@ t.test('a peer that leaves amid its header is counted', async (t) => {
   await baton.waitForStat('listener.web.downstream_pre_cx_active', 0);
 });
 
-t.test('where it is optional, others are served as they are', async (t) => {
+t.test('where the header is optional, other connections are served unchanged', async (t) => {
   t.equal(await forwardedFor('optional', [LINE + GET]), '192.0.2.1');
   t.equal(await forwardedFor('optional', [GET]), own);
   t.equal(await forwardedFor('optional', ['G', GET.slice(1)]), own);
-  // What begins like a header and is none: method and path, in two pieces.
+  // The start of a header that turns out to be none: method and path, in two pieces.
   const { text } = await rawExchange(await port('optional'), [
     'PRO',
     'PFIND / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n',
   ]);
   t.match(text, '"method":"PROPFIND"');
-  // Of a version that is not looked for.
+  // A disallowed version.
   t.match((await rawExchange(await port('optional'), [BINARY, GET])).text, 'HTTP/1.1 400');
   t.same(
     [await stat('proxy_proto.optional.not_found_allowed'), await stat('proxy_proto.optional.versions.v1.found')],
@@ -192,7 +193,7 @@ t.test('where it is optional, others are served as they are', async (t) => {
   );
 });
 
-t.test('a version that is not allowed is closed', async (t) => {
+t.test('a disallowed version is closed', async (t) => {
   t.equal((await rawExchange(await port('strict'), LINE + GET)).text, '');
   t.equal(await forwardedFor('strict', [BINARY, GET]), '2001:db8::1');
   t.same(
@@ -209,7 +210,7 @@ t.test('bytes behind the header reach a host that is still being connected to', 
   t.equal((await connection.readToEnd()).text, `welcome ${payload}`);
 });
 
-t.test('who keeps everybody waiting is closed when the time is over, or served without a header', async (t) => {
+t.test('a connection without a complete header is closed after the timeout, or served without a header', async (t) => {
   const silent = await connectRaw(t, await port('hasty'));
   silent.write('PROXY');
   t.equal((await silent.readToEnd()).text, '');
@@ -220,11 +221,11 @@ t.test('who keeps everybody waiting is closed when the time is over, or served w
   t.equal(await listening.read(5), 'PROXY');
   const hesitating = await connectRaw(t, await port('patient'));
   hesitating.write('PRO');
-  t.equal(await hesitating.read(11), 'welcome PRO', 'what it has said is not lost');
+  t.equal(await hesitating.read(11), 'welcome PRO', 'the bytes that it sent are not lost');
   t.equal(await stat('listener.patient.downstream_pre_cx_timeout'), 2);
 });
 
-t.test('the filter chain is that of the client and the address that the proxy names', async (t) => {
+t.test('the filter chain is selected by the addresses in the header', async (t) => {
   const chainOf = async (header: string, host?: string) => {
     const { text } = await rawExchange(await port('chains'), header + GET, host === undefined ? {} : { host });
     return text.slice(text.indexOf('\r\n\r\n') + 4);
@@ -233,11 +234,11 @@ t.test('the filter chain is that of the client and the address that the proxy na
   t.equal(await chainOf('PROXY TCP4 203.0.113.9 198.51.100.2 4000 80\r\n'), 'client');
   t.equal(await chainOf('PROXY TCP4 127.0.0.1 198.51.100.2 4000 80\r\n'), 'here');
   t.equal(await chainOf('PROXY UNKNOWN\r\n'), 'here');
-  t.equal(await chainOf('PROXY TCP4 192.0.2.7 198.51.100.2 4000 80\r\n'), '', 'nobody takes it');
+  t.equal(await chainOf('PROXY TCP4 192.0.2.7 198.51.100.2 4000 80\r\n'), '', 'no chain matches');
   t.equal(await stat('listener.chains.no_filter_chain_match'), 1);
 });
 
-t.test('who is looked at counts as a connection that there is, until it goes whichever way', async (t) => {
+t.test('a connection whose header is incomplete counts as active until it ends, in whatever way', async (t) => {
   const overflow = 'listener.limited.downstream_cx_overflow';
   const served = async () => {
     const { text } = await rawExchange(await port('limited'), LINE + GET);
@@ -246,7 +247,7 @@ t.test('who is looked at counts as a connection that there is, until it goes whi
   };
   const waiting = await connectRaw(t, await port('limited'));
   await baton.waitForStat('listener.limited.downstream_pre_cx_active', 1);
-  t.notOk(await served(), 'one has all that there may be');
+  t.notOk(await served(), 'the connection limit is used up');
   await baton.waitForStat(overflow, 1);
   waiting.end();
   await waiting.readToEnd();
@@ -291,7 +292,7 @@ listen door
   });
 }
 
-t.test('a listener that goes closes who is still being looked at', async (t) => {
+t.test('a removed listener closes connections whose header is incomplete', async (t) => {
   const file = join(tempDir(t), 'lds.json');
   const version = (listeners: Config[]) =>
     writeFileSync(
@@ -303,7 +304,7 @@ t.test('a listener that goes closes who is still being looked at', async (t) => 
         })),
       }),
     );
-  // No time ends that for it.
+  // No timeout applies to it.
   version([behindProxies(web('door'), {}, { listener_filters_timeout: '0s' })]);
   const changing = await startBaton(t, {
     args: ['-l', 'warning', '--drain-time-s', '1'],
@@ -322,7 +323,7 @@ t.test('a listener that goes closes who is still being looked at', async (t) => 
   await changing.waitForStat('listener_manager.total_listeners_draining', 0);
 });
 
-t.test('a connection that goes on in the next process keeps its client', async (t) => {
+t.test('a connection that is handed over in a hot restart keeps its client address', async (t) => {
   const own = join(tempDir(t), 'access.log');
   const format =
     '%DOWNSTREAM_REMOTE_ADDRESS% %DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT% %DOWNSTREAM_LOCAL_ADDRESS%\n';
@@ -337,7 +338,7 @@ t.test('a connection that goes on in the next process keeps its client', async (
   client.write(`${LINE}GET / HTTP/1.1\r\nhost: a\r\n\r\n`);
   await client.readUntil('"body":""}');
   const second = await line.start(1, { config, args });
-  await waitFor(() => first.exit !== undefined, { what: 'the end of the first process' });
+  await waitFor(() => first.exit !== undefined, { what: 'the exit of the first process' });
   client.write(GET);
   t.match((await client.readToEnd()).text, '"x-forwarded-for":"192.0.2.1"');
   await second.waitForStat('listener.web.downstream_cx_active', 0);
@@ -348,7 +349,7 @@ t.test('a connection that goes on in the next process keeps its client', async (
   );
 });
 
-t.test('what is not obeyed of the configuration is refused', async (t) => {
+t.test('unsupported configurations are refused', async (t) => {
   const refusal = async (listener: Config) => {
     const { exit, stderr } = await startBaton(t, {
       wait: 'spawned',
@@ -377,7 +378,7 @@ async function connectWhenOpen(t: Test, port: number) {
         () => true,
         (error: NodeJS.ErrnoException) => error.code !== 'ECONNREFUSED',
       ),
-    { what: `somebody to listen on port ${port}` },
+    { what: `a listener on port ${port}` },
   );
   return connectRaw(t, port);
 }

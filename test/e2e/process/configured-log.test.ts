@@ -1,4 +1,4 @@
-// What a bootstrap says of the process log, and what its deprecated fields leave there and in the stats.
+// The bootstrap's settings of the process log, and what deprecated fields leave there and in the stats.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -28,7 +28,7 @@ t.test('application_log_config.json_format makes every line of every thread JSON
     fileAccessLog(join(directory, 'access.log'), '%REQ(:PATH)%\n'),
   ]);
   const baton = await startBaton(t, { config });
-  // What a worker has to tell: its access log cannot be opened anew.
+  // A worker logs that its access log cannot be reopened.
   rmSync(directory, { recursive: true });
   baton.child.kill('SIGUSR1');
   await waitFor(() => baton.stderr.includes(`${directory}/access.log`), { what: 'the line of a worker' });
@@ -36,10 +36,10 @@ t.test('application_log_config.json_format makes every line of every thread JSON
   const lines = baton.stderr.trimEnd().split('\n');
   const entries = lines.map((line) => JSON.parse(line) as { thread: string; message: string });
   t.ok(entries.some(({ message }) => message === 'starting main dispatch loop'));
-  t.ok(new Set(entries.map(({ thread }) => thread)).size > 1, 'lines of a worker too');
+  t.ok(new Set(entries.map(({ thread }) => thread)).size > 1, 'lines of a worker are included');
 });
 
-t.test('an empty json_format gives records of pino, which pino-pretty shows', async (t) => {
+t.test('an empty json_format gives pino records, which pino-pretty formats', async (t) => {
   const directory = join(tempDir(t), 'logs');
   mkdirSync(directory);
   const log = fileAccessLog(join(directory, 'access.log'), '%REQ(:PATH)%\n');
@@ -74,13 +74,13 @@ t.test('an empty json_format gives records of pino, which pino-pretty shows', as
   t.match(pretty, line('INFO', 'exiting'));
 });
 
-t.test('application_log_config.text_format is the layout of --log-format', async (t) => {
+t.test('application_log_config.text_format has the syntax of --log-format', async (t) => {
   const baton = await startBaton(t, { config: withLog({ text_format: '<%L> %v' }) });
   await baton.stop();
   for (const line of baton.stderr.trimEnd().split('\n')) t.match(line, /^<[IW]> ./);
 });
 
-t.test('a layout that contradicts the command line or would not be JSON is refused', async (t) => {
+t.test('a format that contradicts the command line or is not JSON is refused', async (t) => {
   const cases: readonly (readonly [Config, readonly string[], string])[] = [
     [{ text_format: '%v' }, ['--log-format', '%v'], 'application_log_config.log_format: only one of'],
     [{ json_format: { m: '%v' } }, [], 'application_log_config.log_format.json_format: usage of %v is unavailable'],

@@ -1,4 +1,4 @@
-// The process log: where it goes, from which level on, and in which form.
+// The process log: destinations, levels and formats.
 
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, closeSync, constants, openSync, readFileSync, readSync, rmSync, writeFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ const config = bootstrap({
 /** `[date time][thread][level][component] [file:line] text` */
 const LINE = /^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\]\[\d+\]\[(\w+)\]\[(\w+)\] \[(\S+):(\d+)\] .+$/;
 
-t.test('lines go to stderr from level info on, and tell the milestones of a start and an end', async (t) => {
+t.test('lines go to stderr from level info on, and report the milestones of start and exit', async (t) => {
   const baton = await serve(t, []);
   await baton.stop();
   const lines = baton.stderr.trimEnd().split('\n');
@@ -84,7 +84,7 @@ t.test('lines go to stderr from level info on, and tell the milestones of a star
   t.equal(baton.stdout, '');
 });
 
-t.test('-l warning keeps information back', async (t) => {
+t.test('-l warning suppresses info lines', async (t) => {
   const baton = await serve(t, ['-l', 'warning']);
   await baton.stop();
   t.match(baton.stderr, /^\[.*\]\[warning\]\[main\] .*caught.*SIGTERM\n$/);
@@ -96,7 +96,7 @@ t.test('-l off is silent', async (t) => {
   t.equal(baton.stderr, '');
 });
 
-t.test('--component-log-level sets single components', async (t) => {
+t.test('--component-log-level sets the level of single components', async (t) => {
   const baton = await serve(t, ['-l', 'off', '--component-log-level', 'main:info']);
   await baton.stop();
   const components = baton.stderr
@@ -106,13 +106,13 @@ t.test('--component-log-level sets single components', async (t) => {
   t.same(new Set(components), new Set(['main']));
 });
 
-t.test('--log-format says what a line looks like', async (t) => {
+t.test('--log-format sets the line format', async (t) => {
   const baton = await serve(t, ['--log-format', '%L|%P|%n|%v']);
   await baton.stop();
   for (const line of baton.stderr.trimEnd().split('\n')) t.match(line, new RegExp(`^[IW]\\|${baton.pid}\\|\\w+\\|.`));
 });
 
-t.test('every flag of --log-format prints what it stands for', async (t) => {
+t.test('every flag of --log-format prints its value', async (t) => {
   const flags = [...'_jNtPnlLaAbBcCYDxmdHIMSefFprRTXz%@sg#!'];
   const before = Math.floor(Date.now() / 1000);
   const { code, stderr, pid } = await refused(t, ['--log-format', flags.map((flag) => `%${flag}`).join(' ~ ')], {
@@ -126,7 +126,7 @@ t.test('every flag of --log-format prints what it stands for', async (t) => {
   t.match(of('%_'), /^error initializing configuration '--config-yaml':\\n--config-yaml:1:2: /);
   t.equal(JSON.parse(`"${of('%j')}"`), of('%_').replaceAll('\\n', '\n'));
   t.match(of('%N'), /^([^/]+\/){4}OpenSSL$/);
-  t.equal(of('%t %P'), `${pid} ${pid}`, 'the first thread has the id of the process');
+  t.equal(of('%t %P'), `${pid} ${pid}`, 'the first thread has the process id');
   t.equal(of('%n %l %L %%'), 'main critical C %');
   const seconds = Date.parse(of('%Y-%m-%dT%H:%M:%S.%e%z')) / 1000;
   t.ok(seconds >= before && seconds <= Date.now() / 1000, of('%Y-%m-%dT%H:%M:%S.%e%z'));
@@ -162,11 +162,11 @@ t.test('--log-format-escaped keeps an entry on one line', async (t) => {
   const { stderr } = await refused(t, ['--log-format-escaped']);
   t.match(stderr, /^\[[^\n]*critical[^\n]* \\'--config-yaml\\':\\n--config-yaml:1:2: [^\n]*\n$/);
   const { stderr: plain } = await refused(t, []);
-  t.ok(plain.split('\n').length > 2, 'which otherwise has several');
+  t.ok(plain.split('\n').length > 2, 'otherwise it has several lines');
 });
 
-t.test('every level, and warn for warning, is where the log begins', async (t) => {
-  // What logs a line of each of these levels, and starts no server.
+t.test('every level, and warn as an alias, is accepted as the log level', async (t) => {
+  // This logs a line of each level without starting a server.
   const args = ['--enable-core-dump', '--allow-unknown-fields', '--log-format', '%l', '--config-yaml', 'a'];
   const levels = ['trace', 'debug', 'info', 'warn', 'warning', 'error', 'critical', 'off'];
   const outcomes = await runAll(
@@ -177,13 +177,13 @@ t.test('every level, and warn for warning, is where the log begins', async (t) =
   const important = ['warning', 'critical'];
   const expected = [all, all, all, important, important, ['critical'], ['critical'], []];
   t.same(
-    // When nothing is logged, the mistakes themselves are told all the same.
+    // Errors are printed even when nothing is logged.
     outcomes.map(({ stderr }) => stderr.split('\n').filter((line) => levels.includes(line))),
     expected,
   );
 });
 
-t.test('--component-log-level knows every component', async (t) => {
+t.test('--component-log-level accepts every component', async (t) => {
   const list = COMPONENTS.map((component) => `${component}:debug`).join(',');
   const args = ['--mode', 'validate', '--config-yaml', '{}', '--component-log-level', list];
   t.match(await runBaton(t, { args }), { code: 0, stderr: '' });
@@ -231,7 +231,7 @@ t.test('level debug follows a request from the connection to the host and back',
   }
 });
 
-t.test('with --enable-fine-grain-logging a logger is a file', async (t) => {
+t.test('with --enable-fine-grain-logging loggers are files', async (t) => {
   const baton = await serve(t, ['--enable-fine-grain-logging', '--log-format', '%n|%g']);
   await baton.stop();
   for (const line of baton.stderr.trimEnd().split('\n')) {
@@ -241,7 +241,7 @@ t.test('with --enable-fine-grain-logging a logger is a file', async (t) => {
   }
 });
 
-t.test('a stack trace is an entry for each frame, or one with --log-stacktrace-single-entry', async (t) => {
+t.test('a stack trace is one entry per frame, or a single one with --log-stacktrace-single-entry', async (t) => {
   const entries = async (args: string[]): Promise<string[]> => {
     const { baton, killWorker } = await startBreakableBaton(t, {
       config,
@@ -252,7 +252,7 @@ t.test('a stack trace is an entry for each frame, or one with --log-stacktrace-s
     const all = baton.stderr.split('\n@').map((entry) => entry.replace('@', ''));
     const first = all.findIndex((entry) => entry.includes('injected exception'));
     const thread = /^\d+/.exec(all[first]!)![0];
-    t.not(thread, String(baton.pid), 'a worker has a thread id of its own');
+    t.not(thread, String(baton.pid), 'a worker has a separate thread id');
     return all.slice(first).filter((entry) => entry.startsWith(thread) && /injected exception|^\S+ +at /m.test(entry));
   };
   const frames = await entries([]);
@@ -263,7 +263,7 @@ t.test('a stack trace is an entry for each frame, or one with --log-stacktrace-s
   t.same(more, []);
 });
 
-t.test('a stack trace names places in the source', async (t) => {
+t.test('a stack trace names positions in the source', async (t) => {
   const directory = tempDir(t);
   const hook = join(directory, 'hook.mjs');
   const isBroken = join(directory, 'is-broken');
@@ -305,7 +305,7 @@ t.test('--log-path appends to a file, and leaves stderr empty', async (t) => {
   t.equal(baton.stderr, '');
 });
 
-t.test('--log-path /dev/stdout is the standard output, also where that is a socket', async (t) => {
+t.test('--log-path /dev/stdout is the standard output, even where that is a socket', async (t) => {
   const baton = await serve(t, ['--log-path', '/dev/stdout']);
   t.equal((await baton.admin('/reopen_logs', { method: 'POST' })).status, 200);
   await baton.stop();
@@ -315,10 +315,10 @@ t.test('--log-path /dev/stdout is the standard output, also where that is a sock
   t.equal(baton.stderr, '');
 });
 
-t.test('a reader of the process log that stands still, or leaves, holds up nothing', async (t) => {
+t.test('a stalled or closed reader of the process log blocks nothing', async (t) => {
   const pipe = namedPipe(t);
   let reader = openPipe(pipe);
-  // A few lines are more than the pipe holds.
+  // A few lines exceed the pipe's buffer.
   const baton = await serve(t, ['--log-path', pipe, '--log-format', `%v ${'x'.repeat(8000)}`]);
   const change = async () => t.equal((await baton.admin('/reset_counters', { method: 'POST' })).status, 200);
   for (let index = 0; index < 20; index++) await change();
@@ -341,7 +341,7 @@ t.test('a reader of the process log that stands still, or leaves, holds up nothi
   await baton.stop();
 });
 
-t.test('a named pipe without a reader is no log: the start does not wait for one', async (t) => {
+t.test('a named pipe without a reader is refused as log: the start does not wait for one', async (t) => {
   const args = ['--config-yaml', '{}', '--log-path', namedPipe(t)];
   const { code, stderr } = await runBaton(t, { args });
   t.equal(code, 1);
@@ -360,14 +360,14 @@ t.test('access logs can go to stdout and stderr when these are pipes', async (t)
   }
   await httpRequest(port, '/last');
   await baton.stop();
-  t.ok(baton.stdout.includes('file /last\n'), 'what is buffered at the end is written');
+  t.ok(baton.stdout.includes('file /last\n'), 'buffered lines are written at exit');
 });
 
-t.test('a reader of the access log that stands still holds up neither requests nor the end', async (t) => {
+t.test('a stalled reader of the access log blocks neither requests nor the exit', async (t) => {
   const baton = await serve(t, ['--file-flush-interval-msec', '20']);
   baton.child.stdout!.pause();
   const client = await connectRaw(t, await baton.listenerPort('web'));
-  // Far more than a pipe holds.
+  // Far more than a pipe's buffer.
   const target = `/${'x'.repeat(2000)}`;
   for (let index = 0; index < 1000; index++) {
     client.write(`GET ${target} HTTP/1.1\r\nhost: a\r\n\r\n`);
@@ -386,12 +386,12 @@ function namedPipe(t: Teardown): string {
   return path;
 }
 
-/** A reader that waits for nothing. */
+/** Opens a non-blocking reader. */
 function openPipe(path: string): number {
   return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
 }
 
-/** What the source says there. */
+/** Returns the source line at a position. */
 function sourceLine(file: string, line: string): string {
   return readFileSync(packagePath(file), 'utf8').split('\n')[Number(line) - 1]!;
 }
@@ -400,11 +400,11 @@ function serve(t: Teardown, args: string[]): Promise<BatonProcess> {
   return startBaton(t, { config, args });
 }
 
-/** A configuration that is refused: the log is one entry of several lines, level critical. */
+/** Runs a configuration that is refused: the log is one entry of several lines, level critical. */
 async function refused(t: Teardown, args: string[], env: Record<string, string> = {}) {
   const all = ['--mode', 'validate', '--config-yaml', '{nope: "x"}', ...args];
   const baton = await startBaton(t, { args: all, env, wait: 'spawned' });
-  const { code } = await withDeadline(baton.exited, 'the end of a run');
+  const { code } = await withDeadline(baton.exited, 'the exit of the run');
   return { code, stderr: baton.stderr, pid: baton.pid };
 }
 

@@ -1,11 +1,11 @@
-// Names of a configuration in the application log.
+// Resource names in the application log.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { bootstrap, httpListener, startBaton, tempDir, waitFor } from '../harness/index.js';
 
-t.test('a name of a resource moves no cursor of a terminal, and is not shown at any length', async (t) => {
+t.test('control characters in a resource name are escaped in the log, and long names are truncated', async (t) => {
   const name = 'a\u001b[31mb\u009bc';
   const long = 'x'.repeat(10_000);
   const path = join(tempDir(t), 'clusters.json');

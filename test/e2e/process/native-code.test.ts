@@ -1,4 +1,4 @@
-// Native code that cannot be loaded is told in one sentence that says what to do.
+// Native code that cannot be loaded is reported in one sentence with the remedy.
 
 import { execFile, execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { packagePath } from '../../../src/common/package/package-root.js';
 import { bootstrap, httpListener, loopback, ROUTER_FILTER, startBaton, tempDir } from '../harness/index.js';
 import { runBaton } from './command-line/run.js';
 
-/** What Node refuses as it refuses any addon that is compiled for another version of it. */
+/** Refused by Node like an addon that was compiled for another version of Node. */
 const OTHER_NODE = `
   struct module { int version; unsigned flags; void* handle; const char* file; void* start; void* start_in; const char* name; void* data; void* next; };
   static struct module self = { 9999, 0, 0, "other.c", 0, 0, "other", 0, 0 };
@@ -18,7 +18,7 @@ const RE2 = 'node_modules/re2/build/Release/re2.node';
 const UNIX_DGRAM = 'node_modules/unix-dgram/build/Release/unix_dgram.node';
 const SHIM = 'native-shim/build/Release/shim.node';
 
-/** An installation of its own, without native code. */
+/** Makes a separate installation without native code. */
 function install(t: Test) {
   const root = tempDir(t);
   for (const name of ['package.json', 'dist/baton', 'dist/schema.json'])
@@ -38,10 +38,10 @@ function install(t: Test) {
     root,
     program: join(root, 'dist/baton/main.js'),
     restarter: join(root, 'dist/baton/restarter/main.js'),
-    /** As it should be. */
+    /** The valid file. */
     good: (name: string) => put(name, readFileSync(packagePath(name))),
     missing: (name: string) => rmSync(join(root, name), { force: true }),
-    /** ELF says which machine at byte 18. */
+    /** ELF has the machine at byte 18. */
     forOtherMachine(name: string) {
       const bytes = readFileSync(packagePath(name));
       bytes[18] = bytes[18] === 0xb7 ? 0x3e : 0xb7;
@@ -90,7 +90,7 @@ const sentence = (name: string, reason: RegExp, root: string) =>
   new RegExp(`${name} ${reason.source}: run 'npm run install' in ${root} with the Node\\.js that runs Baton`);
 
 for (const [kind, reason] of KINDS) {
-  t.test(`native-shim ${kind}`, async (t) => {
+  t.test(`native-shim ${kind} is reported with the remedy`, async (t) => {
     const installed = install(t);
     installed[kind](SHIM);
     const { program, restarter, root } = installed;
@@ -101,11 +101,11 @@ for (const [kind, reason] of KINDS) {
     for (const { code, stderr } of outcomes) {
       t.equal(code, 1);
       t.match(stderr, sentence('native-shim', reason, root));
-      t.notMatch(stderr, /\n +at /, 'without a stack');
+      t.notMatch(stderr, /\n +at /, 'without a stack trace');
     }
   });
 
-  t.test(`re2 ${kind}`, async (t) => {
+  t.test(`re2 ${kind} is reported with the remedy`, async (t) => {
     const installed = install(t);
     installed.good(SHIM);
     installed[kind](RE2);
@@ -117,11 +117,11 @@ for (const [kind, reason] of KINDS) {
       });
       t.equal(code, 1);
       t.match(stderr, sentence('re2', reason, installed.root));
-      t.notMatch(stderr, /\n +at /, 'without a stack');
+      t.notMatch(stderr, /\n +at /, 'without a stack trace');
     }
   });
 
-  t.test(`unix-dgram ${kind}`, async (t) => {
+  t.test(`unix-dgram ${kind} is reported with the remedy`, async (t) => {
     const installed = install(t);
     installed.good(SHIM);
     installed[kind](UNIX_DGRAM);
@@ -136,11 +136,11 @@ for (const [kind, reason] of KINDS) {
     });
     t.equal(code, 1);
     t.match(stderr, sentence('unix-dgram', reason, installed.root));
-    t.notMatch(stderr, /\n +at /, 'without a stack');
+    t.notMatch(stderr, /\n +at /, 'without a stack trace');
   });
 }
 
-t.test('a whole installation works there', async (t) => {
+t.test('a complete installation in that directory works', async (t) => {
   const installed = install(t);
   for (const name of [SHIM, RE2]) installed.good(name);
   const baton = await startBaton(t, { program: installed.program, config: WITH_REGEX });

@@ -1,4 +1,4 @@
-// A working directory that is removed, as that of a former release is: no thread of Node begins in it.
+// A removed working directory, such as that of an old release, in which Node starts no threads.
 
 import { mkdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,14 +22,14 @@ const config = bootstrap({
   clusters: [staticCluster('echo', echo.port)],
 });
 
-t.test('a server begins in one', async (t) => {
+t.test('a server starts in a removed directory', async (t) => {
   const wrapper = ['sh', '-c', 'mkdir gone && cd gone && rmdir ../gone && exec "$@"', 'sh'];
   const baton = await startBaton(t, { config, wrapper });
   t.equal((await httpRequest(await baton.listenerPort('web'), '/')).status, 200);
   await baton.stop();
 });
 
-t.test('a server goes on in one: reload, profiles, and a worker that takes the place of another', async (t) => {
+t.test('a server continues in a removed directory: reload, profiles, and a replacement worker', async (t) => {
   const wrapper = ['sh', '-c', 'mkdir gone && cd gone && exec "$@"', 'sh'];
   const { baton, killWorker } = await startBreakableBaton(t, { config, wrapper });
   const port = await baton.listenerPort('web');
@@ -38,12 +38,12 @@ t.test('a server goes on in one: reload, profiles, and a worker that takes the p
   t.equal((await baton.admin('/heap_dump')).status, 200);
   await killWorker('throw');
   await waitFor(async () => (await httpRequest(port, '/').catch(() => undefined))?.status === 200, {
-    what: 'the worker that takes the place of the dead one',
+    what: 'the replacement worker',
   });
   await baton.stop();
 });
 
-t.test('logs of relative paths are opened anew where they were, when the directory is there again', async (t) => {
+t.test('logs with relative paths are reopened at their place when the directory exists again', async (t) => {
   const accessLog = fileAccessLog('removed-directory-access.log', '%REQ(:path)%\n');
   const listener = httpListener('web', 0, { route_config: routeAllTo('echo'), access_log: [accessLog] });
   const baton = await startBaton(t, {
@@ -54,7 +54,7 @@ t.test('logs of relative paths are opened anew where they were, when the directo
   const port = await baton.listenerPort('web');
   const gone = join(baton.directory, 'gone');
   rmSync(gone, { recursive: true });
-  // For its thread the process leaves the directory.
+  // To start its thread the process leaves the directory.
   t.equal((await baton.admin('/config/reload', { method: 'POST' })).status, 200);
   mkdirSync(gone);
   t.equal((await baton.admin('/reopen_logs', { method: 'POST' })).status, 200);

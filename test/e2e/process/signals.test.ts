@@ -1,4 +1,4 @@
-// Signals: two end the server in order, one reopens its files, the others leave it alone.
+// Signals: two end the server cleanly, one reopens its files, the others are ignored.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -28,16 +28,16 @@ import {
 } from '../harness/index.js';
 import { listeningPorts } from './sockets.js';
 
-/** The beginning of an answer. */
+/** The start of a response. */
 const PART = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart';
 
 const echo = await startEchoUpstream(t);
 const silent = await startTcpUpstream(t, (socket) => socket.resume());
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(`${signal} ends the server at once with status 0, its open connections too`, async (t) => {
+  t.test(`${signal} ends the server at once with status 0, and closes its open connections`, async (t) => {
     const log = join(tempDir(t), 'access');
-    // Lines wait in memory for a long time: what is buffered must be written at the end.
+    // The flush interval is long: buffered lines must be written at exit.
     const baton = await serve(t, { access_log: [fileAccessLog(log)] }, ['--file-flush-interval-msec', '600000']);
     const [web, tcp] = [await baton.listenerPort('web'), await baton.listenerPort('tcp')];
     const { adminPort } = baton;
@@ -57,7 +57,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     t.match(baton.stderr, /exiting\n$/);
     for (const connection of [idle, half, raw]) t.not((await connection.readToEnd()).closed, 'open');
     await waitFor(() => [...silent.sockets].every((socket) => socket.readableEnded), {
-      what: 'the end of the upstream connection',
+      what: 'the close of the upstream connection',
     });
     for (const socket of silent.sockets) socket.destroy();
     for (const port of [web, tcp, adminPort]) t.ok(await refuses(port), `port ${port} is closed`);
@@ -65,7 +65,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-t.test('what is being served when the end comes is cut off, and logged', async (t) => {
+t.test('requests and connections in progress at exit are aborted and logged', async (t) => {
   const upstream = await startTcpUpstream(t, (socket) => socket.on('data', () => socket.write(PART)));
   const log = join(tempDir(t), 'access');
   const logged = { access_log: [fileAccessLog(log, '%PROTOCOL% %BYTES_SENT%\n')] };
@@ -90,7 +90,7 @@ t.test('what is being served when the end comes is cut off, and logged', async (
   t.same(readFileSync(log, 'utf8').trim().split('\n').sort(), [`- ${PART.length}`, 'HTTP/1.1 4']);
 });
 
-t.test('a second SIGTERM does not spoil the end', async (t) => {
+t.test('a second SIGTERM does not disturb the exit', async (t) => {
   const baton = await serve(t);
   for (let index = 0; index < 20; index++) baton.child.kill(index % 2 === 0 ? 'SIGTERM' : 'SIGINT');
   const { code, signal } = await baton.kill('SIGTERM');
@@ -99,7 +99,7 @@ t.test('a second SIGTERM does not spoil the end', async (t) => {
 });
 
 for (const signal of ['SIGUSR1', 'SIGHUP', 'SIGTERM'] as const) {
-  t.test(`${signal} that comes up to the last moment does not spoil it either`, async (t) => {
+  t.test(`${signal} that arrives until the last moment does not disturb the exit`, async (t) => {
     const baton = await serve(t);
     baton.child.kill('SIGTERM');
     while (baton.exit === undefined && baton.child.exitCode === null && baton.child.signalCode === null) {
@@ -110,7 +110,7 @@ for (const signal of ['SIGUSR1', 'SIGHUP', 'SIGTERM'] as const) {
   });
 }
 
-t.test('SIGHUP is eaten', async (t) => {
+t.test('SIGHUP is ignored', async (t) => {
   const baton = await serve(t);
   baton.child.kill('SIGHUP');
   await waitFor(() => baton.stderr.includes('caught and eating SIGHUP'));
@@ -119,7 +119,7 @@ t.test('SIGHUP is eaten', async (t) => {
   await baton.stop();
 });
 
-t.test('SIGUSR1 opens access logs and the log file anew, and loses no line', async (t) => {
+t.test('SIGUSR1 reopens access logs and the log file without losing a line', async (t) => {
   const directory = tempDir(t);
   const [access, log] = [join(directory, 'access'), join(directory, 'log')];
   const baton = await serve(t, { access_log: [fileAccessLog(access, '%REQ(:PATH)%\n')] }, [
@@ -140,9 +140,9 @@ t.test('SIGUSR1 opens access logs and the log file anew, and loses no line', asy
   await waitFor(() => existsSync(access) && existsSync(log), { what: 'new files' });
   for (let index = 0; index < 20; index++) await httpRequest(port, `/after-${index}`);
   await baton.stop();
-  t.match(readFileSync(`${log}.1`, 'utf8'), /\[info\].*caught SIGUSR1/, 'the old file got the line of the signal');
-  t.match(readFileSync(log, 'utf8'), /exiting\n$/, 'the new file got what came later');
-  t.match(readFileSync(log, 'utf8'), 'new connection', 'of workers too');
+  t.match(readFileSync(`${log}.1`, 'utf8'), /\[info\].*caught SIGUSR1/, 'the old file has the line about the signal');
+  t.match(readFileSync(log, 'utf8'), /exiting\n$/, 'the new file has the later lines');
+  t.match(readFileSync(log, 'utf8'), 'new connection', 'lines of workers too');
   t.equal(baton.stderr, '', 'nothing went to stderr');
   const old = readFileSync(`${access}.1`, 'utf8');
   const now = readFileSync(access, 'utf8');
@@ -152,7 +152,7 @@ t.test('SIGUSR1 opens access logs and the log file anew, and loses no line', asy
   }
 });
 
-t.test('SIGPIPE and readers of stdout and stderr that leave do not end the server', async (t) => {
+t.test('SIGPIPE, and closed readers of stdout and stderr, do not end the server', async (t) => {
   const baton = await serve(t, { access_log: [fileAccessLog('/dev/stdout')] }, ['--file-flush-interval-msec', '10']);
   const port = await baton.listenerPort('web');
   baton.child.kill('SIGPIPE');
@@ -166,11 +166,11 @@ t.test('SIGPIPE and readers of stdout and stderr that leave do not end the serve
   }
   t.equal((await baton.admin('/ready')).status, 200);
   baton.child.kill('SIGTERM');
-  const code = await withDeadline(new Promise((resolve) => baton.child.once('exit', resolve)), 'the end');
+  const code = await withDeadline(new Promise((resolve) => baton.child.once('exit', resolve)), 'the exit');
   t.equal(code, 0);
 });
 
-t.test('SIGUSR1 while the server starts does not open the debugger', async (t) => {
+t.test('SIGUSR1 during the start does not open the debugger', async (t) => {
   const baton = await startBaton(t, { config: config(), wait: 'spawned' });
   await waitUntilHandled(baton, constants.signals.SIGUSR1);
   const hasStarted = () => {
@@ -186,7 +186,7 @@ t.test('SIGUSR1 while the server starts does not open the debugger', async (t) =
   await baton.stop();
 });
 
-t.test('SIGTERM while the server starts ends it with status 0', async (t) => {
+t.test('SIGTERM during the start ends the server with status 0', async (t) => {
   for (const moment of ['initializing epoch', 'starting workers']) {
     const baton = await startBaton(t, { config: config(), wait: 'spawned', args: ['--concurrency', '3'] });
     await waitFor(() => baton.stderr.includes(moment), { what: moment });
@@ -197,7 +197,7 @@ t.test('SIGTERM while the server starts ends it with status 0', async (t) => {
   }
 });
 
-t.test('SIGTERM while the sinks of stats are made ends the server with status 0', async (t) => {
+t.test('SIGTERM while stats sinks are created ends the server with status 0', async (t) => {
   const http = { http_uri: { uri: 'http://collector', cluster: 'collector', timeout: '1s' } };
   const type = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
   const sink = { name: 'collector', typed_config: { '@type': type, http_service: http } };
@@ -208,11 +208,13 @@ t.test('SIGTERM while the sinks of stats are made ends the server with status 0'
   });
   const baton = await startBaton(t, { config, wait: 'spawned' });
   // Their code is loaded behind this line.
-  await waitFor(() => baton.stderr.includes('starting main dispatch loop'), { what: 'the start' });
+  await waitFor(() => baton.stderr.includes('starting main dispatch loop'), {
+    what: 'Their code is loaded after this line.',
+  });
   t.match(await baton.kill('SIGTERM'), { code: 0, signal: null });
 });
 
-t.test('SIGTERM while the configuration is read ends it with status 0', async (t) => {
+t.test('SIGTERM while the configuration is read ends the server with status 0', async (t) => {
   const path = join(tempDir(t), 'large.json');
   const { clusters, ...rest } = (config() as Bootstrap).static_resources!;
   // Takes about a second to read.
@@ -222,30 +224,30 @@ t.test('SIGTERM while the configuration is read ends it with status 0', async (t
     JSON.stringify({ ...config(), static_resources: { ...rest, clusters: [...clusters!, ...many] } }),
   );
   const baton = await startBaton(t, { wait: 'spawned', args: ['-c', path] });
-  // Of the signals that Baton listens for it is the last, and one that nobody else in the process catches.
+  // It is the last signal that Baton listens for, and nothing else in the process handles it.
   await waitUntilHandled(baton, constants.signals.SIGPIPE);
   baton.child.kill('SIGTERM');
-  t.notMatch(baton.stderr, 'initializing epoch', 'it has not been read');
-  const { code, signal } = await withDeadline(baton.exited, 'the end after SIGTERM');
+  t.notMatch(baton.stderr, 'initializing epoch', 'the configuration was not read');
+  const { code, signal } = await withDeadline(baton.exited, 'the exit after SIGTERM');
   t.equal(code, 0);
   t.equal(signal, null);
   t.notMatch(baton.stderr, /\[(error|critical)\]/);
 });
 
-t.test('SIGTERM and SIGINT do not wait for a configuration that never comes', async (t) => {
+t.test('SIGTERM and SIGINT do not wait for a configuration that never arrives', async (t) => {
   const path = join(tempDir(t), 'bootstrap.yaml');
   execFileSync('mkfifo', [path]);
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     const baton = await startBaton(t, { wait: 'spawned', args: ['-c', path] });
     await waitUntilHandled(baton, constants.signals.SIGPIPE);
-    // What somebody does with these is not known yet, and is no reason to end.
+    // The disposition of these is not set yet, and they do not end the process.
     baton.child.kill('SIGHUP');
     baton.child.kill('SIGUSR1');
     const { code, signal } = await baton.kill(name);
     t.equal(code, 0);
     t.equal(signal, null);
     t.match(baton.stderr, `caught ${name}`);
-    t.notMatch(baton.stderr, /\[(error|critical)\]/, 'and it has not been waited for');
+    t.notMatch(baton.stderr, /\[(error|critical)\]/, 'the configuration was not waited for');
   }
 });
 
@@ -263,7 +265,7 @@ function serve(t: Teardown, manager: Config = {}, args: string[] = []): Promise<
   return startBaton(t, { config: config(manager), args });
 }
 
-/** Waits until the process no longer leaves the signal to the kernel, which would end it. */
+/** Waits until the process handles the signal, whose default action would end it. */
 async function waitUntilHandled(baton: BatonProcess, signal: number): Promise<void> {
   const bit = 1n << BigInt(signal - 1);
   await waitFor(

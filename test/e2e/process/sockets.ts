@@ -1,8 +1,8 @@
-// What a process listens on, as the kernel knows it.
+// Listening sockets of a process as the kernel reports them.
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** The TCP ports that a process listens on, one for each socket. */
+/** Returns the TCP ports that a process listens on, one for each socket. */
 export function listeningPorts(pid: number): number[] {
   const inodes = new Set<string>();
   for (const fd of readdirSync(`/proc/${pid}/fd`)) {

@@ -1,4 +1,4 @@
-// How a server comes up, what it says about itself meanwhile, and why it may refuse to.
+// The start of a server: its states, and the reasons to refuse to start.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -36,7 +36,7 @@ const HELLO: Config = {
 const STACK = /^\s+at .*:\d+:\d+/m;
 const hasIp6 = Object.values(networkInterfaces()).some((list) => list?.some((entry) => entry.address === '::1'));
 
-t.test('the configuration may come as JSON, and as an argument', async (t) => {
+t.test('the configuration may be JSON, or a command-line argument', async (t) => {
   const config = bootstrap({ listeners: [httpListener('web', 0, HELLO)], clusters: [] });
   const fromJson = await startBaton(t, { config, configName: 'config.json' });
   t.equal((await httpRequest(await fromJson.listenerPort('web'), '/')).body, 'hello');
@@ -56,29 +56,32 @@ t.test('--config-yaml is merged onto the file: lists grow', async (t) => {
   await baton.stop();
 });
 
-t.test('with a file drain in flags_path it begins with health checks failing, until /healthcheck/ok', async (t) => {
-  const flags = tempDir(t);
-  const listeners = [httpListener('web', 0, HELLO)];
-  const config = bootstrap({ listeners, clusters: [], extra: { flags_path: flags } });
-  const ready = await startBaton(t, { config });
-  t.equal(await ready.stat('server.live'), 1, 'no file, no drain');
-  await ready.stop();
+t.test(
+  'with a file `drain` in flags_path the server starts with failed health checks, until /healthcheck/ok',
+  async (t) => {
+    const flags = tempDir(t);
+    const listeners = [httpListener('web', 0, HELLO)];
+    const config = bootstrap({ listeners, clusters: [], extra: { flags_path: flags } });
+    const ready = await startBaton(t, { config });
+    t.equal(await ready.stat('server.live'), 1, 'no file, no drain');
+    await ready.stop();
 
-  writeFileSync(join(flags, 'drain'), '');
-  const baton = await startBaton(t, { config, wait: 'admin' });
-  t.equal(await baton.stat('server.live'), 0, 'from the beginning');
-  const port = await baton.loggedPort('web');
-  await waitFor(async () => (await baton.admin('/ready')).body === 'DRAINING\n', { what: 'the state DRAINING' });
-  t.equal((await baton.admin('/ready')).status, 503);
-  t.equal((await httpRequest(port, '/')).body, 'hello', 'requests are served');
-  t.match(baton.stderr, 'starting server in drain mode');
-  await baton.admin('/healthcheck/ok', { method: 'POST' });
-  t.match(await baton.admin('/ready'), { status: 200, body: 'LIVE\n' });
-  t.equal(await baton.stat('server.live'), 1);
-  await baton.stop();
-});
+    writeFileSync(join(flags, 'drain'), '');
+    const baton = await startBaton(t, { config, wait: 'admin' });
+    t.equal(await baton.stat('server.live'), 0, 'from the start');
+    const port = await baton.loggedPort('web');
+    await waitFor(async () => (await baton.admin('/ready')).body === 'DRAINING\n', { what: 'the state DRAINING' });
+    t.equal((await baton.admin('/ready')).status, 503);
+    t.equal((await httpRequest(port, '/')).body, 'hello', 'requests are served');
+    t.match(baton.stderr, 'starting server in drain mode');
+    await baton.admin('/healthcheck/ok', { method: 'POST' });
+    t.match(await baton.admin('/ready'), { status: 200, body: 'LIVE\n' });
+    t.equal(await baton.stat('server.live'), 1);
+    await baton.stop();
+  },
+);
 
-t.test('it can serve without an admin interface', async (t) => {
+t.test('the server can run without an admin interface', async (t) => {
   const config = { static_resources: { listeners: [httpListener('web', 0, HELLO)] } };
   const baton = await startBaton(t, { config, wait: 'spawned' });
   const port = await baton.loggedPort('web');
@@ -88,7 +91,7 @@ t.test('it can serve without an admin interface', async (t) => {
   await baton.stop();
 });
 
-t.test('it can serve nothing at all', async (t) => {
+t.test('the server can run without listeners and clusters', async (t) => {
   const baton = await startBaton(t, { config: { admin: { address: loopback(0) } } });
   t.equal((await baton.admin('/ready')).body.trim(), 'LIVE');
   await baton.stop();
@@ -141,7 +144,7 @@ t.test('a filter chain without filters closes its connections', async (t) => {
   await baton.stop();
 });
 
-t.test('a file in the place of a Unix socket is not removed', async (t) => {
+t.test('a regular file in place of a Unix socket is not removed', async (t) => {
   const path = join(tempDir(t), 'precious');
   writeFileSync(path, 'data');
   const address = { pipe: { path } };
@@ -159,7 +162,7 @@ t.test('a file in the place of a Unix socket is not removed', async (t) => {
   }
 });
 
-t.test('--admin-address-path gets the address without a line end', async (t) => {
+t.test('--admin-address-path gets the address without a line break', async (t) => {
   const path = join(tempDir(t), 'address');
   const baton = await serve(t, {}, ['--admin-address-path', path], 'spawned');
   const text = await waitFor(() => existsSync(path) && readFileSync(path, 'utf8'), { what: 'the file' });
@@ -170,7 +173,7 @@ t.test('--admin-address-path gets the address without a line end', async (t) => 
 });
 
 t.test(
-  'the address of a process that was killed is removed before the next one begins, and nothing else',
+  'the address file of a killed process is removed before the next one starts, and no other file is',
   async (t) => {
     const path = join(tempDir(t), 'address');
     const address = { pipe: { path: tempDir(t) } };
@@ -187,7 +190,7 @@ t.test(
   },
 );
 
-t.test('an --admin-address-path that cannot be written is told, and no reason not to serve', async (t) => {
+t.test('an --admin-address-path that cannot be written is reported, and the server starts', async (t) => {
   const path = join(tempDir(t), 'no', 'such', 'directory');
   const baton = await serve(t, {}, ['--admin-address-path', path], 'spawned');
   t.equal((await httpRequest(await baton.loggedPort('web'), '/')).body, 'hello');
@@ -204,13 +207,17 @@ for (const [given, workers] of [
     const baton = await serve(t, {}, ['--concurrency', given]);
     t.equal(await baton.stat('server.concurrency'), workers);
     const port = await baton.listenerPort('web');
-    t.equal(listeningPorts(baton.pid).filter((each) => each === port).length, workers, 'each has a socket of its own');
+    t.equal(
+      listeningPorts(baton.pid).filter((each) => each === port).length,
+      workers,
+      'each worker has its own socket',
+    );
     t.equal((await httpRequest(port, '/')).body, 'hello');
     await baton.stop();
   });
 }
 
-t.test('it listens on every IPv4 address, on IPv6, and on both with one listener', { skip: !hasIp6 }, async (t) => {
+t.test('listeners bind to every IPv4 address, to IPv6, and to both at once', { skip: !hasIp6 }, async (t) => {
   const on = (name: string, address: Config): Config => ({
     ...httpListener(name, 0, HELLO),
     address: { socket_address: { port_value: 0, ...address } },
@@ -257,7 +264,7 @@ t.test('with enable_reuse_port: false two workers share one socket, and both ser
   await baton.stop();
 });
 
-t.test('two servers can share a port, as reuse_port is there for', async (t) => {
+t.test('two servers can share a port with reuse_port', async (t) => {
   const port = await freePort();
   const config = bootstrap({ listeners: [httpListener('web', port, HELLO)], clusters: [] });
   const first = await startBaton(t, { config });

@@ -1,4 +1,4 @@
-// Limits on connections that runtime sets: of one listener, and of all of them, over all workers.
+// Connection limits set by runtime: of one listener, and of all of them, over all workers.
 
 import t from 'tap';
 import {
@@ -35,17 +35,17 @@ async function modify(key: string, value: string): Promise<void> {
   await baton.admin(`/runtime_modify?${key}=${value}`, { method: 'POST' });
 }
 
-/** A connection that has been served and stays; undefined when it was closed without an answer. */
+/** Opens a connection that has been served and stays; undefined when it was closed without a response. */
 async function connect(port: number): Promise<RawConnection | undefined> {
   const connection = await connectRaw(t, port);
   connection.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   await waitFor(() => connection.received.includes('served') || connection.closed !== 'open', {
-    what: 'an answer or the end',
+    what: 'a response or the close',
   });
   return connection.received.includes('served') ? connection : undefined;
 }
 
-/** How many of ten connections more are served beside `held` others; they are closed again. */
+/** Returns how many of ten further connections are served beside `held` others; they are closed again. */
 async function served(port: number, held: number): Promise<number> {
   await baton.waitForStat('server.total_connections', held);
   const connections = await Promise.all(Array.from({ length: 10 }, () => connect(port)));
@@ -57,7 +57,7 @@ async function served(port: number, held: number): Promise<number> {
 const countTo = (port: number, expected: number, held: number) =>
   waitFor(async () => (await served(port, held)) === expected, { what: `${expected} of ten connections served` });
 
-t.test('a limit of a listener counts the connections that there are, on all workers', async (t) => {
+t.test("a listener's limit counts its open connections on all workers", async (t) => {
   const early = await Promise.all([connect(main), connect(main), connect(main)]);
   t.equal(await served(main, 3), 10);
   await modify(LISTENER, '5');
@@ -76,7 +76,7 @@ t.test('a limit of a listener counts the connections that there are, on all work
   await baton.waitForStat('server.total_connections', 0);
 });
 
-t.test('a limit of all listeners concerns those that do not ignore it', async (t) => {
+t.test('the global limit applies to listeners that do not ignore it', async (t) => {
   await modify(GLOBAL, '4');
   await countTo(main, 4, 0);
   const held = await Promise.all([connect(main), connect(other)]);

@@ -1,4 +1,4 @@
-// Runtime layers of the real server: a disk tree that is swapped under traffic, and servers without an admin layer.
+// Runtime layers of a running server: a disk tree that is swapped under traffic, and servers without an admin layer.
 
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import t from 'tap';
 import { bootstrap, httpListener, httpRequest, startBaton, tempDir, waitFor } from '../harness/index.js';
 import { answering, managerOf } from '../http/proxy.js';
 
-t.test('a link that is swapped changes routing without failing a request; overrides stay', async (t) => {
+t.test('a swapped symbolic link changes routing without a failed request; overrides stay', async (t) => {
   const directory = tempDir(t);
   const current = join(directory, 'current');
   for (const [version, share] of [
@@ -86,7 +86,7 @@ t.test('without an admin layer nothing can be changed', async (t) => {
   }
 });
 
-t.test('a root that could never be watched ends the start, and validation does not look for it', async (t) => {
+t.test('a root that cannot be watched stops the start, and validation does not check it', async (t) => {
   const layers = [{ name: 'disk', disk_layer: { symlink_root: join(tempDir(t), 'absent/current') } }];
   const config = bootstrap({ listeners: [], clusters: [], extra: { layered_runtime: { layers } } });
   const baton = await startBaton(t, { config, wait: 'spawned' });

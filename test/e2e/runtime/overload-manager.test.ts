@@ -1,4 +1,5 @@
-// overload_manager with a monitor of downstream connections: one limit for all listeners and workers, which runtime does not change.
+// overload_manager with a monitor of downstream connections: one limit for all listeners and workers, which runtime cannot
+// change.
 
 import t from 'tap';
 import { bootstrap, connectRaw, httpListener, type RawConnection, startBaton, waitFor } from '../harness/index.js';
@@ -40,11 +41,11 @@ const ports = {
   exempt: await baton.listenerPort('exempt'),
 };
 
-t.test('the stats are there before anything is refused', async (t) => {
+t.test('the stats exist before anything is refused', async (t) => {
   t.equal(await baton.stat(`overload.${MONITOR}.failed_updates`), 0);
 });
 
-t.test('connections beyond the limit are closed and counted, whichever listener and worker they come to', async (t) => {
+t.test('connections above the limit are closed and counted, on every listener and worker', async (t) => {
   const held = await Promise.all([connect(ports.main), connect(ports.main), connect(ports.other)]);
   t.ok(held.every(isServed));
   const more = await Promise.all([connect(ports.main), connect(ports.other), connect(ports.other)]);
@@ -58,10 +59,10 @@ t.test('connections beyond the limit are closed and counted, whichever listener 
   t.ok(isServed(exempt), 'a listener that ignores the limit is served');
   exempt.destroy();
   held[0]!.destroy();
-  await waitFor(async () => isServed(await connect(ports.other)), { what: 'the place of a connection that has ended' });
+  await waitFor(async () => isServed(await connect(ports.other)), { what: 'the slot of a closed connection' });
 });
 
-t.test('the runtime key has no effect on listeners, which is said once', async (t) => {
+t.test('the runtime key has no effect on listeners, which is logged once', async (t) => {
   for (const connection of open.splice(0)) connection.destroy();
   await baton.waitForStat('server.total_connections', 0);
   for (const limit of [1, 2, 1]) {
@@ -76,12 +77,12 @@ t.test('the runtime key has no effect on listeners, which is said once', async (
 
 const open: RawConnection[] = [];
 
-/** A connection that has been answered, or closed. */
+/** Opens a connection that has been answered, or closed. */
 async function connect(port: number): Promise<RawConnection> {
   const connection = await connectRaw(t, port);
   open.push(connection);
   connection.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-  await waitFor(() => isServed(connection) || connection.closed !== 'open', { what: 'an answer or the end' });
+  await waitFor(() => isServed(connection) || connection.closed !== 'open', { what: 'a response or the close' });
   return connection;
 }
 

@@ -1,4 +1,4 @@
-// Runtime while requests are served: what the admin interface sets holds on all workers, and is taken back again.
+// Runtime overrides under traffic: values set by the admin interface apply on all workers, until they are removed.
 
 import t, { type Test } from 'tap';
 import {
@@ -16,7 +16,7 @@ import { KeepAliveClient, tally } from '../http/keep-alive.js';
 import { answering, routeConfig, routeTo } from '../http/proxy.js';
 import { response, startRawUpstream } from '../http/raw-upstream.js';
 
-/** Enough connections for both workers to have some. */
+/** Enough for both workers to have some connections. */
 const CLIENTS = 16;
 
 const a = await startUpstream(t, (_request, answer) => answer.end('a'));
@@ -74,12 +74,12 @@ async function modify(values: Readonly<Record<string, string>>): Promise<void> {
 const bodies = async (path: string, count = CLIENTS) =>
   tally((await client.repeat(count, path)).map((answer) => `${answer.status} ${answer.body}`));
 
-/** Every answer is this one, whichever worker gives it. */
+/** Checks that every response is this one, on every worker. */
 async function allAre(t: Test, expected: string, path: string): Promise<void> {
   t.same(await bodies(path), { [expected]: CLIENTS });
 }
 
-t.test('what has been answered holds for the next request, also on workers with much to do', async (t) => {
+t.test('an acknowledged value applies to the next request, even on busy workers', async (t) => {
   const busy = await Promise.all(Array.from({ length: CLIENTS }, () => connectRaw(t, port)));
   const much = 'GET /split HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(500);
   for (let i = 0; i < 20; i++) {
@@ -91,7 +91,7 @@ t.test('what has been answered holds for the next request, also on workers with 
   for (const connection of busy) connection.destroy();
 });
 
-t.test('100,000 keys are set by one request, and single ones beside them cost no more than without', async (t) => {
+t.test('one request can set 100,000 keys, and they do not slow down single ones', async (t) => {
   const others = (value: string, prefix = 'k') =>
     Array.from({ length: 100_000 }, (_, i) => `${prefix}${i}=${value}`).join('&');
   const set = (body: string) =>
@@ -114,19 +114,19 @@ t.test('100,000 keys are set by one request, and single ones beside them cost no
   await modify(Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`single${i}`, ''])));
 });
 
-t.test('a share of requests changes while they are served', async (t) => {
+t.test('a fraction of requests changes while they are served', async (t) => {
   await allAre(t, '200 old', '/split');
   await modify({ 'routing.split': '100' });
   await allAre(t, '200 new', '/split');
   await modify({ 'routing.split': '{numerator:5000,denominator:TEN_THOUSAND}' });
-  await waitFor(async () => (await bodies('/split'))['200 old'] !== undefined, { what: 'a part of the requests' });
+  await waitFor(async () => (await bodies('/split'))['200 old'] !== undefined, { what: 'a fraction of the requests' });
   const counts = await bodies('/split', 2000);
   t.ok(Math.abs(counts['200 new']! - 1000) < 150, `half of 2000: ${counts['200 new']}`);
   await modify({ 'routing.split': '' });
   await allAre(t, '200 old', '/split');
 });
 
-t.test('weights of clusters change one by one, and weights that add up to nothing do not count', async () => {
+t.test('cluster weights change one by one, and a sum of 0 is ignored', async () => {
   await allAre(t, '200 a', '/weighted');
   await modify({ 'weights.a': '0', 'weights.b': '7' });
   await allAre(t, '200 b', '/weighted');
@@ -135,14 +135,14 @@ t.test('weights of clusters change one by one, and weights that add up to nothin
   await modify({ 'weights.a': '', 'weights.b': '' });
 });
 
-t.test('a cluster in maintenance is not asked', async (t) => {
+t.test('a cluster in maintenance mode gets no requests', async (t) => {
   await modify({ 'upstream.maintenance_mode.a': '100' });
   await allAre(t, '503 maintenance mode', '/');
   const refused = (await baton.stat('cluster.a.upstream_rq_maintenance_mode'))!;
   const total = await baton.stat('cluster.a.upstream_rq_total');
   const answer = await httpRequest(port, '/');
   t.match(answer, { status: 503, body: 'maintenance mode', headers: { 'x-envoy-overloaded': 'true' } });
-  t.equal(answer.headers['x-envoy-attempt-count'], undefined, 'there was no try');
+  t.equal(answer.headers['x-envoy-attempt-count'], undefined, 'no attempt was made');
   await baton.waitForStat('cluster.a.upstream_rq_maintenance_mode', refused + 1);
   t.equal(await baton.stat('cluster.a.upstream_rq_total'), total);
   t.equal(await baton.stat('cluster.a.upstream_rq_503'), refused + 1);
@@ -150,7 +150,7 @@ t.test('a cluster in maintenance is not asked', async (t) => {
   await allAre(t, '200 a', '/');
 });
 
-t.test('retries can be switched off everywhere', async (t) => {
+t.test('retries can be disabled globally', async (t) => {
   const triesOf = async () => {
     tries = 0;
     t.match(await httpRequest(port, '/failing'), { status: 503, body: 'again' });
@@ -163,7 +163,7 @@ t.test('retries can be switched off everywhere', async (t) => {
   await waitFor(async () => (await triesOf()) === 3, { what: 'retries again' });
 });
 
-t.test('limits of a circuit breaker are shown as they hold, and hold', async (t) => {
+t.test('circuit breaker limits are shown as they apply, and apply', async (t) => {
   const key = 'circuit_breakers.a.default.max_requests';
   const shown = async () => {
     const text = (await baton.admin('/clusters?filter=^a$')).body;
@@ -185,7 +185,7 @@ t.test('limits of a circuit breaker are shown as they hold, and hold', async (t)
   t.equal(await baton.stat('cluster.a.circuit_breakers.default.rq_open'), 0);
 });
 
-t.test('/runtime shows each layer, and forms work as queries do', async (t) => {
+t.test('/runtime shows each layer, and form bodies work like queries', async (t) => {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const body = 'text=a+b%26c&upstream.base_retry_backoff_ms=2';
   t.equal((await baton.admin('/runtime_modify', { method: 'POST', headers, body })).body, 'OK\n');

@@ -1,4 +1,4 @@
-// No credential of a configuration is shown by the admin interface, the log, the command line, or what a management server is told.
+// The admin interface, the log, the command line and messages to management servers show no credential of a configuration.
 
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
@@ -12,7 +12,6 @@ import {
   startUpstream,
   waitFor,
 } from '../harness/index.js';
-import { mistakes, refusals } from './mistakes.js';
 import {
   cluster,
   endpoint,
@@ -23,11 +22,12 @@ import {
   routeConfiguration,
   secret,
   uri,
-} from './places.js';
+} from './credentials.js';
+import { mistakes, refusals } from './invalid-configurations.js';
 
 const ADS = { resource_api_version: 'V3', ads: {} };
 
-/** What GET answers, of every path that /help names, and dumps with each way to choose. */
+/** Returns the leaks in the responses of GET for every path that /help lists, and of dumps with each filter. */
 async function leaksOfAdmin(baton: BatonProcess): Promise<string[]> {
   const { body: help } = await baton.admin('/help');
   const listed = Array.from(help.matchAll(/^ {2}(\/[\w/]*)/gm), ([, path]) => path!);
@@ -65,7 +65,7 @@ function changed(plane: Config): Config {
   };
 }
 
-t.test('a running server', async (t) => {
+t.test('a running server shows no credential', async (t) => {
   const upstream = await startUpstream(t, (_request, answer) => void answer.end('host'));
   const plane = await startControlPlane(t);
   plane.set('listener', [
@@ -112,7 +112,7 @@ t.test('a running server', async (t) => {
   await waitFor(async () => (await baton.admin('/config_dump')).body.includes('x-tenant'));
   t.same(await leaksOfAdmin(baton), []);
 
-  // What differs is told and not shown, and a configuration that is refused is not shown either.
+  // Differences are reported without values, and a refused configuration is not shown either.
   const reload = async (query: string) => (await baton.admin(`/config/reload?${query}`, { method: 'POST' })).body;
   const second = { ...config, ...changed(plane.cluster()) };
   writeFileSync(baton.configPath, JSON.stringify(second));

@@ -1,4 +1,4 @@
-// What an operator sees of proxied TCP connections: a line each in the access log, and the stats of filter, listener and cluster.
+// Observability of proxied TCP connections: one access log line each, and the stats of filter, listener and cluster.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ const baton = await startBaton(t, {
   args: ['--file-flush-interval-msec', '50'],
 });
 
-t.test('a line tells bytes, addresses and duration of a connection', async (t) => {
+t.test('a line has bytes, addresses and duration of a connection', async (t) => {
   const port = await baton.listenerPort('logged');
   const client = await openStream(t, port);
   const clientPort = (client.socket.address() as { port: number }).port;
@@ -77,14 +77,14 @@ t.test('each connection has one line, however it ends', async (t) => {
   await openStream(t, port);
   (await upstream.next()).reset();
   const all = await lines('custom', 3);
-  // As in Envoy: clients that leave are no failure of TCP.
+  // As in Envoy: a client that disconnects is not a TCP failure.
   t.equal(all[1]!.split('|')[2], '-', 'the client reset');
   t.equal(all[2]!.split('|')[2], 'UR', 'the upstream reset');
   const ids = all.map((line) => line.split('|').at(-1));
-  t.equal(new Set(ids).size, 3, 'connections have numbers of their own');
+  t.equal(new Set(ids).size, 3, 'connections have unique ids');
 });
 
-t.test('the default format has dashes where HTTP has its request', async (t) => {
+t.test('the default format has dashes for HTTP values', async (t) => {
   const client = await openStream(t, await baton.listenerPort('default-format'));
   const server = await upstream.next();
   void client.write('12345');

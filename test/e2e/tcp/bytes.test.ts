@@ -1,4 +1,4 @@
-// A TCP proxy is a wire: bytes, ends and resets arrive as they were sent.
+// A TCP proxy is transparent: bytes, half-closes and resets arrive as they were sent.
 
 import t from 'tap';
 import { bootstrap, startBaton, staticCluster, type Teardown, tcpListener, waitFor } from '../harness/index.js';
@@ -14,7 +14,7 @@ const baton = await startBaton(t, {
 });
 const port = await baton.listenerPort('wire');
 
-t.test('bytes arrive as they were sent, both ways at once', async (t) => {
+t.test('bytes arrive as they were sent, in both directions at once', async (t) => {
   const { client, server } = await openPair(t);
   const up = randomBytes(48 * 1024 * 1024 + 7);
   const down = randomBytes(32 * 1024 * 1024 + 13);
@@ -48,14 +48,14 @@ t.test('many connections at once do not mix', async (t) => {
   }
 });
 
-t.test('a server that speaks first is heard', async (t) => {
+t.test('a server that speaks first is forwarded', async (t) => {
   const { client, server } = await openPair(t);
   void server.write('220 ready\r\n');
   await client.receives(11);
   t.equal(client.head, '220 ready\r\n');
 });
 
-t.test('bytes that were sent before the upstream connection stood are not lost', async (t) => {
+t.test('bytes sent before the upstream connection is established are not lost', async (t) => {
   const client = await openStream(t, port);
   const bytes = randomBytes(3 * 1024 * 1024);
   void client.write(bytes);
@@ -65,14 +65,14 @@ t.test('bytes that were sent before the upstream connection stood are not lost',
   t.equal(server.fingerprint(), fingerprint(bytes));
 });
 
-t.test('the client ends first: the server still answers', async (t) => {
+t.test('the client half-closes first: the server still answers', async (t) => {
   const { client, server } = await openPair(t);
   const request = randomBytes(500_000);
   const response = randomBytes(5_000_000);
   void client.write(request);
   client.end();
   t.equal(await server.isClosed(), 'end', 'the server sees the end');
-  t.equal(server.fingerprint(), fingerprint(request), 'behind every byte');
+  t.equal(server.fingerprint(), fingerprint(request), 'after every byte');
   t.equal(client.closed, 'open');
   void server.write(response);
   server.end();
@@ -80,14 +80,14 @@ t.test('the client ends first: the server still answers', async (t) => {
   t.equal(client.fingerprint(), fingerprint(response));
 });
 
-t.test('the server ends first: the client still speaks', async (t) => {
+t.test('the server half-closes first: the client can still send', async (t) => {
   const { client, server } = await openPair(t);
   const greeting = randomBytes(500_000);
   const rest = randomBytes(5_000_000);
   void server.write(greeting);
   server.end();
   t.equal(await client.isClosed(), 'end', 'the client sees the end');
-  t.equal(client.fingerprint(), fingerprint(greeting), 'behind every byte');
+  t.equal(client.fingerprint(), fingerprint(greeting), 'after every byte');
   t.equal(server.closed, 'open');
   void client.write(rest);
   client.end();
@@ -95,7 +95,7 @@ t.test('the server ends first: the client still speaks', async (t) => {
   t.equal(server.fingerprint(), fingerprint(rest));
 });
 
-t.test('a client that resets is a reset to the server', async (t) => {
+t.test("a client's reset is a reset for the server", async (t) => {
   const { client, server } = await openPair(t);
   void client.write('half a request');
   await server.receives(14);
@@ -103,7 +103,7 @@ t.test('a client that resets is a reset to the server', async (t) => {
   t.equal(await server.isClosed(), 'reset');
 });
 
-t.test('a server that resets is a reset to the client', async (t) => {
+t.test("a server's reset is a reset for the client", async (t) => {
   const { client, server } = await openPair(t);
   void server.write('half an answer');
   await client.receives(14);
@@ -111,7 +111,7 @@ t.test('a server that resets is a reset to the client', async (t) => {
   t.equal(await client.isClosed(), 'reset');
 });
 
-t.test('a server that breaks off its answer does not look complete to a client that has ended', async (t) => {
+t.test('a server that resets does not look complete to a client that has half-closed', async (t) => {
   const { client, server } = await openPair(t);
   client.end();
   await server.isClosed();
@@ -121,7 +121,7 @@ t.test('a server that breaks off its answer does not look complete to a client t
   t.equal(await client.isClosed(), 'reset');
 });
 
-t.test('a client that breaks off its request does not look complete to a server that has ended', async (t) => {
+t.test('a client that resets does not look complete to a server that has half-closed', async (t) => {
   const { client, server } = await openPair(t);
   server.end();
   await client.isClosed();
@@ -131,7 +131,7 @@ t.test('a client that breaks off its request does not look complete to a server 
   t.equal(await server.isClosed(), 'reset');
 });
 
-t.test('nothing is left of connections that have ended', async (t) => {
+t.test('closed connections leave nothing behind', async (t) => {
   for (const { socket } of upstream.streams) socket.destroy();
   const active = /^(?:listener\.127\.0\.0\.1_\d+\..*|cluster\..*)cx_active: [^0].*$/m;
   await waitFor(async () => !active.test((await baton.admin('/stats')).body));
@@ -139,7 +139,7 @@ t.test('nothing is left of connections that have ended', async (t) => {
   t.equal(await baton.stat('tcp.wire.downstream_cx_total'), upstream.streams.length);
 });
 
-/** A connection through the proxy, from both of its ends. */
+/** Opens a connection through the proxy, and returns both of its ends. */
 async function openPair(t: Teardown): Promise<{ client: Stream; server: Stream }> {
   const client = await openStream(t, port);
   return { client, server: await upstream.next() };

@@ -1,4 +1,4 @@
-// Thousands of short connections that end in every way leave nothing behind.
+// Thousands of short connections that close in every way leave nothing behind.
 
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -19,7 +19,7 @@ const AT_A_TIME = 100;
 const SEED = 20_261_120;
 
 const random = new Random(SEED);
-const upstream = await startTcpUpstream(t, (socket) => endSomehow(socket));
+const upstream = await startTcpUpstream(t, (socket) => closeRandomly(socket));
 const closed = await freePort();
 const baton = await startBaton(t, {
   config: bootstrap({
@@ -31,12 +31,12 @@ const baton = await startBaton(t, {
 });
 const port = await baton.listenerPort('wire');
 
-t.test(`${CONNECTIONS} connections, each ended by one side or the other, in order or not`, async (t) => {
+t.test(`${CONNECTIONS} connections, each closed by either side, orderly or not`, async (t) => {
   await connections(AT_A_TIME);
-  await allIsOver();
+  await allAreClosed();
   const descriptors = readdirSync(`/proc/${baton.pid}/fd`).length;
   await connections(CONNECTIONS - AT_A_TIME);
-  await allIsOver();
+  await allAreClosed();
   t.equal(await baton.stat('tcp.wire.downstream_cx_total'), CONNECTIONS);
   t.equal(
     await baton.stat('cluster.upstream.upstream_cx_destroy'),
@@ -61,12 +61,12 @@ function oneConnection(): Promise<void> {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => {});
     socket.on('close', () => resolve());
-    socket.on('connect', () => endSomehow(socket));
+    socket.on('connect', () => closeRandomly(socket));
   });
 }
 
-/** Speaks or not, then ends its direction, closes, resets, or leaves that to the other side. */
-function endSomehow(socket: Socket): void {
+/** Sends bytes or not, then half-closes, closes, resets, or leaves that to the other side. */
+function closeRandomly(socket: Socket): void {
   socket.resume();
   socket.on('end', () => socket.end());
   if (random.below(2) === 0) socket.write(Buffer.alloc(random.below(100_000)));
@@ -85,8 +85,8 @@ function endSomehow(socket: Socket): void {
   }
 }
 
-/** No gauge of a connection is above 0. */
-async function allIsOver(): Promise<void> {
+/** Waits until no connection gauge is above 0. */
+async function allAreClosed(): Promise<void> {
   const active = /^(?:listener\.127|cluster\.).*cx_active: [^0].*$/m;
   await waitFor(async () => !active.test((await baton.admin('/stats')).body), { what: 'the end of all connections' });
 }

@@ -1,4 +1,4 @@
-// What a client of a TCP proxy sees when its upstream cannot be reached, and how often Baton tries.
+// What a client of a TCP proxy sees when its upstream is unreachable, and how often Baton attempts to connect.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -56,30 +56,30 @@ const baton = await startBaton(t, {
   args: ['--concurrency', '2', '--file-flush-interval-msec', '50'],
 });
 
-t.test('an upstream that refuses closes the client, without a byte', async (t) => {
+t.test('a refused connect closes the client without a byte', async (t) => {
   const client = await openStream(t, await baton.listenerPort('refused'));
   t.equal(await client.isClosed(), 'end');
   t.equal(client.length, 0);
   t.match(await logLine('refused'), /^UF,URX 127\.0\.0\.1:\d+ \S*[Cc]onnection_refused$/);
   await baton.waitForStat('cluster.refused.upstream_cx_connect_fail', 1);
   t.equal(await baton.stat('cluster.refused.upstream_cx_active'), 0);
-  t.same(await endsOf('refused'), { all: 1, local: 0, remote: 1 }, 'the host has ended it');
+  t.same(await endsOf('refused'), { all: 1, local: 0, remote: 1 }, 'closed by the host');
 });
 
-t.test('a connect that takes too long closes the client', async (t) => {
+t.test('a connect timeout closes the client', async (t) => {
   const client = await openStream(t, await baton.listenerPort('deaf'));
   t.equal(await client.isClosed(), 'end');
-  t.same(await endsOf('deaf'), { all: 1, local: 1, remote: 0 }, 'given up here');
+  t.same(await endsOf('deaf'), { all: 1, local: 1, remote: 0 }, 'closed locally');
 });
 
-t.test('a client that has spoken already is closed too', async (t) => {
+t.test('a client that has already sent bytes is closed too', async (t) => {
   const client = await openStream(t, await baton.listenerPort('refused'));
   client.socket.write('hello');
   t.not(await client.isClosed(), 'open');
   t.equal(client.length, 0);
 });
 
-t.test('max_connect_attempts counts the attempts', async (t) => {
+t.test('max_connect_attempts limits the attempts', async (t) => {
   const client = await openStream(t, await baton.listenerPort('thrice'));
   t.equal(await client.isClosed(), 'end');
   t.match(await logLine('thrice'), /^UF,URX /);
@@ -89,7 +89,7 @@ t.test('max_connect_attempts counts the attempts', async (t) => {
   t.equal(await baton.stat('cluster.thrice.upstream_rq_cancelled'), 0);
 });
 
-t.test('a second attempt goes to another host', async (t) => {
+t.test('a second attempt uses another host', async (t) => {
   const port = await baton.listenerPort('second-chance');
   for (let index = 0; index < 10; index++) {
     const client = await openStream(t, port);
@@ -112,7 +112,7 @@ t.test('a cluster without hosts closes the client', async (t) => {
   await baton.waitForStat('cluster.empty.upstream_cx_none_healthy', 1);
 });
 
-t.test('a cluster that has gone closes the client', async (t) => {
+t.test('a removed cluster closes the client', async (t) => {
   const port = await baton.listenerPort('leaving');
   await openStream(t, port);
   await upstream.next();
@@ -126,15 +126,15 @@ t.test('a cluster that has gone closes the client', async (t) => {
   await waitFor(() => flags().includes('NC - -'), { what: 'its line' });
 });
 
-t.test('max_connections holds over all workers, and is free again when connections end', async (t) => {
+t.test('max_connections applies to all workers together, and closed connections free it', async (t) => {
   const port = await baton.listenerPort('limited');
   const first = await openStream(t, port);
   const second = await openStream(t, port);
   const servers = [await upstream.next(), await upstream.next()];
-  // Enough of them that each worker has to refuse some.
+  // Enough for each worker to refuse some.
   const refused = await Promise.all(Array.from({ length: 12 }, () => openStream(t, port)));
   for (const client of refused) t.equal(await client.isClosed(), 'end');
-  t.equal(await logLine('limited'), 'UO - -', 'no host had to do with it');
+  t.equal(await logLine('limited'), 'UO - -', 'no host was involved');
   t.equal(first.closed, 'open');
   t.equal(second.closed, 'open');
   await baton.waitForStat('cluster.limited.upstream_cx_overflow', refused.length);
@@ -150,7 +150,7 @@ t.test('max_connections holds over all workers, and is free again when connectio
   await third.receives(6);
 });
 
-t.test('max_pending_requests limits the connections that are being made, not those that are', async (t) => {
+t.test('max_pending_requests limits the connections being established, not the established ones', async (t) => {
   const port = await baton.listenerPort('waiting');
   const waiting = [await openStream(t, port), await openStream(t, port)];
   await baton.waitForStat('cluster.waiting.upstream_rq_pending_active', 2);
@@ -179,7 +179,7 @@ t.test('max_pending_requests limits the connections that are being made, not tho
   t.equal(await baton.stat('cluster.one-by-one.upstream_rq_pending_total'), 3);
 });
 
-/** How connections to the hosts of a cluster ended. */
+/** Returns how connections to the hosts of a cluster were closed. */
 async function endsOf(cluster: string): Promise<Record<string, number | undefined>> {
   const count = (name: string) => baton.stat(`cluster.${cluster}.upstream_cx_destroy${name}`);
   return { all: await count(''), local: await count('_local'), remote: await count('_remote') };
@@ -189,7 +189,7 @@ function logOf(name: string) {
   return fileAccessLog(join(logs, name), '%RESPONSE_FLAGS% %UPSTREAM_HOST% %UPSTREAM_TRANSPORT_FAILURE_REASON%\n');
 }
 
-/** The first line of an access log. */
+/** Returns the first line of an access log. */
 async function logLine(name: string): Promise<string> {
   const text = await waitFor(() => readFileSync(join(logs, name), 'utf8'), { what: `a line in the log ${name}` });
   return text.slice(0, text.indexOf('\n'));

@@ -1,4 +1,4 @@
-// Connections of the TCP proxy count where the host with the fewest requests is chosen.
+// TCP proxy connections count for LEAST_REQUEST.
 
 import t from 'tap';
 import { bootstrap, startBaton, staticCluster, tcpListener, waitFor } from '../harness/index.js';
@@ -14,7 +14,7 @@ const baton = await startBaton(t, {
     clusters: [
       staticCluster('both', [keeping.port, ending.port], {
         lb_policy: 'LEAST_REQUEST',
-        // So many looks that one of them finds the host with the fewest.
+        // So many choices that one of them includes the host with the fewest requests.
         least_request_lb_config: { choice_count: 20 },
       }),
     ],
@@ -23,7 +23,7 @@ const baton = await startBaton(t, {
 });
 const port = await baton.listenerPort('wire');
 
-t.test('a host that keeps its connections gets no others as long as there is one that has none', async (t) => {
+t.test('a host with open connections gets no more while another host has none', async (t) => {
   for (let index = 1; index <= CONNECTIONS; index++) {
     const ended = ending.streams.length;
     const client = await openStream(t, port);
@@ -35,5 +35,5 @@ t.test('a host that keeps its connections gets no others as long as there is one
     await baton.waitForStat('cluster.both.upstream_rq_active', keeping.streams.length);
   }
   t.ok(keeping.streams.length <= 2, `${keeping.streams.length} of ${CONNECTIONS}`);
-  t.equal(await baton.stat('cluster.both.upstream_rq_total'), CONNECTIONS, 'each counts as a request');
+  t.equal(await baton.stat('cluster.both.upstream_rq_total'), CONNECTIONS, 'each connection counts as a request');
 });

@@ -1,4 +1,4 @@
-// envoy.filters.network.rbac: whose connections go on. What Envoy 1.40 answered to each of these is what is expected here.
+// envoy.filters.network.rbac: which connections are admitted. The expected results are those of Envoy 1.40.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -91,7 +91,7 @@ const stats = (name: string, numbers: Record<string, number>) =>
   );
 const rules_ = (allowed: number, denied: number) => ({ allowed, denied });
 
-/** A client of a TCP proxy that has got what its host says first. */
+/** Opens a client of a TCP proxy that has received its host's greeting. */
 async function greeted(name: string): Promise<{ client: Stream; server: Stream }> {
   const client = await openStream(t, await baton.listenerPort(name));
   const server = await upstream.next();
@@ -100,7 +100,7 @@ async function greeted(name: string): Promise<{ client: Stream; server: Stream }
   return { client, server };
 }
 
-t.test('an allowed connection goes on, and is counted once, at its first byte or its end', async (t) => {
+t.test('an allowed connection continues, and is counted once, at its first byte or its close', async (t) => {
   const { client, server } = await greeted('t-allow');
   await stats('t-allow', rules_(0, 0));
   await client.write('hello');
@@ -131,7 +131,7 @@ t.test('an allowed connection goes on, and is counted once, at its first byte or
   await stats('h-allow', rules_(1, 0));
 });
 
-t.test('a denied connection ends at its first byte, of which the host gets nothing', async (t) => {
+t.test('a denied connection is closed at its first byte, and the host gets none of it', async (t) => {
   for (const [name, matched] of [
     ['t-deny', 'no_no'],
     ['t-none', 'none'],
@@ -156,7 +156,7 @@ t.test('a denied connection ends at its first byte, of which the host gets nothi
   }
 });
 
-t.test('HTTP: a denied client gets no answer, and one that leaves without a byte is not counted', async (t) => {
+t.test('HTTP: a denied client gets no response, and one that closes without a byte is not counted', async (t) => {
   for (const name of ['h-deny', 'h-none']) {
     const port = await baton.listenerPort(name);
     const client = await connectRaw(t, port);
@@ -181,14 +181,14 @@ t.test('HTTP: a denied client gets no answer, and one that leaves without a byte
   }
 });
 
-t.test('without rules nothing is denied, and nothing counted', async () => {
+t.test('without rules nothing is denied, and nothing is counted', async () => {
   const { client, server } = await greeted('t-empty');
   await client.write('hello');
   await server.receives(5);
   await stats('t-empty', { ...rules_(0, 0), shadow_allowed: 0, shadow_denied: 0 });
 });
 
-t.test('CONTINUOUS counts all that comes', async () => {
+t.test('CONTINUOUS counts every read', async () => {
   const { client, server } = await greeted('t-continuous');
   for (let count = 1; count <= 3; count++) {
     await client.write('hello');
@@ -205,7 +205,7 @@ t.test('CONTINUOUS counts all that comes', async () => {
   }
 });
 
-t.test('shadow rules only count, under a name of their own', async () => {
+t.test('shadow rules only count, under their own prefix', async () => {
   for (const [name, numbers] of [
     ['t-shadow', { ...rules_(1, 0), 'sh.shadow_allowed': 0, 'sh.shadow_denied': 1 }],
     ['dotted', { ...rules_(1, 0), 'sh.shadow_allowed': 1, 'sh.shadow_denied': 0 }],
@@ -217,7 +217,7 @@ t.test('shadow rules only count, under a name of their own', async () => {
   }
 });
 
-t.test('addresses are asked for; what is asked of a path never holds', async () => {
+t.test('address conditions are evaluated; conditions on a path never match', async () => {
   for (const name of ['here', 'no-path']) {
     const { client, server } = await greeted(name);
     await client.write('hello');
@@ -226,7 +226,7 @@ t.test('addresses are asked for; what is asked of a path never holds', async () 
   }
 });
 
-t.test('each of several filters decides for itself', async (t) => {
+t.test('each of several filters decides separately', async (t) => {
   const { client, server } = await greeted('two');
   await client.write('hello');
   t.equal(await client.isClosed(), 'end');
@@ -235,7 +235,7 @@ t.test('each of several filters decides for itself', async (t) => {
   await stats('second', rules_(0, 1));
 });
 
-t.test('delay_deny: a denied connection stays open for a time, and nothing passes', async (t) => {
+t.test('delay_deny: a denied connection stays open for a while, and nothing is forwarded', async (t) => {
   const { client, server } = await greeted('t-delay');
   const begun = performance.now();
   await client.write('hello');
@@ -243,7 +243,7 @@ t.test('delay_deny: a denied connection stays open for a time, and nothing passe
   await client.write('again');
   await server.write('more');
   await client.receives(BANNER.length + 4);
-  t.equal(server.closed, 'open', 'the host may still speak');
+  t.equal(server.closed, 'open', "the host's side stays open");
   t.not(await client.isClosed(), 'open');
   t.ok(performance.now() - begun >= 490);
   t.equal(await server.isClosed(), 'end');
@@ -252,7 +252,7 @@ t.test('delay_deny: a denied connection stays open for a time, and nothing passe
   await waitFor(() => read('t-delay').length === 1);
   t.same(read('t-delay'), ['rbac_access_denied_matched_policy[none] - 5 11']);
 
-  // Who breaks off meanwhile is gone at once.
+  // A client that resets meanwhile is closed at once.
   const broken = await greeted('t-delay');
   await broken.client.write('hello');
   await stats('t-delay', rules_(0, 2));
@@ -276,7 +276,7 @@ t.test('delay_deny: a denied connection stays open for a time, and nothing passe
   t.equal(await baton.stat('h-delay.rbac.denied'), 1);
 });
 
-t.test('a host is not told of clients that are denied amid a flood of first bytes', async (t) => {
+t.test('hosts get nothing from clients denied during a flood of first bytes', async (t) => {
   const clients = await Promise.all(Array.from({ length: 100 }, () => greeted('t-deny')));
   const before = (await baton.stat('t-deny.rbac.denied'))!;
   for (const { client } of clients) void client.write(Buffer.alloc(4_000_000)).catch(() => undefined);
@@ -292,7 +292,7 @@ t.test('a host is not told of clients that are denied amid a flood of first byte
 });
 
 t.test(
-  'a connection that has such a filter stays with its process in a hot restart, and ends with an answer',
+  'a connection with such a filter stays in its process in a hot restart, and is closed by a response',
   async (t) => {
     const line = new EpochLine(t);
     const args = [
@@ -316,14 +316,14 @@ t.test(
         client.write(GET);
         return /connection: close.*hi/s.test(await client.readUntil('hi'));
       },
-      { what: 'the last answer' },
+      { what: 'the last response' },
     );
     t.match(await client.readToEnd(), { closed: 'end' });
-    await waitFor(() => first.exit !== undefined, { what: 'the end of the old process' });
+    await waitFor(() => first.exit !== undefined, { what: 'the exit of the old process' });
   },
 );
 
-t.test('what a connection cannot be asked is refused', async (t) => {
+t.test('conditions that cannot apply to a connection are refused', async (t) => {
   const header = { header: { name: 'x', present_match: true } };
   const no = 'a connection has no headers: use envoy.filters.http.rbac';
   const cases: [Config, string][] = [
@@ -345,7 +345,7 @@ t.test('what a connection cannot be asked is refused', async (t) => {
     wait: 'spawned',
     args: ['--mode', 'validate'],
   });
-  await waitFor(() => validating.exit !== undefined, { what: 'the end of the validation' });
+  await waitFor(() => validating.exit !== undefined, { what: 'the exit of the validation' });
   t.equal(validating.exit?.code, 1);
   for (const [index, [, expected]] of cases.entries()) {
     const where = `static_resources.listeners[${index}].filter_chains[0].filters[0].typed_config`;

@@ -1,4 +1,4 @@
-// A peer that reads slowly makes the other side wait, not Baton's memory grow.
+// A slow reader exerts back pressure on the sender instead of growing Baton's memory.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,9 +7,9 @@ import { bootstrap, startBaton, staticCluster, tcpListener, tempDir, waitFor } f
 import { fingerprint, openStream, randomBytes, type Stream, startPeers } from './stream.js';
 
 const MIB = 1024 * 1024;
-/** Buffers of the kernel on both legs can take some 20 MiB by themselves. */
+/** Kernel buffers on both legs can take some 20 MiB. */
 const OFFERED = 96 * MIB;
-const MOST_MEMORY = 32 * MIB;
+const MAX_MEMORY = 32 * MIB;
 const CHUNK = randomBytes(8192);
 
 const upstream = await startPeers(t);
@@ -23,7 +23,7 @@ const baton = await startBaton(t, {
   config: bootstrap({
     listeners: [
       { ...listener, per_connection_buffer_limit_bytes: 65536 },
-      // The kernel holds back little between Unix sockets, and always the same.
+      // The kernel buffers little between Unix sockets, and always the same amount.
       { ...tcpListener('small', 0, { cluster: 'small' }), address: { pipe: { path } } },
       tcpListener('resting', 0, { cluster: 'resting' }),
     ],
@@ -48,26 +48,26 @@ for (const slow of ['client', 'server'] as const) {
     void writer.write(bytes);
     writer.end();
     const taken = await settled(writer);
-    t.ok(taken < OFFERED - 32 * MIB, 'most of it still waits at the writer');
+    t.ok(taken < OFFERED - 32 * MIB, 'most of it is still at the sender');
     const grown = residentBytes(baton.pid) - before;
     t.comment(
       `kernel and proxy took ${(taken / MIB).toFixed(1)} MiB; resident memory grew by ${(grown / MIB).toFixed(1)} MiB`,
     );
-    t.ok(grown < MOST_MEMORY, 'memory is bounded');
+    t.ok(grown < MAX_MEMORY, 'memory is bounded');
 
     const gauge = slow === 'client' ? 'tcp.slow.downstream' : 'cluster.upstream.upstream';
     const buffered = () => baton.stat(`${gauge}_cx_tx_bytes_buffered`);
-    await waitFor(async () => (await buffered())! > 0, { what: 'bytes that the reader does not take to be shown' });
+    await waitFor(async () => (await buffered())! > 0, { what: 'the gauge of unread bytes' });
 
     reader.socket.resume();
     t.equal(await reader.isClosed(), 'end');
     t.equal(reader.fingerprint(), fingerprint(bytes));
     const [ofClients, ofServers] = (await stops()).map((count, index) => count - stopsBefore[index]!);
     const [stopped, other] = slow === 'client' ? [ofServers, ofClients] : [ofClients, ofServers];
-    t.ok(stopped! > 0, 'the side that had to wait is counted');
-    t.equal(other, 0, 'and not the one that was read all the time');
+    t.ok(stopped! > 0, 'the paused side is counted');
+    t.equal(other, 0, 'the other side is not');
     const waited = slow === 'client' ? 'cluster.upstream.upstream' : 'tcp.slow.downstream';
-    t.ok((await baton.stat(`${waited}_flow_control_resumed_reading_total`))! > 0, 'and so is that it went on');
+    t.ok((await baton.stat(`${waited}_flow_control_resumed_reading_total`))! > 0, 'and its resumption');
     if (slow === 'server') {
       t.ok((await baton.stat('cluster.upstream.upstream_flow_control_backed_up_total'))! > 0);
       t.ok((await baton.stat('cluster.upstream.upstream_flow_control_drained_total'))! > 0);
@@ -76,7 +76,7 @@ for (const slow of ['client', 'server'] as const) {
   });
 }
 
-t.test('one connection that does not read does not hold up the others', async (t) => {
+t.test('a connection that is not read does not delay the others', async (t) => {
   const stuck = await openStream(t, port);
   const stuckServer = await upstream.next();
   stuck.socket.pause();
@@ -89,10 +89,10 @@ t.test('one connection that does not read does not hold up the others', async (t
   void server.write('pong');
   await client.receives(4);
   stuck.reset();
-  t.equal(await stuckServer.isClosed(), 'reset', 'its end is noticed though nothing can be written to it');
+  t.equal(await stuckServer.isClosed(), 'reset', 'its close is detected though nothing can be written to it');
 });
 
-t.test('when both sides have ended, the rest waits for a reader that stops for a while', async (t) => {
+t.test('when both sides have closed, the remaining bytes wait for a reader that pauses', async (t) => {
   const passedOn = 'tcp.small.downstream_cx_tx_bytes_total';
   const first = await openStream(t, { path });
   first.socket.pause();
@@ -119,7 +119,7 @@ t.test('when both sides have ended, the rest waits for a reader that stops for a
   t.equal(client.length, (room - 4) * CHUNK.length);
 });
 
-t.test('what a client leaves behind for a host that reads later is counted, and delivered', async (t) => {
+t.test('bytes that a closed client left for a slow host are counted and delivered', async (t) => {
   const restingPort = await baton.listenerPort('resting');
   const passedOn = 'tcp.resting.downstream_cx_rx_bytes_total';
   const first = await openStream(t, restingPort);
@@ -145,27 +145,27 @@ t.test('what a client leaves behind for a host that reads later is counted, and 
   await baton.waitForStat('tcp.resting.upstream_flush_active', 0);
 });
 
-/** How often clients, and how often servers, were not read from, for what they sent was not taken. */
+/** Returns how often reading from clients, and from servers, was paused by back pressure. */
 async function stops(): Promise<number[]> {
   const names = ['tcp.slow.downstream', 'cluster.upstream.upstream'];
   return Promise.all(names.map(async (name) => (await baton.stat(`${name}_flow_control_paused_reading_total`))!));
 }
 
-/** How many chunks a stream whose reader stands still takes, until the proxy stops it and counts that. */
+/** Returns how many chunks a stream with a stalled reader accepts until the proxy pauses it and counts that. */
 async function fill(writer: Stream, passedOn: string, stops: string): Promise<number> {
   let room = 0;
   for (; (await baton.stat(stops)) === 0; room++) await pass(writer, passedOn);
   return room;
 }
 
-/** Writes a chunk, and waits until the proxy has counted it as passed on. */
+/** Writes a chunk, and waits until the proxy has counted it as forwarded. */
 async function pass(writer: Stream, passedOn: string): Promise<void> {
   const before = (await baton.stat(passedOn))!;
   void writer.write(CHUNK);
   await baton.waitForStat(passedOn, before + CHUNK.length);
 }
 
-/** Waits until the kernel takes no more from the writer; returns how many bytes it has taken. */
+/** Waits until the kernel accepts no more from the writer; returns how many bytes it has accepted. */
 async function settled(writer: Stream): Promise<number> {
   let last = -1;
   let same = 0;
@@ -181,7 +181,7 @@ async function settled(writer: Stream): Promise<number> {
   return last;
 }
 
-/** Of the single large write of a test. */
+/** Bytes of the single large write of a test. */
 function takenBytes({ socket }: Stream): number {
   return OFFERED - (socket as unknown as { _handle: { writeQueueSize: number } })._handle.writeQueueSize;
 }

@@ -1,4 +1,4 @@
-// One end of a proxied TCP connection: counts and fingerprints what arrives, and knows how the other end left.
+// One end of a proxied TCP connection: counts and fingerprints received bytes, and records how the peer closed.
 
 import { createHash, randomBytes } from 'node:crypto';
 import { connect, createServer, type NetConnectOpts, type Socket } from 'node:net';
@@ -8,7 +8,7 @@ export class Stream {
   readonly socket: Socket;
   /** Bytes received so far. */
   length = 0;
-  /** The beginning of what was received, as Latin-1 text. */
+  /** The start of the received bytes, as Latin-1 text. */
   head = '';
   closed: HowClosed = 'open';
   readonly #hash = createHash('sha256');
@@ -29,14 +29,14 @@ export class Stream {
     });
   }
 
-  /** Resolves when the kernel has taken all of it. */
+  /** Resolves when the kernel has accepted all bytes. */
   write(bytes: Uint8Array | string): Promise<void> {
     return new Promise((resolve, reject) => {
       this.socket.write(bytes, (error) => (error ? reject(error) : resolve()));
     });
   }
 
-  /** Ends this direction; the other one goes on. */
+  /** Half-closes the connection. */
   end(): void {
     this.socket.end();
   }
@@ -50,13 +50,13 @@ export class Stream {
     if (this.length < length) throw new Error(`closed (${this.closed}) after ${this.length} of ${length} bytes`);
   }
 
-  /** Waits until the other end has left; returns how. */
+  /** Waits until the peer has closed; returns how. */
   async isClosed(): Promise<HowClosed> {
     await waitFor(() => this.closed !== 'open', { what: 'the end of the connection' });
     return this.closed;
   }
 
-  /** What has been received, as a fingerprint; ends the counting. */
+  /** Returns the fingerprint of the received bytes; ends the counting. */
   fingerprint(): string {
     return this.#hash.digest('hex');
   }
@@ -70,7 +70,7 @@ export function fingerprint(bytes: Uint8Array): string {
 
 export { randomBytes };
 
-/** Connects to a port of 127.0.0.1, or wherever `to` says. The end of the test destroys it. */
+/** Connects to a port of 127.0.0.1, or to `to`. The connection is destroyed when the test ends. */
 export async function openStream(t: Teardown, to: number | NetConnectOpts): Promise<Stream> {
   const options: NetConnectOpts = typeof to === 'number' ? { port: to, host: '127.0.0.1' } : to;
   const socket = connect({ ...options, allowHalfOpen: true });
@@ -82,16 +82,16 @@ export async function openStream(t: Teardown, to: number | NetConnectOpts): Prom
   return new Stream(socket);
 }
 
-/** A server that only takes connections, for a test to speak on. */
+/** A server that only accepts connections, on which a test reads and writes. */
 export interface Peers {
   port: number;
-  /** All connections so far, in the order in which they came. */
+  /** All connections so far, in order of arrival. */
   streams: Stream[];
-  /** The first connection that no call has returned yet. */
+  /** Returns the first connection that no earlier call has returned. */
   next(): Promise<Stream>;
 }
 
-/** Listens on a port that the system chooses, or on a Unix socket. */
+/** Listens on a port that the kernel chooses, or on a Unix socket. */
 export async function startPeers(t: Teardown, listenOn: { path?: string; host?: string } = {}): Promise<Peers> {
   const streams: Stream[] = [];
   const server = createServer({ allowHalfOpen: true }, (socket) => streams.push(new Stream(socket)));

@@ -1,4 +1,4 @@
-// Connections of a TCP proxy end when they are idle for too long, or too old.
+// TCP proxy connections are closed when they are idle for too long, or too old.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ const baton = await startBaton(t, {
   args: ['--file-flush-interval-msec', '50'],
 });
 
-t.test('idle_timeout ends both sides of a connection that is silent, and only that', async (t) => {
+t.test('idle_timeout closes both sides of a silent connection, and no other', async (t) => {
   const port = await baton.listenerPort('idle');
   const silent = await openStream(t, port);
   const silentServer = await upstream.next();
@@ -48,7 +48,7 @@ t.test('idle_timeout ends both sides of a connection that is silent, and only th
   const untouched = await openStream(t, await baton.listenerPort('forever'));
   await upstream.next();
 
-  // Each direction on its own keeps a connection alive.
+  // Traffic in either direction keeps a connection alive.
   const chatter = setInterval(() => {
     talking.socket.write('.');
     listeningServer.socket.write('.');
@@ -64,21 +64,21 @@ t.test('idle_timeout ends both sides of a connection that is silent, and only th
   await baton.waitForStat('tcp.idle.idle_timeout', 1);
 
   clearInterval(chatter);
-  t.equal(await talking.isClosed(), 'end', 'when it falls silent its time comes too');
+  t.equal(await talking.isClosed(), 'end', 'it times out once it is silent');
   t.equal(await listening.isClosed(), 'end');
-  t.equal(untouched.closed, 'open', 'a timeout of 0 is none');
+  t.equal(untouched.closed, 'open', '0 disables the timeout');
   await baton.waitForStat('tcp.idle.idle_timeout', 3);
   t.equal(await baton.stat('tcp.forever.idle_timeout'), 0);
 });
 
-t.test('a connection that is still being made is not idle', async (t) => {
+t.test('a connection that is still being established is not idle', async (t) => {
   const client = await openStream(t, await baton.listenerPort('connecting'));
   t.equal(await client.isClosed(), 'end');
   await baton.waitForStat('cluster.silent.upstream_cx_connect_timeout', 2);
   t.equal(await baton.stat('tcp.connecting.idle_timeout'), 0);
 });
 
-t.test('max_downstream_connection_duration ends a connection in the midst of its traffic', async (t) => {
+t.test('max_downstream_connection_duration closes a connection during its traffic', async (t) => {
   const client = await openStream(t, await baton.listenerPort('old'));
   const server = await upstream.next();
   const chatter = setInterval(() => {
@@ -92,7 +92,7 @@ t.test('max_downstream_connection_duration ends a connection in the midst of its
   t.equal(await baton.stat('tcp.old.idle_timeout'), 0);
 });
 
-t.test('the log says which of the two it was: silence is no failure', async () => {
+t.test('the log distinguishes the two: an idle timeout is not a failure', async () => {
   for (const [name, lines] of Object.entries({ idle: '- idle_timeout\n'.repeat(3), old: 'DT -\n' })) {
     await waitFor(() => readFileSync(join(logs, name), 'utf8') === lines, { what: `the lines of ${name}` });
   }

@@ -15,7 +15,7 @@ const abstractName = `@baton-test-${process.pid}`;
 const onPath = await startPeers(t, { path: upstreamPath });
 const onPort = await startPeers(t);
 
-// What a process that was killed leaves behind: a socket file that nobody listens on.
+// What a killed process leaves behind: a socket file without a listener.
 await leaveStaleSocket(listenerPath);
 
 const baton = await startBaton(t, {
@@ -43,7 +43,7 @@ const routes = [
 ];
 
 for (const { name, peers, path } of routes) {
-  t.test(`${name}: bytes and ends pass both ways`, async (t) => {
+  t.test(`${name}: bytes and half-closes are forwarded in both directions`, async (t) => {
     const client = await openStream(t, path === undefined ? await baton.listenerPort(name) : { path });
     const server = await peers.next();
     const up = randomBytes(2_000_000);

@@ -1,4 +1,4 @@
-// weighted_clusters shares connections out by weight.
+// weighted_clusters distributes connections by weight.
 
 import t from 'tap';
 import { bootstrap, startBaton, startTcpUpstream, staticCluster, tcpListener } from '../harness/index.js';
@@ -36,7 +36,7 @@ t.test('each cluster gets its share', async (t) => {
     }
   }
   t.same([...greetings.keys()].sort(), ['heavy', 'light']);
-  // A quarter, give or take five standard deviations.
+  // One quarter, within five standard deviations.
   const share = greetings.get('light')!;
   t.ok(Math.abs(share - CONNECTIONS / 4) < 44, `${share} of ${CONNECTIONS} went to a cluster of weight 1 of 4`);
   t.equal(light.accepted() + heavy.accepted(), CONNECTIONS);

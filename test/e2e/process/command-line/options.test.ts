@@ -1,4 +1,4 @@
-// What each option does, seen from outside: in /server_info, in the log, in files that are written, in the process.
+// The effect of each option as seen from outside: in /server_info, in the log, in written files, in the process.
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ import { runAll, runBaton } from './run.js';
 const EMPTY: Config = { admin: { address: loopback(0) } };
 const FORMAT = '[%Y-%m-%d %T.%e][%t][%l][%n] [%g:%#] %v';
 
-/** command_line_options of a server that was given nothing but what the test needs. */
+/** command_line_options of a server that has only the options that the test needs. */
 const DEFAULTS = {
   base_id: '0',
   use_dynamic_base_id: false,
@@ -80,7 +80,7 @@ t.test('/server_info shows the default of every option, and no other member', as
   await baton.stop();
 });
 
-t.test('/server_info shows every option that is given', async (t) => {
+t.test('/server_info shows every given option', async (t) => {
   const directory = tempDir(t);
   const [log, id, socket] = [join(directory, 'log'), join(directory, 'id'), join(directory, 'socket')];
   const yaml = '{node: {id: one, cluster: two, locality: {zone: three}}}';
@@ -143,7 +143,7 @@ t.test('/server_info shows every option that is given', async (t) => {
   });
   const { node } = JSON.parse((await baton.admin('/server_info')).body);
   t.match(node, { id: 'n', cluster: 'c', locality: { zone: 'z' } }, '--service-… override the node');
-  t.equal(readFileSync(id, 'utf8'), '7', 'the base ID stands in its file without a line end');
+  t.equal(readFileSync(id, 'utf8'), '7', 'the base ID is in its file without a line break');
   await baton.stop();
   t.equal(baton.stderr, '');
 
@@ -152,7 +152,7 @@ t.test('/server_info shows every option that is given', async (t) => {
   t.match(logged, 'warning Both --concurrency and --cpuset-threads options are set; not applying --cpuset-threads.\n');
 });
 
-t.test('the flags that exclude others show too', async (t) => {
+t.test('flags that exclude others are shown too', async (t) => {
   const args = ['--enable-fine-grain-logging', '--use-dynamic-base-id', '--allow-unknown-fields'];
   const baton = await startBaton(t, { config: EMPTY, args });
   t.match(await commandLineOptions(baton), {
@@ -165,7 +165,7 @@ t.test('the flags that exclude others show too', async (t) => {
   t.match(baton.stderr, '--allow-unknown-fields is deprecated, use --allow-unknown-static-fields instead.');
 });
 
-t.test('answers: each on its stream, with exit status 0', async (t) => {
+t.test('informational options print to their stream with exit status 0', async (t) => {
   const file = join(tempDir(t), 'id');
   const config = { node: { id: 'a' } };
   const [version, hotRestart, initOnly, validate, yaml] = await runAll(t, [
@@ -176,14 +176,14 @@ t.test('answers: each on its stream, with exit status 0', async (t) => {
     { args: ['--mode', 'validate', '--config-yaml', '{node: {id: a}}', '-l', 'error'] },
   ]);
   t.match(version, { code: 0, stderr: '', stdout: /^\nbaton {2}version: ([^/\n]+\/){4}OpenSSL\n\n$/ });
-  t.match(hotRestart, { code: 0, stdout: '', stderr: /^\S+$/ }, 'without a line end');
+  t.match(hotRestart, { code: 0, stdout: '', stderr: /^\S+$/ }, 'without a line break');
   t.match(initOnly, { code: 0, stdout: '' });
   t.notMatch(initOnly!.stderr, 'starting main dispatch loop');
   t.match(validate, { code: 0, stderr: '', stdout: /^configuration '\S+\/config\.yaml' OK\n$/ });
   t.match(yaml, { code: 0, stderr: '', stdout: /^configuration '.*' OK\n$/ });
 
   const baton = await startBaton(t, { config: EMPTY });
-  t.equal((await baton.admin('/hot_restart_version')).body, hotRestart!.stderr, 'a running server says the same');
+  t.equal((await baton.admin('/hot_restart_version')).body, hotRestart!.stderr, 'a running server reports the same');
   await baton.stop();
 });
 
@@ -201,7 +201,7 @@ t.test(
   },
 );
 
-t.test('a named pipe that nobody reads keeps no server from serving: it cannot be written to', async (t) => {
+t.test('a named pipe without a reader, which cannot be written to, does not stop a server from serving', async (t) => {
   const directory = tempDir(t);
   const [id, address] = [join(directory, 'id'), join(directory, 'address')];
   spawnSync('mkfifo', [id, address]);
@@ -231,7 +231,7 @@ t.test('the default concurrency follows the affinity mask', { skip: !hasTaskset 
   await baton.stop();
 });
 
-t.test('--local-address-ip-version v6 is the address that clients on this machine come from', async (t) => {
+t.test('--local-address-ip-version v6 selects the address that represents clients on this machine', async (t) => {
   const upstream = await startUpstream(t, (request, answer) => {
     answer.end(request.headers['x-forwarded-for']);
   });
@@ -263,7 +263,7 @@ t.test(
     t.match(refused!.stderr, /envoy\.filters\.http\.buffer.*disabled|disabled.*envoy\.filters\.http\.buffer/i);
     t.match(refused!.stderr, '[warning]');
     t.match(refused!.stderr, "failed to disable unknown extension 'envoy.clusters/static'");
-    t.equal(mistyped!.code, 0, 'one that is not there is a warning');
+    t.equal(mistyped!.code, 0, 'a missing one causes a warning');
     t.match(
       mistyped!.stderr,
       `failed to disable unknown extension '${name.replace('buffer', 'bufer')}'; did you mean '${name}'?`,
@@ -271,7 +271,7 @@ t.test(
   },
 );
 
-t.test('--allow-unknown-static-fields and its old name: a warning, a count, and it serves', async (t) => {
+t.test('--allow-unknown-static-fields and its old name: a warning, a counter, and the server starts', async (t) => {
   const config = { ...EMPTY, node: { id: 'a', colour: 'red' } };
   const refused = await runBaton(t, { config });
   t.equal(refused.code, 1);
@@ -284,7 +284,7 @@ t.test('--allow-unknown-static-fields and its old name: a warning, a count, and 
   }
 });
 
-t.test('--file-flush-min-size-kb: a full buffer is written before its time', async (t) => {
+t.test('--file-flush-min-size-kb: a full buffer is written before the flush interval', async (t) => {
   const path = join(tempDir(t), 'access');
   const manager = {
     route_config: {
@@ -312,7 +312,7 @@ async function commandLineOptions(baton: BatonProcess): Promise<Record<string, u
   return (JSON.parse(body) as { command_line_options: Record<string, unknown> }).command_line_options;
 }
 
-/** The first IPv6 address of this machine that others could use; the loopback address where there is none. */
+/** Returns the first non-loopback IPv6 address of this machine; the loopback address where there is none. */
 function ownAddress6(): string {
   const all = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const isOwn = ({ internal, family, address }: (typeof all)[number]) =>

@@ -1,4 +1,4 @@
-// Runs Baton to its end, for command lines that answer and leave.
+// Runs Baton until it exits, for command lines that print something and exit.
 
 import { type BatonOptions, type Exit, startBaton, type Teardown, withDeadline } from '../../harness/index.js';
 
@@ -7,14 +7,14 @@ export interface Outcome extends Exit {
   stderr: string;
 }
 
-/** Starts Baton and waits until it has ended by itself. */
+/** Starts Baton and waits until it exits on its own. */
 export async function runBaton(t: Teardown, options: BatonOptions): Promise<Outcome> {
   const baton = await startBaton(t, { ...options, wait: 'spawned' });
-  const exit = await withDeadline(baton.exited, 'the end of a run');
+  const exit = await withDeadline(baton.exited, 'the exit of the run');
   return { ...exit, stdout: baton.stdout, stderr: baton.stderr };
 }
 
-/** Runs several at a time, for many runs that are short; the outcomes are in the order of the command lines. */
+/** Runs several at a time, for many short runs; the outcomes are in the order of the command lines. */
 export async function runAll(t: Teardown, runs: readonly BatonOptions[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   const waiting = runs.entries();

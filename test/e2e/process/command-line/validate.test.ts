@@ -1,4 +1,4 @@
-// --mode validate says what a server would say of its configuration, and touches nothing.
+// --mode validate reports the errors that a server would report, and has no side effects.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const ANSWER: Config = {
   ],
 };
 
-t.test('a good configuration is OK on stdout, with status 0', async (t) => {
+t.test('a valid configuration prints OK to stdout with status 0', async (t) => {
   const config = bootstrap({ listeners: [httpListener('web', 0, { route_config: ANSWER })], clusters: [] });
   const { code, stdout, stderr } = await runBaton(t, { config, args: ['--mode', 'validate'] });
   t.equal(code, 0, stderr);
@@ -42,7 +42,7 @@ t.test('--config-yaml alone can be validated', async (t) => {
   t.match(stdout, / OK\n$/);
 });
 
-t.test('a configuration that comes through a named pipe is read', async (t) => {
+t.test('a configuration from a named pipe is read', async (t) => {
   const pipe = join(tempDir(t), 'bootstrap.json');
   execFileSync('mkfifo', [pipe]);
   const writer = spawn('sh', ['-c', `echo '{"admin": {"adress": {}}}' > "$0"`, pipe], { stdio: 'ignore' });
@@ -52,7 +52,7 @@ t.test('a configuration that comes through a named pipe is read', async (t) => {
   t.match(stderr, /bootstrap\.json:1:12: admin\.adress: unknown field/);
 });
 
-t.test('every mistake is told at once', async (t) => {
+t.test('all errors are reported at once', async (t) => {
   const config = { admin: { adress: {} }, static_resources: { clusters: [{ name: 'a', conect_timeout: '1s' }] } };
   const { code, stdout, stderr } = await runBaton(t, { config, args: ['--mode', 'validate'] });
   t.equal(code, 1);
@@ -69,7 +69,7 @@ t.test('a field that Baton does not implement is refused by name, not ignored', 
   t.match(stderr, 'enable_mptcp');
 });
 
-t.test('a log file that could not be opened is told with its place, and none is made', async (t) => {
+t.test('a log file that could not be opened is reported with its position, and none is created', async (t) => {
   const directory = tempDir(t);
   const logTo = (path: string) =>
     bootstrap({
@@ -85,7 +85,7 @@ t.test('a log file that could not be opened is told with its place, and none is 
   t.match(bad.stderr, /access_log\[0\]\.typed_config\.path: unable to open file '.*none\/access\.log': ENOENT/);
 });
 
-t.test('a server that uses the same addresses is not disturbed', async (t) => {
+t.test('a server on the same addresses is not disturbed', async (t) => {
   const directory = tempDir(t);
   const socket = join(directory, 'listener.sock');
   const log = join(directory, 'log');
@@ -102,19 +102,19 @@ t.test('a server that uses the same addresses is not disturbed', async (t) => {
   const { code, stdout } = await runBaton(t, { args: [...args, '-c', baton.configPath] });
   t.equal(code, 0);
   t.match(stdout, / OK\n$/);
-  t.notOk(existsSync(admin), 'no admin address is written');
+  t.notOk(existsSync(admin), 'no admin address file is written');
 
   t.equal((await httpRequest(webPort, '/')).body, 'here');
-  t.equal((await httpRequest(0, '/', { socketPath: socket })).body, 'here', 'the socket file is still the first one');
+  t.equal((await httpRequest(0, '/', { socketPath: socket })).body, 'here', 'the socket file is unchanged');
   t.equal((await baton.admin('/ready')).status, 200);
   t.notMatch(readFileSync(log, 'utf8'), /listens on|starting/);
   await baton.stop();
 });
 
-t.test('a signal to end is obeyed at once, however long the check would take', async (t) => {
+t.test('a signal ends the validation at once, however long it would take', async (t) => {
   const clusters = Array.from({ length: 5000 }, (_, index) => ({ name: `c${index}`, type: 'STATIC' }));
   const config = bootstrap({ listeners: [], clusters });
-  // Told just before the check begins.
+  // Logged just before the check starts.
   const args = ['--mode', 'validate', '--enable-core-dump'];
   const baton = await startBaton(t, { config, args, wait: 'spawned' });
   await waitFor(() => baton.stderr.includes('core dump enabled'), { what: 'the start' });

@@ -26,7 +26,7 @@ const config = bootstrap({
   clusters: [staticCluster('echo', upstream.port)],
 });
 
-t.test('ten thousand idle connections cost little memory each, and go without a trace', async (t) => {
+t.test('ten thousand idle connections use little memory each, and are released completely', async (t) => {
   const count = Math.min(10_000, descriptorLimit() - 500);
   t.comment(`${count} connections`);
   const baton = await startBaton(t, { config });
@@ -39,7 +39,7 @@ t.test('ten thousand idle connections cost little memory each, and go without a 
   t.comment(
     `resident memory ${mib(before)} MiB, then ${mib(before + grown)} MiB: ${Math.round(grown / count)} bytes each`,
   );
-  t.equal((await httpRequest(port, '/')).status, 200, 'the next one is served');
+  t.equal((await httpRequest(port, '/')).status, 200, 'the next client is served');
   t.equal((await baton.admin('/ready')).status, 200);
   for (const socket of sockets) socket.destroy();
   await baton.waitForStat('http.web.downstream_cx_active', 0);
@@ -47,15 +47,15 @@ t.test('ten thousand idle connections cost little memory each, and go without a 
   await baton.stop();
 });
 
-t.test('the end comes in order with thousands of connections open', async (t) => {
+t.test('the process exits cleanly with thousands of open connections', async (t) => {
   const baton = await startBaton(t, { config, args: ['--concurrency', '2'] });
   const sockets = await openIdle(t, await baton.listenerPort('web'), Math.min(3000, descriptorLimit() - 500));
   await baton.waitForStat('http.web.downstream_cx_active', sockets.length);
   await baton.stop();
-  await waitFor(() => sockets.every((socket) => socket.destroyed), { what: 'the end of every connection' });
+  await waitFor(() => sockets.every((socket) => socket.destroyed), { what: 'the close of every connection' });
 });
 
-t.test('when descriptors run out accepting rests, and goes on as soon as there are some again', async (t) => {
+t.test('accepting pauses when descriptors run out, and resumes when some are free', async (t) => {
   const baton = await startBaton(t, { config, wrapper: ['sh', '-c', 'ulimit -n 120; exec "$@"', 'sh'] });
   const port = await baton.listenerPort('web');
   const held: Stream[] = [];
@@ -63,15 +63,15 @@ t.test('when descriptors run out accepting rests, and goes on as soon as there a
   await waitFor(() => /\[warning\].*no more connections are accepted/.test(baton.stderr), { what: 'the warning' });
   const lines = baton.stderr.split('\n').length;
   const busy = cpuSeconds(baton.pid);
-  // A connection that was accepted can have its local answers, though none to the upstream can be made.
+  // Accepted connections can get local replies, though no upstream connection can be opened.
   for (const stream of held) if (stream.closed === 'open') stream.socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
   await waitFor(() => held.filter((stream) => stream.length > 0).length > 10, {
-    what: 'answers on accepted connections',
+    what: 'responses on accepted connections',
   });
   for (const stream of held.slice(0, 100)) stream.socket.destroy();
-  await waitFor(() => held.slice(100).every((stream) => stream.length > 0), { what: 'answers on the others' });
+  await waitFor(() => held.slice(100).every((stream) => stream.length > 0), { what: 'responses on the others' });
   for (const stream of held) stream.socket.destroy();
-  await waitFor(async () => (await httpRequest(port, '/')).status === 200, { what: 'service as before' });
+  await waitFor(async () => (await httpRequest(port, '/')).status === 200, { what: 'normal service' });
   await baton.waitForStat('http.web.downstream_cx_active', 0);
   t.ok(baton.stderr.split('\n').length - lines < 50, 'the log is not flooded');
   t.comment(`${(cpuSeconds(baton.pid) - busy).toFixed(2)} s of processor time meanwhile`);
@@ -79,7 +79,7 @@ t.test('when descriptors run out accepting rests, and goes on as soon as there a
   await baton.stop();
 });
 
-t.test('without a free descriptor, and without /proc, it tells its stats and its memory', async (t) => {
+t.test('without a free descriptor, and without /proc, stats and memory are still reported', async (t) => {
   const limit = 120;
   const full = await startBaton(t, { config, wrapper: ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'] });
   const admin = await connectRaw(t, full.adminPort);
@@ -94,11 +94,11 @@ t.test('without a free descriptor, and without /proc, it tells its stats and its
   const held: Stream[] = [];
   for (let index = 0; index < limit; index++) held.push(await openStream(t, port));
   await waitFor(() => /\[warning\].*no more connections are accepted/.test(full.stderr), {
-    what: 'want of descriptors',
+    what: 'the shortage of descriptors',
   });
   await takeReserve(t, full, limit - 1);
   for (const path of MEASURING) t.equal(await ask(path), 'HTTP/1.1 200 OK', path);
-  t.equal(held.filter(({ closed }) => closed !== 'open').length, 0, 'no worker has died of it');
+  t.equal(held.filter(({ closed }) => closed !== 'open').length, 0, 'no worker has died');
   t.notMatch(full.stderr, /died|failed: Error/);
   for (const stream of held) stream.socket.destroy();
   await full.stop();
@@ -113,7 +113,7 @@ t.test('without a free descriptor, and without /proc, it tells its stats and its
 
 const MEASURING = ['/stats', '/memory', '/memory/allocator'];
 
-/** Connections on which nothing is sent. */
+/** Opens connections on which nothing is sent. */
 async function openIdle(t: Teardown, port: number, count: number): Promise<Socket[]> {
   const sockets: Socket[] = [];
   t.teardown(() => {
@@ -136,7 +136,7 @@ async function openIdle(t: Teardown, port: number, count: number): Promise<Socke
   return sockets;
 }
 
-/** How many descriptors this process may have open. */
+/** Returns the descriptor limit of this process. */
 function descriptorLimit(): number {
   return Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))![1]);
 }

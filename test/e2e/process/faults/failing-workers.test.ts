@@ -1,4 +1,4 @@
-// Workers that cannot even begin, and threads that cannot be started.
+// Workers that fail to start, and threads that cannot be created.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,9 +7,9 @@ import t from 'tap';
 import { bootstrap, startBaton, type Teardown, tempDir, withDeadline } from '../../harness/index.js';
 import { cannotFailCalls, failCalls } from '../../harness/system-calls.js';
 
-t.test('when no worker can begin, the server ends with status 1', async (t) => {
+t.test('when no worker can start, the server exits with status 1', async (t) => {
   const hook = join(tempDir(t), 'hook.mjs');
-  // As on a machine that has no room for what a worker reserves.
+  // As on a machine without the memory that a worker reserves.
   writeFileSync(
     hook,
     `import { isMainThread } from 'node:worker_threads';
@@ -38,19 +38,22 @@ for (const [thread, file, said] of [
   ['the one that reads the configuration', 'config-thread', /^error: this process cannot start more threads .*\n$/],
   ['a worker', 'piscina', /worker 0 died: this process cannot start more threads \(EAGAIN\); raise the limit/],
 ] as const) {
-  t.test(`where the system starts no thread for ${thread} it says what is short, and ends with status 1`, async (t) => {
-    const baton = await startBaton(t, {
-      config: bootstrap({ listeners: [], clusters: [] }),
-      nodeArgs: refuseThreads(t, `String(file).includes('${file}')`),
-      wait: 'spawned',
-    });
-    t.same(await withDeadline(baton.exited, 'the end'), { code: 1, signal: null });
-    t.match(baton.stderr, said);
-  });
+  t.test(
+    `when the system refuses a thread for ${thread}, the server reports the shortage and exits with status 1`,
+    async (t) => {
+      const baton = await startBaton(t, {
+        config: bootstrap({ listeners: [], clusters: [] }),
+        nodeArgs: refuseThreads(t, `String(file).includes('${file}')`),
+        wait: 'spawned',
+      });
+      t.same(await withDeadline(baton.exited, 'the end'), { code: 1, signal: null });
+      t.match(baton.stderr, said);
+    },
+  );
 }
 
 t.test(
-  'an administrator who asks for what needs a thread is told that there is none',
+  'an admin request that needs a thread reports that none can be created',
   { skip: cannotFailCalls },
   async (t) => {
     const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [] }) });
@@ -65,8 +68,8 @@ t.test(
 );
 
 /**
- * Arguments of a process that gets no thread where this expression says so. How many threads Node has of its own is its affair, so
- * no limit of the system would stop the same one everywhere.
+ * Returns arguments for a process that gets no thread where this expression is true. The number of Node's own threads varies,
+ * so no limit of the system would refuse the same thread everywhere.
  */
 function refuseThreads(t: Teardown, condition: string): string[] {
   const hook = join(tempDir(t), 'hook.mjs');

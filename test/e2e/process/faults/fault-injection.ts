@@ -1,4 +1,4 @@
-// A Baton that can be broken on command: see faults.ts.
+// A Baton with injectable faults: see faults.ts.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,9 +15,9 @@ import type { Death, Stray } from './faults.js';
 
 export interface BreakableBaton {
   baton: BatonProcess;
-  /** Lets one worker die; resolves with its index when the primary has noticed. */
+  /** Kills one worker; resolves with its index when the primary has noticed. */
   killWorker(death: Death): Promise<number>;
-  /** Lets one worker throw where nobody catches it, or where a message of the primary is carried out. */
+  /** Makes one worker throw an uncaught exception, or throw in the handler of a message from the primary. */
   disturbWorker(stray: Stray): void;
 }
 
@@ -37,7 +37,7 @@ export async function startBreakableBaton(t: Teardown, options: BatonOptions): P
         const all = [...baton.stderr.matchAll(/\[critical\].* worker (\d+) died/g)];
         return all.length > deaths && all.map((match) => Number(match[1]));
       },
-      { what: `a worker to die of ${death}` },
+      { what: `the death of a worker by ${death}` },
     );
     return indexes[deaths++]!;
   };

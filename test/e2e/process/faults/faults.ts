@@ -1,8 +1,8 @@
-// Loaded into Baton before itself (--import): breaks it on command, in ways that a defect would.
+// Loaded into Baton before its own code (--import): injects faults on command, as a defect would cause them.
 //
-// A file that appears in the directory BATON_TEST_FAULTS, named by what shall happen, is taken by one worker thread, which
-// then dies. Bytes that hold MARKER make the call that sends them, or that connects to them, throw, which is a defect in the
-// handling of one connection. Bytes that hold FUSE make what ends their connection throw, when it looks for what is pending.
+// A file that appears in the directory BATON_TEST_FAULTS, named by the fault, is claimed by one worker thread, which then dies.
+// Bytes that contain MARKER make the call that sends them, or that connects to them, throw: a defect in the handling of one
+// connection. Bytes that contain FUSE make the close of their connection throw, when it checks for pending bytes.
 
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { Transport } from '../../../../src/io/transport/transport.js';
 import { ConnectionLimit } from '../../../../src/listener/connection-limit.js';
 
 export type Death = 'throw' | 'exit' | 'exhaust-memory';
-/** Exceptions that a worker outlives. */
+/** Exceptions that a worker survives. */
 export type Stray = 'stray-immediate' | 'stray-timer' | 'stray-message' | 'stray-promise';
 
 const MARKER = Buffer.from('BOOM');
@@ -20,7 +20,7 @@ const POLL_MS = 10;
 
 const DEATHS: Record<Death | Stray, () => void> = {
   throw: () => {
-    // What a worker does not outlive, as it does other exceptions.
+    // A worker does not survive this exception, unlike others.
     throw Object.assign(new Error('injected exception'), { code: 'ERR_MEMORY_ALLOCATION_FAILED' });
   },
   exit: () => process.exit(3),
@@ -40,20 +40,20 @@ const DEATHS: Record<Death | Stray, () => void> = {
   },
 };
 
-/** Other threads, which answer questions, are no workers. */
+/** Other threads, which answer requests, are not workers. */
 let accepts = false;
 
 if (!isMainThread) {
   breakSending();
   breakConnecting();
   noteAccepting();
-  setInterval(obey, POLL_MS).unref();
+  setInterval(executeCommands, POLL_MS).unref();
 }
 
-function obey(): void {
+function executeCommands(): void {
   if (!accepts) return;
   for (const [name, die] of Object.entries(DEATHS)) {
-    if (isTaken(name)) setImmediate(die);
+    if (claims(name)) setImmediate(die);
   }
 }
 
@@ -61,8 +61,8 @@ function fail(): never {
   throw new Error('injected exception');
 }
 
-/** Whoever renames the file has taken the command. */
-function isTaken(name: string): boolean {
+/** The thread that renames the file has claimed the command. */
+function claims(name: string): boolean {
   const path = join(process.env.BATON_TEST_FAULTS!, name);
   try {
     renameSync(path, `${path}.taken`);

@@ -1,4 +1,4 @@
-// An exception in the handling of one connection ends that connection with an error in the log, and nothing else.
+// An exception in the handling of one connection closes that connection with an error in the log, and has no other effect.
 
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
@@ -81,59 +81,59 @@ const slowPort = await baton.listenerPort('slow');
 const failingPort = await baton.listenerPort('failing');
 const wirePort = await baton.listenerPort('wire');
 
-// Connections on the same worker that must not notice anything.
+// Connections on the same worker that must stay unaffected.
 const neighbour = await connectRaw(t, webPort);
 const wireNeighbour = await openStream(t, wirePort);
 const wireNeighbourPeer = await peers.next();
 
 const requests: [what: string, path: string][] = [
-  ['a request is sent to the upstream', '/BOOM'],
+  ['a request is sent to the host', '/BOOM'],
   ['a request is sent on a connection that was idle', '/BOOM-again'],
-  ['the head of an answer is sent to the client', '/in-head'],
-  ['the body of an answer is sent to the client', '/in-body'],
+  ['the header section of a response is sent to the client', '/in-head'],
+  ['the body of a response is sent to the client', '/in-body'],
 ];
 for (const [what, path] of requests) {
-  t.test(`HTTP: while ${what}`, async (t) => {
+  t.test(`HTTP: an exception while ${what} closes that connection only`, async (t) => {
     const errors = faults();
     const connection = await connectRaw(t, webPort);
     connection.write(`GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
     const { text, closed } = await connection.readToEnd();
     t.not(closed, 'open');
     t.notMatch(text, 'BOOM');
-    t.notMatch(text, /\r\n0\r\n\r\n$/, 'what was cut short does not look complete');
+    t.notMatch(text, /\r\n0\r\n\r\n$/, 'an aborted response does not look complete');
     await isLoggedOnce(t, errors);
-    await neighboursAreWell(t);
+    await neighboursAreUnaffected(t);
     await nothingIsLeft();
   });
 }
 
-t.test('HTTP: while a timer answers', async (t) => {
+t.test('HTTP: an exception in a timer that sends a reply', async (t) => {
   const errors = faults();
   const connection = await connectRaw(t, slowPort);
   connection.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
   const { text, closed } = await connection.readToEnd();
   t.not(closed, 'open');
-  t.notMatch(text, /\r\n\r\n/, 'no whole head has come');
+  t.notMatch(text, /\r\n\r\n/, 'no complete header section');
   await isLoggedOnce(t, errors);
-  await neighboursAreWell(t);
+  await neighboursAreUnaffected(t);
   await nothingIsLeft();
   await baton.waitForStat('http.slow.downstream_rq_active', 0);
   await baton.waitForStat('http.slow.downstream_cx_active', 0);
 });
 
-t.test('HTTP: while a host has broken its connection', async (t) => {
+t.test('HTTP: an exception after the host has closed its connection', async (t) => {
   const errors = faults();
   const connection = await connectRaw(t, failingPort);
   connection.write('GET /reset HTTP/1.1\r\nhost: a\r\n\r\n');
   t.not((await connection.readToEnd()).closed, 'open');
   await isLoggedOnce(t, errors);
-  await neighboursAreWell(t);
+  await neighboursAreUnaffected(t);
   await nothingIsLeft();
   await baton.waitForStat('cluster.web.upstream_cx_active', 1);
   await baton.waitForStat('http.failing.downstream_cx_active', 0);
 });
 
-t.test('HTTP: while a connect has failed for which others wait too', async (t) => {
+t.test('HTTP: an exception after a failed connect with several requests in its queue', async (t) => {
   const errors = faults();
   const connection = await connectRaw(t, failingPort);
   connection.write('GET /faulty HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -142,12 +142,12 @@ t.test('HTTP: while a connect has failed for which others wait too', async (t) =
   t.not((await connection.readToEnd()).closed, 'open');
   for (const { status } of await Promise.all(others)) t.equal(status, 503);
   await isLoggedOnce(t, errors);
-  await neighboursAreWell(t);
+  await neighboursAreUnaffected(t);
   await baton.waitForStat('cluster.hole.upstream_rq_pending_active', 0);
   await baton.waitForStat('http.failing.downstream_cx_active', 0);
 });
 
-t.test('HTTP: while a connect begins', async (t) => {
+t.test('HTTP: an exception when a connect starts', async (t) => {
   for (let attempt = 0; attempt < 2; attempt++) {
     const errors = faults();
     const connection = await connectRaw(t, failingPort);
@@ -155,24 +155,24 @@ t.test('HTTP: while a connect begins', async (t) => {
     t.not((await connection.readToEnd()).closed, 'open');
     await isLoggedOnce(t, errors);
   }
-  await neighboursAreWell(t);
+  await neighboursAreUnaffected(t);
   await nothingCountsFor('faulty');
 });
 
-t.test('TCP: while a connect begins', async (t) => {
+t.test('TCP: an exception when a connect starts', async (t) => {
   const errors = faults();
   const client = connect(await baton.listenerPort('unconnected'), '127.0.0.1');
   const [error] = await once(client.resume(), 'error');
   t.equal(error.code, 'ECONNRESET');
   await isLoggedOnce(t, errors);
-  await neighboursAreWell(t);
+  await neighboursAreUnaffected(t);
   await nothingCountsFor('faulty');
   await waitFor(() => existsSync(log) && readFileSync(log, 'utf8') === 'faulty\n', {
     what: 'the line of the access log',
   });
 });
 
-t.test('TCP: while a timer ends a connection', async (t) => {
+t.test('TCP: an exception in a timer that closes a connection', async (t) => {
   const errors = faults();
   const client = await openStream(t, await baton.listenerPort('brief'));
   const server = await peers.next();
@@ -181,27 +181,27 @@ t.test('TCP: while a timer ends a connection', async (t) => {
   t.equal(await client.isClosed(), 'reset');
   t.equal(await server.isClosed(), 'reset');
   await isLoggedOnce(t, errors);
-  await neighboursAreWell(t);
+  await neighboursAreUnaffected(t);
   await nothingIsLeft();
 });
 
 for (const side of ['client', 'server'] as const) {
-  t.test(`TCP: while bytes of the ${side} are passed on`, async (t) => {
+  t.test(`TCP: an exception while bytes of the ${side} are forwarded`, async (t) => {
     const errors = faults();
     const client = await openStream(t, wirePort);
     const server = await peers.next();
     void client.write('hello');
     await server.receives(5);
     (side === 'client' ? client : server).socket.write('BOOM');
-    t.equal(await client.isClosed(), 'reset', 'the client sees that the stream is not whole');
-    t.equal(await server.isClosed(), 'reset', 'the server too');
+    t.equal(await client.isClosed(), 'reset', 'the client sees an aborted stream');
+    t.equal(await server.isClosed(), 'reset', 'the server sees an aborted stream');
     await isLoggedOnce(t, errors);
-    await neighboursAreWell(t);
+    await neighboursAreUnaffected(t);
     await nothingIsLeft();
   });
 }
 
-t.test('the worker has survived it all', async (t) => {
+t.test('the worker has survived every fault', async (t) => {
   t.notMatch(baton.stderr, 'died');
   t.equal((await httpRequest(webPort, '/')).body, 'fine');
   wireNeighbour.end();
@@ -213,7 +213,7 @@ t.test('the worker has survived it all', async (t) => {
   await baton.stop();
 });
 
-t.test('TCP: while the end of a drain ends connections', async (t) => {
+t.test('TCP: an exception when the end of a drain closes connections', async (t) => {
   const { baton } = await startBreakableBaton(t, {
     config: bootstrap({
       listeners: [tcpListener('wire', 0, { cluster: 'peers' })],
@@ -239,7 +239,7 @@ t.test('TCP: while the end of a drain ends connections', async (t) => {
   await baton.stop();
 });
 
-/** One fault more than there were before is logged. */
+/** Checks that exactly one more fault is logged than before. */
 async function isLoggedOnce(t: Test, before: number): Promise<void> {
   await waitFor(() => faults() > before, { what: 'the error in the log' });
   t.equal(faults(), before + 1, 'it is logged once');
@@ -249,7 +249,7 @@ function faults(): number {
   return baton.stderr.split(/a connection was ended after an internal error|a timer failed/).length - 1;
 }
 
-async function neighboursAreWell(t: Test): Promise<void> {
+async function neighboursAreUnaffected(t: Test): Promise<void> {
   neighbour.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
   await neighbour.readUntil(/fine(\r\n0\r\n\r\n)?$/);
   const { length } = wireNeighbourPeer;
@@ -259,7 +259,7 @@ async function neighboursAreWell(t: Test): Promise<void> {
   t.equal(wireNeighbour.closed, 'open');
 }
 
-/** Gauges count the two neighbours, and none of the connections that were ended. */
+/** The gauges count the two neighbours, and none of the closed connections. */
 async function nothingIsLeft(): Promise<void> {
   await baton.waitForStat('http.web.downstream_cx_active', 1);
   await baton.waitForStat('http.web.downstream_rq_active', 0);
@@ -268,7 +268,7 @@ async function nothingIsLeft(): Promise<void> {
   await baton.waitForStat('cluster.peers.upstream_cx_active', 1);
 }
 
-/** No connect that never began is counted, and no circuit breaker holds a place for it. */
+/** No connect that failed to start is counted, and no circuit breaker counts it. */
 async function nothingCountsFor(cluster: string): Promise<void> {
   for (const stat of ['upstream_cx_active', 'upstream_cx_overflow', 'upstream_rq_pending_active']) {
     await baton.waitForStat(`cluster.${cluster}.${stat}`, 0);

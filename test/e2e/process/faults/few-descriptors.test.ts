@@ -1,4 +1,4 @@
-// A flood of connections takes no descriptor that operators need: whatever they do with a running server works meanwhile.
+// A flood of connections leaves the descriptors that operators need: their actions on a running server succeed meanwhile.
 
 import { readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ import {
 const LIMIT = 256;
 const wrapper = ['sh', '-c', `ulimit -n ${LIMIT}; exec "$@"`, 'sh'];
 const SHORTAGE = /\[warning\].*no more connections are accepted .*ulimit -n/;
-/** Its host answers nobody, so each request holds two descriptors. */
+/** Its host answers nothing, so each request holds two descriptors. */
 const silent = await startUpstream(t, () => {});
 
 function configuration(log: string, more: Config[] = []): Config {
@@ -43,7 +43,7 @@ function configuration(log: string, more: Config[] = []): Config {
   return { ...config, admin: { ...(config['admin'] as Config), profile_path: `${log}.profile` } };
 }
 
-/** Connections until no more are accepted, and requests on them that wait for the host. */
+/** Opens connections until no more are accepted, with requests that wait for the host. */
 async function flood(t: Test, baton: BatonProcess): Promise<RawConnection[]> {
   const ports = [await baton.listenerPort('web'), await baton.listenerPort('tcp')];
   const connections: RawConnection[] = [];
@@ -62,11 +62,11 @@ async function flood(t: Test, baton: BatonProcess): Promise<RawConnection[]> {
 const post = (baton: BatonProcess, path: string) => baton.admin(path, { method: 'POST', deadlineMs: 10_000 });
 
 for (const workers of [1, 3]) {
-  t.test(`operators reach all they need while ${workers} workers are flooded`, async (t) => {
+  t.test(`operators can do everything while ${workers} workers are flooded`, async (t) => {
     const log = join(tempDir(t), 'access.log');
     const baton = await startBaton(t, { config: configuration(log), wrapper, args: ['--concurrency', `${workers}`] });
     const connections = await flood(t, baton);
-    t.ok(readdirSync(`/proc/${baton.pid}/fd`).length <= LIMIT - LIMIT / 16, 'connections leave some free');
+    t.ok(readdirSync(`/proc/${baton.pid}/fd`).length <= LIMIT - LIMIT / 16, 'connections leave some descriptors free');
 
     for (const path of ['/ready', '/stats', '/clusters', '/config_dump', '/memory', '/']) {
       t.equal((await baton.admin(path, { deadlineMs: 10_000 })).status, 200, path);
@@ -92,7 +92,7 @@ for (const workers of [1, 3]) {
   });
 }
 
-t.test('a server that is flooded is followed by another one', async (t) => {
+t.test('a flooded server can be hot-restarted', async (t) => {
   const line = new EpochLine(t);
   const config = configuration(join(tempDir(t), 'access.log'));
   const args = ['--concurrency', '4', '--parent-shutdown-time-s', '2', '--drain-time-s', '1'];
@@ -100,17 +100,17 @@ t.test('a server that is flooded is followed by another one', async (t) => {
   const connections = await flood(t, parent);
   const child = await line.start(1, { config, args });
   for (const connection of connections) connection.destroy();
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await waitFor(() => parent.exit !== undefined, { what: 'the exit of the parent' });
   t.same(parent.exit, { code: 0, signal: null });
   t.equal((await child.admin('/ready')).status, 200);
   await child.stop();
 });
 
-t.test('what is accepted again goes on as before, and the log has one line of it', async (t) => {
+t.test('accepting resumes normally, and the shortage is logged once', async (t) => {
   const baton = await startBaton(t, { config: configuration(join(tempDir(t), 'access.log')), wrapper });
   const port = await baton.listenerPort('web');
   const connections = await flood(t, baton);
-  // Each that leaves lets one in.
+  // Each that closes lets one in.
   for (const connection of connections.splice(0, 40)) {
     connection.destroy();
     connections.push(await connectRaw(t, port));

@@ -1,4 +1,4 @@
-// Where descriptors run short, connections to hosts that nobody uses are not worth more than clients that wait.
+// When descriptors are short, idle upstream connections are closed in favour of waiting clients.
 
 import { readdirSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -17,12 +17,12 @@ import {
 } from '../../harness/index.js';
 
 const LIMIT = 256;
-/** Of that limit, accepting leaves a quarter to others. */
-const MOST = LIMIT - LIMIT / 4;
+/** Accepting leaves a quarter of the limit free. */
+const MAX_ACCEPTED = LIMIT - LIMIT / 4;
 const IDLE = 60;
 const wrapper = ['sh', '-c', `ulimit -n ${LIMIT}; exec "$@"`, 'sh'];
 
-/** A host that answers when it is told to. */
+/** A host that answers on demand. */
 async function startWaitingHost(t: Test) {
   const waiting: ServerResponse[] = [];
   const upstream = await startUpstream(t, (_, response) => waiting.push(response));
@@ -34,7 +34,7 @@ async function startWaitingHost(t: Test) {
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
 
-t.test('idle connections to hosts make room for clients that wait, and no others', async (t) => {
+t.test('idle upstream connections make room for waiting clients, and no other connections do', async (t) => {
   const used = await startWaitingHost(t);
   const hole = await startBlackHole(t);
   const to = (prefix: string, cluster: string): Config => ({
@@ -69,7 +69,7 @@ t.test('idle connections to hosts make room for clients that wait, and no others
   await baton.waitForStat('cluster.hole.upstream_cx_active', 1);
 
   // More than there is room for beside the idle connections, and fewer than without them.
-  const count = MOST - own - IDLE / 2;
+  const count = MAX_ACCEPTED - own - IDLE / 2;
   for (let index = 0; index < count; index++) await connectRaw(t, port);
   await baton.waitForStat('http.web.downstream_cx_active', count + 2);
   await waitForLog(baton, /\[warning\].*no more connections are accepted .*idle connections to hosts are closed/);
@@ -84,7 +84,7 @@ t.test('idle connections to hosts make room for clients that wait, and no others
     'cluster.hole.upstream_cx_active': 1,
     'cluster.hole.upstream_cx_destroy': 0,
   });
-  await waitFor(() => used.sockets.size === 1, { what: 'the host to hear of it' });
+  await waitFor(() => used.sockets.size === 1, { what: 'the host to see the close' });
   used.answerAll();
   t.match(await busy.readUntil('done'), /^HTTP\/1.1 200 OK/);
   t.equal(connecting.closed, 'open');

@@ -1,4 +1,4 @@
-// An exception on the primary ends neither the process nor what the primary does again and again, wherever it is thrown.
+// An exception on the primary ends neither the process nor the primary's periodic work, wherever it is thrown.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ const plane = await startControlPlane(t);
 const files = new ResourceFile(tempDir(t), 'clusters');
 const { lds_config } = plane.ads().dynamic_resources as { lds_config: object };
 let version = 0;
-/** Another version of a cluster that comes from a file, and of a listener that a management server sends. */
+/** Writes another version of a cluster from a file, and of a listener from a management server. */
 function change(): void {
   version++;
   files.write(CLUSTER, staticCluster('file', host.port, { connect_timeout: `${version}s` }));
@@ -59,7 +59,7 @@ const baton = await startBaton(t, {
 await plane.waitForAck('listener');
 
 for (const place of Object.keys(PLACES)) {
-  t.test(place, async (t) => {
+  t.test(`the primary survives an exception: ${place}`, async (t) => {
     const before = await errors();
     const log = baton.stderr.length;
     writeFileSync(join(faults, place), '');
@@ -67,29 +67,29 @@ for (const place of Object.keys(PLACES)) {
     await waitFor(
       async () => {
         change();
-        // A fault of the admin interface takes the connection that asks.
+        // A fault of the admin interface closes the connection of its request.
         after = await errors().catch(() => after);
         return after.caught > before.caught;
       },
       { what: 'the fault to be counted' },
     );
-    if (place.startsWith('stray')) t.ok(after.uncaught > before.uncaught, 'only the last guard has caught it');
+    if (place.startsWith('stray')) t.ok(after.uncaught > before.uncaught, 'only the last-resort handler has caught it');
     const line = /\[critical\]\[main\].*(?:injected exception|the exception cannot be shown)/;
     await waitFor(() => line.test(baton.stderr.slice(log)), { what: 'its log line' });
-    await allGoesOn();
+    await everythingContinues();
     t.equal(baton.exit, undefined);
   });
 }
 
-t.test('it ends in order', async () => baton.stop());
+t.test('the process exits cleanly', async () => baton.stop());
 
 async function errors(): Promise<{ caught: number; uncaught: number }> {
   const stats = await baton.stats('server.');
   return { caught: stats.envoy_bug_failures ?? 0, uncaught: stats.uncaught_exceptions ?? 0 };
 }
 
-/** Names are looked up, hosts checked, files and management servers followed, and requests served. */
-async function allGoesOn(): Promise<void> {
+/** Names are resolved, hosts checked, files and management servers followed, and requests served. */
+async function everythingContinues(): Promise<void> {
   const before = await progress();
   change();
   const wanted = { version: `version-${version}`, timeout: `"connect_timeout":"${version}s"` };

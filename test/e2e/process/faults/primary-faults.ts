@@ -1,7 +1,8 @@
-// Loaded into Baton before itself (--import): breaks its primary thread on command, in ways that a defect would.
+// Loaded into Baton before its own code (--import): injects faults into its primary thread on command, as a defect would cause
+// them.
 //
-// A file that appears in the directory BATON_TEST_FAULTS, named by a place below, makes the next call there throw. Places whose names
-// begin with "stray" throw at once, where nobody is to catch it.
+// A file that appears in the directory BATON_TEST_FAULTS, named by a place below, makes the next call there throw. Places whose
+// names begin with "stray" throw at once, where no handler catches it.
 
 import { once } from 'node:events';
 import { renameSync } from 'node:fs';
@@ -56,9 +57,9 @@ export const PLACES = {
   'end of an admin connection': () => failOnce(AdminTraffic, 'closed'),
 } as const satisfies Record<string, () => void>;
 
-if (isMainThread && process.env.BATON_TEST_FAULTS !== undefined) setInterval(obey, POLL_MS).unref();
+if (isMainThread && process.env.BATON_TEST_FAULTS !== undefined) setInterval(executeCommands, POLL_MS).unref();
 
-function obey(): void {
+function executeCommands(): void {
   for (const [name, act] of Object.entries(PLACES)) if (isAsked(name)) act();
 }
 
@@ -76,7 +77,7 @@ function fail(): never {
   throw new Error('injected exception');
 }
 
-/** The next call of a method, or of a getter, throws. */
+/** Makes the next call of a method, or of a getter, throw. */
 function failOnce<T extends abstract new (...args: never[]) => object>(
   of: T,
   name: keyof InstanceType<T> & string,
@@ -91,7 +92,7 @@ function failOnce<T extends abstract new (...args: never[]) => object>(
   Object.defineProperty(prototype, name, { ...descriptor, ...changed });
 }
 
-/** In an event of a socket that nobody has to do with. */
+/** Throws in an event of an unrelated socket. */
 async function failInSocket(): Promise<void> {
   const server = createServer((socket) => void socket.end('x')).listen(0, '127.0.0.1');
   await once(server, 'listening');

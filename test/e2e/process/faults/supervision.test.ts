@@ -1,4 +1,4 @@
-// A worker that dies takes its connections along, and nothing else: it is replaced, its listen sockets go on, its stats stay.
+// A worker that dies loses its connections, and nothing else: it is replaced, its listening sockets stay open, its stats stay.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -37,13 +37,13 @@ const config = bootstrap({
     { ...httpListener('shared', 0, { route_config: routeAllTo('echo') }), enable_reuse_port: false },
   ],
   clusters: [
-    // Every place is taken before the death: after it, those of the dead worker must be free again.
+    // Every slot is taken before the death: afterwards those of the dead worker must be free again.
     staticCluster('peers', peers.port, { circuit_breakers: { thresholds: [{ max_connections: CONNECTIONS }] } }),
     staticCluster('echo', echo.port),
   ],
 });
 
-t.test('a worker that dies', async (t) => {
+t.test('a worker dies', async (t) => {
   const { baton, killWorker } = await startBreakableBaton(t, { config, args: ['--concurrency', '2'] });
   const ports = {
     wire: await baton.listenerPort('wire'),
@@ -68,32 +68,32 @@ t.test('a worker that dies', async (t) => {
 
   const dead = await killWorker('throw');
   const diedAt = performance.now();
-  // Connections that come now wait for the new worker: none is refused, none is lost.
+  // Connections opened now wait for the new worker: none is refused, none is lost.
   await Promise.all(Array.from({ length: 40 }, () => httpRequest(ports.web, '/after')));
-  t.comment(`all listen sockets served again ${Math.round(performance.now() - diedAt)} ms after the death`);
+  t.comment(`all listening sockets are served again ${Math.round(performance.now() - diedAt)} ms after the death`);
   await Promise.all(Array.from({ length: 40 }, () => httpRequest(ports.shared, '/after')));
 
-  await t.test('loses its connections, on both sides, and no others', async () => {
+  await t.test('it loses its connections, on both sides, and no others are lost', async () => {
     const survivors = CONNECTIONS - onWorker[dead]!;
     await waitFor(() => clients.filter((client) => client.closed === 'open').length === survivors, {
-      what: `the end of ${onWorker[dead]} connections`,
+      what: `the close of ${onWorker[dead]} connections`,
     });
     for (const [index, client] of clients.entries()) {
       if (client.closed !== 'open') {
-        // Its server has the other end, whichever of the streams that is.
+        // Its server has the other end, in one of the streams.
         continue;
       }
       void client.write(`still here ${String(index).padStart(3)}`);
     }
     await waitFor(() => servers.filter((server) => server.head.startsWith('still here')).length === survivors, {
-      what: 'bytes of the survivors',
+      what: 'bytes on the remaining connections',
     });
     await waitFor(() => servers.filter((server) => server.closed !== 'open').length === onWorker[dead], {
-      what: 'the end of the upstream connections',
+      what: 'the close of the upstream connections',
     });
   });
 
-  await t.test('gives back its share of gauges and limits', async (t) => {
+  await t.test('its share of gauges and limits is released', async (t) => {
     const survivors = CONNECTIONS - onWorker[dead]!;
     await baton.waitForStat(`${listener}.downstream_cx_active`, survivors);
     t.equal(await baton.stat(`${listener}.worker_${dead}.downstream_cx_active`), 0);
@@ -108,15 +108,15 @@ t.test('a worker that dies', async (t) => {
     await baton.waitForStat('cluster.peers.upstream_cx_active', CONNECTIONS);
   });
 
-  await t.test('leaves its counters', async (t) => {
+  await t.test('its counters stay', async (t) => {
     const after = await counters(baton);
     for (const [name, value] of before) t.ok(after.get(name)! >= value, `${name}: ${value}, then ${after.get(name)}`);
     t.equal(await baton.stat('http.web.downstream_rq_total'), 60);
     t.equal(await baton.stat('cluster.echo.upstream_rq_total'), 100);
-    t.equal(await baton.stat('cluster.echo.upstream_rq_200'), 100, 'a counter that was born in traffic');
+    t.equal(await baton.stat('cluster.echo.upstream_rq_200'), 100, 'a counter created by traffic');
   });
 
-  await t.test('is told of in the log, with its stack', async (t) => {
+  await t.test('its death is logged with a stack trace', async (t) => {
     await waitFor(() => /at .*faults\.js:\d+/.test(baton.stderr), { what: 'the stack in the log' });
     t.match(baton.stderr, /\[critical\].*injected exception/);
   });
@@ -124,7 +124,7 @@ t.test('a worker that dies', async (t) => {
   await baton.stop();
 });
 
-t.test('what a worker that dies was serving is cut off, and logged', async (t) => {
+t.test('requests and connections of a dying worker are aborted and logged', async (t) => {
   const web = await startUpstream(t, (_request, response) => {
     response.write('a beginning');
   });
@@ -155,13 +155,13 @@ t.test('what a worker that dies was serving is cut off, and logged', async (t) =
   await baton.waitForStat('cluster.peers.upstream_cx_destroy', 1);
   await baton.waitForStat('http.web.downstream_cx_destroy', 1);
   await baton.waitForStat('filesystem.write_buffered', 2);
-  t.equal(await baton.stat('filesystem.write_completed'), 1, 'one write of both');
+  t.equal(await baton.stat('filesystem.write_completed'), 1, 'both in one write');
   t.equal(await baton.stat('filesystem.write_total_buffered'), 0);
   await baton.stop();
 });
 
 for (const death of ['exit', 'exhaust-memory'] as const) {
-  t.test(`a worker that dies of ${death} is replaced`, async (t) => {
+  t.test(`a worker that dies by ${death} is replaced`, async (t) => {
     const nodeArgs = death === 'exhaust-memory' ? ['--max-old-space-size=48'] : [];
     const { baton, killWorker } = await startBreakableBaton(t, { config, nodeArgs, args: ['--concurrency', '2'] });
     const port = await baton.listenerPort('web');
@@ -174,7 +174,7 @@ for (const death of ['exit', 'exhaust-memory'] as const) {
   });
 }
 
-t.test('an exception that nobody catches costs a worker no connection', async (t) => {
+t.test('an uncaught exception closes no connection of a worker', async (t) => {
   const runtime = { layered_runtime: { layers: [{ name: 'admin', admin_layer: {} }] } };
   const { baton, disturbWorker } = await startBreakableBaton(t, { config: { ...config, ...runtime } });
   const port = await baton.listenerPort('wire');
@@ -203,7 +203,7 @@ t.test('an exception that nobody catches costs a worker no connection', async (t
   await baton.stop();
 });
 
-t.test('every limit is free again when a worker dies that had reached it', async (t) => {
+t.test('every limit is free again after the death of a worker that had reached it', async (t) => {
   const upstream = await startUpstream(t, ({ url }, response) => {
     if (url === '/retries') response.writeHead(503).end();
   });
@@ -247,16 +247,16 @@ t.test('every limit is free again when a worker dies that had reached it', async
         return client;
       }),
     );
-    await t.resolves(baton.waitForStats(gauges(1, 5)), 'all are reached');
+    await t.resolves(baton.waitForStats(gauges(1, 5)), 'all limits are reached');
     await killWorker('exit');
-    for (const client of clients) t.equal((await client.readToEnd()).text, '', 'nobody was refused');
-    await t.resolves(baton.waitForStats(gauges(0, 0)), 'all are free');
+    for (const client of clients) t.equal((await client.readToEnd()).text, '', 'no connection was refused');
+    await t.resolves(baton.waitForStats(gauges(0, 0)), 'all limits are free');
   }
   t.equal(await baton.stat(`${listener}.downstream_cx_overflow`), 0);
   await baton.stop();
 });
 
-t.test('workers that die again and again leave no descriptor behind, and are replaced each time', async (t) => {
+t.test('workers that die repeatedly leak no descriptor, and are replaced each time', async (t) => {
   const { baton, killWorker } = await startBreakableBaton(t, { config, args: ['--concurrency', '2'] });
   const port = await baton.listenerPort('web');
   const load = async (): Promise<void> => {
@@ -270,16 +270,16 @@ t.test('workers that die again and again leave no descriptor behind, and are rep
     await load();
   }
   const after = await settledDescriptors(baton.pid);
-  // Idle connections of the pools come and go.
+  // Idle pooled connections vary.
   t.ok(after <= descriptors + 16, `${descriptors} descriptors before, ${after} after four deaths`);
   t.equal(await baton.stat('http.web.downstream_rq_total'), 80);
-  // The next one is being started again when the end comes.
+  // The next one is being restarted when the process exits.
   await killWorker('throw');
   await baton.stop();
 });
 
 t.test(
-  'without a thread for it a worker is replaced later, and nobody else falls',
+  'a worker is replaced later when no thread is available, and nothing else fails',
   { skip: cannotFailCalls },
   async (t) => {
     const { baton, killWorker } = await startBreakableBaton(t, { config, args: ['--concurrency', '2'] });
@@ -292,7 +292,7 @@ t.test(
     const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
     const dead = await killWorker('throw');
     const deaths = () => baton.stderr.split(`worker ${dead} died`).length - 1;
-    await waitFor(() => deaths() > 2 || baton.exit, { what: 'two tries that fail' });
+    await waitFor(() => deaths() > 2 || baton.exit, { what: 'two failed attempts' });
     t.match(baton.stderr, `worker ${dead} died: this process cannot start more threads (EAGAIN)`);
     await recover();
     const survivors = await baton.stat(`listener.127.0.0.1_${port}.worker_${1 - dead}.downstream_cx_active`);
@@ -303,7 +303,7 @@ t.test(
   },
 );
 
-t.test('a worker that begins later answers with the files of its routes as the others have them', async (t) => {
+t.test('a replacement worker serves the file bodies of routes that the others have', async (t) => {
   const page = join(tempDir(t), 'page');
   writeFileSync(page, 'a page');
   const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { filename: page } } };
@@ -317,10 +317,10 @@ t.test('a worker that begins later answers with the files of its routes as the o
   await killWorker('throw');
   t.equal((await httpRequest(port, '/')).body, 'a page');
   const { body } = await baton.admin('/config_dump');
-  t.ok(body.includes(JSON.stringify(page)), 'the configuration is shown as it was given');
+  t.ok(body.includes(JSON.stringify(page)), 'the configuration is shown unchanged');
 });
 
-t.test('a worker that finds no descriptors for its listen sockets makes room for one that does', async (t) => {
+t.test('a worker without descriptors for its listening sockets is replaced by one that has them', async (t) => {
   const names = Array.from({ length: 12 }, (_, index) => `web${index}`);
   const listeners = names.map((name) => httpListener(name, 0, { route_config: routeAllTo('echo') }));
   const { baton, killWorker } = await startBreakableBaton(t, {
@@ -331,7 +331,7 @@ t.test('a worker that finds no descriptors for its listen sockets makes room for
   limit((await settledDescriptors(baton.pid)) - names.length / 2);
   await killWorker('throw');
   await waitFor(() => /worker 0 died: addListener: too many open files/.test(baton.stderr), {
-    what: 'want of descriptors',
+    what: 'the shortage of descriptors',
   });
   limit(1000);
   const answers = await Promise.all(ports.map((port) => httpRequest(port, '/')));
@@ -339,7 +339,7 @@ t.test('a worker that finds no descriptors for its listen sockets makes room for
   await baton.stop();
 });
 
-t.test('a listener that the next worker cannot build is built when it can be', async (t) => {
+t.test('a listener that the replacement worker cannot build is built when possible', async (t) => {
   const directory = join(tempDir(t), 'logs');
   mkdirSync(directory);
   const logged = httpListener('web', 0, {
@@ -359,11 +359,11 @@ t.test('a listener that the next worker cannot build is built when it can be', a
     for (let count = 0; count < 20; count++) await httpRequest(port, '/', { deadlineMs: 500 });
     return true;
   };
-  await waitFor(isWhole, { what: 'somebody to accept at each socket' });
+  await waitFor(isWhole, { what: 'every socket to be served' });
   await baton.stop();
 });
 
-/** All counters; histograms and gauges are left out. */
+/** Returns all counters; histograms and gauges are left out. */
 async function counters(baton: BatonProcess): Promise<Map<string, number>> {
   const { body } = await baton.admin('/stats');
   const all = new Map<string, number>();
@@ -374,7 +374,7 @@ async function counters(baton: BatonProcess): Promise<Map<string, number>> {
   return all;
 }
 
-/** How many descriptors the process has once their number stands still. */
+/** Returns the number of descriptors of the process once it is stable. */
 async function settledDescriptors(pid: number): Promise<number> {
   let last = -1;
   let same = 0;

@@ -1,4 +1,4 @@
-// Whatever is wrong with a configuration: what is said of it shows no credential.
+// Error messages about invalid configurations show no credential.
 
 import t from 'tap';
 import { ExtensionCatalog } from '../../../src/config/catalog/extension.js';
@@ -8,14 +8,14 @@ import { EXTENSIONS } from '../../../src/extensions/index.js';
 import { CONFIGURATION_CHECKS } from '../../../src/server/configuration/configuration-checks.js';
 import { withFile } from '../../config/load-text.js';
 import { bootstrap, type Config, startBaton } from '../harness/index.js';
-import { mistakes } from './mistakes.js';
-import { leaks } from './places.js';
+import { leaks } from './credentials.js';
+import { mistakes } from './invalid-configurations.js';
 
 const catalog = new ExtensionCatalog(EXTENSIONS);
 
 const complete = (config: Config): Config => ({ ...bootstrap({ listeners: [], clusters: [] }), ...config });
 
-/** As it is written, and for a message also on one line, as an option, and in text protobuf. */
+/** Yields the text, and for a message also its forms on one line, as an option, and in text protobuf. */
 function* texts(broken: Config | string): Generator<[name: string, text: string]> {
   if (typeof broken === 'string') return yield ['a.yaml', broken];
   yield ['lines.json', JSON.stringify(complete(broken), null, 1)];
@@ -28,7 +28,7 @@ function camel(key: string): string {
   return key.replace(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());
 }
 
-t.test('the errors of a file and of an option', async (t) => {
+t.test('errors of a file and of an option show no credential', async (t) => {
   for (const [what, broken] of mistakes()) {
     for (const [name, text] of texts(broken)) {
       const results = [withFile(text, name, (path) => loadConfiguration({ path }, catalog, CONFIGURATION_CHECKS))];
@@ -41,7 +41,7 @@ t.test('the errors of a file and of an option', async (t) => {
   }
 });
 
-t.test('the command line and the log', async (t) => {
+t.test('errors on the command line and in the log show no credential', async (t) => {
   for (const [what, config] of mistakes().slice(0, 2)) {
     for (const mode of ['validate', 'serve']) {
       const baton = await startBaton(t, { config: config as Config, args: ['--mode', mode], wait: 'spawned' });

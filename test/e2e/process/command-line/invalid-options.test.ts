@@ -1,4 +1,4 @@
-// Every wrong command line is refused with one line that says what to do, and exit status 1.
+// Every invalid command line is refused with exit status 1 and one line that says what to do.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,14 +10,14 @@ const COMPONENTS = 'admin, alternate_protocols_cache, aws, assert';
 const TAG_REMEDY = '--stats-tag is <tag>:<value>, the tag of letters and digits, the value without a dot';
 const LEVELS = 'are trace, debug, info, warning, error, critical, off';
 
-/** Arguments, and the line behind `error: `; where it ends in `…` the rest may differ. */
+/** Arguments, and the text behind `error: `; after a final `…` more may follow. */
 const MISTAKES: readonly (readonly [args: readonly string[], line: string])[] = [
-  // A value that is none of the option's.
+  // Invalid values.
   [['--mode', 'dance'], "unknown mode 'dance'; --mode is serve or validate"],
   [['--local-address-ip-version', 'v5'], "unknown IP address version 'v5'; --local-address-ip-version is v4 or v6"],
   [['-l', 'loud'], `invalid log level specified 'loud'; levels of --log-level ${LEVELS}`],
   [['--drain-strategy', 'slow'], "unknown drain-strategy 'slow'; --drain-strategy is gradual or immediate"],
-  // Lists and what stands in them.
+  // Lists and their elements.
   [
     ['--component-log-level', 'http:debug,http'],
     "component log level not correctly specified 'http'; --component-log-level is <component>:<level>,…",
@@ -65,7 +65,7 @@ const MISTAKES: readonly (readonly [args: readonly string[], line: string])[] = 
     ['--socket-path', '/tmp/s', '--socket-mode', '689'],
     "invalid socket-mode '689'; --socket-mode is a permission in octal such as 600",
   ],
-  // Options that do not go together.
+  // Options that exclude each other.
   [
     ['--component-log-level', 'http:info', '--enable-fine-grain-logging'],
     '--component-log-level will not work with --enable-fine-grain-logging; give only one of them',
@@ -83,7 +83,7 @@ const MISTAKES: readonly (readonly [args: readonly string[], line: string])[] = 
     '--socket-mode needs a --socket-path that is a file; abstract sockets (@) have no permissions',
   ],
   [['--stats-tag', 'a:b', '--stats-tag', 'a:c'], "--stats-tag 'a' is given twice; give each tag once"],
-  // Given twice, without a value, with one too many.
+  // Repeated options, missing values, surplus values.
   [['--mode', 'serve', '--mode', 'serve'], 'option --mode is given twice; give it once'],
   [['-c', 'a.yaml', '--config-path=b.yaml'], 'option --config-path is given twice; give it once'],
   [['--cpuset-threads', '--cpuset-threads'], 'option --cpuset-threads is given twice; give it once'],
@@ -93,14 +93,14 @@ const MISTAKES: readonly (readonly [args: readonly string[], line: string])[] = 
     "option --log-path needs a value, and '--cpuset-threads' is another option; give it as --log-path <path>",
   ],
   [['--version=1'], 'option --version takes no value; give it alone'],
-  // What is no option.
+  // Unknown options.
   [['--concurency', '1'], "unknown option '--concurency'; did you mean '--concurrency'?"],
   [['--wibble'], "unknown option '--wibble'; --help lists all"],
   [['-x'], "unknown option '-x'…"],
   [['serve'], "unexpected argument 'serve'; all arguments are options, and --help lists them"],
 ];
 
-t.test('mistakes', async (t) => {
+t.test('each invalid command line is refused with its error', async (t) => {
   const outcomes = await runAll(
     t,
     MISTAKES.map(([args]) => ({ args })),
@@ -116,7 +116,7 @@ t.test('mistakes', async (t) => {
   }
 });
 
-t.test('a log file that cannot be opened is a mistake too', async (t) => {
+t.test('a log file that cannot be opened is an error too', async (t) => {
   const path = join(tempDir(t), 'missing', 'log');
   const [outcome] = await runAll(t, [{ config: {}, args: ['--log-path', path] }]);
   t.equal(outcome!.code, 1);

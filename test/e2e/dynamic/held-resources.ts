@@ -1,4 +1,4 @@
-// What a Baton under test holds for its configuration, from inside: report-held.ts is loaded into it.
+// What a Baton under test retains for its configuration, measured inside the process: report-held-resources.ts is loaded into it.
 
 import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -7,30 +7,30 @@ import { type BatonOptions, UNBUNDLED } from '../harness/baton.js';
 import { withDeadline } from '../harness/wait-for.js';
 
 export interface Held {
-  /** Shared words of clusters, hosts and listeners, and the highest one that was ever given out. */
+  /** Shared words of clusters, hosts and listeners in use, and the highest one ever allocated. */
   readonly words: number;
   readonly highestWord: number;
-  /** How often scopes of stats are held, and how many stats there are. */
+  /** Number of references to stats scopes, and number of stats. */
   readonly scopes: number;
   readonly stats: number;
-  /** Chunks of memory that the stats have, and where the primary's part of their directory ends. */
+  /** Memory chunks of the stats, and the end of the primary's part of their directory. */
   readonly statsMemory: number;
   readonly directoryEnd: number;
-  /** Of each thread that answered, the primary first, after collecting garbage. */
+  /** Of each thread that answered, the primary first, after garbage collection. */
   readonly heaps: readonly HeldHeap[];
   readonly rssBytes: number;
 }
 
 export interface HeldHeap {
   readonly bytes: number;
-  /** Compiled code and bytecode, which come as the process runs, whatever it holds. */
+  /** Compiled code and bytecode, which grow as the process runs, whatever it retains. */
   readonly codeBytes: number;
 }
 
-/** Options with which a Baton answers heldBy(); `directory` is for a socket. */
+/** Returns the options of a Baton that answers heldBy(); `directory` is for a socket. */
 export function reportingHeld(directory: string): BatonOptions & { readonly socketPath: string } {
   const socketPath = join(directory, 'held');
-  const module = new URL('./report-held.js', import.meta.url).href;
+  const module = new URL('./report-held-resources.js', import.meta.url).href;
   return {
     program: UNBUNDLED,
     nodeArgs: ['--expose-gc', '--import', module],
@@ -48,7 +48,7 @@ export function heldBy(socketPath: string): Promise<Held> {
     });
     socket.once('end', () => resolve(JSON.parse(text) as Held)).once('error', reject);
   });
-  return withDeadline(answer, 'what is held');
+  return withDeadline(answer, 'the report of the process');
 }
 
 export function descriptorsOf(pid: number): number {

@@ -1,4 +1,4 @@
-// Configurations that have a credential wherever one can be.
+// Configurations with a credential in every possible place.
 
 import { type Config, httpListener, loopback, ROUTER_FILTER } from '../harness/index.js';
 
@@ -7,7 +7,7 @@ const FILTERS = 'type.googleapis.com/envoy.extensions.filters.http';
 /** In every credential, and nowhere else. */
 export const MARKER = 'hunter2-';
 
-/** Where a marker is shown, with what stands before it. */
+/** Returns the places where a marker is shown, with the text before it. */
 export function leaks(what: string, text: string): string[] {
   const found = text.matchAll(
     new RegExp(`.{0,120}(?:${MARKER}|${Buffer.from(MARKER).toString('base64').slice(0, 9)}).{0,20}`, 'g'),
@@ -17,7 +17,7 @@ export function leaks(what: string, text: string): string[] {
 
 let last = 0;
 
-/** A credential that no other is equal to. */
+/** Returns a unique credential. */
 export function secret(): string {
   return `${MARKER}${++last}-q`;
 }
@@ -27,7 +27,7 @@ const token = (): string => `eyJhbGciOiJIUzI1NiJ9.eyJ${Buffer.from(secret()).toS
 const header = (key: string, value = secret()): Config => ({ key, value });
 export const added = (key: string, value?: string): Config => ({ header: header(key, value) });
 
-/** By their names, by what they look like, and as bytes. */
+/** Credentials identified by their names, by their form, and as bytes. */
 export const headersToAdd = (operator = '%REQ(x)%'): Config[] => [
   added('authorization', `Bearer ${secret()}`),
   added('Cookie'),
@@ -63,7 +63,7 @@ export const metadata = (): Config => ({
 
 export const endpoint = (port: number): Config => ({ endpoint: { address: loopback(port) }, metadata: metadata() });
 
-/** With `endpoints`, or of EDS with `source`. */
+/** A cluster with `endpoints`, or of EDS with `source`. */
 export const cluster = (name: string, port: number, source?: Config): Config => ({
   name,
   connect_timeout: '1s',
@@ -128,7 +128,7 @@ export const routeConfiguration = (name: string, to: string): Config => ({
   virtual_hosts: [virtualHost('all', '*', to)],
 });
 
-/** `routes`: what its connection manager has them from. */
+/** `routes`: the route source of its connection manager. */
 export const listener = (name: string, routes: Config, filters: Config[] = []): Config => ({
   ...httpListener(name, 0, {
     ...routes,

@@ -1,17 +1,17 @@
-// Loaded into Baton before itself (--import): tells whoever connects to BATON_TEST_HELD what the process holds, after
-// collecting garbage (--expose-gc).
+// Loaded into Baton before its own code (--import): reports to each client of BATON_TEST_HELD what the process retains, after
+// garbage collection (--expose-gc).
 
 import { createServer } from 'node:net';
 import { getHeapCodeStatistics } from 'node:v8';
 import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
 import { StatsStore } from '../../../src/stats/store.js';
 import { CLUSTER_WORDS, HOST_WORDS, LISTENER_WORDS, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
-import type { Held, HeldHeap } from './held.js';
+import type { Held, HeldHeap } from './held-resources.js';
 
 /** How long other threads may take to collect their garbage. */
 const ANSWER_MS = 1000;
 
-/** Said to the other threads, who also hear each other. */
+/** Message to the other threads, which also receive each other's. */
 const COLLECT = 'collect';
 
 const channel = new BroadcastChannel('held');
@@ -22,7 +22,7 @@ else {
     if (data === COLLECT) channel.postMessage({ threadId, heap: heldHeap() });
   };
 }
-// Threads end as if it were not there.
+// Does not keep threads alive.
 channel.unref();
 
 function reportHeld(path: string): void {
@@ -50,7 +50,7 @@ function reportHeld(path: string): void {
   server.listen(path).unref();
 }
 
-/** Words of clusters, hosts and listeners: those that are held, and the highest that ever was. */
+/** Returns the number of words of clusters, hosts and listeners in use, and the highest ever allocated. */
 function countWords(): { words: number; highestWord: number } {
   const count = { words: 0, highestWord: 0 };
   const owner = SharedWordsOwner.prototype;
@@ -81,7 +81,7 @@ function countWords(): { words: number; highestWord: number } {
   return count;
 }
 
-/** Scopes as often as they were added, stats, and the memory that the primary's names and texts reach to. */
+/** Counts scopes by their references, stats, and the memory of the primary's names and texts. */
 function countStats(): () => Pick<Held, 'scopes' | 'stats' | 'statsMemory' | 'directoryEnd'> {
   let store: StatsStore | undefined;
   let scopes = 0;

@@ -1,11 +1,11 @@
-// A listener that is bound to nothing (bind_to_port: false).
+// A listener that is not bound (bind_to_port: false).
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { bootstrap, startBaton, staticCluster, tcpListener, tempDir } from '../harness/index.js';
 
-t.test('a listener that is bound to nothing leaves its path alone, whatever permissions it is to have', async (t) => {
+t.test('an unbound listener does not touch its socket path, whatever its mode', async (t) => {
   const path = join(tempDir(t), 'quiet.sock');
   const quiet = { ...tcpListener('quiet', 0, { cluster: 'none' }), bind_to_port: false };
   const baton = await startBaton(t, {

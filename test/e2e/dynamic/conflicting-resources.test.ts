@@ -1,5 +1,5 @@
-// Resources that are right by themselves, and that are refused because something else has what they need: an address, a domain,
-// the key of a scope. They are used when that is gone, though a server of differences does not send them again.
+// Valid resources that are rejected because of a conflict: another owner has their address, domain or scope key. They are
+// applied when the conflict is gone, though a delta server does not send them again.
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -42,7 +42,7 @@ async function listenersOf(baton: BatonProcess): Promise<Map<string, Config>> {
   return new Map((JSON.parse(body).configs as Config[]).map((each) => [String(each['name']), each]));
 }
 
-t.test('a listener whose address another process has', async (t) => {
+t.test('a listener whose address another process uses is added when the address is free', async (t) => {
   const { release, port } = await takePort(t);
   const plane = await startControlPlane(t);
   plane.set('cluster', []);
@@ -59,9 +59,9 @@ t.test('a listener whose address another process has', async (t) => {
   });
 
   plane.set('listener', [httpListener('front', port, saying('front')), httpListener('side', 0, saying('side'))]);
-  await waitFor(() => baton.listenerPort('side').catch(() => undefined), { what: 'the other one' });
+  await waitFor(() => baton.listenerPort('side').catch(() => undefined), { what: 'the other listener' });
   const states = await listenersOf(baton);
-  t.match(states.get('front'), { client_status: 'NACKED' }, 'an update of another one changes nothing of this');
+  t.match(states.get('front'), { client_status: 'NACKED' }, 'an update of another listener changes nothing here');
   t.match(states.get('side'), { client_status: 'ACKED' });
 
   release();
@@ -78,7 +78,7 @@ t.test('a listener whose address another process has', async (t) => {
   t.same(await Promise.all(stats.map((name) => baton.stat(`listener_manager.${name}`))), [1, 2, 1, 1]);
   t.match(baton.stderr, "lds: add/update listener 'front'");
 
-  // The server of the next stream is not told that it is in use, and may say that it is gone.
+  // The server of the next stream does not know that it is in use, and may report it as removed.
   plane.stop();
   plane.set('listener', []);
   await plane.start();
@@ -86,30 +86,33 @@ t.test('a listener whose address another process has', async (t) => {
   await baton.stop();
 });
 
-t.test('a listener whose address another process takes while the server waits for its routes', async (t) => {
-  const port = await freePort();
-  const plane = await startControlPlane(t);
-  plane.set('cluster', []);
-  plane.set('listener', [httpListener('front', port, { rds: { route_config_name: 'routes', config_source: ADS } })]);
-  const baton = await startBaton(t, {
-    args: ['-l', 'info'],
-    config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads('delta') }),
-    wait: 'admin',
-  });
-  await waitForLog(baton, "lds: add/update listener 'front'");
-  const { release } = await takePort(t, port);
-  plane.set('route', [{ name: 'routes', virtual_hosts: [host('front', '*')] }]);
-  await waitForLog(baton, /listener 'front' cannot be used: .* in use/);
-  const active = () => baton.stat('listener_manager.total_listeners_active');
-  t.equal(await active(), 0, 'it is not there');
-  t.equal((await baton.admin('/listeners')).body, '');
-  release();
-  await waitFor(async () => (await active()) === 1, { what: 'the listener' });
-  t.match(await httpRequest(port), { body: 'front' });
-  await baton.stop();
-});
+t.test(
+  'a listener whose address is taken while the server waits for its routes is added when the address is free',
+  async (t) => {
+    const port = await freePort();
+    const plane = await startControlPlane(t);
+    plane.set('cluster', []);
+    plane.set('listener', [httpListener('front', port, { rds: { route_config_name: 'routes', config_source: ADS } })]);
+    const baton = await startBaton(t, {
+      args: ['-l', 'info'],
+      config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads('delta') }),
+      wait: 'admin',
+    });
+    await waitForLog(baton, "lds: add/update listener 'front'");
+    const { release } = await takePort(t, port);
+    plane.set('route', [{ name: 'routes', virtual_hosts: [host('front', '*')] }]);
+    await waitForLog(baton, /listener 'front' cannot be used: .* in use/);
+    const active = () => baton.stat('listener_manager.total_listeners_active');
+    t.equal(await active(), 0, 'it is not added');
+    t.equal((await baton.admin('/listeners')).body, '');
+    release();
+    await waitFor(async () => (await active()) === 1, { what: 'the listener' });
+    t.match(await httpRequest(port), { body: 'front' });
+    await baton.stop();
+  },
+);
 
-t.test('listeners for which workers have no descriptors', async (t) => {
+t.test('listeners are added when workers have descriptors for them again', async (t) => {
   const plane = await startControlPlane(t);
   plane.set('cluster', []);
   plane.set('listener', [httpListener('first', 0, saying('first'))]);
@@ -118,23 +121,23 @@ t.test('listeners for which workers have no descriptors', async (t) => {
   const limit = (count: number) => execFileSync('prlimit', [`--pid=${baton.pid}`, `--nofile=${count}:`]);
   const openFiles = () => readdirSync(`/proc/${baton.pid}/fd`).length;
   const names = Array.from({ length: 30 }, (_, index) => `late ${index}`);
-  // The primary has a socket for each listener and worker, and so has the worker. Threads may be about to begin or to end, with a dozen
-  // descriptors each.
+  // The primary has a socket for each listener and worker, and so does the worker. Threads may be starting or exiting, with a
+  // dozen descriptors each.
   limit(openFiles() + 45 * WORKERS);
   plane.set(
     'listener',
     names.map((name) => httpListener(name, 0, saying(name))),
   );
   const areShort = () => {
-    // Where it was the primary that had none for the next one, it gets as many as it needs: the workers have none then.
+    // If the primary had no descriptor for the next one, it gets as many as it needs: then the workers have none.
     if (/cannot listen on \S+ socket: too many open files/.test(baton.stderr)) limit(openFiles() + WORKERS + 1);
     return /cannot be built: addListener: too many open files\n/.test(baton.stderr);
   };
   await waitFor(areShort, { what: 'workers without descriptors' });
-  // While others are tried there is no descriptor for a connection to the admin interface either: it is reset.
+  // While other listeners are tried there is no descriptor for a connection to the admin interface either: it is reset.
   const refused = async () =>
     [...(await listenersOf(baton)).values()].find((each) => each['error_state'] !== undefined);
-  t.match(await waitFor(refused, { what: 'a listener that is refused' }), {
+  t.match(await waitFor(refused, { what: 'a rejected listener' }), {
     client_status: 'NACKED',
     error_state: { details: /too many open files; the listener is used as soon as there are descriptors$/ },
   });
@@ -152,7 +155,7 @@ t.test('listeners for which workers have no descriptors', async (t) => {
 });
 
 for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
-  t.test(`${protocol}: a listener that waits for its address and is removed does not come`, async (t) => {
+  t.test(`${protocol}: a listener that waits for its address and is removed is not added`, async (t) => {
     const { release, port } = await takePort(t);
     const plane = await startControlPlane(t);
     plane.set('cluster', []);
@@ -163,7 +166,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const baton = await start(t, plane, protocol);
     await plane.waitForNack('listener');
     plane.set('listener', [httpListener('behind', port, saying('behind'))]);
-    await waitFor(async () => !(await listenersOf(baton)).has('front'), { what: 'nothing is known of it' });
+    await waitFor(async () => !(await listenersOf(baton)).has('front'), { what: 'it is forgotten' });
 
     release();
     const answered = () =>
@@ -171,14 +174,14 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
         ({ body }) => body,
         () => '',
       );
-    await waitFor(async () => (await answered()) === 'behind', { what: 'the one behind it' });
+    await waitFor(async () => (await answered()) === 'behind', { what: 'the listener behind it' });
     t.same([...(await listenersOf(baton)).keys()], ['behind']);
     await baton.stop();
   });
 }
 
 for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
-  t.test(`${protocol}: a listener that waits for its address lives as long as its TTL says`, async (t) => {
+  t.test(`${protocol}: a listener that waits for its address expires with its TTL`, async (t) => {
     const plane = await startControlPlane(t);
     plane.set('cluster', []);
     const waiting = async (name: string, ttl: string) => {
@@ -190,7 +193,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const baton = await start(t, plane, protocol);
     await plane.waitForNack('listener');
     if (protocol === 'sotw') {
-      // What is not named is gone; a heartbeat names it.
+      // A resource that is not named is removed; a heartbeat names it.
       const { typeUrl: type_url } = plane.requests.find(({ type }) => type === 'listener')!;
       const beat = { '@type': 'type.googleapis.com/envoy.service.discovery.v3.Resource', name: 'front', ttl: '60s' };
       const side = { '@type': type_url, ...httpListener('side', 0, saying('side')) };
@@ -211,14 +214,16 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     await waitFor(async () => !(await listenersOf(baton)).has('front'), { what: 'its end' });
 
     const next = await waiting('next', '0.2s');
-    await waitFor(async () => /next: cannot listen/.test(baton.stderr), { what: 'the refusal of the next one' });
-    await waitFor(async () => !(await listenersOf(baton)).has('next'), { what: 'the end of one that has never come' });
+    await waitFor(async () => /next: cannot listen/.test(baton.stderr), { what: 'the rejection of the next one' });
+    await waitFor(async () => !(await listenersOf(baton)).has('next'), {
+      what: 'the removal of one that was never added',
+    });
     next.release();
     await baton.stop();
   });
 }
 
-t.test('a listener whose address another listener has', async (t) => {
+t.test('a listener whose address another listener uses is added when that is removed', async (t) => {
   const port = await freePort();
   const plane = await startControlPlane(t);
   plane.set('cluster', []);
@@ -242,7 +247,7 @@ t.test('a listener whose address another listener has', async (t) => {
   await baton.stop();
 });
 
-t.test('a virtual host whose domain another virtual host has', async (t) => {
+t.test('a virtual host whose domain another virtual host has is added when that is removed', async (t) => {
   const plane = await startControlPlane(t);
   plane.set('cluster', []);
   const routes = (...own: Config[]) => [{ name: 'routes', virtual_hosts: own, vhds: { config_source: ADS } }];
@@ -261,7 +266,7 @@ t.test('a virtual host whose domain another virtual host has', async (t) => {
   t.match((await plane.waitForNack('virtual-host')).error, /'a\.com'.*\n.*'own\.com'/);
   t.same([await to('a.com'), await to('own.com')], ['routes/one', 'own']);
   plane.set('virtual-host', [two, three]);
-  await waitFor(async () => (await to('a.com')) === 'routes/two', { what: 'the one that was refused' });
+  await waitFor(async () => (await to('a.com')) === 'routes/two', { what: 'the rejected one' });
   t.equal(await to('own.com'), 'own');
   plane.set('route', routes());
   await waitFor(async () => (await to('own.com')) === 'routes/three', { what: 'the other one' });
@@ -271,7 +276,7 @@ t.test('a virtual host whose domain another virtual host has', async (t) => {
   await baton.stop();
 });
 
-t.test('a scope whose key another scope has', async (t) => {
+t.test('a scope whose key another scope has is added when that is removed', async (t) => {
   const plane = await startControlPlane(t);
   plane.set('cluster', []);
   const scope = (name: string) => ({
@@ -294,6 +299,6 @@ t.test('a scope whose key another scope has', async (t) => {
   t.match((await plane.waitForNack('scoped-route')).error, "two: its key is that of the scope 'one'");
   t.equal(await got(), 'one');
   plane.set('scoped-route', [scope('two')]);
-  await waitFor(async () => (await got()) === 'two', { what: 'the one that was refused' });
+  await waitFor(async () => (await got()) === 'two', { what: 'the rejected scope' });
   await baton.stop();
 });

@@ -1,4 +1,4 @@
-// A link that another user has put where all may make files does not lead what Baton writes to files of its own user.
+// Baton does not follow symbolic links that another user has placed in a directory that is writable by all users.
 
 import {
   chmodSync,
@@ -29,7 +29,7 @@ const STRANGER = 12_345;
 const skip = process.getuid!() === 0 ? false : 'only root makes links of other users';
 const REFUSED = /EPERM: '.*' is a link of user 12345 in a directory to which all users may write: it is not followed/;
 
-/** A directory like /tmp, and links in it to files that are not there. */
+/** Makes a directory like /tmp with links to files that do not exist. */
 function rig(t: Test) {
   const root = tempDir(t);
   const [open, secret] = [join(root, 'open'), join(root, 'secret')];
@@ -58,7 +58,7 @@ const listener = (log: string) =>
     },
   });
 
-t.test('files for scripts are not written behind it, and the server serves', { skip }, async (t) => {
+t.test('files for scripts are not written through such a link, and the server starts', { skip }, async (t) => {
   const { link, victim } = rig(t);
   const [id, address] = [link('id'), link('address')];
   const baton = await startBaton(t, {
@@ -74,7 +74,7 @@ t.test('files for scripts are not written behind it, and the server serves', { s
   await baton.stop();
 });
 
-t.test('no log is opened behind it', { skip }, async (t) => {
+t.test('no log is opened through such a link', { skip }, async (t) => {
   const { link, victim } = rig(t);
   const [process, access, admin] = [link('process'), link('access'), link('admin')];
   const log = await runBaton(t, { args: ['--config-yaml', '{}', '--log-path', process] });
@@ -92,7 +92,7 @@ t.test('no log is opened behind it', { skip }, async (t) => {
   for (const name of ['process', 'access', 'admin']) t.notOk(existsSync(victim(name)), name);
 });
 
-t.test('nor when logs are opened anew, and the former files go on', { skip }, async (t) => {
+t.test('no log is reopened through such a link, and the previous files stay in use', { skip }, async (t) => {
   const { path, link, victim } = rig(t);
   const umask = process.umask(0);
   t.teardown(() => process.umask(umask));
@@ -107,7 +107,7 @@ t.test('nor when logs are opened anew, and the former files go on', { skip }, as
   }
   baton.child.kill('SIGUSR1');
   const log = () => readFileSync(path('process.1'), 'utf8');
-  await waitFor(() => /Failed to open log-file .*; retrying/.test(log()), { what: 'the refusal' });
+  await waitFor(() => /Failed to open log-file .*; retrying/.test(log()), { what: 'the refusal of the process log' });
   t.match(log(), REFUSED);
   await waitFor(() => /cannot reopen '.*access': EPERM/.test(log()), { what: 'the refusal of the access log' });
   await httpRequest(await baton.listenerPort('web'), '/');
@@ -120,7 +120,7 @@ t.test('nor when logs are opened anew, and the former files go on', { skip }, as
   await baton.stop();
 });
 
-t.test('no profile is written behind it', { skip }, async (t) => {
+t.test('no profile is written through such a link', { skip }, async (t) => {
   const { link, victim } = rig(t);
   const baton = await startBaton(t, {
     config: { admin: { address: loopback(0), profile_path: link('profile') } },
@@ -132,7 +132,7 @@ t.test('no profile is written behind it', { skip }, async (t) => {
   await baton.stop();
 });
 
-t.test('no Unix socket is bound behind it', { skip }, async (t) => {
+t.test('no Unix socket is bound through such a link', { skip }, async (t) => {
   const { path, link, victim } = rig(t);
   mkdirSync(victim('directory'));
   link('directory');

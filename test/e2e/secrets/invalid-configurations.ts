@@ -1,14 +1,14 @@
-// Configurations that cannot be used, with mistakes at credentials and beside them.
+// Invalid configurations, with errors at credentials and beside them.
 
 import type { ResourceType } from '../../../src/xds/resource.js';
 import type { Config } from '../harness/index.js';
-import { added, cluster, endpoint, listener, routeConfiguration, secret, uri, virtualHost } from './places.js';
+import { added, cluster, endpoint, listener, routeConfiguration, secret, uri, virtualHost } from './credentials.js';
 
 const ADS = { resource_api_version: 'V3', ads: {} };
 
 const bad = (key: string, value: string): Config => ({ request_headers_to_add: [added(key, value)] });
 
-/** Mistakes at credentials and beside them, in routes. */
+/** Errors at credentials and beside them, in routes. */
 const badRoutes = (): (readonly [what: string, routes: Config, error: RegExp])[] => [
   ['an operator', bad('authorization', `Bearer %${secret()}%`), /value: /],
   ['an open operator', bad('x-api-key', `${secret()}%REQ(`), /value: /],
@@ -25,7 +25,7 @@ const badRoutes = (): (readonly [what: string, routes: Config, error: RegExp])[]
     { virtual_hosts: [matching({ name: 'x-token', safe_regex_match: { regex: `(${secret()}` } })] },
     /regex: /,
   ],
-  ['what is not implemented', { virtual_hosts: [notImplemented()] }, /cookies/],
+  ['an unimplemented field', { virtual_hosts: [notImplemented()] }, /cookies/],
   [
     'a redirect',
     {
@@ -47,7 +47,7 @@ function notImplemented(): Config {
   return { ...virtualHost('v', '*', 'dynamic'), routes: [{ match, route: { cluster: 'dynamic' } }] };
 }
 
-/** Bootstraps that cannot be used, as a message or as a text. */
+/** Invalid bootstraps, as a message or as a text. */
 export function mistakes(): (readonly [what: string, broken: Config | string])[] {
   const routes = badRoutes().map(([what, more]) => {
     const listeners = [listener('static', { route_config: { ...routeConfiguration('r', 'static'), ...more } })];
@@ -81,14 +81,14 @@ export function mistakes(): (readonly [what: string, broken: Config | string])[]
   ];
 }
 
-/** Resources that are refused. */
+/** Resources that are rejected. */
 export function refusals(
   port: number,
 ): (readonly [what: string, type: ResourceType, resource: Config, error: RegExp])[] {
   const withRoutes = (more: Config): Config => ({ ...routeConfiguration('routes', 'dynamic'), ...more });
   return [
     ...badRoutes().map(([what, more, error]) => [`route: ${what}`, 'route', withRoutes(more), error] as const),
-    // They are the same rules in there.
+    // The same rules apply there.
     ...badRoutes()
       .slice(0, 4)
       .map(
