@@ -1,4 +1,4 @@
-// Mutated messages at the sockets of a hot restart: to a running server as a stranger and as its child, and to a process that waits for
+// Mutated messages at the sockets of a hot restart: to a running server as a attacker and as its child, and to a process that waits for
 // its parent, as that parent.
 
 import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
@@ -18,7 +18,7 @@ import {
   httpRequest,
   waitFor,
 } from '../../test/e2e/harness/index.js';
-import { Stranger } from '../../test/e2e/restart/stranger.js';
+import { DatagramSender } from '../../test/e2e/restart/restart-peer.js';
 import { mutateBytes, pick } from './mutation.js';
 import { defectIn, Finding, Scope } from './scope.js';
 
@@ -133,14 +133,14 @@ class Target {
   readonly #baton: BatonProcess;
   readonly #port: number;
   readonly #descriptors: number;
-  readonly #stranger: Stranger;
+  readonly #attacker: DatagramSender;
   readonly #inputs: string[] = [];
 
-  private constructor(line: EpochLine, baton: BatonProcess, port: number, stranger: Stranger) {
+  private constructor(line: EpochLine, baton: BatonProcess, port: number, attacker: DatagramSender) {
     this.#line = line;
     this.#baton = baton;
     this.#port = port;
-    this.#stranger = stranger;
+    this.#attacker = attacker;
     this.#descriptors = this.#open;
   }
 
@@ -151,9 +151,9 @@ class Target {
     const config = bootstrap({ listeners: [httpListener('web', 0, manager)], clusters: [] });
     const baton = await line.start(0, { config, args: ['--hand-over-connections', '--concurrency', '2'] });
     // The child's name, to which a parent proves who it is.
-    const stranger = new Stranger(`${line.socketPath}_child_1`);
-    scope.teardown(() => stranger.close());
-    return new Target(line, baton, await baton.listenerPort('web'), stranger);
+    const attacker = new DatagramSender(`${line.socketPath}_child_1`);
+    scope.teardown(() => attacker.close());
+    return new Target(line, baton, await baton.listenerPort('web'), attacker);
   }
 
   get hasEnded(): boolean {
@@ -229,7 +229,7 @@ class Target {
     this.#note(`${which} ${cut.toString('hex')} ${fds.length}`);
     while (!this.hasEnded) {
       try {
-        if (this.#stranger.send(this.#line.socketPath, cut, fds, which)) return;
+        if (this.#attacker.send(this.#line.socketPath, cut, fds, which)) return;
       } catch {
         // It is about to end.
         await waitFor(() => this.hasEnded, { deadlineMs: DEADLINE_MS }).catch(() => this.#fail('it has no socket'));

@@ -1,4 +1,5 @@
-// The arena under any sequence of calls: blocks never overlap, nothing is lost, the limit holds, pages go back to the kernel.
+// The arena under random sequences of calls: blocks never overlap, nothing leaks, the limit holds, pages are returned to the
+// kernel.
 
 import fc from 'fast-check';
 import t from 'tap';
@@ -9,7 +10,7 @@ import { PageReturn } from '../../src/io/arena/page-return.js';
 const START = 4096 + 16;
 const CHUNKS = 150;
 
-/** The same, done by the book: every byte of the arena by the block that has it. */
+/** A reference model: maps every byte of the arena to its block. */
 class Model {
   readonly out = new Map<number, number>();
   readonly resting = new Set<number>();
@@ -55,7 +56,7 @@ const action = fc.oneof(
   },
 );
 
-t.test('whatever is taken and given back, blocks do not overlap, are within the limit, and come back', (t) => {
+t.test('blocks do not overlap, stay within the limit, and are all released, for random sequences of calls', (t) => {
   fc.assert(
     fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
       const arena = new Arena(START, CHUNKS);
@@ -74,7 +75,7 @@ t.test('whatever is taken and given back, blocks do not overlap, are within the 
           model.endTurn();
         } else if (act.kind === 'collect') arena.collect();
         else purge(arena, model, act.keep, act.most);
-        equal(arena.bytesAllocated(), model.bytes, 'bytes of the blocks that are out');
+        equal(arena.bytesAllocated(), model.bytes, 'bytes of the allocated blocks');
         equal(arena.chunks.inUse <= CHUNKS, true, 'the limit');
       }
       for (const block of model.out.keys()) if (!model.resting.has(block)) arena.release(block);
@@ -85,7 +86,7 @@ t.test('whatever is taken and given back, blocks do not overlap, are within the 
       arena.purge(0, CHUNKS, (_start, bytes) => {
         touched -= bytes / CHUNK_BYTES;
       });
-      equal(touched, 0, 'chunks whose pages were not given back');
+      equal(touched, 0, 'chunks whose pages were not returned');
       equal(arena.take(CHUNKS * CHUNK_BYTES), START, 'the whole arena is one block again');
     }),
     { numRuns: 300 },
@@ -93,7 +94,7 @@ t.test('whatever is taken and given back, blocks do not overlap, are within the 
   t.end();
 });
 
-t.test('the arena is full only when it is: as long as a chunk is unused, each size has a block', (t) => {
+t.test('the arena is full only when no chunk is unused: until then each size can be allocated', (t) => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 65_536 }), { minLength: 1, maxLength: 2000 }), (lengths) => {
       const arena = new Arena(START, 40);
@@ -113,7 +114,7 @@ t.test('the arena is full only when it is: as long as a chunk is unused, each si
   t.end();
 });
 
-t.test('a burst of one size leaves its memory to the others', (t) => {
+t.test('after a burst of one size its memory is available to the others', (t) => {
   const arena = new Arena(START, 64);
   for (const size of [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 600_000]) {
     const blocks: number[] = [];
@@ -126,7 +127,7 @@ t.test('a burst of one size leaves its memory to the others', (t) => {
   t.end();
 });
 
-t.test('long blocks find room beside short ones that stay', (t) => {
+t.test('long blocks fit beside short ones that stay', (t) => {
   const arena = new Arena(START, 1024);
   const kept: number[] = [];
   for (let round = 0; round < 200; round++) {
@@ -141,7 +142,7 @@ t.test('long blocks find room beside short ones that stay', (t) => {
   t.end();
 });
 
-t.test('pages that were not used for two periods go back, a part at a time; the peak of the last ones stays', (t) => {
+t.test('pages unused for two periods are returned in steps; the peak of the last periods stays', (t) => {
   const arena = new Arena(START, 2000);
   const pages = new PageReturn(arena);
   const blocks = Array.from({ length: 1500 }, () => arena.take(65_536));
@@ -155,14 +156,14 @@ t.test('pages that were not used for two periods go back, a part at a time; the 
     let hasMore = pages.step(note);
     while (hasMore) hasMore = pages.purge(note);
   }
-  t.ok(steps > 5, 'not at once');
+  t.ok(steps > 5, 'not in one step');
   t.equal(sum(returned), 1400 * CHUNK_BYTES);
   for (const [start, bytes] of returned)
     t.ok(blocks.slice(0, 100).every((b) => b + CHUNK_BYTES <= start || b >= start + bytes));
   t.ok(returned.length <= 7, 'in long ranges');
   t.equal(arena.chunks.touched, 0);
 
-  // Waves: each uses 500 chunks for a moment.
+  // Waves: each uses 500 chunks briefly.
   returned.length = 0;
   for (let second = 0; second < 60; second++) {
     const wave = Array.from({ length: 500 }, () => arena.take(65_536));
@@ -180,7 +181,7 @@ function take(arena: Arena, model: Model, wanted: number): void {
   const size = arena.sizeOf(block);
   equal(size >= wanted && (size < 2 * wanted || size === 1024 || size % CHUNK_BYTES === 0), true, 'size');
   equal(block >= START && block + size <= START + CHUNKS * CHUNK_BYTES, true, 'within the arena');
-  equal(model.overlaps(block, size), false, `a block of its own for ${wanted} bytes`);
+  equal(model.overlaps(block, size), false, `a separate block for ${wanted} bytes`);
   model.out.set(block, size);
 }
 
@@ -188,10 +189,10 @@ function purge(arena: Arena, model: Model, keep: number, most: number): void {
   let chunks = 0;
   const { touched } = arena.chunks;
   arena.purge(keep, most, (start, bytes) => {
-    equal(model.overlaps(start, bytes), false, 'pages of blocks that are out stay');
+    equal(model.overlaps(start, bytes), false, 'pages of allocated blocks stay');
     chunks += bytes / CHUNK_BYTES;
   });
-  equal(chunks, Math.max(0, Math.min(touched - keep, most)), 'chunks that are given back');
+  equal(chunks, Math.max(0, Math.min(touched - keep, most)), 'returned chunks');
 }
 
 function sum(ranges: readonly (readonly [number, number])[]): number {

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { BufferedBytes } from '../../src/io/buffered-bytes.js';
 
-t.test('each round sets the gauges to what the connections held back in it', async (t) => {
+t.test('each round sets the gauges to the bytes that connections buffered in it', async (t) => {
   const changes: string[] = [];
   const gauges = (name: string) => ({
     set: (at: number, value: number) => void changes.push(`${name}[${at}]=${value}`),
@@ -21,7 +21,7 @@ t.test('each round sets the gauges to what the connections held back in it', asy
       sums.add(tcp, 1, 0, 3, 0);
     }),
     ['http[4]=15', 'http[6]=100'],
-    'what holds nothing back is left alone',
+    'connections without buffered bytes are skipped',
   );
   t.same(
     round(() => sums.add(tcp, 1, 0, 3, 7)),

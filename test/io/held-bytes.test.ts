@@ -1,4 +1,4 @@
-// Bytes that are kept: whole and in order, in blocks of whatever sizes there are, until none is left.
+// Held bytes are complete and in order, in blocks of any size, until none is left.
 
 import t from 'tap';
 import { HeldBytes } from '../../src/io/held-bytes.js';
@@ -21,7 +21,7 @@ function setUp() {
   return { memory, part, body, kept };
 }
 
-t.test('large pieces while there is room', (t) => {
+t.test('large pieces are used while memory is available', (t) => {
   const { memory, part, body, kept } = setUp();
   for (let i = 0; i < 3; i++) t.ok(body.append(0, PART));
   t.ok(Buffer.concat(kept()).equals(Buffer.concat([part, part, part])));
@@ -31,7 +31,7 @@ t.test('large pieces while there is room', (t) => {
   t.end();
 });
 
-t.test('smaller ones when the larger blocks are out', (t) => {
+t.test('smaller pieces are used when the larger blocks are used up', (t) => {
   const { memory, part, body, kept } = setUp();
   t.ok(body.append(0, PART));
   const small = Array.from({ length: 100 }, () => memory.retain(16384));
@@ -48,7 +48,7 @@ t.test('smaller ones when the larger blocks are out', (t) => {
   t.end();
 });
 
-t.test('what does not fit any more is refused, and what was kept stays', (t) => {
+t.test('bytes that do not fit are refused, and the held bytes stay', (t) => {
   const { memory, part, body, kept } = setUp();
   let appended = 0;
   while (body.append(0, PART)) appended++;
@@ -61,7 +61,7 @@ t.test('what does not fit any more is refused, and what was kept stays', (t) => 
   t.end();
 });
 
-t.test('what is taken from the front is given back, block by block', (t) => {
+t.test('consumed bytes are released block by block', (t) => {
   const { memory, part, body, kept } = setUp();
   body.append(0, PART);
   body.append(0, 1000);

@@ -1,4 +1,4 @@
-// Which connections lose what they hold when memory is short, and who gets what they held.
+// Which connections lose their memory when it is short, and which waiters get it.
 
 import t from 'tap';
 import { Memory } from '../../src/io/memory.js';
@@ -14,7 +14,7 @@ interface Holder extends Partial<Stall> {
   chunks?: number;
 }
 
-/** A thread with connections that hold memory, each since one second longer than the one before it. */
+/** Returns a thread with connections that hold memory, each for one second longer than the one before it. */
 function thread(holders: readonly Holder[]) {
   const memory = new Memory({ receiveBytes: 4096, scratchBytes: 4096, arenaBytes: CHUNKS * CHUNK });
   const clock = { monotonicMs: START_MS };
@@ -54,14 +54,14 @@ function thread(holders: readonly Holder[]) {
   return { change, memory, relief, turn, looks: () => looks };
 }
 
-t.test('nobody is ended while memory is not short', (t) => {
+t.test('no connection is ended while memory is not short', (t) => {
   const { turn, looks } = thread(Array(12).fill({}));
   t.same(turn(), []);
   t.equal(looks(), 0);
   t.end();
 });
 
-t.test('the one that has held its memory longest goes first, and no more than are needed', (t) => {
+t.test('the connection that has held its memory longest is ended first, and no more than necessary', (t) => {
   const { memory, relief, turn } = thread(Array(13).fill({}));
   t.same(turn(), [13, 12], 'down to a sixteenth below the mark');
   t.equal(relief.ended, 2);
@@ -70,30 +70,30 @@ t.test('the one that has held its memory longest goes first, and no more than ar
   t.end();
 });
 
-t.test('those that move, or hold little, are spared until memory is scarce', (t) => {
+t.test('active connections, and those that hold little, are spared until memory is scarce', (t) => {
   const moving = { movedMs: START_MS - 500 };
   const small = { chunks: 0, bytes: 2048 };
   const { memory, turn, looks } = thread([...Array(12).fill(moving), ...Array(3).fill(small), { chunks: 1 }]);
   const more = memory.retain(20 * CHUNK);
   t.same(turn(), [16]);
   t.same(turn(10), []);
-  t.equal(looks(), 1, 'and it is not looked again at once');
+  t.equal(looks(), 1, 'the next check is delayed');
   const most = memory.retain(30 * CHUNK);
-  t.same(turn(10), [15, 14, 13, 12, 11, 10], 'but when it becomes scarce, and then the oldest, whatever it does');
+  t.same(turn(10), [15, 14, 13, 12, 11, 10], 'when memory becomes scarce the oldest is ended, active or not');
   for (const block of [more, most]) memory.release(block);
   t.end();
 });
 
-t.test('a reader stands still when it has taken nothing for five seconds', (t) => {
+t.test('a reader is stalled when it has read nothing for five seconds', (t) => {
   const { change, turn } = thread(Array(4).fill({ chunks: 76, unsent: 5000 }));
-  t.same(turn(), [], 'nothing is known of them yet');
+  t.same(turn(), [], 'their progress is not known yet');
   change(4, { unsent: 4900 });
   t.same(turn(4000), []);
-  t.same(turn(1500), [3], 'the oldest one has taken some');
+  t.same(turn(1500), [3], 'the oldest one has read some');
   t.end();
 });
 
-t.test('connections that wait get room in their order, as far as there is some, also when no turn comes', async (t) => {
+t.test('waiting connections get memory in order as it becomes available, even without a turn', async (t) => {
   const { memory, turn } = thread([]);
   const blocks = Array.from({ length: 380 }, () => memory.retain(CHUNK));
   const served: string[] = [];
@@ -102,12 +102,15 @@ t.test('connections that wait get room in their order, as far as there is some, 
     t.ok(memory.pressure.waiting.add(waiter, 2 * CHUNK));
     if (name === 'left') memory.pressure.waiting.remove(waiter);
   }
-  t.notOk(memory.pressure.waiting.add({ onRoom: () => {} }, 20 * CHUNK), 'a sixteenth of the arena may wait');
+  t.notOk(
+    memory.pressure.waiting.add({ onRoom: () => {} }, 20 * CHUNK),
+    'a sixteenth of the arena may be requested by waiters',
+  );
   turn();
   t.same(served, []);
   for (const block of blocks.splice(0, 9)) memory.release(block);
   turn();
-  t.same(served, ['first'], 'each gets twice of what it has');
+  t.same(served, ['first'], 'each gets twice what it has');
   for (const block of blocks.splice(0)) memory.release(block);
   await new Promise((resolve) => setTimeout(resolve, 200));
   t.same(served, ['first', 'second', 'third']);

@@ -1,11 +1,11 @@
-// The bytes of a thread: what lives until the turn ends, what lives until it is released, and what happens when it is full.
+// The memory of a thread: scratch until the end of the turn, blocks until their release, and the behaviour when it is full.
 
 import t from 'tap';
 import { LARGEST_BLOCK, Memory, NO_BLOCK } from '../../src/io/memory.js';
 
 const LAYOUT = { receiveBytes: 4096, scratchBytes: 4096, arenaBytes: 16 * 65536 };
 
-t.test('blocks are as large as asked for and never overlap', (t) => {
+t.test('blocks have the requested size and never overlap', (t) => {
   const memory = new Memory(LAYOUT);
   const taken: [number, number][] = [];
   const sizes: number[] = [];
@@ -23,7 +23,7 @@ t.test('blocks are as large as asked for and never overlap', (t) => {
   t.end();
 });
 
-t.test('any size may use the whole arena, and takes what is left of larger blocks when it is full', (t) => {
+t.test('any size may use the whole arena, and the rest of larger blocks when it is full', (t) => {
   const memory = new Memory(LAYOUT);
   t.equal(memory.retain(LARGEST_BLOCK + 1), NO_BLOCK);
   t.not(memory.retain(20_000), NO_BLOCK, 'half of a chunk');
@@ -36,7 +36,7 @@ t.test('any size may use the whole arena, and takes what is left of larger block
   t.end();
 });
 
-t.test('bytes that may be in pieces get smaller blocks when the larger ones are out, until there are none', (t) => {
+t.test('divisible bytes get smaller blocks when the larger ones are used up, until none are left', (t) => {
   const memory = new Memory(LAYOUT);
   for (const size of [1024, 4096, 16384]) memory.retain(size);
   const sizes: number[] = [];
@@ -50,7 +50,7 @@ t.test('bytes that may be in pieces get smaller blocks when the larger ones are 
   t.end();
 });
 
-t.test('a block may be larger than needed where there is room', (t) => {
+t.test('a block may be larger than needed where memory is available', (t) => {
   const memory = new Memory(LAYOUT);
   t.equal(memory.blockSize(memory.retain(70_000, 200_000)), 4 * 65536);
   t.equal(memory.blockSize(memory.retain(70_000, 1_000_000)), 2 * 65536);
@@ -58,7 +58,7 @@ t.test('a block may be larger than needed where there is room', (t) => {
   t.end();
 });
 
-t.test('a released block keeps its bytes until the turn ends, and is used again afterwards', (t) => {
+t.test('a released block keeps its bytes until the turn ends, and is reused afterwards', (t) => {
   const memory = new Memory({ ...LAYOUT, arenaBytes: 65536 });
   memory.bytes.set([1, 2, 3], 0);
   const block = memory.retainCopy(0, 3);
@@ -72,7 +72,7 @@ t.test('a released block keeps its bytes until the turn ends, and is used again 
   t.end();
 });
 
-t.test('scratch begins anew with each turn; what it cannot hold goes to the arena for the turn', (t) => {
+t.test('scratch is reset with each turn; overflow goes to the arena for the turn', (t) => {
   const memory = new Memory(LAYOUT);
   const first = memory.scratch(4000);
   const second = memory.scratch(200);
@@ -85,7 +85,7 @@ t.test('scratch begins anew with each turn; what it cannot hold goes to the aren
   t.end();
 });
 
-t.test('scratch that was taken back is given again', (t) => {
+t.test('returned scratch is reused', (t) => {
   const memory = new Memory(LAYOUT);
   memory.scratch(100);
   const second = memory.scratch(3000);
@@ -96,11 +96,11 @@ t.test('scratch that was taken back is given again', (t) => {
   t.end();
 });
 
-t.test('permanent bytes are never written over', (t) => {
+t.test('permanent bytes are never overwritten', (t) => {
   const memory = new Memory(LAYOUT);
   const places = [memory.permanent(100), memory.permanent(100)];
   memory.scratch(3000);
-  // Scratch has no room for these: they get a block.
+  // These exceed the scratch area: they get a block.
   places.push(memory.permanent(1000));
   for (const place of places) memory.bytes.fill(7, place, place + 100);
   memory.endTurn();

@@ -1,4 +1,4 @@
-// A thread's memory goes back to the kernel when it is not used any more.
+// Unused memory of a thread is returned to the kernel.
 
 import t from 'tap';
 import { Memory, PIECE_BYTES } from '../../src/io/memory.js';
@@ -7,7 +7,7 @@ import { loadShim } from '../../src/io/shim.js';
 import { openThreadIo } from '../../src/io/thread-io.js';
 import { waitFor } from '../e2e/harness/index.js';
 
-t.test('pages that were used in a burst are given back when none follows', async (t) => {
+t.test('pages used in a burst are returned when no burst follows', async (t) => {
   const shim = loadShim();
   const memory = new Memory({ receiveBytes: 65_536, scratchBytes: 65_536, arenaBytes: 32 * 1024 * 1024 });
   const failed = (what: string, error: unknown) => t.fail(`${what}: ${error}`);
@@ -24,11 +24,11 @@ t.test('pages that were used in a burst are given back when none follows', async
   for (const block of blocks) memory.bytes.fill(1, block, block + PIECE_BYTES);
   for (const block of blocks) memory.release(block);
   t.ok(memory.use().resident >= 320 * PIECE_BYTES);
-  await waitFor(() => looks.at(-1) === 0, { what: 'all pages to be given back' });
+  await waitFor(() => looks.at(-1) === 0, { what: 'all pages to be returned' });
   t.ok(looks.length > 3, 'not at once: the next burst may come soon');
   t.ok(
-    // Pages at the ends may be those of what lies beside, too.
+    // Pages at the ends may be shared with neighbouring data.
     blocks.every((block) => memory.bytes[block + PIECE_BYTES / 2] === 0),
-    'the kernel has them',
+    'the kernel has the pages',
   );
 });

@@ -1,4 +1,4 @@
-// HTTP/2 sessions of clients that break off: nothing of them stays.
+// HTTP/2 sessions of clients that disconnect leave nothing behind.
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createServer as createHttp2Server, type Http2Session } from 'node:http2';
@@ -19,7 +19,7 @@ const goAway = (code: number) => frame(FrameType.GoAway, 0, 0, Buffer.concat([ui
 
 for (const [what, frames] of Object.entries({
   'goes away with an error': [goAway(2)],
-  'goes away amid requests': [
+  'goes away during requests': [
     request(1, '/'),
     goAway(0),
     request(3, '/'),
@@ -28,7 +28,7 @@ for (const [what, frames] of Object.entries({
   'breaks the protocol': [frame(FrameType.WindowUpdate, 0, 7, uint32(5))],
   'acknowledges settings': [frame(FrameType.Settings, FrameFlag.Ack, 0), goAway(2)],
 })) {
-  t.test(`a session is freed whose client ${what}`, async (t) => {
+  t.test(`the session of a client that ${what} is freed`, async (t) => {
     const sessions: WeakRef<Http2Session>[] = [];
     let closed = 0;
     const sessionServer = createHttp2Server((_request, response) => response.end());
@@ -39,7 +39,7 @@ for (const [what, frames] of Object.entries({
       session.on('error', () => {});
       session.on('close', () => closed++);
     });
-    // As the admin interface has it: the first bytes have been read, and what comes of them is in a fault domain.
+    // As in the admin interface: the first bytes were read, and their effects are in a fault domain.
     const domains = new AsyncLocalStorage<Socket>();
     const server = createServer((socket) => {
       socket.once('readable', () => {
@@ -60,7 +60,7 @@ for (const [what, frames] of Object.entries({
       collect();
       return sessions.filter((each) => each.deref() !== undefined).length;
     };
-    // The last ones may still be named by what ran last.
+    // The last sessions may still be referenced by the last callbacks.
     await waitFor(() => left() <= 2, { what: 'sessions to be freed', deadlineMs: 10_000 });
   });
 }

@@ -1,4 +1,4 @@
-// Sessions that have stopped by themselves are ended; those are not whose peer is slow.
+// Sessions that have stopped on their own are destroyed; those with a slow peer are not.
 
 import { type ClientHttp2Session, connect, createServer } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { startTcpUpstream, type Teardown, waitFor } from '../e2e/harness/index.j
 const LOOK_MS = 10;
 const SETTINGS = Buffer.from('000000040000000000', 'hex');
 
-t.test('one whose peer has sent what is no HTTP/2, and ends the connection or does not', async (t) => {
+t.test('a session whose peer sent invalid HTTP/2 is destroyed, whether the connection ends or not', async (t) => {
   for (const ends of [true, false]) {
     const server = await startTcpUpstream(t, (socket) => {
       socket.write(SETTINGS);
@@ -24,9 +24,9 @@ t.test('one whose peer has sent what is no HTTP/2, and ends the connection or do
   }
 });
 
-t.test('one that stops while it waits for an answer', async (t) => {
+t.test('a session that stops while it waits for a response is destroyed', async (t) => {
   const server = await startTcpUpstream(t, (socket) => {
-    // The head of a frame, but for its last byte.
+    // A frame header without its last byte.
     socket.write(Buffer.concat([SETTINGS, Buffer.alloc(8, 255)]));
     let settings = 0;
     socket.on('data', (bytes) => {
@@ -39,7 +39,7 @@ t.test('one that stops while it waits for an answer', async (t) => {
   t.ok(session.destroyed);
 });
 
-t.test('one whose peer answers, and has nothing to say, goes on', async (t) => {
+t.test('a session whose peer acknowledges, and sends nothing else, continues', async (t) => {
   let settings = 0;
   const server = createServer();
   server.on('session', (session) => session.on('remoteSettings', () => settings++));
@@ -50,12 +50,12 @@ t.test('one whose peer answers, and has nothing to say, goes on', async (t) => {
   t.notOk(session.destroyed);
 });
 
-t.test('one whose peer answers nothing, or takes nothing, goes on', async (t) => {
+t.test('a session whose peer neither answers nor reads continues', async (t) => {
   for (const takes of [true, false]) {
     const peers: Socket[] = [];
     const server = await startTcpUpstream(t, (socket) => {
       peers.push(socket);
-      // It lets streams send as much as they like.
+      // It allows streams to send any amount.
       socket.write(Buffer.from('00000604000000000000047fffffff0000040800000000007fff0000', 'hex'));
       if (takes) socket.resume();
       else socket.pause();
@@ -77,7 +77,7 @@ t.test('one whose peer answers nothing, or takes nothing, goes on', async (t) =>
     const stream = session.request({ ':method': 'POST' });
     stream.on('error', () => {});
     stream.write(Buffer.alloc(20_000_000));
-    await waitFor(() => looks >= 20, { what: 'twenty looks' });
+    await waitFor(() => looks >= 20, { what: 'twenty checks' });
     t.notOk(session.destroyed, takes ? 'it answers nothing' : 'it takes nothing');
   }
 });

@@ -1,4 +1,4 @@
-// What the façade hands to the shim when somebody has made a mistake.
+// What the façade submits to the shim when calls are mistaken.
 
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { bufferLimits } from '../../src/io/transport/buffer-limits.js';
 import { Transport } from '../../src/io/transport/transport.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
 
-t.test('what was carried out beside a mistake is not carried out again', async (t) => {
+t.test('submissions carried out beside a mistaken one are not carried out again', async (t) => {
   const caught: unknown[] = [];
   const listener = (error: unknown) => caught.push(error);
   process.on('uncaughtException', listener);
@@ -56,7 +56,7 @@ t.test('what was carried out beside a mistake is not carried out again', async (
 });
 
 t.test(
-  'a handler that throws as it is told of its own exception loses its connection, and nothing else happens',
+  'a handler that throws when notified of its own exception loses its connection, and nothing else happens',
   async (t) => {
     const caught: unknown[] = [];
     const uncaught: unknown[] = [];

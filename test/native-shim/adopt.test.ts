@@ -1,4 +1,4 @@
-// An inherited descriptor becomes a connection like any other.
+// An adopted descriptor becomes a connection like any other.
 
 import { openSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ interface WithHandle {
   _handle: { fd: number };
 }
 
-t.test('a connected socket is taken over, also while another holder keeps it open', async (t) => {
+t.test('a connected socket is adopted, even while another holder keeps it open', async (t) => {
   const accepted: Socket[] = [];
   const server = createServer({ pauseOnConnect: true }, (socket) => accepted.push(socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -26,7 +26,7 @@ t.test('a connected socket is taken over, also while another holder keeps it ope
   rig.sendNow(id, 'answer');
   await until(() => Buffer.concat(chunks).toString() === 'answer', 'the answer');
 
-  // Closed here, the description lives on in the other holder: nothing more may be reported.
+  // After the close here the open file description stays with the other holder: nothing more may be reported.
   rig.now(Op.Close, id);
   const seen = rig.seen.length;
   peer.write('for the other holder');
@@ -42,7 +42,7 @@ t.test('a connected socket is taken over, also while another holder keeps it ope
   rig.close();
 });
 
-t.test('what is no stream socket is refused and stays with the caller', (t) => {
+t.test('a descriptor that is not a stream socket is refused and stays with the caller', (t) => {
   const rig = new Rig();
   const file = openSync('/dev/null', 'r');
   t.throws(() => rig.transport.adopt(file), { code: 'ENOTSOCK' });

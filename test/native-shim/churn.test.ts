@@ -30,7 +30,7 @@ for (const [name, address, count, close] of [
           break;
         case Event.Data:
           greeted++;
-          // The accepting side answers by ending, so that TIME_WAIT is its own and no client port is held.
+          // The accepting side closes first, so that TIME_WAIT is on its side and no client port is held.
           rig.submit(close, event.id);
           break;
         case Event.End:
@@ -45,7 +45,7 @@ for (const [name, address, count, close] of [
     };
     for (let i = 0; i < 64; i++) start();
     await until(() => finished === count, `${count} connections`, 110_000);
-    t.equal(greeted, count, 'every one was accepted and heard');
+    t.equal(greeted, count, 'every connection was accepted and its bytes received');
     t.equal(failed, 0);
     t.same(rig.transport.counts(), { connections: 0, listeners: 1, closing: 0 });
     rig.close();
@@ -53,7 +53,7 @@ for (const [name, address, count, close] of [
   });
 }
 
-t.test('connections wide open take little memory each', async (t) => {
+t.test('open idle connections take little memory each', async (t) => {
   const rig = new Rig({ unlogged: true });
   const listener = rig.listen(unix(`@baton-shim-wide-${process.pid}`));
   let accepted = 0;

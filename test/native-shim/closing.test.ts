@@ -1,4 +1,4 @@
-// Ordered close: the last bytes arrive, within bounds of time, and the id is free at once.
+// Orderly close: the last bytes arrive within the time limit, and the id is free at once.
 
 import { connect } from 'node:net';
 import t from 'tap';
@@ -7,7 +7,7 @@ import { loopback, pattern, Rig, until } from './harness/harness.js';
 
 const ECONNRESET = 104;
 
-t.test('bytes pending at Close still arrive, then the end', async (t) => {
+t.test('bytes pending at Close still arrive, followed by the FIN', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { port } = rig.listen(loopback);
   const peer = connect(port, '127.0.0.1');
@@ -32,7 +32,7 @@ t.test('bytes pending at Close still arrive, then the end', async (t) => {
   rig.close();
 });
 
-t.test('whoever asks is told when a connection is closed, however it comes to that, and once', async (t) => {
+t.test('a subscriber is notified once when a connection is closed, in whatever way', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { address } = rig.listen(loopback);
   const told = () => rig.of(Event.Gone).map(({ offset }) => offset);
@@ -55,18 +55,18 @@ t.test('whoever asks is told when a connection is closed, however it comes to th
   close(reset.server, 4, Op.Reset);
   rig.flush();
   await rig.next(Event.Gone, undefined, 2);
-  t.same(told().sort(), [3, 4], 'with nothing pending at once');
+  t.same(told().sort(), [3, 4], 'at once with nothing pending');
   await rig.next(Event.Gone, undefined, 3);
-  t.same(told().slice(2), [2], 'one that nobody reads when its time is over');
+  t.same(told().slice(2), [2], 'an unread one when its time is over');
   rig.now(Op.Resume, read.client);
   await rig.next(Event.Gone, undefined, 4);
-  t.same(told().slice(3), [1], 'one that is read in the end');
+  t.same(told().slice(3), [1], 'a read one at the end');
   await rig.next(Event.End, read.client);
   t.equal(rig.of(Event.Gone).length, 4);
   rig.close();
 });
 
-t.test('whoever asks for late ends is told of those alone, and what they have waited for', async (t) => {
+t.test('a subscriber to late closes is notified of those only, with their waiting time', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { address } = rig.listen(loopback);
   const [unread, silent, prompt] = [await rig.pair(address), await rig.pair(address), await rig.pair(address)];
@@ -92,7 +92,7 @@ t.test('whoever asks for late ends is told of those alone, and what they have wa
   rig.close();
 });
 
-t.test('that a connection is closed is told when nothing else happens', async (t) => {
+t.test('a close is reported even when nothing else happens', async (t) => {
   const rig = new Rig();
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -104,7 +104,7 @@ t.test('that a connection is closed is told when nothing else happens', async (t
   t.match(await rig.next(Event.Gone), { offset: 5 });
 });
 
-t.test('a late end is told when nothing else happens', async (t) => {
+t.test('a late close is reported even when nothing else happens', async (t) => {
   const rig = new Rig();
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -116,7 +116,7 @@ t.test('a late end is told when nothing else happens', async (t) => {
   t.match(await rig.next(Event.Late), { offset: 5, value: 1 });
 });
 
-t.test('a connect that is given up waits for nobody', async (t) => {
+t.test('a cancelled connect does not wait', async (t) => {
   const rig = new Rig();
   t.teardown(() => rig.close());
   const id = rig.connect(rig.listen(loopback).address);
@@ -137,7 +137,7 @@ t.test('a peer that does not read is reset when its time is over, so that it see
   rig.close();
 });
 
-t.test('a peer that reads slowly is given the time it needs', async (t) => {
+t.test('a peer that reads slowly gets the time it needs', async (t) => {
   const rig = new Rig({ scratchBytes: 24 << 20 });
   const { port } = rig.listen(loopback);
   const peer = connect(port, '127.0.0.1');
@@ -162,7 +162,7 @@ t.test('a peer that reads slowly is given the time it needs', async (t) => {
   rig.close();
 });
 
-t.test('lingering: an answer given while the peer still sends is not destroyed by an RST', async (t) => {
+t.test('lingering: a response sent while the peer still sends is not destroyed by an RST', async (t) => {
   const rig = new Rig();
   const { port } = rig.listen(loopback);
   for (let run = 0; run < 20; run++) {
@@ -202,7 +202,7 @@ t.test('lingering ends when its time is over', async (t) => {
 });
 
 for (const lingerMs of [0, 60_000]) {
-  t.test(`ends that both close with much pending do not wait for each other, lingering ${lingerMs} ms`, async (t) => {
+  t.test(`two ends that close with much pending do not wait for each other, lingering ${lingerMs} ms`, async (t) => {
     const rig = new Rig({ scratchBytes: 8 << 20 });
     const { client, server } = await rig.pair(rig.listen(loopback).address);
     const bytes = pattern(8 << 20);
@@ -216,7 +216,7 @@ for (const lingerMs of [0, 60_000]) {
   });
 }
 
-t.test('an end that comes while bytes are pending does not keep a connection that lingers', async (t) => {
+t.test('a FIN that arrives while bytes are pending does not keep a lingering connection', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { port } = rig.listen(loopback);
   const peer = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
@@ -236,7 +236,7 @@ t.test('an end that comes while bytes are pending does not keep a connection tha
   rig.close();
 });
 
-t.test('with no time for pending bytes, Close is a reset', async (t) => {
+t.test('without time for pending bytes Close is a reset', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { client, server } = await rig.pair(rig.listen(loopback).address);
   rig.submit(Op.Pause, client);
@@ -248,32 +248,29 @@ t.test('with no time for pending bytes, Close is a reset', async (t) => {
   rig.close();
 });
 
-t.test(
-  'a transport that is closed resets connections with pending bytes, so that nothing looks complete',
-  async (t) => {
-    const rig = new Rig({ scratchBytes: 8 << 20 });
-    const peers = new Rig();
-    t.teardown(() => peers.close());
-    const { address } = rig.listen(loopback);
-    for (const isClosing of [false, true]) {
-      const peer = peers.connect(address);
-      await peers.next(Event.Connected, peer);
-      peers.now(Op.Pause, peer);
-      const { id } = await rig.next(Event.Accept, undefined, isClosing ? 2 : 1);
-      rig.sendNow(id, pattern(8 << 20));
-      t.ok(rig.transport.pendingBytes(id) > 0);
-      if (isClosing) rig.now(Op.Close, id, 60_000, 0);
-    }
-    rig.close();
-    for (const { id } of peers.of(Event.Connected)) {
-      peers.now(Op.Resume, id);
-      await until(() => peers.of(Event.End, id).length + peers.of(Event.Reset, id).length > 0, 'the end');
-      t.equal(peers.of(Event.Reset, id)[0]?.value, ECONNRESET);
-    }
-  },
-);
+t.test('closing a transport resets connections with pending bytes, so that nothing looks complete', async (t) => {
+  const rig = new Rig({ scratchBytes: 8 << 20 });
+  const peers = new Rig();
+  t.teardown(() => peers.close());
+  const { address } = rig.listen(loopback);
+  for (const isClosing of [false, true]) {
+    const peer = peers.connect(address);
+    await peers.next(Event.Connected, peer);
+    peers.now(Op.Pause, peer);
+    const { id } = await rig.next(Event.Accept, undefined, isClosing ? 2 : 1);
+    rig.sendNow(id, pattern(8 << 20));
+    t.ok(rig.transport.pendingBytes(id) > 0);
+    if (isClosing) rig.now(Op.Close, id, 60_000, 0);
+  }
+  rig.close();
+  for (const { id } of peers.of(Event.Connected)) {
+    peers.now(Op.Resume, id);
+    await until(() => peers.of(Event.End, id).length + peers.of(Event.Reset, id).length > 0, 'the end');
+    t.equal(peers.of(Event.Reset, id)[0]?.value, ECONNRESET);
+  }
+});
 
-t.test('Close while connecting sends what was queued', async (t) => {
+t.test('Close while connecting sends the queued bytes', async (t) => {
   const rig = new Rig();
   const { address } = rig.listen(loopback);
   const client = rig.connect(address);

@@ -1,4 +1,5 @@
-// Where descriptors are short accepting rests, turns no circles, leaves some to others, and goes on by itself when there are more.
+// When descriptors are short accepting pauses without busy-waiting, leaves a reserve, and resumes on its own when there are
+// more.
 
 import { type ChildProcess, execFileSync, type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync } from 'node:fs';
@@ -25,7 +26,7 @@ t.test('accept pauses and recovers when descriptors run out', async (t) => {
   t.equal(accepted(), full);
   t.equal(await isStarved(starved), true);
 
-  // Freed elsewhere: found by trying again.
+  // Freed elsewhere: detected by a retry.
   server.send('free');
   await until(() => accepted() === full + 8, 'eight more');
   // Freed by closing connections.
@@ -40,37 +41,34 @@ t.test('accept pauses and recovers when descriptors run out', async (t) => {
 
 const LIMIT = 200;
 const RESERVE = 10;
-const MOST = LIMIT - 2 * RESERVE;
+const MAX_ACCEPTED = LIMIT - 2 * RESERVE;
 
 for (const inherited of [0, 7]) {
-  t.test(
-    `twice the reserve is left by accepting, and once by connecting, with ${inherited} inherited above`,
-    async (t) => {
-      const starved = await startServer(t, LIMIT, { reserve: RESERVE, inherited });
-      const { server, of, accepted, open } = starved;
-      const { ports } = of('listening')[0]!;
-      const peers = connectAll(t, ports[0], LIMIT);
-      await until(() => of('failed').length > 0, 'the rest');
-      t.equal(of('failed')[0]!.errno, EMFILE);
-      t.equal(open(), MOST);
-      await rests(t, starved);
-      t.equal(open(), MOST);
+  t.test(`accepting leaves twice the reserve, and connecting once, with ${inherited} inherited above`, async (t) => {
+    const starved = await startServer(t, LIMIT, { reserve: RESERVE, inherited });
+    const { server, of, accepted, open } = starved;
+    const { ports } = of('listening')[0]!;
+    const peers = connectAll(t, ports[0], LIMIT);
+    await until(() => of('failed').length > 0, 'the rest');
+    t.equal(of('failed')[0]!.errno, EMFILE);
+    t.equal(open(), MAX_ACCEPTED);
+    await rests(t, starved);
+    t.equal(open(), MAX_ACCEPTED);
 
-      for (let count = 0; count < 2 * RESERVE; count++) server.send('connect');
-      await until(() => of('connected').length + of('reset').length === 2 * RESERVE, 'the connects');
-      t.equal(of('connected').length, LIMIT - RESERVE - MOST);
-      t.ok(of('reset').every(({ errno }) => errno === EMFILE));
-      t.equal(open(), LIMIT - RESERVE);
+    for (let count = 0; count < 2 * RESERVE; count++) server.send('connect');
+    await until(() => of('connected').length + of('reset').length === 2 * RESERVE, 'the connects');
+    t.equal(of('connected').length, LIMIT - RESERVE - MAX_ACCEPTED);
+    t.ok(of('reset').every(({ errno }) => errno === EMFILE));
+    t.equal(open(), LIMIT - RESERVE);
 
-      for (const peer of peers) peer.destroy();
-      await until(() => accepted() >= LIMIT, 'all of them');
-      server.send('end');
-      await new Promise((resolve) => server.once('exit', resolve));
-    },
-  );
+    for (const peer of peers) peer.destroy();
+    await until(() => accepted() >= LIMIT, 'all of them');
+    server.send('end');
+    await new Promise((resolve) => server.once('exit', resolve));
+  });
 }
 
-t.test('of a small limit an eighth is the reserve', async (t) => {
+t.test('with a small limit the reserve is an eighth', async (t) => {
   const limit = 80;
   const { of, open } = await startServer(t, limit, { reserve: 64 });
   connectAll(t, of('listening')[0]!.ports[0], limit);
@@ -90,14 +88,14 @@ t.test('listeners that wait for descriptors get them in turn', async (t) => {
     server.send('drop');
     await until(() => accepted() > before, 'one more');
   }
-  t.equal(open(), MOST);
+  t.equal(open(), MAX_ACCEPTED);
   for (const port of ports) {
     const served = of('accepted').filter((each) => each.count > full && each.port === port).length;
     t.ok(served >= turns / 4, `${served} of ${turns} on one of them`);
   }
 });
 
-t.test('a transport that has none to free gets some of what another one frees and needs itself', async (t) => {
+t.test('a transport without descriptors gets some of those that a busy transport frees', async (t) => {
   const { server, of, accepted, open } = await startServer(t, LIMIT, { reserve: RESERVE, apart: true });
   const [busy, idle] = of('listening')[0]!.ports;
   connectAll(t, busy, LIMIT);
@@ -106,26 +104,27 @@ t.test('a transport that has none to free gets some of what another one frees an
   await until(() => of('failed').length > 1, 'the second to rest');
   const full = accepted();
   const served = (by: number) => of('accepted').filter(({ count, port }) => count > full && port === by).length;
-  // Connections wait at both all the time. A transport may accept one more than it should before it knows how few are left.
+  // Connections are queued at both all the time. A transport may accept one more than it should before it detects how few are
+  // left.
   let drops = 0;
   const replaceOne = async () => {
     connectAll(t, busy, 1);
     server.send('drop');
     drops++;
-    await until(() => of('dropped').length === drops && open() >= MOST, 'one to take the place');
+    await until(() => of('dropped').length === drops && open() >= MAX_ACCEPTED, 'its replacement');
   };
   while (served(idle) < 8) await replaceOne();
-  t.ok(served(busy) >= 8, `the other one got ${served(busy)}`);
+  t.ok(served(busy) >= 8, `the other transport got ${served(busy)}`);
 
-  // It has a place in the line, and does not come for what it is left.
+  // It is registered as waiting, and does not use its share.
   server.send('stop');
   const stoppedAt = served(idle);
   for (let turn = 0; turn < 400; turn++) await replaceOne();
-  t.ok(served(idle) <= stoppedAt + 1, 'the other one goes on alone');
+  t.ok(served(idle) <= stoppedAt + 1, 'the other one continues alone');
 });
 
 const cannotLimit = spawnSync('prlimit', ['--version']).status === 0 ? false : 'no prlimit';
-t.test('a limit that is changed meanwhile is obeyed', { skip: cannotLimit }, async (t) => {
+t.test('a limit that changes meanwhile is obeyed', { skip: cannotLimit }, async (t) => {
   const { server, of, accepted, open } = await startServer(t, LIMIT, { reserve: RESERVE });
   const { ports } = of('listening')[0]!;
   connectAll(t, ports[0], 1);
@@ -136,10 +135,10 @@ t.test('a limit that is changed meanwhile is obeyed', { skip: cannotLimit }, asy
   await until(() => of('failed').length > 0, 'the rest');
   t.ok(open() <= lower, `${open()} are open`);
   setLimit(server, LIMIT);
-  await until(() => open() === MOST, 'those that may be accepted now');
+  await until(() => open() === MAX_ACCEPTED, 'the connections that may be accepted now');
 });
 
-t.test('a limit that is raised while nothing happens on connections is noticed', { skip: cannotLimit }, async (t) => {
+t.test('a limit that is raised while connections are idle is noticed', { skip: cannotLimit }, async (t) => {
   const { server, of, open } = await startServer(t, LIMIT, { reserve: RESERVE });
   const lower = LIMIT - 50;
   setLimit(server, lower);
@@ -147,7 +146,7 @@ t.test('a limit that is raised while nothing happens on connections is noticed',
   await until(() => of('failed').length > 0, 'the rest');
   t.equal(open(), lower - 2 * RESERVE);
   setLimit(server, LIMIT);
-  await until(() => open() === MOST, 'those that may be accepted now');
+  await until(() => open() === MAX_ACCEPTED, 'the connections that may be accepted now');
 });
 
 type Starved = Awaited<ReturnType<typeof startServer>>;
@@ -156,7 +155,7 @@ function setLimit({ pid }: ChildProcess, limit: number): void {
   execFileSync('prlimit', [`--pid=${pid}`, `--nofile=${limit}:${LIMIT}`]);
 }
 
-/** It uses hardly any processor time, and says nothing again. */
+/** Checks that it uses hardly any CPU time, and reports nothing again. */
 async function rests(t: Test, { server, of }: Starved): Promise<void> {
   server.send('measure');
   await until(() => of('cpu').length === 1, 'the measurement');
@@ -172,7 +171,7 @@ async function isStarved({ server, of }: Starved): Promise<boolean> {
   return of('starved').at(-1)!.is;
 }
 
-/** Told by a server of its own process, with that many descriptors; `inherited`: of these, the highest numbers are taken. */
+/** Starts a server process with that many descriptors; `inherited`: the highest of these numbers are taken. */
 async function startServer(t: Test, limit: number, { reserve = 0, inherited = 0, apart = false } = {}) {
   const program = fileURLToPath(new URL('./harness/starved-server.js', import.meta.url));
   const command = [process.execPath, program, `${reserve}`, apart ? 'apart' : 'together'];
@@ -190,7 +189,7 @@ async function startServer(t: Test, limit: number, { reserve = 0, inherited = 0,
     told.filter((message): message is Extract<StarvedMessage, { what: What }> => message.what === what);
   const accepted = () => of('accepted').length;
   await until(() => of('listening').length === 1, 'the server');
-  /** Of the numbers below the limit: what this process has inherited may be above. */
+  /** Numbers below the limit: those inherited by this process may be above. */
   const open = () => readdirSync(`/proc/${server.pid}/fd`).filter((fd) => Number(fd) < limit).length;
   return { server, of, accepted, open };
 }

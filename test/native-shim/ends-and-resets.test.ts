@@ -1,4 +1,4 @@
-// An orderly end is told apart from a reset, in both directions, and what was received before either comes first.
+// An orderly end is distinguished from a reset, in both directions, and bytes received before either come first.
 
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -25,7 +25,7 @@ t.test("a peer's FIN is an End, after its bytes", async (t) => {
   rig.close();
 });
 
-t.test("a peer's RST is a Reset with ECONNRESET, after its bytes, and no End", async (t) => {
+t.test("a peer's RST is a Reset with ECONNRESET, after its bytes, without an End", async (t) => {
   const rig = new Rig();
   const { port } = rig.listen(loopback);
   const peer = connect(port, '127.0.0.1');
@@ -42,7 +42,7 @@ t.test("a peer's RST is a Reset with ECONNRESET, after its bytes, and no End", a
   rig.close();
 });
 
-t.test('bytes and RST that arrive together are told in that order', async (t) => {
+t.test('bytes and RST that arrive together are reported in that order', async (t) => {
   const rig = new Rig();
   const { address } = rig.listen(loopback);
   const { client, server } = await rig.pair(address);
@@ -55,7 +55,7 @@ t.test('bytes and RST that arrive together are told in that order', async (t) =>
   rig.close();
 });
 
-t.test('a reset that a send is the first to notice is told behind the bytes that came before it', async (t) => {
+t.test('a reset that a send detects first is reported after the bytes received before it', async (t) => {
   const rig = new Rig();
   const { client, server } = await rig.pair(rig.listen(loopback).address);
   rig.send(client, 'last words');
@@ -71,7 +71,7 @@ t.test('a reset that a send is the first to notice is told behind the bytes that
   rig.close();
 });
 
-t.test('Close ends in order, Reset resets', async (t) => {
+t.test('Close ends in an orderly way, Reset resets', async (t) => {
   const rig = new Rig();
   const { port } = rig.listen(loopback);
   for (const [op, expected] of [
@@ -92,7 +92,7 @@ t.test('Close ends in order, Reset resets', async (t) => {
   rig.close();
 });
 
-t.test('a reset is noticed on a paused connection, an end is not told until Resume', async (t) => {
+t.test('a reset is detected on a paused connection, an End is not reported until Resume', async (t) => {
   const rig = new Rig();
   const { address } = rig.listen(loopback);
   const one = await rig.pair(address);
@@ -106,7 +106,7 @@ t.test('a reset is noticed on a paused connection, an end is not told until Resu
   rig.now(Op.Pause, two.server);
   rig.sendNow(two.client, 'kept');
   rig.now(Op.Shutdown, two.client);
-  // Another connection's echo proves that the transport had its chance to tell.
+  // The echo of another connection shows that the transport had its chance to report.
   const three = await rig.pair(address);
   rig.sendNow(three.client, 'x');
   await rig.next(Event.Data, three.server);
@@ -136,7 +136,7 @@ t.test('half-close by us: the peer still sends', async (t) => {
   server.close();
 });
 
-t.test('half-close while connecting: the peer is told of it once it is there, behind what was sent', async (t) => {
+t.test('half-close while connecting: the peer gets the FIN after the sent bytes', async (t) => {
   const rig = new Rig();
   const { address } = rig.listen(loopback);
   for (const [index, sent] of ['', 'question'].entries()) {
@@ -185,7 +185,7 @@ t.test('a refused connect is a Reset with its errno and no Connected', async (t)
   rig.close();
 });
 
-t.test('a connect that cannot begin is a Reset that says so', async (t) => {
+t.test('a connect that cannot start is a Reset with its errno', async (t) => {
   const rig = new Rig();
   const connection = rig.connect(unix(`@baton-shim-nobody-${process.pid}`));
   t.match(await rig.next(Event.Reset, connection), { value: ECONNREFUSED, offset: ConnectStep.Connect });
@@ -194,7 +194,7 @@ t.test('a connect that cannot begin is a Reset that says so', async (t) => {
   rig.close();
 });
 
-t.test('writing to a peer that is gone ends in one Reset', async (t) => {
+t.test('writing to a closed peer ends in one Reset', async (t) => {
   const rig = new Rig();
   const { port } = rig.listen(loopback);
   const peers: Socket[] = [];
@@ -217,7 +217,7 @@ t.test('writing to a peer that is gone ends in one Reset', async (t) => {
   rig.close();
 });
 
-t.test('sending after Shutdown is answered with a Reset of EPIPE, never dropped in silence', async (t) => {
+t.test('sending after Shutdown is answered with a Reset of EPIPE, and not silently dropped', async (t) => {
   const rig = new Rig();
   const { address } = rig.listen(loopback);
   const { client } = await rig.pair(address);
@@ -227,7 +227,7 @@ t.test('sending after Shutdown is answered with a Reset of EPIPE, never dropped 
   rig.close();
 });
 
-t.test('a connection that is lost sends no FIN behind what is missing', async (t) => {
+t.test('a lost connection sends no FIN behind missing bytes', async (t) => {
   const rig = new Rig({ hardLimit: 1 << 20, scratchBytes: 16 << 20 });
   const { address, port } = rig.listen(loopback);
   const { client, server } = await rig.pair(address);
@@ -243,7 +243,7 @@ t.test('a connection that is lost sends no FIN behind what is missing', async (t
   rig.close();
 });
 
-/** The kernel's state of a socket of 127.0.0.1, by its port and its peer's. */
+/** Returns the kernel's state of a socket of 127.0.0.1, by its port and its peer's. */
 function tcpState(local: number, remote: number): number | undefined {
   const name = (port: number) => `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const line = readFileSync('/proc/net/tcp', 'utf8')

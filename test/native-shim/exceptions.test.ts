@@ -4,7 +4,7 @@ import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
 import { loopback, Rig, type Seen, until } from './harness/harness.js';
 
-t.test('events before and behind the one that threw are handled once', async (t) => {
+t.test('events before and after the one that threw are handled once', async (t) => {
   const caught: unknown[] = [];
   const listener = (error: unknown) => caught.push(error);
   process.on('uncaughtException', listener);
@@ -40,7 +40,7 @@ t.test('events before and behind the one that threw are handled once', async (t)
   }
   t.equal(thrown, 14);
   t.equal(caught.length, 14, 'each exception was reported');
-  t.ok(rig.batches - batches < 40, 'they came in batches');
+  t.ok(rig.batches - batches < 40, 'they arrived in batches');
   rig.close();
 });
 
@@ -61,7 +61,7 @@ t.test('an onBatch that always throws still makes progress', async (t) => {
   rig.close();
 });
 
-t.test('closing the transport from the exception handler is safe', async (t) => {
+t.test('closing the transport in the exception handler is safe', async (t) => {
   const rig = new Rig();
   let closed = false;
   const listener = () => {

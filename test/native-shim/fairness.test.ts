@@ -9,7 +9,7 @@ const SHARE = 128 * 1024;
 const LARGE_SHARE = 1024 * 1024;
 const ENOUGH = 256 * 1024;
 
-/** A rig in which some connections echo to each other without end: it never runs out of work. */
+/** Returns a rig in which pairs of connections echo to each other endlessly, so that it always has work. */
 async function busyRig(address: Uint8Array, pairs: number) {
   const rig = new Rig({ unlogged: true, uncopied: true });
   const listener = rig.listen(address);
@@ -52,7 +52,7 @@ for (const [name, address] of [
   ['IPv6', internet('::1')],
   ['Unix', unix(`@baton-shim-fair-${process.pid}`)],
 ] as const) {
-  t.test(`beside busy connections (${name})`, async (t) => {
+  t.test(`other work is served beside busy connections (${name})`, async (t) => {
     const { rig, pair, bytes, onOther } = await busyRig(address, 3);
     const quiet = await pair();
     const start = bytes();
@@ -84,12 +84,12 @@ for (const [name, address] of [
     await until(() => messages >= 50 && timers >= 50 && immediates >= 50, 'messages, timers and immediates');
     clearInterval(timer);
     port1.close();
-    t.ok(bytes() - start > 1 << 20, 'while the busy ones went on');
+    t.ok(bytes() - start > 1 << 20, 'while the busy ones continued');
     rig.close();
   });
 }
 
-t.test('a connection gets at most one Data event in a batch, of at most 1 MiB', async (t) => {
+t.test('a connection gets at most one Data event per batch, of at most 1 MiB', async (t) => {
   const rig = new Rig();
   const { client, server } = await rig.pair(rig.listen(loopback).address);
   const sent = pattern(4 << 20);
@@ -103,50 +103,53 @@ t.test('a connection gets at most one Data event in a batch, of at most 1 MiB', 
   rig.close();
 });
 
-t.test('one that is full eight times gets a large share, and a small one again when it is stopped', async (t) => {
-  // Sent before the reader begins: whenever it looks, there is more than its share.
-  const rig = new Rig({ highWatermark: 1 << 30 });
-  const { client, server } = await rig.pair(rig.listen(unix(`@baton-shim-share-${process.pid}`)).address);
-  const lengths = () => rig.of(Event.Data, server).map((event) => event.bytes.length);
-  const full = () => lengths().findIndex((length) => length > SHARE);
-  rig.now(Op.Watermark, client, 1 << 30, 0);
-  for (const stopped of [false, true]) {
-    rig.now(Op.Pause, server);
-    const before = lengths().length;
-    const sent = pattern(16 << 20, before + 1);
-    const received = rig.received(server).length;
-    rig.send(client, sent);
-    rig.submit(Op.Resume, server);
-    if (stopped) {
-      // Stopped at each event, and read again in the same batch: it never earns more.
-      rig.onEvent = (event) => {
-        if (event.kind !== Event.Data) return;
-        rig.submit(Op.Pause, server);
-        rig.submit(Op.Resume, server);
-      };
+t.test(
+  'a connection whose share is full eight times gets a large share, and a small one again when it is paused',
+  async (t) => {
+    // Sent before the reader starts: more than its share is always available.
+    const rig = new Rig({ highWatermark: 1 << 30 });
+    const { client, server } = await rig.pair(rig.listen(unix(`@baton-shim-share-${process.pid}`)).address);
+    const lengths = () => rig.of(Event.Data, server).map((event) => event.bytes.length);
+    const full = () => lengths().findIndex((length) => length > SHARE);
+    rig.now(Op.Watermark, client, 1 << 30, 0);
+    for (const stopped of [false, true]) {
+      rig.now(Op.Pause, server);
+      const before = lengths().length;
+      const sent = pattern(16 << 20, before + 1);
+      const received = rig.received(server).length;
+      rig.send(client, sent);
+      rig.submit(Op.Resume, server);
+      if (stopped) {
+        // Paused at each event, and resumed in the same batch: its share never grows.
+        rig.onEvent = (event) => {
+          if (event.kind !== Event.Data) return;
+          rig.submit(Op.Pause, server);
+          rig.submit(Op.Resume, server);
+        };
+      }
+      rig.flush();
+      await until(() => rig.received(server).length === received + sent.length, 'all bytes');
+      t.ok(rig.received(server).subarray(received).equals(sent));
+      const seen = lengths().slice(before);
+      t.ok(seen.slice(0, 8).every((length) => length <= SHARE));
+      if (stopped)
+        t.ok(
+          seen.every((length) => length <= SHARE),
+          'a paused one keeps the small share',
+        );
+      else t.ok(full() >= 8, 'the large share comes after eight full ones');
     }
-    rig.flush();
-    await until(() => rig.received(server).length === received + sent.length, 'all bytes');
-    t.ok(rig.received(server).subarray(received).equals(sent));
-    const seen = lengths().slice(before);
-    t.ok(seen.slice(0, 8).every((length) => length <= SHARE));
-    if (stopped)
-      t.ok(
-        seen.every((length) => length <= SHARE),
-        'one that is stopped keeps the small share',
-      );
-    else t.ok(full() >= 8, 'the large one has to be earned');
-  }
-  rig.close();
-});
+    rig.close();
+  },
+);
 
-t.test('a connection receives at most its limit at once, whatever it has earned', async (t) => {
+t.test('a connection receives at most its limit at once, whatever its share', async (t) => {
   const rig = new Rig({ highWatermark: 1 << 30, receiveLimit: 20_000 });
   const { address } = rig.listen(unix(`@baton-shim-limit-${process.pid}`));
   const client = rig.connect(address, undefined, 1 << 30, 0, 40_000);
   const server = (await rig.next(Event.Accept)).id;
   await rig.next(Event.Connected, client);
-  /** The largest receive of a connection that has no chance to empty its socket. */
+  /** Returns the largest receive of a connection whose socket never runs empty. */
   const largest = async (reader: number, writer: number) => {
     const before = rig.of(Event.Data, reader).length;
     const received = rig.received(reader).length;
@@ -167,7 +170,7 @@ t.test('a connection receives at most its limit at once, whatever it has earned'
   t.equal(await largest(server, client), 20_000, 'accepted');
   t.equal(await largest(client, server), 40_000, 'connected');
   rig.now(Op.ReceiveLimit, server, 0);
-  t.equal(await largest(server, client), 4096, 'never less than is worth a system call');
+  t.equal(await largest(server, client), 4096, 'not less than the minimum');
   rig.now(Op.ReceiveLimit, server, 150_000);
   t.equal(await largest(server, client), 150_000, 'a limit above the usual share bounds the large one');
 
@@ -176,7 +179,7 @@ t.test('a connection receives at most its limit at once, whatever it has earned'
   const limits = { highWatermark: 1 << 30, hardLimit: 0, receiveLimit: 30_000 };
   const adopted = rig.transport.adopt(fd, { ...progress, ...limits, paused: false, frozen: false });
   rig.transport.releaseFrozen(server);
-  t.equal(await largest(adopted, client), 30_000, 'taken over');
+  t.equal(await largest(adopted, client), 30_000, 'adopted');
   rig.close();
 });
 
@@ -200,7 +203,7 @@ t.test('a batch ends once it holds 256 KiB', async (t) => {
   rig.close();
 });
 
-t.test('each batch brings the time', async (t) => {
+t.test('each batch updates the clocks', async (t) => {
   const rig = new Rig();
   const from = Number(process.hrtime.bigint()) / 1e6;
   const { client, server } = await rig.pair(rig.listen(loopback).address);
@@ -208,7 +211,7 @@ t.test('each batch brings the time', async (t) => {
   rig.sendNow(client, 'x');
   await rig.next(Event.Data, server);
   t.ok(first >= from && rig.monotonic > first && rig.monotonic <= Number(process.hrtime.bigint()) / 1e6);
-  t.ok(Math.abs(rig.clock[ClockWord.Realtime]! - Date.now()) < 60_000, 'also the real one');
+  t.ok(Math.abs(rig.clock[ClockWord.Realtime]! - Date.now()) < 60_000, 'the realtime clock too');
   rig.close();
 });
 
@@ -216,32 +219,29 @@ for (const [name, isBusy] of [
   ['', false],
   [', nor from libuv while it always has something', true],
 ] as const) {
-  t.test(
-    `bytes left over after the last round of a turn come without a further event from the kernel${name}`,
-    async (t) => {
-      const rig = new Rig();
-      const { client, server } = await rig.pair(rig.listen(unix(`@baton-shim-left-${process.pid}`)).address);
-      const { port1, port2 } = new MessageChannel();
-      if (isBusy) {
-        port1.on('message', () => port1.postMessage(''));
-        port2.on('message', () => port2.postMessage(''));
-        port1.postMessage('');
-      }
-      rig.now(Op.Pause, server);
-      rig.now(Op.Watermark, client, 1 << 30, 0);
-      const sent = pattern(6 << 20);
-      rig.send(client, sent);
-      rig.submit(Op.Resume, server);
-      rig.flush();
-      await until(() => rig.received(server).length === sent.length, 'all bytes');
-      t.ok(rig.received(server).equals(sent));
-      port1.close();
-      rig.close();
-    },
-  );
+  t.test(`bytes left after the last round of a turn are delivered without another kernel event${name}`, async (t) => {
+    const rig = new Rig();
+    const { client, server } = await rig.pair(rig.listen(unix(`@baton-shim-left-${process.pid}`)).address);
+    const { port1, port2 } = new MessageChannel();
+    if (isBusy) {
+      port1.on('message', () => port1.postMessage(''));
+      port2.on('message', () => port2.postMessage(''));
+      port1.postMessage('');
+    }
+    rig.now(Op.Pause, server);
+    rig.now(Op.Watermark, client, 1 << 30, 0);
+    const sent = pattern(6 << 20);
+    rig.send(client, sent);
+    rig.submit(Op.Resume, server);
+    rig.flush();
+    await until(() => rig.received(server).length === sent.length, 'all bytes');
+    t.ok(rig.received(server).equals(sent));
+    port1.close();
+    rig.close();
+  });
 }
 
-t.test('those that a turn has no time for are served in a later one, without an event from the kernel', async (t) => {
+t.test('connections that a turn has no time for are served in a later one, without a kernel event', async (t) => {
   const rig = new Rig({ highWatermark: 1 << 30 });
   t.teardown(() => rig.close());
   const { address } = rig.listen(unix(`@baton-shim-late-${process.pid}`));
@@ -274,6 +274,6 @@ t.test('an idle transport does not keep the loop turning', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 300));
   const used = process.cpuUsage(before);
   const elapsed = performance.now() - from;
-  t.ok((used.user + used.system) / 1000 < elapsed / 2, 'most of the time was slept');
+  t.ok((used.user + used.system) / 1000 < elapsed / 2, 'it slept most of the time');
   rig.close();
 });

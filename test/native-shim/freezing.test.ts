@@ -1,4 +1,4 @@
-// A connection goes from one transport to another, or stays, and its peer does not notice.
+// A connection moves from one transport to another, or stays, unnoticed by its peer.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -13,7 +13,7 @@ const EPIPE = 32;
 const LIMITS = { highWatermark: 64 * 1024, hardLimit: 0, receiveLimit: 1 << 20 };
 const NOTHING = { pending: new Uint8Array(0), ended: false, finAsked: false, paused: false, frozen: false, ...LIMITS };
 
-/** A client of node's own, and the connection that a rig has accepted from it. */
+/** Returns a client of Node, and the connection that a rig has accepted from it. */
 async function accepted(rig: Rig, halfOpen = false) {
   const { port } = rig.listen(loopback);
   const before = rig.of(Event.Accept).length;
@@ -30,7 +30,7 @@ async function accepted(rig: Rig, halfOpen = false) {
   return { peer, id, got };
 }
 
-/** Takes a connection out of one rig and into another. */
+/** Moves a connection from one rig to another. */
 function move(from: Rig, id: number, to: Rig, paused = false): number {
   from.flush();
   if (!from.transport.freeze(id)) throw new Error('it cannot be frozen');
@@ -40,7 +40,7 @@ function move(from: Rig, id: number, to: Rig, paused = false): number {
   return moved;
 }
 
-t.test('while frozen nothing is delivered; thawed, everything that came', async (t) => {
+t.test('a frozen connection delivers nothing; after thaw() it delivers everything', async (t) => {
   const rig = new Rig();
   const { peer, id, got } = await accepted(rig);
   t.equal(rig.transport.freeze(id), true);
@@ -67,7 +67,7 @@ t.test('while frozen nothing is delivered; thawed, everything that came', async 
   rig.close();
 });
 
-t.test('thawed, a paused connection stays paused, and one that has ended is told so once', async (t) => {
+t.test('after thaw() a paused connection stays paused, and an end is reported once', async (t) => {
   const rig = new Rig();
   const { peer, id } = await accepted(rig, true);
   peer.end('early');
@@ -92,7 +92,7 @@ t.test('thawed, a paused connection stays paused, and one that has ended is told
   rig.close();
 });
 
-t.test('the other transport goes on with pending bytes in order, and reports pressure', async (t) => {
+t.test('the other transport continues with pending bytes in order, and reports pressure', async (t) => {
   const here = new Rig({ scratchBytes: 16 << 20 });
   const there = new Rig();
   const { peer, id, got } = await accepted(here);
@@ -107,7 +107,7 @@ t.test('the other transport goes on with pending bytes in order, and reports pre
   there.sendNow(moved, 'and more');
   peer.resume();
   await there.next(Event.Drained, moved);
-  t.equal(there.of(Event.Blocked, moved).length, 0, 'that it is blocked is known');
+  t.equal(there.of(Event.Blocked, moved).length, 0, 'not reported again');
   peer.write('answer');
   await there.next(Event.Data, moved);
   there.now(Op.Close, moved, 1000);
@@ -117,14 +117,14 @@ t.test('the other transport goes on with pending bytes in order, and reports pre
   there.close();
 });
 
-t.test('pressure that has come while it was frozen is told when it is thawed', async (t) => {
+t.test('pressure that arose while frozen is reported after thaw()', async (t) => {
   const high = 12 << 20;
   const rig = new Rig({ highWatermark: high, scratchBytes: 12 << 20 });
   t.teardown(() => rig.close());
   const { peer, id } = await accepted(rig);
   t.teardown(() => peer.destroy());
   peer.pause();
-  // The kernel is full: it has nothing to say of the connection.
+  // The kernel's buffer is full: it reports nothing about the connection.
   rig.sendNow(id, pattern(12 << 20));
   rig.transport.freeze(id);
   rig.sendNow(id, pattern(12 << 20));
@@ -136,10 +136,10 @@ t.test('pressure that has come while it was frozen is told when it is thawed', a
   t.ok((await rig.next(Event.Blocked, id)).offset > high);
 });
 
-t.test('half-closed connections go on half-closed, in either direction', async (t) => {
+t.test('half-closed connections stay half-closed, in either direction', async (t) => {
   const here = new Rig({ scratchBytes: 16 << 20 });
   const there = new Rig();
-  // The peer has ended: it still gets an answer.
+  // The peer has half-closed: it still gets a response.
   const one = await accepted(here, true);
   one.peer.end('question');
   await here.next(Event.End, one.id);
@@ -149,7 +149,7 @@ t.test('half-closed connections go on half-closed, in either direction', async (
   await until(() => one.got.ended, 'the end of the answer');
   t.equal(one.got.bytes().toString(), 'answer');
   t.equal(there.of(Event.End, first).length, 0, 'its end had been delivered');
-  // This side has ended behind bytes that are pending: the end follows them.
+  // This side has half-closed behind pending bytes: the FIN follows them.
   const other = await accepted(here, true);
   other.peer.pause();
   const sent = pattern(12 << 20);
@@ -169,14 +169,14 @@ t.test('half-closed connections go on half-closed, in either direction', async (
   there.close();
 });
 
-t.test('an end that is asked for while it is frozen is sent by whoever goes on with it', async (t) => {
+t.test('a FIN requested while frozen is sent by the transport that continues', async (t) => {
   const here = new Rig();
   const there = new Rig();
   t.teardown(() => {
     here.close();
     there.close();
   });
-  for (const goesOn of ['here', 'there', 'there, frozen at first']) {
+  for (const continues of ['here', 'there', 'there, frozen at first']) {
     const { peer, id, got } = await accepted(here, true);
     t.teardown(() => peer.destroy());
     here.transport.freeze(id);
@@ -185,11 +185,11 @@ t.test('an end that is asked for while it is frozen is sent by whoever goes on w
     const { client, server } = await here.pair(here.listen(loopback).address);
     here.now(Op.Shutdown, client);
     await here.next(Event.End, server);
-    t.notOk(got.ended, goesOn);
-    if (goesOn === 'here') here.transport.thaw(id);
+    t.notOk(got.ended, continues);
+    if (continues === 'here') here.transport.thaw(id);
     else {
       const { fd, ...progress } = here.transport.copyFrozen(id);
-      const frozen = goesOn !== 'there';
+      const frozen = continues !== 'there';
       const moved = there.transport.adopt(fd, { ...progress, ...LIMITS, paused: false, frozen });
       here.transport.releaseFrozen(id);
       if (frozen) there.transport.thaw(moved);
@@ -199,7 +199,7 @@ t.test('an end that is asked for while it is frozen is sent by whoever goes on w
   }
 });
 
-t.test('whatever is done to a frozen connection here, whoever has the copy does not notice', async (t) => {
+t.test('operations on a frozen connection do not affect the holder of its copy', async (t) => {
   for (const end of [Op.Close, Op.Reset, undefined]) {
     const here = new Rig({ scratchBytes: 16 << 20 });
     const there = new Rig();
@@ -222,7 +222,7 @@ t.test('whatever is done to a frozen connection here, whoever has the copy does 
   }
 });
 
-t.test('what is taken over frozen touches nothing before it is thawed', async (t) => {
+t.test('a connection that was adopted frozen is not touched before thaw()', async (t) => {
   const here = new Rig({ scratchBytes: 16 << 20 });
   const there = new Rig();
   const { peer, id, got } = await accepted(here);
@@ -236,7 +236,7 @@ t.test('what is taken over frozen touches nothing before it is thawed', async (t
   const pending = there.transport.pendingBytes(prepared);
   peer.write('not for it');
   peer.resume();
-  // It is given up: the first holder goes on.
+  // It is released: the first holder continues.
   there.transport.releaseFrozen(prepared);
   here.transport.thaw(id);
   t.equal(here.transport.pendingBytes(id) <= pending, true);
@@ -249,7 +249,7 @@ t.test('what is taken over frozen touches nothing before it is thawed', async (t
   there.close();
 });
 
-t.test('what cannot travel is refused', async (t) => {
+t.test('connections that cannot be moved are refused', async (t) => {
   const rig = new Rig();
   const { address, id: listener } = rig.listen(loopback);
   const client = rig.connect(address);
@@ -268,7 +268,7 @@ t.test('what cannot travel is refused', async (t) => {
   rig.close();
 });
 
-t.test('a connection that breaks while it is frozen is reported when it goes on, here or there', async (t) => {
+t.test('a connection that breaks while frozen is reported when it continues, here or there', async (t) => {
   const here = new Rig();
   const there = new Rig();
   for (const stays of [true, false]) {
@@ -289,7 +289,7 @@ t.test('a connection that breaks while it is frozen is reported when it goes on,
   there.close();
 });
 
-t.test('a stream in both directions goes back and forth between transports, byte for byte', async (t) => {
+t.test('a stream in both directions moves back and forth between transports, byte for byte', async (t) => {
   const rigs = [new Rig({ scratchBytes: 8 << 20 }), new Rig({ scratchBytes: 8 << 20 })] as const;
   let at = 0;
   const { peer, id, got } = await accepted(rigs[0]);
@@ -326,7 +326,7 @@ t.test('a stream in both directions goes back and forth between transports, byte
   for (const rig of rigs) rig.close();
 });
 
-t.test('another process goes on, also when this one is killed', async (t) => {
+t.test('another process continues, even when this one is killed', async (t) => {
   const holder = fileURLToPath(new URL('./harness/frozen-holder.js', import.meta.url));
   const parent = endsWithTest(t, fork(holder, { stdio: 'inherit' }));
   const sockets: Socket[] = [];
@@ -340,7 +340,7 @@ t.test('another process goes on, also when this one is killed', async (t) => {
   peer.on('data', (chunk) => (text += chunk));
   peer.on('end', () => (ended = true));
   peer.on('error', () => (ended = true));
-  // The holder gives a copy to a process of its own, and dies without a word.
+  // The holder gives a copy to another process, and is killed.
   const heir = (await message(parent)) as { pid: number };
   parent.kill('SIGKILL');
   await new Promise((resolve) => parent.once('exit', resolve));
@@ -356,7 +356,7 @@ function message(child: ChildProcess): Promise<unknown> {
   return new Promise((resolve) => child.once('message', resolve));
 }
 
-t.test('descriptors are given back', async (t) => {
+t.test('descriptors are released', async (t) => {
   const rig = new Rig();
   const { client, server } = await rig.pair(rig.listen(loopback).address);
   rig.transport.freeze(server);
@@ -371,22 +371,19 @@ t.test('descriptors are given back', async (t) => {
   rig.close();
 });
 
-t.test(
-  "one that is lost while frozen is nobody else's to go on with, and looks incomplete when it is thawed",
-  async (t) => {
-    const rig = new Rig();
-    const { id, got } = await accepted(rig);
-    rig.transport.freeze(id);
-    rig.send(id, 'never sent');
-    rig.submit(Op.Shutdown, id);
-    rig.send(id, 'behind the end');
-    rig.flush();
-    t.throws(() => rig.transport.copyFrozen(id), { code: 'ENOENT' });
-    rig.transport.thaw(id);
-    t.equal((await rig.next(Event.Reset, id)).value, EPIPE);
-    rig.now(Op.Close, id, 1000, 1000);
-    await until(() => got.ended || got.error !== '', 'the peer to notice');
-    t.equal(got.error, 'read ECONNRESET');
-    rig.close();
-  },
-);
+t.test('a connection lost while frozen cannot be continued elsewhere, and looks incomplete after thaw()', async (t) => {
+  const rig = new Rig();
+  const { id, got } = await accepted(rig);
+  rig.transport.freeze(id);
+  rig.send(id, 'never sent');
+  rig.submit(Op.Shutdown, id);
+  rig.send(id, 'behind the end');
+  rig.flush();
+  t.throws(() => rig.transport.copyFrozen(id), { code: 'ENOENT' });
+  rig.transport.thaw(id);
+  t.equal((await rig.next(Event.Reset, id)).value, EPIPE);
+  rig.now(Op.Close, id, 1000, 1000);
+  await until(() => got.ended || got.error !== '', 'the peer to see the close');
+  t.equal(got.error, 'read ECONNRESET');
+  rig.close();
+});

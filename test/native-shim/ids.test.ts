@@ -1,17 +1,17 @@
-// A stale id never touches a new connection.
+// A stale id never affects a new connection.
 
 import t from 'tap';
 import { Event, ID_SLOT_MASK, Op } from '../../src/io/shim.js';
 import { internet, loopback, Rig, socketPath, unix, until } from './harness/harness.js';
 
-t.test('submissions for an id that was closed do nothing, also when its slot is in use again', async (t) => {
+t.test('submissions for a closed id do nothing, even when its slot is in use again', async (t) => {
   const rig = new Rig({ maxSubmissions: 64 });
   const { address } = rig.listen(unix(socketPath()));
   const first = await rig.pair(address);
   const stale = first.client;
   rig.now(Op.Reset, stale);
 
-  // Take connections until the slot comes round again.
+  // Open connections until the slot is used again.
   let again = -1;
   const slots = new Set<number>();
   while (again < 0) {
@@ -28,40 +28,43 @@ t.test('submissions for an id that was closed do nothing, also when its slot is 
   rig.close();
 });
 
-t.test('what else a batch tells of a connection that is given up in it is not of one that is made in it', async (t) => {
-  const rig = new Rig({ maxSubmissions: 2048 });
-  t.teardown(() => rig.close());
-  const { address } = rig.listen(unix(socketPath()));
-  const [one, other] = [await rig.pair(address), await rig.pair(address)];
-  // More than rest before a slot is used again.
-  const many: number[] = [];
-  while (many.length < 1100) many.push(...Object.values(await rig.pair(address)));
-  for (const { server } of [one, other]) rig.submit(Op.Pause, server);
-  rig.flush();
-  for (const { client } of [one, other]) rig.sendNow(client, 'x');
-  let made = -1;
-  rig.onEvent = ({ kind, id }) => {
-    if (kind !== Event.Data || made >= 0) return;
-    for (const given of [id === one.server ? other.server : one.server, ...many]) rig.submit(Op.Reset, given);
+t.test(
+  'later events of a batch for a closed connection are not attributed to one opened in the same batch',
+  async (t) => {
+    const rig = new Rig({ maxSubmissions: 2048 });
+    t.teardown(() => rig.close());
+    const { address } = rig.listen(unix(socketPath()));
+    const [one, other] = [await rig.pair(address), await rig.pair(address)];
+    // More than the number of slots that rest before reuse.
+    const many: number[] = [];
+    while (many.length < 1100) many.push(...Object.values(await rig.pair(address)));
+    for (const { server } of [one, other]) rig.submit(Op.Pause, server);
     rig.flush();
-    made = rig.connect(address);
-  };
-  for (const { server } of [one, other]) rig.submit(Op.Resume, server);
-  rig.flush();
-  await until(() => made >= 0, 'bytes');
-  await rig.next(Event.Connected, made);
-  const [first, second] = rig.of(Event.Data);
-  t.equal(first?.batch, second?.batch);
-  t.not(made & ID_SLOT_MASK, second!.id & ID_SLOT_MASK);
-});
+    for (const { client } of [one, other]) rig.sendNow(client, 'x');
+    let made = -1;
+    rig.onEvent = ({ kind, id }) => {
+      if (kind !== Event.Data || made >= 0) return;
+      for (const given of [id === one.server ? other.server : one.server, ...many]) rig.submit(Op.Reset, given);
+      rig.flush();
+      made = rig.connect(address);
+    };
+    for (const { server } of [one, other]) rig.submit(Op.Resume, server);
+    rig.flush();
+    await until(() => made >= 0, 'bytes');
+    await rig.next(Event.Connected, made);
+    const [first, second] = rig.of(Event.Data);
+    t.equal(first?.batch, second?.batch);
+    t.not(made & ID_SLOT_MASK, second!.id & ID_SLOT_MASK);
+  },
+);
 
-t.test('a stale id reaches nobody', async (t) => {
+t.test('a stale id affects no connection', async (t) => {
   const rig = new Rig();
   const { address } = rig.listen(unix(socketPath()));
   let stale = -1;
   let client = -1;
   let server = -1;
-  // Until a new connection lives in a slot whose earlier id is known.
+  // Until a new connection has a slot whose earlier id is known.
   const earlier = new Map<number, number>();
   while (stale < 0) {
     const pair = await rig.pair(address);
@@ -90,7 +93,7 @@ t.test('a stale id reaches nobody', async (t) => {
   rig.close();
 });
 
-t.test('ids that never were, and listeners, are no connections', async (t) => {
+t.test('unknown ids, and listeners, are not connections', async (t) => {
   const rig = new Rig();
   const { id, address } = rig.listen(internet('127.0.0.1'));
   for (const wrong of [id, 12345, -1, 2 ** 31 - 1, -(2 ** 31)]) {
@@ -108,12 +111,12 @@ t.test('ids that never were, and listeners, are no connections', async (t) => {
 });
 
 t.test(
-  'a connect that is given up when it has succeeded unseen tells nothing more, and its peer sees the end',
+  'a connect that is cancelled after it succeeded unnoticed reports nothing more, and its peer sees the close',
   async (t) => {
     const rig = new Rig();
     const { address } = rig.listen(loopback);
     const given = Array.from({ length: 50 }, () => rig.connect(address));
-    // The kernel has connected them; this thread has not looked yet.
+    // The kernel has connected them; this thread has not polled yet.
     for (const [index, id] of given.entries()) rig.submit(index % 2 === 0 ? Op.Reset : Op.Close, id);
     rig.flush();
     const kept = rig.connect(address);

@@ -1,4 +1,4 @@
-// Listening on every kind of address, sharing a socket, stopping, and leaving nobody behind.
+// Listening on every kind of address, sharing a socket, and stopping without losing connections.
 
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -6,7 +6,7 @@ import t from 'tap';
 import { Event, Op } from '../../src/io/shim.js';
 import { internet, listenOptions, loopback, portOf, Rig, shim, socketPath, unix, until } from './harness/harness.js';
 
-t.test('IPv4, IPv6, Unix and abstract listeners carry bytes both ways', async (t) => {
+t.test('IPv4, IPv6, Unix and abstract listeners carry bytes in both directions', async (t) => {
   const path = socketPath();
   for (const [name, address] of [
     ['IPv4', loopback],
@@ -25,7 +25,7 @@ t.test('IPv4, IPv6, Unix and abstract listeners carry bytes both ways', async (t
     t.equal(rig.received(client).toString(), 'and back', name);
     const accept = rig.of(Event.Accept, server)[0]!;
     t.equal(accept.listener, listener.id);
-    t.same(accept.bytes, Buffer.from(rig.transport.localAddress(client)), 'Accept carries the peer');
+    t.same(accept.bytes, Buffer.from(rig.transport.localAddress(client)), "Accept has the peer's address");
     t.equal(accept.bytes.readUInt16LE(0), address[0], 'in its family');
     if (portOf(address) !== 0 || name.startsWith('IP')) {
       t.equal(portOf(accept.bytes), portOf(rig.transport.localAddress(client)));
@@ -36,7 +36,7 @@ t.test('IPv4, IPv6, Unix and abstract listeners carry bytes both ways', async (t
   t.ok(existsSync(path), 'the shim removes no files');
 });
 
-t.test('what cannot be bound or listened on is refused by code', (t) => {
+t.test('addresses that cannot be bound or listened on are refused by code', (t) => {
   const fd = shim.openListenSocket(loopback, listenOptions);
   t.teardown(() => shim.closeDescriptor(fd));
   shim.listen(fd, 16);
@@ -54,7 +54,7 @@ t.test('what cannot be bound or listened on is refused by code', (t) => {
   t.end();
 });
 
-t.test('SO_REUSEPORT lets several sockets share an address, freebind takes foreign ones', async (t) => {
+t.test('SO_REUSEPORT lets several sockets share an address, and freebind binds foreign addresses', async (t) => {
   const rig = new Rig();
   const first = rig.listen(loopback, { reusePort: true });
   const second = rig.listen(first.address, { reusePort: true });
@@ -66,7 +66,7 @@ t.test('SO_REUSEPORT lets several sockets share an address, freebind takes forei
   rig.close();
 });
 
-t.test('keepalive and an IPv6 socket for both families', async (t) => {
+t.test('keepalive, and an IPv6 socket for both families, are supported', async (t) => {
   const rig = new Rig();
   const { port } = rig.listen(internet('::'), { v6Only: false, keepalive: { idle: 30, interval: 5, probes: 3 } });
   const peer = connect(port, '127.0.0.1');
@@ -81,7 +81,7 @@ t.test('keepalive and an IPv6 socket for both families', async (t) => {
   rig.close();
 });
 
-t.test('connects go out from the given source address', async (t) => {
+t.test('connects use the given source address', async (t) => {
   const rig = new Rig();
   const { address } = rig.listen(loopback);
   const id = rig.connect(address, internet('127.0.0.77'));
@@ -93,7 +93,7 @@ t.test('connects go out from the given source address', async (t) => {
   rig.close();
 });
 
-t.test('a listener that stops accepting leaves connections in the queue until it goes on', async (t) => {
+t.test('a listener that stops accepting leaves connections in the backlog until it resumes', async (t) => {
   const rig = new Rig();
   const { id, address } = rig.listen(loopback);
   rig.transport.setAccepting(id, false);
@@ -105,7 +105,7 @@ t.test('a listener that stops accepting leaves connections in the queue until it
   rig.close();
 });
 
-t.test('a removed listener accepts the rest of its queue and refuses what comes later', async (t) => {
+t.test('a removed listener accepts the rest of its backlog and refuses later connections', async (t) => {
   const rig = new Rig();
   const { id, address } = rig.listen(loopback);
   rig.transport.setAccepting(id, false);
@@ -114,7 +114,7 @@ t.test('a removed listener accepts the rest of its queue and refuses what comes 
   t.equal(rig.of(Event.Accept).length, 0);
   rig.transport.removeListener(id, true);
   await until(() => rig.transport.counts().listeners === 0, 'the queue to be empty');
-  t.equal(rig.of(Event.Accept).length, 200, 'everybody was accepted');
+  t.equal(rig.of(Event.Accept).length, 200, 'every connection was accepted');
   t.ok(rig.of(Event.Accept).every((event) => event.listener === id));
   const late = rig.connect(address);
   await rig.next(Event.Reset, late);

@@ -1,4 +1,4 @@
-// Messages between processes: whole, in order, with descriptors and the sender's identity, and an end that is noticed.
+// Messages between processes: complete, in order, with descriptors and the sender's credentials; a close is detected.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ interface Received {
   readonly credentials: Credentials | undefined;
 }
 
-/** One end of a conversation, and what has come to it. */
+/** One end of a conversation, and the messages it received. */
 class End implements MessageSocketEvents {
   readonly socket: NativeMessageSocket;
   readonly received: Received[] = [];
@@ -61,7 +61,7 @@ function pair(): [End, End] {
   return [new End(a), new End(b)];
 }
 
-t.test('what was said last arrives, though the other end was closed with messages unread', async (t) => {
+t.test('the last messages arrive although the other end was closed with unread messages', async (t) => {
   for (let run = 0; run < 20; run++) {
     const [fd, other] = shim.socketPair();
     const b = new End(other);
@@ -75,7 +75,7 @@ t.test('what was said last arrives, though the other end was closed with message
   }
 });
 
-t.test('messages arrive whole and in order, whatever their size', async (t) => {
+t.test('messages arrive complete and in order, whatever their size', async (t) => {
   const [a, b] = pair();
   const sizes = [1, 4096, 65536, 3];
   for (const size of sizes) t.ok(a.socket.send(Buffer.alloc(size, 'x'), []));
@@ -88,7 +88,7 @@ t.test('messages arrive whole and in order, whatever their size', async (t) => {
   b.socket.close();
 });
 
-t.test('a descriptor that is sent is the same file for its receiver, and the sender keeps its own', async (t) => {
+t.test('a sent descriptor is the same file for its receiver, and the sender keeps its own', async (t) => {
   const directory = tempDir(t);
   writeFileSync(join(directory, 'file'), 'content');
   const own = openSync(join(directory, 'file'), 'r');
@@ -101,7 +101,7 @@ t.test('a descriptor that is sent is the same file for its receiver, and the sen
     t.not(fd, own);
     t.equal(fstatSync(fd).ino, fstatSync(own).ino);
     const flags = /^flags:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))![1]!;
-    t.ok(Number.parseInt(flags, 8) & 0o2000000, 'a program that is started does not inherit it');
+    t.ok(Number.parseInt(flags, 8) & 0o2000000, 'programs that are started do not inherit it');
   }
   const buffer = Buffer.alloc(7);
   readSync(fds[0]!, buffer, 0, 7, 0);
@@ -111,7 +111,7 @@ t.test('a descriptor that is sent is the same file for its receiver, and the sen
   b.socket.close();
 });
 
-t.test('64 descriptors travel with one message, more are refused', async (t) => {
+t.test('64 descriptors fit in one message, more are refused', async (t) => {
   const own = openSync('/dev/null', 'r');
   const [a, b] = pair();
   t.ok(a.socket.send(Buffer.from('many'), new Array(64).fill(own)));
@@ -123,7 +123,7 @@ t.test('64 descriptors travel with one message, more are refused', async (t) => 
   b.socket.close();
 });
 
-t.test('the end of the peer is noticed, after what it said last', async (t) => {
+t.test('the close of the peer is detected, after its last messages', async (t) => {
   const [a, b] = pair();
   a.socket.send(Buffer.from('last words'), []);
   a.socket.close();
@@ -133,7 +133,7 @@ t.test('the end of the peer is noticed, after what it said last', async (t) => {
   t.throws(() => b.socket.send(Buffer.from('too late'), []), { code: 'EBADF' });
 });
 
-t.test('a peer that does not read is told apart, and can be sent to again when it does', async (t) => {
+t.test('a peer that does not read is reported, and can be sent to again when it reads', async (t) => {
   const [a, b] = shim.socketPair();
   const sender = new End(a);
   const message = Buffer.alloc(32768);
@@ -147,7 +147,7 @@ t.test('a peer that does not read is told apart, and can be sent to again when i
   receiver.socket.close();
 });
 
-t.test('a meeting socket tells who sent a message', async (t) => {
+t.test('a meeting socket identifies the sender of a message', async (t) => {
   const name = { kind: AddressKind.Unix, ip: '', port: 0, path: `@baton-test-${process.pid}-meeting` };
   const address = encodeAddress(name);
   const meeting = new End(shim.openMeetingSocket(address));
@@ -176,12 +176,12 @@ t.test('a meeting socket tells who sent a message', async (t) => {
   link.socket.send(Buffer.from('welcome'), []);
   t.equal(`${(await output)[0]}`, 'heard welcome\n');
   await link.until(() => link.ended !== undefined);
-  t.equal(link.ended, 0, 'the death of the process is noticed');
+  t.equal(link.ended, 0, 'the death of the process is detected');
   await exited;
   meeting.socket.close();
 });
 
-t.test('the file of a meeting socket has its mode from the beginning, whatever the umask', async (t) => {
+t.test('the file of a meeting socket has its mode from the start, whatever the umask', async (t) => {
   const directory = tempDir(t);
   const at = (path: string) => encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
   const umask = process.umask(0o077);
@@ -196,7 +196,7 @@ t.test('the file of a meeting socket has its mode from the beginning, whatever t
     t.equal(statSync(path).mode & 0o777, expected);
   }
   process.umask(0);
-  // A thread that looks at a file as soon as it is there.
+  // A thread that checks a file as soon as it exists.
   const path = join(directory, 'seen');
   const source = `
     const { lstatSync } = require('node:fs');
@@ -227,7 +227,7 @@ t.test('the file of a meeting socket has its mode from the beginning, whatever t
   );
 });
 
-t.test('a datagram that is too large is lost, and the socket goes on', async (t) => {
+t.test('a datagram that is too large is lost, and the socket continues', async (t) => {
   const directory = tempDir(t);
   const path = join(directory, 'meeting');
   const meeting = new End(shim.openMeetingSocket(encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path })));
@@ -253,7 +253,7 @@ t.test('a datagram that is too large is lost, and the socket goes on', async (t)
   meeting.socket.close();
 });
 
-t.test('where a process may open no more, one descriptor still comes; what comes besides is lost', async (t) => {
+t.test('at the descriptor limit one descriptor is still received; the others are lost', async (t) => {
   const name = { kind: AddressKind.Unix, ip: '', port: 0, path: `@baton-test-${process.pid}-full` };
   const code = `
     const { openSync, closeSync } = await import('node:fs');
@@ -297,7 +297,7 @@ t.test('where a process may open no more, one descriptor still comes; what comes
   closeSync(own);
 });
 
-t.test('what is no end of a conversation in packets is not taken for one', async (t) => {
+t.test('a descriptor that is not a packet socket is refused', async (t) => {
   const at = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: `@baton-test-${process.pid}-no-link` });
   const events = { onMessage() {}, onWritable() {}, onEnd() {} };
   const datagrams = shim.openMeetingSocket(at);
@@ -310,7 +310,7 @@ t.test('what is no end of a conversation in packets is not taken for one', async
   for (const fd of [here, there]) shim.watchMessages(fd, events, true).close();
 });
 
-t.test('nobody at an address, and an address that is taken, are errors with a code', async (t) => {
+t.test('a missing peer, and an address in use, are errors with a code', async (t) => {
   const at = (path: string) => encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
   const taken = at(`@baton-test-${process.pid}-taken`);
   const socket = new End(shim.openMeetingSocket(taken)).socket;
@@ -322,7 +322,7 @@ t.test('nobody at an address, and an address that is taken, are errors with a co
   socket.close();
 });
 
-t.test('a thread can end with its sockets open', async (t) => {
+t.test('a thread can exit with its sockets open', async (t) => {
   const code = `
     const { loadShim } = await import('${SHIM}');
     const { parentPort } = await import('node:worker_threads');
@@ -336,7 +336,7 @@ t.test('a thread can end with its sockets open', async (t) => {
   await worker.terminate();
 });
 
-t.test('what a callback throws is reported, and the socket goes on', async (t) => {
+t.test('an exception in a callback is reported, and the socket continues', async (t) => {
   const code = `
     const { loadShim } = await import('${SHIM}');
     const shim = loadShim();
@@ -357,8 +357,8 @@ t.test('what a callback throws is reported, and the socket goes on', async (t) =
   t.equal(stdout, 'caught first\nsecond\n');
 });
 
-t.test('an orphan that has ended is taken away', async (t) => {
-  t.equal(shim.reap(1), false, 'a process that is no child of ours');
+t.test('an orphan that has exited is reaped', async (t) => {
+  t.equal(shim.reap(1), false, 'a process that is not a child');
   const code = `
     const { loadShim } = await import('${SHIM}');
     const { spawn } = await import('node:child_process');

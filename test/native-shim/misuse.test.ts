@@ -1,10 +1,10 @@
-// Programming errors are told by an exception and never touch memory that is not theirs.
+// Programming errors cause an exception and never touch other memory.
 
 import t from 'tap';
 import { Control, Event, Op } from '../../src/io/shim.js';
 import { loopback, Rig, shim, until } from './harness/harness.js';
 
-t.test('submissions outside of the arrays are refused, the others are carried out', async (t) => {
+t.test('submissions outside of the arrays are refused, and the others are carried out', async (t) => {
   const rig = new Rig();
   const { client, server } = await rig.pair(rig.listen(loopback).address);
   const end = rig.memory.length;
@@ -56,7 +56,7 @@ t.test('a mistake in a batch reaches uncaughtException', async (t) => {
   rig.close();
 });
 
-t.test('a transport needs arrays of the right kind, large enough', (t) => {
+t.test('a transport needs sufficiently large arrays of the right kind', (t) => {
   const shared = (bytes: number) => new SharedArrayBuffer(bytes);
   const good = {
     memory: new Uint8Array(shared(65536)),
@@ -98,7 +98,7 @@ t.test('a transport needs arrays of the right kind, large enough', (t) => {
   t.end();
 });
 
-t.test('a closed transport answers calmly, and methods refuse other objects', async (t) => {
+t.test('methods of a closed transport are harmless, and methods refuse other objects', async (t) => {
   const rig = new Rig();
   const { id, address } = rig.listen(loopback);
   rig.close();

@@ -1,4 +1,4 @@
-// Files that are written at paths that a user gives go where that user may have meant, whatever others put in the way.
+// Files at user-given paths are written where the user may have meant, whatever other users place in the way.
 
 import { execFileSync, spawn } from 'node:child_process';
 import {
@@ -33,11 +33,11 @@ import { endsWithTest, tempDir, waitFor } from '../e2e/harness/index.js';
 
 const shim = loadShim();
 const SHIM = new URL('../../src/io/shim.js', import.meta.url).href;
-/** Nobody's in particular: not root, and not this process's. */
-const STRANGER = 12_345;
+/** An arbitrary user: not root, and not the user of this process. */
+const OTHER_USER = 12_345;
 const needsRoot = process.getuid!() === 0 ? false : 'only root makes files of other users';
 
-/** A directory of its own for each kind: `mode` of the one that links and files are put into. */
+/** A directory for each kind: `mode` is that of the directory for links and files. */
 function rig(t: Test, mode: number) {
   const root = tempDir(t);
   const open = join(root, 'open');
@@ -84,16 +84,18 @@ for (const [what, mode] of [
   ['other', 0o777],
 ] as const) {
   t.test(
-    `a stranger's link in a ${what} directory that all may write to is not followed`,
+    `another user's link in a ${what} directory writable by all is not followed`,
     { skip: needsRoot },
     async (t) => {
       const { open, secret, victim, path, link } = rig(t, mode);
-      link(STRANGER);
-      const message = new RegExp(`'${path}' is a link of user ${STRANGER} in a directory to which all users may write`);
+      link(OTHER_USER);
+      const message = new RegExp(
+        `'${path}' is a link of user ${OTHER_USER} in a directory to which all users may write`,
+      );
       await refused(t, path, { code: 'EPERM', message });
       writeFileSync(victim, 'precious');
       await refused(t, path, { code: 'EPERM', message });
-      link(STRANGER, secret, 'directory');
+      link(OTHER_USER, secret, 'directory');
       await refused(t, join(open, 'directory/victim'), { code: 'EPERM', message: /\/directory' is a link of user/ });
       link(0, 'directory/victim', 'root');
       await refused(t, join(open, 'root'), { code: 'EPERM', message: /\/directory' is a link of user/ });
@@ -107,8 +109,8 @@ t.test('other links are followed', { skip: needsRoot }, async (t) => {
   for (const [mode, owner] of [
     [0o1777, 0],
     [0o777, 0],
-    [0o755, STRANGER],
-    [0o775, STRANGER],
+    [0o755, OTHER_USER],
+    [0o775, OTHER_USER],
   ] as const) {
     const { open, victim, path, link } = rig(t, mode);
     link(owner);
@@ -117,19 +119,19 @@ t.test('other links are followed', { skip: needsRoot }, async (t) => {
     link(owner, '..', 'up');
     append(join(open, 'up/open/../secret/victim'), ' and more');
     t.equal(readFileSync(victim, 'utf8'), 'text and more');
-    t.ok(lstatSync(path).isSymbolicLink(), 'it is the file behind the link that is replaced');
+    t.ok(lstatSync(path).isSymbolicLink(), 'the target of the link is replaced');
   }
 });
 
 t.test('a process of another user follows its own links and those of root', { skip: needsRoot }, async (t) => {
   const { open, secret, link } = rig(t, 0o1777);
-  chownSync(secret, STRANGER, STRANGER);
-  link(STRANGER, join(secret, 'own'), 'own');
+  chownSync(secret, OTHER_USER, OTHER_USER);
+  link(OTHER_USER, join(secret, 'own'), 'own');
   link(0, join(secret, 'root'), 'root');
-  link(STRANGER + 1, join(secret, 'other'), 'other');
+  link(OTHER_USER + 1, join(secret, 'other'), 'other');
   const script = `
     const shim = (await import(${JSON.stringify(SHIM)})).loadShim();
-    process.setgroups([]); process.setgid(${STRANGER}); process.setuid(${STRANGER});
+    process.setgroups([]); process.setgid(${OTHER_USER}); process.setuid(${OTHER_USER});
     for (const name of ['own', 'root', 'other']) {
       try { shim.openOutput(${JSON.stringify(open)} + '/' + name, true); console.log(name); } catch (error) { console.log(error.code); }
     }`;
@@ -138,26 +140,30 @@ t.test('a process of another user follows its own links and those of root', { sk
   t.strictSame(readdirSync(secret).sort(), ['own', 'root']);
 });
 
-t.test("a stranger's file in a sticky directory is not written to, but replaced", { skip: needsRoot }, async (t) => {
-  const { path } = rig(t, 0o1777);
-  writeFileSync(path, 'trap');
-  chmodSync(path, 0o666);
-  chownSync(path, STRANGER, STRANGER);
-  for (const [name, way] of WAYS.filter(([name]) => name !== 'replaceFile')) {
-    await t.rejects(async () => way(path), { code: 'EPERM', message: /belongs to user 12345/ }, name);
-  }
-  t.equal(readFileSync(path, 'utf8'), 'trap');
-  shim.replaceFile(path, Buffer.from('text'));
-  t.match(statSync(path), { uid: 0, mode: 0o100644 });
-  rmSync(path);
-  execFileSync('mkfifo', ['-m', '666', path]);
-  chownSync(path, STRANGER, STRANGER);
-  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  await refused(t, path, { code: 'EPERM', message: /belongs to user 12345/ });
-  closeSync(reader);
-});
+t.test(
+  "another user's file in a sticky directory is replaced instead of written to",
+  { skip: needsRoot },
+  async (t) => {
+    const { path } = rig(t, 0o1777);
+    writeFileSync(path, 'trap');
+    chmodSync(path, 0o666);
+    chownSync(path, OTHER_USER, OTHER_USER);
+    for (const [name, way] of WAYS.filter(([name]) => name !== 'replaceFile')) {
+      await t.rejects(async () => way(path), { code: 'EPERM', message: /belongs to user 12345/ }, name);
+    }
+    t.equal(readFileSync(path, 'utf8'), 'trap');
+    shim.replaceFile(path, Buffer.from('text'));
+    t.match(statSync(path), { uid: 0, mode: 0o100644 });
+    rmSync(path);
+    execFileSync('mkfifo', ['-m', '666', path]);
+    chownSync(path, OTHER_USER, OTHER_USER);
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    await refused(t, path, { code: 'EPERM', message: /belongs to user 12345/ });
+    closeSync(reader);
+  },
+);
 
-t.test('further names of a file in a directory that all may write to are not written to', async (t) => {
+t.test('files with several hard links in a directory writable by all are not written to', async (t) => {
   const { victim, path } = rig(t, 0o777);
   writeFileSync(victim, 'precious');
   linkSync(victim, path);
@@ -169,7 +175,7 @@ t.test('further names of a file in a directory that all may write to are not wri
   t.equal(readFileSync(victim, 'utf8'), 'precious');
 });
 
-t.test('while a stranger swaps files and links, nothing is written behind them', { skip: needsRoot }, async (t) => {
+t.test('while another user swaps files and links, nothing is written through them', { skip: needsRoot }, async (t) => {
   const { open, victim, path } = rig(t, 0o777);
   const swapping = `
     const { lchownSync, linkSync, renameSync, rmSync, symlinkSync, writeFileSync } = require('node:fs');
@@ -177,7 +183,7 @@ t.test('while a stranger swaps files and links, nothing is written behind them',
     console.log('ready');
     for (let turn = 0; ; turn++) {
       const next = open + '/next';
-      if (turn % 3 === 0) { symlinkSync(victim, next); lchownSync(next, ${STRANGER}, ${STRANGER}); }
+      if (turn % 3 === 0) { symlinkSync(victim, next); lchownSync(next, ${OTHER_USER}, ${OTHER_USER}); }
       else if (turn % 3 === 1) writeFileSync(next, '');
       else { rmSync(path, { force: true }); continue; }
       renameSync(next, path);
@@ -200,7 +206,7 @@ t.test('while a stranger swaps files and links, nothing is written behind them',
   t.ok(outcomes.has('EPERM') && outcomes.has('written'));
 });
 
-t.test('what is no file is not waited for', async (t) => {
+t.test('opening a path that is not a regular file does not block', async (t) => {
   const { open, path } = rig(t, 0o755);
   execFileSync('mkfifo', [path]);
   for (const [name, way] of WAYS.filter(([name]) => name !== 'checkOutput')) {
@@ -226,7 +232,7 @@ t.test('what is no file is not waited for', async (t) => {
   for (const device of ['/dev/null', '/dev/../dev/null']) for (const [, way] of WAYS) await way(device);
 });
 
-t.test('descriptors are reached by their names in /proc', async (t) => {
+t.test('descriptors can be opened by their names in /proc', async (t) => {
   const { path } = rig(t, 0o755);
   const fd = openSync(path, 'a');
   append(`/proc/self/fd/${fd}`, 'one');
@@ -239,7 +245,7 @@ t.test('descriptors are reached by their names in /proc', async (t) => {
   t.equal(readFileSync(path, 'utf8'), 'three four');
 });
 
-t.test('new files have mode 0644 or less, and a replaced one is never seen in part', async (t) => {
+t.test('new files have mode 0644 or less, and a replaced file is never seen partially written', async (t) => {
   const { open, path } = rig(t, 0o755);
   const umask = process.umask(0);
   t.teardown(() => process.umask(umask));
@@ -253,16 +259,16 @@ t.test('new files have mode 0644 or less, and a replaced one is never seen in pa
   process.umask(0o077);
   append(join(open, 'private'), '');
   t.equal(statSync(join(open, 'private')).mode & 0o777, 0o600);
-  t.strictSame(readdirSync(open).sort(), ['file', 'private', 'value'], 'nothing is left beside them');
+  t.strictSame(readdirSync(open).sort(), ['file', 'private', 'value'], 'no temporary file is left');
 });
 
-t.test('a file is written in place where none can be made', { skip: needsRoot }, async (t) => {
+t.test('a file is written in place where no new one can be created', { skip: needsRoot }, async (t) => {
   const { secret, victim } = rig(t, 0o755);
   writeFileSync(victim, 'longer than the new text');
-  chownSync(victim, STRANGER, STRANGER);
+  chownSync(victim, OTHER_USER, OTHER_USER);
   const script = `
     const shim = (await import(${JSON.stringify(SHIM)})).loadShim();
-    process.setgroups([]); process.setgid(${STRANGER}); process.setuid(${STRANGER});
+    process.setgroups([]); process.setgid(${OTHER_USER}); process.setuid(${OTHER_USER});
     shim.replaceFile(${JSON.stringify(victim)}, Buffer.from('text'));
     shim.replaceFile(${JSON.stringify(join(secret, 'new'))}, Buffer.from('text'));`;
   t.throws(() => execFileSync(process.execPath, ['--input-type=module', '-e', script], { stdio: 'pipe' }), /EACCES/);
@@ -270,7 +276,7 @@ t.test('a file is written in place where none can be made', { skip: needsRoot },
   t.strictSame(readdirSync(secret), ['victim']);
 });
 
-t.test('permissions of sockets are set, and of nothing that a path leads to instead', async (t) => {
+t.test('the mode of sockets is set, and of nothing else that a path leads to', async (t) => {
   const { open, victim, path } = rig(t, 0o777);
   const server = createServer().listen(join(open, 'socket'));
   t.teardown(() => server.close());
@@ -284,9 +290,9 @@ t.test('permissions of sockets are set, and of nothing that a path leads to inst
   t.equal(statSync(victim).mode & 0o777, 0o600);
 });
 
-t.test("sockets are not bound behind a stranger's link", { skip: needsRoot }, async (t) => {
+t.test("sockets are not bound through another user's link", { skip: needsRoot }, async (t) => {
   const { open, secret, link } = rig(t, 0o1777);
-  link(STRANGER, secret, 'away');
+  link(OTHER_USER, secret, 'away');
   link(0, secret, 'root');
   const at = (path: string) => encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
   const options = { reusePort: false, freebind: false, transparent: false, v6Only: true };
@@ -301,7 +307,7 @@ t.test("sockets are not bound behind a stranger's link", { skip: needsRoot }, as
   }
 });
 
-t.test('a file is closed once, and with its thread at the latest', async (t) => {
+t.test('a file is closed once, at the latest with its thread', async (t) => {
   const { path } = rig(t, 0o755);
   const isOpen = () =>
     readdirSync('/proc/self/fd').some((fd) => {
@@ -317,7 +323,7 @@ t.test('a file is closed once, and with its thread at the latest', async (t) => 
   t.notOk(isOpen());
   const other = openSync('/dev/null', 'r');
   await file.close();
-  t.doesNotThrow(() => closeSync(other), 'the descriptor is not closed when another file has it');
+  t.doesNotThrow(() => closeSync(other), 'the number is not closed when another file has it');
   const script = `import(${JSON.stringify(SHIM)}).then(({ loadShim }) => {
     globalThis.files = [loadShim().openOutput(${JSON.stringify(path)}, true)];
     loadShim().openOutputLater(${JSON.stringify(path)}, true).then((file) => { globalThis.files.push(file); process.exit(); });

@@ -1,4 +1,4 @@
-// A peer at a Unix socket may pass descriptors, which nobody takes: the bytes beside and behind them arrive like others.
+// Descriptors that a peer passes over a Unix socket are closed: the bytes beside and behind them arrive as usual.
 
 import { closeSync, openSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ interface WithHandle {
   _handle: { fd: number };
 }
 
-/** Sends three messages, the one in the middle with a descriptor. */
+/** Sends three messages, the middle one with a descriptor. */
 function pass(socket: Socket): void {
   const file = openSync('/dev/null', 'r');
   const fd = shim.duplicate((socket as unknown as WithHandle)._handle.fd);
@@ -22,7 +22,7 @@ function pass(socket: Socket): void {
   closeSync(file);
 }
 
-t.test('of a connection that was accepted', async (t) => {
+t.test('descriptors passed on an accepted connection', async (t) => {
   const rig = new Rig();
   const path = socketPath();
   rig.listen(unix(path));
@@ -37,7 +37,7 @@ t.test('of a connection that was accepted', async (t) => {
   t.end();
 });
 
-t.test('of one that was made, and of one that was taken over', async (t) => {
+t.test('descriptors passed on a connecting and on an adopted connection', async (t) => {
   const rig = new Rig();
   const path = socketPath();
   const accepted: Socket[] = [];
@@ -45,7 +45,7 @@ t.test('of one that was made, and of one that was taken over', async (t) => {
   const made = rig.connect(unix(path));
   await until(() => accepted.length === 1, 'the connection');
   const peer = connect(path);
-  await until(() => accepted.length === 2, 'the other one');
+  await until(() => accepted.length === 2, 'the second connection');
   const taken = rig.transport.adopt(shim.duplicate((peer as unknown as WithHandle)._handle.fd));
   for (const [index, id] of [made, taken].entries()) {
     rig.now(Op.Pause, id);

@@ -1,4 +1,4 @@
-// The first bytes of a connection can be looked at: all that was not taken away then arrives as if nobody had.
+// The first bytes of a connection can be peeked at: all that was not taken arrives as usual.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { loopback, pattern, Rig, socketPath, unix, until } from './harness/harne
 
 const ECONNRESET = 104;
 
-/** Looks at the first bytes of everybody, at most `most` of them. */
+/** Returns a rig that peeks at the first bytes of every connection, at most `most` of them. */
 function lookingRig(most = 1000): Rig {
   return new Rig({
     onEvent: ({ kind, id }, rig) => {
@@ -22,32 +22,35 @@ function lookingRig(most = 1000): Rig {
 const shown = (rig: Rig, id: number) => rig.of(Event.Data, id).map(({ bytes }) => bytes.toString());
 
 for (const family of ['TCP', 'Unix']) {
-  t.test(`${family}: each time more has come all of it is shown; what is not taken is received`, async (t) => {
-    const rig = lookingRig();
-    t.teardown(() => rig.close());
-    const path = socketPath();
-    const { port } = rig.listen(family === 'TCP' ? loopback : unix(path));
-    const peer = family === 'TCP' ? connect(port, '127.0.0.1') : connect(path);
-    t.teardown(() => peer.destroy());
-    const { id } = await rig.next(Event.Accept);
-    for (const [part, all] of [
-      ['head', 'head'],
-      ['er, ', 'header, '],
-      ['body', 'header, body'],
-    ] as const) {
-      peer.write(part);
-      await until(() => shown(rig, id).includes(all), all);
-    }
-    rig.seen.length = 0;
-    rig.now(Op.Take, id, 8);
-    await rig.next(Event.Data, id);
-    peer.end(' and more');
-    await rig.next(Event.End, id);
-    t.equal(rig.received(id).toString(), 'body and more');
-  });
+  t.test(
+    `${family}: each time more has arrived all of it is shown; bytes that are not taken are received`,
+    async (t) => {
+      const rig = lookingRig();
+      t.teardown(() => rig.close());
+      const path = socketPath();
+      const { port } = rig.listen(family === 'TCP' ? loopback : unix(path));
+      const peer = family === 'TCP' ? connect(port, '127.0.0.1') : connect(path);
+      t.teardown(() => peer.destroy());
+      const { id } = await rig.next(Event.Accept);
+      for (const [part, all] of [
+        ['head', 'head'],
+        ['er, ', 'header, '],
+        ['body', 'header, body'],
+      ] as const) {
+        peer.write(part);
+        await until(() => shown(rig, id).includes(all), all);
+      }
+      rig.seen.length = 0;
+      rig.now(Op.Take, id, 8);
+      await rig.next(Event.Data, id);
+      peer.end(' and more');
+      await rig.next(Event.End, id);
+      t.equal(rig.received(id).toString(), 'body and more');
+    },
+  );
 }
 
-t.test('no more is shown than was asked for, and a long rest is exact', async (t) => {
+t.test('no more is shown than was requested, and a long rest is exact', async (t) => {
   const rig = lookingRig(10);
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -63,7 +66,7 @@ t.test('no more is shown than was asked for, and a long rest is exact', async (t
   t.ok(rig.received(id).equals(sent.subarray(7)));
 });
 
-t.test('what is longer than was asked for is not shown again and again', async (t) => {
+t.test('bytes beyond the requested number are not shown repeatedly', async (t) => {
   const rig = lookingRig(10);
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -76,12 +79,12 @@ t.test('what is longer than was asked for is not shown again and again', async (
     t.teardown(() => other.destroy());
     await rig.next(Event.Data, (await rig.next(Event.Accept, undefined, count)).id);
   }
-  // It may have come both before somebody looked and after.
+  // It may have arrived both before and after the peek.
   t.ok(shown(rig, id).length <= 2, `${shown(rig, id).length} times`);
   t.ok(shown(rig, id).every((text) => text === 'twenty byt'));
 });
 
-t.test('many bytes are taken as few are', async (t) => {
+t.test('many bytes are taken like few', async (t) => {
   const rig = lookingRig(70_000);
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -96,8 +99,8 @@ t.test('many bytes are taken as few are', async (t) => {
   t.ok(rig.received(id).equals(sent.subarray(30_001)));
 });
 
-t.test('whoever finds the window of a batch nearly full is shown the rest in the next one', async (t) => {
-  // Both are held until both have sent, so that one batch has to show them.
+t.test('a connection that finds the window of a batch nearly full is shown the rest in the next one', async (t) => {
+  // Both are held until both have sent, so that one batch must show them.
   const rig = new Rig({ receiveBytes: 50_000 });
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -117,7 +120,7 @@ t.test('whoever finds the window of a batch nearly full is shown the rest in the
   for (const id of ids) await until(() => rig.of(Event.Data, id).some(({ bytes }) => bytes.equals(sent)), 'all bytes');
 });
 
-t.test('who is accepted late, when all has come already, is looked at first', async (t) => {
+t.test('a connection that is accepted late, when all bytes have arrived, is peeked at first', async (t) => {
   const rig = lookingRig();
   t.teardown(() => rig.close());
   const { id: listener, port } = rig.listen(loopback);
@@ -130,13 +133,13 @@ t.test('who is accepted late, when all has come already, is looked at first', as
   rig.transport.removeListener(listener, true);
   for (let count = 1; count <= peers.length; count++) {
     const { id, batch } = await rig.next(Event.Accept, undefined, count);
-    t.ok((await rig.next(Event.Data, id)).batch > batch, 'not before it can be said how');
+    t.ok((await rig.next(Event.Data, id)).batch > batch, 'not before the decision');
     rig.now(Op.Take, id, 8);
-    await until(() => shown(rig, id).at(-1) === 'body', 'what was not taken');
+    await until(() => shown(rig, id).at(-1) === 'body', 'the bytes that were not taken');
   }
 });
 
-t.test('what is paused behind Take is received when it goes on', async (t) => {
+t.test('a connection paused after Take is received when it resumes', async (t) => {
   const rig = lookingRig();
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -156,7 +159,7 @@ t.test('what is paused behind Take is received when it goes on', async (t) => {
   t.equal(rig.received(id).toString(), 'body');
 });
 
-t.test('a peer that ends amid what it is to say is told, behind its bytes', async (t) => {
+t.test('a peer that closes in the middle of its first bytes is reported, after its bytes', async (t) => {
   const rig = lookingRig();
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -165,13 +168,13 @@ t.test('a peer that ends amid what it is to say is told, behind its bytes', asyn
   const { id } = await rig.next(Event.Accept);
   await rig.next(Event.End, id);
   t.equal(shown(rig, id).at(-1), 'head');
-  // Whoever waits for no more can still have them.
+  // The bytes can still be received.
   rig.now(Op.Take, id, 0);
   await rig.next(Event.End, id, 2);
   t.equal(shown(rig, id).at(-1), 'head');
 });
 
-t.test('one that says nothing and ends, or breaks, is told', async (t) => {
+t.test('a peer that closes, or resets, without a byte is reported', async (t) => {
   const rig = lookingRig();
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -184,7 +187,7 @@ t.test('one that says nothing and ends, or breaks, is told', async (t) => {
   rig.now(Op.Take, broken.id, 100);
 });
 
-t.test('one that breaks amid what it is to say has not ended', async (t) => {
+t.test('a peer that resets in the middle of its first bytes has not ended', async (t) => {
   const rig = lookingRig();
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -208,7 +211,7 @@ print('sent', flush=True)
 sys.stdin.read()
 `;
 
-t.test('urgent data amid what a peer is to say is not its end', async (t) => {
+t.test('urgent data in the middle of the first bytes is not an end', async (t) => {
   const rig = lookingRig();
   t.teardown(() => rig.close());
   const { port } = rig.listen(loopback);
@@ -217,20 +220,20 @@ t.test('urgent data amid what a peer is to say is not its end', async (t) => {
   const { id } = await rig.next(Event.Accept);
   await once(peer.stdout, 'data');
   await until(() => shown(rig, id).includes('head'), 'the bytes before the urgent one');
-  // Whoever comes behind it is served: what there was to tell has been told.
+  // Later connections are served: everything due was reported.
   const other = connect(port, '127.0.0.1').end('x');
   t.teardown(() => other.destroy());
   await rig.next(Event.End, (await rig.next(Event.Accept, undefined, 2)).id);
   t.same(rig.of(Event.End, id), []);
   rig.seen.length = 0;
   rig.now(Op.Take, id, 2);
-  await until(() => rig.received(id).toString() === 'adbody', 'what was not taken');
+  await until(() => rig.received(id).toString() === 'adbody', 'the bytes that were not taken');
   peer.stdin.end();
   await rig.next(Event.End, id);
   await once(peer, 'exit');
 });
 
-t.test('an end is told once, whatever becomes of the other direction', async (t) => {
+t.test('an end is reported once, whatever happens in the other direction', async (t) => {
   const rig = lookingRig();
   t.teardown(() => rig.close());
   const { client, server } = await rig.pair(rig.listen(loopback).address);
@@ -245,7 +248,7 @@ t.test('an end is told once, whatever becomes of the other direction', async (t)
   t.equal(rig.of(Event.End, server).length, 1);
 });
 
-t.test('one that breaks is told also when a send is the first to notice', async (t) => {
+t.test('a reset is reported even when a send detects it first', async (t) => {
   const rig = lookingRig();
   t.teardown(() => rig.close());
   const { client, server } = await rig.pair(rig.listen(loopback).address);

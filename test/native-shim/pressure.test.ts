@@ -1,4 +1,4 @@
-// A slow reader costs bounded memory: it is told of, and cut off at the hard limit.
+// A slow reader costs bounded memory: pressure is reported, and the connection is reset at the hard limit.
 
 import { connect } from 'node:net';
 import t from 'tap';
@@ -36,7 +36,7 @@ t.test('a sender that obeys Blocked and Drained keeps pending bytes within the w
   };
   fill();
   await rig.next(Event.Blocked, id);
-  t.ok(rig.of(Event.Blocked, id)[0]!.offset > high, 'Blocked says how much is pending');
+  t.ok(rig.of(Event.Blocked, id)[0]!.offset > high, 'Blocked has the number of pending bytes');
   let got = 0;
   let wrong = false;
   peer.on('data', (chunk) => {
@@ -61,7 +61,7 @@ t.test('a sender that obeys Blocked and Drained keeps pending bytes within the w
   rig.close();
 });
 
-t.test('what pending bytes take of all connections is told, and nothing when they are gone', async (t) => {
+t.test('the memory of all pending bytes is reported, and is 0 when none are pending', async (t) => {
   const rig = new Rig({ scratchBytes: 16 << 20 });
   const { address } = rig.listen(loopback);
   const pairs = [await rig.pair(address), await rig.pair(address), await rig.pair(address)];
@@ -78,7 +78,7 @@ t.test('what pending bytes take of all connections is told, and nothing when the
   t.ok(told() > pending() - 65_536 && told() < 2 * pending(), `${told()} bytes for ${pending()}`);
   rig.now(Op.Reset, pairs[0]!.server, 0, 0);
   t.ok(told() < 2 * pending());
-  // One whose peer goes, and one that is closed in order and takes its bytes along.
+  // One whose peer disconnects, and one that closes in an orderly way and takes its bytes along.
   rig.now(Op.Reset, pairs[1]!.client, 0, 0);
   await rig.next(Event.Reset, pairs[1]!.server);
   t.ok(told() > pending() - 65_536 && told() < 2 * pending() + 65_536);
@@ -91,7 +91,7 @@ t.test('what pending bytes take of all connections is told, and nothing when the
   rig.close();
 });
 
-t.test('beyond the hard limit the connection is reset and its bytes are dropped', async (t) => {
+t.test('at the hard limit the connection is reset and its bytes are dropped', async (t) => {
   const rig = new Rig({ hardLimit: 1 << 20, scratchBytes: 16 << 20 });
   const { client, server } = await rig.pair(rig.listen(loopback).address);
   rig.submit(Op.Pause, client);
@@ -104,7 +104,7 @@ t.test('beyond the hard limit the connection is reset and its bytes are dropped'
   rig.close();
 });
 
-t.test('whoever closes the transport before it has heard of that does not make it look complete', async (t) => {
+t.test('closing the transport before that is reported does not make the connection look complete', async (t) => {
   const rig = new Rig({ hardLimit: 1 << 20, scratchBytes: 16 << 20 });
   const peers = new Rig();
   t.teardown(() => peers.close());
@@ -120,7 +120,7 @@ t.test('whoever closes the transport before it has heard of that does not make i
   t.match(peers.seen.at(-1), { kind: Event.Reset, value: ECONNRESET });
 });
 
-t.test('Watermark changes the marks of a connection', async (t) => {
+t.test('Watermark changes the limits of a connection', async (t) => {
   const rig = new Rig({ highWatermark: 1 << 30, scratchBytes: 16 << 20 });
   const { port } = rig.listen(loopback);
   const peer = connect(port, '127.0.0.1');

@@ -1,4 +1,4 @@
-// The process's own knobs, as the kernel shows them.
+// Settings of the process, as the kernel reports them.
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -14,14 +14,15 @@ t.test('the affinity mask is that of the kernel', async (t) => {
   t.equal(loadShim().allowedProcessors(), lengthOf(list));
 });
 
-t.test('a process that is bound to one CPU counts one', { skip: !hasTaskset }, async (t) => {
+t.test('a process bound to one CPU counts one', { skip: !hasTaskset }, async (t) => {
   const list = /^Cpus_allowed_list:\s*(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))!;
   const code = `const { loadShim } = await import('${SHIM}'); console.log(loadShim().allowedProcessors())`;
   t.equal(run('taskset', ['-c', list[1]!, process.execPath, '--input-type=module', '-e', code]), '1\n');
 });
 
-// The files of a process that may not be dumped belong to root, whoever runs it: so it is after a change of the user.
-t.test('a process that has changed its user can be dumped again', { skip: !isRoot }, async (t) => {
+// The /proc files of a process that is not dumpable belong to root, whichever user runs it: so it is after a change of the
+// user.
+t.test('a process that has changed its user can be made dumpable again', { skip: !isRoot }, async (t) => {
   const code = `
     import { statSync } from 'node:fs';
     const { loadShim } = await import('${SHIM}');
@@ -36,7 +37,7 @@ t.test('a process that has changed its user can be dumped again', { skip: !isRoo
   t.equal(run(process.execPath, ['--input-type=module', '-e', code]), '0 65534\n');
 });
 
-t.test('garbage is collected at once, and its pages go back to the kernel', async (t) => {
+t.test('garbage is collected at once, and its pages are returned to the kernel', async (t) => {
   const code = `
     import { getHeapStatistics } from 'node:v8';
     const { loadShim } = await import('${SHIM}');
@@ -65,7 +66,7 @@ t.test('released pages leave the resident memory, and read as zeros; bytes aroun
     const rest = [memory[9], memory[10], memory[32 * 2 ** 20], memory[64 * 2 ** 20 + 10], memory.at(-1)];
     console.log(fell > 60 && fell < 68, rest.join());
   `;
-  // What is no whole page stays.
+  // Partial pages stay.
   t.equal(run(process.execPath, ['--input-type=module', '-e', code]), 'true 7,7,0,7,7\n');
 });
 
@@ -92,7 +93,7 @@ t.test('pages outside of the memory, or of memory that is not shared, are refuse
   shim.releasePages(memory, 1, 4095);
   t.ok(
     memory.every((byte) => byte === 7),
-    'no whole page',
+    'not a whole page',
   );
 });
 
@@ -102,7 +103,7 @@ function run(command: string, args: readonly string[]): string {
   return stdout;
 }
 
-/** How many numbers `0-3,8` names. */
+/** Returns how many numbers a list such as `0-3,8` has. */
 function lengthOf(list: string): number {
   return list
     .split(',')

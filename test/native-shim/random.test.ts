@@ -1,6 +1,6 @@
-// Whatever JavaScript asks for and whenever, of connections between two transports and with node's own sockets: each end
-// sees what it may see (model.ts), nothing comes for an id that was given up, and nothing is left at the end.
-// BATON_TEST_SEED=1,2 takes other seeds, BATON_TEST_STEPS more steps.
+// For random operations at random times, on connections between two transports and with Node's own sockets: each end sees what
+// it may see (model.ts), no event arrives for a released id, and nothing is left at the end. BATON_TEST_SEED=1,2 selects other
+// seeds, BATON_TEST_STEPS more steps.
 
 import { readdirSync, readlinkSync } from 'node:fs';
 import t from 'tap';
@@ -13,7 +13,7 @@ const STEPS = Number(process.env['BATON_TEST_STEPS'] ?? 2500);
 const EVENTS = [Event.Accept, Event.Data, Event.End, Event.Reset, Event.Connected, Event.Blocked, Event.Drained];
 
 for (const seed of SEEDS) {
-  t.test(`random operations, seed ${seed}`, { timeout: 120_000 }, async (t) => {
+  t.test(`random operations obey the model, seed ${seed}`, { timeout: 120_000 }, async (t) => {
     const before = descriptors();
     const world = new World(seed);
     t.teardown(() => world.close());
@@ -27,7 +27,7 @@ for (const seed of SEEDS) {
   });
 }
 
-/** Sockets and epoll sets that this process has open. */
+/** Returns the number of open sockets and epoll instances of this process. */
 function descriptors(): number {
   let count = 0;
   for (const fd of readdirSync('/proc/self/fd')) {

@@ -1,4 +1,4 @@
-// Transports live beside each other, and go without a trace, whether closed, collected, ended or terminated.
+// Transports coexist, and leave nothing behind, whether closed, collected, exited or terminated.
 
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ async function startWorkers(count: number) {
   return { workers, address: bound };
 }
 
-/** Sends a ball to and fro on connections until stopped. */
+/** Sends a ball back and forth on connections until stopped. */
 function play(rig: Rig, address: Uint8Array, count: number) {
   const state = { returns: 0, resets: 0, stop: false };
   rig.onEvent = (event) => {
@@ -47,7 +47,7 @@ function play(rig: Rig, address: Uint8Array, count: number) {
   return state;
 }
 
-t.test('two transports in a thread do not know of each other', async (t) => {
+t.test('two transports in a thread are independent', async (t) => {
   const one = new Rig();
   const two = new Rig();
   const { client } = await one.pair(one.listen(loopback).address);
@@ -60,8 +60,8 @@ t.test('two transports in a thread do not know of each other', async (t) => {
   two.close();
 });
 
-// Nothing here looks again by itself: what does not wake the thread is waited for in vain.
-t.test('a thread that sleeps in a transport is woken by whatever is for it', async (t) => {
+// Nothing polls here: events that do not wake the thread would never be handled.
+t.test('a thread that sleeps in a transport is woken by every kind of event', async (t) => {
   const rigs = [new Rig(), new Rig()];
   for (const [i, rig] of rigs.entries()) {
     rig.onEvent = ({ id, kind, bytes }) => {
@@ -108,7 +108,7 @@ t.test('four threads share an address', async (t) => {
   rig.close();
 });
 
-t.test('terminating threads under load aborts nothing and leaves no descriptor', async (t) => {
+t.test('terminating threads under load aborts nothing and leaks no descriptor', async (t) => {
   const before = descriptors();
   for (let run = 0; run < 6; run++) {
     const { workers, address } = await startWorkers(2);
@@ -120,11 +120,11 @@ t.test('terminating threads under load aborts nothing and leaves no descriptor',
     await until(() => state.resets >= 32, 'the resets of the dead threads');
     rig.close();
   }
-  t.pass('still alive');
+  t.pass('the process is alive');
   await until(() => descriptors() <= before, 'every descriptor to be closed');
 });
 
-t.test('a thread that dies of an exception in onBatch takes nobody with it', async (t) => {
+t.test('a thread that dies of an exception in onBatch affects no other', async (t) => {
   const before = descriptors();
   const harness = new URL('./harness/harness.js', import.meta.url).href;
   const worker = new Worker(
@@ -141,7 +141,7 @@ t.test('a thread that dies of an exception in onBatch takes nobody with it', asy
   await until(() => descriptors() <= before, 'every descriptor to be closed');
 });
 
-t.test('closing gives back descriptors and memory', async () => {
+t.test('closing releases descriptors and memory', async () => {
   const before = descriptors();
   for (let run = 0; run < 50; run++) {
     const rig = new Rig({ receiveBytes: 65536, scratchBytes: 65536, highWatermark: 1 << 20 });
@@ -153,7 +153,7 @@ t.test('closing gives back descriptors and memory', async () => {
   await until(() => descriptors() <= before, 'every descriptor to be closed');
 });
 
-t.test('a process with an open transport exits when it is told to, and when its transport is closed', async (t) => {
+t.test('a process with an open transport exits on process.exit(), and when its transport is closed', async (t) => {
   const harness = new URL('./harness/harness.js', import.meta.url).href;
   const run = (end: string) =>
     promisify(execFile)(process.execPath, [
@@ -172,7 +172,7 @@ t.test('a process with an open transport exits when it is told to, and when its 
   await t.rejects(run('rig.onEvent = () => { throw new Error("unhandled"); };'), { code: 1, stderr: /unhandled/ });
 });
 
-t.test('descriptors that come for a thread that is terminated are closed', async (t) => {
+t.test('descriptors received for a terminated thread are closed', async (t) => {
   const path = '/dev/full';
   const worker = new Worker(new URL('./harness/stuck-worker.js', import.meta.url), { workerData: path });
   t.teardown(() => worker.terminate());

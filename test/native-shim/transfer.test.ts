@@ -1,4 +1,4 @@
-// Bytes arrive complete and in order, however the kernel cuts them up.
+// Bytes arrive complete and in order, however the kernel splits them.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { Event, Op } from '../../src/io/shim.js';
 import { endsWithTest } from '../e2e/harness/environment.js';
 import { internet, loopback, pattern, Rig, until } from './harness/harness.js';
 
-t.test('a large transfer to a reader that stops and goes is exact', async (t) => {
+t.test('a large transfer to a reader that repeatedly pauses is exact', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { port } = rig.listen(loopback);
   const peer = connect(port, '127.0.0.1');
@@ -62,7 +62,7 @@ print('sent', flush=True)
 sys.stdin.read()
 `;
 
-t.test('urgent data, at which the kernel cuts a read short, keeps nothing back that is behind it', async (t) => {
+t.test('urgent data, at which the kernel ends a read, does not delay the bytes behind it', async (t) => {
   const rig = new Rig({
     onEvent: ({ kind, id }, rig) => {
       if (kind === Event.Accept) rig.submit(Op.Pause, id);
@@ -82,11 +82,11 @@ t.test('urgent data, at which the kernel cuts a read short, keeps nothing back t
   t.equal(rig.received(id).toString(), 'before, behind');
 });
 
-t.test('neighbouring sends leave in order, whatever way they are gathered', async (t) => {
+t.test('adjacent sends leave in order, in whatever way they are gathered', async (t) => {
   const rig = new Rig();
   const { address } = rig.listen(loopback);
   const { client, server } = await rig.pair(address);
-  // One range; small ranges that are joined; large ones by sendmsg; more ranges than one system call takes.
+  // One range; small ranges that are joined; large ones by sendmsg; more ranges than one system call accepts.
   for (const [count, size] of [
     [1, 100],
     [3, 50],
@@ -104,7 +104,7 @@ t.test('neighbouring sends leave in order, whatever way they are gathered', asyn
   rig.close();
 });
 
-t.test('received ranges are sent on straight from the window', async (t) => {
+t.test('received ranges are sent straight from the window', async (t) => {
   const echo = new Rig({ unlogged: true, uncopied: true });
   echo.onEvent = (event) => {
     if (event.kind === Event.Data) {
@@ -123,7 +123,7 @@ t.test('received ranges are sent on straight from the window', async (t) => {
   echo.close();
 });
 
-t.test('bytes sent before a connect is done follow it', async (t) => {
+t.test('bytes sent before a connect completes follow it', async (t) => {
   const sockets: Socket[] = [];
   const chunks: Buffer[] = [];
   const server = createServer((socket) => {
@@ -138,7 +138,7 @@ t.test('bytes sent before a connect is done follow it', async (t) => {
   rig.now(Op.Shutdown, id);
   t.equal(rig.transport.pendingBytes(id), 10);
   await rig.next(Event.Connected, id);
-  await rig.next(Event.End, id); // node:net ends when its peer has ended
+  await rig.next(Event.End, id); // node:net closes when its peer has closed
   t.equal(Buffer.concat(chunks).toString(), 'early bird');
   rig.close();
   server.close();

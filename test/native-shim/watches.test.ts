@@ -1,4 +1,4 @@
-// Without places in epoll sets (fs.epoll.max_user_watches) connects fail one by one, and accepting rests until there are some.
+// Without epoll watches (fs.epoll.max_user_watches) connects fail individually, and accepting pauses until some are available.
 
 import { fork } from 'node:child_process';
 import { connect } from 'node:net';
@@ -9,7 +9,7 @@ import { until } from './harness/harness.js';
 import type { UnwatchedMessage, UnwatchedRequest } from './harness/unwatched-server.js';
 
 const ENOSPC = 28;
-t.test('a connect fails, and a listener that leaves loses nobody who waits', { skip: cannotFailCalls }, async (t) => {
+t.test('a connect fails, and a removed listener loses no queued connection', { skip: cannotFailCalls }, async (t) => {
   const server = fork(fileURLToPath(new URL('./harness/unwatched-server.js', import.meta.url)));
   t.teardown(() => server.kill('SIGKILL'));
   const told: UnwatchedMessage[] = [];
@@ -26,7 +26,7 @@ t.test('a connect fails, and a listener that leaves loses nobody who waits', { s
   await until(() => count('reset') === 1, 'the connect to fail');
   t.same(told.at(-1), { what: 'reset', errno: ENOSPC });
 
-  // Those that are accepted while there is no place are lost, one at each try.
+  // Connections accepted while no watch is available are lost, one at each attempt.
   const clients = Array.from({ length: 40 }, () => connect(port, '127.0.0.1'));
   for (const client of clients) {
     client.on('error', () => undefined);
@@ -36,11 +36,11 @@ t.test('a connect fails, and a listener that leaves loses nobody who waits', { s
   t.same(told.at(-1), { what: 'failed', errno: ENOSPC });
   ask('leave');
   ask('connect');
-  await until(() => count('reset') === 2, 'what it was asked for');
+  await until(() => count('reset') === 2, 'the requested reset');
   await recover();
   const accepted = () => count('accepted') - 1;
   const lost = () => clients.filter(({ destroyed }) => destroyed).length;
-  await until(() => accepted() + lost() >= clients.length, 'all that wait');
+  await until(() => accepted() + lost() >= clients.length, 'all queued connections');
   t.ok(accepted() > 0, `${accepted()} were accepted, ${lost()} lost`);
 
   ask('end');

@@ -25,7 +25,7 @@ export function baton(t: Teardown, name: string, more: readonly string[] = []): 
       await epochs.next(workers);
       return {
         replace: (count) => epochs.next(count),
-        oldHasGone: () => epochs.previousHasGone(),
+        oldHasGone: () => epochs.previousExits(),
         stop: () => epochs.current.stop(DEADLINE_MS),
       };
     },

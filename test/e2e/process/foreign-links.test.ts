@@ -25,7 +25,7 @@ import {
 } from '../harness/index.js';
 import { runBaton } from './command-line/run.js';
 
-const STRANGER = 12_345;
+const OTHER_USER = 12_345;
 const skip = process.getuid!() === 0 ? false : 'only root makes links of other users';
 const REFUSED = /EPERM: '.*' is a link of user 12345 in a directory to which all users may write: it is not followed/;
 
@@ -42,7 +42,7 @@ function rig(t: Test) {
     link(name: string): string {
       const path = join(open, name);
       symlinkSync(join(secret, name), path);
-      lchownSync(path, STRANGER, STRANGER);
+      lchownSync(path, OTHER_USER, OTHER_USER);
       return path;
     },
   };

@@ -1,5 +1,5 @@
-// Attacks on the sockets of a restart, by processes of the same user: nothing ends, hangs, grows or is logged without end, and the
-// next process takes over.
+// Attacks on the sockets of a restart, by processes of the same user: the server neither exits, hangs, grows nor floods its
+// log, and the next process takes over.
 
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -24,14 +24,14 @@ import {
   waitForLog,
   withDeadline,
 } from '../harness/index.js';
-import { FalseParent, Stranger, welcomed } from './stranger.js';
+import { DatagramSender, FakeParent, welcomed } from './restart-peer.js';
 
 const QUICK = ['--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
 const HELLO = encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 });
 const DATAGRAMS = 100_000;
 const REQUESTS = 100_000;
-/** What a process may take more after an attack: its heap breathes. */
-const BREATH_BYTES = 100 * 1024 * 1024;
+/** Allowed growth of a process after an attack, for variations of its heap. */
+const ALLOWED_GROWTH_BYTES = 100 * 1024 * 1024;
 
 const shim = loadShim();
 const ROUTE = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'hi' } } };
@@ -40,22 +40,22 @@ const WEB = httpListener('web', 0, {
 });
 const CONFIG = bootstrap({ listeners: [WEB], clusters: [] });
 
-/** Epoch 0, what it has, and the restart that ends a test. */
+/** Epoch 0, its state before the attack, and the restart at the end of a test. */
 async function attacked(t: Test, socketPath?: string) {
   const line = new EpochLine(t, socketPath);
   const parent = await line.start(0, { config: CONFIG, args: QUICK });
   const port = await parent.listenerPort('web');
   const before = { descriptors: descriptorsOf(parent), bytes: residentBytes(parent) };
   const survives = async () => {
-    await waitFor(() => descriptorsOf(parent) <= before.descriptors, { what: 'no descriptor of a stranger' });
-    t.ok(residentBytes(parent) < before.bytes + BREATH_BYTES, 'nothing is kept');
+    await waitFor(() => descriptorsOf(parent) <= before.descriptors, { what: 'no descriptor of the attacker' });
+    t.ok(residentBytes(parent) < before.bytes + ALLOWED_GROWTH_BYTES, 'no memory is retained');
     t.ok(parent.stderr.split('\n').length < 200, 'the log stays short');
     t.notMatch(parent.stderr, /internal error/);
-    await waitFor(async () => !(await isRefused(port)), { what: 'that it accepts' });
+    await waitFor(async () => !(await isRefused(port)), { what: 'the listener to accept' });
     t.equal((await httpRequest(port)).body, 'hi');
     const child = await line.start(1, { config: CONFIG, args: QUICK });
-    t.equal(await child.listenerPort('web'), port, 'the next process has its sockets');
-    await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+    t.equal(await child.listenerPort('web'), port, 'the next process has the sockets');
+    await waitFor(() => parent.exit !== undefined, { what: 'the exit of the parent' });
     t.same(parent.exit, { code: 0, signal: null });
     t.equal((await httpRequest(port)).body, 'hi');
     await child.stop();
@@ -63,35 +63,38 @@ async function attacked(t: Test, socketPath?: string) {
   return { line, parent, port, survives };
 }
 
-t.test('a hundred thousand datagrams: cut, oversize, of another version or epoch, with descriptors', async (t) => {
-  const { line, survives } = await attacked(t);
-  const stranger = new Stranger(`${line.socketPath}_child_1`);
-  const [link, other] = shim.socketPair();
-  const many = new Array<number>(64).fill(link);
-  const kinds: readonly (readonly [bytes: Uint8Array, fds: readonly number[]])[] = [
-    [HELLO, []],
-    [HELLO.subarray(0, HELLO.length - 1), [link]],
-    [Buffer.concat([HELLO, HELLO.subarray(0, 1)]), [link]],
-    [encodeHello({ version: '0.0', epoch: 1 }), [link]],
-    [encodeHello({ version: HOT_RESTART_VERSION, epoch: 2 ** 32 - 1 }), [link]],
-    [encodeHello({ version: 'x'.repeat(60_000), epoch: 1 }), []],
-    [new Uint8Array(0), many],
-    [new Uint8Array(64 * 1024), many],
-    [randomBytes(100), []],
-    [encodeToParent({ kind: 'terminate' }), [link]],
-  ];
-  for (let count = 0; count < DATAGRAMS; ) {
-    const [bytes, fds] = kinds[count % kinds.length]!;
-    if (stranger.send(line.socketPath, bytes, fds, count % 3 === 0 ? 'child' : 'parent')) count++;
-    else await setImmediate();
-  }
-  shim.closeDescriptor(link);
-  shim.closeDescriptor(other);
-  stranger.close();
-  await survives();
-});
+t.test(
+  'a hundred thousand datagrams: truncated, oversize, of another version or epoch, with descriptors',
+  async (t) => {
+    const { line, survives } = await attacked(t);
+    const attacker = new DatagramSender(`${line.socketPath}_child_1`);
+    const [link, other] = shim.socketPair();
+    const many = new Array<number>(64).fill(link);
+    const kinds: readonly (readonly [bytes: Uint8Array, fds: readonly number[]])[] = [
+      [HELLO, []],
+      [HELLO.subarray(0, HELLO.length - 1), [link]],
+      [Buffer.concat([HELLO, HELLO.subarray(0, 1)]), [link]],
+      [encodeHello({ version: '0.0', epoch: 1 }), [link]],
+      [encodeHello({ version: HOT_RESTART_VERSION, epoch: 2 ** 32 - 1 }), [link]],
+      [encodeHello({ version: 'x'.repeat(60_000), epoch: 1 }), []],
+      [new Uint8Array(0), many],
+      [new Uint8Array(64 * 1024), many],
+      [randomBytes(100), []],
+      [encodeToParent({ kind: 'terminate' }), [link]],
+    ];
+    for (let count = 0; count < DATAGRAMS; ) {
+      const [bytes, fds] = kinds[count % kinds.length]!;
+      if (attacker.send(line.socketPath, bytes, fds, count % 3 === 0 ? 'child' : 'parent')) count++;
+      else await setImmediate();
+    }
+    shim.closeDescriptor(link);
+    shim.closeDescriptor(other);
+    attacker.close();
+    await survives();
+  },
+);
 
-t.test('a child that asks for stats a hundred thousand times, and reads no answer', async (t) => {
+t.test('a child that requests stats a hundred thousand times without reading the responses', async (t) => {
   const { line, parent, survives } = await attacked(t);
   const child = await welcomed(t, line.socketPath);
   child.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
@@ -100,16 +103,16 @@ t.test('a child that asks for stats a hundred thousand times, and reads no answe
   const before = residentBytes(parent);
   const tooMany = "it sent more than 100 messages of kind 'stats-request'";
   await repeat(() => child.say(request), parent, tooMany);
-  t.ok(residentBytes(parent) < before + BREATH_BYTES, 'no answers are piled up');
+  t.ok(residentBytes(parent) < before + ALLOWED_GROWTH_BYTES, 'responses do not accumulate');
   const heard = () => child.heard.filter((kind) => kind === 'stats').length;
-  t.ok(heard() < 100, `${heard()} pieces of answers`);
+  t.ok(heard() < 100, `${heard()} pieces of responses`);
   child.close();
   await waitForLog(parent, 'this one serves again');
   await waitFor(() => parent.stderr.split("listener 'web' listens on").length > 2, { what: 'the listener' });
   await survives();
 });
 
-t.test('a child whose message is too long for its parent, and that ends then', async (t) => {
+t.test('a child that sends an oversize message and then exits', async (t) => {
   const { line, parent, survives } = await attacked(t);
   const child = await welcomed(t, line.socketPath);
   child.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
@@ -121,7 +124,7 @@ t.test('a child whose message is too long for its parent, and that ends then', a
   await survives();
 });
 
-t.test('a child that ends while its copies of sockets are still open', async (t) => {
+t.test('a child that exits while its copies of sockets are still open', async (t) => {
   const path = join(tempDir(t), 'web.sock');
   const line = new EpochLine(t);
   const listener = { ...WEB, address: { pipe: { path } } };
@@ -132,18 +135,18 @@ t.test('a child that ends while its copies of sockets are still open', async (t)
       ({ body }) => body === 'hi',
       () => false,
     );
-  await waitFor(answers, { what: 'an answer at the socket' });
+  await waitFor(answers, { what: 'a response at the socket' });
   const child = await welcomed(t, line.socketPath, true);
   child.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
   await waitFor(() => child.heard.includes('replaced'), { what: 'the take-over' });
   child.close();
   await waitForLog(parent, 'this one serves again');
   child.dropSockets();
-  await waitFor(answers, { what: 'an answer at the socket that is bound again' });
+  await waitFor(answers, { what: 'a response at the rebound socket' });
   t.notMatch(parent.stderr, /cannot be opened again/);
 });
 
-t.test('children that say everything a hundred thousand times', async (t) => {
+t.test('children that repeat each message a hundred thousand times', async (t) => {
   const { line, parent, port, survives } = await attacked(t);
   let rounds = 1;
   const messages: readonly ToParent[] = [
@@ -164,36 +167,36 @@ t.test('children that say everything a hundred thousand times', async (t) => {
     child.close();
     shim.closeDescriptor(link);
     shim.closeDescriptor(other);
-    t.ok(residentBytes(parent) < before + BREATH_BYTES, `nothing is kept of ${message.kind}`);
+    t.ok(residentBytes(parent) < before + ALLOWED_GROWTH_BYTES, `no memory is retained for ${message.kind}`);
     const again = () => parent.stderr.split('this one serves again').length > rounds;
     if (message.kind === 'release' || message.kind === 'live') {
-      await waitFor(again, { what: 'that it serves again' });
+      await waitFor(again, { what: 'the parent to serve again' });
       rounds++;
       await waitFor(() => parent.stderr.split("listener 'web' listens on").length > rounds, { what: 'the listener' });
     }
-    await waitFor(async () => !(await isRefused(port)), { what: 'that it accepts' });
+    await waitFor(async () => !(await isRefused(port)), { what: 'the listener to accept' });
   }
   await survives();
 });
 
-t.test('a child that says hello, and nothing more, is replaced by the next process', async (t) => {
+t.test('a child that is silent after its hello is replaced by the next process', async (t) => {
   const { line, parent, port } = await attacked(t);
   const silent = await welcomed(t, line.socketPath);
   silent.freeName();
   const child = await line.start(1, { config: CONFIG, args: QUICK });
   t.equal(await child.listenerPort('web'), port);
   t.match(parent.stderr, 'it said nothing for 8 s, and another process wants to take over');
-  t.ok(silent.heard.includes('refusal'), 'it is told so');
+  t.ok(silent.heard.includes('refusal'), 'it is notified');
   await child.stop();
 });
 
-t.test('a child that talks nonsense, or says hello again and again, is one that has gone', async (t) => {
+t.test('a child that sends garbage, or repeats its hello, is treated as gone', async (t) => {
   const { line, parent, survives } = await attacked(t);
   const replays = 1000;
   for (const nonsense of [Buffer.from('nonsense'), randomBytes(60_000), encodeToChild({ kind: 'released' })]) {
     const child = await welcomed(t, line.socketPath);
     child.say(nonsense, [0, 1, 2]);
-    await waitFor(() => child.isOver || child.heard.includes('released'), { what: 'the end of the link' });
+    await waitFor(() => child.isOver || child.heard.includes('released'), { what: 'the close of the link' });
     child.close();
   }
   const live = await welcomed(t, line.socketPath);
@@ -202,64 +205,61 @@ t.test('a child that talks nonsense, or says hello again and again, is one that 
   await waitForLog(parent, 'the child process cannot be talked to any more');
   live.close();
   await waitForLog(parent, 'this one serves again');
-  // The false child took no socket: the listener has been closed, and is opened again.
+  // The fake child took no socket: the listener was closed, and is opened again.
   await waitFor(() => parent.stderr.split("listener 'web' listens on").length > 2, { what: 'the listener' });
   const child = await welcomed(t, line.socketPath);
-  const stranger = new Stranger();
+  const attacker = new DatagramSender();
   for (let count = 0; count < replays; count++) {
     const [here, there] = shim.socketPair();
-    await stranger.push(line.socketPath, HELLO, [there]);
+    await attacker.push(line.socketPath, HELLO, [there]);
     shim.closeDescriptor(there);
     shim.closeDescriptor(here);
   }
   await waitForLog(parent, 'previous baton process is still initializing');
   child.close();
-  stranger.close();
+  attacker.close();
   await waitFor(() => parent.stderr.split('has gone before it was live').length > 1);
   await survives();
 });
 
-t.test('what is no conversation in packets is no link: its end would never be noticed', async (t) => {
+t.test('a descriptor that is not a packet socket is refused as link: its close would never be noticed', async (t) => {
   const { line, parent, port, survives } = await attacked(t);
   const stream = connect(port, '127.0.0.1');
   await waitFor(() => !stream.connecting);
   const at = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: `@baton-test-${process.pid}-datagrams` });
   const datagrams = shim.openMeetingSocket(at);
-  const stranger = new Stranger(`${line.socketPath}_child_1`);
+  const attacker = new DatagramSender(`${line.socketPath}_child_1`);
   const { fd } = (stream as Socket & { readonly _handle: { readonly fd: number } })._handle;
-  for (const each of [datagrams, fd]) await stranger.push(line.socketPath, HELLO, [each]);
+  for (const each of [datagrams, fd]) await attacker.push(line.socketPath, HELLO, [each]);
   await waitForLog(parent, 'a message to the hot restart socket is dropped: watchMessages');
   stream.destroy();
   shim.closeDescriptor(datagrams);
-  stranger.close();
+  attacker.close();
   await survives();
 });
 
-t.test(
-  'names that a stranger has bound or linked before are refused, and what they lead to is left alone',
-  async (t) => {
-    const directory = tempDir(t);
-    const path = join(directory, 'restart');
-    const file = join(directory, 'file');
-    writeFileSync(file, 'text');
-    symlinkSync(file, `${path}_parent_0`);
-    const line = new EpochLine(t, path);
-    const refused = await line.start(0, { config: CONFIG, wait: 'spawned' });
-    t.match(await withDeadline(refused.exited, 'the end of the process'), { code: 1 });
-    t.match(refused.stderr, 'unable to bind domain socket');
-    t.equal(readFileSync(file, 'utf8'), 'text');
-    t.notOk(existsSync(`${path}_child_0`), 'the name that it had got is free again');
+t.test('socket names that an attacker has bound or linked are refused, and their targets are left alone', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'restart');
+  const file = join(directory, 'file');
+  writeFileSync(file, 'text');
+  symlinkSync(file, `${path}_parent_0`);
+  const line = new EpochLine(t, path);
+  const refused = await line.start(0, { config: CONFIG, wait: 'spawned' });
+  t.match(await withDeadline(refused.exited, 'the exit of the process'), { code: 1 });
+  t.match(refused.stderr, 'unable to bind domain socket');
+  t.equal(readFileSync(file, 'utf8'), 'text');
+  t.notOk(existsSync(`${path}_child_0`), 'its own name is released');
 
-    const abstract = new EpochLine(t);
-    const stranger = new Stranger(`${abstract.socketPath}_parent_0`);
-    const late = await abstract.start(0, { config: CONFIG, wait: 'spawned' });
-    t.match(await withDeadline(late.exited, 'the end of the process'), { code: 1 });
-    t.match(late.stderr, 'see --base-id option');
-    stranger.close();
-  },
-);
+  const abstract = new EpochLine(t);
+  const attacker = new DatagramSender(`${abstract.socketPath}_parent_0`);
+  const late = await abstract.start(0, { config: CONFIG, wait: 'spawned' });
+  t.match(await withDeadline(late.exited, 'the exit of the process'), { code: 1 });
+  t.match(late.stderr, 'see --base-id option');
+  attacker.close();
+});
 
-t.test('a stranger with the name of the parent, who cannot prove who he is, is not believed', async (t) => {
+t.test("an attacker with the parent's name but without proof of identity is not accepted", async (t) => {
   const line = new EpochLine(t);
   const at = encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path: `${line.socketPath}_parent_0` });
   let sent = 0;
@@ -279,7 +279,7 @@ t.test('a stranger with the name of the parent, who cannot prove who he is, is n
           while (sent < 5000 && link.send(bytes, new Array(64).fill(bound))) sent++;
           if (sent < 5000) setTimeout(flood, 1);
         } catch {
-          // The child has had enough.
+          // The child gives up.
           sent = 5000;
         }
       };
@@ -296,15 +296,15 @@ t.test('a stranger with the name of the parent, who cannot prove who he is, is n
       if (child.exit === undefined) most = Math.max(most, residentBytes(child));
       return child.exit !== undefined;
     },
-    { what: 'the end of the child', deadlineMs: 40_000 },
+    { what: 'the exit of the child', deadlineMs: 40_000 },
   );
   t.same(child.exit, { code: 1, signal: null });
   t.match(child.stderr, /cannot take over from the parent process/);
   t.ok(sent > 0);
-  t.ok(most < 3 * BREATH_BYTES, `${most} bytes`);
+  t.ok(most < 3 * ALLOWED_GROWTH_BYTES, `${most} bytes`);
 });
 
-t.test('sockets of a lying parent are refused, and the next process binds its own', async (t) => {
+t.test('sockets of a fake parent are refused, and the next process binds its own', async (t) => {
   const line = new EpochLine(t);
   const options = { reusePort: true, freebind: false, transparent: false, v6Only: true };
   const elsewhere = shim.openListenSocket(encodeIp('127.0.0.1', 0), options);
@@ -315,7 +315,7 @@ t.test('sockets of a lying parent are refused, and the next process binds its ow
   const port = await freePort();
   const offered = { isAdmin: false, traits: 'false,false,true', isReusePort: true, count: 2 };
   const text = `127.0.0.1:${port}`;
-  const parent = new FalseParent(t, line.socketPath, {
+  const parent = new FakeParent(t, line.socketPath, {
     sockets: [
       { ...offered, id: 0, name: 'web', configured: text, real: text },
       { ...offered, id: 1, name: 'any', configured: '127.0.0.1:0', real: text },
@@ -333,7 +333,7 @@ t.test('sockets of a lying parent are refused, and the next process binds its ow
     t.equal((await httpRequest(await child.listenerPort(name))).body, 'hi');
   }
   t.equal(await child.listenerPort('web'), port);
-  await waitFor(() => parent.heard.includes('live'), { what: 'that it takes over' });
+  await waitFor(() => parent.heard.includes('live'), { what: 'the take-over' });
   await child.stop();
 });
 
@@ -349,7 +349,7 @@ function residentBytes({ pid }: BatonProcess): number {
   }
 }
 
-/** Says something a hundred thousand times, or until the parent logs that it is enough. */
+/** Sends a message a hundred thousand times, or until the parent logs its refusal. */
 async function repeat(say: () => boolean, parent: BatonProcess, enough: string): Promise<void> {
   try {
     for (let count = 0; count < REQUESTS && !parent.stderr.includes(enough); ) {

@@ -1,4 +1,4 @@
-// Listeners that change while a child begins, which has copies of their sockets: no client waits for it.
+// Listeners that change while a child starts and holds copies of their sockets: no client is left waiting.
 
 import t from 'tap';
 import { ResourceFile } from '../dynamic/resource-file.js';
@@ -22,7 +22,7 @@ const LISTENER = 'envoy.config.listener.v3.Listener';
 const ARGS = ['-l', 'info', '--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
 const REQUESTS = 20;
 
-t.test('listeners that are removed, and come again, while a child begins: every client is answered', async (t) => {
+t.test('every client is answered when listeners are removed and added again while a child starts', async (t) => {
   const plane = await startControlPlane(t);
   const ports = { stays: await freePort(), goes: await freePort(), again: await freePort() };
   const listener = (name: keyof typeof ports, text = name as string) =>
@@ -63,12 +63,12 @@ t.test('listeners that are removed, and come again, while a child begins: every 
   await first.kill();
   await waitForLog(parent, 'the child process has gone before it was live');
   const refused = (name: keyof typeof ports) => isRefused(ports[name]);
-  await waitFor(() => refused('goes'), { what: 'an end of what was removed' });
+  await waitFor(() => refused('goes'), { what: 'the close of the removed listener' });
   await answers('again', 'new');
 
   const second = await line.start(1, { config: waiting, args: ARGS, wait: 'spawned' });
   await waitFor(() => parent.stderr.split('a child process of epoch 1 initializes').length === 3, {
-    what: 'the second',
+    what: 'the second child',
   });
   listeners.write(LISTENER, listener('stays'));
   await waitFor(() => parent.stderr.split("lds: remove listener 'again'").length === 3, { what: 'a removal' });
@@ -76,13 +76,13 @@ t.test('listeners that are removed, and come again, while a child begins: every 
   plane.set('cluster', []);
   plane.release();
   await waitForLog(parent, 'closing and draining listeners');
-  await waitFor(() => refused('again'), { what: 'an end of what was removed' });
+  await waitFor(() => refused('again'), { what: 'the close of the removed listener' });
   await answers('stays');
   t.match(await parent.exited, { code: 0 });
   await second.stop();
 });
 
-t.test('listeners that are stopped while a child begins accept until it has taken over or ended', async (t) => {
+t.test('listeners stopped while a child starts accept until it has taken over, or has exited', async (t) => {
   const plane = await startControlPlane(t);
   const config = bootstrap({
     listeners: [httpListener('web', await freePort(), managerOf([answering({ prefix: '/' }, 'here')]))],
@@ -112,7 +112,7 @@ t.test('listeners that are stopped while a child begins accept until it has take
     await serves(port);
     await child.kill();
     t.match(await drained, { status: 200, body: 'OK\n' });
-    await waitFor(() => isRefused(port), { what: 'the end of the listener' });
+    await waitFor(() => isRefused(port), { what: 'the close of the listener' });
     await parent.stop();
   }
 
@@ -132,7 +132,7 @@ t.test('listeners that are stopped while a child begins accept until it has take
   await child.stop();
 });
 
-/** The configuration of a child that is not live before a management server has told it of clusters. */
+/** Returns the configuration of a child that is not live until a management server has sent it clusters. */
 function waitingFor(ads: Config, config: Config, cluster: Config): Config {
   const { dynamic_resources: resources, ...rest } = ads as { dynamic_resources: Config };
   const known = config as { dynamic_resources: Config; static_resources: Config };

@@ -1,4 +1,4 @@
-// Clients that notice everything a restart could do to them, and the origin behind the proxy: scripts/bench/native.
+// Clients that detect every effect of a restart, and the origin behind the proxy: scripts/bench/native.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -6,13 +6,13 @@ import { createInterface } from 'node:readline';
 import { packagePath } from '../../../src/common/package/package-root.js';
 import { endsWithTest, type Teardown, tempDir, waitFor, withDeadline } from '../harness/index.js';
 
-/** HTTP and bare TCP on 127.0.0.1. */
+/** HTTP and raw TCP on 127.0.0.1. */
 export interface Ports {
   http: number;
   tcp: number;
 }
 
-/** How many clients of each kind, and how they behave: the head of clients.c explains each. */
+/** Number of clients of each kind, and their behaviour: explained at the top of clients.c. */
 export interface ClientsSettings {
   keepalive?: number;
   idle?: number;
@@ -21,35 +21,35 @@ export interface ClientsSettings {
   fresh?: number;
   stream?: number;
   short?: number;
-  /** Requests a second; as many as are answered when left out. */
+  /** Requests a second; unlimited when left out. */
   rate?: number;
   /** Seconds. */
   deadline?: number;
-  /** Seconds that a TCP stream must live; for ever when left out. */
+  /** Minimum lifetime of a TCP stream in seconds; unlimited when left out. */
   cut?: number;
 }
 
-/** What clients have seen in some time. Failures by kind are explained in tally.h. */
+/** Results of the clients over some time. Kinds of failures are explained in tally.h. */
 export interface Tally {
   seconds: number;
   /** Answered HTTP requests. */
   requests: number;
   failures: number;
-  /** The longest time in which no request at all was answered. */
+  /** The longest time without any answered request. */
   longestGapMs: number;
   longestAnswerMs: number;
-  /** The longest time for which the clients themselves were not run: no gap below it is the proxy's. */
+  /** The longest time for which the clients themselves were not scheduled: a shorter gap is not the proxy's. */
   longestStallMs: number;
   connections: number;
-  /** Answers with `connection: close` to requests that had not asked for it. */
+  /** Unrequested `connection: close` responses. */
   announced: number;
-  /** Pipelined requests behind such an answer, which were sent again on a new connection. */
+  /** Pipelined requests behind such a response, which were sent again on a new connection. */
   repeated: number;
-  /** TCP streams that the proxy ended when they were old enough. */
+  /** TCP streams that the proxy closed at their minimum lifetime or later. */
   ended: number;
   endedByReset: number;
   streamBytes: number;
-  /** Connections that could not be made because ports or descriptors were short on the clients' side. */
+  /** Connections that failed because the clients ran out of ports or descriptors. */
   ownErrors: number;
   done: Record<string, number>;
   failed: Record<string, number>;
@@ -60,7 +60,7 @@ export class Clients {
   readonly #settings: ClientsSettings;
   readonly #waiting: ((tally: Tally) => void)[] = [];
   readonly #ended: Promise<number | null>;
-  /** The first hundred failures, a line of JSON each. */
+  /** The first hundred failures, one line of JSON each. */
   readonly failures: string[] = [];
 
   constructor(child: ChildProcess, settings: ClientsSettings) {
@@ -78,12 +78,12 @@ export class Clients {
     return this.#child.pid!;
   }
 
-  /** What was seen since the last mark. */
+  /** Returns the results since the last mark. */
   mark(): Promise<Tally> {
     return this.#ask(() => this.#child.stdin!.write('\n'));
   }
 
-  /** Waits until every kind of client has been answered anew. */
+  /** Waits until each kind of client has had a further response. */
   async answersOfEachKind(): Promise<void> {
     const { done } = await this.mark();
     const left = new Set(Object.keys(done).filter((kind) => this.#settings[kind as keyof ClientsSettings] !== 0));
@@ -92,11 +92,11 @@ export class Clients {
         for (const [kind, count] of Object.entries((await this.mark()).done)) if (count > 0) left.delete(kind);
         return left.size === 0;
       },
-      { what: 'an answer to each kind of client', deadlineMs: KINDS_DEADLINE_MS },
+      { what: 'a response to each kind of client', deadlineMs: KINDS_DEADLINE_MS },
     );
   }
 
-  /** Lets what is under way finish, ends the clients, and gives what was seen in all. */
+  /** Lets requests in flight finish, ends the clients, and returns the total results. */
   async finish(): Promise<Tally> {
     const tally = await this.#ask(() => this.#child.stdin!.end());
     await this.#ended;
@@ -106,34 +106,34 @@ export class Clients {
   #ask(say: () => void): Promise<Tally> {
     const answer = new Promise<Tally>((resolve, reject) => {
       this.#waiting.push(resolve);
-      void this.#ended.then((code) => reject(new Error(`the clients ended with status ${code}`)));
+      void this.#ended.then((code) => reject(new Error(`the clients exited with status ${code}`)));
     });
     say();
-    return withDeadline(answer, 'an answer of the clients', ANSWER_DEADLINE_MS);
+    return withDeadline(answer, "the clients' results", ANSWER_DEADLINE_MS);
   }
 }
 
-/** Starts the origin whose answers the clients can check. */
+/** Starts the origin, whose responses the clients can verify. */
 export async function startOrigin(t: Teardown): Promise<Ports> {
   const child = spawnProgram(t, compile(t, 'echo'), []);
   const line = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout! }).once('line', resolve);
-    child.once('exit', (code) => reject(new Error(`the origin ended with status ${code}`)));
+    child.once('exit', (code) => reject(new Error(`the origin exited with status ${code}`)));
   });
   const [http, tcp] = line.split(' ').map(Number);
   return { http: http!, tcp: tcp! };
 }
 
-/** Starts clients of the proxy that listens on these ports. */
+/** Starts clients of the proxy on these ports. */
 export function startClients(t: Teardown, ports: Ports, settings: ClientsSettings = {}): Clients {
   const args = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
   const child = spawnProgram(t, compile(t, 'clients'), [String(ports.http), String(ports.tcp), ...args]);
   return new Clients(child, settings);
 }
 
-/** The clients' own deadlines come first; this one is for a program that hangs. */
+/** The clients' own deadlines come first; this one catches a program that hangs. */
 const ANSWER_DEADLINE_MS = 120_000;
-/** Where a machine is slow. */
+/** For slow machines. */
 const KINDS_DEADLINE_MS = 60_000;
 
 function compile(t: Teardown, name: string): string {

@@ -1,11 +1,11 @@
-// A statsd that adds up what processes tell it, one after another.
+// A statsd that sums the counters of all processes.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import type { Config, Teardown } from '../harness/index.js';
 
-/** A statsd that adds up what it is told of counters; gives the sink for it. */
+/** Starts the statsd; returns the sink configuration for it. */
 export async function startStatsd(t: Teardown, sums: Map<string, number>): Promise<Config> {
   const socket = createSocket('udp4', (message) => {
     for (const text of message.toString().split('\n')) {

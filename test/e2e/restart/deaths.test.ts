@@ -1,5 +1,5 @@
-// Processes of a restart that are killed at the worst moments: whichever it is, the other one serves, and only what the killed one
-// held is lost.
+// Processes of a restart that are killed at the worst moments: the other process serves, and only what the killed one held is
+// lost.
 
 import t from 'tap';
 import { type BatonProcess, EpochLine, freePort, type Teardown } from '../harness/index.js';
@@ -8,7 +8,7 @@ import { killHolding, startEcho, TrackedLoad, textComes, trackedConfig } from '.
 /** Old processes stay as long as the test needs them. */
 const LONG = ['--drain-time-s', '60', '--parent-shutdown-time-s', '60'];
 
-/** What the parent logs at the moments at which a process is killed. */
+/** What the parent logs at the moments of the kills. */
 const STARTS = 'a child process of epoch';
 const TAKES_OVER = 'shutting down admin due to child startup';
 const DRAINS = 'draining all listeners for';
@@ -17,10 +17,10 @@ const CLIENTS = { fresh: 4, kept: 4, streams: 2 };
 
 for (const args of [[], ['--hand-over-connections']]) {
   const how = args.length === 0 ? '' : ', connections handed over';
-  t.test(`a child that is killed as it starts, takes over, or serves beside its parent${how}`, async (t) => {
+  t.test(`a child is killed at its start, during its take-over, or beside its draining parent${how}`, async (t) => {
     const line = await startLine(t, args);
     let parent = await line.start(0, 2);
-    // Each moment in some epoch whose names are those of an earlier one, too.
+    // Each moment also occurs in an epoch whose socket names were used by an earlier one.
     for (const [index, moments] of [[STARTS, TAKES_OVER, DRAINS], [TAKES_OVER], [DRAINS], [STARTS]].entries()) {
       const epoch = index + 1;
       const workers = [3, 1, 2, 2][index]!;
@@ -33,7 +33,11 @@ for (const args of [[], ['--hand-over-connections']]) {
         await load.answers(50);
         t.same(load.takeFailures(held), [], `epoch ${epoch}, killed at: ${moment}`);
         t.equal((await parent.admin('/ready')).body, 'LIVE\n');
-        t.equal((await parent.admin('/drain_status')).body.includes('DRAINING'), false, 'nobody is asked to leave');
+        t.equal(
+          (await parent.admin('/drain_status')).body.includes('DRAINING'),
+          false,
+          'no connection is asked to close',
+        );
       }
       const replaced = textComes(parent.child.stderr!, DRAINS);
       const child = await line.start(epoch, workers);
@@ -47,7 +51,7 @@ for (const args of [[], ['--hand-over-connections']]) {
     await parent.stop();
   });
 
-  t.test(`parents of five epochs that are killed when their child has taken over${how}`, async (t) => {
+  t.test(`the parents of five epochs are killed after their child has taken over${how}`, async (t) => {
     const line = await startLine(t, args);
     let parent = await line.start(0, 2);
     const load = new TrackedLoad(t, line.ports, CLIENTS);

@@ -1,4 +1,4 @@
-// Epochs of Baton with one configuration, each started when the one before serves.
+// Epochs of Baton with one configuration, each started when its predecessor serves.
 
 import {
   type BatonProcess,
@@ -12,7 +12,7 @@ import {
 
 export interface EpochsOptions {
   config: Config;
-  /** For all epochs, such as `--drain-time-s`. */
+  /** Options of all epochs, such as `--drain-time-s`. */
   args?: readonly string[];
   deadlineMs?: number;
 }
@@ -20,7 +20,7 @@ export interface EpochsOptions {
 export class Epochs {
   readonly #line: EpochLine;
   readonly #options: EpochsOptions;
-  /** All that were started, by epoch. */
+  /** All started processes, by epoch. */
   readonly all: BatonProcess[] = [];
 
   constructor(t: Teardown, options: EpochsOptions) {
@@ -28,18 +28,18 @@ export class Epochs {
     this.#options = options;
   }
 
-  /** The newest one. */
+  /** The newest process. */
   get current(): BatonProcess {
     return this.all.at(-1)!;
   }
 
-  /** Starts the next epoch and waits until it is live; gives the milliseconds from its start to then. */
+  /** Starts the next epoch and waits until it is live; returns the milliseconds that this took. */
   async next(concurrency: number): Promise<number> {
     const { config, args = [], deadlineMs = DEFAULT_DEADLINE_MS } = this.#options;
     const begun = performance.now();
     const all = ['--concurrency', String(concurrency), ...args];
     const old = this.all.at(-1);
-    // Until it is live the old one answers for admin: only that one can tell.
+    // Until it is live, the old process answers admin requests: only its state shows the take-over.
     const wait = old === undefined ? 'live' : 'spawned';
     const baton = await this.#line.start(this.all.length, { config, args: all, wait, deadlineMs });
     this.all.push(baton);
@@ -52,10 +52,10 @@ export class Epochs {
     return performance.now() - begun;
   }
 
-  /** Waits until the epoch before the newest has ended, cleanly. */
-  async previousHasGone(): Promise<void> {
+  /** Waits until the previous epoch has exited cleanly. */
+  async previousExits(): Promise<void> {
     const previous = this.all.at(-2)!;
-    const exit = await withDeadline(previous.exited, 'the end of the previous epoch', this.#options.deadlineMs);
+    const exit = await withDeadline(previous.exited, 'the exit of the previous epoch', this.#options.deadlineMs);
     if (exit.code !== 0) throw new Error(`it ended with ${exit.code}, ${exit.signal}:\n${previous.stderr}`);
   }
 }

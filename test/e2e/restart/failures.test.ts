@@ -1,4 +1,4 @@
-// What goes wrong at a restart harms nobody else: the parent serves on, and the next child succeeds.
+// A failed restart affects no other process: the parent keeps serving, and the next child succeeds.
 
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -43,7 +43,7 @@ import {
   waitForLog,
   withDeadline,
 } from '../harness/index.js';
-import { Stranger } from './stranger.js';
+import { DatagramSender } from './restart-peer.js';
 
 const QUICK = ['--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
 /** So many workers that a child is not live at once. */
@@ -60,18 +60,18 @@ function config(more: Config = {}): Config {
 
 type Asserts = Pick<typeof t, 'equal' | 'same'>;
 
-/** How a process ends that has no reason to go on. */
+/** Waits for the exit of a process that gives up. */
 function ends(baton: BatonProcess): Promise<Exit> {
-  return withDeadline(baton.exited, 'the end of the process', 30_000);
+  return withDeadline(baton.exited, 'the exit of the process', 30_000);
 }
 
-/** It answers requests, and for admin. */
+/** Checks that it answers requests, and admin requests. */
 async function serves(t: Asserts, baton: BatonProcess, port: number): Promise<void> {
   t.equal((await httpRequest(port)).body, 'hi');
   t.equal((await baton.admin('/ready')).body, 'LIVE\n');
 }
 
-/** A restart from `old` works. */
+/** Checks that a restart from `old` succeeds. */
 async function restarts(
   t: Asserts,
   line: EpochLine,
@@ -81,12 +81,12 @@ async function restarts(
 ): Promise<BatonProcess> {
   const next = await line.start(epoch, { config: config(), args: QUICK });
   t.equal(await next.listenerPort('web'), port);
-  await waitFor(() => old.exit !== undefined, { what: 'the end of the parent' });
+  await waitFor(() => old.exit !== undefined, { what: 'the exit of the parent' });
   t.same(old.exit, { code: 0, signal: null });
   return next;
 }
 
-t.test('a child that is killed at any stage of its start leaves the parent as it was', async (t) => {
+t.test('a child killed at any stage of its start leaves the parent unchanged', async (t) => {
   const line = new EpochLine(t);
   const parent = await line.start(0, { config: config(), args: QUICK });
   const port = await parent.listenerPort('web');
@@ -100,7 +100,7 @@ t.test('a child that is killed at any stage of its start leaves the parent as it
   await (await restarts(t, line, parent, port)).stop();
 });
 
-t.test('a child whose configuration is invalid, or that is told to end, disturbs nobody', async (t) => {
+t.test('a child with an invalid configuration, or one that is terminated, affects no other process', async (t) => {
   const line = new EpochLine(t);
   const parent = await line.start(0, { config: config(), args: QUICK });
   const port = await parent.listenerPort('web');
@@ -119,9 +119,9 @@ t.test('a child whose configuration is invalid, or that is told to end, disturbs
   await (await restarts(t, line, parent, port)).stop();
 });
 
-t.test('files of the program that are gone keep nobody from serving, nor from being followed', async (t) => {
+t.test('removed program files prevent neither serving nor a restart', async (t) => {
   const copy = programCopy(t);
-  // One of two workers ends when it is told to.
+  // One of two workers exits on demand.
   const hook = `data:text/javascript,
     import { existsSync } from 'node:fs';
     import { threadId } from 'node:worker_threads';
@@ -144,7 +144,7 @@ t.test('files of the program that are gone keep nobody from serving, nor from be
   await next.stop();
 });
 
-t.test('a child that cannot load what it speaks with its parent in says so', async (t) => {
+t.test('a child that cannot load the restart protocol reports that', async (t) => {
   const copy = programCopy(t);
   const program = join(copy, 'dist/baton');
   const parts = readdirSync(program).filter((name) => /^messages-.*\.js$/.test(name));
@@ -157,7 +157,7 @@ t.test('a child that cannot load what it speaks with its parent in says so', asy
   t.match(child.stderr, 'cannot take over from the parent process: EMFILE');
 });
 
-/** The root of a copy of the program. */
+/** Returns the root of a copy of the program. */
 function programCopy(t: Teardown): string {
   const copy = tempDir(t);
   for (const name of ['package.json', 'dist/baton']) cpSync(packagePath(name), join(copy, name), { recursive: true });
@@ -166,27 +166,27 @@ function programCopy(t: Teardown): string {
   return copy;
 }
 
-t.test('a parent that does not answer is given up in time', async (t) => {
-  // All of them wait for ten seconds.
+t.test('a child gives up on a parent that does not answer', async (t) => {
+  // Each of them waits for ten seconds.
   t.jobs = 3;
 
-  t.test('without a parent a child gives up after ten tries, or starts normally if it may', async (t) => {
+  t.test('without a parent a child gives up after ten attempts, or starts normally where allowed', async (t) => {
     const [alone, may] = await Promise.all([
       new EpochLine(t).start(1, { config: config(), wait: 'spawned' }),
       new EpochLine(t).start(5, { config: config(), args: ['--skip-hot-restart-on-no-parent'] }),
     ]);
     t.match(may.stderr, 'hot restart sendmsg() connection refused, falling back to regular restart');
-    t.equal(await may.stat('server.hot_restart_epoch'), 5, 'the epoch stays');
+    t.equal(await may.stat('server.hot_restart_epoch'), 5, 'the epoch is kept');
     t.equal(await may.stat('server.hot_restart_generation'), 1);
     await may.stop();
-    await waitFor(() => alone.exit !== undefined, { what: 'the end of the child', deadlineMs: 30_000 });
+    await waitFor(() => alone.exit !== undefined, { what: 'the exit of the child', deadlineMs: 30_000 });
     t.match(alone.exit, { code: 1 });
     t.equal(alone.stderr.split('hot restart sendmsg() connection refused, retrying').length, 12);
     t.match(alone.stderr, 'cannot be reached: nobody listens at its socket');
   });
 
-  t.test('the child of a parent that stands still gives up, and the parent serves on', async (t) => {
-    const { line, parent, port } = await standingParent(t);
+  t.test('the child of a stopped parent gives up, and the parent keeps serving', async (t) => {
+    const { line, parent, port } = await stoppedParent(t);
     const child = await line.start(1, { config: config(), wait: 'spawned' });
     t.match(await ends(child), { code: 1 });
     t.match(child.stderr, 'the parent process has not answered in 10 s');
@@ -195,8 +195,8 @@ t.test('a parent that does not answer is given up in time', async (t) => {
     await (await restarts(t, line, parent, port)).stop();
   });
 
-  t.test('with --skip-hot-restart-on-no-parent it starts normally', async (t) => {
-    const { line, parent, port } = await standingParent(t);
+  t.test('with --skip-hot-restart-on-no-parent the child starts normally', async (t) => {
+    const { line, parent, port } = await stoppedParent(t);
     const args = ['--skip-hot-restart-on-no-parent'];
     const child = await line.start(1, { config: config(), args });
     t.match(child.stderr, 'falling back to regular restart');
@@ -208,7 +208,7 @@ t.test('a parent that does not answer is given up in time', async (t) => {
   });
 });
 
-async function standingParent(t: Teardown) {
+async function stoppedParent(t: Teardown) {
   const line = new EpochLine(t);
   const parent = await line.start(0, { config: config(), args: QUICK });
   const port = await parent.listenerPort('web');
@@ -216,7 +216,7 @@ async function standingParent(t: Teardown) {
   return { line, parent, port };
 }
 
-t.test('a child that stands still does not keep its parent from serving', async (t) => {
+t.test('a stopped child does not keep its parent from serving', async (t) => {
   const line = new EpochLine(t);
   const parent = await line.start(0, { config: config(), args: QUICK });
   const port = await parent.listenerPort('web');
@@ -232,14 +232,14 @@ t.test('a child that stands still does not keep its parent from serving', async 
   await (await restarts(t, line, parent, port)).stop();
 });
 
-t.test('a parent that dies before its child is live takes it along; afterwards the child lives on', async (t) => {
+t.test('a parent that dies before its child is live ends the child too; later the child survives', async (t) => {
   const line = new EpochLine(t);
   const parent = await line.start(0, { config: config(), args: QUICK });
   const port = await parent.listenerPort('web');
   const early = await line.start(1, { config: config(), args: SLOW_START, wait: 'spawned' });
   await waitForLog(parent, 'a child process of epoch 1 initializes');
   parent.child.kill('SIGKILL');
-  await waitFor(() => early.exit !== undefined, { what: 'the end of the child' });
+  await waitFor(() => early.exit !== undefined, { what: 'the exit of the child' });
   t.match(early.exit, { code: 1 });
   t.match(early.stderr, 'the parent process has gone');
 
@@ -253,7 +253,7 @@ t.test('a parent that dies before its child is live takes it along; afterwards t
   await child.stop();
 });
 
-t.test('a child that dies after it took over leaves a parent that another child may follow', async (t) => {
+t.test('after the death of a child that took over, another child can follow the parent', async (t) => {
   const line = new EpochLine(t);
   const parent = await line.start(0, { config: config(), args: ['--parent-shutdown-time-s', '60'] });
   const child = await line.start(1, { config: config(), args: ['--parent-shutdown-time-s', '60'] });
@@ -265,17 +265,17 @@ t.test('a child that dies after it took over leaves a parent that another child 
   await (await restarts(t, line, parent, port)).stop();
 });
 
-t.test('the end of a child is the end of its parent; three processes may overlap, a fourth may not', async (t) => {
+t.test('the exit of a child ends its parent; three processes may overlap, a fourth may not', async (t) => {
   const line = new EpochLine(t);
   const slow = ['--parent-shutdown-time-s', '60', '--drain-time-s', '60'];
   const first = await line.start(0, { config: config(), args: slow });
   const second = await line.start(1, { config: config(), args: slow });
   const third = await line.start(2, { config: config(), args: slow });
-  await waitFor(() => first.exit !== undefined, { what: 'the end of the first, which the third asks for' });
+  await waitFor(() => first.exit !== undefined, { what: 'the exit of the first, which the third requests' });
   t.same(first.exit, { code: 0, signal: null });
   t.match(second.stderr, 'terminating parent process');
   await third.stop();
-  await waitFor(() => second.exit !== undefined, { what: 'the end of the parent' });
+  await waitFor(() => second.exit !== undefined, { what: 'the exit of the parent' });
   t.same(second.exit, { code: 0, signal: null });
 
   const holder = await line.start(0, { config: config(), args: slow });
@@ -285,7 +285,7 @@ t.test('the end of a child is the end of its parent; three processes may overlap
   await holder.stop();
 });
 
-t.test('two servers of one base ID: the second one is refused; dynamic IDs are free ones', async (t) => {
+t.test('a second server with the same base ID is refused; dynamic IDs are unused ones', async (t) => {
   const line = new EpochLine(t);
   const first = await line.start(0, { config: config() });
   const second = await line.start(0, { config: config(), wait: 'spawned' });
@@ -317,7 +317,7 @@ t.test(
     t.ok(existsSync(`${path}_parent_0`));
     const parent = await line.start(0, { config: config(), args: QUICK });
     const second = await line.start(0, { config: config(), wait: 'spawned' });
-    t.match(await ends(second), { code: 1 }, 'a file that somebody uses is not taken away');
+    t.match(await ends(second), { code: 1 }, 'a socket file in use is not removed');
     const child = await restarts(t, line, parent, await parent.listenerPort('web'));
     t.notOk(existsSync(`${path}_parent_0`));
     await child.stop();
@@ -335,21 +335,21 @@ t.test(
   },
 );
 
-t.test('strangers at the socket are not heard: garbage, another version, another user', async (t) => {
+t.test('garbage, other versions and other users at the socket are ignored', async (t) => {
   const directory = tempDir(t);
   chmodSync(directory, 0o711);
   const line = new EpochLine(t);
   const parent = await line.start(0, { config: config(), args: QUICK });
   const port = await parent.listenerPort('web');
-  const stranger = new Stranger();
+  const attacker = new DatagramSender();
   for (const bytes of [Buffer.from('garbage'), randomBytes(4096), Buffer.alloc(60_000, 0xff), Buffer.alloc(0)]) {
-    stranger.send(line.socketPath, bytes, []);
-    stranger.send(line.socketPath, bytes, [0, 1, 2]);
+    attacker.send(line.socketPath, bytes, []);
+    attacker.send(line.socketPath, bytes, [0, 1, 2]);
   }
   await waitForLog(parent, 'a message to the hot restart socket is dropped');
   await serves(t, parent, port);
 
-  const impostor = new Stranger(`${line.socketPath}_child_1`);
+  const impostor = new DatagramSender(`${line.socketPath}_child_1`);
   t.match(
     await impostor.hello(line.socketPath, encodeHello({ version: '0.0', epoch: 1 })),
     /Hot restart version mismatch! It has version 0\.0/,
@@ -361,13 +361,13 @@ t.test('strangers at the socket are not heard: garbage, another version, another
   for (const path of ['/dev/null', '/', join(directory, 'file')]) {
     if (!existsSync(path)) writeFileSync(path, '');
     const file = openSync(path, 'r');
-    stranger.send(line.socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 }), [file]);
+    attacker.send(line.socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 }), [file]);
     closeSync(file);
   }
   t.match(
     await impostor.hello(line.socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 4 })),
     /its parent has epoch 0/,
-    'what is no socket is no link',
+    'a descriptor that is not a socket is not a link',
   );
   impostor.close();
 
@@ -386,7 +386,7 @@ t.test('strangers at the socket are not heard: garbage, another version, another
       shim.closeDescriptor(there);
       shim.watchMessages(here, { onMessage() { console.log('answered'); }, onEnd() { console.log('dropped'); process.exit(0); } });
     `;
-    // What the test runner adds to the process complains on standard error: it would write where that user may not.
+    // Output of the test runner's additions to the process goes to stderr: they would write where that user may not.
     const command = ['--input-type=module', '-e', code];
     const other = endsWithTest(t, spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'ignore'] }));
     let output = '';
@@ -394,22 +394,24 @@ t.test('strangers at the socket are not heard: garbage, another version, another
     await once(other, 'close');
     t.equal(output, 'dropped\n', 'a process of another user gets no socket');
   }
-  stranger.close();
+  attacker.close();
   await (await restarts(t, line, parent, port)).stop();
 });
 
-t.test('whatever is sent to the sockets, nothing of it is kept, and the next child takes over', async (t) => {
+t.test('nothing that is sent to the sockets is retained, and the next child takes over', async (t) => {
   const line = new EpochLine(t, join(tempDir(t), 'restart'));
   const parent = await line.start(0, { config: config(), args: QUICK });
   const port = await parent.listenerPort('web');
   const open = () => readdirSync(`/proc/${parent.pid}/fd`).length;
   const before = open();
-  const stranger = new Stranger();
+  const attacker = new DatagramSender();
   const files = Array.from({ length: 64 }, () => 0);
   for (const which of ['parent', 'child']) {
     for (const bytes of [Buffer.alloc(0), Buffer.alloc(1), Buffer.alloc(65_536)]) {
       for (let count = 0; count < 20; count++) {
-        await waitFor(() => stranger.send(line.socketPath, bytes, files, which), { what: 'a socket that is not full' });
+        await waitFor(() => attacker.send(line.socketPath, bytes, files, which), {
+          what: 'space in the socket buffer',
+        });
       }
     }
   }
@@ -423,14 +425,14 @@ t.test('whatever is sent to the sockets, nothing of it is kept, and the next chi
   for (const which of ['parent', 'child'])
     sender.send(Buffer.alloc(100_000), 0, 100_000, `${line.socketPath}_${which}_0`);
   await waitForLog(parent, 'a message to the hot restart socket is dropped');
-  await waitFor(() => open() <= before, { what: 'no descriptor of a stranger', deadlineMs: 5000 });
+  await waitFor(() => open() <= before, { what: 'no foreign descriptor', deadlineMs: 5000 });
   await serves(t, parent, port);
-  stranger.close();
+  attacker.close();
   sender.close();
   await (await restarts(t, line, parent, port)).stop();
 });
 
-t.test('a parent that may open no more descriptors is followed all the same', async (t) => {
+t.test('a parent without free descriptors can be restarted', async (t) => {
   const line = new EpochLine(t);
   const limit = 120;
   const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
@@ -441,7 +443,7 @@ t.test('a parent that may open no more descriptors is followed all the same', as
   await (await restarts(t, line, parent, port)).stop();
 });
 
-t.test('a parent that may open no more descriptors hands its connections over', async (t) => {
+t.test('a parent without free descriptors hands its connections over', async (t) => {
   const line = new EpochLine(t);
   const limit = 120;
   const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
@@ -457,12 +459,12 @@ t.test('a parent that may open no more descriptors hands its connections over', 
     connection.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
     t.match(await connection.readUntil('\r\n\r\nhi'), /^HTTP\/1\.1 200 OK\r\n/);
   }
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await waitFor(() => parent.exit !== undefined, { what: 'the exit of the parent' });
   t.same(parent.exit, { code: 0, signal: null });
   await next.stop();
 });
 
-t.test('a child that may open too few descriptors for the sockets does not take over, and says why', async (t) => {
+t.test('a child with too few descriptors for the sockets does not take over, and says why', async (t) => {
   const line = new EpochLine(t);
   const closing = Array.from({ length: 99 }, (_, index) => ({
     name: `closing ${index}`,
@@ -474,7 +476,7 @@ t.test('a child that may open too few descriptors for the sockets does not take 
   const port = await parent.listenerPort('web');
   for (const [limit, why] of [
     [90, 'cannot take over from the parent process: .*this one may open too few descriptors for what came'],
-    // Enough for the primary, which has them all, and not for the worker's copies.
+    // Enough for the primary, which has all sockets, but not for the worker's copies.
     [215, "error initializing configuration: listener 'closing \\d+' cannot be built: .*too many open files"],
   ] as const) {
     const wrapper = ['sh', '-c', `ulimit -n ${limit}; exec "$@"`, 'sh'];
@@ -486,7 +488,7 @@ t.test('a child that may open too few descriptors for the sockets does not take 
   await parent.stop();
 });
 
-/** A server that is a grandchild of the test: its own parent has written down its pid, and waits. */
+/** Starts a server as a grandchild of the test: its own parent has written its pid to a file, and waits. */
 async function startWrapped(t: Teardown, args: string[]): Promise<{ baton: BatonProcess; pid: number }> {
   const path = join(tempDir(t), 'pid');
   const wrapper = ['sh', '-c', '"$@" & echo $! > "$0"; wait', path];
@@ -496,23 +498,23 @@ async function startWrapped(t: Teardown, args: string[]): Promise<{ baton: Baton
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It is gone, as it should be.
+      // The process is gone, as expected.
     }
   });
   return { baton, pid };
 }
 
-t.test('a wrapper that dies takes the server along, unless hot restart is disabled', async (t) => {
+t.test('the death of a wrapper ends the server, unless hot restart is disabled', async (t) => {
   const bound = await startWrapped(t, ['--use-dynamic-base-id']);
   bound.baton.child.kill('SIGKILL');
   await waitForLog(bound.baton, 'caught SIGTERM');
-  await waitFor(() => !isAlive(bound.pid), { what: 'the end of the server' });
+  await waitFor(() => !isAlive(bound.pid), { what: 'the exit of the server' });
   const free = await startWrapped(t, ['--disable-hot-restart']);
   free.baton.child.kill('SIGKILL');
   t.equal((await free.baton.admin('/ready')).status, 200);
 });
 
-t.test('the end of a wrapper is one SIGTERM, however often the kernel tells it', async (t) => {
+t.test('the death of a wrapper counts as one SIGTERM, however often the kernel sends it', async (t) => {
   const { baton, pid } = await startWrapped(t, ['--use-dynamic-base-id', '--drain-on-sigterm', '--drain-time-s', '4']);
   const client = await connectRaw(t, await baton.listenerPort('web'));
   baton.child.kill('SIGKILL');
@@ -521,7 +523,7 @@ t.test('the end of a wrapper is one SIGTERM, however often the kernel tells it',
   process.kill(pid, 'SIGTERM');
   await waitFor(async () => (await baton.admin('/ready')).status === 503, { what: 'the drain' });
   client.destroy();
-  await waitFor(() => !isAlive(pid), { what: 'the end of the server' });
+  await waitFor(() => !isAlive(pid), { what: 'the exit of the server' });
   t.match(baton.stderr, 'the last connection has ended');
   t.equal(baton.stderr.match(/caught SIGTERM/g)?.length, 1);
 });

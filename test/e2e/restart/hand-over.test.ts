@@ -1,4 +1,4 @@
-// --hand-over-connections: established connections go on in the next process, and nobody at either end notices.
+// --hand-over-connections: established connections continue in the next process, unnoticed at either end.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
@@ -25,22 +25,22 @@ import {
 } from '../harness/index.js';
 import { fingerprint, openStream, randomBytes, startPeers } from '../tcp/stream.js';
 
-/** What a process would wait for if connections did not leave it. */
+/** A process would wait this long if its connections did not leave. */
 const LONG = ['--parent-shutdown-time-s', '600', '--drain-time-s', '600', '--hand-over-connections'];
 
 function proxy(name: string, cluster: string, more: Config = {}): Config {
   return tcpListener(name, 0, { cluster, ...more });
 }
 
-/** Starts the next epoch; resolves when the one before it has gone, because it had no connections any more. */
+/** Starts the next epoch; resolves when the previous one has exited because it had no connections left. */
 async function restart(line: EpochLine, current: BatonProcess, config: Config, concurrency = '2', args = LONG) {
   const epoch = (await current.stat('server.hot_restart_epoch'))! + 1;
   const next = await line.start(epoch, { config, args: ['--concurrency', concurrency, ...args] });
-  await waitFor(() => current.exit !== undefined, { what: 'the end of the old process' });
+  await waitFor(() => current.exit !== undefined, { what: 'the exit of the old process' });
   return next;
 }
 
-t.test('busy TCP streams go on byte for byte through restarts with 2, 1 and 3 workers', async (t) => {
+t.test('busy TCP streams continue byte for byte through restarts with 2, 1 and 3 workers', async (t) => {
   const upstream = await startPeers(t);
   const log = join(tempDir(t), 'access.log');
   const format = '%BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESPONSE_FLAGS% %UPSTREAM_HOST%\n';
@@ -59,7 +59,7 @@ t.test('busy TCP streams go on byte for byte through restarts with 2, 1 and 3 wo
       return { client, server };
     }),
   );
-  // Who talks to whom is found out by what they say.
+  // The first byte identifies which connections belong together.
   for (const [index, { client }] of pairs.entries()) await client.write(Buffer.from([index]));
   for (const { server } of pairs) await server.receives(1);
   const order = pairs.map(({ server }) => server.head.charCodeAt(0));
@@ -71,7 +71,7 @@ t.test('busy TCP streams go on byte for byte through restarts with 2, 1 and 3 wo
     down: randomBytes(10 << 20),
   }));
   let isOver = false;
-  /** Sends pieces until all restarts are over; gives what was sent. */
+  /** Sends pieces until all restarts are done; returns what was sent. */
   const send = async (stream: { write(bytes: Uint8Array): Promise<void> }, bytes: Buffer) => {
     let at = 0;
     while (!isOver && at < bytes.length) {
@@ -82,7 +82,7 @@ t.test('busy TCP streams go on byte for byte through restarts with 2, 1 and 3 wo
     }
     return bytes.subarray(0, at);
   };
-  // Some read nothing until the restarts are over: bytes for them wait in the proxy.
+  // Some read nothing until the restarts are done: bytes for them are buffered in the proxy.
   for (const { client } of streams.slice(0, 3)) client.socket.pause();
   for (const { server } of streams.slice(3, 6)) server.socket.pause();
   const flood = [...streams.slice(0, 3)].map(({ server, down }) => server.write(down));
@@ -90,7 +90,7 @@ t.test('busy TCP streams go on byte for byte through restarts with 2, 1 and 3 wo
   const busy = streams.slice(6).flatMap(({ client, server, up, down }) => [send(client, up), send(server, down)]);
   for (const stopped of ['tcp.tcp.downstream', 'cluster.db.upstream']) {
     const pauses = async () => (await current.stat(`${stopped}_flow_control_paused_reading_total`))! >= 3;
-    await waitFor(pauses, { what: 'streams whose readers are slow' });
+    await waitFor(pauses, { what: 'streams with slow readers' });
   }
   for (const concurrency of ['1', '3']) {
     current = await restart(line, current, config, concurrency);
@@ -134,15 +134,16 @@ t.test('busy TCP streams go on byte for byte through restarts with 2, 1 and 3 wo
   const sizes = lines.map((text) => text.split(' ').map(Number));
   const sum = (column: number) => sizes.reduce((total, row) => total + row[column]!, 0);
   const received = servers.reduce((total, { length }) => total + length, 0);
-  t.equal(sum(0), received, 'bytes of the whole connections');
+  t.equal(sum(0), received, 'bytes over the whole connections');
   t.equal(
     sum(1),
     streams.reduce((total, { client }) => total + client.length, 0),
   );
-  for (const [, , duration] of sizes) t.ok(duration! > elapsed / 4 && duration! <= elapsed + 1, 'and their whole time');
+  for (const [, , duration] of sizes)
+    t.ok(duration! > elapsed / 4 && duration! <= elapsed + 1, 'durations of the whole connections');
 });
 
-t.test('half-closed TCP streams go on half-closed', async (t) => {
+t.test('half-closed TCP streams stay half-closed', async (t) => {
   const upstream = await startPeers(t);
   const circuit_breakers = { thresholds: [{ max_connections: 3, track_remaining: true }] };
   const clusters = [staticCluster('db', upstream.port, { circuit_breakers })];
@@ -165,7 +166,7 @@ t.test('half-closed TCP streams go on half-closed', async (t) => {
     await listening.write(text);
   }
   const remaining = 'cluster.db.circuit_breakers.default.remaining_cx';
-  t.equal(await current.stat(remaining), 1, 'both have their places among the connections of the cluster');
+  t.equal(await current.stat(remaining), 1, 'both count as connections of the cluster');
   answering.end();
   listening.end();
   t.equal(await asking.isClosed(), 'end');
@@ -176,7 +177,7 @@ t.test('half-closed TCP streams go on half-closed', async (t) => {
   await current.stop();
 });
 
-t.test('a TCP stream to a logical host goes on though its name has moved since', async (t) => {
+t.test('a TCP stream to a logical host continues after its name has moved', async (t) => {
   const upstream = await startPeers(t);
   const names = new NameServer();
   await names.start();
@@ -208,7 +209,7 @@ t.test('a TCP stream to a logical host goes on though its name has moved since',
   await waitFor(async () => (await current.admin('/clusters')).body.includes('db::127.0.0.9'), { what: 'the move' });
   for (const epoch of [1, 2]) {
     const next = await line.start(epoch, options);
-    await waitFor(() => current.exit !== undefined, { what: 'the end of the old process' });
+    await waitFor(() => current.exit !== undefined, { what: 'the exit of the old process' });
     current = next;
     await client.write('still here');
     await server.receives(epoch * 'still here'.length);
@@ -217,10 +218,10 @@ t.test('a TCP stream to a logical host goes on though its name has moved since',
   server.end();
   t.equal(await client.isClosed(), 'end');
   await current.stop();
-  t.equal(readFileSync(log, 'utf8'), `127.0.0.1:${upstream.port}\n`, 'where it has been all the time');
+  t.equal(readFileSync(log, 'utf8'), `127.0.0.1:${upstream.port}\n`, 'at its original address');
 });
 
-t.test('HTTP connections are used again in the next process, with what had come of a request', async (t) => {
+t.test('HTTP connections are reused in the next process, with the bytes received of a request', async (t) => {
   const upstream = await startUpstream(t, (request, response) => response.end(`${request.url} of ${request.method}`));
   const config = bootstrap({
     listeners: [httpListener('web', 0, { route_config: routeAllTo('web') })],
@@ -235,10 +236,10 @@ t.test('HTTP connections are used again in the next process, with what had come 
   const cut = await connectRaw(t, port);
   await ask(t, cut, '/first');
   for (const [index, concurrency] of ['3', '1'].entries()) {
-    // Half a head, which the proxy has read.
+    // Half a header section, which the proxy has read.
     cut.write(`GET /cut${index} HTTP/1.1\r\nHo`);
     const isRead = async () => (await current.stat('http.web.downstream_cx_rx_bytes_buffered'))! > 0;
-    await waitFor(isRead, { what: 'half a head in the proxy' });
+    await waitFor(isRead, { what: 'half a header section in the proxy' });
     current = await restart(line, current, config, concurrency);
     t.equal(await current.stat('http.web.downstream_cx_active'), 41);
     for (const client of clients) await ask(t, client, `/after${index}`);
@@ -256,7 +257,7 @@ t.test('HTTP connections are used again in the next process, with what had come 
   await current.stop();
 });
 
-t.test('under load no HTTP connection ends, busy and pipelining ones included', async (t) => {
+t.test('under load no HTTP connection is closed, busy and pipelined ones included', async (t) => {
   const upstream = await startUpstream(t, (request, response) => response.end(request.url));
   const config = bootstrap({
     listeners: [httpListener('web', 0, { route_config: routeAllTo('web') })],
@@ -275,7 +276,7 @@ t.test('under load no HTTP connection ends, busy and pipelining ones included', 
       client.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
       for (const path of paths) {
         const { body } = await response(client);
-        if (body !== path) throw new Error(`${body} in answer to ${path}`);
+        if (body !== path) throw new Error(`${body} in response to ${path}`);
         answers++;
       }
     }
@@ -291,7 +292,7 @@ t.test('under load no HTTP connection ends, busy and pipelining ones included', 
   await current.stop();
 });
 
-t.test('what the new configuration has no place for stays and drains', async (t) => {
+t.test('connections without a matching listener in the new configuration stay and drain', async (t) => {
   const upstream = await startPeers(t);
   const clusters = [staticCluster('db', upstream.port), staticCluster('other', upstream.port)];
   const config = bootstrap({ listeners: [proxy('kept', 'db'), proxy('gone', 'db'), proxy('moved', 'db')], clusters });
@@ -324,9 +325,9 @@ t.test('what the new configuration has no place for stays and drains', async (t)
     await server.write(name);
     await client.receives(name.length);
   }
-  // The time to drain is over, and with its last connections the process ends.
+  // The drain time is over, and the process exits with its last connection.
   for (const { client } of pairs.slice(1)) t.equal(await client.isClosed(), 'end');
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the old process' });
+  await waitFor(() => parent.exit !== undefined, { what: 'the exit of the old process' });
   t.same(parent.exit, { code: 0, signal: null });
   t.match(child.stderr, 'the parent process has no connections any more');
   const [kept] = pairs;
@@ -339,7 +340,7 @@ t.test('what the new configuration has no place for stays and drains', async (t)
   await child.stop();
 });
 
-t.test('the old process stays for what its admin interface has been asked, and for no stream', async (t) => {
+t.test('the old process waits for its pending admin responses, and not for streams', async (t) => {
   const config = {
     ...bootstrap({ listeners: [proxy('web', 'db')], clusters: [staticCluster('db', 1)] }),
     stats_sinks: [
@@ -363,16 +364,16 @@ t.test('the old process stays for what its admin interface has been asked, and f
     return Number.parseInt((JSON.parse(body) as { uptime_current_epoch: string }).uptime_current_epoch, 10);
   };
   const begun = await uptime();
-  await waitFor(async () => old.exit !== undefined || (await uptime()) >= begun + 3, { what: 'time to pass' });
-  t.equal(old.exit, undefined, 'it waits for the answer');
+  await waitFor(async () => old.exit !== undefined || (await uptime()) >= begun + 3, { what: 'a later uptime' });
+  t.equal(old.exit, undefined, 'it waits for the response');
   asking.write('x');
   t.match((await asking.readToEnd()).text, /^HTTP\/1\.1 200 OK\r\n.*\r\n0\r\n\r\n$/s);
-  await waitFor(() => old.exit !== undefined, { what: 'the end of the old process' });
+  await waitFor(() => old.exit !== undefined, { what: 'the exit of the old process' });
   t.same(old.exit, { code: 0, signal: null });
   await next.stop();
 });
 
-t.test('when the new process is killed, what is still in the old one is served on there', async (t) => {
+t.test('when the new process is killed, connections still in the old one are served there', async (t) => {
   const held: ServerResponse[] = [];
   const upstream = await startUpstream(t, (_request, response) => void held.push(response));
   const release = async () => {
@@ -403,7 +404,7 @@ t.test('when the new process is killed, what is still in the old one is served o
   await parent.stop();
 });
 
-t.test('without the option at both processes, nothing is handed over', async (t) => {
+t.test('without the option in both processes nothing is handed over', async (t) => {
   const upstream = await startPeers(t);
   const config = bootstrap({ listeners: [proxy('tcp', 'db')], clusters: [staticCluster('db', upstream.port)] });
   const line = new EpochLine(t);
@@ -413,7 +414,7 @@ t.test('without the option at both processes, nothing is handed over', async (t)
   await upstream.next();
   const child = await line.start(1, { config, args });
   t.equal(await client.isClosed(), 'end');
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the old process' });
+  await waitFor(() => parent.exit !== undefined, { what: 'the exit of the old process' });
   t.notMatch(parent.stderr, 'handing established connections over');
   await child.stop();
 });
@@ -429,7 +430,7 @@ async function ask(
   t.notMatch(head, /connection: close/i);
 }
 
-/** The next answer; the host gives all of them a length or sends them in chunks of their own. */
+/** Returns the next response; the host gives each a length or sends it in separate chunks. */
 async function response(client: RawConnection): Promise<{ head: string; body: string }> {
   const head = await client.readUntil('\r\n\r\n');
   const length = /content-length: (\d+)/i.exec(head)?.[1];

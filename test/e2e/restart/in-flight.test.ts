@@ -1,4 +1,4 @@
-// What is under way when a new process takes over comes to its end with the old one, which announces the ends of connections.
+// Requests in flight at a take-over are completed by the old process, which announces the close of connections.
 
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
@@ -18,10 +18,10 @@ import {
 } from '../harness/index.js';
 import { Epochs } from './epochs.js';
 
-/** Nothing here is to end because the old process does. */
+/** Nothing here may end because the old process exits. */
 const TIMES = ['--drain-time-s', '1', '--parent-shutdown-time-s', '600', '--drain-strategy', 'immediate'];
 
-t.test('an answer that has begun is finished, and the next one on its connection is the last', async (t) => {
+t.test('a response in progress is finished, and the next one on its connection is the last', async (t) => {
   const begun: ServerResponse[] = [];
   const { port, takeOver } = await startHttp(t, (path, response) => {
     if (path !== '/slow') return void response.end('quick');
@@ -31,7 +31,7 @@ t.test('an answer that has begun is finished, and the next one on its connection
   const client = await connectRaw(t, port);
   client.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n');
   const head = await client.readUntil('\r\n\r\nbegin');
-  t.notMatch(head, /connection: close/i, 'there was nothing to announce yet');
+  t.notMatch(head, /connection: close/i, 'no close to announce yet');
   await takeOver();
   begun[0]!.end('ended');
   t.equal(await client.read(5), 'ended');
@@ -41,7 +41,7 @@ t.test('an answer that has begun is finished, and the next one on its connection
   t.equal(closed, 'end');
 });
 
-t.test('an answer that had not begun announces the end', async (t) => {
+t.test('a response that had not started announces the close', async (t) => {
   const waiting: ServerResponse[] = [];
   const { port, takeOver } = await startHttp(t, (_path, response) => void waiting.push(response));
   const client = await connectRaw(t, port);
@@ -52,11 +52,11 @@ t.test('an answer that had not begun announces the end', async (t) => {
   waiting[0]!.end(body);
   const { text, closed } = await client.readToEnd();
   t.match(text.slice(0, 1000), /^HTTP\/1.1 200 .*\r\nconnection: close\r\n/s);
-  t.ok(text.endsWith(`\r\n\r\n${body}`), 'all of it came');
+  t.ok(text.endsWith(`\r\n\r\n${body}`), 'the body is complete');
   t.equal(closed, 'end');
 });
 
-t.test('a body that is being sent is taken to its end, with and without Expect', async (t) => {
+t.test('an upload in progress is completed, with and without Expect', async (t) => {
   const { port, epochs, takeOver } = await startHttp(t, (_path, response, body) => void response.end(`got ${body}`));
   const [plain, expecting] = [await connectRaw(t, port), await connectRaw(t, port)];
   plain.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\nhalf');
@@ -74,7 +74,7 @@ t.test('a body that is being sent is taken to its end, with and without Expect',
   }
 });
 
-t.test('of pipelined requests none is begun behind the announced end, and no answer before it is lost', async (t) => {
+t.test('no pipelined request is started after the announced close, and no response before it is lost', async (t) => {
   const waiting: ServerResponse[] = [];
   const asked: string[] = [];
   const { port, takeOver } = await startHttp(t, (path, response) => {
@@ -88,11 +88,11 @@ t.test('of pipelined requests none is begun behind the announced end, and no ans
   waiting[0]!.end('first');
   const { text, closed } = await client.readToEnd();
   t.match(text, /^HTTP\/1.1 200 .*\r\nconnection: close\r\n.*first$/s);
-  t.same(asked, ['/1'], 'a client may send the others again');
-  t.equal(closed, 'end', 'bytes that nobody reads any more do not turn it into a reset');
+  t.same(asked, ['/1'], 'a client may repeat the others');
+  t.equal(closed, 'end', 'unread bytes do not turn the close into a reset');
 });
 
-t.test('a TCP stream goes on until the drain time is over, and ends in order', async (t) => {
+t.test('a TCP stream continues until the end of the drain time, and closes in an orderly way', async (t) => {
   const upstream = await startTcpUpstream(t, (socket) => socket.pipe(socket));
   const port = await freePort();
   const config = bootstrap({
@@ -114,10 +114,10 @@ t.test('a TCP stream goes on until the drain time is over, and ends in order', a
   t.equal(await other.read(3), 'new');
   t.same(await old.readToEnd(), { text: '', closed: 'end' });
   other.write('still');
-  t.equal(await other.read(5), 'still', 'the new process has no reason to end anything');
+  t.equal(await other.read(5), 'still', 'the new process closes nothing');
 });
 
-/** A proxy of one worker, before an HTTP server that `handler` answers for when a request has come completely. */
+/** Starts a proxy with one worker before an HTTP server that calls `handler` when a request is complete. */
 async function startHttp(t: Teardown, handler: (path: string, response: ServerResponse, body: string) => void) {
   const upstream = await startUpstream(t, (request, response) => {
     let body = '';
@@ -136,7 +136,7 @@ async function startHttp(t: Teardown, handler: (path: string, response: ServerRe
   return { port, epochs, takeOver: () => takeOver(t, epochs, port) };
 }
 
-/** Starts the next epoch, and asks on a connection to the old one until that says that it drains. */
+/** Starts the next epoch, and sends requests on a connection to the old one until that reports its drain. */
 async function takeOver(t: Teardown, epochs: Epochs, port: number): Promise<void> {
   const probe = await connectRaw(t, port);
   const ask = async (): Promise<boolean> => {
@@ -145,7 +145,7 @@ async function takeOver(t: Teardown, epochs: Epochs, port: number): Promise<void
   };
   await ask();
   await epochs.next(1);
-  await waitFor(ask, { what: 'the old process to drain' });
+  await waitFor(ask, { what: 'the drain of the old process' });
 }
 
 const PROBE = '/probe';

@@ -1,4 +1,5 @@
-// Listeners that come while a child begins, at addresses that two processes cannot both bind: somebody serves them at every moment.
+// Listeners that are added while a child starts, at addresses that two processes cannot both bind: one process serves them at
+// every moment.
 
 import { join } from 'node:path';
 import t from 'tap';
@@ -22,13 +23,13 @@ const LISTENER = 'envoy.config.listener.v3.Listener';
 const ARGS = ['-l', 'info', '--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
 const REQUESTS = 20;
 
-t.test('a listener that the parent gets is handed over to a child that has asked for sockets before', async (t) => {
+t.test('a listener added to the parent is handed over to a child that has already requested sockets', async (t) => {
   const { both, childConfig, line, listeners, parentConfig, plane, serve } = await setUp(t);
   const parent = await line.start(0, { config: parentConfig, args: ARGS });
   const child = await line.start(1, { config: childConfig, args: ARGS, wait: 'spawned' });
   await waitForLog(parent, 'a child process of epoch 1 initializes');
   listeners.parent.write(LISTENER, ...both);
-  await waitFor(serve, { what: 'the parent to serve them' });
+  await waitFor(serve, { what: 'the listeners in the parent' });
   listeners.child.write(LISTENER, listeners.slow, ...both);
   await waitForLog(child, "lds: add/update listener 'shared'");
   await waitForLog(child, "lds: add/update listener 'unix'");
@@ -41,12 +42,12 @@ t.test('a listener that the parent gets is handed over to a child that has asked
   await child.stop();
 });
 
-t.test('what the child could not bind it serves when the parent has let go of it', async (t) => {
+t.test('a listener that the child could not bind is served once the parent has released it', async (t) => {
   const { both, childConfig, line, listeners, parentConfig, plane, serve } = await setUp(t);
   const parent = await line.start(0, { config: parentConfig, args: ARGS });
   const child = await line.start(1, { config: childConfig, args: ARGS, wait: 'spawned' });
   await waitForLog(parent, 'a child process of epoch 1 initializes');
-  // They are bound, and wait for routes that do not come: no sockets for anybody.
+  // They are bound, and wait for routes that never arrive: their sockets are offered to no child.
   const waiting = both.map((listener) => ({ ...listener, ...chainsOf(listeners.slow) }));
   listeners.parent.write(LISTENER, ...waiting);
   await waitForLog(parent, "lds: add/update listener 'unix'");
@@ -55,11 +56,11 @@ t.test('what the child could not bind it serves when the parent has let go of it
   plane.set('route', [ROUTE]);
   plane.release();
   await waitForLog(parent, 'closing and draining listeners');
-  await waitFor(serve, { what: 'the child to serve them' });
+  await waitFor(serve, { what: 'the listeners in the child' });
   await child.stop();
 });
 
-t.test("what a child has bound is left to it, and is the parent's when the child is lost", async (t) => {
+t.test('sockets bound by a child stay with it, and return to the parent when the child is lost', async (t) => {
   const { both, childConfig, line, listeners, parentConfig, plane, serve, shared } = await setUp(t);
   const parent = await line.start(0, { config: parentConfig, args: ARGS });
   listeners.child.write(LISTENER, listeners.slow, ...both);
@@ -72,17 +73,17 @@ t.test("what a child has bound is left to it, and is the parent's when the child
   listeners.parent.write(LISTENER, ...both);
   await waitForLog(parent, /listener 'unix' cannot be used: .* in use/);
   await lost.kill();
-  await waitFor(serve, { what: 'the parent to serve them' });
+  await waitFor(serve, { what: 'the listeners in the parent' });
 
   listeners.parent.write(LISTENER);
   await waitFor(async () => !(await serve()), { what: 'their end' });
   const child = await begin();
   listeners.parent.write(LISTENER, ...both);
   await waitFor(() => parent.stderr.split("'unix' cannot be used").length === 3, { what: 'a refusal' });
-  await waitFor(shared, { what: 'the parent to serve the one that both can bind' });
+  await waitFor(shared, { what: "the parent's listener that both can bind" });
   plane.set('route', [ROUTE]);
   plane.release();
-  // The child cannot listen at what it has bound, and takes what it is offered.
+  // The child cannot listen on addresses it has bound already, and uses the offered sockets.
   let isServed = true;
   while (parent.exit === undefined && isServed) isServed = await shared();
   t.ok(isServed, 'no client is refused');
@@ -96,7 +97,7 @@ const ROUTE = {
   virtual_hosts: [{ name: 'all', domains: ['*'], routes: [answering({ prefix: '/' }, 'late')] }],
 };
 
-/** A parent with no listeners yet, and the configuration of a child that is not live before routes have come. */
+/** A parent without listeners, and the configuration of a child that is not live before its routes arrive. */
 async function setUp(t: Teardown) {
   const plane = await startControlPlane(t);
   plane.hold();

@@ -1,4 +1,4 @@
-// What a service manager hears on NOTIFY_SOCKET of epochs that speak to it themselves, as under a wrapper that is not Baton's.
+// Messages to a service manager on NOTIFY_SOCKET from epochs that send them directly, as under a wrapper other than Baton's.
 
 import { join } from 'node:path';
 import t from 'tap';
@@ -24,14 +24,14 @@ const CONFIG = bootstrap({
   clusters: [],
 });
 
-/** Epochs that speak to one manager. */
+/** Starts epochs that notify one manager. */
 function service(t: Teardown, place = join(tempDir(t), 'notify'), more: Record<string, string> = {}) {
   const manager = new Manager(t, place);
   const line = new EpochLine(t);
   const env = { ...manager.env, ...more };
   const start = (epoch: number, args: string[] = [], wait: BatonOptions['wait'] = 'live') =>
     line.start(epoch, { config: CONFIG, env, args: ['--drain-time-s', '1', ...args], wait });
-  /** What systemd takes note of, of those messages that this process has sent. */
+  /** Returns the assignments sent by this process that systemd acts on. */
   const saidBy = ({ pid }: BatonProcess) =>
     manager.messages
       .filter((_, index) => manager.pids[index] === pid)
@@ -40,7 +40,7 @@ function service(t: Teardown, place = join(tempDir(t), 'notify'), more: Record<s
   return { manager, saidBy, start };
 }
 
-t.test('a replaced epoch says nothing of its end, the new one says that it is the main process', async (t) => {
+t.test('a replaced epoch does not report its exit, the new one reports that it is the main process', async (t) => {
   for (const place of [undefined, `@baton-test-${process.pid}-notify`]) {
     const { manager, saidBy, start } = service(t, place, { WATCHDOG_USEC: '200000' });
     const parent = await start(0);
@@ -52,7 +52,7 @@ t.test('a replaced epoch says nothing of its end, the new one says that it is th
     t.same(await parent.exited, { code: 0, signal: null });
     await manager.hears('WATCHDOG=1');
     const signs = manager.pids.filter((_, index) => index > heard && manager.messages[index]!.includes('WATCHDOG=1'));
-    t.same([...new Set(signs)], [child.pid], 'signs of life are those of the epoch that serves');
+    t.same([...new Set(signs)], [child.pid], 'watchdog messages come from the serving epoch');
     t.same(saidBy(parent), ['STATUS=initializing', 'READY=1', 'STATUS=live']);
     await child.stop();
     await manager.hears('STOPPING=1', 'STATUS=shutting down');
@@ -60,26 +60,29 @@ t.test('a replaced epoch says nothing of its end, the new one says that it is th
   }
 });
 
-t.test('of five epochs a manager hears one start, four changes of the main process, and one end', async (t) => {
-  const { manager, start } = service(t);
-  let parent = await start(0);
-  const expected = ['STATUS=initializing', 'READY=1', 'STATUS=live'];
-  for (let epoch = 1; epoch < 5; epoch++) {
-    const child = await start(epoch, ['--parent-shutdown-time-s', '1']);
-    t.same(await parent.exited, { code: 0, signal: null });
-    expected.push('READY=1', `MAINPID=${child.pid}`, 'STATUS=live');
-    parent = child;
-  }
-  await parent.stop();
-  expected.push('STOPPING=1', 'STATUS=shutting down');
-  await manager.hears('STOPPING=1');
-  t.same(
-    manager.messages.flat().filter((each) => !each.startsWith('X_')),
-    expected,
-  );
-});
+t.test(
+  'over five epochs a manager receives one READY, four changes of the main process, and one STOPPING',
+  async (t) => {
+    const { manager, start } = service(t);
+    let parent = await start(0);
+    const expected = ['STATUS=initializing', 'READY=1', 'STATUS=live'];
+    for (let epoch = 1; epoch < 5; epoch++) {
+      const child = await start(epoch, ['--parent-shutdown-time-s', '1']);
+      t.same(await parent.exited, { code: 0, signal: null });
+      expected.push('READY=1', `MAINPID=${child.pid}`, 'STATUS=live');
+      parent = child;
+    }
+    await parent.stop();
+    expected.push('STOPPING=1', 'STATUS=shutting down');
+    await manager.hears('STOPPING=1');
+    t.same(
+      manager.messages.flat().filter((each) => !each.startsWith('X_')),
+      expected,
+    );
+  },
+);
 
-t.test('a replaced epoch that drains at SIGTERM is silent too', async (t) => {
+t.test('a replaced epoch that drains after SIGTERM is silent too', async (t) => {
   const { manager, saidBy, start } = service(t);
   const parent = await start(0, ['--drain-on-sigterm']);
   await connectRaw(t, await parent.listenerPort('web'));
@@ -92,7 +95,7 @@ t.test('a replaced epoch that drains at SIGTERM is silent too', async (t) => {
   await child.stop();
 });
 
-t.test('an epoch that never becomes live says nothing: the service goes on', async (t) => {
+t.test('an epoch that never becomes live sends nothing: the service continues', async (t) => {
   const { manager, saidBy, start } = service(t);
   const parent = await start(0);
   const child = await start(1, ['--concurrency', '24'], 'spawned');
@@ -104,7 +107,7 @@ t.test('an epoch that never becomes live says nothing: the service goes on', asy
   await parent.stop();
 });
 
-t.test('an epoch whose successor is dead is the main process again, and the last one says that it stops', async (t) => {
+t.test('an epoch whose successor died is the main process again, and the last one reports STOPPING', async (t) => {
   const { manager, saidBy, start } = service(t);
   const parent = await start(0);
   const child = await start(1);
@@ -116,11 +119,11 @@ t.test('an epoch whose successor is dead is the main process again, and the last
   t.same(saidBy(parent).slice(-2), ['STOPPING=1', 'STATUS=shutting down']);
 });
 
-t.test('below a wrapper that systemd has started, that stays the main process', async (t) => {
+t.test('under a wrapper that systemd has started, the wrapper stays the main process', async (t) => {
   const { manager, start } = service(t, undefined, { SYSTEMD_EXEC_PID: `${process.pid}` });
   const parent = await start(0);
   const child = await start(1, ['--parent-shutdown-time-s', '1']);
   await manager.hears('READY=1', `MAINPID=${process.pid}`);
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await waitFor(() => parent.exit !== undefined, { what: 'the exit of the parent' });
   await child.stop();
 });

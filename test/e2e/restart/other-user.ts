@@ -1,4 +1,4 @@
-// Run as another user: attacks the restart sockets of epoch 0 at the path that is the first argument, and writes what became of it as
+// Run as another user: attacks the restart sockets of epoch 0 at the path in the first argument, and prints the outcome as
 // JSON. The second argument is how often each datagram is sent.
 
 import { AddressKind, encodeAddress } from '../../../src/io/addresses/address.js';
@@ -28,7 +28,7 @@ for (let count = 0; count < Number(times); ) {
     count++;
   }
 }
-// An answer would come at once.
+// A reply would arrive at once.
 await new Promise((resolve) => setTimeout(resolve, 500));
 process.stdout.write(JSON.stringify({ uid: process.getuid!(), outcomes: [...outcomes], heard }));
 process.exit(0);

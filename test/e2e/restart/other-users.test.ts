@@ -1,4 +1,5 @@
-// Processes of other users at the sockets of a restart: nothing of them is accepted or kept, the log stays short, and restarts go on.
+// Processes of other users at the sockets of a restart: nothing from them is accepted or retained, the log stays short, and
+// restarts work.
 
 import { execFile } from 'node:child_process';
 import { chmodSync, readdirSync } from 'node:fs';
@@ -31,9 +32,9 @@ async function attack(socketPath: string): Promise<{ uid: number; outcomes: stri
 for (const [what, mode, outcomes] of [
   ['an abstract name', undefined, ['sent']],
   ['a path', 0o600, ['EACCES']],
-  ['a path to which all may write', 0o666, ['sent']],
+  ['a path writable by all users', 0o666, ['sent']],
 ] as const) {
-  t.test(`another user is not heard at ${what}`, { skip }, async (t) => {
+  t.test(`messages of another user are ignored at ${what}`, { skip }, async (t) => {
     const directory = tempDir(t);
     chmodSync(directory, 0o755);
     const line = new EpochLine(t, mode === undefined ? undefined : join(directory, 'restart'));
@@ -44,7 +45,7 @@ for (const [what, mode, outcomes] of [
     const attacks = await Promise.all([attack(line.socketPath), attack(line.socketPath)]);
     for (const { heard, outcomes: found, uid } of attacks) {
       t.equal(uid, 65534);
-      t.equal(heard, 0, 'nothing is answered');
+      t.equal(heard, 0, 'no reply');
       t.same(
         found.filter((each) => each !== 'full'),
         outcomes,
@@ -54,10 +55,10 @@ for (const [what, mode, outcomes] of [
     t.ok(lines.length < 100, `${lines.length} lines in the log`);
     t.notMatch(parent.stderr, 'a child process of epoch');
     if (outcomes[0] === 'sent') t.match(parent.stderr, /is dropped: process [0-9]+ runs as a uid/);
-    t.ok(readdirSync(`/proc/${parent.pid}/fd`).length <= before, 'no descriptor is kept');
+    t.ok(readdirSync(`/proc/${parent.pid}/fd`).length <= before, 'no descriptor is retained');
     const [during, child] = await Promise.all([attack(line.socketPath), line.start(1, { config: CONFIG, args })]);
     t.equal(during.heard, 0);
-    t.equal(await child.listenerPort('web'), port, 'the next process takes over meanwhile');
+    t.equal(await child.listenerPort('web'), port, 'the next process takes over');
     await child.stop();
   });
 }

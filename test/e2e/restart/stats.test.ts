@@ -1,4 +1,4 @@
-// Stats go on across a restart: nothing is counted twice, nothing is lost.
+// Stats continue across a restart: nothing is counted twice or lost.
 
 import t from 'tap';
 import { ResourceFile } from '../dynamic/resource-file.js';
@@ -28,57 +28,60 @@ async function requests(port: number, count: number): Promise<void> {
   for (let i = 0; i < count; i++) await httpRequest(port);
 }
 
-t.test('counters go on where the parent stood, with its last requests; gauges are shared while it lives', async (t) => {
-  let answer = () => {};
-  const upstream = await startUpstream(t, (request, response) => {
-    if (request.url === '/slow') answer = () => response.end('slow');
-    else response.writeHead(request.url === '/teapot' ? 418 : 200).end();
-  });
-  const configure = (cluster: string): Config =>
-    bootstrap({
-      listeners: [httpListener('web', 0, { route_config: routeAllTo(cluster) })],
-      clusters: [staticCluster(cluster, upstream.port)],
-      extra: { stats_flush_interval: '0.1s' },
+t.test(
+  "counters continue from the parent's values, with its last requests; gauges are summed while it lives",
+  async (t) => {
+    let answer = () => {};
+    const upstream = await startUpstream(t, (request, response) => {
+      if (request.url === '/slow') answer = () => response.end('slow');
+      else response.writeHead(request.url === '/teapot' ? 418 : 200).end();
     });
-  const line = new EpochLine(t);
-  const parent = await line.start(0, { config: configure('old'), args: LONG });
-  const port = await parent.listenerPort('web');
-  await requests(port, 5);
-  await httpRequest(port, '/teapot');
-  const slow = httpRequest(port, '/slow');
-  await parent.waitForStat('http.web.downstream_rq_active', 1);
+    const configure = (cluster: string): Config =>
+      bootstrap({
+        listeners: [httpListener('web', 0, { route_config: routeAllTo(cluster) })],
+        clusters: [staticCluster(cluster, upstream.port)],
+        extra: { stats_flush_interval: '0.1s' },
+      });
+    const line = new EpochLine(t);
+    const parent = await line.start(0, { config: configure('old'), args: LONG });
+    const port = await parent.listenerPort('web');
+    await requests(port, 5);
+    await httpRequest(port, '/teapot');
+    const slow = httpRequest(port, '/slow');
+    await parent.waitForStat('http.web.downstream_rq_active', 1);
 
-  const child = await line.start(1, { config: configure('new'), args: LONG });
-  await child.waitForStat('http.web.downstream_rq_total', 7);
-  await child.waitForStat('http.web.downstream_rq_active', 1);
-  await child.waitForStat('server.parent_connections', 1);
-  await child.waitForStat('server.total_connections', 1);
-  t.equal(await child.stat('http.web.downstream_rq_4xx'), 1);
-  t.equal(
-    await child.stat('cluster.old.upstream_rq_418'),
-    1,
-    'names that only the parent has are shown while it lives',
-  );
-  await requests(port, 3);
-  await child.waitForStat('http.web.downstream_rq_total', 10);
+    const child = await line.start(1, { config: configure('new'), args: LONG });
+    await child.waitForStat('http.web.downstream_rq_total', 7);
+    await child.waitForStat('http.web.downstream_rq_active', 1);
+    await child.waitForStat('server.parent_connections', 1);
+    await child.waitForStat('server.total_connections', 1);
+    t.equal(await child.stat('http.web.downstream_rq_4xx'), 1);
+    t.equal(
+      await child.stat('cluster.old.upstream_rq_418'),
+      1,
+      'names that only the parent has are shown while it lives',
+    );
+    await requests(port, 3);
+    await child.waitForStat('http.web.downstream_rq_total', 10);
 
-  answer();
-  t.equal((await slow).body, 'slow');
-  await child.waitForStat('http.web.downstream_rq_active', 0);
-  await child.waitForStat('http.web.downstream_rq_2xx', 9);
-  t.equal(await child.stat('http.web.downstream_rq_completed'), 10);
-  const info = JSON.parse((await child.admin('/server_info')).body);
-  t.ok(seconds(info.uptime_all_epochs) >= seconds(info.uptime_current_epoch));
-  t.equal(info.command_line_options.restart_epoch, 1);
+    answer();
+    t.equal((await slow).body, 'slow');
+    await child.waitForStat('http.web.downstream_rq_active', 0);
+    await child.waitForStat('http.web.downstream_rq_2xx', 9);
+    t.equal(await child.stat('http.web.downstream_rq_completed'), 10);
+    const info = JSON.parse((await child.admin('/server_info')).body);
+    t.ok(seconds(info.uptime_all_epochs) >= seconds(info.uptime_current_epoch));
+    t.equal(info.command_line_options.restart_epoch, 1);
 
-  await end(parent);
-  await child.waitForStat('server.parent_connections', 0);
-  await waitFor(async () => (await child.stat('cluster.old.upstream_rq_418')) === undefined);
-  t.equal(await child.stat('http.web.downstream_rq_total'), 10);
-  await child.stop();
-});
+    await end(parent);
+    await child.waitForStat('server.parent_connections', 0);
+    await waitFor(async () => (await child.stat('cluster.old.upstream_rq_418')) === undefined);
+    t.equal(await child.stat('http.web.downstream_rq_total'), 10);
+    await child.stop();
+  },
+);
 
-t.test('what a parent held when it was killed is held no longer', async (t) => {
+t.test('the gauges of a killed parent are removed', async (t) => {
   const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '0.1s' });
   const client = await connectRaw(t, port);
   client.write('GET / HTTP/1.1\r\nhost: a\r\n');
@@ -92,19 +95,22 @@ t.test('what a parent held when it was killed is held no longer', async (t) => {
   await child.stop();
 });
 
-t.test('the last requests of a parent are counted by its child, though nobody asks in between', async (t) => {
-  const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '299s' });
-  await requests(port, 4);
-  const child = await line.start(1, { config, args: LONG });
-  await requests(port, 2);
-  await end(parent);
-  await child.waitForStat('http.web.downstream_rq_total', 6);
-  t.equal(await child.stat('cluster.up.upstream_rq_200'), 6, 'a name born in traffic');
-  await child.stop();
-});
+t.test(
+  'the last requests of a parent are counted by its child, without any request for stats in between',
+  async (t) => {
+    const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '299s' });
+    await requests(port, 4);
+    const child = await line.start(1, { config, args: LONG });
+    await requests(port, 2);
+    await end(parent);
+    await child.waitForStat('http.web.downstream_rq_total', 6);
+    t.equal(await child.stat('cluster.up.upstream_rq_200'), 6, 'a stat created by traffic');
+    await child.stop();
+  },
+);
 
 t.test(
-  'counters of local rate limits, which no part of the configuration has for itself, stay when the parent is gone',
+  'counters of local rate limits, which belong to no part of the configuration, stay when the parent is gone',
   async (t) => {
     const upstream = await startUpstream(t, (_request, response) => void response.end());
     const all = { default_value: { numerator: 100 } };
@@ -139,7 +145,7 @@ t.test(
   },
 );
 
-t.test('the first answer of a child has what its parent has counted: no counter ever falls', async (t) => {
+t.test("the first stats of a child include the parent's counts: no counter ever decreases", async (t) => {
   const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '299s' });
   await requests(port, 50);
   const adminPort = parent.adminPort;
@@ -173,7 +179,7 @@ t.test('--skip-hot-restart-parent-stats: the child counts from 0', async (t) => 
   await child.stop();
 });
 
-t.test('circuit breakers show what parent and child have, each its part', async (t) => {
+t.test('circuit breaker stats include parent and child, each with its part', async (t) => {
   const upstream = await startUpstream(t, () => {});
   const limited = staticCluster('limited', upstream.port, {
     circuit_breakers: { thresholds: [{ max_requests: 1, max_connections: 5, track_remaining: true }] },
@@ -196,27 +202,27 @@ t.test('circuit breakers show what parent and child have, each its part', async 
   await parent.waitForStat(`${breaker}.rq_open`, 1);
   const child = await line.start(1, { config, args: LONG });
   const both = async () => [await child.stat(`${breaker}.rq_open`), await child.stat(`${breaker}.remaining_cx`)];
-  await waitFor(async () => (await both()).join() === '1,9', { what: 'the part of the parent' });
+  await waitFor(async () => (await both()).join() === '1,9', { what: "the parent's part" });
   t.same(await both(), [1, 9], 'it stays');
   const second = await request();
-  await waitFor(async () => (await both()).join() === '2,8', { what: 'the part of the child' });
+  await waitFor(async () => (await both()).join() === '2,8', { what: "the child's part" });
   first.destroy();
   await waitFor(async () => (await both()).join() === '1,9', { what: 'the end of the request in the parent' });
   await end(parent);
-  await waitFor(async () => (await both()).join() === '1,4', { what: 'the end of the parent' });
+  await waitFor(async () => (await both()).join() === '1,4', { what: 'the exit of the parent' });
   second.destroy();
-  await waitFor(async () => (await both()).join() === '0,5', { what: 'the end of all' });
+  await waitFor(async () => (await both()).join() === '0,5', { what: 'the last request to finish' });
   await child.stop();
 });
 
-t.test('stats sinks of parent and child together are given each count once', async (t) => {
+t.test('stats sinks of parent and child together receive each count once', async (t) => {
   const sums = new Map<string, number>();
   const sink = await startStatsd(t, sums);
   const { line, config, parent, port } = await startParent(t, { stats_flush_interval: '0.1s', stats_sinks: [sink] });
   const sum = () => sums.get('p.http.web.downstream_rq_total') ?? 0;
   let current = parent;
   await requests(port, 5);
-  await waitFor(() => sum() === 5, { what: 'what the parent gives' });
+  await waitFor(() => sum() === 5, { what: "the parent's counts" });
   for (const epoch of [1, 2]) {
     await requests(port, 3);
     const next = await line.start(epoch, { config, args: LONG });
@@ -230,7 +236,7 @@ t.test('stats sinks of parent and child together are given each count once', asy
   t.equal(sum(), 15);
 });
 
-t.test('totals that a child tells are counted since the time since which its parent has counted', async (t) => {
+t.test("totals reported by a child have the parent's start time", async (t) => {
   const collector = await startCollector(t);
   const sink = {
     name: 'collector',
@@ -255,60 +261,57 @@ t.test('totals that a child tells are counted since the time since which its par
   await child.stop();
 });
 
-t.test(
-  'a cluster that a child discovers later goes on from what its parent has counted, once in all places',
-  async (t) => {
-    const sums = new Map<string, number>();
-    const sink = await startStatsd(t, sums);
-    const sum = () => sums.get('p.cluster.dyn.upstream_rq_total') ?? 0;
-    const upstream = await startUpstream(t, (_request, response) => response.end());
-    const directory = tempDir(t);
-    const setUp = (name: string) => {
-      const clusters = new ResourceFile(directory, name);
-      const manager = { route_config: { ...routeAllTo('dyn'), validate_clusters: false } };
-      const config = bootstrap({
-        listeners: [httpListener('web', 0, manager)],
-        clusters: [],
-        extra: {
-          dynamic_resources: { cds_config: clusters.source },
-          stats_flush_interval: '0.1s',
-          stats_sinks: [sink],
-        },
-      });
-      return { clusters, config };
-    };
-    const cluster = staticCluster('dyn', upstream.port);
-    const line = new EpochLine(t);
-    const [first, second] = [setUp('first'), setUp('second')];
-    first.clusters.write(CLUSTER, cluster);
-    second.clusters.write(CLUSTER);
-    const parent = await line.start(0, { config: first.config, args: LONG });
-    const port = await parent.listenerPort('web');
-    await requests(port, 5);
-    await waitFor(() => sum() === 5, { what: 'what the parent gives' });
-    const child = await line.start(1, { config: second.config, args: LONG });
-    t.equal(await child.stat('cluster.dyn.upstream_rq_total'), 5, 'without the cluster it shows what the parent has');
-    second.clusters.write(CLUSTER, cluster);
-    await waitFor(async () => (await httpRequest(port)).status === 200, { what: 'the cluster' });
-    const asked = await child.stat('cluster.dyn.upstream_rq_total');
-    t.equal(asked, 6);
-    const samples = async (name: string) =>
-      (await child.admin('/stats')).body.split('\n').filter((each) => each.startsWith(`${name}: `));
-    for (const name of ['upstream_rq_total', 'upstream_rq_200', 'upstream_cx_active', 'membership_healthy'])
-      t.equal((await samples(`cluster.dyn.${name}`)).length, 1, `${name} once`);
-    t.equal(await child.stat('cluster.dyn.upstream_rq_200'), 6);
-    await child.waitForStat('cluster.dyn.upstream_cx_active', 2);
-    await end(parent);
-    await child.waitForStat('cluster.dyn.upstream_cx_active', 1);
-    await requests(port, 3);
-    await child.waitForStat('cluster.dyn.upstream_rq_total', 9);
-    await waitFor(() => sum() >= 9, { what: 'what the child gives' });
-    await child.stop();
-    t.equal(sum(), 9);
-  },
-);
+t.test("a cluster that a child discovers later continues from its parent's counts, once in every output", async (t) => {
+  const sums = new Map<string, number>();
+  const sink = await startStatsd(t, sums);
+  const sum = () => sums.get('p.cluster.dyn.upstream_rq_total') ?? 0;
+  const upstream = await startUpstream(t, (_request, response) => response.end());
+  const directory = tempDir(t);
+  const setUp = (name: string) => {
+    const clusters = new ResourceFile(directory, name);
+    const manager = { route_config: { ...routeAllTo('dyn'), validate_clusters: false } };
+    const config = bootstrap({
+      listeners: [httpListener('web', 0, manager)],
+      clusters: [],
+      extra: {
+        dynamic_resources: { cds_config: clusters.source },
+        stats_flush_interval: '0.1s',
+        stats_sinks: [sink],
+      },
+    });
+    return { clusters, config };
+  };
+  const cluster = staticCluster('dyn', upstream.port);
+  const line = new EpochLine(t);
+  const [first, second] = [setUp('first'), setUp('second')];
+  first.clusters.write(CLUSTER, cluster);
+  second.clusters.write(CLUSTER);
+  const parent = await line.start(0, { config: first.config, args: LONG });
+  const port = await parent.listenerPort('web');
+  await requests(port, 5);
+  await waitFor(() => sum() === 5, { what: "the parent's counts" });
+  const child = await line.start(1, { config: second.config, args: LONG });
+  t.equal(await child.stat('cluster.dyn.upstream_rq_total'), 5, "without the cluster it shows the parent's counts");
+  second.clusters.write(CLUSTER, cluster);
+  await waitFor(async () => (await httpRequest(port)).status === 200, { what: 'the cluster' });
+  const asked = await child.stat('cluster.dyn.upstream_rq_total');
+  t.equal(asked, 6);
+  const samples = async (name: string) =>
+    (await child.admin('/stats')).body.split('\n').filter((each) => each.startsWith(`${name}: `));
+  for (const name of ['upstream_rq_total', 'upstream_rq_200', 'upstream_cx_active', 'membership_healthy'])
+    t.equal((await samples(`cluster.dyn.${name}`)).length, 1, `${name} once`);
+  t.equal(await child.stat('cluster.dyn.upstream_rq_200'), 6);
+  await child.waitForStat('cluster.dyn.upstream_cx_active', 2);
+  await end(parent);
+  await child.waitForStat('cluster.dyn.upstream_cx_active', 1);
+  await requests(port, 3);
+  await child.waitForStat('cluster.dyn.upstream_rq_total', 9);
+  await waitFor(() => sum() >= 9, { what: "the child's counts" });
+  await child.stop();
+  t.equal(sum(), 9);
+});
 
-/** The first of a line of epochs, before a host that answers at once. `extra`: of its bootstrap. */
+/** Starts the first epoch before a host that answers at once. `extra`: merged into its bootstrap. */
 async function startParent(t: Teardown, extra: Config) {
   const line = new EpochLine(t);
   const upstream = await startUpstream(t, (_request, response) => response.end());
@@ -323,7 +326,7 @@ async function startParent(t: Teardown, extra: Config) {
 
 async function end(parent: BatonProcess): Promise<void> {
   parent.child.kill('SIGTERM');
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await waitFor(() => parent.exit !== undefined, { what: 'the exit of the parent' });
 }
 
 interface Total {
@@ -332,7 +335,7 @@ interface Total {
   readonly time_unix_nano: number;
 }
 
-/** What a collector was told of a counter. */
+/** Returns the totals of a counter that a collector received. */
 function totalsOf({ messages }: GrpcPeer, name: string): readonly Total[] {
   type Metric = { readonly name: string; readonly sum?: { readonly data_points: readonly Total[] } };
   type Scopes = { readonly scope_metrics: readonly { readonly metrics?: readonly Metric[] }[] };
@@ -343,7 +346,7 @@ function totalsOf({ messages }: GrpcPeer, name: string): readonly Total[] {
     .flatMap((metric) => (metric.name === name ? (metric.sum?.data_points ?? []) : []));
 }
 
-/** With its admin interface where that of the parent is. */
+/** Returns the configuration with the admin interface on the parent's port. */
 function fixedAdmin(config: Config, port: number): Config {
   return { ...config, admin: { address: { socket_address: { address: '127.0.0.1', port_value: port } } } };
 }

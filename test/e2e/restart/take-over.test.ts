@@ -1,4 +1,4 @@
-// A new process takes over from the old one: sockets, admin interface, and nothing that was accepted is lost.
+// A new process takes over from the old one: sockets and admin interface, and no accepted connection is lost.
 
 import { existsSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ import {
 const READY = 'GET /ready HTTP/1.1\r\nhost: admin\r\n\r\n';
 const QUICK = ['--parent-shutdown-time-s', '1', '--drain-time-s', '1'];
 
-/** A listener that answers by itself, with the name of the one who configured it. */
+/** Returns a listener that answers with the name of its owner. */
 function web(name: string, body: string, more: Config = {}): Config {
   const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: body } } };
   const manager = { route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] } };
@@ -42,7 +42,7 @@ interface ServerInfo {
 }
 
 async function hasEnded(parent: BatonProcess): Promise<void> {
-  await waitFor(() => parent.exit !== undefined, { what: 'the end of the parent' });
+  await waitFor(() => parent.exit !== undefined, { what: 'the exit of the parent' });
 }
 
 t.test('three restarts with 2, 1 and 3 workers: no connection fails, neither to a listener nor to admin', async (t) => {
@@ -55,7 +55,7 @@ t.test('three restarts with 2, 1 and 3 workers: no connection fails, neither to 
     const epoch = index + 1;
     const args = ['--concurrency', concurrency, ...QUICK];
     const next = await line.start(epoch, { config: config(web('web', 'hi')), args });
-    t.equal(await next.listenerPort('web'), port, 'the port that was free for epoch 0');
+    t.equal(await next.listenerPort('web'), port, 'the port that epoch 0 was assigned');
     t.equal(next.adminPort, adminPort);
     await hasEnded(current);
     t.same(current.exit, { code: 0, signal: null });
@@ -78,7 +78,7 @@ t.test('three restarts with 2, 1 and 3 workers: no connection fails, neither to 
   await current.stop();
 });
 
-t.test('IPv6, Unix sockets and sockets that workers share are taken over too', async (t) => {
+t.test('IPv6, Unix sockets and sockets shared by workers are taken over', async (t) => {
   const directory = tempDir(t);
   const [path, adminPath] = [join(directory, 'web'), join(directory, 'admin')];
   const listeners = [
@@ -118,7 +118,7 @@ t.test('IPv6, Unix sockets and sockets that workers share are taken over too', a
   await current.stop();
 });
 
-t.test('Unix sockets at relative paths are taken over too', async (t) => {
+t.test('Unix sockets at relative paths are taken over', async (t) => {
   const directory = tempDir(t);
   const paths = { web: 'web:1.sock', admin: 'the admin.sock' };
   const unix = {
@@ -149,7 +149,7 @@ t.test('Unix sockets at relative paths are taken over too', async (t) => {
   t.notOk(existsSync(join(directory, paths.admin)));
 });
 
-t.test('a listener that the new configuration drops is closed, and what waits there is served', async (t) => {
+t.test('a listener that the new configuration drops is closed, and its backlog is served', async (t) => {
   const upstream = await startUpstream(t, (_request, answer) => answer.end('from upstream'));
   const clusters = [staticCluster('up', upstream.port)];
   const line = new EpochLine(t);
@@ -163,9 +163,9 @@ t.test('a listener that the new configuration drops is closed, and what waits th
     config: bootstrap({ listeners: [web('web', 'new'), web('added', 'new')], clusters }),
     args: ['--parent-shutdown-time-s', '60'],
   });
-  await waitFor(async () => (await httpRequest(port)).body === 'new', { what: 'an answer of the new process' });
+  await waitFor(async () => (await httpRequest(port)).body === 'new', { what: 'a response of the new process' });
   t.equal((await httpRequest(await next.listenerPort('added'))).body, 'new');
-  await waitFor(() => isRefused(droppedPort), { what: 'the end of the dropped listener' });
+  await waitFor(() => isRefused(droppedPort), { what: 'the close of the dropped listener' });
   await next.stop();
   await hasEnded(old);
 });
@@ -179,13 +179,13 @@ t.test('an admin interface that moves answers at its new address, and the old on
   };
   const next = await line.start(1, { config: moved, args: ['--parent-shutdown-time-s', '60'], wait: 'spawned' });
   await waitFor(async () => (await httpRequest(next.adminPort, '/ready', { host: '::1' })).status === 200);
-  await waitFor(() => isRefused(old.adminPort), { what: 'the end of the old admin interface' });
+  await waitFor(() => isRefused(old.adminPort), { what: 'the close of the old admin interface' });
   await next.stop();
   await hasEnded(old);
 });
 
 t.test(
-  "an admin interface's socket file goes when the next one is elsewhere, and stays for one that is there",
+  'the admin socket file is removed when the next process uses another one, and stays when it uses the same',
   async (t) => {
     const directory = tempDir(t);
     const [first, second] = [join(directory, 'first'), join(directory, 'second')];
@@ -223,7 +223,7 @@ t.test(
   },
 );
 
-t.test('the file of an admin socket gets the permissions that the next process wants', async (t) => {
+t.test('the admin socket file gets the mode that the next process configures', async (t) => {
   const path = join(tempDir(t), 'admin');
   const line = new EpochLine(t);
   const start = async (epoch: number, mode: number) => {
@@ -243,7 +243,7 @@ t.test('the file of an admin socket gets the permissions that the next process w
   await next.stop();
 });
 
-t.test("a child that cannot serve leaves the file of its parent's admin interface", async (t) => {
+t.test('a child that cannot serve leaves the admin socket file of its parent', async (t) => {
   const path = join(tempDir(t), 'admin');
   const withAdmin = (listener: Config) => ({ ...config(listener), admin: { address: { pipe: { path } } } });
   const line = new EpochLine(t);
@@ -266,7 +266,7 @@ t.test("a child that cannot serve leaves the file of its parent's admin interfac
   t.notOk(existsSync(path));
 });
 
-t.test('a file that a listener of the next process has made in place of the admin socket stays', async (t) => {
+t.test('a file that a listener of the next process has created in place of the admin socket stays', async (t) => {
   const directory = tempDir(t);
   const [first, second] = [join(directory, 'first'), join(directory, 'second')];
   const line = new EpochLine(t);
@@ -284,7 +284,7 @@ t.test('a file that a listener of the next process has made in place of the admi
   await next.stop();
 });
 
-t.test('clients that see the address file of the new process reach that one', async (t) => {
+t.test('clients that see the address file of the new process reach that process', async (t) => {
   const line = new EpochLine(t);
   let old = await line.start(0, { config: config(web('web', 'hi')), args: QUICK });
   const { adminPort } = old;
@@ -309,7 +309,7 @@ t.test('clients that see the address file of the new process reach that one', as
       answers.every((answer) => answer === epoch),
       `epoch ${epoch}: ${answers}`,
     );
-    t.match(await kept.readToEnd(), { text: '' }, 'not on a connection from before either');
+    t.match(await kept.readToEnd(), { text: '' }, 'existing connections are closed');
     watcher.close();
     await hasEnded(old);
     old = next;
@@ -317,23 +317,26 @@ t.test('clients that see the address file of the new process reach that one', as
   await old.stop();
 });
 
-t.test('a kept connection to the old admin interface ends at the take-over, behind an answer under way', async (t) => {
-  const line = new EpochLine(t);
-  const old = await line.start(0, { config: config(web('web', 'hi')), args: QUICK });
-  const silent = await connectRaw(t, old.adminPort);
-  const asked = await connectRaw(t, old.adminPort);
-  asked.write(READY);
-  t.match(await asked.readUntil('LIVE\n\r\n0\r\n\r\n'), /^HTTP\/1\.1 200 OK\r\n(?!.*connection: close)/is);
-  const asking = await connectRaw(t, old.adminPort);
-  asking.write('POST /healthcheck/ok HTTP/1.1\r\nhost: admin\r\ncontent-length: 2\r\n\r\nh');
-  await old.waitForStat('http.admin.downstream_rq_active', 2);
-  const next = await line.start(1, { config: config(web('web', 'hi')), args: ['--parent-shutdown-time-s', '60'] });
-  for (const connection of [silent, asked]) t.same(await connection.readToEnd(), { text: '', closed: 'end' });
-  asking.write('i');
-  t.match(await asking.readToEnd(), { text: /^HTTP\/1\.1 200 OK\r\n.*connection: close/is, closed: 'end' });
-  await next.stop();
-  await hasEnded(old);
-});
+t.test(
+  'a kept-alive connection to the old admin interface closes at the take-over, after the response in progress',
+  async (t) => {
+    const line = new EpochLine(t);
+    const old = await line.start(0, { config: config(web('web', 'hi')), args: QUICK });
+    const silent = await connectRaw(t, old.adminPort);
+    const asked = await connectRaw(t, old.adminPort);
+    asked.write(READY);
+    t.match(await asked.readUntil('LIVE\n\r\n0\r\n\r\n'), /^HTTP\/1\.1 200 OK\r\n(?!.*connection: close)/is);
+    const asking = await connectRaw(t, old.adminPort);
+    asking.write('POST /healthcheck/ok HTTP/1.1\r\nhost: admin\r\ncontent-length: 2\r\n\r\nh');
+    await old.waitForStat('http.admin.downstream_rq_active', 2);
+    const next = await line.start(1, { config: config(web('web', 'hi')), args: ['--parent-shutdown-time-s', '60'] });
+    for (const connection of [silent, asked]) t.same(await connection.readToEnd(), { text: '', closed: 'end' });
+    asking.write('i');
+    t.match(await asking.readToEnd(), { text: /^HTTP\/1\.1 200 OK\r\n.*connection: close/is, closed: 'end' });
+    await next.stop();
+    await hasEnded(old);
+  },
+);
 
 async function expect(body: string, asked: Promise<HttpAnswer>): Promise<void> {
   const answer = await asked;

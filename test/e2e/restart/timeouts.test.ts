@@ -1,4 +1,4 @@
-// --hand-over-connections: the timeouts of a connection go on where they were, however often it changes the process.
+// --hand-over-connections: the timeouts of a connection continue, however often it changes the process.
 
 import t from 'tap';
 import {
@@ -17,16 +17,16 @@ import {
 import { answering, managerOf } from '../http/proxy.js';
 import { openStream, startPeers } from '../tcp/stream.js';
 
-/** Longer than a restart takes, so that none of the connections has its whole time in one process. */
+/** Longer than a restart takes, so that no connection spends its whole timeout in one process. */
 const TIME = '5s';
 /** Takes far longer than that. */
-const MOST_RESTARTS = 20;
+const MAX_RESTARTS = 20;
 const ARGS = ['--concurrency', '1', '--parent-shutdown-time-s', '600', '--drain-time-s', '600'];
 
-// What they do is to wait, most of the time.
+// They are idle most of the time.
 t.jobs = 2;
 
-t.test('each timeout ends its connection in time while one restart follows the other', async (t) => {
+t.test('each timeout closes its connection on time during consecutive restarts', async (t) => {
   const peers = await startPeers(t);
   const web = managerOf([answering({ prefix: '/' }, 'hi')]);
   const config = bootstrap({
@@ -58,17 +58,17 @@ t.test('each timeout ends its connection in time while one restart follows the o
   }
   clients[1]!.write('GET / HTTP/1.1\r\nHo');
   const isRead = async () => (await current.stat('http.slow.downstream_cx_rx_bytes_buffered'))! > 0;
-  await waitFor(isRead, { what: 'half a head in the proxy' });
+  await waitFor(isRead, { what: 'half a header section in the proxy' });
 
   const all = [...streams, ...clients];
   let restarts = 0;
-  while (all.some(({ closed }) => closed === 'open') && restarts < MOST_RESTARTS) {
+  while (all.some(({ closed }) => closed === 'open') && restarts < MAX_RESTARTS) {
     const next = await line.start(++restarts, { config, args });
-    await waitFor(() => current.exit !== undefined, { what: 'the end of the old process' });
+    await waitFor(() => current.exit !== undefined, { what: 'the exit of the old process' });
     current = next;
     if (restarts > 1) continue;
     const received = (await current.stat('server.hand_over.connections_received'))!;
-    // On a slow machine the time of some may have come before.
+    // On a slow machine some may have timed out before.
     t.ok(received + all.filter(({ closed }) => closed !== 'open').length >= all.length, `${received} have travelled`);
   }
   t.same(
@@ -89,13 +89,13 @@ t.test('each timeout ends its connection in time while one restart follows the o
   await current.stop();
 });
 
-t.test('what a connection has waited for a process that hangs is not taken for silence', async (t) => {
+t.test('the time that a connection waits for a hung process does not count as idle', async (t) => {
   const peers = await startPeers(t);
   const asked: { path: string; answer(): void }[] = [];
   const upstream = await startUpstream(t, ({ url = '' }, response) => {
     asked.push({ path: url, answer: () => response.end(url) });
   });
-  // Shorter than the answer of the child is waited for.
+  // Shorter than the wait for the child's reply.
   const time = '4s';
   const config = bootstrap({
     listeners: [
@@ -114,7 +114,7 @@ t.test('what a connection has waited for a process that hangs is not taken for s
   await server.receives(1);
   const browser = await connectRaw(t, await parent.listenerPort('web'));
 
-  // The parent stands still while the child becomes live, and finds one that hangs then.
+  // The parent is stopped while the child becomes live, and then finds the child stopped.
   const admin = { address: { socket_address: { address: '::1', port_value: 0 } } };
   const child = await line.start(1, { config: { ...config, admin }, args, wait: 'spawned' });
   await waitForLog(child, 'starting workers');
@@ -122,7 +122,7 @@ t.test('what a connection has waited for a process that hangs is not taken for s
   await waitFor(() => asked.length === 1, { what: 'the first of two requests' });
   parent.child.kill('SIGSTOP');
   const ask = (path: string) => httpRequest(child.adminPort, path, { host: '::1' });
-  await waitFor(async () => (await ask('/ready')).status === 200, { what: 'a child that is live' });
+  await waitFor(async () => (await ask('/ready')).status === 200, { what: 'the child to be live' });
   child.child.kill('SIGSTOP');
   parent.child.kill('SIGCONT');
   await waitForLog(parent, 'handing established connections over to the child process');
@@ -138,7 +138,7 @@ t.test('what a connection has waited for a process that hangs is not taken for s
   t.equal(await browser.read(2), '/2');
   child.child.kill('SIGCONT');
   const bothStayed = async () => /connections_kept: 2$/m.test((await ask('/stats?filter=hand_over')).body.toString());
-  await waitFor(bothStayed, { what: 'two connections that have waited' });
+  await waitFor(bothStayed, { what: 'two connections that stayed' });
   await child.stop();
   await parent.exited;
 });

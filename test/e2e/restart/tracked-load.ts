@@ -1,5 +1,5 @@
-// Clients whose failures can be laid at the door of a process: each failure names its connection, and a process can be killed at a
-// moment at which it is known which connections it holds.
+// Clients whose failures can be attributed to a process: each failure names its connection, and a process can be killed at a
+// moment when the connections it holds are known.
 
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -16,30 +16,30 @@ import {
   withDeadline,
 } from '../harness/index.js';
 
-/** Longer than a busy machine needs for an answer. */
+/** Longer than a busy machine needs for a response. */
 const DEADLINE_MS = 20_000;
 
 export interface Failure {
-  /** The client's own; 0 when it had none yet. */
+  /** Port of the client; 0 when it had none yet. */
   readonly port: number;
   readonly why: string;
-  /** It had not been answered before. */
+  /** Whether it had not been answered before. */
   readonly isNew: boolean;
 }
 
 export interface TrackedPorts {
   readonly http: number;
-  /** Sends back what it gets. */
+  /** Echoes its input. */
   readonly tcp: number;
 }
 
-/** How many clients of each kind. */
+/** Number of clients of each kind. */
 export interface TrackedClients {
-  /** A connection for each request. */
+  /** One connection per request. */
   readonly fresh: number;
-  /** Connections that end only when a response has announced it. */
+  /** Connections that may only close after a response has announced it. */
   readonly kept: number;
-  /** Connections that must not end. */
+  /** Connections that must not close. */
   readonly streams: number;
 }
 
@@ -64,24 +64,24 @@ export class TrackedLoad {
     t.teardown(() => this.end());
   }
 
-  /** Waits until so many requests more have been answered. */
+  /** Waits for `count` further responses. */
   async answers(count: number): Promise<void> {
     const until = this.answered + count;
     await waitFor(() => this.answered >= until, { what: `${count} answers`, deadlineMs: DEADLINE_MS });
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Stops the clients; resolves when no request is in flight. */
   async end(): Promise<void> {
     this.#isOver = true;
     await this.#loops;
   }
 
-  /** Failures since the last call, without those of connections with these ports. */
+  /** Returns the failures since the last call, except those of connections with these ports. */
   takeFailures(held: ReadonlySet<number> = new Set()): Failure[] {
     return this.failures.splice(0).filter(({ port }) => !held.has(port));
   }
 
-  /** The longest time in which no new connection was answered, since the last call. */
+  /** Returns the longest time without a response on a new connection, since the last call. */
   takeLongestGapMs(): number {
     this.#freshAnswered();
     const longest = this.#longestGapMs;
@@ -156,16 +156,16 @@ export class TrackedLoad {
   }
 }
 
-/** Stops a process where it is, notes the clients of these listeners that it holds, and kills it. Returns their ports. */
+/** Stops a process, records the clients of these listeners that it holds, and kills it. Returns their ports. */
 export async function killHolding(pid: number, ports: TrackedPorts): Promise<Set<number>> {
   process.kill(pid, 'SIGSTOP');
-  await waitFor(() => isStopped(pid), { what: 'all threads to stand still' });
+  await waitFor(() => isStopped(pid), { what: 'all threads to stop' });
   const held = heldClients(pid, Object.values(ports));
   process.kill(pid, 'SIGKILL');
   return held;
 }
 
-/** Starts what answers the TCP streams. Returns its port. */
+/** Starts the echo server of the TCP streams. Returns its port. */
 export async function startEcho(t: Teardown): Promise<number> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -177,7 +177,7 @@ export async function startEcho(t: Teardown): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Listeners for the clients, the one for streams in front of that port. */
+/** Returns a configuration with the listeners of the clients; the one for streams leads to the port `echo`. */
 export function trackedConfig(ports: TrackedPorts, echo: number): Config {
   const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'here' } } };
   const routes = { route_config: { virtual_hosts: [{ name: 'a', domains: ['*'], routes: [route] }] } };
@@ -187,7 +187,7 @@ export function trackedConfig(ports: TrackedPorts, echo: number): Config {
   });
 }
 
-/** Resolves as soon as a text comes, from now on. */
+/** Resolves as soon as a text appears in further output. */
 export function textComes(output: Readable, text: string, deadlineMs?: number): Promise<void> {
   let seen = '';
   const comes = new Promise<void>((resolve, reject) => {
@@ -199,7 +199,7 @@ export function textComes(output: Readable, text: string, deadlineMs?: number): 
       seen += chunk;
       if (seen.includes(text)) settle(resolve);
     };
-    const end = () => settle(() => reject(new Error(`it ended without ${text}:\n${seen}`)));
+    const end = () => settle(() => reject(new Error(`the output ended without ${text}:\n${seen}`)));
     output.on('data', look).on('end', end);
   });
   comes.catch(() => {});
@@ -234,10 +234,10 @@ class Client {
     this.socket.on('end', () => this.#end('the connection has ended'));
   }
 
-  /** Sends, and gives the answer when it is whole. Throws ClientError. */
+  /** Sends a request, and returns the response when it is complete. Throws ClientError. */
   exchange(request: string, isAnswer: (text: string) => boolean): Promise<string> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#end('no answer in time'), DEADLINE_MS);
+      const timer = setTimeout(() => this.#end('no response in time'), DEADLINE_MS);
       this.#changed = () => {
         const isComplete = isAnswer(this.#text);
         if (!isComplete && this.#over === undefined) return;
@@ -276,16 +276,16 @@ function isStopped(pid: number): boolean {
   });
 }
 
-/** Ports of the clients whose connections to these ports the process has accepted. */
+/** Returns the ports of the clients whose connections to these ports the process has accepted. */
 function heldClients(pid: number, listeners: readonly number[]): Set<number> {
   const held = new Set<number>();
   for (const { local, remote } of socketsOf(pid)) if (listeners.includes(local)) held.add(remote);
-  // That is the listen sockets, and what was refused has no port either.
+  // Listening sockets, and connections that were refused, which have no port either.
   held.delete(0);
   return held;
 }
 
-/** Whether a process that runs has a listen socket at this port. */
+/** Whether a running process has a listening socket on this port. */
 export function listensAt(pid: number, port: number): boolean {
   try {
     return socketsOf(pid).some(({ isListening, local }) => isListening && local === port);

@@ -1,4 +1,4 @@
-// --watch-config at a hot restart: the process that serves follows its file, and the one that it has replaced does not.
+// --watch-config in a hot restart: the serving process watches its file, and the replaced one does not.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import { answering, managerOf } from '../http/proxy.js';
 
 const ARGS = ['-l', 'info', '--concurrency', '1', '--parent-shutdown-time-s', '600', '--drain-time-s', '600'];
 
-t.test('a process watches its configuration until another one has taken over, and no longer', async (t) => {
+t.test('a process watches its configuration until another one has taken over', async (t) => {
   const path = join(tempDir(t), 'config.yaml');
   const write = (text: string) => {
     const listener = httpListener('web', 0, managerOf([answering({ prefix: '/' }, text)]));
@@ -34,7 +34,7 @@ t.test('a process watches its configuration until another one has taken over, an
   const port = await parent.listenerPort('web');
   const answers = (text: string) =>
     waitFor(async () => (await httpRequest(port)).body === text, { what: `the answer ${text}` });
-  // Keeps it while it drains.
+  // Keeps it alive while it drains.
   await connectRaw(t, port);
 
   const lost = await line.start(1, { args, wait: 'spawned' });
@@ -55,7 +55,7 @@ t.test('a process watches its configuration until another one has taken over, an
   t.equal(changesSeen(child), 1);
 });
 
-t.test('a change that comes while a child begins is applied when that one is gone', async (t) => {
+t.test('a change that arrives while a child starts is applied when the child is gone', async (t) => {
   const plane = await startControlPlane(t);
   plane.hold();
   const path = join(tempDir(t), 'config.yaml');
@@ -71,7 +71,7 @@ t.test('a change that comes while a child begins is applied when that one is gon
   await waitForLog(parent, 'a child process of epoch 1 initializes');
   writeFileSync(path, JSON.stringify(configured('second')));
   await waitForLog(parent, `${path} has changed`);
-  // As long as another one is under way it is refused.
+  // Refused while another process starts.
   await waitFor(async () => (await parent.admin('/config/reload', { method: 'POST' })).status === 200);
   t.equal((await httpRequest(port)).body, 'first');
   await child.kill();
@@ -80,7 +80,7 @@ t.test('a change that comes while a child begins is applied when that one is gon
   await parent.stop();
 });
 
-t.test('a reload that a take-over ends is no failure, and brings no listener back', async (t) => {
+t.test('a reload interrupted by a take-over is not a failure, and reopens no listener', async (t) => {
   const plane = await startControlPlane(t);
   plane.hold();
   const web = httpListener('web', 0, managerOf([answering({ prefix: '/' }, 'here')]));
@@ -92,7 +92,7 @@ t.test('a reload that a take-over ends is no failure, and brings no listener bac
   const line = new EpochLine(t);
   const parent = await line.start(0, { config: configured(web), args: ARGS });
   const port = await parent.listenerPort('web');
-  // Keeps it while it drains.
+  // Keeps it alive while it drains.
   await connectRaw(t, port);
   writeFileSync(parent.configPath, JSON.stringify(configured(web, waits)));
   const reload = parent.admin('/config/reload?apply=true', { method: 'POST' });

@@ -1,4 +1,4 @@
-// Baton under baton-restarter, and what Baton says on NOTIFY_SOCKET.
+// Baton under baton-restarter, and Baton's own messages on NOTIFY_SOCKET.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ interface Wrapped {
   readonly configPath: string;
 }
 
-t.test('SIGHUP again and again: no request fails, and the manager hears of no end before the last one', async (t) => {
+t.test('repeated SIGHUPs fail no request, and the manager receives STOPPING only at the end', async (t) => {
   const { wrapper, manager, port } = await serve(t);
   const clients = new Load(t, 2, async () => {
     const { status } = await httpRequest(port, '/');
@@ -38,13 +38,13 @@ t.test('SIGHUP again and again: no request fails, and the manager hears of no en
     wrapper.kill('SIGHUP');
     await manager.hears('RELOADING=1');
     await manager.hears('READY=1', `STATUS=epoch ${epoch} live, epoch ${epoch - 1} draining`);
-    await waitFor(() => clients.answered > before + 20, { what: 'answers of the new epoch' });
+    await waitFor(() => clients.answered > before + 20, { what: 'responses of the new epoch' });
     await manager.hears(`STATUS=epoch ${epoch} live`);
   }
   await clients.end();
   t.same(clients.failures, []);
   t.equal(await wrapper.end(), 0);
-  t.equal(wrapper.stdout.split('left: status 0').length - 1, 5, 'every epoch left in order');
+  t.equal(wrapper.stdout.split('left: status 0').length - 1, 5, 'every epoch exited cleanly');
   t.same([...new Set(manager.pids)], [wrapper.process.pid]);
   const heard = manager.messages.flat();
   const states = heard.filter((line) => /^(READY|RELOADING|STOPPING)=/.test(line));
@@ -53,7 +53,7 @@ t.test('SIGHUP again and again: no request fails, and the manager hears of no en
   t.notMatch(wrapper.stderr, /\[(error|critical)\]/);
 });
 
-t.test('a reload with a broken configuration changes nothing, and one with a good one works again', async (t) => {
+t.test('a reload with an invalid configuration changes nothing, and one with a valid one works again', async (t) => {
   const { wrapper, manager, port, configPath } = await serve(t);
   writeFileSync(configPath, 'static_resources: [');
   wrapper.kill('SIGHUP');
@@ -62,14 +62,14 @@ t.test('a reload with a broken configuration changes nothing, and one with a goo
   writeFileSync(configPath, JSON.stringify(config(port, 202)));
   wrapper.kill('SIGHUP');
   await manager.hears('READY=1', 'STATUS=epoch 1 live, epoch 0 draining');
-  // What had reached the former process by then is answered there.
+  // Connections in the backlog of the old process are answered there.
   await waitFor(async () => (await httpRequest(port, '/')).status === 202, {
-    what: 'an answer of the new configuration',
+    what: 'a response of the new configuration',
   });
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('a server that is killed is replaced', async (t) => {
+t.test('a killed server is replaced', async (t) => {
   const { wrapper, manager, port } = await serve(t);
   process.kill(Number(/epoch 0 started \(pid (\d+)\)/.exec(wrapper.stdout)![1]), 'SIGKILL');
   await manager.hears('READY=1', 'STATUS=epoch 0 live');
@@ -77,16 +77,16 @@ t.test('a server that is killed is replaced', async (t) => {
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('when the wrapper is killed, the server gets SIGTERM and leaves', async (t) => {
+t.test('when the wrapper is killed, the server gets SIGTERM and exits', async (t) => {
   const { wrapper } = await serve(t);
   wrapper.kill('SIGKILL');
-  // The end of its output, too: the server has inherited that.
+  // Also waits for the end of its output, which the server has inherited.
   t.equal(await wrapper.status(), null);
   t.match(wrapper.stderr, /caught \w*SIGTERM/);
   t.match(wrapper.stderr, /exiting\n$/);
 });
 
-t.test('without the wrapper Baton tells the service manager itself', async (t) => {
+t.test('without the wrapper Baton notifies the service manager itself', async (t) => {
   const manager = Manager.inDirectory(t);
   const env = { ...manager.env, WATCHDOG_USEC: '200000' };
   const baton = await startBaton(t, { config: config(0, 204), env });
@@ -102,7 +102,7 @@ t.test('without the wrapper Baton tells the service manager itself', async (t) =
   await alone.stop();
 });
 
-/** One listener that answers with a status. */
+/** Returns one listener that answers with a status. */
 function config(port: number, status: number): Config {
   const virtualHost = {
     name: 'all',
@@ -116,7 +116,7 @@ function config(port: number, status: number): Config {
   };
 }
 
-/** Baton under the wrapper, when it is live. */
+/** Starts Baton under the wrapper, and waits until it is live. */
 async function serve(t: Parameters<typeof startWrapper>[0]): Promise<Wrapped> {
   const manager = Manager.inDirectory(t);
   const port = await freePort();

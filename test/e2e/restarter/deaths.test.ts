@@ -1,5 +1,5 @@
-// Epochs under baton-restarter that are killed at the worst moments: somebody serves at every moment, only what the killed one held is
-// lost, and the wrapper brings the next epoch by itself.
+// Epochs under baton-restarter that are killed at the worst moments: one process serves at every moment, only what the killed
+// one held is lost, and the wrapper starts the next epoch on its own.
 
 import t from 'tap';
 import { waitFor } from '../harness/index.js';
@@ -13,7 +13,7 @@ for (const [args, first] of [
   ['', 0],
   ['--hand-over-connections', 3],
 ] as const) {
-  t.test(`children and parents that are killed ${args}, from epoch ${first} on`, async (t) => {
+  t.test(`children and parents are killed ${args}, from epoch ${first} on`, async (t) => {
     const line = await TrackedLine.start(t, args);
     const { wrapper } = line;
     for (let epoch = 1; epoch <= first; epoch++) {
@@ -34,11 +34,11 @@ for (const [args, first] of [
     await wrapper.logs(`epoch ${first} serves again`);
     await line.live(second, 2);
 
-    // At once: a parent whose connections have moved does not stay for long.
+    // At once: a parent whose connections have moved exits soon.
     await kill(second, 'a child whose parent drains');
     await wrapper.logs(`epoch ${first} serves again`, 2);
     await line.live(second, 3);
-    // Otherwise that one serves again, as it should.
+    // Otherwise that one serves again, as expected.
     await kill(first, 'a parent that drains');
     await wrapper.logs(new RegExp(`epoch ${first} \\(pid \\d+\\) left: signal SIGKILL`));
 
@@ -52,7 +52,7 @@ for (const [args, first] of [
   });
 }
 
-t.test('a child that finds its parent dead serves at once, and the wrapper goes on with its number', async (t) => {
+t.test('a child that finds its parent dead serves at once, and the wrapper continues with its number', async (t) => {
   const line = await TrackedLine.start(t, '');
   const { wrapper } = line;
   const begins = textComes(wrapper.process.stdout!, 'epoch 1 started');
@@ -69,14 +69,14 @@ t.test('a child that finds its parent dead serves at once, and the wrapper goes 
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('a server that ends in order, because a stranger asks it to, is started again', async (t) => {
+t.test('a server that exits cleanly at the request of another process is restarted', async (t) => {
   const line = await TrackedLine.start(t, '');
   const { wrapper } = line;
   wrapper.kill('SIGHUP');
   await line.live(1);
   process.kill(line.pidOf(1), 'SIGTERM');
   await wrapper.logs('epoch 1 was the one that served');
-  await waitFor(() => wrapper.stdout.split(/epoch \d is live/).length > 3, { what: 'another one' });
+  await waitFor(() => wrapper.stdout.split(/epoch \d is live/).length > 3, { what: 'another live epoch' });
   const load = new TrackedLoad(t, line.ports, CLIENTS);
   await load.answers(20);
   await load.end();

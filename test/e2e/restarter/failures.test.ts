@@ -1,4 +1,4 @@
-// baton-restarter: children that never become live, that die, and strangers that claim to be live.
+// baton-restarter: children that never become live, that die, and other processes that claim to be live.
 
 import { once } from 'node:events';
 import { readdirSync, rmSync, statSync } from 'node:fs';
@@ -13,14 +13,14 @@ import { type Child, startWrapper, type Wrapper, type WrapperOptions } from './w
 
 type Test = Parameters<typeof startWrapper>[0];
 
-t.test('a child that never becomes live is killed, the old one serves on, and its number is used again', async (t) => {
+t.test('a child that never becomes live is killed, the old one keeps serving, and the number is reused', async (t) => {
   const { wrapper, first } = await startLive(t, { args: ['--live-timeout-s', '4'] });
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
   await second.tell('ignore-sigterm');
   await second.tell('say STATUS=waiting');
   await second.leaves();
-  t.notOk(second.received.includes('SIGTERM'), 'at SIGTERM it would end its parent as well');
+  t.notOk(second.received.includes('SIGTERM'), 'SIGTERM would end its parent too');
   await wrapper.logs('epoch 1 never became live: epoch 0 serves on');
   t.notOk(first.isGone);
   wrapper.kill('SIGHUP');
@@ -31,24 +31,27 @@ t.test('a child that never becomes live is killed, the old one serves on, and it
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('a child that dies before it is live changes nothing, and what was asked for meanwhile is tried', async (t) => {
-  const { wrapper, first } = await startLive(t);
-  for (const [nth, status] of [1, 0, 139].entries()) {
-    if (nth < 2) wrapper.kill('SIGHUP');
-    const child = await wrapper.child(nth + 1);
-    t.equal(child.hello.epoch, 1);
-    if (nth === 1) {
-      wrapper.kill('SIGHUP');
-      await wrapper.logs('epoch 1 is starting: the next one waits for it');
+t.test(
+  'a child that dies before it is live changes nothing, and a restart requested meanwhile is attempted',
+  async (t) => {
+    const { wrapper, first } = await startLive(t);
+    for (const [nth, status] of [1, 0, 139].entries()) {
+      if (nth < 2) wrapper.kill('SIGHUP');
+      const child = await wrapper.child(nth + 1);
+      t.equal(child.hello.epoch, 1);
+      if (nth === 1) {
+        wrapper.kill('SIGHUP');
+        await wrapper.logs('epoch 1 is starting: the next one waits for it');
+      }
+      await child.exit(status);
+      await wrapper.logs(`(pid ${child.pid}) left: status ${status}`);
     }
-    await child.exit(status);
-    await wrapper.logs(`(pid ${child.pid}) left: status ${status}`);
-  }
-  t.notOk(first.isGone);
-  t.equal(await wrapper.end(), 0);
-});
+    t.notOk(first.isGone);
+    t.equal(await wrapper.end(), 0);
+  },
+);
 
-t.test('what a launch script has started is killed with it', async (t) => {
+t.test('processes started by a launch script are killed with it', async (t) => {
   const wrapper = await startWrapper(t, {
     around: ['sh', '-c', 'trap "" TERM; "$@" & wait', 'sh'],
     args: ['--end-timeout-s', '0.3'],
@@ -59,7 +62,7 @@ t.test('what a launch script has started is killed with it', async (t) => {
   t.equal(await wrapper.status(), 1);
 });
 
-t.test('the first child of all: when it does not become live, the status is 1', async (t) => {
+t.test('when the very first child does not become live, the exit status is 1', async (t) => {
   const late = await startWrapper(t, { args: ['--live-timeout-s', '4'] });
   await (await late.child(0)).tell('say STATUS=waiting');
   t.equal(await late.status(), 1);
@@ -74,11 +77,11 @@ t.test('the first child of all: when it does not become live, the status is 1', 
     const child = await wrapper.child(0);
     if (says) await child.tell('say STATUS=starting');
     await child.exit(0);
-    t.equal(await wrapper.status(), 1, 'in order too');
+    t.equal(await wrapper.status(), 1, 'also after a clean exit');
   }
 });
 
-t.test('a live child that dies is started again, without a parent, at once and then after a while', async (t) => {
+t.test('a live child that dies is restarted without a parent, at once and then with a delay', async (t) => {
   const { wrapper, first } = await startLive(t);
   process.kill(first.pid, 'SIGKILL');
   const second = await wrapper.child(1);
@@ -98,32 +101,35 @@ t.test('a live child that dies is started again, without a parent, at once and t
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('where nobody serves, one that dies again and again after it was live is never waited for long', async (t) => {
-  const { wrapper, first } = await startLive(t);
-  let child = first;
-  for (let death = 1; death <= 4; death++) {
-    process.kill(child.pid, 'SIGKILL');
-    child = await wrapper.child(death);
-    await child.ready();
-    await wrapper.logs('epoch 0 is live', death + 1);
-  }
-  t.same(
-    [...wrapper.stdout.matchAll(/starts again in (\S+) s/g)].map(([, seconds]) => seconds),
-    ['0', '1', '1', '1'],
-  );
-  // Nor is what dies with it before it is live: that has not failed again and again.
-  wrapper.kill('SIGHUP');
-  const next = await wrapper.child(5);
-  await child.exit(1);
-  await wrapper.logs('epoch 0 was the one that served', 5);
-  await next.exit(1);
-  await wrapper.logs('never became live: none serves');
-  await wrapper.logs('starts again in 2 s');
-  await (await wrapper.child(6)).ready();
-  t.equal(await wrapper.end(), 0);
-});
+t.test(
+  'without another serving process, a child that dies repeatedly after it was live is restarted soon',
+  async (t) => {
+    const { wrapper, first } = await startLive(t);
+    let child = first;
+    for (let death = 1; death <= 4; death++) {
+      process.kill(child.pid, 'SIGKILL');
+      child = await wrapper.child(death);
+      await child.ready();
+      await wrapper.logs('epoch 0 is live', death + 1);
+    }
+    t.same(
+      [...wrapper.stdout.matchAll(/starts again in (\S+) s/g)].map(([, seconds]) => seconds),
+      ['0', '1', '1', '1'],
+    );
+    // The same applies to one that dies with it before it is live: that has not failed repeatedly.
+    wrapper.kill('SIGHUP');
+    const next = await wrapper.child(5);
+    await child.exit(1);
+    await wrapper.logs('epoch 0 was the one that served', 5);
+    await next.exit(1);
+    await wrapper.logs('never became live: none serves');
+    await wrapper.logs('starts again in 2 s');
+    await (await wrapper.child(6)).ready();
+    t.equal(await wrapper.end(), 0);
+  },
+);
 
-t.test('a live child that ends in order, and was not told to, is started again', async (t) => {
+t.test('a live child that exits cleanly on its own is restarted', async (t) => {
   const { wrapper, first } = await startLive(t);
   await first.exit(0);
   await wrapper.logs('epoch 0 was the one that served');
@@ -134,19 +140,19 @@ t.test('a live child that ends in order, and was not told to, is started again',
   t.equal(third.hello.epoch, 1);
   await third.ready();
   await wrapper.logs('epoch 1 is live');
-  // As a Baton that gets SIGTERM: it ends its parent too.
+  // Like a Baton that gets SIGTERM: it ends its parent too.
   await second.tell('say X_BATON_EPOCH=leaving');
   await third.exit(0);
   const fourth = await wrapper.child(3);
   t.equal(fourth.hello.epoch, 0);
-  t.notOk(second.isGone, 'it has given up the names that the new one needs');
+  t.notOk(second.isGone, 'it has released the names that the new one needs');
   t.notOk(second.received.includes('SIGTERM'));
   await fourth.ready();
   await second.exit(0);
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('when the live child dies, the one that it has replaced serves again, and is followed by another', async (t) => {
+t.test('when the live child dies, the epoch that it replaced serves again, and another one follows', async (t) => {
   for (const order of ['the wrapper sees the death first', 'the old epoch does']) {
     const { wrapper, first } = await startLive(t);
     wrapper.kill('SIGHUP');
@@ -166,7 +172,7 @@ t.test('when the live child dies, the one that it has replaced serves again, and
     await third.exit(1);
     await wrapper.logs('epoch 1 never became live: epoch 0 serves on');
     const fourth = await wrapper.child(3);
-    t.equal(fourth.hello.epoch, 1, 'until one is live');
+    t.equal(fourth.hello.epoch, 1, 'the number is reused until an epoch is live');
     await fourth.ready();
     await wrapper.logs('epoch 1 is live', 2);
     t.notOk(first.received.includes('SIGTERM'));
@@ -194,7 +200,7 @@ t.test('an old epoch that does not serve again is killed when the next one canno
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('an epoch whose parent says that it serves, and that dies, is started again', async (t) => {
+t.test('an epoch that dies while its parent reports that it serves again is restarted', async (t) => {
   const { wrapper, first } = await startLive(t);
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
@@ -205,7 +211,7 @@ t.test('an epoch whose parent says that it serves, and that dies, is started aga
   await wrapper.logs('epoch 0 serves again');
   const third = await wrapper.child(2);
   t.equal(third.hello.epoch, 1);
-  // Its death is seen before the word of its parent.
+  // Its death is seen before its parent's message.
   await third.exit(1);
   await wrapper.logs('epoch 1 never became live');
   const fourth = await wrapper.child(3);
@@ -219,11 +225,11 @@ t.test('an epoch whose parent says that it serves, and that dies, is started aga
   await fourth.tell('say X_BATON_EPOCH=replaced');
   await fourth.ready();
   await wrapper.logs('epoch 1 serves again');
-  t.equal((await wrapper.child(5)).hello.epoch, 2, 'nobody had to ask for it');
+  t.equal((await wrapper.child(5)).hello.epoch, 2, 'without a request');
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('of two epochs that serve because the one between them is dead, the older one leaves', async (t) => {
+t.test('of two epochs that serve because the one between them died, the older one exits', async (t) => {
   const { wrapper, first } = await startLive(t);
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
@@ -247,11 +253,11 @@ t.test('of two epochs that serve because the one between them is dead, the older
   await third.ready();
   await wrapper.logs('epoch 2 serves again');
   await fifth.leaves();
-  t.equal((await wrapper.child(5)).hello.epoch, 3, 'one that is not live yet takes over from the epoch that serves');
+  t.equal((await wrapper.child(5)).hello.epoch, 3, 'an epoch that is not live yet takes over from the serving one');
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('when the live child dies as the next one takes over, the one before does not serve beside that', async (t) => {
+t.test('when the live child dies as the next one takes over, the one before it does not serve as well', async (t) => {
   const { wrapper, first } = await startLive(t);
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
@@ -291,7 +297,7 @@ t.test('when the live child dies while the next one starts, that one decides', a
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('a draining child that dies is only logged', async (t) => {
+t.test('the death of a draining child is only logged', async (t) => {
   const { wrapper, first } = await startLive(t);
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
@@ -304,23 +310,26 @@ t.test('a draining child that dies is only logged', async (t) => {
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('--strict: any status but 0 and any signal kill everything, and the status is 1', async (t) => {
-  for (const death of ['status', 'signal', 'never live'] as const) {
-    const args = ['--strict', ...(death === 'never live' ? ['--live-timeout-s', '4'] : [])];
-    const { wrapper, first } = await startLive(t, { args });
-    wrapper.kill('SIGHUP');
-    const second = await wrapper.child(1);
-    if (death === 'status') await second.exit(2);
-    if (death === 'signal') process.kill(first.pid, 'SIGKILL');
-    t.equal(await wrapper.status(), 1, death);
-    for (const child of [first, second]) {
-      await child.leaves();
-      t.notOk(child.received.includes('SIGTERM'), 'by SIGKILL');
+t.test(
+  '--strict: a non-zero status or a signal of any child kills all of them, and the exit status is 1',
+  async (t) => {
+    for (const death of ['status', 'signal', 'never live'] as const) {
+      const args = ['--strict', ...(death === 'never live' ? ['--live-timeout-s', '4'] : [])];
+      const { wrapper, first } = await startLive(t, { args });
+      wrapper.kill('SIGHUP');
+      const second = await wrapper.child(1);
+      if (death === 'status') await second.exit(2);
+      if (death === 'signal') process.kill(first.pid, 'SIGKILL');
+      t.equal(await wrapper.status(), 1, death);
+      for (const child of [first, second]) {
+        await child.leaves();
+        t.notOk(child.received.includes('SIGTERM'), 'by SIGKILL');
+      }
     }
-  }
-});
+  },
+);
 
-t.test('--strict: a child that leaves with 0 is fine, and is started again if it served', async (t) => {
+t.test('--strict: a child that exits with 0 is accepted, and restarted if it served', async (t) => {
   const { wrapper, first } = await startLive(t, { args: ['--strict'] });
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
@@ -332,7 +341,7 @@ t.test('--strict: a child that leaves with 0 is fine, and is started again if it
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('a program that never says anything counts as live, and is treated as by hot-restarter.py', async (t) => {
+t.test('a program that sends no notification counts as live, and is treated as hot-restarter.py does', async (t) => {
   const wrapper = await startWrapper(t, { args: ['--silence-s', '0.2'] });
   const first = await wrapper.child(0);
   wrapper.kill('SIGUSR1');
@@ -348,12 +357,12 @@ t.test('a program that never says anything counts as live, and is treated as by 
   const third = await wrapper.child(2);
   t.equal(third.hello.epoch, 2);
   await third.exit(1);
-  t.equal(await wrapper.status(), 1, 'nobody can tell whether it was live');
+  t.equal(await wrapper.status(), 1, 'whether it was live is unknown');
   await second.leaves();
   t.notOk(second.received.includes('SIGTERM'));
 });
 
-t.test('what is too long for the notify socket is lost, and nothing else', async (t) => {
+t.test('a message that is too long for the notify socket is lost, and nothing else', async (t) => {
   const { wrapper, first } = await startLive(t);
   const { createSocket } = createRequire(import.meta.url)('unix-dgram') as {
     createSocket(type: string): {
@@ -383,7 +392,7 @@ t.test(
     await wrapper.logs('epoch 1 is live');
     await first.tell('say READY=1');
     await wrapper.logs('epoch 0 serves again');
-    // Without a start as well, a while later.
+    // Without a start in between, too, a while later.
     for (const name of readdirSync(wrapper.directory)) rmSync(join(wrapper.directory, name), { recursive: true });
     await wrapper.logs('making it again', 2);
     t.equal(await wrapper.end(), 0);
@@ -391,7 +400,7 @@ t.test(
   },
 );
 
-t.test('nobody but the child itself can say that it is live', async (t) => {
+t.test('only the child itself can report that it is live', async (t) => {
   const wrapper = await startWrapper(t);
   const child = await wrapper.child(0);
   const { notify } = child.hello;
@@ -406,7 +415,7 @@ t.test('nobody but the child itself can say that it is live', async (t) => {
   for (const text of ['READY=1', '', '\n=\n', '\0\xff'.repeat(1000), 'x'.repeat(60_000)]) {
     own.sendTo(unix(notify), Buffer.from(text), []);
   }
-  // A descriptor that comes along is given back: its other end hears of that.
+  // A received descriptor is closed: its other end sees that.
   const [here, there] = shim.socketPair();
   const returned = new Promise((resolve) => {
     shim.watchMessages(here, { onMessage() {}, onWritable() {}, onEnd: resolve });
@@ -415,7 +424,7 @@ t.test('nobody but the child itself can say that it is live', async (t) => {
   shim.closeDescriptor(there);
   await withDeadline(returned, 'the descriptor to be closed');
   await wrapper.logs(`process ${process.pid}, which is no epoch's, said READY`);
-  // However much a stranger says, the log stays short, and has no control characters of his.
+  // However much other processes send, the log stays short, and has no control characters of theirs.
   const flood = Buffer.from(`READY=1\n${'\x1b[31m'.repeat(1000)}=1`);
   for (let count = 0; count < 20_000; ) {
     if (own.sendTo(unix(notify), flood, [])) count++;
@@ -430,7 +439,7 @@ t.test('nobody but the child itself can say that it is live', async (t) => {
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('where nobody reads its log the wrapper works on', async (t) => {
+t.test('the wrapper works when its log is not read', async (t) => {
   const { wrapper, first } = await startLive(t);
   wrapper.process.stdout!.destroy();
   wrapper.kill('SIGUSR1');

@@ -1,16 +1,16 @@
-// baton-restarter as process 1 of a container: signals arrive, orphans leave no zombie.
+// baton-restarter as process 1 of a container: signals arrive, and orphans are reaped.
 
 import { spawnSync } from 'node:child_process';
 import t from 'tap';
 import { waitFor } from '../harness/index.js';
 import { childrenOf, startWrapper } from './wrapper.js';
 
-/** A PID namespace of its own, as a container has one. */
+/** A separate PID namespace, as in a container. */
 const CONTAINER = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc'];
 const refusal = spawnSync(CONTAINER[0]!, [...CONTAINER.slice(1), 'true'], { encoding: 'utf8' });
 const skip = refusal.status === 0 ? false : `no PID namespace can be made here: ${refusal.stderr ?? refusal.error}`;
 
-t.test('as process 1 it reaps orphans, forwards signals and ends in order', { skip }, async (t) => {
+t.test('as process 1 it reaps orphans, forwards signals and exits cleanly', { skip }, async (t) => {
   const wrapper = await startWrapper(t, { wrapper: CONTAINER });
   const child = await wrapper.child(0);
   const first = childrenOf(wrapper.process.pid!)[0]!.pid;
@@ -24,7 +24,7 @@ t.test('as process 1 it reaps orphans, forwards signals and ends in order', { sk
   process.kill(first, 'SIGHUP');
   await (await wrapper.child(1)).ready();
   await wrapper.logs('epoch 1 is live');
-  // The status of its own children is not lost to the reaping.
+  // Reaping does not lose the status of its own children.
   await child.exit(0);
   await wrapper.logs(/epoch 0 \(pid \d+\) left: status 0/);
   t.same(
@@ -35,8 +35,8 @@ t.test('as process 1 it reaps orphans, forwards signals and ends in order', { sk
   t.equal(await wrapper.status(), 0);
 });
 
-t.test('jobs of a shell that has executed it are reaped as well, also those that have ended before', async (t) => {
-  // Both are the wrapper's children from its first moment; the second lives on.
+t.test('jobs of a shell that executed it are reaped too, including those that exited earlier', async (t) => {
+  // Both are the wrapper's children from its first moment; the second keeps running.
   const shell = ['sh', '-c', 'sleep 0 & sleep 1000 & exec "$@"', 'sh'];
   const wrapper = await startWrapper(t, { wrapper: shell });
   const child = await wrapper.child(0);
@@ -45,12 +45,12 @@ t.test('jobs of a shell that has executed it are reaped as well, also those that
   t.equal(await wrapper.end(), 0);
 });
 
-/** Without /proc, as a chroot may be. */
+/** Without /proc, as in some chroots. */
 const CHROOT = ['unshare', '--mount', 'sh', '-c', 'mount -t tmpfs none /proc && exec "$@"', 'sh'];
 const noMount =
   spawnSync(CHROOT[0]!, [...CHROOT.slice(1), 'true']).status === 0 ? false : 'nothing can be mounted here';
 
-t.test('where it cannot see whose children it has it works on, and says so', { skip: noMount }, async (t) => {
+t.test('without a list of its children it works, and reports that', { skip: noMount }, async (t) => {
   const wrapper = await startWrapper(t, { wrapper: CHROOT });
   await wrapper.logs('[warning][restarter] the status of ended orphans is not taken: ENOENT');
   const child = await wrapper.child(0);
@@ -59,13 +59,13 @@ t.test('where it cannot see whose children it has it works on, and says so', { s
   t.equal(await wrapper.end(), 0);
 });
 
-/** `make` gives a `sleep` to the process, which waits for it when it is killed. */
+/** Has `make` create an orphaned `sleep`, kills it, and waits until the process has reaped it. */
 async function reapsOrphan(pid: number, make: () => unknown): Promise<void> {
   await make();
   const isSleep = ({ name, isZombie }: ReturnType<typeof childrenOf>[number]) => name === 'sleep' && !isZombie;
   const orphan = await waitFor(() => childrenOf(pid).find(isSleep), { what: 'an orphan' });
   process.kill(orphan.pid, 'SIGKILL');
   await waitFor(() => !childrenOf(pid).some((each) => each.pid === orphan.pid || each.isZombie), {
-    what: `the end of the orphan, in ${JSON.stringify(childrenOf(pid))}`,
+    what: `the reaping of the orphan, in ${JSON.stringify(childrenOf(pid))}`,
   });
 }

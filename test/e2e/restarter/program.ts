@@ -1,4 +1,4 @@
-// What the wrapper runs in its tests: a program that does what the test tells it over a TCP connection.
+// The program that the wrapper runs in its tests: it carries out the test's commands from a TCP connection.
 
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
@@ -45,7 +45,7 @@ async function say(assignments: string): Promise<void> {
     onWritable() {},
     onEnd() {},
   });
-  // The socket may be full of what others say.
+  // The socket may be full of other messages.
   while (!own.sendTo(unix(notify!), Buffer.from(assignments.replaceAll(' ', '\n')), [])) await setImmediate();
   own.close();
 }

@@ -1,4 +1,4 @@
-// baton-restarter: what its signals do, and how it ends.
+// baton-restarter: its signals, and its exit.
 
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -7,15 +7,15 @@ import t from 'tap';
 import { tempDir, waitFor } from '../harness/index.js';
 import { startWrapper } from './wrapper.js';
 
-t.test('SIGHUP starts the next epoch, and the program is told its number', async (t) => {
+t.test('SIGHUP starts the next epoch, and passes its number to the program', async (t) => {
   const wrapper = await startWrapper(t, { programArgs: ['-c', 'my.yaml'] });
   for (const epoch of [0, 1, 2, 3]) {
     const child = await wrapper.child(epoch);
     t.equal(child.hello.epoch, epoch);
-    t.same(child.hello.args, ['-c', 'my.yaml'], 'with the arguments that were given');
+    t.same(child.hello.args, ['-c', 'my.yaml'], 'with the given arguments');
     await child.ready();
     await wrapper.logs(`epoch ${epoch} is live`);
-    // As a server that takes over lets its parent go.
+    // Like a server that takes over and ends its parent.
     if (epoch > 0) await wrapper.children[epoch - 1]!.exit(0);
     if (epoch < 3) wrapper.kill('SIGHUP');
   }
@@ -23,7 +23,7 @@ t.test('SIGHUP starts the next epoch, and the program is told its number', async
   t.equal(await wrapper.end(), 0);
 });
 
-t.test('SIGHUP while an epoch starts is remembered once', async (t) => {
+t.test('several SIGHUPs while an epoch starts cause one more epoch', async (t) => {
   const wrapper = await startWrapper(t);
   const first = await wrapper.child(0);
   for (let times = 1; times <= 3; times++) {
@@ -42,7 +42,7 @@ t.test('SIGHUP while an epoch starts is remembered once', async (t) => {
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(`${signal} ends all children with SIGTERM, and the status is 0`, async (t) => {
+  t.test(`${signal} ends all children with SIGTERM, and the exit status is 0`, async (t) => {
     const wrapper = await startWrapper(t);
     await (await wrapper.child(0)).ready();
     wrapper.kill('SIGHUP');
@@ -52,22 +52,22 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     wrapper.kill(signal);
     t.equal(await wrapper.status(), 0);
     for (const child of wrapper.children) t.same(child.received.at(-1), 'SIGTERM');
-    t.same(readdirSync(wrapper.directory), [], 'the notify socket and its directory are gone');
+    t.same(readdirSync(wrapper.directory), [], 'the notify socket and its directory are removed');
     t.equal(wrapper.stderr, '');
   });
 }
 
-t.test('what a wrapper that was killed has left is removed by the next one', async (t) => {
+t.test('the leftovers of a killed wrapper are removed by the next one', async (t) => {
   const killed = await startWrapper(t);
   await (await killed.child(0)).ready();
   const own = await startWrapper(t, { env: { RUNTIME_DIRECTORY: killed.directory } });
   await (await own.child(0)).ready();
-  t.equal(readdirSync(killed.directory).length, 2, 'one that lives keeps its own');
+  t.equal(readdirSync(killed.directory).length, 2, 'a running wrapper keeps its own');
   killed.kill('SIGKILL');
   await waitFor(() => killed.process.signalCode !== null, { what: 'its end' });
   mkdirSync(join(killed.directory, 'baton-restarter-new'), { mode: 0o700 });
   const left = () => readdirSync(killed.directory).filter((name) => name !== 'baton-restarter-new').length;
-  // What is younger than a second may be about to be used.
+  // Anything younger than a second may be in use soon.
   await waitFor(
     async () => {
       const next = await startWrapper(t, { env: { RUNTIME_DIRECTORY: killed.directory } });
@@ -78,10 +78,10 @@ t.test('what a wrapper that was killed has left is removed by the next one', asy
     { what: 'the directory to be removed' },
   );
   t.equal(await own.end(), 0);
-  t.same(readdirSync(killed.directory), ['baton-restarter-new'], 'what may have been made just now stays');
+  t.same(readdirSync(killed.directory), ['baton-restarter-new'], 'a directory that may be new stays');
 });
 
-t.test('children that do not leave are killed when the time is up, and the status is 1', async (t) => {
+t.test('children that do not exit are killed at the end of the time, and the exit status is 1', async (t) => {
   const wrapper = await startWrapper(t, { args: ['--end-timeout-s', '0.3'] });
   const child = await wrapper.child(0);
   await child.ready();
@@ -92,7 +92,7 @@ t.test('children that do not leave are killed when the time is up, and the statu
   t.match(wrapper.stdout, 'not all have left within 0.3 s');
 });
 
-t.test('a second SIGTERM is passed on', async (t) => {
+t.test('a second SIGTERM is forwarded', async (t) => {
   const wrapper = await startWrapper(t);
   const child = await wrapper.child(0);
   await child.ready();
@@ -104,10 +104,10 @@ t.test('a second SIGTERM is passed on', async (t) => {
   await child.hears('SIGTERM', 2);
   await child.exit(0);
   t.equal(await wrapper.status(), 0);
-  t.equal(wrapper.children.length, 1, 'no epoch starts at the end');
+  t.equal(wrapper.children.length, 1, 'no epoch starts during the exit');
 });
 
-t.test('SIGUSR1 goes to all children, to one that is starting as soon as it is live', async (t) => {
+t.test('SIGUSR1 is forwarded to all children, to a starting one as soon as it is live', async (t) => {
   const wrapper = await startWrapper(t);
   const first = await wrapper.child(0);
   wrapper.kill('SIGUSR1');
@@ -140,17 +140,17 @@ t.test('SIGUSR1 while the wrapper loads does not open the debugger', async (t) =
   t.equal(wrapper.stderr.replace(/^Debugger.*\n|^For help.*\n/gm, ''), '');
 });
 
-t.test('a script of the working directory is found, as hot-restarter.py finds it', async (t) => {
+t.test('a script in the working directory is found, as hot-restarter.py finds it', async (t) => {
   const wrapper = await startWrapper(t, { command: ['./hello.sh'] });
-  t.equal(await wrapper.status(), 1, 'what is not there cannot be started');
+  t.equal(await wrapper.status(), 1, 'a missing program cannot be started');
   t.match(wrapper.stdout, /epoch 0 .* left: spawn .*hello.sh ENOENT/);
   const write = 'printf "#!/bin/sh\\necho epoch \\$RESTART_EPOCH\\n" >hello.sh; chmod +x hello.sh; exec "$@"';
   const second = await startWrapper(t, { wrapper: ['sh', '-c', write, 'sh'], command: ['hello.sh'] });
-  t.equal(await second.status(), 1, 'it has not been live, and nobody has told the wrapper to end');
+  t.equal(await second.status(), 1, 'it was never live, and the wrapper was not terminated');
   t.match(second.stdout, 'epoch 0\n');
 });
 
-t.test('without a program, or with options that do not exist, it says how it is used and leaves with 1', async (t) => {
+t.test('without a program, or with unknown options, it prints its usage and exits with 1', async (t) => {
   for (const [args, text] of [
     [[], 'there is no program to run'],
     [['--strick', 'true'], 'unknown option --strick'],
@@ -168,7 +168,7 @@ t.test('without a program, or with options that do not exist, it says how it is 
   t.match(help.stdout, 'usage: baton-restarter');
 });
 
-t.test('where no notify socket can be made it says so and leaves with 1', async (t) => {
+t.test('when no notify socket can be created it reports that and exits with 1', async (t) => {
   for (const directory of ['/nonexistent', longDirectory(t)]) {
     const wrapper = await startWrapper(t, { env: { RUNTIME_DIRECTORY: directory } });
     t.equal(await wrapper.status(), 1);
@@ -177,14 +177,14 @@ t.test('where no notify socket can be made it says so and leaves with 1', async 
   }
 });
 
-/** One that exists, and whose name does not fit in the address of a socket. */
+/** An existing directory whose name does not fit in a socket address. */
 function longDirectory(t: Parameters<typeof tempDir>[0]): string {
   const directory = join(tempDir(t), 'x'.repeat(100));
   mkdirSync(directory);
   return directory;
 }
 
-/** Whether the process no longer leaves SIGUSR1 to the kernel, which would end it. */
+/** Whether the process handles SIGUSR1, whose default action would end it. */
 function handlesUsr1(pid: number): boolean {
   const caught = /^SigCgt:\s+([0-9a-f]+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!;
   return (BigInt(`0x${caught}`) & (1n << BigInt(constants.signals.SIGUSR1 - 1))) !== 0n;

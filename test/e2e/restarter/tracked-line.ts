@@ -1,4 +1,4 @@
-// Baton under baton-restarter behind clients whose failures can be laid at the door of a process.
+// Baton under baton-restarter, with clients whose failures can be attributed to a process.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const MAIN = fileURLToPath(new URL('../../../baton/main.js', import.meta.url));
 /** Old processes stay as long as they are needed. */
 const TIMES = '--drain-time-s 60 --parent-shutdown-time-s 60';
 
-/** What an old process logs at the moments at which it or the new one may be killed. */
+/** What an old process logs at the moments when it or the new one may be killed. */
 export const MOMENTS = {
   starts: 'a child process of epoch',
   'takes over': 'shutting down admin due to child startup',
@@ -47,26 +47,26 @@ export class TrackedLine {
     return line;
   }
 
-  /** Of the newest process of an epoch. */
+  /** Returns the pid of the newest process of an epoch. */
   pidOf(epoch: number): number {
     return Number(
       [...this.wrapper.stdout.matchAll(new RegExp(`epoch ${epoch} started \\(pid (\\d+)\\)`, 'g'))].at(-1)![1],
     );
   }
 
-  /** How often the wrapper has logged a text. */
+  /** Returns how often the wrapper has logged a text. */
   count(text: string): number {
     return this.wrapper.stdout.split(text).length - 1;
   }
 
-  /** Asks for the next epoch, and waits until the process that serves says that it is so far. */
+  /** Requests the next epoch, and waits until the serving process logs the moment. */
   async next(moment: keyof typeof MOMENTS): Promise<void> {
     const comes = textComes(this.wrapper.process.stderr!, MOMENTS[moment], this.#deadlineMs);
     this.wrapper.kill('SIGHUP');
     await comes;
   }
 
-  /** Waits until the newest process of an epoch, which has been started `times` times by then, is live. */
+  /** Waits until the newest process of an epoch, started `times` times by then, is live. */
   async live(epoch: number, times = 1): Promise<void> {
     const started = `epoch ${epoch} started`;
     const isLive = () => {

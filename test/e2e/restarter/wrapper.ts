@@ -1,4 +1,4 @@
-// Starts the wrapper with a program that obeys the test, and a service manager that notes what it is told.
+// Starts the wrapper with a program controlled by the test, and a service manager that records messages.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -13,10 +13,10 @@ import { type Exit, endsWithTest, type Teardown, tempDir, waitFor, withDeadline 
 const MAIN = fileURLToPath(new URL('../../../baton/restarter/main.js', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('./program.js', import.meta.url));
 
-/** What a child tells first. */
+/** The first report of a child. */
 interface Hello {
   readonly epoch: number;
-  /** As the child sees itself: in a PID namespace of its own this is not what the test sees. */
+  /** As the child sees itself: in a separate PID namespace the test sees other pids. */
   readonly pid: number;
   readonly args: readonly string[];
   readonly notify: string;
@@ -27,7 +27,7 @@ interface Hello {
 /** One process of the program. */
 export class Child {
   readonly hello: Hello;
-  /** Names of signals, and commands that were carried out, in their order. */
+  /** Names of signals, and completed commands, in order. */
   readonly received: string[] = [];
   isGone = false;
   readonly #socket: Socket;
@@ -41,13 +41,13 @@ export class Child {
     return this.hello.pid;
   }
 
-  /** Carries out 'say A=1 B=2', 'ignore-sigterm' or 'leave-orphan <seconds>', and waits until it is done. */
+  /** Sends the command 'say A=1 B=2', 'ignore-sigterm' or 'leave-orphan <seconds>', and waits for its completion. */
   async tell(command: string): Promise<void> {
     this.#socket.write(`${command}\n`);
     await this.hears(`done: ${command}`);
   }
 
-  /** It is live. */
+  /** Reports that it is live. */
   ready(): Promise<void> {
     return this.tell('say READY=1');
   }
@@ -64,30 +64,30 @@ export class Child {
   }
 
   async leaves(): Promise<void> {
-    await waitFor(() => this.isGone, { what: `the end of epoch ${this.hello.epoch}` });
+    await waitFor(() => this.isGone, { what: `the exit of epoch ${this.hello.epoch}` });
   }
 }
 
 export interface WrapperOptions {
-  /** Of the wrapper. */
+  /** Arguments of the wrapper. */
   readonly args?: readonly string[];
-  /** Of the program. */
+  /** Arguments of the program. */
   readonly programArgs?: readonly string[];
   readonly env?: Record<string, string>;
-  /** A command that executes the wrapper, which is given behind it. */
+  /** A command that executes the wrapper, which is appended to it. */
   readonly wrapper?: readonly string[];
-  /** A command that runs the program, which is given behind it. */
+  /** A command that runs the program, which is appended to it. */
   readonly around?: readonly string[];
-  /** Instead of the program that obeys the test. */
+  /** Replaces the controlled program. */
   readonly command?: readonly string[];
 }
 
 export class Wrapper {
   readonly process: ChildProcess;
-  /** Of its own; TMPDIR of the wrapper. */
+  /** A private directory; TMPDIR of the wrapper. */
   readonly directory: string;
   readonly exited: Promise<Exit>;
-  /** All that have come, in their order. */
+  /** All children so far, in order. */
   readonly children: Child[] = [];
   stdout = '';
   stderr = '';
@@ -102,7 +102,7 @@ export class Wrapper {
     });
   }
 
-  /** The `nth` child that has come, from 0. */
+  /** Waits for the `nth` child, from 0. */
   async child(nth: number): Promise<Child> {
     await waitFor(() => this.children.length > nth || this.process.exitCode !== null, { what: `child ${nth}` });
     const child = this.children[nth];
@@ -118,19 +118,19 @@ export class Wrapper {
     this.process.kill(signal);
   }
 
-  /** Its exit status, when it ends by itself. */
+  /** Returns its exit status, when it exits on its own. */
   async status(): Promise<number | null> {
-    return (await withDeadline(this.exited, 'the end of the wrapper')).code;
+    return (await withDeadline(this.exited, 'the exit of the wrapper')).code;
   }
 
-  /** Ends it in order. */
+  /** Ends it with SIGTERM. */
   async end(): Promise<number | null> {
     this.kill('SIGTERM');
     return this.status();
   }
 }
 
-/** The test's end kills what still runs. */
+/** Starts the wrapper; running processes are killed when the test ends. */
 export async function startWrapper(t: Teardown, options: WrapperOptions = {}): Promise<Wrapper> {
   const { args = [], programArgs = [], env = {} } = options;
   const directory = tempDir(t);
@@ -163,7 +163,8 @@ export async function startWrapper(t: Teardown, options: WrapperOptions = {}): P
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   wrapper = new Wrapper(child, directory);
-  // Teardowns run the last one first: programs find their sockets closed and end, the wrapper is killed, and all has been said.
+  // Teardowns run in reverse order: programs find their sockets closed and exit, the wrapper is killed, and all output has been
+  // read.
   t.teardown(() => wrapper.exited);
   endsWithTest(t, child);
   t.teardown(() => {
@@ -173,7 +174,7 @@ export async function startWrapper(t: Teardown, options: WrapperOptions = {}): P
   return wrapper;
 }
 
-/** A service manager: one that has made a socket, and notes what is said on it. */
+/** A service manager: a socket whose messages are recorded. */
 export class Manager {
   readonly env: Record<string, string>;
   /** Each message as its lines. */
@@ -201,7 +202,7 @@ export class Manager {
     return new Manager(t, join(tempDir(t), 'manager'));
   }
 
-  /** Waits for a message that has all these lines, behind the ones that were found before. */
+  /** Waits for a message with all these lines, after the ones that were found before. */
   async hears(...lines: string[]): Promise<void> {
     this.#from = await waitFor(
       () => {
@@ -216,7 +217,7 @@ export class Manager {
   #from = 0;
 }
 
-/** Children of a process, zombies among them. */
+/** Returns the children of a process, zombies included. */
 export function childrenOf(pid: number): { readonly pid: number; readonly name: string; readonly isZombie: boolean }[] {
   const pids = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(Boolean).map(Number);
   return pids.flatMap((child) => {
@@ -228,7 +229,7 @@ export function childrenOf(pid: number): { readonly pid: number; readonly name: 
   });
 }
 
-/** '' when the process has gone meanwhile. */
+/** Returns '' when the process has exited meanwhile. */
 function statOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -1,4 +1,4 @@
-// GET /circuit_event_stream tells any number of dashboards what each cluster did, and only when it is configured.
+// GET /circuit_event_stream reports the activity of each cluster to any number of dashboards, and exists only when configured.
 
 import { get, type IncomingMessage } from 'node:http';
 import t from 'tap';
@@ -40,7 +40,7 @@ function listen(t: Teardown, port: number, path: string): Promise<Listener> {
   });
 }
 
-t.test('both events of the cluster, with what it did while somebody listened', async (t) => {
+t.test('both events of the cluster report its activity while a client is connected', async (t) => {
   const { baton, request } = await startSinkProxy(t, [{ '@type': HYSTRIX, num_buckets: '1000' }]);
   await request(2);
   const first = await listen(t, baton.adminPort, PATH);
@@ -85,14 +85,14 @@ t.test('both events of the cluster, with what it did while somebody listened', a
     { name: 'host', currentPoolSize: 0, propertyValue_queueSizeRejectionThreshold: 1024, reportingHosts: 1 },
   );
   first.response.destroy();
-  await waitFor(() => second.events().length > 4, { what: 'the other goes on' });
+  await waitFor(() => second.events().length > 4, { what: 'the other stream to continue' });
   const before = second.events().length;
   await waitFor(() => second.events().length > before, { what: 'still' });
   t.match((await baton.admin('/help')).body, PATH);
   await baton.stop();
 });
 
-t.test('a client that reads nothing loses its stream, and holds up nobody', async (t) => {
+t.test('a client that does not read loses its stream, and delays no other client', async (t) => {
   const clusters = Array.from({ length: 300 }, (_, i) => ({
     name: `c${i}`,
     load_assignment: { cluster_name: `c${i}` },
@@ -103,15 +103,15 @@ t.test('a client that reads nothing loses its stream, and holds up nobody', asyn
   const fast = await listen(t, baton.adminPort, PATH);
   const count = () => fast.text.split('\n\n:\n\n').length;
   const cut = new Promise<void>((resolve) => slow.response.on('close', resolve));
-  await waitFor(() => count() > 60, { what: 'flushes for the one that reads', deadlineMs: 60_000 });
+  await waitFor(() => count() > 60, { what: 'flushes for the reading client', deadlineMs: 60_000 });
   t.equal((await baton.admin('/ready')).status, 200);
   slow.response.resume();
   await cut;
-  t.ok(slow.text.split('\n\n:\n\n').length < count(), 'it has missed what it did not read');
+  t.ok(slow.text.split('\n\n:\n\n').length < count(), 'it has missed events');
   await baton.stop();
 });
 
-t.test('without the sink there is no such endpoint', async (t) => {
+t.test('without the sink the endpoint does not exist', async (t) => {
   const { baton } = await startSinkProxy(t, []);
   t.equal((await baton.admin(PATH)).status, 404);
   t.notMatch((await baton.admin('/help')).body, PATH);

@@ -1,4 +1,4 @@
-// A stats sink with a mistake: the log says where it is, and the server goes on.
+// A faulty stats sink: the log has the position of the fault, and the server continues.
 
 import t, { type Test } from 'tap';
 import {
@@ -26,18 +26,18 @@ const FAULTS: Record<string, RegExp> = {
 const upstream = await startUpstream(t, (_request, answer) => void answer.end('fine'));
 
 for (const [fault, message] of Object.entries(FAULTS)) {
-  t.test(`${fault} of a sink`, async (t) => {
+  t.test(`${fault} of a sink is logged with its position`, async (t) => {
     const baton = await startFaulty(t, fault, 'live');
     await waitForLog(baton, message);
     t.match(await baton.admin('/ready'), { body: 'LIVE\n' });
     t.equal((await baton.stat('server.envoy_bug_failures'))! > 0, fault !== 'exception');
-    t.notMatch(baton.stderr, 'no answer:', 'who had the answer is not told of a failure');
+    t.notMatch(baton.stderr, 'no answer:', 'a call that was answered is not reported as failed');
     await baton.stop();
     t.equal(baton.exit?.code, 0);
   });
 }
 
-t.test('a sink that is never created is named, for the server waits for it', async (t) => {
+t.test('a sink that is never created is named, because the server waits for it', async (t) => {
   const baton = await startFaulty(t, 'creation', 'admin');
   await waitForLog(baton, "the server waits for the stats sink 'own', which has not been created yet");
   t.match(await baton.admin('/ready'), { body: 'PRE_INITIALIZING\n' });

@@ -1,5 +1,5 @@
-// Loaded into Baton before itself (--import): a stats sink with a mistake, which its configuration names. It is configured by the message
-// of the Wasm sink.
+// Loaded into Baton before its own code (--import): a stats sink with the mistake that its configuration names. It is
+// configured by the message of the Wasm sink.
 
 import type { Wasm } from '../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../src/extensions/index.js';

@@ -1,4 +1,4 @@
-// gRPC servers that take metrics: Envoy's metrics service and an OpenTelemetry collector.
+// gRPC servers that receive metrics: Envoy's metrics service and an OpenTelemetry collector.
 
 import { createServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -23,7 +23,7 @@ export interface GrpcPeer {
 
 export interface PeerOptions {
   readonly port?: number;
-  /** It accepts calls, and answers nothing. */
+  /** Accepts calls without answering. */
   readonly isDeaf?: boolean;
 }
 
@@ -46,7 +46,7 @@ export function startMetricsService(t: Teardown, options: PeerOptions = {}): Pro
   });
 }
 
-/** An HTTP/2 server that accepts streams and reads nothing of them. */
+/** Starts an HTTP/2 server that accepts streams and never reads them. */
 export async function startDeafServer(t: Teardown): Promise<{ readonly port: number }> {
   const sessions = new Set<ServerHttp2Session>();
   const server = createServer();

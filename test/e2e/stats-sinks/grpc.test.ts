@@ -1,4 +1,4 @@
-// The metrics service and OpenTelemetry collectors get every count exactly once, whatever happens to them.
+// Metrics services and OpenTelemetry collectors receive every count exactly once, through failures and restarts.
 
 import { constants, createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -60,63 +60,66 @@ function grpcTo(cluster: string, more: Config = {}): Config {
   return { envoy_grpc: { cluster_name: cluster }, ...more };
 }
 
-t.test('metrics service: who sends comes first, deltas add up, a broken stream is opened anew', async (t) => {
-  const first = await startMetricsService(t);
-  const { baton, request } = await startSinkProxy(
-    t,
-    [
+t.test(
+  'metrics service: the first message has the identifier, deltas add up, a broken stream is reopened',
+  async (t) => {
+    const first = await startMetricsService(t);
+    const { baton, request } = await startSinkProxy(
+      t,
+      [
+        {
+          '@type': METRICS_SERVICE,
+          transport_api_version: 'V3',
+          report_counters_as_deltas: true,
+          batch_size: 20,
+          grpc_service: grpcTo('metrics', { initial_metadata: [{ key: 'x-tenant', value: 'a' }] }),
+        },
+      ],
       {
-        '@type': METRICS_SERVICE,
-        transport_api_version: 'V3',
-        report_counters_as_deltas: true,
-        batch_size: 20,
-        grpc_service: grpcTo('metrics', { initial_metadata: [{ key: 'x-tenant', value: 'a' }] }),
+        clusters: [staticCluster('metrics', first.port, { ...HTTP2_CLUSTER, connect_timeout: '315576000000s' })],
+        extra: { node: { id: 'edge-1', cluster: 'edge', metadata: { rack: 'r1' } } },
       },
-    ],
-    {
-      clusters: [staticCluster('metrics', first.port, { ...HTTP2_CLUSTER, connect_timeout: '315576000000s' })],
-      extra: { node: { id: 'edge-1', cluster: 'edge', metadata: { rack: 'r1' } } },
-    },
-  );
-  await request(5);
-  await waitFor(() => counted(first, REQUESTS) === 5, { what: '5 requests' });
-  t.match(first.messages[0], { identifier: { node: { id: 'edge-1', cluster: 'edge' } } });
-  t.ok(
-    first.messages.slice(1).every((message) => message['identifier'] === undefined),
-    'only the first message says who sends',
-  );
-  t.ok(
-    first.messages.every((message) => (message['envoy_metrics'] as Family[]).length <= 20),
-    'messages have the size that was asked for',
-  );
-  t.match(first.metadata[0], { 'x-tenant': 'a' });
-  const times = () => families(first, 'cluster.host.upstream_rq_time');
-  const histograms = () =>
-    times()
-      .filter((family) => family.type === 'HISTOGRAM')
-      .map((family) => family.metric[0]!.histogram!);
-  const samples = () => histograms().reduce((sum, each) => sum + each.sample_count, 0);
-  await waitFor(() => samples() === 5, { what: 'each sample in one interval' });
-  t.equal(histograms()[0]!.bucket.length, 19);
-  t.ok(
-    times().some((family) => family.type === 'SUMMARY'),
-    'summaries too',
-  );
-  t.equal((await baton.admin('/reset_counters', { method: 'POST' })).status, 200);
-  first.close();
-  await waitFor(() => baton.stderr.includes("the metrics service over cluster 'metrics' takes no stats"), {
-    what: 'the log says it',
-  });
-  t.equal((await baton.admin('/ready')).status, 200);
-  const second = await startMetricsService(t, { port: first.port });
-  await waitFor(() => second.messages.length > 0, { what: 'another stream' });
-  t.match(second.messages[0], { identifier: { node: { id: 'edge-1' } } });
-  await request(2);
-  await waitFor(() => counted(second, REQUESTS) === 2, { what: '2 requests' });
-  await baton.stop();
-});
+    );
+    await request(5);
+    await waitFor(() => counted(first, REQUESTS) === 5, { what: '5 requests' });
+    t.match(first.messages[0], { identifier: { node: { id: 'edge-1', cluster: 'edge' } } });
+    t.ok(
+      first.messages.slice(1).every((message) => message['identifier'] === undefined),
+      'only the first message has the identifier',
+    );
+    t.ok(
+      first.messages.every((message) => (message['envoy_metrics'] as Family[]).length <= 20),
+      'messages have the configured size',
+    );
+    t.match(first.metadata[0], { 'x-tenant': 'a' });
+    const times = () => families(first, 'cluster.host.upstream_rq_time');
+    const histograms = () =>
+      times()
+        .filter((family) => family.type === 'HISTOGRAM')
+        .map((family) => family.metric[0]!.histogram!);
+    const samples = () => histograms().reduce((sum, each) => sum + each.sample_count, 0);
+    await waitFor(() => samples() === 5, { what: 'all samples, each in one interval' });
+    t.equal(histograms()[0]!.bucket.length, 19);
+    t.ok(
+      times().some((family) => family.type === 'SUMMARY'),
+      'summaries too',
+    );
+    t.equal((await baton.admin('/reset_counters', { method: 'POST' })).status, 200);
+    first.close();
+    await waitFor(() => baton.stderr.includes("the metrics service over cluster 'metrics' takes no stats"), {
+      what: 'the log entry',
+    });
+    t.equal((await baton.admin('/ready')).status, 200);
+    const second = await startMetricsService(t, { port: first.port });
+    await waitFor(() => second.messages.length > 0, { what: 'another stream' });
+    t.match(second.messages[0], { identifier: { node: { id: 'edge-1' } } });
+    await request(2);
+    await waitFor(() => counted(second, REQUESTS) === 2, { what: '2 requests' });
+    await baton.stop();
+  },
+);
 
-t.test('a server that does not want so many pings is pinged less often, and the log says it', async (t) => {
+t.test('a server that rejects frequent pings is pinged less often, and that is logged', async (t) => {
   const server = createServer();
   server.on('session', (session) => {
     session.on('ping', () => session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from('too_many_pings')));
@@ -129,11 +132,11 @@ t.test('a server that does not want so many pings is pinged less often, and the 
     clusters: [staticCluster('metrics', port, { http2_protocol_options })],
     args: ['--log-format', '%n: %v'],
   });
-  await waitFor(() => /^grpc: .* excess pings.* 40 ms$/m.test(baton.stderr), { what: 'the log says it' });
+  await waitFor(() => /^grpc: .* excess pings.* 40 ms$/m.test(baton.stderr), { what: 'the log entry' });
   await baton.stop();
 });
 
-t.test('TCP keepalive watches the connection to a service whose cluster asks for it', async (t) => {
+t.test('a cluster can enable TCP keepalive on the connection to its service', async (t) => {
   const [peer, other] = [await startMetricsService(t), await startMetricsService(t)];
   const upstream_connection_options = { tcp_keepalive: { keepalive_time: 300 } };
   const sinks = ['metrics', 'other'].map((name) => ({ '@type': METRICS_SERVICE, grpc_service: grpcTo(name) }));
@@ -144,12 +147,12 @@ t.test('TCP keepalive watches the connection to a service whose cluster asks for
     ],
   });
   await waitFor(() => peer.messages.length > 0 && other.messages.length > 0, { what: 'both are connected' });
-  // Only once the kernel has nothing to acknowledge is its one timer that of keepalive.
+  // The kernel's single timer is that of keepalive only when no data is unacknowledged.
   const seconds = await waitFor(() => keepaliveSeconds(peer.port)[0], { what: 'the timer of keepalive' });
   t.ok(seconds > 0 && seconds <= 300, `${seconds} s, where the kernel alone takes 7200`);
   t.same(keepaliveSeconds(other.port), []);
   const received = peer.messages.length;
-  await waitFor(() => peer.messages.length > received, { what: 'it goes on' });
+  await waitFor(() => peer.messages.length > received, { what: 'further messages' });
   await baton.stop();
 });
 
@@ -173,7 +176,7 @@ t.test('metrics service: totals, with tags as labels', async (t) => {
   await waitFor(() => latest() === 3, { what: '3 requests' });
   t.equal((await baton.admin('/reset_counters', { method: 'POST' })).status, 200);
   await request(1);
-  await waitFor(() => latest() === 4, { what: 'the total, whatever was reset' });
+  await waitFor(() => latest() === 4, { what: 'the total, in spite of the reset' });
   t.same(
     peer.messages.flatMap((message) =>
       (message['envoy_metrics'] as Family[]).filter(({ type }) => type === 'HISTOGRAM'),
@@ -183,7 +186,7 @@ t.test('metrics service: totals, with tags as labels', async (t) => {
   await baton.stop();
 });
 
-t.test('OpenTelemetry: sums, gauges and histograms with attributes; a collector that comes back', async (t) => {
+t.test('OpenTelemetry: sums, gauges and histograms with attributes; a collector that is restarted', async (t) => {
   const first = await startCollector(t);
   const { baton, request } = await startSinkProxy(
     t,
@@ -210,7 +213,7 @@ t.test('OpenTelemetry: sums, gauges and histograms with attributes; a collector 
   t.match(metric, { sum: { aggregation_temporality: 'AGGREGATION_TEMPORALITY_DELTA', is_monotonic: true } });
   t.match(metric!.sum!.data_points[0]!.attributes, [{ key: 'envoy.cluster_name', value: { string_value: 'host' } }]);
   const { start_time_unix_nano: begin, time_unix_nano: end } = metric!.sum!.data_points[0]!;
-  t.ok(begin < end && Math.abs(end / 1e6 - Date.now()) < 60_000, 'the span of the flush');
+  t.ok(begin < end && Math.abs(end / 1e6 - Date.now()) < 60_000, 'the interval of the flush');
   t.match(first.messages[0], {
     resource_metrics: [{ resource: { attributes: [{ key: 'service.name', value: { string_value: 'edge' } }, {}] } }],
   });
@@ -220,7 +223,7 @@ t.test('OpenTelemetry: sums, gauges and histograms with attributes; a collector 
   t.ok(metrics(first, 'edge.server.live').some((each) => each.gauge !== undefined));
   first.close();
   await waitFor(() => baton.stderr.includes("the OpenTelemetry collector over cluster 'collector' takes no stats"), {
-    what: 'the log says it',
+    what: 'the log entry',
   });
   t.equal((await baton.admin('/ready')).status, 200);
   const second = await startCollector(t, { port: first.port });
@@ -230,7 +233,7 @@ t.test('OpenTelemetry: sums, gauges and histograms with attributes; a collector 
   await baton.stop();
 });
 
-t.test('metrics service: what nobody has taken counts as lost, and takes nothing again', async (t) => {
+t.test('metrics service: unaccepted counts are lost, and the service recovers', async (t) => {
   const hole = await startTcpPeer(t, 0, true);
   const peer = await startUdpPeer(t);
   const { baton } = await startSinkProxy(
@@ -244,18 +247,18 @@ t.test('metrics service: what nobody has taken counts as lost, and takes nothing
   const flushes = () => peer.lines.values('envoy.server.live', '|g').length;
   await waitFor(() => baton.stderr.includes("'metrics' takes no stats"), { what: 'the first stream to be given up' });
   const before = flushes();
-  await waitFor(() => flushes() > before + 20, { what: 'others after it' });
+  await waitFor(() => flushes() > before + 20, { what: 'further flushes' });
   t.notMatch(baton.stderr, 'takes stats again');
   await hole.close();
   const service = await startMetricsService(t, { port: hole.port });
-  await waitFor(() => service.messages.length > 0, { what: 'a service in its place' });
-  await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log says so' });
+  await waitFor(() => service.messages.length > 0, { what: 'the restarted service' });
+  await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log entry' });
   const lost = Number(/takes stats again; (\d+) message/.exec(baton.stderr)![1]);
   t.ok(lost >= 2 * perFlush(service), `all messages that waited are lost: ${lost}`);
   await baton.stop();
 });
 
-/** How many messages a flush is. */
+/** Returns the number of messages per flush. */
 function perFlush({ messages }: GrpcPeer): number {
   const isFirst = (message: GrpcPeer['messages'][number]) =>
     (message['envoy_metrics'] as Family[]).some(({ name }) => name === 'server.live');
@@ -263,7 +266,7 @@ function perFlush({ messages }: GrpcPeer): number {
   return begins.length > 1 ? begins[1]! - begins[0]! : messages.length;
 }
 
-t.test('services that never read and never answer hold up nothing', async (t) => {
+t.test('services that never read or answer block nothing', async (t) => {
   const service = await startDeafServer(t);
   const collector = await startCollector(t, { isDeaf: true });
   const { baton, request } = await startSinkProxy(
@@ -282,12 +285,12 @@ t.test('services that never read and never answer hold up nothing', async (t) =>
   await waitFor(() => baton.stderr.includes("'collector' takes no stats: it does not answer"), { what: 'no answer' });
   await waitFor(() => baton.stderr.includes("'metrics' takes no stats"), { what: 'no reader' });
   await request(2);
-  await waitFor(async () => (await baton.stat(REQUESTS)) === 2, { what: 'traffic and admin go on' });
-  t.ok(collector.messages.length <= 32, 'a bounded number of exports waits');
+  await waitFor(async () => (await baton.stat(REQUESTS)) === 2, { what: 'traffic and admin to continue' });
+  t.ok(collector.messages.length <= 32, 'the number of pending exports is bounded');
   await baton.stop();
 });
 
-t.test('what was counted since the last flush is sent when the server ends', async (t) => {
+t.test('counts since the last flush are sent when the server exits', async (t) => {
   const service = await startMetricsService(t);
   const collector = await startCollector(t);
   const { baton, request } = await startSinkProxy(

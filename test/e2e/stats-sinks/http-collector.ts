@@ -1,4 +1,4 @@
-// An OpenTelemetry collector that takes exports by HTTP, in each of the ways in which one can behave.
+// An OpenTelemetry collector over HTTP with configurable behaviour.
 
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -24,15 +24,15 @@ export interface HttpExport {
 
 export interface HttpCollector {
   readonly port: number;
-  /** Whole exports, in the order of their arrival. */
+  /** Complete exports, in order of arrival. */
   readonly exports: HttpExport[];
-  /** How exports are answered from now on; 200 at first. */
+  /** Status of further responses; 200 at first. */
   answer: (response: ServerResponse) => void;
-  /** It reads nothing more of requests that come. */
+  /** Stops reading further requests. */
   isDeaf: boolean;
-  /** Requests that have begun. */
+  /** Number of requests that have started. */
   begun: number;
-  /** Closes all connections and listens no more. */
+  /** Closes all connections and stops listening. */
   close(): void;
 }
 

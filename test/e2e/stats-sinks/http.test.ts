@@ -1,4 +1,5 @@
-// OpenTelemetry collectors get every count exactly once by HTTP, by way of their cluster, whatever happens to them.
+// OpenTelemetry collectors receive every count exactly once over HTTP, through their cluster, and through failures and
+// restarts.
 
 import t from 'tap';
 import { type Config, staticCluster, type Teardown, waitFor } from '../harness/index.js';
@@ -26,7 +27,10 @@ function startExporter(t: Teardown, port: number, options: Options = {}): Promis
   return startSinkProxy(t, [sink], { clusters, ...(options.extra && { extra: options.extra }) });
 }
 
-/** Requests that the clients of the proxy have made, by what the collector was told: its own calls count too, elsewhere. */
+/**
+ * Returns the number of requests by clients of the proxy, from the exports: the proxy's own calls are counted in other
+ * clusters.
+ */
 function clientRequests(collector: HttpCollector): number {
   const all = collector.exports.flatMap((each) => each.metrics).filter((metric) => metric.name === REQUESTS);
   const points = all.flatMap((metric) => metric.sum!.data_points as readonly Point[]);
@@ -67,14 +71,14 @@ t.test('each flush is a POST of the same message, on connections of the cluster'
   });
   t.ok(first!.metrics.some(({ name, gauge }) => name === 'server.live' && gauge !== undefined));
   await waitFor(async () => (await baton.stat('cluster.collector.internal.upstream_rq_2xx'))! > 10, {
-    what: 'the cluster counts answers',
+    what: "the cluster's response counters",
   });
-  t.ok((await baton.stat('cluster.collector.upstream_cx_total'))! <= 4, 'connections are used again');
+  t.ok((await baton.stat('cluster.collector.upstream_cx_total'))! <= 4, 'connections are reused');
   await baton.stop();
   t.notMatch(baton.stderr, 'takes no stats');
 });
 
-t.test('a flush is split into requests of the size that is asked for, and nothing is lost or sent twice', async (t) => {
+t.test('a flush is split into requests of the configured size, and nothing is lost or sent twice', async (t) => {
   const collector = await startHttpCollector(t);
   const { baton, request } = await startExporter(t, collector.port, { sink: { max_data_points_per_request: 40 } });
   await request(4);
@@ -92,30 +96,30 @@ t.test(
     const first = await startHttpCollector(t);
     first.answer = (response) => response.writeHead(500).end('no');
     const { baton, request } = await startExporter(t, first.port);
-    await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it answers with status 500`), { what: 'the log says it' });
+    await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it answers with status 500`), { what: 'the log entry' });
     const before = first.exports.length;
-    await waitFor(() => first.exports.length > before + 3, { what: 'it is asked again and again' });
+    await waitFor(() => first.exports.length > before + 3, { what: 'further attempts' });
     t.equal(count(baton.stderr, TAKES_NONE), 1, 'said once');
     first.answer = (response) => response.writeHead(204).end();
-    await waitFor(() => baton.stderr.includes(TAKES_AGAIN), { what: 'it takes stats again' });
+    await waitFor(() => baton.stderr.includes(TAKES_AGAIN), { what: 'the collector to recover' });
     first.close();
-    await waitFor(() => count(baton.stderr, TAKES_NONE) === 2, { what: 'it is gone' });
+    await waitFor(() => count(baton.stderr, TAKES_NONE) === 2, { what: 'the failure of the stopped collector' });
     await waitFor(async () => (await baton.stat('cluster.collector.upstream_cx_connect_fail'))! > 0, {
-      what: 'its cluster counts failed connects',
+      what: "the cluster's counter of failed connects",
     });
     await waitFor(async () => (await baton.stat('cluster.collector.internal.upstream_rq_503'))! > 0, {
-      what: 'and calls without an answer, as it does requests',
+      what: "the cluster's counter of failed calls",
     });
     t.equal((await baton.admin('/ready')).status, 200);
     const second = await startHttpCollector(t, first.port);
-    await waitFor(() => count(baton.stderr, TAKES_AGAIN) === 2, { what: 'it is back' });
+    await waitFor(() => count(baton.stderr, TAKES_AGAIN) === 2, { what: 'the recovery of the restarted collector' });
     await request(2);
     await waitFor(() => clientRequests(second) === 2, { what: '2 requests' });
     await baton.stop();
   },
 );
 
-t.test('a collector that never answers costs a bounded number of exports, and recovers', async (t) => {
+t.test('a collector that never answers has a bounded number of pending exports, and recovers', async (t) => {
   const collector = await startHttpCollector(t);
   collector.answer = () => {};
   const { baton, request } = await startExporter(t, collector.port, { timeout: '0.3s' });
@@ -125,48 +129,50 @@ t.test('a collector that never answers costs a bounded number of exports, and re
   t.ok((await baton.stat('cluster.collector.upstream_rq_504'))! > 0);
   await request(2);
   collector.answer = (response) => response.writeHead(200).end();
-  await waitFor(() => baton.stderr.includes(TAKES_AGAIN), { what: 'it takes stats again' });
-  await waitFor(async () => (await baton.stat('cluster.host.upstream_rq_total')) === 2, { what: 'traffic goes on' });
+  await waitFor(() => baton.stderr.includes(TAKES_AGAIN), { what: 'the collector to recover' });
+  await waitFor(async () => (await baton.stat('cluster.host.upstream_rq_total')) === 2, {
+    what: 'traffic to continue',
+  });
   await baton.stop();
 });
 
-t.test('a collector that reads nothing holds up nothing, and large exports arrive when it reads', async (t) => {
+t.test('a collector that does not read blocks nothing, and large exports arrive when it reads', async (t) => {
   const collector = await startHttpCollector(t);
   collector.isDeaf = true;
-  // Enough stats that an export does not fit into the buffers of a socket.
+  // Enough stats that an export exceeds the socket buffers.
   const many = Array.from({ length: 500 }, (_, i) => staticCluster(`a-cluster-with-a-long-name-${i}`, 1));
   const service = { http_uri: { uri: 'http://collector/', cluster: 'collector', timeout: '2s' } };
   const { baton, request } = await startSinkProxy(t, [{ '@type': OPEN_TELEMETRY, http_service: service }], {
     clusters: [staticCluster('collector', collector.port), ...many],
     extra: { stats_flush_interval: '0.3s' },
   });
-  await waitFor(() => collector.begun > 0, { what: 'an export begins' });
+  await waitFor(() => collector.begun > 0, { what: 'the start of an export' });
   await request(2);
   await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it does not answer in time`), { what: 'the timeout' });
   t.equal((await baton.admin('/ready')).status, 200);
   collector.isDeaf = false;
   const isWhole = () => collector.exports.some(({ metrics }) => metrics.length > 1500);
-  await waitFor(isWhole, { what: 'a whole export', deadlineMs: 30_000 });
+  await waitFor(isWhole, { what: 'a complete export', deadlineMs: 30_000 });
   await baton.stop();
 });
 
-t.test('what the answer says of rejected metrics is in the log', async (t) => {
+t.test('rejected metrics in a response are logged', async (t) => {
   const collector = await startHttpCollector(t);
   // partial_success { rejected_data_points: 3 error_message: "full" }
   const body = Buffer.from([10, 8, 8, 3, 18, 4, ...Buffer.from('full')]);
   collector.answer = (response) => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(body);
   const { baton } = await startExporter(t, collector.port);
-  await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it rejects metrics: full`), { what: 'the log says it' });
+  await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it rejects metrics: full`), { what: 'the log entry' });
   await baton.stop();
 });
 
-t.test('the circuit breakers of the cluster hold for exports', async (t) => {
+t.test('the circuit breakers of the cluster apply to exports', async (t) => {
   const collector = await startHttpCollector(t);
   const { baton } = await startExporter(t, collector.port, {
     cluster: { circuit_breakers: { thresholds: [{ max_requests: 0 }] } },
   });
   await waitFor(() => baton.stderr.includes(`${TAKES_NONE}the cluster's circuit breaker is open`), {
-    what: 'the log says it',
+    what: 'the log entry',
   });
   t.equal(collector.begun, 0);
   const { upstream_rq_503, upstream_rq_pending_overflow } = await baton.stats('cluster.collector.');
@@ -178,7 +184,7 @@ function count(text: string, part: string): number {
   return text.split(part).length - 1;
 }
 
-t.test('what was counted since the last flush is exported when the server ends', async (t) => {
+t.test('counts since the last flush are exported when the server exits', async (t) => {
   const collector = await startHttpCollector(t);
   const { baton, request } = await startExporter(t, collector.port, {
     sink: { max_data_points_per_request: 20 },

@@ -1,4 +1,4 @@
-// Servers that take statsd lines: UDP, TCP and a Unix datagram socket.
+// Servers that receive statsd lines: UDP, TCP and a Unix datagram socket.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { endsWithTest, type Teardown } from '../harness/index.js';
 
-/** Lines that have come, and what they say. */
+/** Received lines, and their values. */
 export class Lines {
   readonly all: string[] = [];
 
@@ -14,13 +14,13 @@ export class Lines {
     for (const line of text.split('\n')) if (line !== '') this.all.push(line);
   }
 
-  /** Values of the lines that begin with `head` and end with `tail`. */
+  /** Returns the values of the lines that begin with `head` and end with `tail`. */
   values(head: string, tail: string): number[] {
     const found = this.all.filter((line) => line.startsWith(`${head}:`) && line.endsWith(tail));
     return found.map((line) => Number(line.slice(head.length + 1, line.length - tail.length)));
   }
 
-  /** What a counter's lines add up to. */
+  /** Returns the sum of a counter's lines. */
   sum(head: string, tail = '|c'): number {
     return this.values(head, tail).reduce((sum, value) => sum + value, 0);
   }
@@ -58,7 +58,7 @@ export interface TcpPeer {
   close(): Promise<void>;
 }
 
-/** With `isDeaf` it accepts, and reads nothing. */
+/** With `isDeaf` it accepts connections, and never reads. */
 export async function startTcpPeer(t: Teardown, port = 0, isDeaf = false): Promise<TcpPeer> {
   const lines = new Lines();
   const sockets: Socket[] = [];
@@ -119,7 +119,7 @@ export function startUnixPeer(t: Teardown, path: string): UnixPeer {
   return { lines, datagrams, close };
 }
 
-/** A receiver in a process of its own, which can be stopped and continued. */
+/** A receiver in a separate process, which can be stopped and continued. */
 export async function startUnixAgent(t: Teardown, path: string): Promise<ChildProcess> {
   const program = `const [, resolve, path] = process.argv;
     require(resolve).createSocket('unix_dgram', () => {}).bind(path);

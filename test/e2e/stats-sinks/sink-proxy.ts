@@ -1,4 +1,4 @@
-// A proxy with sinks: one route to an upstream, flushes twenty times a second.
+// A proxy with stats sinks: one route to an upstream, and twenty flushes a second.
 
 import {
   type BatonProcess,
@@ -19,7 +19,7 @@ export interface SinkProxy {
   request(count: number, path?: string): Promise<void>;
 }
 
-/** `sinks` are typed_configs; the upstream answers 200, and `/404` with 404. */
+/** Starts the proxy. `sinks` are typed_configs; the upstream answers 200, and `/404` with 404. */
 export async function startSinkProxy(
   t: Teardown,
   sinks: readonly Config[],

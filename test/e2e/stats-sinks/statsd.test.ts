@@ -1,4 +1,4 @@
-// Statsd servers get every count exactly once, whatever happens to them.
+// Statsd servers receive every count exactly once, through failures and restarts.
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,19 +11,21 @@ const STATSD = 'type.googleapis.com/envoy.config.metrics.v3.StatsdSink';
 const DOG = 'type.googleapis.com/envoy.config.metrics.v3.DogStatsdSink';
 const REQUESTS = 'cluster.host.upstream_rq_total';
 
-t.test('UDP: deltas add up to what happened, also after a reset', async (t) => {
+t.test('UDP: deltas add up to the total, even after a reset', async (t) => {
   const peer = await startUdpPeer(t);
   const { baton, request } = await startSinkProxy(t, [{ '@type': STATSD, address: loopback(peer.port) }]);
   await request(7);
   await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 7, { what: '7 requests' });
-  await waitFor(() => peer.lines.sum('envoy.cluster.host.upstream_rq_200') === 7, { what: 'a name born in traffic' });
+  await waitFor(() => peer.lines.sum('envoy.cluster.host.upstream_rq_200') === 7, {
+    what: 'a stat created by traffic',
+  });
   t.equal((await baton.admin('/reset_counters', { method: 'POST' })).status, 200);
   await request(3);
   await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 10, { what: '10 requests in all' });
   const sent = peer.lines.values(`envoy.${REQUESTS}`, '|c').length;
   await waitFor(() => peer.lines.values(`envoy.${REQUESTS}`, '|c').length > sent + 3, { what: 'further flushes' });
   t.equal(peer.lines.sum(`envoy.${REQUESTS}`), 10, 'nothing is counted twice');
-  t.same(peer.lines.values('envoy.server.live', '|g').at(-1), 1, 'gauges are sent as they are');
+  t.same(peer.lines.values('envoy.server.live', '|g').at(-1), 1, 'gauges are sent with their values');
   t.equal(
     peer.lines.values('envoy.cluster.host.upstream_cx_length_ms', '|ms').length +
       peer.lines.values('envoy.cluster.host.upstream_cx_connect_ms', '|ms').length >
@@ -31,20 +33,20 @@ t.test('UDP: deltas add up to what happened, also after a reset', async (t) => {
     true,
     'histograms are sent as samples',
   );
-  t.equal(peer.lines.values('envoy.cluster.host.upstream_rq_time', '|ms').length, 10, 'one line a sample');
+  t.equal(peer.lines.values('envoy.cluster.host.upstream_rq_time', '|ms').length, 10, 'one line per sample');
   t.same(
     peer.lines.all.filter((line) => line.includes('.endpoint.')),
     [],
-    'hidden stats stay',
+    'hidden stats are not sent',
   );
   t.notOk(
     peer.lines.all.some((line) => line.startsWith('envoy.cluster.host.upstream_rq_timeout:')),
-    'unused ones too',
+    'neither are unused stats',
   );
   await baton.stop();
 });
 
-t.test('UDP: a server that goes and comes back costs only what it missed', async (t) => {
+t.test('UDP: a restarted server misses only the flushes while it was down', async (t) => {
   const first = await startUdpPeer(t);
   const { baton, request } = await startSinkProxy(t, [
     { '@type': STATSD, address: loopback(first.port), prefix: 'edge' },
@@ -52,16 +54,16 @@ t.test('UDP: a server that goes and comes back costs only what it missed', async
   await request(2);
   await waitFor(() => first.lines.sum(`edge.${REQUESTS}`) === 2, { what: '2 requests' });
   await first.close();
-  await waitFor(() => baton.stderr.includes('takes no stats: nobody listens there'), { what: 'the log says it' });
+  await waitFor(() => baton.stderr.includes('takes no stats: nobody listens there'), { what: 'the log entry' });
   const second = await startUdpPeer(t, first.port);
   await waitFor(() => second.lines.all.length > 0, { what: 'lines again' });
   await request(4);
   await waitFor(() => second.lines.sum(`edge.${REQUESTS}`) === 4, { what: '4 requests' });
-  await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log says so' });
+  await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log entry' });
   t.equal(baton.stderr.split('takes no stats').length - 1, 1, 'once');
 });
 
-t.test('Unix datagrams: packed up to the limit; the agent may be restarted', async (t) => {
+t.test('Unix datagrams: lines are packed up to the limit; the agent may be restarted', async (t) => {
   const path = join(tempDir(t), 'agent');
   const first = startUnixPeer(t, path);
   const { baton, request } = await startSinkProxy(t, [
@@ -79,17 +81,17 @@ t.test('Unix datagrams: packed up to the limit; the agent may be restarted', asy
   );
   first.close();
   rmSync(path);
-  await waitFor(() => baton.stderr.includes('takes no stats'), { what: 'the log says it' });
+  await waitFor(() => baton.stderr.includes('takes no stats'), { what: 'the log entry' });
   t.equal((await baton.admin('/ready')).status, 200);
   const second = startUnixPeer(t, path);
   await waitFor(() => second.lines.all.length > 0, { what: 'lines again' });
   await baton.stop();
 });
 
-t.test('Unix datagrams: a receiver that reads as fast as it can gets the whole of a large flush', async (t) => {
+t.test('Unix datagrams: a fast receiver gets a large flush completely', async (t) => {
   const path = join(tempDir(t), 'agent');
   const agent = startUnixPeer(t, path);
-  // Some 40 lines a flush each.
+  // Some 40 lines per flush each.
   const clusters = Array.from({ length: 150 }, (_, i) => staticCluster(`c${i}`, 1));
   const { baton, request } = await startSinkProxy(t, [{ '@type': DOG, address: { pipe: { path } } }], {
     clusters,
@@ -107,9 +109,9 @@ t.test('Unix datagrams: a receiver that reads as fast as it can gets the whole o
   await baton.stop();
 });
 
-t.test('UDP: datagrams that may be larger than there are any', async (t) => {
+t.test('UDP: a datagram limit above the largest possible datagram works', async (t) => {
   const peer = await startUdpPeer(t);
-  // Some 40 lines a flush each.
+  // Some 40 lines per flush each.
   const clusters = Array.from({ length: 150 }, (_, i) => staticCluster(`c${i}`, 1));
   const sink = { '@type': DOG, address: loopback(peer.port), max_bytes_per_datagram: '1000000' };
   const { baton, request } = await startSinkProxy(t, [sink], { clusters, extra: { stats_flush_interval: '0.5s' } });
@@ -120,7 +122,7 @@ t.test('UDP: datagrams that may be larger than there are any', async (t) => {
   t.notMatch(baton.stderr, 'takes no stats');
 });
 
-t.test('a receiver that stands still costs its own sink some lines, and nobody else any', async (t) => {
+t.test('a stalled receiver loses lines of its own sink, and no other sink loses any', async (t) => {
   const path = join(tempDir(t), 'agent');
   const agent = await startUnixAgent(t, path);
   agent.kill('SIGSTOP');
@@ -130,30 +132,30 @@ t.test('a receiver that stands still costs its own sink some lines, and nobody e
     { '@type': STATSD, address: loopback(peer.port) },
   ]);
   await request(5);
-  await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 5, { what: 'the other sink has all' });
-  await waitFor(() => baton.stderr.includes('takes no stats: its queue is full'), { what: 'the log says it' });
+  await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 5, { what: 'all lines at the other sink' });
+  await waitFor(() => baton.stderr.includes('takes no stats: its queue is full'), { what: 'the log entry' });
   t.equal((await baton.admin('/ready')).status, 200);
   agent.kill('SIGCONT');
-  await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log says so' });
+  await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log entry' });
   await baton.stop();
 });
 
-t.test('a flush that is due while the one before it goes to a sink falls out, and is counted', async (t) => {
+t.test('a flush that is due while the previous one is being sent is dropped and counted', async (t) => {
   const peer = await startUdpPeer(t);
-  // A datagram for each of so many gauges takes longer than the interval.
+  // A datagram for each of these gauges takes longer than the interval.
   const clusters = Array.from({ length: 200 }, (_, index) => staticCluster(`unused-${index}`, 9));
   const extra = { stats_flush_interval: '0.001s' };
   const sinks = [{ '@type': DOG, address: loopback(peer.port) }];
   const { baton } = await startSinkProxy(t, sinks, { clusters, extra });
   const dropped = async () => (await baton.stat('server.dropped_stat_flushes'))!;
-  await waitFor(async () => (await dropped()) > 0, { what: 'a flush that falls out' });
+  await waitFor(async () => (await dropped()) > 0, { what: 'a dropped flush' });
   const flushes = () => peer.lines.all.filter((line) => line.startsWith('envoy.server.live:')).length;
   const before = flushes();
-  await waitFor(() => flushes() > before + 1, { what: 'flushes to go on' });
+  await waitFor(() => flushes() > before + 1, { what: 'further flushes' });
   await baton.stop();
 });
 
-t.test('tags stand where DogStatsD and Graphite look for them', async (t) => {
+t.test('tags are formatted for DogStatsD and Graphite', async (t) => {
   const dog = await startUdpPeer(t);
   const graphite = await startUdpPeer(t);
   const { baton, request } = await startSinkProxy(t, [
@@ -170,16 +172,16 @@ t.test('tags stand where DogStatsD and Graphite look for them', async (t) => {
   await waitFor(() => graphite.lines.sum(`${name};envoy.cluster_name=host`) === 3, { what: '3 requests' });
   t.ok(
     dog.datagrams.every((datagram) => !datagram.includes('\n')),
-    'one metric a datagram unless configured otherwise',
+    'one metric per datagram by default',
   );
   t.ok(
     graphite.datagrams.some((datagram) => datagram.includes('\n')),
-    'several share one where configured',
+    'several metrics per datagram where configured',
   );
   await baton.stop();
 });
 
-t.test('TCP over a cluster: counted there, and made anew when it breaks', async (t) => {
+t.test('TCP over a cluster: the connection counts in its stats, and is reopened when it breaks', async (t) => {
   const first = await startTcpPeer(t);
   const { baton, request } = await startSinkProxy(t, [{ '@type': STATSD, tcp_cluster_name: 'metrics' }], {
     clusters: [staticCluster('metrics', first.port)],
@@ -197,12 +199,12 @@ t.test('TCP over a cluster: counted there, and made anew when it breaks', async 
   await waitFor(() => second.lines.sum(`envoy.${REQUESTS}`) === 2, { what: '2 requests' });
   t.ok(
     second.lines.all.every((line) => /^envoy\.[^:]+:[0-9.]+\|(c|g|ms|h)(\|@[0-9.e-]+)?$/.test(line)),
-    'every line is whole',
+    'every line is complete',
   );
   await baton.stop();
 });
 
-t.test('TCP over a cluster that is not there is refused in its place', async (t) => {
+t.test('TCP over a missing cluster is refused with its position', async (t) => {
   const sink = { name: 'statsd', typed_config: { '@type': STATSD, tcp_cluster_name: 'metrix' } };
   const baton = await startBaton(t, {
     config: bootstrap({ listeners: [], clusters: [staticCluster('metrics', 1)], extra: { stats_sinks: [sink] } }),
@@ -216,7 +218,7 @@ t.test('TCP over a cluster that is not there is refused in its place', async (t)
   );
 });
 
-t.test('a server that accepts and never reads holds up nothing', async (t) => {
+t.test('a server that accepts and never reads blocks nothing', async (t) => {
   const deaf = await startTcpPeer(t, 0, true);
   const peer = await startUdpPeer(t);
   const { baton, request } = await startSinkProxy(
@@ -229,12 +231,12 @@ t.test('a server that accepts and never reads holds up nothing', async (t) => {
   );
   await waitFor(() => deaf.sockets.length > 0, { what: 'a connection' });
   await request(3);
-  await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 3, { what: 'the other sink has all' });
+  await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 3, { what: 'all lines at the other sink' });
   t.equal((await baton.admin('/ready')).status, 200);
   await baton.stop();
 });
 
-t.test('what was counted since the last flush is sent when the server ends', async (t) => {
+t.test('counts since the last flush are sent when the server exits', async (t) => {
   const path = join(tempDir(t), 'agent');
   const agent = startUnixPeer(t, path);
   const udp = await startUdpPeer(t);
@@ -246,7 +248,7 @@ t.test('what was counted since the last flush is sent when the server ends', asy
       { '@type': STATSD, address: { pipe: { path } } },
       { '@type': STATSD, tcp_cluster_name: 'metrics' },
     ],
-    // So many that they do not go out in one turn.
+    // So many that they are not sent in one turn.
     {
       clusters: [
         staticCluster('metrics', tcp.port),
@@ -263,7 +265,7 @@ t.test('what was counted since the last flush is sent when the server ends', asy
     t.equal(
       lines.sum('envoy.cluster.host.upstream_cx_destroy'),
       lines.sum('envoy.cluster.host.upstream_cx_total'),
-      'what ends with the workers is counted too',
+      'the last counts of workers are included',
     );
   }
   await waitFor(() => tcp.lines.values('envoy.cluster.c299.membership_total', '|g').length === 1, {

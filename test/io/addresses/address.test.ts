@@ -16,7 +16,7 @@ import {
 
 const decode = (raw: Uint8Array) => decodeSockaddr(raw, 0, raw.length);
 
-t.test('sockaddr bytes are those of Linux', async (t) => {
+t.test('sockaddr bytes match Linux', async (t) => {
   t.same([...encodeIp('127.0.0.1', 80)], [2, 0, 0, 80, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
   t.same(
     [...encodeIp('fe80::1%3', 0x1234)],
@@ -26,7 +26,7 @@ t.test('sockaddr bytes are those of Linux', async (t) => {
   t.same([...encodePath('@a')], [1, 0, 0, 97]);
 });
 
-t.test('what cannot be an address is refused with its reason', async (t) => {
+t.test('invalid addresses are refused with their reason', async (t) => {
   for (const ip of [
     '',
     'localhost',
@@ -48,7 +48,7 @@ t.test('what cannot be an address is refused with its reason', async (t) => {
   t.doesNotThrow(() => encodePath(`@${'x'.repeat(107)}`));
 });
 
-t.test('every IP address survives text and sockaddr, and reads as Node reads it', async () => {
+t.test('every IP address survives conversion to text and sockaddr, and reads as Node reads it', async () => {
   fc.assert(
     fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), fc.nat(65535), (ip, port) => {
       const address = ipAddress(ip, port)!;
@@ -86,7 +86,7 @@ t.test('an IPv4 peer of a dual-stack socket is an IPv4 address', async (t) => {
   t.equal(formatIp(parseIp('::ffff:a01:203')!), '::ffff:10.1.2.3');
 });
 
-t.test('Unix sockets: named, abstract and unnamed', async (t) => {
+t.test('Unix sockets may be named, abstract or unnamed', async (t) => {
   for (const path of ['/run/x.sock', '@name', '@']) {
     const address = decode(encodePath(path));
     t.match(address, { kind: AddressKind.Unix, path, ip: '' });
@@ -105,7 +105,7 @@ t.test('a sockaddr is read at its offset', async (t) => {
   t.equal(addressText(decodeSockaddr(padded, 7, raw.length)), '[fe80::7%4]:5');
 });
 
-t.test('forms of text', async (t) => {
+t.test('addresses have the documented text forms', async (t) => {
   for (const text of [
     '127.0.0.1',
     '::1:80',

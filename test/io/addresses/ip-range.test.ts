@@ -3,7 +3,7 @@ import t from 'tap';
 import { formatIp } from '../../../src/io/addresses/address.js';
 import { ipRange, isInRange, rangeText } from '../../../src/io/addresses/ip-range.js';
 
-t.test('an address is in a range when as many of its bits are the same as count', async () => {
+t.test('an address is in a range when the prefix bits are equal', async () => {
   const pair = fc.constantFrom(4, 16).chain((length) =>
     fc.record({
       prefix: fc.uint8Array({ minLength: length, maxLength: length }),
@@ -22,7 +22,7 @@ t.test('an address is in a range when as many of its bits are the same as count'
   );
 });
 
-t.test('bits that do not count are 0, more than there are mean all, and families are apart', async (t) => {
+t.test('host bits are zeroed, an overlong prefix means all bits, and families do not mix', async (t) => {
   t.equal(rangeText(ipRange('172.31.255.255', 12)!), '172.16.0.0/12');
   t.equal(rangeText(ipRange('2001:db8::ff', 200)!), '2001:db8::ff/128');
   t.notOk(isInRange(ipRange('0.0.0.0', 0)!, new Uint8Array(16)));

@@ -27,7 +27,7 @@ t.test('timers fire on the event loop, never early, in the order of their deadli
   );
 });
 
-t.test('what has come while the thread stood still goes before timers', async (t) => {
+t.test('I/O that arrived while the thread was blocked is handled before timers', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const client = connect(server.address() as { port: number });
@@ -47,12 +47,12 @@ t.test('what has come while the thread stood still goes before timers', async (t
     });
     driver.reschedule(timer, 5);
     peer.write('x');
-    standStill(50);
+    blockThread(50);
   });
   t.same(order, ['data', 'timer']);
 });
 
-t.test('who has stood still serves one turn after the other before timers', async (t) => {
+t.test('a thread that was blocked serves several turns before timers', async (t) => {
   const driver = new TimerDriver((error) => t.fail(String(error)));
   t.teardown(() => driver.close());
   const order: string[] = [];
@@ -67,12 +67,12 @@ t.test('who has stood still serves one turn after the other before timers', asyn
     });
     driver.reschedule(timer, 5);
     setImmediate(turn);
-    standStill(500);
+    blockThread(500);
   });
   t.same(order, ['turn', 'turn', 'turn', 'timer']);
 });
 
-t.test('a timer scheduled by a callback fires, and one that throws stops nothing', async (t) => {
+t.test('a timer scheduled by a callback fires, and an exception in one stops no other', async (t) => {
   const errors: unknown[] = [];
   const driver = new TimerDriver((error) => errors.push(error));
   t.teardown(() => driver.close());
@@ -87,7 +87,7 @@ t.test('a timer scheduled by a callback fires, and one that throws stops nothing
   t.equal(errors.length, 1);
 });
 
-t.test('after close() nothing fires and the thread can end by itself', async (t) => {
+t.test('after close() nothing fires and the thread can exit', async (t) => {
   const url = new URL('../../../src/io/time/', import.meta.url).href;
   const worker = new Worker(
     `import(${JSON.stringify(`${url}timer-driver.js`)}).then(async ({ TimerDriver }) => {
@@ -115,6 +115,6 @@ t.test('clocks of different threads agree', async (t) => {
   t.ok(before <= there && there <= monotonicMs());
 });
 
-function standStill(forMs: number): void {
+function blockThread(forMs: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
 }

@@ -3,7 +3,7 @@ import t from 'tap';
 import { Deadline } from '../../../src/io/time/deadline.js';
 import { Timer, TimingWheel } from '../../../src/io/time/timing-wheel.js';
 
-/** A wheel whose timers note their number when they fire. */
+/** Returns a wheel whose timers record their number when they fire. */
 function recordingWheel(nowMs = 0) {
   const fired: number[] = [];
   const errors: unknown[] = [];
@@ -17,7 +17,7 @@ function recordingWheel(nowMs = 0) {
   return { wheel, fired, errors, asked, timer };
 }
 
-t.test('a timer fires at the first advance at or after its delay, once', async (t) => {
+t.test('a timer fires once, at the first advance at or after its delay', async (t) => {
   for (const delay of [
     0,
     1,
@@ -45,7 +45,7 @@ t.test('a timer fires at the first advance at or after its delay, once', async (
   }
 });
 
-t.test('timers behave as a sorted list would, whatever is scheduled, cancelled and however time jumps', async () => {
+t.test('timers behave like a sorted list, for random schedules, cancellations and time jumps', async () => {
   const delay = fc.oneof(
     fc.nat(3),
     fc.nat(600),
@@ -99,7 +99,7 @@ t.test('timers behave as a sorted list would, whatever is scheduled, cancelled a
   );
 });
 
-t.test('a callback may cancel, reschedule and schedule, itself included', async (t) => {
+t.test('a callback may cancel, reschedule and schedule timers, its own included', async (t) => {
   const { wheel, fired, errors, timer } = recordingWheel();
   const victim = timer(2);
   const late = timer(3);
@@ -113,7 +113,7 @@ t.test('a callback may cancel, reschedule and schedule, itself included', async 
   wheel.schedule(victim, 10);
   wheel.schedule(late, 10);
   wheel.advance(10);
-  t.same(fired, [1], 'the cancelled one and the postponed one of the same millisecond do not fire');
+  t.same(fired, [1], 'cancelled and postponed timers of the same millisecond do not fire');
   wheel.advance(15);
   t.same(fired, [1, 3]);
   wheel.advance(20);
@@ -121,7 +121,7 @@ t.test('a callback may cancel, reschedule and schedule, itself included', async 
   t.same(errors, []);
 });
 
-t.test('a timer that is to fire earlier is hastened, and never put off', async (t) => {
+t.test('hasten() moves a timer earlier, and never later', async (t) => {
   const { wheel, fired, timer } = recordingWheel();
   const one = timer(1);
   wheel.hasten(one, 50);
@@ -135,7 +135,7 @@ t.test('a timer that is to fire earlier is hastened, and never put off', async (
   t.same(fired, [1], 'once');
 });
 
-t.test('timers of no delay that schedule each other do not keep advance() from returning', async (t) => {
+t.test('timers with delay 0 that schedule each other do not keep advance() from returning', async (t) => {
   const { wheel } = recordingWheel();
   let runs = 0;
   const again: Timer<undefined> = new Timer(undefined, () => {
@@ -166,7 +166,7 @@ t.test('an exception in a callback is reported and the other timers fire', async
   t.same(errors, [broken]);
 });
 
-t.test('the outside is asked for a call only when a timer is earlier than all before it', async (t) => {
+t.test('a wake-up is requested only when a timer is earlier than all others', async (t) => {
   const { wheel, asked, timer } = recordingWheel(500);
   wheel.schedule(timer(1), 15_000);
   for (let i = 0; i < 1000; i++) {
@@ -191,36 +191,33 @@ t.test('cancelled timers cause no wake-up', async (t) => {
   t.equal(wheel.nextWakeMs(), Number.POSITIVE_INFINITY);
 });
 
-t.test(
-  'a deadline that is set again and lifted is reached when the last one passes, and never otherwise',
-  async (t) => {
-    const { wheel } = recordingWheel();
-    let reached = 0;
-    const deadline = new Deadline(wheel, () => reached++);
-    const advance = (toMs: number) => {
-      wheel.advance(toMs);
-      return reached;
-    };
-    deadline.set(100);
-    wheel.setTime(60);
-    deadline.set(100);
-    t.equal(advance(159), 0, 'the first has been replaced by a later one');
-    t.equal(advance(161), 1);
-    t.equal(advance(1000), 1, 'once');
-    deadline.set(100);
-    deadline.clear();
-    t.equal(advance(2000), 1, 'lifted');
-    t.equal(wheel.nextWakeMs(), Number.POSITIVE_INFINITY, 'nothing wakes for it any more');
-    deadline.set(500);
-    deadline.set(20);
-    t.equal(advance(2021), 2, 'an earlier one counts as well');
-    t.equal(advance(3000), 2);
-    deadline.set(1000);
-    t.equal(advance(3999), 2, 'a long one is slept through in parts');
-    t.equal(advance(4001), 3);
-    deadline.set(3_600_000);
-    deadline.clear();
-    advance(4300);
-    t.equal(wheel.nextWakeMs(), Number.POSITIVE_INFINITY, 'who has lifted a long one is soon let go');
-  },
-);
+t.test('a deadline that is reset and cleared is reached when the last one passes, and only then', async (t) => {
+  const { wheel } = recordingWheel();
+  let reached = 0;
+  const deadline = new Deadline(wheel, () => reached++);
+  const advance = (toMs: number) => {
+    wheel.advance(toMs);
+    return reached;
+  };
+  deadline.set(100);
+  wheel.setTime(60);
+  deadline.set(100);
+  t.equal(advance(159), 0, 'the first has been replaced by a later one');
+  t.equal(advance(161), 1);
+  t.equal(advance(1000), 1, 'once');
+  deadline.set(100);
+  deadline.clear();
+  t.equal(advance(2000), 1, 'lifted');
+  t.equal(wheel.nextWakeMs(), Number.POSITIVE_INFINITY, 'no wake-up is scheduled for it');
+  deadline.set(500);
+  deadline.set(20);
+  t.equal(advance(2021), 2, 'an earlier one counts as well');
+  t.equal(advance(3000), 2);
+  deadline.set(1000);
+  t.equal(advance(3999), 2, 'a long one is waited for in parts');
+  t.equal(advance(4001), 3);
+  deadline.set(3_600_000);
+  deadline.clear();
+  advance(4300);
+  t.equal(wheel.nextWakeMs(), Number.POSITIVE_INFINITY, 'the owner of a cleared long one is soon released');
+});

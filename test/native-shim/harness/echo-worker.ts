@@ -1,10 +1,10 @@
-// A thread that echoes on the listen socket it is given, and says what it knows when asked.
+// A thread that echoes on the listening socket it is given, and reports its counters on request.
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { Event, Op } from '../../../src/io/shim.js';
 import { Rig, shim } from './harness.js';
 
-/** What the thread is started with. */
+/** The start data of the thread. */
 export interface EchoWorkerData {
   fd: number;
   contended: boolean;

@@ -1,4 +1,4 @@
-// Connects, freezes the connection and gives a copy of it to a child; or, as that child, answers on it.
+// Connects, freezes the connection and gives a copy of it to a child process; or, as that child, answers on it.
 
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

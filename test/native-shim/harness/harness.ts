@@ -31,7 +31,7 @@ export interface Seen {
   offset: number;
   /** The listener of an Accept. */
   listener: number;
-  /** Which call of onBatch this came with. */
+  /** The index of the onBatch call that delivered it. */
   batch: number;
 }
 
@@ -46,9 +46,9 @@ export interface RigOptions {
   reserve?: number;
   /** Called for each event. By default events are only logged in `seen`. */
   onEvent?: (event: Seen, rig: Rig) => void;
-  /** Keep no log (for tests with very many events). */
+  /** Keeps no log (for tests with very many events). */
   unlogged?: boolean;
-  /** Do not copy received bytes (`bytes` is then a view that is valid during onEvent only). */
+  /** Does not copy received bytes (`bytes` is then a view that is valid during onEvent only). */
   uncopied?: boolean;
 }
 
@@ -59,7 +59,7 @@ export const listenOptions: ListenSocketOptions = {
   v6Only: true,
 };
 
-/** A transport with everything JavaScript has to bring along. */
+/** A transport with everything that JavaScript must provide. */
 export class Rig {
   readonly seen: Seen[] = [];
   readonly memory: Buffer;
@@ -102,7 +102,7 @@ export class Rig {
     });
   }
 
-  /** Listens, and answers with the listener's id and where it really listens. */
+  /** Listens; returns the listener's id and its bound address. */
   listen(address: Uint8Array, options: Partial<ListenSocketOptions> = {}, backlog = 4096, contended = false) {
     const fd = shim.openListenSocket(address, { ...listenOptions, ...options });
     try {
@@ -138,7 +138,7 @@ export class Rig {
     return this.control[Control.Submissions]! === this.maxSubmissions;
   }
 
-  /** Queues bytes, by way of the scratch area behind the receive window. */
+  /** Queues bytes through the scratch area behind the receive window. */
   send(id: number, bytes: Uint8Array | string): void {
     let left = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
     while (left.length > 0) {
@@ -156,7 +156,7 @@ export class Rig {
     this.scratchAt = this.scratchStart;
   }
 
-  /** Does it now instead of with the batch. */
+  /** Carries a submission out at once instead of with the batch. */
   now(op: Op, id: number, offset = 0, length = 0): void {
     this.submit(op, id, offset, length);
     this.flush();
@@ -171,18 +171,18 @@ export class Rig {
     return this.seen.filter((event) => event.kind === kind && (id === undefined || event.id === id));
   }
 
-  /** All bytes received on a connection. */
+  /** Returns all bytes received on a connection. */
   received(id: number): Buffer {
     return Buffer.concat(this.of(Event.Data, id).map((event) => event.bytes));
   }
 
   /** Waits for the n-th event of a kind. */
   async next(kind: Event, id?: number, count = 1): Promise<Seen> {
-    await until(() => this.of(kind, id).length >= count, `event ${kind} of ${id ?? 'anybody'}`);
+    await until(() => this.of(kind, id).length >= count, `event ${kind} of ${id ?? 'any connection'}`);
     return this.of(kind, id)[count - 1]!;
   }
 
-  /** Connects to a listener of this same rig; both ends' ids. */
+  /** Connects to a listener of this rig; returns the ids of both ends. */
   async pair(remote: Uint8Array): Promise<{ client: number; server: number }> {
     const accepted = this.of(Event.Accept).length;
     const client = this.connect(remote);
@@ -227,16 +227,16 @@ export class Rig {
 
 const empty = Buffer.alloc(0);
 
-/** Waits until a condition holds, and looks more often than waitFor(); fails after the deadline, naming what was waited for. */
+/** Waits until a condition holds, polling more often than waitFor(); fails after the deadline with `what`. */
 export async function until(condition: () => boolean, what: string, withinMs = DEFAULT_DEADLINE_MS): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`waited ${withinMs} ms in vain for ${what}`);
+    if (performance.now() > deadline) throw new Error(`waited ${withinMs} ms without success for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
 
-/** A raw sockaddr_in or sockaddr_in6. */
+/** Encodes a raw sockaddr_in or sockaddr_in6. */
 export function internet(host: string, port = 0): Uint8Array {
   const bytes = Buffer.alloc(isIPv6(host) ? 28 : 16);
   if (isIPv6(host)) {
@@ -253,7 +253,7 @@ export function internet(host: string, port = 0): Uint8Array {
   return bytes;
 }
 
-/** A raw sockaddr_un; a leading @ stands for the zero byte of an abstract name. */
+/** Encodes a raw sockaddr_un; a leading @ stands for the zero byte of an abstract name. */
 export function unix(path: string): Uint8Array {
   const name = Buffer.from(path.startsWith('@') ? `\0${path.slice(1)}` : `${path}\0`);
   return Buffer.concat([Buffer.from([1, 0]), name]);
@@ -261,12 +261,12 @@ export function unix(path: string): Uint8Array {
 
 export const loopback = internet('127.0.0.1');
 
-/** The port of a raw internet sockaddr, else 0. */
+/** Returns the port of a raw internet sockaddr, else 0. */
 export function portOf(address: Uint8Array): number {
   return address[0] === 1 ? 0 : (address[2]! << 8) | address[3]!;
 }
 
-/** A path for a Unix socket that nothing else uses; removed when the process ends. */
+/** Returns an unused path for a Unix socket; removed when the process exits. */
 export function socketPath(): string {
   const path = join(tmpdir(), `baton-shim-${process.pid}-${++paths}.sock`);
   process.once('exit', () => rmSync(path, { force: true }));
@@ -275,7 +275,7 @@ export function socketPath(): string {
 
 let paths = 0;
 
-/** Bytes that differ from place to place, so that a lost or repeated piece shows. */
+/** Returns bytes that differ by position, so that a lost or repeated piece shows. */
 export function pattern(length: number, seed = 1): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let state = (seed * 2654435761) >>> 0 || 1;

@@ -1,5 +1,5 @@
-// What the two ends of a connection may see of each other, whatever each of them does: every byte once and in order, one
-// end behind all of them, and a reset only where somebody broke the connection.
+// What the two ends of a connection may see of each other, for any sequence of operations: every byte once and in order, one
+// end behind all of them, and a reset only where a peer broke the connection.
 
 import { constants } from 'node:os';
 import { pattern } from './harness.js';
@@ -7,28 +7,28 @@ import { pattern } from './harness.js';
 const { ENOBUFS, EPIPE } = constants.errno;
 const STREAM = pattern(1 << 20, 99);
 
-/** A part of the endlessly repeated STREAM, of which each end sends its own part. */
+/** Returns a part of the endlessly repeated STREAM, from which each end sends its own bytes. */
 function streamAt(from: number, length: number): Buffer {
   const at = from % STREAM.length;
   if (at + length <= STREAM.length) return STREAM.subarray(at, at + length);
   return Buffer.concat([STREAM.subarray(at), STREAM.subarray(0, at + length - STREAM.length)]);
 }
 
-/** A connection, from when it is asked for. */
+/** A connection, from the request to connect. */
 export class Link {
   readonly connecting: End;
-  /** Known when it is accepted. */
+  /** Set when it is accepted. */
   accepted: End | undefined;
-  /** Why it may end in another way than in order; empty: it may not. */
+  /** Why it may end in another way than an orderly one; empty if it may not. */
   disturbed = '';
-  /** A Unix socket: it can be closed, but not be reset. */
+  /** A Unix socket: it can be closed, but not reset. */
   readonly isLocal: boolean;
   /** A port, or the name of a Unix socket. */
   readonly to: string;
   readonly #wrong: string[];
   readonly #history: string[] = [];
 
-  /** `wrong` is told of what must not happen. */
+  /** `wrong` collects violations. */
   constructor(to: string, isLocal: boolean, seed: number, wrong: string[]) {
     this.to = to;
     this.isLocal = isLocal;
@@ -57,7 +57,7 @@ export class Link {
   }
 
   toString(): string {
-    const disturbed = this.disturbed || 'nobody broke it';
+    const disturbed = this.disturbed || 'not disturbed';
     return `connection to ${this.to} (${disturbed}), of which is known:\n  ${this.#history.join('\n  ')}`;
   }
 }
@@ -69,19 +69,19 @@ export class End {
 
   // What it has done.
   sent = 0;
-  /** Its FIN stands behind what it has sent. */
+  /** Its FIN follows the bytes it has sent. */
   isFinished = false;
   isPaused = false;
   isFrozen = false;
-  /** It has let go of the connection. */
+  /** It has released the connection. */
   isClosed = false;
-  /** What it has sent may be lost without the peer being told. */
+  /** Its sent bytes may be lost without a notification of the peer. */
   isLossy = false;
-  /** It aborted what was not over. */
+  /** It aborted an unfinished exchange. */
   hasReset = false;
   hasHardLimit = false;
   hasSentBehindFin = false;
-  /** libuv does, where it reads the last bytes before the reset. */
+  /** libuv reports it when it reads the last bytes before the reset. */
   takesResetForEnd = false;
 
   // What it has seen.
@@ -110,14 +110,14 @@ export class End {
     return this.hasHardLimit || this.hasSentBehindFin;
   }
 
-  /** Nothing more is to come for it. */
+  /** Nothing more is due for it. */
   get isDone(): boolean {
     return !this.isOpen || (this.isEnded && !this.isBlocked);
   }
 
   // ---- what it does
 
-  /** The next bytes that it is to send. */
+  /** Returns the next bytes to send. */
   take(length: number): Buffer {
     const bytes = streamAt(this.#seed + this.sent, length);
     this.sent += length;
@@ -133,11 +133,11 @@ export class End {
     this.isFinished = true;
   }
 
-  /** A close in order; `isPatient`: it waits as long as the peer may need. */
+  /** An orderly close; `isPatient`: it waits as long as the peer may need. */
   close(how: string, isPatient: boolean, pending: number): void {
     this.#note(`closes ${how}, ${pending} pending`);
     if (this.isFrozen) {
-      // Without a word: somebody else may have the connection.
+      // Silently: another holder may have the connection.
       this.link.disturb('closed while frozen');
       this.isLossy = true;
     } else if (!isPatient || this.isDead || !this.isConnected || this.mayFail) {
@@ -178,7 +178,7 @@ export class End {
     if (!this.isConnected) this.#blame('bytes before Connected');
     if (this.isEnded) this.#blame('bytes behind End');
     const peer = this.peer;
-    if (peer === undefined || this.received + bytes.length > peer.sent) return this.#blame('bytes that nobody sent');
+    if (peer === undefined || this.received + bytes.length > peer.sent) return this.#blame('bytes that were not sent');
     if (!bytes.equals(streamAt(peer.#seed + this.received, bytes.length))) this.#blame('other bytes than were sent');
     this.received += bytes.length;
   }
@@ -191,8 +191,8 @@ export class End {
     if (this.takesResetForEnd && this.link.disturbed !== '') return;
     const peer = this.peer;
     if (peer === undefined) {
-      // A Unix socket that nobody accepts ends when its listener is closed.
-      if (!this.link.isLocal || this.link.disturbed === '') this.#blame('End of a connection that nobody has accepted');
+      // An unaccepted Unix connection ends when its listener is closed.
+      if (!this.link.isLocal || this.link.disturbed === '') this.#blame('End of an unaccepted connection');
     } else if (!peer.isFinished) this.#blame('End where the peer has not ended');
     else if (this.received !== peer.sent && !peer.isLossy) this.#blame(`End at ${this.received} of ${peer.sent} bytes`);
   }

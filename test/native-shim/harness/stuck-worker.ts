@@ -1,4 +1,4 @@
-// A thread that never comes back from its first message, behind which others bring descriptors.
+// A thread that never returns from its first message, behind which other messages bring descriptors.
 
 import { closeSync, openSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -1,9 +1,9 @@
-// A server that the test leaves without places in its epoll set; it tells its parent what happens to it.
+// A server for which the test exhausts the epoll watches; it reports its events to its parent.
 
 import { Event, Op } from '../../../src/io/shim.js';
 import { loopback, Rig } from './harness.js';
 
-/** What the server tells. */
+/** Messages of the server. */
 export type UnwatchedMessage =
   | { what: 'listening'; port: number }
   | { what: 'accepted' }
@@ -13,20 +13,20 @@ export type UnwatchedMessage =
 
 export type UnwatchedRequest = 'connect' | 'leave' | 'end';
 
-const tell = (message: UnwatchedMessage) => process.send!(message);
+const report = (message: UnwatchedMessage) => process.send!(message);
 const rig = new Rig({ unlogged: true });
 const listener = rig.listen(loopback);
 const peers = rig.listen(loopback);
 rig.onEvent = ({ id, kind, value }) => {
-  if (kind === Event.Accept) tell({ what: 'accepted' });
-  if (kind === Event.AcceptFailed && id === listener.id) tell({ what: 'failed', errno: value });
-  if (kind === Event.Connected) tell({ what: 'connected' });
+  if (kind === Event.Accept) report({ what: 'accepted' });
+  if (kind === Event.AcceptFailed && id === listener.id) report({ what: 'failed', errno: value });
+  if (kind === Event.Connected) report({ what: 'connected' });
   if (kind === Event.Reset) {
-    tell({ what: 'reset', errno: value });
+    report({ what: 'reset', errno: value });
     rig.submit(Op.Close, id);
   }
 };
-tell({ what: 'listening', port: listener.port });
+report({ what: 'listening', port: listener.port });
 
 process.on('message', (request: UnwatchedRequest) => {
   if (request === 'connect') rig.connect(peers.address);

@@ -1,13 +1,13 @@
-// A random world of connections: between two transports, within one, and with node's own sockets. What each end sees is told
-// to the model.
+// A random world of connections: between two transports, within one, and with Node's own sockets. What each end sees is checked
+// by the model.
 
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { Event, Op } from '../../../src/io/shim.js';
 import { internet, loopback, portOf, Rig, type Seen, shim, unix, until } from './harness.js';
 import { type End, Link } from './model.js';
 
-const MOST_LINKS = 40;
-/** Longer than any test: who waits that long for his peer is patient. */
+const MAX_LINKS = 40;
+/** Longer than any test. */
 const PATIENT_MS = 600_000;
 const SETTLED_WITHIN_MS = 20_000;
 const HIGH_WATERMARK = 20_000;
@@ -15,16 +15,16 @@ const NOBODY = internet('127.0.0.1', 1);
 
 interface Listener {
   readonly address: Uint8Array;
-  /** Ids by rig; of one socket, which those rigs share. */
+  /** Ids by rig; those rigs share one socket. */
   readonly ids: Map<Rig, number>;
 }
 
-/** An end whose socket a rig has. */
+/** An end whose socket belongs to a rig. */
 interface Held {
   rig: Rig;
   id: number;
   readonly end: End;
-  /** Batches in which it had bytes, and was paused, last. */
+  /** The last batches in which it had bytes, and was paused. */
   dataInBatch: number;
   pausedInBatch: number;
   highWatermark: number;
@@ -35,15 +35,15 @@ export class World {
   readonly counted: number[] = new Array(16).fill(0);
   readonly #random: (below: number) => number;
   readonly #rigs: Rig[] = [];
-  /** By rig, those that are connections there. */
+  /** By rig, the connections there. */
   readonly #held = new Map<Rig, Map<number, Held>>();
-  /** Ids that were given up, and the batch in which they were. */
+  /** Released ids, and the batch of their release. */
   readonly #gone = new Map<Rig, Map<number, number>>();
-  /** Listeners that were removed, and the last batch in which they may accept. */
+  /** Removed listeners, and the last batch in which they may accept. */
   readonly #leaving = new Map<Rig, Map<number, number>>();
   readonly #listeners = new Set<Listener>();
   readonly #sockets = new Map<Socket, End>();
-  /** Nobody has accepted them yet; by listener and connecting address. */
+  /** Not accepted yet; by listener and connecting address. */
   readonly #underWay = new Map<string, Link>();
   readonly #links = new Set<Link>();
   readonly #server: Server;
@@ -68,7 +68,7 @@ export class World {
       this.#leaving.set(rig, new Map());
     }
     this.#server = createServer({ allowHalfOpen: true }, (socket) => {
-      // It was reset before anybody could ask who it was.
+      // It was reset before its peer could be determined.
       if (socket.remotePort === undefined) return void socket.destroy();
       this.#own(socket, this.#accept(`${socket.localPort}/${socket.remotePort}`));
     });
@@ -91,10 +91,10 @@ export class World {
     this.#check();
   }
 
-  /** Lets everything that is under way come to its end. */
+  /** Lets all operations in progress finish. */
   async settle(): Promise<void> {
     for (const rig of this.#rigs) rig.onEvent = (event) => this.#see(rig, event);
-    await this.#none('whose sender is not told of pressure', () =>
+    await this.#none('whose sender was not notified of pressure', () =>
       this.#all().flatMap(({ end, highWatermark, id, rig }) => {
         const isOver = rig.transport.pendingBytes(id) > highWatermark;
         return end.isOpen && !end.isFrozen && isOver && !end.isBlocked ? [end.link] : [];
@@ -114,18 +114,18 @@ export class World {
     await this.#none('listener that has more to accept', () =>
       this.#rigs.map((rig) => rig.transport.counts()).filter(({ listeners }) => listeners > 0),
     );
-    await this.#none('that nobody broke, and that is not accepted', () =>
+    await this.#none('that is undisturbed and not accepted', () =>
       links.filter(({ accepted, disturbed }) => disturbed === '' && accepted === undefined),
     );
     for (const held of this.#all()) if (held.end.isOpen && !held.end.isFinished) this.#shutdown(held);
     for (const [socket, end] of this.#sockets) if (end.isOpen && !end.isFinished) endSocket(socket, end);
     this.#flush();
-    await this.#none('that nobody broke, and that goes on', () =>
+    await this.#none('that is undisturbed and still open', () =>
       links.filter(
         ({ accepted, connecting, disturbed }) => disturbed === '' && !(accepted?.isDone && connecting.isDone),
       ),
     );
-    await this.#none('that was reset, and does not know it', () =>
+    await this.#none('that was reset without seeing it', () =>
       this.#all().flatMap(({ end }) => (end.peer?.hasReset && !end.isDead ? [end.link] : [])),
     );
     for (const held of this.#all()) this.#close(held, PATIENT_MS, held.end.isEnded ? 0 : PATIENT_MS);
@@ -136,7 +136,7 @@ export class World {
     );
   }
 
-  /** May be repeated. */
+  /** Idempotent. */
   async close(): Promise<void> {
     for (const rig of this.#rigs) rig.close();
     for (const socket of this.#sockets.keys()) socket.destroy();
@@ -145,16 +145,16 @@ export class World {
 
   // ---- operations
 
-  /** One that may happen within a batch too. */
+  /** Runs an operation that is allowed within a batch too. */
   #act(): void {
     const held = this.#pick([...this.#all()]);
     const dice = this.#random(100);
-    if (held === undefined || (dice < 8 && this.#links.size < MOST_LINKS)) return this.#connect();
+    if (held === undefined || (dice < 8 && this.#links.size < MAX_LINKS)) return this.#connect();
     if (dice < 50) return this.#send(held);
     if (dice < 60) return this.#pause(held);
     if (dice < 76) return this.#resume(held);
     if (dice < 79) return this.#shutdown(held);
-    if (dice < 82) return this.#closeSomehow(held);
+    if (dice < 82) return this.#closeRandomly(held);
     if (dice < 84) return this.#reset(held);
     if (dice < 87) return this.#setMarks(held);
     if (dice < 88) return held.rig.submit(Op.ReceiveLimit, held.id, this.#random(200_000));
@@ -165,7 +165,7 @@ export class World {
     held.rig.flush();
   }
 
-  /** One that has to stand between batches. */
+  /** Runs an operation that is only allowed between batches. */
   #actAlone(): void {
     this.#flush();
     const held = this.#pick([...this.#all()]);
@@ -230,7 +230,7 @@ export class World {
     const rig = this.#pick(this.#rigs)!;
     if (dice === 0) {
       const link = this.#link('nobody', this.#random(2) === 0);
-      link.disturb('nobody listens');
+      link.disturb('no listener');
       const remote = link.isLocal ? unix('@baton-shim-nobody') : NOBODY;
       this.#hold(rig, rig.connect(remote, undefined, HIGH_WATERMARK), link.connecting);
       return;
@@ -248,7 +248,7 @@ export class World {
     const link = this.#link(String(port), false);
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.once('connect', () => link.connecting.connected());
-    // By then it has begun.
+    // It has started by then.
     process.nextTick(() => this.#underWay.set(`${port}/${socket.localPort}`, link));
     this.#own(socket, link.connecting);
   }
@@ -292,13 +292,13 @@ export class World {
     rig.submit(Op.Shutdown, id);
   }
 
-  #closeSomehow(held: Held): void {
+  #closeRandomly(held: Held): void {
     const flushMs = this.#pick([0, 1, PATIENT_MS, PATIENT_MS])!;
     this.#close(held, flushMs, this.#pick([0, 1, PATIENT_MS, PATIENT_MS])!);
   }
 
   #close({ end, id, rig }: Held, mostFlushMs: number, lingerMs: number): void {
-    // Two that close, and have more to send than the kernel holds, wait for one another: neither reads.
+    // Two closing ends with more to send than the kernel holds wait for each other: neither reads.
     const flushMs = end.peer?.isClosed ? Math.min(1, mostFlushMs) : mostFlushMs;
     const isPatient = flushMs === PATIENT_MS && (end.isEnded || lingerMs === PATIENT_MS);
     end.close(`with ${flushMs}, ${lingerMs}`, isPatient, rig.transport.pendingBytes(id));
@@ -321,7 +321,7 @@ export class World {
     rig.submit(Op.Watermark, id, held.highWatermark, hardLimit);
   }
 
-  /** Nobody is meant by it. */
+  /** Uses an id of no connection. */
   #submitStale(): void {
     const rig = this.#pick(this.#rigs)!;
     const id = this.#pick([...this.#gone.get(rig)!.keys()]);
@@ -335,7 +335,7 @@ export class World {
     if (!rig.transport.thaw(id)) end.link.blame('it cannot be thawed');
   }
 
-  /** The other rig goes on with it, or the same one under another name. */
+  /** The other rig continues with it, or the same one under another id. */
   #move(held: Held): void {
     const { end, id, rig } = held;
     let copy: ReturnType<typeof rig.transport.copyFrozen>;
@@ -345,8 +345,8 @@ export class World {
       if (!end.mayFail) end.link.blame(`it cannot be copied: ${error}`);
       return this.#thaw(held);
     }
-    if (copy.ended !== end.isEnded) end.link.blame('a copy that says something else of its end');
-    if (copy.finAsked !== end.isFinished) end.link.blame('a copy that says something else of its FIN');
+    if (copy.ended !== end.isEnded) end.link.blame('a copy with a different end');
+    if (copy.finAsked !== end.isFinished) end.link.blame('a copy with a different FIN');
     const to = this.#pick(this.#rigs)!;
     const highWatermark = this.#random(100_000);
     end.does(`moves with ${copy.pending.length} pending`);
@@ -359,18 +359,18 @@ export class World {
       paused: end.isPaused,
       frozen: true,
     });
-    if (!rig.transport.releaseFrozen(id)) end.link.blame('it cannot be let go');
+    if (!rig.transport.releaseFrozen(id)) end.link.blame('it cannot be released');
     this.#release(rig, id);
     end.isBlocked = copy.pending.length > highWatermark;
     this.#hold(to, moved, end, highWatermark);
   }
 
-  /** Something that one of node's sockets does. */
+  /** Runs an operation of one of Node's sockets. */
   #useSocket(): void {
     const [socket, end] = this.#pick([...this.#sockets]) ?? [];
     if (socket === undefined || end === undefined || !end.isOpen || !end.isConnected) return;
     const dice = this.#random(20);
-    // Node resets no socket that is shutting down, and leaks it.
+    // Node does not reset a socket that is shutting down, and leaks it.
     if (dice === 0 && !end.isFinished) {
       end.reset(0);
       socket.resetAndDestroy();
@@ -380,14 +380,14 @@ export class World {
     else if (!end.isFinished) socket.write(end.take(this.#pick([1, 4000, 200_000])!));
   }
 
-  // ---- what comes back
+  // ---- events
 
   #onEvent(rig: Rig, event: Seen): void {
     this.#see(rig, event);
     const held = this.#held.get(rig)!.get(event.id);
-    if (held?.end.isDead && this.#random(4) > 0) this.#closeSomehow(held);
+    if (held?.end.isDead && this.#random(4) > 0) this.#closeRandomly(held);
     if (this.#random(3) === 0) this.#act();
-    // Of those whose batch this is not nobody else carries out what was asked of them.
+    // Operations on connections of other batches are carried out by nothing else.
     for (const other of this.#rigs) if (other !== rig) other.flush();
   }
 
@@ -396,7 +396,7 @@ export class World {
     if (event.kind === Event.Accept) return this.#sawAccept(rig, event);
     const held = this.#held.get(rig)!.get(event.id);
     if (held === undefined) {
-      // Given up within a batch, an id may still have events further on in that batch.
+      // An id released within a batch may still have events further on in that batch.
       if (this.#gone.get(rig)!.get(event.id) !== rig.batches) this.wrong.push(`event ${event.kind} for ${event.id}`);
       return;
     }
@@ -437,14 +437,14 @@ export class World {
     const link = this.#underWay.get(key);
     this.#underWay.delete(key);
     if (link !== undefined) return link.accept(this.#random(1 << 20));
-    this.wrong.push(`accepted is ${key}, who has not connected`);
+    this.wrong.push(`accepted is ${key}, which has not connected`);
     return this.#link(key, false).accept(0);
   }
 
-  // ---- who is there
+  // ---- bookkeeping
 
   #link(to: string, isLocal: boolean): Link {
-    // Those that are over on both sides need no place any more.
+    // Links that are over on both sides are dropped.
     for (const link of this.#links) {
       if (link.connecting.isClosed && (link.accepted?.isClosed ?? link.disturbed !== '')) this.#links.delete(link);
     }
@@ -465,7 +465,7 @@ export class World {
   #own(socket: Socket, end: End): void {
     this.#sockets.set(socket, end);
     end.takesResetForEnd = true;
-    // What it still tells of a socket that it was to reset is its own affair.
+    // Events of a socket that it was asked to reset are ignored.
     socket.on('data', (bytes) => end.isClosed || end.data(bytes));
     socket.on('end', () => end.isClosed || end.ended());
     socket.on('error', ({ errno = 0 }: NodeJS.ErrnoException) => end.isClosed || end.wasReset(errno));
@@ -493,7 +493,7 @@ export class World {
     return values[this.#random(values.length)];
   }
 
-  /** Waits until nothing is left of something. */
+  /** Waits until no such object is left. */
   async #none(what: string, left: () => readonly object[]): Promise<void> {
     try {
       await until(() => this.wrong.length > 0 || left().length === 0, what, SETTLED_WITHIN_MS);
@@ -515,12 +515,12 @@ function endSocket(socket: Socket, end: End): void {
   socket.end();
 }
 
-/** A port, or the name of a Unix socket. */
+/** Returns a port, or the name of a Unix socket. */
 function nameOf(address: Uint8Array): string {
   return address[0] === 1 ? Buffer.from(address.subarray(3)).toString() : String(portOf(address));
 }
 
-/** random(n) is an integer from 0 to n - 1. */
+/** Returns random(n), an integer from 0 to n - 1. */
 function generator(seed: number): (below: number) => number {
   let state = seed * 2654435761;
   return (below) => {

@@ -1,4 +1,4 @@
-// A child that is not live yet has accepted nothing, so that its death costs no connection.
+// A child that is not live yet has accepted no connection, so that its death loses none.
 
 import { readdirSync, readlinkSync } from 'node:fs';
 import t from 'tap';
@@ -18,12 +18,12 @@ const CONNECTIONS = 64;
 /** Three of the main thread, two of a worker, one of a worker that hangs. */
 const LOOPS = 6;
 
-/** The second worker of the process never comes to its first line; the first one is up, the configuration is read. */
+/** The second worker of the process never runs its first line; the first one is up, the configuration is read. */
 const HANGING_WORKER = `data:text/javascript,
   import { threadId, workerData } from 'node:worker_threads';
   if (threadId === 3) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`;
 
-t.test('connections that come while the workers of a child start are served by the parent', async (t) => {
+t.test('connections that arrive while the workers of a child start are served by the parent', async (t) => {
   const route = { match: { prefix: '/' }, direct_response: { status: 200, body: { inline_string: 'here' } } };
   const config = bootstrap({
     listeners: [
@@ -55,7 +55,7 @@ t.test('connections that come while the workers of a child start are served by t
   await parent.stop();
 });
 
-/** How many epoll sets a process has. */
+/** Returns the number of epoll instances of a process. */
 function loopsOf(pid: number): number {
   const directory = `/proc/${pid}/fd`;
   return readdirSync(directory).filter((fd) => readlinkSync(`${directory}/${fd}`).includes('eventpoll')).length;

@@ -1,4 +1,4 @@
-// A process that is none of the restart's, and speaks to its sockets: by datagrams, and over a link if it gets one.
+// A process outside of the restart that talks to its sockets: by datagrams, and over a link if it gets one.
 
 import { randomBytes } from 'node:crypto';
 import { writeSync } from 'node:fs';
@@ -18,8 +18,8 @@ import { type Teardown, waitFor } from '../harness/index.js';
 
 const shim = loadShim();
 
-/** Somebody with a datagram socket. */
-export class Stranger implements MessageSocketEvents {
+/** A sender with a datagram socket. */
+export class DatagramSender implements MessageSocketEvents {
   readonly heard: string[] = [];
   readonly #socket;
 
@@ -27,12 +27,12 @@ export class Stranger implements MessageSocketEvents {
     this.#socket = shim.watchMessages(shim.openMeetingSocket(at(name)), this);
   }
 
-  /** False when the socket takes none now. */
+  /** Returns false when the socket buffer is full. */
   send(socketPath: string, bytes: Uint8Array, fds: readonly number[], which = 'parent'): boolean {
     return this.#socket.sendTo(at(`${socketPath}_${which}_0`), bytes, fds);
   }
 
-  /** Says hello; resolves with why it is refused. */
+  /** Sends a hello; resolves with the reason of the refusal. */
   async hello(socketPath: string, bytes: Uint8Array): Promise<string> {
     const [here, there] = shim.socketPair();
     const answer = new Promise<string>((resolve) => {
@@ -50,10 +50,10 @@ export class Stranger implements MessageSocketEvents {
     return answer;
   }
 
-  /** Sends as soon as there is room. */
+  /** Sends as soon as there is space. */
   async push(socketPath: string, bytes: Uint8Array, fds: readonly number[] = [], which = 'parent'): Promise<void> {
     if (this.send(socketPath, bytes, fds, which)) return;
-    await waitFor(() => this.send(socketPath, bytes, fds, which), { what: 'room for a datagram' });
+    await waitFor(() => this.send(socketPath, bytes, fds, which), { what: 'space for a datagram' });
   }
 
   close(): void {
@@ -67,51 +67,51 @@ export class Stranger implements MessageSocketEvents {
   onEnd(): void {}
 }
 
-/** Says hello to epoch 0 as a process of epoch 1, whose names it has, and waits for the welcome. */
-export async function welcomed(t: Teardown, socketPath: string, keepsSockets = false): Promise<FalseChild> {
-  const stranger = new Stranger(`${socketPath}_child_1`);
-  t.teardown(() => stranger.close());
+/** Sends epoch 0 the hello of epoch 1, under that epoch's name, and waits for the welcome. */
+export async function welcomed(t: Teardown, socketPath: string, keepsSockets = false): Promise<FakeChild> {
+  const attacker = new DatagramSender(`${socketPath}_child_1`);
+  t.teardown(() => attacker.close());
   const [here, there] = shim.socketPair();
-  const child = new FalseChild(here, stranger);
+  const child = new FakeChild(here, attacker);
   child.keepsSockets = keepsSockets;
   t.teardown(() => child.dropSockets());
   t.teardown(() => child.close());
-  await stranger.push(socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 }), [there]);
+  await attacker.push(socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 }), [there]);
   shim.closeDescriptor(there);
   await waitFor(() => child.heard.includes('welcome') || child.isOver, { what: 'a welcome' });
   return child;
 }
 
-/** One end of a link to a parent. What comes on it is closed, and noted by its kind. */
-export class FalseChild implements MessageSocketEvents {
+/** One end of a link to a parent. Received descriptors are closed, and messages are recorded by kind. */
+export class FakeChild implements MessageSocketEvents {
   readonly heard: ToChild['kind'][] = [];
-  /** Descriptors that came on the link are kept open until dropSockets(). */
+  /** Descriptors received on the link are kept open until dropSockets(). */
   keepsSockets = false;
   isOver = false;
   readonly #kept: number[] = [];
   readonly #socket: NativeMessageSocket;
-  readonly #stranger: Stranger;
+  readonly #attacker: DatagramSender;
   readonly #fd: number;
 
-  constructor(fd: number, stranger: Stranger) {
+  constructor(fd: number, attacker: DatagramSender) {
     this.#fd = fd;
     this.#socket = shim.watchMessages(fd, this);
-    this.#stranger = stranger;
+    this.#attacker = attacker;
   }
 
-  /** False when the parent takes none now. Throws when the link is over. */
+  /** Returns false when the parent's socket buffer is full. Throws when the link is closed. */
   say(bytes: Uint8Array, fds: readonly number[] = []): boolean {
     return this.#socket.send(bytes, fds);
   }
 
-  /** say() of a message that may be longer than Baton's own are. */
+  /** Sends a message that may be longer than Baton's own. */
   sayAtLength(bytes: Uint8Array): void {
     writeSync(this.#fd, bytes);
   }
 
-  /** Another process may have the name of epoch 1. */
+  /** Releases the name of epoch 1 for another process. */
   freeName(): void {
-    this.#stranger.close();
+    this.#attacker.close();
   }
 
   dropSockets(): void {
@@ -121,7 +121,7 @@ export class FalseChild implements MessageSocketEvents {
   close(): void {
     this.isOver = true;
     this.#socket.close();
-    this.#stranger.close();
+    this.#attacker.close();
   }
 
   onMessage(bytes: Uint8Array, fds: readonly number[]): void {
@@ -135,28 +135,28 @@ export class FalseChild implements MessageSocketEvents {
   }
 }
 
-/** What a false parent hands over. */
-export interface FalseWelcome {
+/** What a fake parent hands over. */
+export interface FakeWelcome {
   readonly sockets: readonly OfferedSockets[];
   readonly fds: readonly number[];
 }
 
-/** Stands at the name of epoch 0, proves who it is, and welcomes each process of epoch 1. */
-export class FalseParent implements MessageSocketEvents {
+/** Binds the name of epoch 0, proves its identity, and welcomes each process of epoch 1. */
+export class FakeParent implements MessageSocketEvents {
   readonly heard: ToParent['kind'][] = [];
-  readonly #welcome: FalseWelcome;
+  readonly #welcome: FakeWelcome;
   readonly #socketPath: string;
   readonly #socket: NativeMessageSocket;
   #link: NativeMessageSocket | undefined;
 
-  constructor(t: Teardown, socketPath: string, welcome: FalseWelcome) {
+  constructor(t: Teardown, socketPath: string, welcome: FakeWelcome) {
     this.#welcome = welcome;
     this.#socketPath = socketPath;
     this.#socket = shim.watchMessages(shim.openMeetingSocket(at(`${socketPath}_parent_0`)), this);
     t.teardown(() => this.close());
   }
 
-  /** False when the child takes none now. Throws when the link is over, or there was none. */
+  /** Returns false when the child's socket buffer is full. Throws when the link is closed, or none exists. */
   say(message: ToChild, fds: readonly number[] = []): boolean {
     return this.#link!.send(encodeToChild(message), fds);
   }
