@@ -2,7 +2,12 @@
 
 import minimist from 'minimist';
 import { ChangingProxy } from '../../test/e2e/dynamic/changing-proxy.js';
-import { descriptorsOf, type Held, heldBy, reportingHeld } from '../../test/e2e/dynamic/held-resources.js';
+import {
+  descriptorsOf,
+  type Held,
+  heldReportOptions,
+  readHeldResources,
+} from '../../test/e2e/dynamic/held-resources.js';
 import { FileSource, type ResourceSource, StreamSource } from '../../test/e2e/dynamic/sources.js';
 import { startUpstream, type Teardown, tempDir } from '../../test/e2e/harness/index.js';
 import { describeMachine, markdown } from './report.js';
@@ -57,7 +62,7 @@ async function sourceOf(t: Teardown, name: string): Promise<ResourceSource> {
 async function measure(t: Teardown, source: ResourceSource, rounds: number, workers: string): Promise<Row[]> {
   const origins = [await startUpstream(t, (_, answer) => void answer.end())];
   origins.push(await startUpstream(t, (_, answer) => void answer.end()));
-  const { socketPath, ...options } = reportingHeld(tempDir(t));
+  const { socketPath, ...options } = heldReportOptions(tempDir(t));
   const proxy = await ChangingProxy.start(t, source, {
     ...options,
     origins: origins.map(({ port }) => port),
@@ -74,7 +79,7 @@ async function measure(t: Teardown, source: ResourceSource, rounds: number, work
     rows.push({
       updates: due * UPDATES_A_ROUND,
       updatesPerSecond: ((due - done) * UPDATES_A_ROUND) / seconds,
-      held: await heldBy(socketPath),
+      held: await readHeldResources(socketPath),
       descriptors: descriptorsOf(proxy.baton.pid),
     });
     done = due;

@@ -25,7 +25,7 @@ t.test('pages used in a burst are returned when no burst follows', async (t) => 
   for (const block of blocks) memory.release(block);
   t.ok(memory.use().resident >= 320 * PIECE_BYTES);
   await waitFor(() => looks.at(-1) === 0, { what: 'all pages to be returned' });
-  t.ok(looks.length > 3, 'not at once: the next burst may come soon');
+  t.ok(looks.length > 3, 'not at once: the next burst may follow soon');
   t.ok(
     // Pages at the ends may be shared with neighbouring data.
     blocks.every((block) => memory.bytes[block + PIECE_BYTES / 2] === 0),

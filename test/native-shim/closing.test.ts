@@ -35,7 +35,7 @@ t.test('bytes pending at Close still arrive, followed by the FIN', async (t) => 
 t.test('a subscriber is notified once when a connection is closed, in whatever way', async (t) => {
   const rig = new Rig({ scratchBytes: 8 << 20 });
   const { address } = rig.listen(loopback);
-  const told = () => rig.of(Event.Gone).map(({ offset }) => offset);
+  const reported = () => rig.of(Event.Gone).map(({ offset }) => offset);
   const pairs = [await rig.pair(address), await rig.pair(address), await rig.pair(address), await rig.pair(address)];
   const [read, unread, empty, reset] = pairs as [
     (typeof pairs)[0],
@@ -55,12 +55,12 @@ t.test('a subscriber is notified once when a connection is closed, in whatever w
   close(reset.server, 4, Op.Reset);
   rig.flush();
   await rig.next(Event.Gone, undefined, 2);
-  t.same(told().sort(), [3, 4], 'at once with nothing pending');
+  t.same(reported().sort(), [3, 4], 'at once with nothing pending');
   await rig.next(Event.Gone, undefined, 3);
-  t.same(told().slice(2), [2], 'an unread one when its time is over');
+  t.same(reported().slice(2), [2], 'an unread one when its time is over');
   rig.now(Op.Resume, read.client);
   await rig.next(Event.Gone, undefined, 4);
-  t.same(told().slice(3), [1], 'a read one at the end');
+  t.same(reported().slice(3), [1], 'a read one at the end');
   await rig.next(Event.End, read.client);
   t.equal(rig.of(Event.Gone).length, 4);
   rig.close();
@@ -83,8 +83,8 @@ t.test('a subscriber to late closes is notified of those only, with their waitin
   rig.now(Op.Close, prompt.client);
   await rig.next(Event.Late, undefined, 2);
   await until(() => rig.transport.counts().closing === 0, 'the last end');
-  const told = rig.of(Event.Late).map(({ offset, value }) => [offset, value]);
-  t.same(told.sort(), [
+  const reported = rig.of(Event.Late).map(({ offset, value }) => [offset, value]);
+  t.same(reported.sort(), [
     [7, 0],
     [8, 1],
   ]);

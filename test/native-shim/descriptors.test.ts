@@ -161,7 +161,7 @@ async function rests(t: Test, { server, of }: Starved): Promise<void> {
   await until(() => of('cpu').length === 1, 'the measurement');
   const { usedMs, elapsedMs } = of('cpu')[0]!;
   t.ok(usedMs < elapsedMs / 4, `${usedMs} ms of CPU in ${elapsedMs} ms`);
-  t.equal(of('failed').length, 1, 'told once');
+  t.equal(of('failed').length, 1, 'reported once');
 }
 
 async function isStarved({ server, of }: Starved): Promise<boolean> {
@@ -183,10 +183,10 @@ async function startServer(t: Test, limit: number, { reserve = 0, inherited = 0,
   }
   const server = spawn('sh', ['-c', `ulimit -n ${limit} && exec "$0" "$@"`, ...command], { stdio });
   endsWithTest(t, server);
-  const told: StarvedMessage[] = [];
-  server.on('message', (message) => told.push(message as StarvedMessage));
+  const messages: StarvedMessage[] = [];
+  server.on('message', (message) => messages.push(message as StarvedMessage));
   const of = <What extends StarvedMessage['what']>(what: What) =>
-    told.filter((message): message is Extract<StarvedMessage, { what: What }> => message.what === what);
+    messages.filter((message): message is Extract<StarvedMessage, { what: What }> => message.what === what);
   const accepted = () => of('accepted').length;
   await until(() => of('listening').length === 1, 'the server');
   /** Numbers below the limit: those inherited by this process may be above. */

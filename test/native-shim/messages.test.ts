@@ -237,9 +237,9 @@ t.test('a datagram that is too large is lost, and the socket continues', async (
       close(): void;
     };
   };
-  const stranger = createSocket('unix_dgram');
+  const sender = createSocket('unix_dgram');
   for (const bytes of [Buffer.alloc(65537), Buffer.alloc(100_000), Buffer.from('small')])
-    stranger.send(bytes, 0, bytes.length, path);
+    sender.send(bytes, 0, bytes.length, path);
   await meeting.until(() => meeting.received.length === 1 || meeting.ended !== undefined);
   t.equal(meeting.received[0]?.text, 'small');
   t.same(
@@ -249,7 +249,7 @@ t.test('a datagram that is too large is lost, and the socket continues', async (
       [constants.errno.EMSGSIZE, process.pid],
     ],
   );
-  stranger.close();
+  sender.close();
   meeting.socket.close();
 });
 

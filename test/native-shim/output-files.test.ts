@@ -188,8 +188,8 @@ t.test('while another user swaps files and links, nothing is written through the
       else { rmSync(path, { force: true }); continue; }
       renameSync(next, path);
     }`;
-  const stranger = endsWithTest(t, spawn(process.execPath, ['-e', swapping, open, victim, path]));
-  await new Promise((resolve) => stranger.stdout!.once('data', resolve));
+  const attacker = endsWithTest(t, spawn(process.execPath, ['-e', swapping, open, victim, path]));
+  await new Promise((resolve) => attacker.stdout!.once('data', resolve));
   const outcomes = new Set<string>();
   for (let turn = 0; turn < 20_000 || outcomes.size < 2; turn++) {
     try {

@@ -65,9 +65,9 @@ t.test('the memory of all pending bytes is reported, and is 0 when none are pend
   const rig = new Rig({ scratchBytes: 16 << 20 });
   const { address } = rig.listen(loopback);
   const pairs = [await rig.pair(address), await rig.pair(address), await rig.pair(address)];
-  const told = () => rig.control[Control.Pending]! * 65_536;
+  const reported = () => rig.control[Control.Pending]! * 65_536;
   rig.flush();
-  t.equal(told(), 0);
+  t.equal(reported(), 0);
   for (const { client, server } of pairs) {
     rig.submit(Op.Pause, client);
     rig.send(server, pattern(12 << 20));
@@ -75,19 +75,19 @@ t.test('the memory of all pending bytes is reported, and is 0 when none are pend
   }
   const pending = () => pairs.reduce((sum, { server }) => sum + rig.transport.pendingBytes(server), 0);
   t.ok(pending() > 3 << 20);
-  t.ok(told() > pending() - 65_536 && told() < 2 * pending(), `${told()} bytes for ${pending()}`);
+  t.ok(reported() > pending() - 65_536 && reported() < 2 * pending(), `${reported()} bytes for ${pending()}`);
   rig.now(Op.Reset, pairs[0]!.server, 0, 0);
-  t.ok(told() < 2 * pending());
+  t.ok(reported() < 2 * pending());
   // One whose peer disconnects, and one that closes in an orderly way and takes its bytes along.
   rig.now(Op.Reset, pairs[1]!.client, 0, 0);
   await rig.next(Event.Reset, pairs[1]!.server);
-  t.ok(told() > pending() - 65_536 && told() < 2 * pending() + 65_536);
+  t.ok(reported() > pending() - 65_536 && reported() < 2 * pending() + 65_536);
   rig.now(Op.Close, pairs[2]!.server, 60_000, 0);
-  t.ok(told() > 1 << 20, 'the closing one counts');
+  t.ok(reported() > 1 << 20, 'the closing one counts');
   rig.now(Op.Resume, pairs[2]!.client, 0, 0);
   await rig.next(Event.End, pairs[2]!.client);
   rig.flush();
-  t.equal(told(), 0);
+  t.equal(reported(), 0);
   rig.close();
 });
 

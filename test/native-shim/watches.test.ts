@@ -12,19 +12,19 @@ const ENOSPC = 28;
 t.test('a connect fails, and a removed listener loses no queued connection', { skip: cannotFailCalls }, async (t) => {
   const server = fork(fileURLToPath(new URL('./harness/unwatched-server.js', import.meta.url)));
   t.teardown(() => server.kill('SIGKILL'));
-  const told: UnwatchedMessage[] = [];
-  server.on('message', (message: UnwatchedMessage) => told.push(message));
+  const messages: UnwatchedMessage[] = [];
+  server.on('message', (message: UnwatchedMessage) => messages.push(message));
   const ask = (request: UnwatchedRequest) => server.send(request);
-  const count = (what: UnwatchedMessage['what']) => told.filter((message) => message.what === what).length;
+  const count = (what: UnwatchedMessage['what']) => messages.filter((message) => message.what === what).length;
   await until(() => count('listening') === 1, 'the server');
-  const { port } = told[0] as Extract<UnwatchedMessage, { what: 'listening' }>;
+  const { port } = messages[0] as Extract<UnwatchedMessage, { what: 'listening' }>;
   ask('connect');
   await until(() => count('connected') === 1 && count('accepted') === 1, 'a connection to itself');
 
   const recover = await failCalls(t, server.pid!, 'epoll_ctl', 'ENOSPC');
   ask('connect');
   await until(() => count('reset') === 1, 'the connect to fail');
-  t.same(told.at(-1), { what: 'reset', errno: ENOSPC });
+  t.same(messages.at(-1), { what: 'reset', errno: ENOSPC });
 
   // Connections accepted while no watch is available are lost, one at each attempt.
   const clients = Array.from({ length: 40 }, () => connect(port, '127.0.0.1'));
@@ -33,7 +33,7 @@ t.test('a connect fails, and a removed listener loses no queued connection', { s
     t.teardown(() => client.destroy());
   }
   await until(() => count('failed') === 1, 'the accept to fail');
-  t.same(told.at(-1), { what: 'failed', errno: ENOSPC });
+  t.same(messages.at(-1), { what: 'failed', errno: ENOSPC });
   ask('leave');
   ask('connect');
   await until(() => count('reset') === 2, 'the requested reset');

@@ -343,7 +343,7 @@ t.test(
 );
 
 t.test(
-  '--watch-config applies a change that no thread could read when there is one',
+  '--watch-config retries a change that could not be read for lack of a thread',
   { skip: cannotFailCalls },
   async (t) => {
     const { baton, port, write } = await startWatched(t);

@@ -53,7 +53,7 @@ t.test('inboundonly stops listeners for inbound traffic, and their connections s
     for (const connection of connections) {
       const before = connection.received.length;
       connection.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-      await waitFor(() => connection.received.indexOf('HTTP/1.1 200', before) >= 0, { what: 'an answer' });
+      await waitFor(() => connection.received.indexOf('HTTP/1.1 200', before) >= 0, { what: 'a response' });
     }
   };
   await ask();

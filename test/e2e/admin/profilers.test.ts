@@ -63,7 +63,7 @@ t.test('profilers of a server under load', async (t) => {
     // Garbage may be allocated and collected between the two.
     const { allocated } = JSON.parse((await baton.admin('/memory')).body);
     const ratio = totalOf(profile) / Number(allocated);
-    t.ok(ratio > 0.5 && ratio < 2, `all of the memory in use, as /memory has it (${ratio})`);
+    t.ok(ratio > 0.5 && ratio < 2, `all memory in use, as /memory reports it (${ratio})`);
     const peak = await baton.admin('/peak_heap_dump');
     t.same([peak.status, peak.body.includes('no peak yet')], [503, true]);
   });

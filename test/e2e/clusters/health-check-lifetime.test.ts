@@ -56,7 +56,7 @@ t.test('with ignore_health_on_host_removal a removed host goes at once', async (
 });
 
 t.test(
-  'a reload checks the hosts of a changed cluster before it is used; what is gone is checked no more',
+  'a reload checks the hosts of a changed cluster before it is used, and stops checks of removed clusters',
   async (t) => {
     const [a, b] = await Promise.all([CheckedUpstream.start(t, 'a'), CheckedUpstream.start(t, 'b')]);
     const baton = await startWith(t, checked('api', [a.port], http()));

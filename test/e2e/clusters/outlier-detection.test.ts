@@ -249,7 +249,7 @@ t.test('TCP: hosts that refuse connections are ejected', async (t) => {
     t.same(await flags(name), ['/failed_outlier_check', 'healthy'], name);
     const failed = () => baton.stat(`cluster.${name}.upstream_cx_connect_fail`);
     // Over both workers.
-    const isLeftAlone = async () => {
+    const isAvoided = async () => {
       const before = await failed();
       for (let i = 0; i < 8; i++) {
         const client = await openStream(t, await baton.listenerPort(`tcp-${name}`));
@@ -257,7 +257,7 @@ t.test('TCP: hosts that refuse connections are ejected', async (t) => {
       }
       return (await failed()) === before;
     };
-    await waitFor(isLeftAlone, { what: 'connections to the other host only' });
+    await waitFor(isAvoided, { what: 'connections to the other host only' });
   }
   t.equal((await stats('wire'))['ejections_enforced_consecutive_5xx'], 1);
   t.equal((await stats('split-wire'))['ejections_enforced_consecutive_local_origin_failure'], 1);

@@ -95,7 +95,7 @@ t.test('gradual strategy: by the end of the drain time every response is the las
 });
 
 t.test(
-  'immediate: every response is the last; listeners accept until the time is over, and lose no connection',
+  'immediate strategy: every response is the last; listeners accept until the end of the drain time, and lose no connection',
   async (t) => {
     const baton = await start(t, '--drain-time-s', '2', '--drain-strategy', 'immediate');
     const port = await baton.listenerPort('in');

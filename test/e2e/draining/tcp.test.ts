@@ -42,7 +42,7 @@ t.test('both ends of a drained TCP connection have an unbroken prefix of the dat
   const quiet = await open();
   await quiet[0].write('a request');
   await quiet[1].receives(10);
-  await quiet[1].write('an answer');
+  await quiet[1].write('a response');
   const busy = await Promise.all([open(), open(), open(), open()]);
   for (const stream of busy.flat()) pump(stream);
   const early = busy.flat().map(({ length }) => length);
@@ -52,7 +52,7 @@ t.test('both ends of a drained TCP connection have an unbroken prefix of the dat
   const late = await open();
   for (const stream of [...busy.flat(), ...quiet, ...late]) t.equal(await stream.isClosed(), 'end');
   for (const stream of busy.flat()) t.equal(stream.fingerprint(), beginning(stream.length));
-  t.equal(quiet[0].head, 'an answer');
+  t.equal(quiet[0].head, 'a response');
   t.equal(quiet[1].head, 'a request');
   await baton.waitForStat('cluster.peers.upstream_cx_active', 0);
   await baton.waitForStat(`listener.127.0.0.1_${port}.downstream_cx_active`, 0);

@@ -211,7 +211,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
       { what: 'the listener' },
     );
     plane.heartbeat('listener', ['front'], '0.2s');
-    await waitFor(async () => !(await listenersOf(baton)).has('front'), { what: 'its end' });
+    await waitFor(async () => !(await listenersOf(baton)).has('front'), { what: 'its removal' });
 
     const next = await waiting('next', '0.2s');
     await waitFor(async () => /next: cannot listen/.test(baton.stderr), { what: 'the rejection of the next one' });
@@ -271,7 +271,7 @@ t.test('a virtual host whose domain another virtual host has is added when that 
   plane.set('route', routes());
   await waitFor(async () => (await to('own.com')) === 'routes/three', { what: 'the other one' });
   plane.set('virtual-host', []);
-  await waitFor(async () => (await to('own.com')) === '', { what: 'their end' });
+  await waitFor(async () => (await to('own.com')) === '', { what: 'their removal' });
   t.equal(await to('a.com'), '');
   await baton.stop();
 });

@@ -38,7 +38,7 @@ const dynamic = (listeners: Config, clusters: Config, more: Config = {}): Config
   });
 
 const answerOf = async (baton: BatonProcess) => (await httpRequest(await baton.listenerPort('front'), '/')).body;
-const becomes = (baton: BatonProcess, answer: string) =>
+const waitForAnswer = (baton: BatonProcess, answer: string) =>
   waitFor(async () => (await answerOf(baton)) === answer, { what: `the answer ${answer}` });
 
 t.test('files moved into place or changed in place are applied; invalid ones are not', async (t) => {
@@ -51,7 +51,7 @@ t.test('files moved into place or changed in place are applied; invalid ones are
 
   clusters.write(CLUSTER, staticCluster('host', one.port));
   listeners.write(LISTENER, httpListener('front', 0, { route_config: routeAllTo('host') }));
-  await becomes(baton, 'one');
+  await waitForAnswer(baton, 'one');
   t.equal(await baton.stat('cluster_manager.cds.update_success'), 1);
   t.match((await baton.admin('/stats?filter=version_text')).body, /cluster_manager.cds.version_text: "1"/);
 
@@ -59,14 +59,14 @@ t.test('files moved into place or changed in place are applied; invalid ones are
     clusters.path,
     JSON.stringify({ version_info: 'in place', resources: [any(staticCluster('host', two.port))] }),
   );
-  await becomes(baton, 'two');
+  await waitForAnswer(baton, 'two');
 
   clusters.writeText('resources: [');
   await baton.waitForStat('cluster_manager.cds.update_failure', 2);
   await waitForLog(baton, /\[warning\].*clusters\.yaml:1:/);
   t.equal(await baton.stat('cluster_manager.cds.update_rejected'), 0, 'nothing was rejected');
   clusters.write(CLUSTER, staticCluster('host', one.port), { name: 'bad', lb_policy: 'NONE', no_such: 1 });
-  await becomes(baton, 'one');
+  await waitForAnswer(baton, 'one');
   t.equal(await baton.stat('cluster_manager.cds.update_rejected'), 1, 'an invalid resource does not affect the others');
   t.match(baton.stderr, /bad: .*clusters\.yaml:1:\d+: lb_policy: unknown value/);
 
@@ -85,9 +85,9 @@ t.test('a file may be given by path alone, as in older configurations', async (t
   clusters.write(CLUSTER, eds);
   listeners.write(LISTENER, httpListener('front', 0, { route_config: routeAllTo('host') }));
   const baton = await startBaton(t, { config: dynamic({ path: listeners.path }, { path: clusters.path }) });
-  await becomes(baton, 'one');
+  await waitForAnswer(baton, 'one');
   endpoints.write(ENDPOINTS, staticCluster('host', two.port)['load_assignment'] as Config);
-  await becomes(baton, 'two');
+  await waitForAnswer(baton, 'two');
   await baton.stop();
 });
 
@@ -147,7 +147,7 @@ t.test('a directory swapped by its symbolic link, and protobuf in binary form', 
   const baton = await startBaton(t, { config: dynamic(listeners.source, source) });
   t.equal(await answerOf(baton), 'one', 'live once the files are read');
   put('v2', two.port);
-  await becomes(baton, 'two');
+  await waitForAnswer(baton, 'two');
   await baton.stop();
 });
 
@@ -167,7 +167,7 @@ t.test('many clusters take their endpoints from one file', async (t) => {
   const baton = await startBaton(t, { config: dynamic(listeners.source, clusters.source) });
   t.equal(await answerOf(baton), 'one');
   endpoints.write(ENDPOINTS, ...assignments(two.port));
-  await becomes(baton, 'two');
+  await waitForAnswer(baton, 'two');
   for (const name of names) await baton.waitForStat(`cluster.${name}.update_success`, 2);
   await baton.stop();
 });

@@ -27,8 +27,8 @@ export interface HeldHeap {
   readonly codeBytes: number;
 }
 
-/** Returns the options of a Baton that answers heldBy(); `directory` is for a socket. */
-export function reportingHeld(directory: string): BatonOptions & { readonly socketPath: string } {
+/** Returns the options of a Baton that answers readHeldResources(); `directory` is for a socket. */
+export function heldReportOptions(directory: string): BatonOptions & { readonly socketPath: string } {
   const socketPath = join(directory, 'held');
   const module = new URL('./report-held-resources.js', import.meta.url).href;
   return {
@@ -39,7 +39,7 @@ export function reportingHeld(directory: string): BatonOptions & { readonly sock
   };
 }
 
-export function heldBy(socketPath: string): Promise<Held> {
+export function readHeldResources(socketPath: string): Promise<Held> {
   const answer = new Promise<Held>((resolve, reject) => {
     let text = '';
     const socket = connect(socketPath).setEncoding('utf8');

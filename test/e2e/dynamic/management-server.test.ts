@@ -209,11 +209,11 @@ t.test('an unreadable resource in a response removes nothing', async (t) => {
   const baton = await startClient(t, setting, plane.ads());
   const port = await baton.listenerPort('front');
   t.equal(await get(port), 'one');
-  const stranger = { '@type': 'type.googleapis.com/envoy.config.core.v3.Node', id: 'front' };
+  const wrongType = { '@type': 'type.googleapis.com/envoy.config.core.v3.Node', id: 'front' };
   for (const type of ['listener', 'cluster', 'endpoints', 'route'] as const) {
     const { requests } = plane;
     const type_url = requests.find((request) => request.type === type)!.typeUrl;
-    plane.respond(type, 'sotw', { version_info: '2', nonce: `stray/${type}`, type_url, resources: [stranger] });
+    plane.respond(type, 'sotw', { version_info: '2', nonce: `stray/${type}`, type_url, resources: [wrongType] });
     const { error } = await plane.waitFor(`a refusal of ${type}`, ({ nonce }) => nonce === `stray/${type}`);
     t.match(error, /found type URL/);
     t.equal(await get(port), 'one');

@@ -5,7 +5,7 @@ import t from 'tap';
 import { startControlPlane } from '../harness/control-plane.js';
 import { startUpstream, tempDir, waitFor } from '../harness/index.js';
 import { ChangingProxy } from './changing-proxy.js';
-import { descriptorsOf, type Held, heldBy, reportingHeld } from './held-resources.js';
+import { descriptorsOf, type Held, heldReportOptions, readHeldResources } from './held-resources.js';
 import { StreamSource } from './sources.js';
 
 /** Rounds of five updates each. After the first ones everything has its final size; multiples of six lead to the same state. */
@@ -17,7 +17,7 @@ const DEADLINE_MS = 60_000;
 t.test('hundreds of updates of listeners, routes, clusters and endpoints leak no memory', async (t) => {
   const upstreams = [await startUpstream(t, (_, answer) => void answer.end())];
   upstreams.push(await startUpstream(t, (_, answer) => void answer.end()));
-  const { socketPath, ...options } = reportingHeld(tempDir(t));
+  const { socketPath, ...options } = heldReportOptions(tempDir(t));
   const proxy = await ChangingProxy.start(t, new StreamSource(await startControlPlane(t), 'sotw'), {
     ...options,
     origins: upstreams.map(({ port }) => port),
@@ -25,7 +25,7 @@ t.test('hundreds of updates of listeners, routes, clusters and endpoints leak no
     args: ['-l', 'warning', '--drain-time-s', '0'],
   });
   const { baton } = proxy;
-  const { scopes, words } = await heldBy(socketPath);
+  const { scopes, words } = await readHeldResources(socketPath);
   await proxy.rounds(WARM_UP_ROUNDS);
   // What the last updates replaced is released when its last user is gone.
   const before = await heldWhen((held) => held.words === words && held.scopes === scopes, 'as at the start');
@@ -54,7 +54,7 @@ t.test('hundreds of updates of listeners, routes, clusters and endpoints leak no
   /** Returns the report of the process once it meets the condition. */
   async function heldWhen(isMeant: (held: Held) => boolean, what: string): Promise<Held> {
     let last: Held | undefined;
-    const met = async () => isMeant((last = await heldBy(socketPath))) && last;
+    const met = async () => isMeant((last = await readHeldResources(socketPath))) && last;
     return await waitFor(met, { what: `held: ${what}`, deadlineMs: DEADLINE_MS }).catch((error: unknown) => {
       throw new Error(`held at last: ${last && JSON.stringify(countsOf(last))}`, { cause: error });
     });

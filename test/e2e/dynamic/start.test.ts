@@ -247,7 +247,7 @@ t.test('a listener that is removed while workers start does not stop them from s
     nodeArgs: ['--import', hook],
     wait: 'admin',
   });
-  const goes = async (name: string, ...left: string[]) => {
+  const removeDuringStart = async (name: string, ...left: string[]) => {
     await waitFor(() => existsSync(file('held')), { what: 'a starting worker' });
     named(...left);
     await waitForLog(baton, `lds: remove listener '${name}'`);
@@ -261,14 +261,14 @@ t.test('a listener that is removed while workers start does not stop them from s
   writeFileSync(file('hold'), '');
   plane.release();
   plane.set('cluster', []);
-  await goes('first', 'stays', 'second');
+  await removeDuringStart('first', 'stays', 'second');
   await waitForLog(baton, "listener 'stays' listens");
   t.match(await httpRequest(await baton.listenerPort('stays')), { body: 'stays' });
 
   writeFileSync(file('hold'), '');
   writeFileSync(file('die'), '');
   await waitForLog(baton, 'worker 0 died');
-  await goes('second', 'stays');
+  await removeDuringStart('second', 'stays');
   t.match(
     await httpRequest(await baton.listenerPort('stays')),
     { body: 'stays' },

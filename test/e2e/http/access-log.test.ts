@@ -195,7 +195,7 @@ t.test(
 t.test('response flags and details describe the outcome', async (t) => {
   const on = (path: string, headers: Record<string, string> = {}) => proxy.on('flags', path, { headers });
   const port = proxy.ports['flags']!;
-  const leaveAmid = async (leave: 'reset' | 'destroy') => {
+  const disconnectDuring = async (leave: 'reset' | 'destroy') => {
     const { length } = upstream.requests;
     const client = await connectRaw(t, port);
     client.write('GET /hang HTTP/1.1\r\nhost: a\r\n\r\n');
@@ -219,8 +219,8 @@ t.test('response flags and details describe the outcome', async (t) => {
     ['/hang/idle', '504 SI stream_idle_timeout', () => on('/hang/idle')],
     ['/stall/timeout', '200 UT response_timeout', () => on('/stall/timeout').catch(() => {})],
     ['/stall/idle', '200 SI stream_idle_timeout', () => on('/stall/idle').catch(() => {})],
-    ['/hang', '0 DC downstream_remote_disconnect', () => leaveAmid('reset')],
-    ['/hang', '0 DC downstream_remote_disconnect', () => leaveAmid('destroy')],
+    ['/hang', '0 DC downstream_remote_disconnect', () => disconnectDuring('reset')],
+    ['/hang', '0 DC downstream_remote_disconnect', () => disconnectDuring('destroy')],
     [
       '/hang',
       '400 DPE ',

@@ -85,7 +85,7 @@ const baton = await startBaton(t, {
       staticCluster('closed', await freePort()),
       staticCluster('raw', upstream.port, limits),
       staticCluster('refused', await freePort()),
-      staticCluster('sane', (await startTcpUpstream(t, answerAlways)).port),
+      staticCluster('sane', (await startTcpUpstream(t, answerEveryRequest)).port),
     ],
     extra: { stats_flush_interval: '0.1s' },
   }),
@@ -144,7 +144,7 @@ for (const name of HTTP) {
     const lines = await linesOf(name, count('rq_total'));
     const linesWith = (is: (line: Line) => boolean) => lines.filter(is).length;
     const cutOff = linesWith(({ details }) => details.startsWith('upstream_reset_after_response_started'));
-    const brokenAmid = linesWith((line) => hasFlag('DPE')(line) && line.requestId !== '-');
+    const brokenRequests = linesWith((line) => hasFlag('DPE')(line) && line.requestId !== '-');
 
     t.ok(count('rq_total') > 100, 'enough requests to compare');
     t.equal(count('cx_destroy'), count('cx_total'));
@@ -175,7 +175,7 @@ for (const name of HTTP) {
       'requests without a response were cancelled by their clients',
     );
 
-    t.equal(linesWith(hasFlag('DC')) + brokenAmid, count('rq_rx_reset'));
+    t.equal(linesWith(hasFlag('DC')) + brokenRequests, count('rq_rx_reset'));
     t.equal(linesWith(hasFlag('DPE')), count('cx_protocol_error'));
     t.equal(linesWith(hasFlag('SI')), count('rq_idle_timeout'));
     t.equal(linesWith(hasFlag('NR')), stats['no_route']);
@@ -197,8 +197,8 @@ for (const name of HTTP) {
     t.ok(sumOf(lines, 'sent') <= count('cx_tx_bytes_total'));
 
     const labels = `{envoy_http_conn_manager_prefix="${name}"}`;
-    const brokenAmidAnswer = linesWith((line) => hasFlag('DPE')(line) && line.code !== '400');
-    const answered = count('rq_total') - linesWith(hasFlag('DC')) - count('rq_tx_reset') - brokenAmidAnswer;
+    const brokenResponses = linesWith((line) => hasFlag('DPE')(line) && line.code !== '400');
+    const answered = count('rq_total') - linesWith(hasFlag('DC')) - count('rq_tx_reset') - brokenResponses;
     await haveSamples(t, `envoy_http_downstream_rq_time${labels}`, answered);
     await haveSamples(t, `envoy_http_downstream_cx_length_ms${labels}`, count('cx_total'));
   });
@@ -313,7 +313,7 @@ function converse(name: string): Promise<void> {
   });
 }
 
-function answerAlways(socket: Socket): void {
+function answerEveryRequest(socket: Socket): void {
   socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'));
   socket.on('end', () => socket.end());
 }

@@ -44,7 +44,7 @@ t.test('grpc-timeout limits the stream up to grpc_timeout_header_max, and is for
   t.equal(await forwarded('/less', '2S'), '1500m');
   t.equal(await forwarded('/less', undefined), '3000m', 'without the header the default applies');
   t.match(await call('/capped/hang', '100m'), { headers: { 'grpc-status': '4' } });
-  t.match(await call('/less/hang', '400m'), { headers: { 'grpc-status': '4' } }, 'nothing is left: it ends at once');
+  t.match(await call('/less/hang', '400m'), { headers: { 'grpc-status': '4' } }, 'no time is left: it ends at once');
 });
 
 t.test('all units are accepted, and invalid values are ignored', async (t) => {

@@ -27,7 +27,7 @@ export async function startRawUpstream(t: Teardown, answer: (request: RawRequest
   const requests: RawRequest[] = [];
   const upstream = await startTcpUpstream(t, (socket) => {
     let received = '';
-    let bodyLeft = 0;
+    let bodyRemaining = 0;
     let isChunked = false;
     socket.setEncoding('latin1');
     socket.on('end', () => socket.end());
@@ -40,14 +40,14 @@ export async function startRawUpstream(t: Teardown, answer: (request: RawRequest
           received = rest;
           isChunked = false;
         }
-        const skipped = Math.min(bodyLeft, received.length);
-        bodyLeft -= skipped;
+        const skipped = Math.min(bodyRemaining, received.length);
+        bodyRemaining -= skipped;
         received = received.slice(skipped);
         const end = received.indexOf('\r\n\r\n');
         if (end < 0) return;
         const head = received.slice(0, end);
         received = received.slice(end + 4);
-        bodyLeft = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0);
+        bodyRemaining = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0);
         isChunked = /\r\ntransfer-encoding: *chunked/i.test(head);
         const [method = '', path = ''] = head.split(' ', 2);
         const request = { number: requests.length + 1, method, path, head, socket };

@@ -277,7 +277,9 @@ t.test('an update of filter chains drains the changed ones, and leaves the other
   });
   t.equal(await ask(await connectFrom(t, port, '127.0.0.12')), 'changed');
   t.equal((await two!.readToEnd()).closed, 'end', 'connections of the changed chain are closed');
-  await waitFor(async () => (await changing.stats()).total_filter_chains_draining === 0, { what: 'its end' });
+  await waitFor(async () => (await changing.stats()).total_filter_chains_draining === 0, {
+    what: 'the end of its drain',
+  });
   t.equal((await two2!.readToEnd()).closed, 'end');
   t.equal(await ask(one!), 'one', 'the other chain is unaffected');
   t.equal((await changing.stats()).total_listeners_draining, 0);

@@ -141,7 +141,7 @@ t.test('TLVs are removed with the addresses, however long they are', async (t) =
   );
 });
 
-t.test('with the LOCAL command the proxy itself is the client', async (t) => {
+t.test('with UNKNOWN or LOCAL the proxy itself is the client', async (t) => {
   t.equal(await forwardedFor('web', ['PROXY UNKNOWN\r\n', GET]), own);
   t.equal(await forwardedFor('web', [binaryHeader(0x20, 0, Buffer.alloc(5)), GET]), own);
 });
@@ -287,7 +287,7 @@ listen door
     client.write(GET);
     t.match((await client.readToEnd()).text, `"x-forwarded-for":"${own}"`);
     const itsStart = `127.0.0.1:${client.socket.localPort} `;
-    await waitFor(() => lines().some((line) => line.startsWith(itsStart)), { what: 'its line' });
+    await waitFor(() => lines().some((line) => line.startsWith(itsStart)), { what: 'the log line' });
     t.ok((await stat(`proxy_proto.web.versions.${version}.found`))! > before);
   });
 }

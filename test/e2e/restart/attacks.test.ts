@@ -98,14 +98,14 @@ t.test('a child that requests stats a hundred thousand times without reading the
   const { line, parent, survives } = await attacked(t);
   const child = await welcomed(t, line.socketPath);
   child.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
-  await waitFor(() => child.heard.includes('replaced'), { what: 'the take-over' });
+  await waitFor(() => child.received.includes('replaced'), { what: 'the take-over' });
   const request = encodeToParent({ kind: 'stats-request' });
   const before = residentBytes(parent);
   const tooMany = "it sent more than 100 messages of kind 'stats-request'";
   await repeat(() => child.say(request), parent, tooMany);
   t.ok(residentBytes(parent) < before + ALLOWED_GROWTH_BYTES, 'responses do not accumulate');
-  const heard = () => child.heard.filter((kind) => kind === 'stats').length;
-  t.ok(heard() < 100, `${heard()} pieces of responses`);
+  const received = () => child.received.filter((kind) => kind === 'stats').length;
+  t.ok(received() < 100, `${received()} pieces of responses`);
   child.close();
   await waitForLog(parent, 'this one serves again');
   await waitFor(() => parent.stderr.split("listener 'web' listens on").length > 2, { what: 'the listener' });
@@ -116,7 +116,7 @@ t.test('a child that sends an oversize message and then exits', async (t) => {
   const { line, parent, survives } = await attacked(t);
   const child = await welcomed(t, line.socketPath);
   child.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
-  await waitFor(() => child.heard.includes('replaced'), { what: 'the take-over' });
+  await waitFor(() => child.received.includes('replaced'), { what: 'the take-over' });
   child.sayAtLength(new Uint8Array(70_000));
   await waitForLog(parent, 'cannot be talked to any more');
   child.close();
@@ -138,7 +138,7 @@ t.test('a child that exits while its copies of sockets are still open', async (t
   await waitFor(answers, { what: 'a response at the socket' });
   const child = await welcomed(t, line.socketPath, true);
   child.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
-  await waitFor(() => child.heard.includes('replaced'), { what: 'the take-over' });
+  await waitFor(() => child.received.includes('replaced'), { what: 'the take-over' });
   child.close();
   await waitForLog(parent, 'this one serves again');
   child.dropSockets();
@@ -186,7 +186,7 @@ t.test('a child that is silent after its hello is replaced by the next process',
   const child = await line.start(1, { config: CONFIG, args: QUICK });
   t.equal(await child.listenerPort('web'), port);
   t.match(parent.stderr, 'it said nothing for 8 s, and another process wants to take over');
-  t.ok(silent.heard.includes('refusal'), 'it is notified');
+  t.ok(silent.received.includes('refusal'), 'it is notified');
   await child.stop();
 });
 
@@ -196,7 +196,7 @@ t.test('a child that sends garbage, or repeats its hello, is treated as gone', a
   for (const nonsense of [Buffer.from('nonsense'), randomBytes(60_000), encodeToChild({ kind: 'released' })]) {
     const child = await welcomed(t, line.socketPath);
     child.say(nonsense, [0, 1, 2]);
-    await waitFor(() => child.isOver || child.heard.includes('released'), { what: 'the close of the link' });
+    await waitFor(() => child.isOver || child.received.includes('released'), { what: 'the close of the link' });
     child.close();
   }
   const live = await welcomed(t, line.socketPath);
@@ -333,7 +333,7 @@ t.test('sockets of a fake parent are refused, and the next process binds its own
     t.equal((await httpRequest(await child.listenerPort(name))).body, 'hi');
   }
   t.equal(await child.listenerPort('web'), port);
-  await waitFor(() => parent.heard.includes('live'), { what: 'the take-over' });
+  await waitFor(() => parent.received.includes('live'), { what: 'the take-over' });
   await child.stop();
 });
 

@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import { type BatonProcess, EpochLine, freePort, type Teardown } from '../harness/index.js';
-import { killHolding, startEcho, TrackedLoad, textComes, trackedConfig } from './tracked-load.js';
+import { killHolding, startEcho, TrackedLoad, trackedConfig, waitForText } from './tracked-load.js';
 
 /** Old processes stay as long as the test needs them. */
 const LONG = ['--drain-time-s', '60', '--parent-shutdown-time-s', '60'];
@@ -26,9 +26,9 @@ for (const args of [[], ['--hand-over-connections']]) {
       const workers = [3, 1, 2, 2][index]!;
       const load = new TrackedLoad(t, line.ports, CLIENTS);
       for (const moment of moments) {
-        const comes = textComes(parent.child.stderr!, moment);
+        const logged = waitForText(parent.child.stderr!, moment);
         const child = await line.start(epoch, workers);
-        await comes;
+        await logged;
         const held = await killHolding(child.pid, line.ports);
         await load.answers(50);
         t.same(load.takeFailures(held), [], `epoch ${epoch}, killed at: ${moment}`);
@@ -39,7 +39,7 @@ for (const args of [[], ['--hand-over-connections']]) {
           'no connection is asked to close',
         );
       }
-      const replaced = textComes(parent.child.stderr!, DRAINS);
+      const replaced = waitForText(parent.child.stderr!, DRAINS);
       const child = await line.start(epoch, workers);
       await replaced;
       await load.answers(50);
@@ -57,9 +57,9 @@ for (const args of [[], ['--hand-over-connections']]) {
     const load = new TrackedLoad(t, line.ports, CLIENTS);
     await load.answers(20);
     for (const [index, moment] of [TAKES_OVER, DRAINS, DRAINS, TAKES_OVER, DRAINS].entries()) {
-      const comes = textComes(parent.child.stderr!, moment);
+      const logged = waitForText(parent.child.stderr!, moment);
       const child = await line.start(index + 1, [3, 1, 2][index % 3]!);
-      await comes;
+      await logged;
       const held = await killHolding(parent.pid, line.ports);
       await load.answers(50);
       t.same(load.takeFailures(held), [], `epoch ${index}, killed at: ${moment}`);

@@ -304,36 +304,33 @@ t.test('a second server with the same base ID is refused; dynamic IDs are unused
   await Promise.all([dynamic.stop(), first.stop()]);
 });
 
-t.test(
-  'sockets that are files: permissions, files left behind, a directory that is missing, a path too long',
-  async (t) => {
-    const directory = tempDir(t);
-    const path = join(directory, 'restart');
-    const line = new EpochLine(t, path);
-    const killed = await line.start(0, { config: config(), args: ['--socket-mode', '640'] });
-    t.equal(statSync(`${path}_parent_0`).mode & 0o777, 0o640);
-    t.equal(statSync(`${path}_child_0`).mode & 0o777, 0o640);
-    await killed.kill();
-    t.ok(existsSync(`${path}_parent_0`));
-    const parent = await line.start(0, { config: config(), args: QUICK });
-    const second = await line.start(0, { config: config(), wait: 'spawned' });
-    t.match(await ends(second), { code: 1 }, 'a socket file in use is not removed');
-    const child = await restarts(t, line, parent, await parent.listenerPort('web'));
-    t.notOk(existsSync(`${path}_parent_0`));
-    await child.stop();
-    t.notOk(existsSync(`${path}_parent_1`));
+t.test('file sockets: permissions, stale files, a missing directory, a path that is too long', async (t) => {
+  const directory = tempDir(t);
+  const path = join(directory, 'restart');
+  const line = new EpochLine(t, path);
+  const killed = await line.start(0, { config: config(), args: ['--socket-mode', '640'] });
+  t.equal(statSync(`${path}_parent_0`).mode & 0o777, 0o640);
+  t.equal(statSync(`${path}_child_0`).mode & 0o777, 0o640);
+  await killed.kill();
+  t.ok(existsSync(`${path}_parent_0`));
+  const parent = await line.start(0, { config: config(), args: QUICK });
+  const second = await line.start(0, { config: config(), wait: 'spawned' });
+  t.match(await ends(second), { code: 1 }, 'a socket file in use is not removed');
+  const child = await restarts(t, line, parent, await parent.listenerPort('web'));
+  t.notOk(existsSync(`${path}_parent_0`));
+  await child.stop();
+  t.notOk(existsSync(`${path}_parent_1`));
 
-    const cases: [path: string, text: string][] = [
-      [join(directory, 'missing', 'restart'), 'errno=2 (see --socket-path option'],
-      [join(directory, 'x'.repeat(120)), 'is longer than 107 bytes'],
-    ];
-    for (const [socketPath, text] of cases) {
-      const refused = await new EpochLine(t, socketPath).start(0, { config: config(), wait: 'spawned' });
-      t.match(await ends(refused), { code: 1 });
-      t.match(refused.stderr, text);
-    }
-  },
-);
+  const cases: [path: string, text: string][] = [
+    [join(directory, 'missing', 'restart'), 'errno=2 (see --socket-path option'],
+    [join(directory, 'x'.repeat(120)), 'is longer than 107 bytes'],
+  ];
+  for (const [socketPath, text] of cases) {
+    const refused = await new EpochLine(t, socketPath).start(0, { config: config(), wait: 'spawned' });
+    t.match(await ends(refused), { code: 1 });
+    t.match(refused.stderr, text);
+  }
+});
 
 t.test('garbage, other versions and other users at the socket are ignored', async (t) => {
   const directory = tempDir(t);

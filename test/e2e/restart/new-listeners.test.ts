@@ -76,7 +76,7 @@ t.test('sockets bound by a child stay with it, and return to the parent when the
   await waitFor(serve, { what: 'the listeners in the parent' });
 
   listeners.parent.write(LISTENER);
-  await waitFor(async () => !(await serve()), { what: 'their end' });
+  await waitFor(async () => !(await serve()), { what: 'their close' });
   const child = await begin();
   listeners.parent.write(LISTENER, ...both);
   await waitFor(() => parent.stderr.split("'unix' cannot be used").length === 3, { what: 'a refusal' });

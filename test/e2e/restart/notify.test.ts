@@ -32,31 +32,31 @@ function service(t: Teardown, place = join(tempDir(t), 'notify'), more: Record<s
   const start = (epoch: number, args: string[] = [], wait: BatonOptions['wait'] = 'live') =>
     line.start(epoch, { config: CONFIG, env, args: ['--drain-time-s', '1', ...args], wait });
   /** Returns the assignments sent by this process that systemd acts on. */
-  const saidBy = ({ pid }: BatonProcess) =>
+  const sentBy = ({ pid }: BatonProcess) =>
     manager.messages
       .filter((_, index) => manager.pids[index] === pid)
       .flat()
       .filter((each) => !each.startsWith('X_') && each !== 'WATCHDOG=1');
-  return { manager, saidBy, start };
+  return { manager, sentBy, start };
 }
 
 t.test('a replaced epoch does not report its exit, the new one reports that it is the main process', async (t) => {
   for (const place of [undefined, `@baton-test-${process.pid}-notify`]) {
-    const { manager, saidBy, start } = service(t, place, { WATCHDOG_USEC: '200000' });
+    const { manager, sentBy, start } = service(t, place, { WATCHDOG_USEC: '200000' });
     const parent = await start(0);
-    await manager.hears('READY=1');
-    await manager.hears('WATCHDOG=1');
+    await manager.receives('READY=1');
+    await manager.receives('WATCHDOG=1');
     const child = await start(1, ['--parent-shutdown-time-s', '1']);
-    await manager.hears('READY=1', `MAINPID=${child.pid}`, 'STATUS=live');
+    await manager.receives('READY=1', `MAINPID=${child.pid}`, 'STATUS=live');
     const heard = manager.pids.length;
     t.same(await parent.exited, { code: 0, signal: null });
-    await manager.hears('WATCHDOG=1');
+    await manager.receives('WATCHDOG=1');
     const signs = manager.pids.filter((_, index) => index > heard && manager.messages[index]!.includes('WATCHDOG=1'));
     t.same([...new Set(signs)], [child.pid], 'watchdog messages come from the serving epoch');
-    t.same(saidBy(parent), ['STATUS=initializing', 'READY=1', 'STATUS=live']);
+    t.same(sentBy(parent), ['STATUS=initializing', 'READY=1', 'STATUS=live']);
     await child.stop();
-    await manager.hears('STOPPING=1', 'STATUS=shutting down');
-    t.same(saidBy(child), ['READY=1', `MAINPID=${child.pid}`, 'STATUS=live', 'STOPPING=1', 'STATUS=shutting down']);
+    await manager.receives('STOPPING=1', 'STATUS=shutting down');
+    t.same(sentBy(child), ['READY=1', `MAINPID=${child.pid}`, 'STATUS=live', 'STOPPING=1', 'STATUS=shutting down']);
   }
 });
 
@@ -74,7 +74,7 @@ t.test(
     }
     await parent.stop();
     expected.push('STOPPING=1', 'STATUS=shutting down');
-    await manager.hears('STOPPING=1');
+    await manager.receives('STOPPING=1');
     t.same(
       manager.messages.flat().filter((each) => !each.startsWith('X_')),
       expected,
@@ -83,47 +83,47 @@ t.test(
 );
 
 t.test('a replaced epoch that drains after SIGTERM is silent too', async (t) => {
-  const { manager, saidBy, start } = service(t);
+  const { manager, sentBy, start } = service(t);
   const parent = await start(0, ['--drain-on-sigterm']);
   await connectRaw(t, await parent.listenerPort('web'));
   await parent.waitForStat('http.web.downstream_cx_active', 1);
   const child = await start(1);
-  await manager.hears('READY=1', `MAINPID=${child.pid}`);
+  await manager.receives('READY=1', `MAINPID=${child.pid}`);
   parent.child.kill('SIGTERM');
   t.same(await parent.exited, { code: 0, signal: null });
-  t.same(saidBy(parent), ['STATUS=initializing', 'READY=1', 'STATUS=live']);
+  t.same(sentBy(parent), ['STATUS=initializing', 'READY=1', 'STATUS=live']);
   await child.stop();
 });
 
 t.test('an epoch that never becomes live sends nothing: the service continues', async (t) => {
-  const { manager, saidBy, start } = service(t);
+  const { manager, sentBy, start } = service(t);
   const parent = await start(0);
   const child = await start(1, ['--concurrency', '24'], 'spawned');
   await waitForLog(parent, 'a child process of epoch 1 initializes');
   child.child.kill('SIGTERM');
   t.same(await child.exited, { code: 0, signal: null });
   t.ok(manager.pids.includes(child.pid));
-  t.same(saidBy(child), []);
+  t.same(sentBy(child), []);
   await parent.stop();
 });
 
 t.test('an epoch whose successor died is the main process again, and the last one reports STOPPING', async (t) => {
-  const { manager, saidBy, start } = service(t);
+  const { manager, sentBy, start } = service(t);
   const parent = await start(0);
   const child = await start(1);
-  await manager.hears('READY=1', `MAINPID=${child.pid}`);
+  await manager.receives('READY=1', `MAINPID=${child.pid}`);
   await child.kill();
-  await manager.hears('READY=1', `MAINPID=${parent.pid}`, 'STATUS=live');
+  await manager.receives('READY=1', `MAINPID=${parent.pid}`, 'STATUS=live');
   await parent.stop();
-  await manager.hears('STOPPING=1');
-  t.same(saidBy(parent).slice(-2), ['STOPPING=1', 'STATUS=shutting down']);
+  await manager.receives('STOPPING=1');
+  t.same(sentBy(parent).slice(-2), ['STOPPING=1', 'STATUS=shutting down']);
 });
 
 t.test('under a wrapper that systemd has started, the wrapper stays the main process', async (t) => {
   const { manager, start } = service(t, undefined, { SYSTEMD_EXEC_PID: `${process.pid}` });
   const parent = await start(0);
   const child = await start(1, ['--parent-shutdown-time-s', '1']);
-  await manager.hears('READY=1', `MAINPID=${process.pid}`);
+  await manager.receives('READY=1', `MAINPID=${process.pid}`);
   await waitFor(() => parent.exit !== undefined, { what: 'the exit of the parent' });
   await child.stop();
 });

@@ -20,7 +20,7 @@ const shim = loadShim();
 
 /** A sender with a datagram socket. */
 export class DatagramSender implements MessageSocketEvents {
-  readonly heard: string[] = [];
+  readonly received: string[] = [];
   readonly #socket;
 
   constructor(name = `@baton-test-${process.pid}-${randomBytes(4).toString('hex')}`) {
@@ -61,7 +61,7 @@ export class DatagramSender implements MessageSocketEvents {
   }
 
   onMessage(bytes: Uint8Array): void {
-    this.heard.push(Buffer.from(bytes).toString());
+    this.received.push(Buffer.from(bytes).toString());
   }
   onWritable(): void {}
   onEnd(): void {}
@@ -78,13 +78,13 @@ export async function welcomed(t: Teardown, socketPath: string, keepsSockets = f
   t.teardown(() => child.close());
   await attacker.push(socketPath, encodeHello({ version: HOT_RESTART_VERSION, epoch: 1 }), [there]);
   shim.closeDescriptor(there);
-  await waitFor(() => child.heard.includes('welcome') || child.isOver, { what: 'a welcome' });
+  await waitFor(() => child.received.includes('welcome') || child.isOver, { what: 'a welcome' });
   return child;
 }
 
 /** One end of a link to a parent. Received descriptors are closed, and messages are recorded by kind. */
 export class FakeChild implements MessageSocketEvents {
-  readonly heard: ToChild['kind'][] = [];
+  readonly received: ToChild['kind'][] = [];
   /** Descriptors received on the link are kept open until dropSockets(). */
   keepsSockets = false;
   isOver = false;
@@ -127,7 +127,7 @@ export class FakeChild implements MessageSocketEvents {
   onMessage(bytes: Uint8Array, fds: readonly number[]): void {
     this.#kept.push(...fds);
     if (!this.keepsSockets) this.dropSockets();
-    this.heard.push(decodeToChild(bytes).kind);
+    this.received.push(decodeToChild(bytes).kind);
   }
   onWritable(): void {}
   onEnd(): void {
@@ -143,7 +143,7 @@ export interface FakeWelcome {
 
 /** Binds the name of epoch 0, proves its identity, and welcomes each process of epoch 1. */
 export class FakeParent implements MessageSocketEvents {
-  readonly heard: ToParent['kind'][] = [];
+  readonly received: ToParent['kind'][] = [];
   readonly #welcome: FakeWelcome;
   readonly #socketPath: string;
   readonly #socket: NativeMessageSocket;
@@ -172,7 +172,7 @@ export class FakeParent implements MessageSocketEvents {
     this.#link = shim.watchMessages(fd, {
       onMessage: (bytes, fds) => {
         for (const each of fds) shim.closeDescriptor(each);
-        this.heard.push(decodeToParent(bytes).kind);
+        this.received.push(decodeToParent(bytes).kind);
       },
       onWritable() {},
       onEnd() {},

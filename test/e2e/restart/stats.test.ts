@@ -203,7 +203,7 @@ t.test('circuit breaker stats include parent and child, each with its part', asy
   const child = await line.start(1, { config, args: LONG });
   const both = async () => [await child.stat(`${breaker}.rq_open`), await child.stat(`${breaker}.remaining_cx`)];
   await waitFor(async () => (await both()).join() === '1,9', { what: "the parent's part" });
-  t.same(await both(), [1, 9], 'it stays');
+  t.same(await both(), [1, 9], 'unchanged');
   const second = await request();
   await waitFor(async () => (await both()).join() === '2,8', { what: "the child's part" });
   first.destroy();

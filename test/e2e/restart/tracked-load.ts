@@ -188,9 +188,9 @@ export function trackedConfig(ports: TrackedPorts, echo: number): Config {
 }
 
 /** Resolves as soon as a text appears in further output. */
-export function textComes(output: Readable, text: string, deadlineMs?: number): Promise<void> {
+export function waitForText(output: Readable, text: string, deadlineMs?: number): Promise<void> {
   let seen = '';
-  const comes = new Promise<void>((resolve, reject) => {
+  const appears = new Promise<void>((resolve, reject) => {
     const settle = (how: () => void) => {
       output.off('data', look).off('end', end);
       how();
@@ -202,8 +202,8 @@ export function textComes(output: Readable, text: string, deadlineMs?: number): 
     const end = () => settle(() => reject(new Error(`the output ended without ${text}:\n${seen}`)));
     output.on('data', look).on('end', end);
   });
-  comes.catch(() => {});
-  return withDeadline(comes, text, deadlineMs);
+  appears.catch(() => {});
+  return withDeadline(appears, text, deadlineMs);
 }
 
 class ClientError extends Error {

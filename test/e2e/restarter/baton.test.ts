@@ -36,20 +36,20 @@ t.test('repeated SIGHUPs fail no request, and the manager receives STOPPING only
   for (let epoch = 1; epoch <= 4; epoch++) {
     const before = clients.answered;
     wrapper.kill('SIGHUP');
-    await manager.hears('RELOADING=1');
-    await manager.hears('READY=1', `STATUS=epoch ${epoch} live, epoch ${epoch - 1} draining`);
+    await manager.receives('RELOADING=1');
+    await manager.receives('READY=1', `STATUS=epoch ${epoch} live, epoch ${epoch - 1} draining`);
     await waitFor(() => clients.answered > before + 20, { what: 'responses of the new epoch' });
-    await manager.hears(`STATUS=epoch ${epoch} live`);
+    await manager.receives(`STATUS=epoch ${epoch} live`);
   }
   await clients.end();
   t.same(clients.failures, []);
   t.equal(await wrapper.end(), 0);
   t.equal(wrapper.stdout.split('left: status 0').length - 1, 5, 'every epoch exited cleanly');
   t.same([...new Set(manager.pids)], [wrapper.process.pid]);
-  const heard = manager.messages.flat();
-  const states = heard.filter((line) => /^(READY|RELOADING|STOPPING)=/.test(line));
+  const lines = manager.messages.flat();
+  const states = lines.filter((line) => /^(READY|RELOADING|STOPPING)=/.test(line));
   t.same(states, ['READY=1', ...Array.from({ length: 4 }, () => ['RELOADING=1', 'READY=1']).flat(), 'STOPPING=1']);
-  t.same([...new Set(heard.filter((line) => line.startsWith('MAINPID=')))], [`MAINPID=${wrapper.process.pid}`]);
+  t.same([...new Set(lines.filter((line) => line.startsWith('MAINPID=')))], [`MAINPID=${wrapper.process.pid}`]);
   t.notMatch(wrapper.stderr, /\[(error|critical)\]/);
 });
 
@@ -57,11 +57,11 @@ t.test('a reload with an invalid configuration changes nothing, and one with a v
   const { wrapper, manager, port, configPath } = await serve(t);
   writeFileSync(configPath, 'static_resources: [');
   wrapper.kill('SIGHUP');
-  await manager.hears('READY=1', 'STATUS=epoch 0 live, epoch 1 failed to start');
+  await manager.receives('READY=1', 'STATUS=epoch 0 live, epoch 1 failed to start');
   t.equal((await httpRequest(port, '/')).status, 204);
   writeFileSync(configPath, JSON.stringify(config(port, 202)));
   wrapper.kill('SIGHUP');
-  await manager.hears('READY=1', 'STATUS=epoch 1 live, epoch 0 draining');
+  await manager.receives('READY=1', 'STATUS=epoch 1 live, epoch 0 draining');
   // Connections in the backlog of the old process are answered there.
   await waitFor(async () => (await httpRequest(port, '/')).status === 202, {
     what: 'a response of the new configuration',
@@ -72,7 +72,7 @@ t.test('a reload with an invalid configuration changes nothing, and one with a v
 t.test('a killed server is replaced', async (t) => {
   const { wrapper, manager, port } = await serve(t);
   process.kill(Number(/epoch 0 started \(pid (\d+)\)/.exec(wrapper.stdout)![1]), 'SIGKILL');
-  await manager.hears('READY=1', 'STATUS=epoch 0 live');
+  await manager.receives('READY=1', 'STATUS=epoch 0 live');
   t.equal((await httpRequest(port, '/')).status, 204);
   t.equal(await wrapper.end(), 0);
 });
@@ -90,12 +90,12 @@ t.test('without the wrapper Baton notifies the service manager itself', async (t
   const manager = Manager.inDirectory(t);
   const env = { ...manager.env, WATCHDOG_USEC: '200000' };
   const baton = await startBaton(t, { config: config(0, 204), env });
-  await manager.hears('STATUS=initializing');
-  await manager.hears('READY=1', 'STATUS=live');
-  await manager.hears('WATCHDOG=1');
-  await manager.hears('WATCHDOG=1');
+  await manager.receives('STATUS=initializing');
+  await manager.receives('READY=1', 'STATUS=live');
+  await manager.receives('WATCHDOG=1');
+  await manager.receives('WATCHDOG=1');
   await baton.stop();
-  await manager.hears('STOPPING=1', 'STATUS=shutting down');
+  await manager.receives('STOPPING=1', 'STATUS=shutting down');
   t.same([...new Set(manager.pids)], [baton.pid]);
   const alone = await startBaton(t, { config: config(0, 204), env: { NOTIFY_SOCKET: '/nonexistent/manager' } });
   t.match(alone.stderr, /\[warning\].*NOTIFY_SOCKET/);
@@ -129,7 +129,7 @@ async function serve(t: Parameters<typeof startWrapper>[0]): Promise<Wrapped> {
     env: manager.env,
     command: ['sh', '-c', script, 'sh', process.execPath, MAIN, '-c', configPath],
   });
-  await manager.hears('READY=1', 'STATUS=epoch 0 live').catch((error: unknown) => {
+  await manager.receives('READY=1', 'STATUS=epoch 0 live').catch((error: unknown) => {
     throw new Error(`it did not become live:\n${wrapper.stdout}${wrapper.stderr}`, { cause: error });
   });
   return { wrapper, manager, port, configPath };

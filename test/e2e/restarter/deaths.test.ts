@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import { waitFor } from '../harness/index.js';
-import { killHolding, TrackedLoad, textComes } from '../restart/tracked-load.js';
+import { killHolding, TrackedLoad, waitForText } from '../restart/tracked-load.js';
 import { TrackedLine } from './tracked-line.js';
 
 const CLIENTS = { fresh: 4, kept: 4, streams: 2 };
@@ -55,9 +55,9 @@ for (const [args, first] of [
 t.test('a child that finds its parent dead serves at once, and the wrapper continues with its number', async (t) => {
   const line = await TrackedLine.start(t, '');
   const { wrapper } = line;
-  const begins = textComes(wrapper.process.stdout!, 'epoch 1 started');
+  const starts = waitForText(wrapper.process.stdout!, 'epoch 1 started');
   wrapper.kill('SIGHUP');
-  await begins;
+  await starts;
   process.kill(line.pidOf(0), 'SIGKILL');
   await line.live(1);
   const load = new TrackedLoad(t, line.ports, CLIENTS);

@@ -17,8 +17,8 @@ t.test('a child that never becomes live is killed, the old one keeps serving, an
   const { wrapper, first } = await startLive(t, { args: ['--live-timeout-s', '4'] });
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
-  await second.tell('ignore-sigterm');
-  await second.tell('say STATUS=waiting');
+  await second.command('ignore-sigterm');
+  await second.command('say STATUS=waiting');
   await second.leaves();
   t.notOk(second.received.includes('SIGTERM'), 'SIGTERM would end its parent too');
   await wrapper.logs('epoch 1 never became live: epoch 0 serves on');
@@ -64,18 +64,18 @@ t.test('processes started by a launch script are killed with it', async (t) => {
 
 t.test('when the very first child does not become live, the exit status is 1', async (t) => {
   const late = await startWrapper(t, { args: ['--live-timeout-s', '4'] });
-  await (await late.child(0)).tell('say STATUS=waiting');
+  await (await late.child(0)).command('say STATUS=waiting');
   t.equal(await late.status(), 1);
   t.match(late.stdout, 'epoch 0 is not live after 4 s');
   const dead = await startWrapper(t);
   const child = await dead.child(0);
-  await child.tell('say STATUS=starting');
+  await child.command('say STATUS=starting');
   await child.exit(3);
   t.equal(await dead.status(), 1);
   for (const says of [true, false]) {
     const wrapper = await startWrapper(t);
     const child = await wrapper.child(0);
-    if (says) await child.tell('say STATUS=starting');
+    if (says) await child.command('say STATUS=starting');
     await child.exit(0);
     t.equal(await wrapper.status(), 1, 'also after a clean exit');
   }
@@ -141,7 +141,7 @@ t.test('a live child that exits cleanly on its own is restarted', async (t) => {
   await third.ready();
   await wrapper.logs('epoch 1 is live');
   // Like a Baton that gets SIGTERM: it ends its parent too.
-  await second.tell('say X_BATON_EPOCH=leaving');
+  await second.command('say X_BATON_EPOCH=leaving');
   await third.exit(0);
   const fourth = await wrapper.child(3);
   t.equal(fourth.hello.epoch, 0);
@@ -161,7 +161,7 @@ t.test('when the live child dies, the epoch that it replaced serves again, and a
     await wrapper.logs('epoch 1 is live');
     if (order !== 'the old epoch does') process.kill(second.pid, 'SIGKILL');
     else {
-      await second.tell('ignore-sigterm');
+      await second.command('ignore-sigterm');
       await first.ready();
       await second.leaves();
     }
@@ -204,7 +204,7 @@ t.test('an epoch that dies while its parent reports that it serves again is rest
   const { wrapper, first } = await startLive(t);
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
-  await first.tell('say X_BATON_EPOCH=replaced');
+  await first.command('say X_BATON_EPOCH=replaced');
   process.kill(second.pid, 'SIGKILL');
   await wrapper.logs('epoch 1 died as it took over');
   await first.ready();
@@ -222,7 +222,7 @@ t.test('an epoch that dies while its parent reports that it serves again is rest
   t.equal(fifth.hello.epoch, 2);
   process.kill(fifth.pid, 'SIGKILL');
   await wrapper.logs('epoch 2 never became live: epoch 1 serves on');
-  await fourth.tell('say X_BATON_EPOCH=replaced');
+  await fourth.command('say X_BATON_EPOCH=replaced');
   await fourth.ready();
   await wrapper.logs('epoch 1 serves again');
   t.equal((await wrapper.child(5)).hello.epoch, 2, 'without a request');
@@ -265,7 +265,7 @@ t.test('when the live child dies as the next one takes over, the one before it d
   await wrapper.logs('epoch 1 is live');
   wrapper.kill('SIGHUP');
   const third = await wrapper.child(2);
-  await third.tell('say X_BATON_EPOCH=serving');
+  await third.command('say X_BATON_EPOCH=serving');
   process.kill(second.pid, 'SIGKILL');
   await first.ready();
   await first.leaves();
@@ -306,7 +306,7 @@ t.test('the death of a draining child is only logged', async (t) => {
   process.kill(first.pid, 'SIGKILL');
   await wrapper.logs('left: signal SIGKILL');
   wrapper.kill('SIGUSR1');
-  await second.hears('SIGUSR1');
+  await second.receives('SIGUSR1');
   t.equal(await wrapper.end(), 0);
 });
 
@@ -345,7 +345,7 @@ t.test('a program that sends no notification counts as live, and is treated as h
   const wrapper = await startWrapper(t, { args: ['--silence-s', '0.2'] });
   const first = await wrapper.child(0);
   wrapper.kill('SIGUSR1');
-  await first.hears('SIGUSR1');
+  await first.receives('SIGUSR1');
   await wrapper.logs('epoch 0 says nothing on NOTIFY_SOCKET, and counts as live');
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
@@ -382,7 +382,7 @@ t.test('a message that is too long for the notify socket is lost, and nothing el
 });
 
 t.test(
-  'a notify socket whose file was removed is made again: the next child is heard, and so is the old one',
+  'a notify socket whose file was removed is recreated: messages of the next child and of the old one arrive',
   async (t) => {
     const { wrapper, first } = await startLive(t);
     for (const name of readdirSync(wrapper.directory)) rmSync(join(wrapper.directory, name), { recursive: true });
@@ -390,7 +390,7 @@ t.test(
     const second = await wrapper.child(1);
     await second.ready();
     await wrapper.logs('epoch 1 is live');
-    await first.tell('say READY=1');
+    await first.command('say READY=1');
     await wrapper.logs('epoch 0 serves again');
     // Without a start in between, too, a while later.
     for (const name of readdirSync(wrapper.directory)) rmSync(join(wrapper.directory, name), { recursive: true });
@@ -443,7 +443,7 @@ t.test('the wrapper works when its log is not read', async (t) => {
   const { wrapper, first } = await startLive(t);
   wrapper.process.stdout!.destroy();
   wrapper.kill('SIGUSR1');
-  await first.hears('SIGUSR1');
+  await first.receives('SIGUSR1');
   wrapper.kill('SIGHUP');
   await (await wrapper.child(1)).ready();
   const exit = once(wrapper.process, 'exit');

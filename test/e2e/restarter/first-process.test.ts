@@ -17,10 +17,10 @@ t.test('as process 1 it reaps orphans, forwards signals and exits cleanly', { sk
   t.match(wrapper.stdout, /\]\[1\]\[info\]\[restarter\]/, 'it is process 1');
   await child.ready();
   await wrapper.logs('epoch 0 is live');
-  await reapsOrphan(first, () => child.tell('leave-orphan 1000'));
+  await reapsOrphan(first, () => child.command('leave-orphan 1000'));
 
   process.kill(first, 'SIGUSR1');
-  await child.hears('SIGUSR1');
+  await child.receives('SIGUSR1');
   process.kill(first, 'SIGHUP');
   await (await wrapper.child(1)).ready();
   await wrapper.logs('epoch 1 is live');

@@ -13,27 +13,27 @@ for (const place of ['path', 'abstract'] as const) {
       const pid = wrapper.process.pid!;
       const first = await wrapper.child(0);
       t.not(first.hello.notify, manager.env['NOTIFY_SOCKET'], 'children notify the wrapper');
-      await manager.hears('STATUS=epoch 0 starting');
+      await manager.receives('STATUS=epoch 0 starting');
       t.notMatch(String(manager.messages), 'READY=1', 'not before a child is live');
       await first.ready();
-      await manager.hears('READY=1', `MAINPID=${pid}`, 'STATUS=epoch 0 live');
+      await manager.receives('READY=1', `MAINPID=${pid}`, 'STATUS=epoch 0 live');
 
       const before = process.hrtime.bigint() / 1000n;
       wrapper.kill('SIGHUP');
-      await manager.hears('RELOADING=1');
+      await manager.receives('RELOADING=1');
       const line = manager.messages.flat().find((each) => each.startsWith('MONOTONIC_USEC='))!;
       const at = BigInt(line.slice('MONOTONIC_USEC='.length));
       t.ok(at >= before && at <= process.hrtime.bigint() / 1000n, 'between the signal and now, on the same clock');
-      await manager.hears('STATUS=epoch 1 starting, epoch 0 live');
+      await manager.receives('STATUS=epoch 1 starting, epoch 0 live');
       await (await wrapper.child(1)).ready();
-      await manager.hears('READY=1', `MAINPID=${pid}`, 'STATUS=epoch 1 live, epoch 0 draining');
-      await first.tell('say STOPPING=1');
-      await manager.hears('STATUS=epoch 1 live, epoch 0 leaving');
+      await manager.receives('READY=1', `MAINPID=${pid}`, 'STATUS=epoch 1 live, epoch 0 draining');
+      await first.command('say STOPPING=1');
+      await manager.receives('STATUS=epoch 1 live, epoch 0 leaving');
       await first.exit(0);
-      await manager.hears('STATUS=epoch 1 live');
+      await manager.receives('STATUS=epoch 1 live');
 
       wrapper.kill('SIGTERM');
-      await manager.hears('STOPPING=1');
+      await manager.receives('STOPPING=1');
       t.equal(await wrapper.status(), 0);
       t.same([...new Set(manager.pids)], [pid], 'every message comes from the main process');
     },
@@ -44,22 +44,22 @@ t.test('a failed reload is finished too, and the status reports it until one suc
   const manager = Manager.inDirectory(t);
   const wrapper = await startWrapper(t, { env: manager.env });
   await (await wrapper.child(0)).ready();
-  await manager.hears('READY=1');
+  await manager.receives('READY=1');
   wrapper.kill('SIGHUP');
-  await manager.hears('RELOADING=1');
+  await manager.receives('RELOADING=1');
   await (await wrapper.child(1)).exit(1);
-  await manager.hears('READY=1', 'STATUS=epoch 0 live, epoch 1 failed to start');
+  await manager.receives('READY=1', 'STATUS=epoch 0 live, epoch 1 failed to start');
   wrapper.kill('SIGHUP');
-  await manager.hears('RELOADING=1');
+  await manager.receives('RELOADING=1');
   await (await wrapper.child(2)).ready();
-  await manager.hears('READY=1', 'STATUS=epoch 1 live, epoch 0 draining');
+  await manager.receives('READY=1', 'STATUS=epoch 1 live, epoch 0 draining');
   t.equal(await wrapper.end(), 0);
 });
 
 t.test('a program that sends no notification becomes ready for the manager too', async (t) => {
   const manager = Manager.inDirectory(t);
   const wrapper = await startWrapper(t, { env: manager.env, args: ['--silence-s', '0.1'] });
-  await manager.hears('READY=1', 'STATUS=epoch 0 live');
+  await manager.receives('READY=1', 'STATUS=epoch 0 live');
   t.equal(await wrapper.end(), 0);
 });
 
@@ -73,10 +73,10 @@ t.test(
     t.equal(child.hello.usec, '200000', 'the child is asked for them');
     t.notOk(manager.messages.some(isAlive), 'none before it is live');
     await child.ready();
-    await manager.hears('WATCHDOG=1');
-    await manager.hears('WATCHDOG=1');
+    await manager.receives('WATCHDOG=1');
+    await manager.receives('WATCHDOG=1');
     // From now on it is known to send them; and it sends no other.
-    await child.tell('say WATCHDOG=1');
+    await child.command('say WATCHDOG=1');
     const count = (): number => manager.messages.filter(isAlive).length;
     let last = -1;
     await waitFor(
@@ -88,7 +88,7 @@ t.test(
       },
       { what: 'the end of the watchdog messages' },
     );
-    await child.tell('say WATCHDOG=1');
+    await child.command('say WATCHDOG=1');
     await waitFor(() => count() > last, { what: 'further watchdog messages' });
     t.equal(await wrapper.end(), 0);
   },
@@ -102,7 +102,7 @@ t.test('a watchdog meant for another process is ignored', async (t) => {
   t.equal(child.hello.usec, undefined);
   t.equal(child.hello.watchdogPid, undefined);
   await child.ready();
-  await manager.hears('READY=1');
+  await manager.receives('READY=1');
   t.equal(await wrapper.end(), 0);
   t.notMatch(String(manager.messages), 'WATCHDOG');
 });

@@ -36,7 +36,7 @@ t.test('several SIGHUPs while an epoch starts cause one more epoch', async (t) =
   await second.ready();
   await wrapper.logs('epoch 1 is live');
   wrapper.kill('SIGUSR1');
-  await second.hears('SIGUSR1');
+  await second.receives('SIGUSR1');
   t.notMatch(wrapper.stdout, 'epoch 2 started', 'three signals made one epoch');
   t.equal(await wrapper.end(), 0);
 });
@@ -64,7 +64,7 @@ t.test('the leftovers of a killed wrapper are removed by the next one', async (t
   await (await own.child(0)).ready();
   t.equal(readdirSync(killed.directory).length, 2, 'a running wrapper keeps its own');
   killed.kill('SIGKILL');
-  await waitFor(() => killed.process.signalCode !== null, { what: 'its end' });
+  await waitFor(() => killed.process.signalCode !== null, { what: 'its exit' });
   mkdirSync(join(killed.directory, 'baton-restarter-new'), { mode: 0o700 });
   const left = () => readdirSync(killed.directory).filter((name) => name !== 'baton-restarter-new').length;
   // Anything younger than a second may be in use soon.
@@ -85,7 +85,7 @@ t.test('children that do not exit are killed at the end of the time, and the exi
   const wrapper = await startWrapper(t, { args: ['--end-timeout-s', '0.3'] });
   const child = await wrapper.child(0);
   await child.ready();
-  await child.tell('ignore-sigterm');
+  await child.command('ignore-sigterm');
   wrapper.kill('SIGTERM');
   t.equal(await wrapper.status(), 1);
   await child.leaves();
@@ -96,12 +96,12 @@ t.test('a second SIGTERM is forwarded', async (t) => {
   const wrapper = await startWrapper(t);
   const child = await wrapper.child(0);
   await child.ready();
-  await child.tell('ignore-sigterm');
+  await child.command('ignore-sigterm');
   wrapper.kill('SIGTERM');
-  await child.hears('SIGTERM');
+  await child.receives('SIGTERM');
   wrapper.kill('SIGHUP');
   wrapper.kill('SIGTERM');
-  await child.hears('SIGTERM', 2);
+  await child.receives('SIGTERM', 2);
   await child.exit(0);
   t.equal(await wrapper.status(), 0);
   t.equal(wrapper.children.length, 1, 'no epoch starts during the exit');
@@ -112,20 +112,20 @@ t.test('SIGUSR1 is forwarded to all children, to a starting one as soon as it is
   const first = await wrapper.child(0);
   wrapper.kill('SIGUSR1');
   await wrapper.logs('received SIGUSR1');
-  await first.tell('say STATUS=starting');
-  t.notOk(first.received.includes('SIGUSR1'), 'held back');
+  await first.command('say STATUS=starting');
+  t.notOk(first.received.includes('SIGUSR1'), 'not forwarded yet');
   await first.ready();
-  await first.hears('SIGUSR1');
+  await first.receives('SIGUSR1');
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
   wrapper.kill('SIGUSR1');
-  await first.hears('SIGUSR1', 2);
+  await first.receives('SIGUSR1', 2);
   t.notOk(second.received.includes('SIGUSR1'));
   await second.ready();
-  await second.hears('SIGUSR1');
+  await second.receives('SIGUSR1');
   wrapper.kill('SIGUSR1');
-  await second.hears('SIGUSR1', 2);
-  await first.hears('SIGUSR1', 3);
+  await second.receives('SIGUSR1', 2);
+  await first.receives('SIGUSR1', 3);
   t.equal(await wrapper.end(), 0);
 });
 
@@ -135,7 +135,7 @@ t.test('SIGUSR1 while the wrapper loads does not open the debugger', async (t) =
   await waitFor(() => wrapper.kill('SIGUSR1') ?? wrapper.stdout !== '', { what: 'the first line of the log' });
   const child = await wrapper.child(0);
   await child.ready();
-  await child.hears('SIGUSR1');
+  await child.receives('SIGUSR1');
   t.equal(await wrapper.end(), 0);
   t.equal(wrapper.stderr.replace(/^Debugger.*\n|^For help.*\n/gm, ''), '');
 });

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort, type Teardown, tempDir, waitFor } from '../harness/index.js';
-import { startEcho, type TrackedPorts, textComes, trackedConfig } from '../restart/tracked-load.js';
+import { startEcho, type TrackedPorts, trackedConfig, waitForText } from '../restart/tracked-load.js';
 import { startWrapper, type Wrapper } from './wrapper.js';
 
 const MAIN = fileURLToPath(new URL('../../../baton/main.js', import.meta.url));
@@ -61,9 +61,9 @@ export class TrackedLine {
 
   /** Requests the next epoch, and waits until the serving process logs the moment. */
   async next(moment: keyof typeof MOMENTS): Promise<void> {
-    const comes = textComes(this.wrapper.process.stderr!, MOMENTS[moment], this.#deadlineMs);
+    const logged = waitForText(this.wrapper.process.stderr!, MOMENTS[moment], this.#deadlineMs);
     this.wrapper.kill('SIGHUP');
-    await comes;
+    await logged;
   }
 
   /** Waits until the newest process of an epoch, started `times` times by then, is live. */

@@ -42,14 +42,14 @@ export class Child {
   }
 
   /** Sends the command 'say A=1 B=2', 'ignore-sigterm' or 'leave-orphan <seconds>', and waits for its completion. */
-  async tell(command: string): Promise<void> {
+  async command(command: string): Promise<void> {
     this.#socket.write(`${command}\n`);
-    await this.hears(`done: ${command}`);
+    await this.receives(`done: ${command}`);
   }
 
   /** Reports that it is live. */
   ready(): Promise<void> {
-    return this.tell('say READY=1');
+    return this.command('say READY=1');
   }
 
   async exit(status: number): Promise<void> {
@@ -57,7 +57,7 @@ export class Child {
     await this.leaves();
   }
 
-  async hears(what: string, times = 1): Promise<void> {
+  async receives(what: string, times = 1): Promise<void> {
     await waitFor(() => this.received.filter((line) => line === what).length >= times, {
       what: `${what} at epoch ${this.hello.epoch}`,
     });
@@ -203,7 +203,7 @@ export class Manager {
   }
 
   /** Waits for a message with all these lines, after the ones that were found before. */
-  async hears(...lines: string[]): Promise<void> {
+  async receives(...lines: string[]): Promise<void> {
     this.#from = await waitFor(
       () => {
         const at = this.messages.findIndex(

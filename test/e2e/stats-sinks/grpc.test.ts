@@ -254,7 +254,7 @@ t.test('metrics service: unaccepted counts are lost, and the service recovers', 
   await waitFor(() => service.messages.length > 0, { what: 'the restarted service' });
   await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log entry' });
   const lost = Number(/takes stats again; (\d+) message/.exec(baton.stderr)![1]);
-  t.ok(lost >= 2 * perFlush(service), `all messages that waited are lost: ${lost}`);
+  t.ok(lost >= 2 * perFlush(service), `all queued messages are lost: ${lost}`);
   await baton.stop();
 });
 
@@ -262,8 +262,8 @@ t.test('metrics service: unaccepted counts are lost, and the service recovers', 
 function perFlush({ messages }: GrpcPeer): number {
   const isFirst = (message: GrpcPeer['messages'][number]) =>
     (message['envoy_metrics'] as Family[]).some(({ name }) => name === 'server.live');
-  const begins = messages.flatMap((message, i) => (isFirst(message) ? [i] : []));
-  return begins.length > 1 ? begins[1]! - begins[0]! : messages.length;
+  const starts = messages.flatMap((message, i) => (isFirst(message) ? [i] : []));
+  return starts.length > 1 ? starts[1]! - starts[0]! : messages.length;
 }
 
 t.test('services that never read or answer block nothing', async (t) => {
@@ -282,8 +282,12 @@ t.test('services that never read or answer block nothing', async (t) => {
       ],
     },
   );
-  await waitFor(() => baton.stderr.includes("'collector' takes no stats: it does not answer"), { what: 'no answer' });
-  await waitFor(() => baton.stderr.includes("'metrics' takes no stats"), { what: 'no reader' });
+  await waitFor(() => baton.stderr.includes("'collector' takes no stats: it does not answer"), {
+    what: 'the log entry of the collector',
+  });
+  await waitFor(() => baton.stderr.includes("'metrics' takes no stats"), {
+    what: 'the log entry of the metrics service',
+  });
   await request(2);
   await waitFor(async () => (await baton.stat(REQUESTS)) === 2, { what: 'traffic and admin to continue' });
   t.ok(collector.messages.length <= 32, 'the number of pending exports is bounded');

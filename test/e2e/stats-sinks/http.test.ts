@@ -91,7 +91,7 @@ t.test('a flush is split into requests of the configured size, and nothing is lo
 });
 
 t.test(
-  'a collector that answers with errors, dies and comes back: each change is one line, traffic goes on',
+  'a collector that answers with errors, stops and restarts: each change is one log line, and traffic continues',
   async (t) => {
     const first = await startHttpCollector(t);
     first.answer = (response) => response.writeHead(500).end('no');
@@ -99,7 +99,7 @@ t.test(
     await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it answers with status 500`), { what: 'the log entry' });
     const before = first.exports.length;
     await waitFor(() => first.exports.length > before + 3, { what: 'further attempts' });
-    t.equal(count(baton.stderr, TAKES_NONE), 1, 'said once');
+    t.equal(count(baton.stderr, TAKES_NONE), 1, 'logged once');
     first.answer = (response) => response.writeHead(204).end();
     await waitFor(() => baton.stderr.includes(TAKES_AGAIN), { what: 'the collector to recover' });
     first.close();

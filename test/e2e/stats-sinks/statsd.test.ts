@@ -21,7 +21,7 @@ t.test('UDP: deltas add up to the total, even after a reset', async (t) => {
   });
   t.equal((await baton.admin('/reset_counters', { method: 'POST' })).status, 200);
   await request(3);
-  await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 10, { what: '10 requests in all' });
+  await waitFor(() => peer.lines.sum(`envoy.${REQUESTS}`) === 10, { what: '10 requests in total' });
   const sent = peer.lines.values(`envoy.${REQUESTS}`, '|c').length;
   await waitFor(() => peer.lines.values(`envoy.${REQUESTS}`, '|c').length > sent + 3, { what: 'further flushes' });
   t.equal(peer.lines.sum(`envoy.${REQUESTS}`), 10, 'nothing is counted twice');

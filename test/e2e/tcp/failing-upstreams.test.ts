@@ -123,7 +123,7 @@ t.test('a removed cluster closes the client', async (t) => {
   t.equal(await client.isClosed(), 'end');
   await baton.waitForStat('tcp.leaving.downstream_cx_no_route', 1);
   const flags = () => readFileSync(join(logs, 'leaving'), 'utf8').split('\n');
-  await waitFor(() => flags().includes('NC - -'), { what: 'its line' });
+  await waitFor(() => flags().includes('NC - -'), { what: 'the log line' });
 });
 
 t.test('max_connections applies to all workers together, and closed connections free it', async (t) => {

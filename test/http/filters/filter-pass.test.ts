@@ -1,4 +1,4 @@
-// What filters cannot hold for want of memory is told from what is too large: the sender could do nothing about it.
+// Running out of memory for held data is distinguished from data above the limit: the sender could not avoid the former.
 
 import t from 'tap';
 import { headerKey } from '../../../src/common/text/header-names.js';
@@ -9,7 +9,7 @@ import { Memory, NO_BLOCK } from '../../../src/io/memory.js';
 
 const LIMIT = 1000;
 
-/** Passes on to nobody, and notes what goes wrong. */
+/** A pass without a next hop that records errors. */
 class Pass extends FilterPass {
   wrong = '';
 
@@ -40,7 +40,7 @@ const FILTER: HttpFilter = {
   decodeTrailers: () => HeadersStatus.StopIteration,
 };
 
-t.test('a body beyond the limit is too large', (t) => {
+t.test('a held body above the limit is too large', (t) => {
   const { memory, pass } = begin();
   const head = block(memory);
   pass.headers(head, false);
@@ -54,7 +54,7 @@ t.test('a body beyond the limit is too large', (t) => {
   t.end();
 });
 
-t.test('a head, a body and trailers that the arena has no room for are not', (t) => {
+t.test('header section, body and trailers without memory in the arena are not reported as too large', (t) => {
   for (const part of ['head', 'body', 'trailers']) {
     const { memory, pass } = begin();
     const head = block(memory);

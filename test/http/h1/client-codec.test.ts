@@ -1,4 +1,4 @@
-// Whole conversations of the client codec with a server.
+// Complete conversations of the client codec with a server.
 
 import t from 'tap';
 import { StreamEnd } from '../../../src/http/codec/connections.js';
@@ -8,7 +8,7 @@ import { playClient } from './playbook.js';
 
 playClient(
   t,
-  'requests follow each other on one connection',
+  'requests on one connection follow each other',
   String.raw`
   !! request GET /a host=x
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -28,7 +28,7 @@ playClient(
 
 playClient(
   t,
-  'requests without content say so when their method may have some',
+  'requests without content have content-length: 0 when their method may have content',
   String.raw`
   !! request POST /a host=x
   << POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n
@@ -53,7 +53,7 @@ playClient(
 
 playClient(
   t,
-  'a body without length is sent in chunks, with trailers behind it',
+  'a body without a length is sent in chunks, followed by trailers',
   String.raw`
   !! open POST /a host=x
   !! body hello
@@ -68,7 +68,7 @@ playClient(
 
 playClient(
   t,
-  'nothing that frames or routes a message, or is for its connection, is sent in trailers',
+  'framing, routing and connection fields are not sent in trailers',
   String.raw`
   !! open POST /a host=x
   !! trailers te=trailers connection=close keep-alive=1 proxy-connection=close transfer-encoding=chunked trailer=x x-sum=0 upgrade=h expect=100-continue host=y
@@ -82,7 +82,7 @@ playClient(
 
 playClient(
   t,
-  'a request says in one way only where its body ends, whatever its head had',
+  'a request has a single framing field, whatever its headers contained',
   String.raw`
   !! open POST /a host=x transfer-encoding=chunked content-length=3
   !! last abc
@@ -109,7 +109,7 @@ playClient(
 
 playClient(
   t,
-  'chunked responses lose their framing and keep their trailers',
+  'chunked responses are decoded, and keep their trailers',
   String.raw`
   !! request GET /a host=x
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -123,7 +123,7 @@ playClient(
 
 playClient(
   t,
-  'a response without length lasts until the connection ends',
+  'a response without a length lasts until the connection closes',
   String.raw`
   !! request GET /a host=x
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -138,7 +138,7 @@ playClient(
 
 playClient(
   t,
-  'responses to HEAD have no body, whatever they say',
+  'responses to HEAD have no body, whatever their headers say',
   String.raw`
   !! request HEAD /a host=x
   << HEAD /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -157,7 +157,7 @@ playClient(
 
 playClient(
   t,
-  'the response behind one to HEAD has its body',
+  'the response after one to HEAD has its body',
   String.raw`
   !! request HEAD /a host=x
   << HEAD /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -177,7 +177,7 @@ playClient(
 
 playClient(
   t,
-  'any number of 1xx precede the answer',
+  'any number of 1xx responses may precede the final one',
   String.raw`
   !! open POST /a host=x content-length=2 expect=100-continue
   << POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n
@@ -195,7 +195,7 @@ playClient(
 
 playClient(
   t,
-  'responses that can have no body may say that theirs is empty',
+  'bodiless responses may have content-length: 0',
   String.raw`
   !! request GET /a host=x
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -209,7 +209,7 @@ playClient(
 
 playClient(
   t,
-  'Connection: close and HTTP/1.0 use the connection up; HTTP/1.0 with keep-alive does not',
+  'a connection is not reusable after Connection: close or HTTP/1.0, and reusable with keep-alive',
   String.raw`
   !! request GET /a host=x
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -228,7 +228,7 @@ playClient(
 
 playClient(
   t,
-  'Connection: close uses the connection up',
+  'Connection: close makes the connection unusable',
   String.raw`
   !! request GET /a host=x connection=close
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -258,7 +258,7 @@ playClient(
 
 playClient(
   t,
-  'a response to a request that is sent as a whole, but has not been ended: the connection is reusable once it is',
+  'a response to a request sent completely but not ended: the connection is reusable once it is ended',
   String.raw`
   !! open POST /a host=x content-length=2
   !! body ab
@@ -273,7 +273,7 @@ playClient(
 
 playClient(
   t,
-  'a response before the end of the request: the connection is used up when the request is given up',
+  'a response before the end of the request: the connection is unusable when the request is reset',
   String.raw`
   !! open POST /a host=x
   !! body ab
@@ -302,7 +302,7 @@ playClient(
 
 playClient(
   t,
-  'a request that is shorter than it said uses the connection up',
+  'a request shorter than its content-length makes the connection unusable',
   String.raw`
   !! open POST /a host=x content-length=4
   !! last ab
@@ -323,7 +323,7 @@ playClient(
 
 playClient(
   t,
-  'giving a stream up uses the connection up',
+  'resetting a stream makes the connection unusable',
   String.raw`
   !! request GET /a host=x
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -347,7 +347,7 @@ playClient(
 
 playClient(
   t,
-  'a server that leaves before its response is complete resets the stream',
+  'a server that closes before its response is complete resets the stream',
   String.raw`
   !! request GET /a host=x
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -362,7 +362,7 @@ playClient(
 
 playClient(
   t,
-  'a server that leaves before its response has begun resets the stream',
+  'a server that closes before its response has started resets the stream',
   String.raw`
   !! request GET /a host=x
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -375,7 +375,7 @@ playClient(
 
 playClient(
   t,
-  'a server that leaves an idle connection is no event for a stream',
+  'a server that closes an idle connection causes no stream event',
   String.raw`
   !! request GET /a host=x
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
@@ -390,7 +390,7 @@ playClient(
 
 playClient(
   t,
-  'an upgrade that the server accepts is a tunnel',
+  'an upgrade accepted by the server becomes a tunnel',
   String.raw`
   !! open GET /chat host=x connection=Upgrade upgrade=websocket
   << GET /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
@@ -411,7 +411,7 @@ playClient(
 
 playClient(
   t,
-  'an upgrade that the server refuses goes on as HTTP',
+  'an upgrade refused by the server continues as HTTP',
   String.raw`
   !! open GET /chat host=x upgrade=websocket
   << GET /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
@@ -425,7 +425,7 @@ playClient(
 
 playClient(
   t,
-  'the body of an upgrade is sent before its answer, and a connection that has had all of it is free when the server refuses',
+  'the body of an upgrade is sent before the response, and when the server refuses after it was sent, the connection is reusable',
   String.raw`
   !! open POST /chat host=x upgrade=websocket content-length=4
   << POST /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\ncontent-length: 4\r\nconnection: upgrade\r\n\r\n
@@ -454,7 +454,7 @@ playClient(
 
 playClient(
   t,
-  'a host that refuses an upgrade before it has all of its body gets the rest before another request',
+  'a host that refuses an upgrade early gets the rest of its body before another request',
   String.raw`
   !! open POST /chat host=x upgrade=websocket content-length=4
   !! body bo
@@ -470,7 +470,7 @@ playClient(
 
 playClient(
   t,
-  'an upgrade that nobody asked for is an error',
+  'an unrequested upgrade is an error',
   String.raw`
   !! request GET /chat host=x
   << GET /chat HTTP/1.1\r\nhost: x\r\n\r\n
@@ -482,7 +482,7 @@ playClient(
 
 playClient(
   t,
-  'a complete request asks for no other protocol: there is nobody to speak it',
+  'a complete request is sent without an upgrade: no tunnel could follow',
   String.raw`
   !! request GET /chat host=x upgrade=websocket
   << GET /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\n\r\n
@@ -494,7 +494,7 @@ playClient(
 
 playClient(
   t,
-  'no body is announced where a tunnel begins',
+  'no body framing is sent where a tunnel starts',
   String.raw`
   !! open GET /chat host=x upgrade=websocket content-length=0 transfer-encoding=chunked
   << GET /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
@@ -507,7 +507,7 @@ playClient(
 
 playClient(
   t,
-  'CONNECT that is accepted is a tunnel; framing in its response means nothing',
+  'an accepted CONNECT is a tunnel; framing fields in its response are ignored',
   String.raw`
   !! open CONNECT db:5432 host=db:5432
   << CONNECT db:5432 HTTP/1.1\r\nhost: db:5432\r\n\r\n
@@ -527,7 +527,7 @@ playClient(
 
 playClient(
   t,
-  'CONNECT that is redirected has an answer like others',
+  'a redirected CONNECT has a normal response',
   String.raw`
   !! open CONNECT db:5432 host=db:5432
   << CONNECT db:5432 HTTP/1.1\r\nhost: db:5432\r\n\r\n
@@ -556,7 +556,7 @@ playClient(
   `,
 );
 
-t.test('bytes behind a complete response never become the answer to the next request', (t) => {
+t.test('bytes behind a complete response never become the response to the next request', (t) => {
   const peer = new ClientPeer();
   peer.turn(() => peer.request({ start: 'GET /a', fields: [] }, undefined, true));
   peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\nX: forged\r\n\r\n');
@@ -564,7 +564,7 @@ t.test('bytes behind a complete response never become the answer to the next req
   t.end();
 });
 
-t.test('nor do those that were held with the end of the response', (t) => {
+t.test('bytes held with the end of the response never become the next response either', (t) => {
   const peer = new ClientPeer();
   peer.turn(() => peer.request({ start: 'GET /', fields: [] }, undefined, true));
   peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc');
@@ -577,7 +577,7 @@ t.test('nor do those that were held with the end of the response', (t) => {
   t.end();
 });
 
-t.test('a connection whose end was held with that of the response is not used again', (t) => {
+t.test('a connection whose close was held with the end of the response is not reused', (t) => {
   const peer = new ClientPeer();
   peer.turn(() => peer.request({ start: 'GET /', fields: [] }, undefined, true));
   peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc');
@@ -589,7 +589,7 @@ t.test('a connection whose end was held with that of the response is not used ag
   t.end();
 });
 
-t.test('what has come before the request went out is no answer to it', (t) => {
+t.test('bytes received before the request was sent are not a response to it', (t) => {
   const peer = new ClientPeer();
   peer.wire.turn('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', (offset, length) => {
     peer.request({ start: 'GET /', fields: [] }, undefined, true);
@@ -599,7 +599,7 @@ t.test('what has come before the request went out is no answer to it', (t) => {
   t.end();
 });
 
-t.test('nor is what comes before its head has gone out, whole or in part', (t) => {
+t.test('bytes received before the request headers were completely sent are not a response either', (t) => {
   const begun = () => {
     const peer = new ClientPeer();
     peer.turn(() => peer.codec.newStream(peer));
@@ -616,20 +616,15 @@ t.test('nor is what comes before its head has gone out, whole or in part', (t) =
   t.end();
 });
 
-t.test('an owner is told what a stream lacks when it is given up', (t) => {
+t.test('the owner learns what was missing when a stream is reset', (t) => {
   const chat = { start: 'GET /', fields: [['upgrade', 'websocket']] satisfies [string, string][] };
   const post = { start: 'POST /', fields: [] };
   const switched = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n';
   const cases = [
-    ['its answer', post, '', StreamEnd.Abandoned],
-    ['the answer whether there is a tunnel', chat, '', StreamEnd.Abandoned],
+    ['its response', post, '', StreamEnd.Abandoned],
+    ['the response to an upgrade', chat, '', StreamEnd.Abandoned],
     ['the end of a tunnel', chat, switched, StreamEnd.CutOff],
-    [
-      'nothing: of the rest of the request there is no use',
-      post,
-      'HTTP/1.1 204 No Content\r\n\r\n',
-      StreamEnd.Complete,
-    ],
+    ['nothing: the rest of the request is useless', post, 'HTTP/1.1 204 No Content\r\n\r\n', StreamEnd.Complete],
   ] as const;
   for (const [what, request, answer, expected] of cases) {
     const peer = new ClientPeer();
@@ -647,7 +642,7 @@ t.test('an owner is told what a stream lacks when it is given up', (t) => {
   t.end();
 });
 
-t.test('a stream that has sent nothing leaves the connection as it was', (t) => {
+t.test('a stream that has sent nothing leaves the connection unchanged', (t) => {
   const peer = new ClientPeer();
   peer.turn(() => {
     peer.codec.newStream(peer);

@@ -1,4 +1,4 @@
-// What a proxy between the two codecs passes on, and in how many ranges.
+// The bytes forwarded by a proxy between the two codecs, and the number of ranges.
 
 import t from 'tap';
 import { headerKey } from '../../../src/common/text/header-names.js';
@@ -14,7 +14,7 @@ import { Wire } from './wire.js';
 
 const LIMITS = { maxHeadBytes: 60 * 1024, maxHeaders: 100, acceptHttp10: true };
 
-/** Reads a head that comes in `pieces`, changes it and sends it on: the bytes and the number of ranges. */
+/** Reads a header section that arrives in `pieces`, changes and sends it: returns the bytes and the number of ranges. */
 function pass(kind: HeadKind, pieces: string[], change: (head: HeaderBlock) => void): [text: string, ranges: number] {
   const wire = new Wire();
   const shared = h1Shared(wire.memory);
@@ -38,7 +38,7 @@ function pass(kind: HeadKind, pieces: string[], change: (head: HeaderBlock) => v
 
 const REQUEST = 'GET /a?b HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\nAccept:text/html \r\nX-A: 1\r\n\r\n';
 
-t.test('a head that nobody changes is one range, byte for byte', (t) => {
+t.test('an unchanged header section is one range, byte for byte', (t) => {
   t.same(
     pass(HeadKind.Request, [REQUEST], () => {}),
     [REQUEST, 1],
@@ -59,7 +59,7 @@ t.test('a head that nobody changes is one range, byte for byte', (t) => {
   t.end();
 });
 
-t.test('each removal and each run of additions costs one more', (t) => {
+t.test('each removal and each run of additions costs one more range', (t) => {
   t.same(
     pass(HeadKind.Request, [REQUEST], (head) => removeHopByHop(head, false)),
     [REQUEST.replace('Connection: keep-alive\r\n', ''), 2],
@@ -72,7 +72,7 @@ t.test('each removal and each run of additions costs one more', (t) => {
   t.end();
 });
 
-t.test('additions are the same for a head that came in pieces or was kept', (t) => {
+t.test('additions are the same for a header section that arrived in pieces or was retained', (t) => {
   const expected = REQUEST.replace(/\r\n$/, 'x-b: 2\r\nx-c: 3\r\n\r\n').replace('/a?b', '/new');
   const add = (head: HeaderBlock) => {
     head.add(headerKey('x-b'), '2');
@@ -92,7 +92,7 @@ t.test('additions are the same for a head that came in pieces or was kept', (t) 
   t.end();
 });
 
-t.test('a length is passed on as everybody writes it', (t) => {
+t.test('content-length is forwarded in canonical form', (t) => {
   const odd = [
     'content-length:12',
     'Content-Length: 12 ',
@@ -123,7 +123,7 @@ t.test('a length is passed on as everybody writes it', (t) => {
   t.end();
 });
 
-t.test('what the codec says of the connection stands behind the last field that was received', (t) => {
+t.test("the codec's connection fields follow the last received field", (t) => {
   const wire = new Wire();
   const shared = h1Shared(wire.memory);
   const send = (kind: HeadKind, message: string, minorVersion: number) => {
@@ -143,15 +143,12 @@ t.test('what the codec says of the connection stands behind the last field that 
   t.end();
 });
 
-t.test('what was written anew in a head that came in pieces is kept with it', (t) => {
+t.test('lines rewritten in a header section that arrived in pieces are retained with it', (t) => {
   const heads = {
     'an http URL': ['GET http://y:1?a HTTP/1.1\r\nHost: x\r\n\r\n', 'GET /?a HTTP/1.1\r\nhost: y:1\r\n\r\n'],
     'an https URL': ['GET https://y?a HTTP/1.1\r\nHost: x\r\n\r\n', 'GET /?a HTTP/1.1\r\nhost: y\r\n\r\n'],
-    'one that OPTIONS asks': [
-      'OPTIONS http://y?a HTTP/1.1\r\nHost: x\r\n\r\n',
-      'OPTIONS /?a HTTP/1.1\r\nhost: y\r\n\r\n',
-    ],
-    'an odd length': [
+    'a URL with OPTIONS': ['OPTIONS http://y?a HTTP/1.1\r\nHost: x\r\n\r\n', 'OPTIONS /?a HTTP/1.1\r\nhost: y\r\n\r\n'],
+    'a non-canonical length': [
       'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 012\r\n\r\n',
       'POST /a HTTP/1.1\r\nHost: x\r\ncontent-length: 12\r\n\r\n',
     ],
@@ -173,7 +170,7 @@ t.test('what was written anew in a head that came in pieces is kept with it', (t
   t.end();
 });
 
-t.test('start lines are written anew when they cannot be sent on', (t) => {
+t.test('start lines that cannot be forwarded are rewritten', (t) => {
   const absolute = 'GET http://y:1/a HTTP/1.1\r\nHost: x\r\nA: b\r\n\r\n';
   t.equal(pass(HeadKind.Request, [absolute], () => {})[0], 'GET /a HTTP/1.1\r\nA: b\r\nhost: y:1\r\n\r\n');
   t.equal(pass(HeadKind.Request, [...absolute], () => {})[0], 'GET /a HTTP/1.1\r\nA: b\r\nhost: y:1\r\n\r\n');

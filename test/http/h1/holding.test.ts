@@ -1,4 +1,4 @@
-// Bytes that have to wait: they are bounded, they keep their order, and when there is no room for them the stream ends.
+// Held bytes are bounded and in order, and when there is no memory for them the stream ends.
 
 import t from 'tap';
 import { NO_BLOCK } from '../../../src/io/memory.js';
@@ -7,11 +7,11 @@ import { newMemory, Wire } from './wire.js';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
-t.test('thousands of pipelined requests, each answered in a turn of its own', (t) => {
+t.test('thousands of pipelined requests, each answered in a separate turn', (t) => {
   const peer = new ServerPeer();
   const count = 2400;
   peer.receive(GET.repeat(count));
-  t.equal(peer.wire.isPaused, true, 'the client is not read meanwhile');
+  t.equal(peer.wire.isPaused, true, 'the client is paused meanwhile');
   for (let i = 0; i < count; i++) peer.turn(() => peer.answer({ start: '204', fields: [] }, undefined));
   t.equal(peer.journal.take().filter((event) => event === 'idle').length, count);
   t.equal(peer.wire.take(), 'HTTP/1.1 204 No Content\r\n\r\n'.repeat(count));
@@ -32,7 +32,7 @@ t.test('thousands of pipelined requests that are answered at once need no deeper
   t.end();
 });
 
-t.test('requests that are answered at once, and pieces of a body, leave others their turn', (t) => {
+t.test('requests answered at once, and pieces of a body, leave turns to other connections', (t) => {
   const wire = new Wire();
   const peer = new ServerPeer({}, wire);
   peer.onRequest = () => peer.answer({ start: '204', fields: [] }, undefined);
@@ -63,7 +63,7 @@ t.test('requests that are answered at once, and pieces of a body, leave others t
   t.end();
 });
 
-t.test('what comes while a connection waits for its turn stays behind what it waits with', (t) => {
+t.test('bytes that arrive while a connection waits for its turn stay behind its held bytes', (t) => {
   const wire = new Wire();
   const peer = new ServerPeer({}, wire);
   peer.onRequest = () => peer.answer({ start: '204', fields: [] }, undefined);
@@ -83,7 +83,7 @@ t.test('what comes while a connection waits for its turn stays behind what it wa
   t.end();
 });
 
-t.test('a whole receive window that arrives while the stream is paused is delivered later, in order', (t) => {
+t.test('a full receive window that arrives while the stream is paused is delivered later, in order', (t) => {
   const peer = new ServerPeer();
   const body = Array.from({ length: 30_000 }, (_, i) => String(i % 10000).padStart(5)).join('');
   peer.receive(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n`);
@@ -100,7 +100,7 @@ t.test('a whole receive window that arrives while the stream is paused is delive
   t.end();
 });
 
-t.test('a stream may pause in the middle of what was held', (t) => {
+t.test('a stream may pause in the middle of held bytes', (t) => {
   const peer = new ServerPeer();
   peer.receive('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n');
   peer.turn(() => peer.codec.pauseReading());
@@ -121,7 +121,7 @@ t.test('a stream may pause in the middle of what was held', (t) => {
   t.end();
 });
 
-t.test('a pause that outlives its request does not keep the next one from being read', (t) => {
+t.test('a pause that outlives its request does not block the next one', (t) => {
   const peer = new ServerPeer();
   peer.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc');
   peer.turn(() => peer.codec.pauseReading());
@@ -132,7 +132,7 @@ t.test('a pause that outlives its request does not keep the next one from being 
   t.end();
 });
 
-t.test("a server's end behind held bytes is told after them, and the response is whole", (t) => {
+t.test("the server's close behind held bytes is reported after them, and the response is complete", (t) => {
   const peer = new ClientPeer();
   peer.turn(() => peer.request({ start: 'GET /', fields: [['host', 'x']] }, undefined, true));
   peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc');
@@ -146,30 +146,33 @@ t.test("a server's end behind held bytes is told after them, and the response is
   t.end();
 });
 
-t.test('the end of a client that waits for an answer is told at once, in a tunnel behind what is held', (t) => {
-  const peer = new ServerPeer();
-  peer.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
-  peer.turn(() => peer.codec.pauseReading());
-  peer.receive('abc');
-  peer.journal.take();
-  peer.turn(() => peer.codec.end());
-  t.same(peer.journal.take(), ['reset termination', 'close']);
-  peer.codec.destroy();
-  const tunnel = new ServerPeer();
-  tunnel.receive('GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
-  tunnel.turn(() => tunnel.begin({ start: '101', fields: [['upgrade', 'websocket']] }));
-  tunnel.journal.take();
-  tunnel.turn(() => tunnel.codec.pauseReading());
-  tunnel.receive('abc');
-  tunnel.turn(() => tunnel.codec.end());
-  t.same(tunnel.journal.take(), []);
-  tunnel.turn(() => tunnel.codec.resumeReading());
-  t.same(tunnel.journal.take(), ['data abc', 'end']);
-  tunnel.codec.destroy();
-  t.end();
-});
+t.test(
+  'the close of a client that waits for a response is reported at once, and in a tunnel behind held bytes',
+  (t) => {
+    const peer = new ServerPeer();
+    peer.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
+    peer.turn(() => peer.codec.pauseReading());
+    peer.receive('abc');
+    peer.journal.take();
+    peer.turn(() => peer.codec.end());
+    t.same(peer.journal.take(), ['reset termination', 'close']);
+    peer.codec.destroy();
+    const tunnel = new ServerPeer();
+    tunnel.receive('GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
+    tunnel.turn(() => tunnel.begin({ start: '101', fields: [['upgrade', 'websocket']] }));
+    tunnel.journal.take();
+    tunnel.turn(() => tunnel.codec.pauseReading());
+    tunnel.receive('abc');
+    tunnel.turn(() => tunnel.codec.end());
+    t.same(tunnel.journal.take(), []);
+    tunnel.turn(() => tunnel.codec.resumeReading());
+    t.same(tunnel.journal.take(), ['data abc', 'end']);
+    tunnel.codec.destroy();
+    t.end();
+  },
+);
 
-t.test('heads that come in pieces on several connections at once stay apart', (t) => {
+t.test('header sections that arrive in pieces on several connections at once do not mix', (t) => {
   const memory = newMemory();
   const peers = ['a', 'b', 'c'].map((letter) => ({ letter, peer: new ServerPeer({}, new Wire(memory)) }));
   for (const size of [1, 1000, 2500, 30_000]) {
@@ -192,7 +195,7 @@ t.test('heads that come in pieces on several connections at once stay apart', (t
   t.end();
 });
 
-t.test('with small blocks only, what is held is held whole and in order', (t) => {
+t.test('with small blocks only, held bytes are complete and in order', (t) => {
   const memory = newMemory();
   const server = new ServerPeer({}, new Wire(memory));
   const client = new ClientPeer({}, new Wire(memory));
@@ -215,27 +218,30 @@ t.test('with small blocks only, what is held is held whole and in order', (t) =>
     peer.turn(() => peer.codec.resumeReading());
     t.same(peer.journal.take().slice(0, 2), [`data ${body}`, 'end']);
   }
-  t.equal(memory.retainedBytes(), retained, 'and given back');
+  t.equal(memory.retainedBytes(), retained, 'and released');
   server.codec.destroy();
   t.end();
 });
 
-t.test('without room in the arena a head is answered with 503, a body is reset, and a response too', (t) => {
-  const memory = newMemory();
-  const server = new ServerPeer({}, new Wire(memory));
-  const second = new ServerPeer({}, new Wire(memory));
-  const client = new ClientPeer({}, new Wire(memory));
-  second.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
-  second.turn(() => second.codec.pauseReading());
-  client.turn(() => client.request({ start: 'GET /', fields: [] }, undefined, true));
-  while (memory.retain(1) !== NO_BLOCK);
+t.test(
+  'without memory in the arena a header section is answered with 503, and a body and a response are reset',
+  (t) => {
+    const memory = newMemory();
+    const server = new ServerPeer({}, new Wire(memory));
+    const second = new ServerPeer({}, new Wire(memory));
+    const client = new ClientPeer({}, new Wire(memory));
+    second.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
+    second.turn(() => second.codec.pauseReading());
+    client.turn(() => client.request({ start: 'GET /', fields: [] }, undefined, true));
+    while (memory.retain(1) !== NO_BLOCK);
 
-  server.receive('GET / HTTP');
-  t.same(server.journal.take(), ['invalid 503 overload']);
-  t.match(server.wire.take(), /^HTTP\/1.1 503 Service Unavailable\r\n/);
-  second.receive('abc');
-  t.same(second.journal.take().slice(1), ['reset protocol 503 overload', 'close']);
-  client.receive('HTTP/1.1 200');
-  t.same(client.journal.take(), ['reset protocol 503 overload', 'protocol error overload']);
-  t.end();
-});
+    server.receive('GET / HTTP');
+    t.same(server.journal.take(), ['invalid 503 overload']);
+    t.match(server.wire.take(), /^HTTP\/1.1 503 Service Unavailable\r\n/);
+    second.receive('abc');
+    t.same(second.journal.take().slice(1), ['reset protocol 503 overload', 'close']);
+    client.receive('HTTP/1.1 200');
+    t.same(client.journal.take(), ['reset protocol 503 overload', 'protocol error overload']);
+    t.end();
+  },
+);

@@ -1,4 +1,4 @@
-// The two codecs with an owner and a stream that note what they are told and do what a test says.
+// The two codecs with an owner and a stream that record events and do what a test requests.
 
 import { headerKey } from '../../../src/common/text/header-names.js';
 import type { ClientCodecEvents, ServerCodecEvents } from '../../../src/http/codec/connections.js';
@@ -17,13 +17,13 @@ import { removeHopByHop } from '../../../src/http/headers/edge/hop-by-hop.js';
 import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
 import { Wire } from './wire.js';
 
-/** What a message is made of: status or method and path first, then fields. */
+/** The parts of a message: status, or method and path, then fields. */
 export interface Message {
   start: string;
   fields: [string, string][];
 }
 
-/** What happened, as text: data in a row is one entry, so that splits don't show. */
+/** Events as text: consecutive data is one entry, so that splits do not show. */
 class Journal {
   readonly wire: Wire;
   entries: string[] = [];
@@ -83,7 +83,7 @@ function block(wire: Wire, { start, fields }: Message): HeaderBlock {
 export class ServerPeer implements ServerCodecEvents, RequestDecoder {
   readonly wire: Wire;
   codec: H1ServerCodec;
-  /** Codecs take turns as in a server: one that rests leaves the connection to another that has served before. */
+  /** Codecs take turns as in a server: one at rest gives the connection to another that has served before. */
   #spare: H1ServerCodec;
   readonly journal: Journal;
   /** Called when a request is complete. */
@@ -101,17 +101,17 @@ export class ServerPeer implements ServerCodecEvents, RequestDecoder {
 
   receive(text: string): void {
     this.wire.turn(text, (offset, length) => this.codec.receive(offset, length));
-    this.#goOn();
+    this.#runTurns();
     this.#rest();
   }
-  /** A turn in which something else happens. */
+  /** Runs a turn in which something else happens. */
   turn(act: () => void): void {
     this.wire.turn('', act);
-    this.#goOn();
+    this.#runTurns();
     this.#rest();
   }
-  /** The turns that it has asked for. */
-  #goOn(): void {
+  /** Runs the turns that it has requested. */
+  #runTurns(): void {
     while (this.wire.takeWait()) this.wire.turn('', () => this.codec.takeTurn());
   }
   #rest(): void {
@@ -128,7 +128,7 @@ export class ServerPeer implements ServerCodecEvents, RequestDecoder {
     headers.drop();
     if (body !== undefined) this.body(body, true);
   }
-  /** Sends a head whose body follows. */
+  /** Sends a header section whose body follows. */
   begin(message: Message): void {
     const headers = block(this.wire, message);
     this.#head(headers, false);
@@ -206,18 +206,18 @@ export class ClientPeer implements ClientCodecEvents, ResponseDecoder {
 
   receive(text: string): void {
     this.wire.turn(text, (offset, length) => this.codec.receive(offset, length));
-    this.#goOn();
+    this.#runTurns();
   }
   turn(act: () => void): void {
     this.wire.turn('', act);
-    this.#goOn();
+    this.#runTurns();
   }
-  /** The turns that it has asked for. */
-  #goOn(): void {
+  /** Runs the turns that it has requested. */
+  #runTurns(): void {
     while (this.wire.takeWait()) this.wire.turn('', () => this.codec.takeTurn());
   }
 
-  /** Begins a request; without a body it is complete, unless it asks for an upgrade. */
+  /** Starts a request; without a body it is complete, unless it is an upgrade. */
   request(message: Message, body: string | undefined, isComplete: boolean): void {
     this.codec.newStream(this);
     const headers = block(this.wire, message);

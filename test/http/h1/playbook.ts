@@ -1,9 +1,9 @@
 // Conversations with a codec as text. A line is one of
 //   >> bytes       received, with \r \n \t \xNN escapes; neighbouring lines are one piece
 //   << bytes       sent since the last such line; neighbouring lines are joined
-//   .. event       what owner and stream were told, in order
+//   .. event       events of owner and stream, in order
 //   !! command     what the stream or the owner does, see COMMANDS
-// Each conversation is played with every piece whole, byte by byte, and split in two at every place: nothing may differ.
+// Each conversation is played with whole pieces, byte by byte, and split in two at every position: nothing may differ.
 
 import type { Test } from 'tap';
 import { ResetReason } from '../../../src/http/codec/streams.js';
@@ -27,7 +27,7 @@ export function playClient(t: Test, name: string, script: string, options: Optio
   play(t, name, script, () => new ClientPeer(options));
 }
 
-/** The ways to cut a piece of a conversation. */
+/** Ways to split a piece of a conversation. */
 type Cut = (text: string, before: number) => string[];
 
 function play(t: Test, name: string, script: string, makePeer: () => Peer): void {
@@ -36,7 +36,7 @@ function play(t: Test, name: string, script: string, makePeer: () => Peer): void
     const total = steps.reduce((sum, { kind, text }) => sum + (kind === '>>' ? text.length : 0), 0);
     let played = 0;
     for (const [how, cut] of cuts(total)) {
-      // One failure tells enough.
+      // One failure is enough.
       if (!run(t, steps, makePeer(), cut, how)) break;
       played++;
     }
@@ -49,7 +49,7 @@ function* cuts(total: number): Generator<[string, Cut]> {
   yield ['whole', (text) => [text]];
   yield ['byte by byte', (text) => [...text]];
   for (let at = 1; at < total; at++) yield [`split at ${at}`, splitAt(at)];
-  // Two splits: what was kept is continued and kept again.
+  // Two splits: a retained part is continued and retained again.
   if (total > MAX_BYTES_SPLIT_TWICE) return;
   for (let first = 1; first < total; first++) {
     for (let second = first + 1; second < total; second++) {
@@ -72,7 +72,7 @@ function splitTwice(first: number, second: number): Cut {
     );
 }
 
-/** Plays the conversation once; tells whether it went as written. */
+/** Plays the conversation once; returns whether it went as written. */
 function run(t: Test, steps: Step[], peer: Peer, cut: Cut, how: string): boolean {
   let received = 0;
   for (const [index, { kind, text }] of steps.entries()) {
@@ -120,19 +120,19 @@ function unescaped(text: string): string {
 
 type Command = (peer: Peer, text: string) => void;
 
-/** Heads are written as `200 name=value …` or `POST /path name=value …`, a complete body behind ` | `. */
+/** Messages are written as `200 name=value …` or `POST /path name=value …`, with a complete body behind ` | `. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   answer: (peer, text) => respond(peer as ServerPeer, text),
-  /** A head whose body follows. */
+  /** A header section whose body follows. */
   begin: (peer, text) => (peer as ServerPeer).begin(messageOf(text).message),
   inform: (peer, text) => (peer as ServerPeer).informational(messageOf(text).message),
-  /** The answer to every request from now on. */
+  /** The response to every further request. */
   auto: (peer, text) => {
     (peer as ServerPeer).onRequest = () => respond(peer as ServerPeer, text);
   },
   continue: (peer) => (peer as ServerPeer).codec.sendContinue(),
   request: (peer, text) => request(peer as ClientPeer, text, true),
-  /** A request that goes on. */
+  /** A request that continues. */
   open: (peer, text) => request(peer as ClientPeer, text, false),
   body: (peer, text) => peer.body(text, false),
   last: (peer, text) => peer.body(text, true),

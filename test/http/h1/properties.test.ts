@@ -1,4 +1,4 @@
-// What must hold for any bytes: where they are cut changes nothing, nothing throws, and nothing is kept afterwards.
+// Invariants for any bytes: where they are split changes nothing, nothing throws, and nothing is retained afterwards.
 
 import fc from 'fast-check';
 import t from 'tap';
@@ -28,13 +28,13 @@ const FIELD = fc.oneof(
 );
 const FIELDS = fc.array(FIELD, { maxLength: 8 }).map((fields) => fields.join(''));
 
-/** Text of bytes that are allowed: any, unless told otherwise. */
+/** Returns text of allowed bytes: any by default. */
 function bytesUpTo(maxLength: number, isAllowed: (byte: number) => boolean = () => true): fc.Arbitrary<string> {
   const allowed = Array.from({ length: 256 }, (_, byte) => byte).filter(isAllowed);
   return fc.array(fc.constantFrom(...allowed), { maxLength }).map((bytes) => String.fromCharCode(...bytes));
 }
 
-/** A body with the fields that tell its end. */
+/** A body with its framing fields. */
 const FRAMED = fc.oneof(
   fc.constant({ fields: '', body: '' }),
   BODY.map((body) => ({ fields: `Content-Length: ${body.length}\r\n`, body })),
@@ -66,10 +66,10 @@ const RESPONSE = fc
   .tuple(fc.constantFrom(100, 103, 200, 204, 304, 404, 599), FIELDS, FRAMED)
   .map(([status, fields, framed]) => `HTTP/1.1 ${status} Some Reason\r\n${fields}${framed.fields}\r\n${framed.body}`);
 
-/** A place in a text. Doubles would nearly all be close to 0. */
+/** A position in a text. Random doubles would nearly all be close to 0. */
 const SHARE = fc.nat(1000).map((thousandths) => thousandths / 1000);
 
-/** Valid bytes with a few changes. */
+/** Returns valid bytes with a few changes. */
 function mutated(bytes: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const special = fc.constantFrom(
     '\r',
@@ -113,7 +113,7 @@ const CUTS = fc.array(SHARE, { maxLength: 12 });
 
 type Hindrance = 'none' | 'pauses' | 'shortages';
 
-/** What a server and its peer saw when `parts` arrived and every request was answered at once. */
+/** Returns what a server and its peer saw when `parts` arrived and every request was answered at once. */
 function served(parts: string[], hindrance: Hindrance): unknown {
   const peer = new ServerPeer({ acceptHttp10: true });
   peer.onRequest = () => peer.answer({ start: '200', fields: [['content-length', '2']] }, 'ok');
@@ -132,7 +132,7 @@ function served(parts: string[], hindrance: Hindrance): unknown {
   return { ...result, kept: peer.wire.memory.retainedBytes() };
 }
 
-/** Takes so much that heads have to wait, in few blocks. */
+/** Uses so much memory, in few blocks, that header sections must wait. */
 function crowd(memory: Memory): number[] {
   const taken: number[] = [];
   for (let length = LARGEST_BLOCK; length > 32_768; length >>= 1) {
@@ -150,10 +150,12 @@ function makeRoom(peer: ServerPeer): void {
   if (peer.codec.isAwaitingRoom) throw new Error('it waits although there is room');
 }
 
-/** How often a head has waited. */
+/** How often a header section has waited. */
 let waits = 0;
 
-/** What the client of one request saw; `pauses`: parts come while it takes nothing, the end of the connection with the last. */
+/**
+ * Returns what the client of one request saw; with `pauses`, parts arrive while it is paused, and the close with the last one.
+ */
 function fetched(method: string, parts: string[], pauses: boolean): unknown {
   const peer = new ClientPeer();
   peer.turn(() => peer.request({ start: `${method} /`, fields: [] }, undefined, true));
@@ -162,7 +164,7 @@ function fetched(method: string, parts: string[], pauses: boolean): unknown {
     peer.receive(part);
     if (pauses && index === parts.length - 1) peer.turn(() => peer.codec.end());
     if (pauses) peer.turn(() => peer.codec.resumeReading());
-    if (!peer.codec.hasStream && peer.codec.bufferedBytes > 0) throw new Error('bytes are left to the next request');
+    if (!peer.codec.hasStream && peer.codec.bufferedBytes > 0) throw new Error('bytes are left for the next request');
   }
   if (!pauses) peer.turn(() => peer.codec.end());
   const events = peer.journal.take();
@@ -170,17 +172,17 @@ function fetched(method: string, parts: string[], pauses: boolean): unknown {
   return { events, kept: peer.wire.memory.retainedBytes() };
 }
 
-/** How an exchange and what stands behind it end. */
+/** How an exchange, and the bytes behind it, end. */
 const SURPLUS = new Set(['reusable', 'used up', 'protocol error http1.codec_error', 'ended']);
 const RUNS = { numRuns: 1500 };
 const HINDRANCE = fc.constantFrom<Hindrance>('none', 'pauses', 'shortages');
 
 for (const [name, bytes] of [
   ['valid requests', CONVERSATION],
-  ['requests with changes', mutated(CONVERSATION)],
+  ['mutated requests', mutated(CONVERSATION)],
   ['garbage', GARBAGE],
 ] as const) {
-  t.test(`${name}: cuts, pauses and shortages of memory change nothing for a server`, (t) => {
+  t.test(`${name}: splits, pauses and memory shortages change nothing for a server`, (t) => {
     waits = 0;
     fc.assert(
       fc.property(bytes, CUTS, HINDRANCE, (text, cuts, hindrance) => {
@@ -200,16 +202,16 @@ for (const [name, bytes] of [
 
 for (const [name, bytes] of [
   ['valid responses', RESPONSES],
-  ['responses with changes', mutated(RESPONSES)],
+  ['mutated responses', mutated(RESPONSES)],
   ['garbage', GARBAGE],
 ] as const) {
-  t.test(`${name}: cuts and pauses change nothing for a client`, (t) => {
+  t.test(`${name}: splits and pauses change nothing for a client`, (t) => {
     fc.assert(
       fc.property(bytes, CUTS, fc.constantFrom('GET', 'HEAD', 'POST'), fc.boolean(), (text, cuts, method, pauses) => {
         const whole = fetched(method, [text], false) as { events: string[]; kept: number };
         const cut = fetched(method, pieces(text, cuts), pauses) as { events: string[]; kept: number };
         if (whole.kept !== 0 || cut.kept !== 0) throw new Error('bytes are kept');
-        // Bytes behind a response are surplus of the exchange or of the idle connection, depending on the cut.
+        // Bytes behind a response are surplus of the exchange or of the idle connection, depending on the split.
         const [a, b] = [whole, cut].map(({ events }) => JSON.stringify(events.filter((event) => !SURPLUS.has(event))));
         if (a !== b) throw new Error(`${b} is not ${a}`);
       }),

@@ -1,5 +1,5 @@
-// Reads HTTP/1 as RFC 9110 and 9112 define it, and refuses what Baton refuses: slow, plain, and without a line of the codec's code, so
-// that the two agree only where both are right. All text is Latin-1, a character a byte.
+// A reference parser of HTTP/1 as defined by RFC 9110 and 9112 that refuses what Baton refuses: slow, simple, and without any
+// code of the codec, so that the two agree only where both are right. All text is Latin-1, one character per byte.
 
 export interface ReadLimits {
   readonly maxHeadBytes: number;
@@ -10,12 +10,12 @@ export interface ReadMessage {
   /** Method and path, or the status. */
   readonly start: string;
   readonly minor: number;
-  /** Names in lower case; what is written anew stands last. */
+  /** Names in lower case; rewritten fields are last. */
   readonly fields: Fields;
-  /** It says that the connection ends behind it. */
+  /** Whether the message closes the connection. */
   readonly isLast: boolean;
   readonly expectsContinue: boolean;
-  /** As far as it is there and right. */
+  /** As far as it is present and valid. */
   readonly body: string;
   readonly trailers: Fields;
   readonly end: 'complete' | 'missing' | 'invalid';
@@ -23,14 +23,14 @@ export interface ReadMessage {
 
 export interface Conversation {
   readonly messages: readonly ReadMessage[];
-  /** What follows the last complete message: nothing, something that is refused, or the beginning of one that may yet be either. */
+  /** What follows the last complete message: nothing, something invalid, or the start of one that may still be either. */
   readonly rest: 'nothing' | 'invalid' | 'incomplete';
 }
 
 type Fields = readonly (readonly [name: string, value: string])[];
 
 interface Section {
-  /** Name, value, and what stands behind the colon. */
+  /** Name, value, and the raw text behind the colon. */
   readonly lines: readonly (readonly [string, string, string])[];
   readonly end: number;
 }
@@ -45,17 +45,17 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*
 const AUTHORITY = /^(?:\[[0-9A-Za-z:._~%-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
 const URL_AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-.]+)(?::0*([0-9]{1,5}))?$/;
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,16})(?:;([\t\x20-\x7e]*))?$/;
-const MOST_EXTENSION_BYTES = 16384;
+const MAX_EXTENSION_BYTES = 16384;
 const TOO_MANY_NAMES = 10;
-/** What a client may not name in Connection. */
+/** Names that a client may not list in Connection. */
 const LASTING = /^(?::.*|host|x-forwarded-(?:for|host|proto))$/i;
 
-/** All requests of a connection, up to the one that is the last. */
+/** Reads all requests of a connection, up to the last one. */
 export function readRequests(text: string, limits: ReadLimits): Conversation {
   return readAll(text, (at) => readRequest(text, at, limits));
 }
 
-/** The response to one request with `method`, and the informational ones before it. */
+/** Reads the response to one request with `method`, and the informational ones before it. */
 export function readResponse(text: string, method: string, limits: ReadLimits): Conversation {
   let isOver = false;
   return readAll(text, (at) => {
@@ -92,7 +92,7 @@ function readRequest(text: string, from: number, limits: ReadLimits): Read {
   const [, method = '', target = '', version = ''] = matched(REQUEST_LINE, text.slice(start, lineEnd));
   const minor = Number(version);
   const { lines, end } = readFields(text, lineEnd + 2, limits);
-  if (end - from > limits.maxHeadBytes) throw new Invalid('a head that is too long');
+  if (end - from > limits.maxHeadBytes) throw new Invalid('a header section that is too long');
   const hosts = valuesOf(lines, 'host');
   if (hosts.length > 1 || (hosts.length === 0 && minor === 1)) throw new Invalid('hosts');
   if (hosts.some((host) => host !== '' && !AUTHORITY.test(host))) throw new Invalid('host');
@@ -116,9 +116,9 @@ function readResponseMessage(text: string, from: number, method: string, limits:
   const [, version = '', start = ''] = matched(STATUS_LINE, text.slice(from, lineEnd));
   const minor = Number(version);
   const status = Number(start);
-  if (status === 101) throw new Invalid('a switch that nobody asked for');
+  if (status === 101) throw new Invalid('an unrequested switch');
   const { lines, end } = readFields(text, lineEnd + 2, limits);
-  if (end - from > limits.maxHeadBytes) throw new Invalid('a head that is too long');
+  if (end - from > limits.maxHeadBytes) throw new Invalid('a header section that is too long');
   const { isChunked, length } = framingOf(lines);
   const hasNoBody = status < 200 || status === 204;
   if (isChunked && (minor === 0 || hasNoBody)) throw new Invalid('a coding where none may be');
@@ -133,9 +133,9 @@ function readResponseMessage(text: string, from: number, method: string, limits:
   return { ...message, body: text.slice(end), trailers: [], end: 'complete', behind: text.length };
 }
 
-/** What is asked for, and the authority if the target names one. */
+/** Returns the path, and the authority if the target has one. */
 function targetOf(method: string, target: string): { path: string; host?: string } {
-  if (method === 'CONNECT') throw new Invalid('the tests make no tunnels');
+  if (method === 'CONNECT') throw new Invalid('the tests open no tunnels');
   if (target.startsWith('/') || (target === '*' && method === 'OPTIONS')) return { path: target };
   const [, host = '', rest = ''] = matched(/^https?:\/\/([^/?]*)(.*)$/i, target);
   const [, port = '0'] = matched(URL_AUTHORITY, host);
@@ -188,7 +188,7 @@ function readChunks(text: string, at: number, limits: ReadLimits): Body {
       const [, digits = '', extension = ''] = matched(CHUNK_LINE, text.slice(at, lineEnd));
       const size = Number(`0x${digits}`);
       extensionBytes += extension.length;
-      if (!Number.isSafeInteger(size) || extensionBytes > MOST_EXTENSION_BYTES) throw new Invalid('chunk');
+      if (!Number.isSafeInteger(size) || extensionBytes > MAX_EXTENSION_BYTES) throw new Invalid('chunk');
       at = lineEnd + 2;
       if (size === 0) break;
       body += text.slice(at, at + size);
@@ -207,7 +207,7 @@ function readChunks(text: string, at: number, limits: ReadLimits): Body {
   }
 }
 
-/** A length that is not written as everybody writes it goes on as they do. */
+/** Replaces a length that is not in canonical form. */
 function withPlainLength(fields: Fields, lines: Section['lines'], length: number | undefined): Fields {
   const raw = lines.find(([name]) => name === 'content-length')?.[2];
   if (raw === undefined || /^ (?:0|[1-9][0-9]*)$/.test(raw)) return fields;

@@ -1,5 +1,5 @@
-// What the codecs make of any bytes is what a reader makes of them that is written from the RFCs alone, whatever came before: heads
-// that resemble each other, which the codecs compare instead of reading them, and changes that make a line mean something else.
+// The codecs agree with a reference parser written from the RFCs, for any bytes and whatever came before: similar header
+// sections, which the codecs compare instead of parsing them, and changes that alter the meaning of a line.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -10,7 +10,7 @@ import { pieces } from './wire.js';
 
 const LIMITS = { maxHeadBytes: 2000, maxHeaders: 12 };
 
-/** Few, so that most heads have lines in common at the same places; of some there is another one of the same length. */
+/** Few, so that most header sections have lines in common at the same positions; some have a variant of the same length. */
 const USUAL = [
   'Accept: */*',
   'Accept: a/*',
@@ -128,7 +128,7 @@ const RESPONSE = fc
     return `HTTP/1.${minor} ${status}${reason}\r\n${fields.map((line) => `${line}\r\n`).join('')}\r\n${framed.body}`;
   });
 
-/** A byte, or as many as one comparison takes, becomes something else; or a whole line does, with its end. */
+/** Replaces a byte, or as many as one comparison covers, or a whole line with its end. */
 const CHANGE = fc.record({
   place: fc.double({ min: 0, max: 1, noNaN: true }),
   kind: fc.constantFrom('replace', 'insert', 'remove', 'eight', 'line'),
@@ -152,15 +152,15 @@ const CHANGES = fc.oneof(fc.constant([]), fc.array(CHANGE, { minLength: 1, maxLe
 const CUTS = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 4 });
 const RUNS = { numRuns: 10000 };
 
-/** A conversation as both sides tell it: the messages, whether the last one is whole, and how it goes on. */
-function told({ messages, rest }: Conversation): string[] {
+/** Returns a conversation in common terms: the messages, whether the last one is complete, and what follows. */
+function entriesOf({ messages, rest }: Conversation): string[] {
   const entries = messages.flatMap((message) => {
     const { body, end, start, trailers } = message;
     if (/^1\d\d$/.test(start)) return [`informational ${headOf(message)}`];
     const last = trailers.length > 0 ? `trailers ${described(trailers)}` : 'end';
     return [
       `headers ${headOf(message)}`,
-      // How much of it was read before the mistake is up to the reader.
+      // How much of it was read before the error is up to the parser.
       ...(body === '' || end === 'invalid' ? [] : [`data ${body}`]),
       end === 'complete' ? last : end,
     ];
@@ -176,8 +176,8 @@ function described(fields: ReadMessage['fields']): string {
   return fields.map(([name, value]) => `${name}=${value}`).join(' ');
 }
 
-/** The entries of a peer's journal in the same words. */
-function heard(journal: readonly string[]): string[] {
+/** Returns the entries of a peer's journal in the same terms. */
+function entriesIn(journal: readonly string[]): string[] {
   const entries: string[] = [];
   for (const entry of journal) {
     if (entry.startsWith('reset protocol') || entry.startsWith('reset termination')) {
@@ -189,11 +189,11 @@ function heard(journal: readonly string[]): string[] {
   }
   return entries;
 }
-/** What concerns the connection alone. */
+/** Entries about the connection alone. */
 const OWNERS = /^(?:idle|close|abort|reusable|used up|ended|protocol error .*)$/;
 
 function agree(actual: readonly string[], expected: string[], what: string): void {
-  // Of what is not complete nothing need be told; that it can only become wrong may show already.
+  // Nothing need be reported of an incomplete message, but a certain error may show already.
   const known = expected.filter((entry) => entry !== 'incomplete');
   const isOpen = known.length < expected.length || known.at(-1) === 'missing';
   if (isOpen && actual.at(-1) === 'invalid') {
@@ -204,7 +204,7 @@ function agree(actual: readonly string[], expected: string[], what: string): voi
   assert.deepEqual(actual, known, what);
 }
 
-t.test('requests', (t) => {
+t.test('random requests are parsed like the reference', (t) => {
   let read = 0;
   const requests = fc.array(REQUEST, { minLength: 1, maxLength: 3 }).map((texts) => texts.join(''));
   fc.assert(
@@ -217,16 +217,16 @@ t.test('requests', (t) => {
       peer.turn(() => peer.codec.end());
       const journal = peer.journal.take();
       peer.turn(() => peer.codec.destroy());
-      agree(heard(journal), told(reference), JSON.stringify(bytes));
+      agree(entriesIn(journal), entriesOf(reference), JSON.stringify(bytes));
       if (reference.rest === 'nothing') read += reference.messages.length;
     }),
     RUNS,
   );
-  t.ok(read > 2000, `${read} requests that are right`);
+  t.ok(read > 2000, `${read} valid requests`);
   t.end();
 });
 
-t.test('responses', (t) => {
+t.test('random responses are parsed like the reference', (t) => {
   let read = 0;
   const responses = fc.array(RESPONSE, { minLength: 1, maxLength: 2 }).map((texts) => texts.join(''));
   fc.assert(
@@ -240,13 +240,13 @@ t.test('responses', (t) => {
       const journal = peer.journal.take();
       peer.turn(() => peer.codec.destroy());
       const isAnswered = reference.messages.some(({ start }) => Number(start) >= 200);
-      const expected = told(reference);
+      const expected = entriesOf(reference);
       if (!isAnswered && reference.rest !== 'invalid') expected.push('missing');
-      agree(heard(journal), expected, JSON.stringify(bytes));
+      agree(entriesIn(journal), expected, JSON.stringify(bytes));
       if (isAnswered) read++;
     }),
     RUNS,
   );
-  t.ok(read > 2000, `${read} responses that are right`);
+  t.ok(read > 2000, `${read} valid responses`);
   t.end();
 });

@@ -1,5 +1,5 @@
-// What the codecs refuse, as a table: each message is refused with this status and detail, cut at any byte, and nothing
-// of it reaches a stream.
+// Messages that the codecs refuse, as a table: each message is refused with this status and detail, split at any byte, and no
+// part of it reaches a stream.
 
 import t from 'tap';
 import { ClientPeer, ServerPeer } from './peers.js';
@@ -13,7 +13,7 @@ const CODING = 'http1.invalid_transfer_encoding';
 const URL = 'http1.invalid_url';
 const CONNECTION = 'http1.connection_header_rejected';
 
-/** A request with these field lines. */
+/** Returns a request with these field lines. */
 function request(fields: string, line = 'POST / HTTP/1.1'): string {
   return `${line}\r\nHost: x\r\n${fields}\r\n`;
 }
@@ -25,7 +25,7 @@ function host(value: string): string {
 }
 
 const REQUESTS: Refusal[] = [
-  // The request line
+  // The request line.
   ['HTTP/0.9', 'GET /\r\n', 400, CODEC],
   ['HTTP/0.9 with its number', request('', 'GET / HTTP/0.9'), 400, CODEC],
   ['HTTP/1.2', request('', 'GET / HTTP/1.2'), 400, CODEC],
@@ -55,7 +55,7 @@ const REQUESTS: Refusal[] = [
   ['bare LF behind the request line', 'GET / HTTP/1.1\nHost: x\r\n\r\n', 400, CODEC],
   ['bare CR behind the request line', 'GET / HTTP/1.1\rHost: x\r\n\r\n', 400, CODEC],
 
-  // Targets
+  // Targets.
   ['a control in the target', target('/a\x01b'), 400, URL],
   ['NUL in the target', target('/a\0b'), 400, URL],
   ['DEL in the target', target('/a\x7fb'), 400, URL],
@@ -83,7 +83,7 @@ const REQUESTS: Refusal[] = [
   ['CONNECT to a path', target('/a', 'CONNECT'), 400, URL],
   ['CONNECT to a URL', target('http://x:80/', 'CONNECT'), 400, URL],
 
-  // Host
+  // Host.
   ['no Host', 'GET / HTTP/1.1\r\nAccept: x\r\n\r\n', 400, 'missing_host_header'],
   ['no Host with an absolute target', 'GET http://x/ HTTP/1.1\r\n\r\n', 400, 'missing_host_header'],
   ['two Hosts', request('Host: y\r\n'), 400, CODEC],
@@ -99,7 +99,7 @@ const REQUESTS: Refusal[] = [
   ['bytes above 127 in Host', host('caf\xe9'), 400, 'invalid_host'],
   ['only a port in Host', host(':80'), 400, 'invalid_host'],
 
-  // Field lines
+  // Field lines.
   ['space before the colon', request('A : b\r\n'), 400, BYTES],
   ['a tab before the colon', request('A\t: b\r\n'), 400, BYTES],
   ['a folded line', request('A: b\r\n c\r\n'), 400, BYTES],
@@ -129,7 +129,7 @@ const REQUESTS: Refusal[] = [
   ['a pseudo-header in Connection', request('Connection: :path\r\n'), 400, CONNECTION],
   ['bare CR as the empty line', 'GET / HTTP/1.1\r\nHost: x\r\n\rGET', 400, CODEC],
 
-  // The end of the body
+  // Framing.
   [
     'Content-Length and Transfer-Encoding',
     request('Content-Length: 3\r\nTransfer-Encoding: chunked\r\n'),
@@ -184,11 +184,11 @@ const REQUESTS: Refusal[] = [
     'http1.transfer_encoding_not_allowed',
   ],
 
-  // Limits
+  // Limits.
   ['101 fields', request('A: b\r\n'.repeat(100)), 431, 'http1.too_many_headers'],
 ];
 
-t.test('requests that are refused', (t) => {
+t.test('invalid requests are refused', (t) => {
   for (const [what, message, status, detail] of REQUESTS) {
     refuses(t, what, message, () => new ServerPeer(), `invalid ${status} ${detail}`);
   }
@@ -202,7 +202,7 @@ t.test('HTTP/1.0 with a transfer coding is refused', (t) => {
   t.end();
 });
 
-t.test('https URLs are refused where the connection is not what its client takes it for', (t) => {
+t.test('https URLs are refused where the connection is plaintext', (t) => {
   const makePeer = () => new ServerPeer({ refusesHttpsTargets: true });
   for (const url of ['https://x/', 'HTTPS://x:443', 'https://x?a'])
     refuses(t, url, target(url), makePeer, 'invalid 403 http1.https_url_on_plaintext_connection');
@@ -210,7 +210,7 @@ t.test('https URLs are refused where the connection is not what its client takes
   t.end();
 });
 
-t.test('other targets are served there as everywhere', (t) => {
+t.test('other targets are accepted there', (t) => {
   for (const message of [target('http://x/'), target('*', 'OPTIONS'), target('x:1', 'CONNECT')]) {
     const peer = new ServerPeer({ refusesHttpsTargets: true });
     peer.receive(message);
@@ -220,14 +220,14 @@ t.test('other targets are served there as everywhere', (t) => {
   t.end();
 });
 
-t.test('where any method is allowed, none is still refused', (t) => {
+t.test('an empty method is refused even where any method is allowed', (t) => {
   const makePeer = () => new ServerPeer({ allowsCustomMethods: true });
   refuses(t, 'no method', request('', ' / HTTP/1.1'), makePeer, `invalid 400 ${CODEC}`);
   refuses(t, 'no token', request('', 'GE(T / HTTP/1.1'), makePeer, `invalid 400 ${CODEC}`);
   t.end();
 });
 
-t.test('lines that an earlier head had are refused like others', (t) => {
+t.test('lines of an earlier header section are refused like others', (t) => {
   const memory = newMemory();
   const peerWith = (options: object) => new ServerPeer(options, new Wire(memory));
   const head = (first: string) => `GET / HTTP/1.1\r\n${first}: 5\r\nContent-Length: 3\r\nHost: x\r\n\r\n`;
@@ -250,7 +250,7 @@ t.test('lines that an earlier head had are refused like others', (t) => {
   t.end();
 });
 
-t.test('heads above the limit are refused at the byte that is too much', (t) => {
+t.test('header sections above the limit are refused at the first excess byte', (t) => {
   const line = 'GET / HTTP/1.1\r\nHost: x\r\nA: ';
   for (const limit of [64, 1000, 1024, 1025, 4096, 60 * 1024]) {
     const fits = `${line}${'a'.repeat(limit - line.length - 4)}\r\n\r\n`;
@@ -268,7 +268,7 @@ t.test('heads above the limit are refused at the byte that is too much', (t) => 
   t.end();
 });
 
-t.test('an endless line is refused at the limit, not later', (t) => {
+t.test('an endless line is refused at the limit', (t) => {
   for (const start of ['', 'GET /', 'GET / HTTP/1.1\r\n', 'GET / HTTP/1.1\r\nHost: ']) {
     const peer = new ServerPeer({ maxHeadBytes: 5000 });
     feed(peer, start + 'a'.repeat(5000 - start.length), 100);
@@ -279,10 +279,10 @@ t.test('an endless line is refused at the limit, not later', (t) => {
   t.end();
 });
 
-/** The end of a chunk, the chunk of size 0 and the empty line. */
+/** The end of a chunk, the last chunk and the empty line. */
 const BODY_END = '\r\n0\r\n\r\n';
 
-/** Messages after whose head nothing is answered: the stream exists and is reset. */
+/** Messages whose header section is valid: the stream exists and is reset without a response. */
 const BODIES: [what: string, body: string][] = [
   ['no size', '\r\n'],
   ['a signed size', '+5\r\nhello\r\n'],
@@ -316,7 +316,7 @@ const BODIES: [what: string, body: string][] = [
   ['endless trailers', `0\r\nA: ${'a'.repeat(61_500)}`],
 ];
 
-t.test('chunked bodies that are refused', (t) => {
+t.test('invalid chunked bodies are refused', (t) => {
   const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
   for (const [what, body] of BODIES) {
     for (const piece of [body.length, body.length < 1000 ? 1 : 997]) {
@@ -327,7 +327,7 @@ t.test('chunked bodies that are refused', (t) => {
       t.match(events.at(-2), /^reset protocol 4(00|31) /, what);
       t.equal(events.at(-1), 'close', what);
       t.match(peer.wire.take(), /^HTTP\/1.1 4(00|31) [\s\S]*\r\nconnection: close\r\n/, what);
-      t.notOk(events.includes('end'), `${what}: does not end the request`);
+      t.notOk(events.includes('end'), `${what}: the request does not end`);
       peer.codec.destroy();
       t.equal(peer.wire.memory.retainedBytes(), 0);
     }
@@ -362,11 +362,11 @@ const RESPONSES: [what: string, message: string][] = [
   ['a length in 204', 'HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n'],
   ['a length in 103', 'HTTP/1.1 103 Early Hints\r\nContent-Length: 3\r\n\r\n'],
   ['101 fields', `HTTP/1.1 200 OK\r\n${'A: b\r\n'.repeat(101)}\r\n`],
-  ['an endless head', `HTTP/1.1 200 OK\r\nA: ${'a'.repeat(61_500)}`],
-  ['an endless reason', `HTTP/1.1 200 ${'a'.repeat(61_500)}`],
+  ['an endless header section', `HTTP/1.1 200 OK\r\nA: ${'a'.repeat(61_500)}`],
+  ['an endless reason phrase', `HTTP/1.1 200 ${'a'.repeat(61_500)}`],
 ];
 
-t.test('responses that are refused', (t) => {
+t.test('invalid responses are refused', (t) => {
   for (const [what, message] of RESPONSES) {
     for (const piece of [message.length, message.length < 1000 ? 1 : 997]) {
       const peer = new ClientPeer();
@@ -384,7 +384,7 @@ t.test('responses that are refused', (t) => {
 
 function refuses(t: Tap, what: string, message: string, makePeer: () => ServerPeer, event: string): void {
   for (let at = 0; at <= message.length; at++) {
-    // Splitting at 0 is no split, at the end byte by byte.
+    // A split at 0 means none, one at the end means byte by byte.
     const peer = makePeer();
     if (at === message.length) feed(peer, message, 1);
     else for (const part of at === 0 ? [message] : [message.slice(0, at), message.slice(at)]) peer.receive(part);

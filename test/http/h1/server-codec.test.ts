@@ -1,4 +1,4 @@
-// Whole conversations of a client with the server codec.
+// Complete conversations of a client with the server codec.
 
 import t from 'tap';
 import { ExchangeEnd } from '../../../src/http/codec/connections.js';
@@ -8,7 +8,7 @@ import { playServer } from './playbook.js';
 
 playServer(
   t,
-  'requests follow each other on one connection',
+  'requests on one connection follow each other',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET /a host=x
@@ -51,7 +51,7 @@ playServer(
 
 playServer(
   t,
-  'pipelined requests that are answered at once come out in one go',
+  'pipelined requests that are answered at once are sent in one range',
   String.raw`
   !! auto 200 content-length=2 | ok
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\nGET /c HTTP/1.1\r\nHost: x\r\n\r\n
@@ -72,7 +72,7 @@ playServer(
 
 playServer(
   t,
-  'requests that share a connection have nothing else in common',
+  'requests on one connection share no state',
   String.raw`
   >> HEAD /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\nPOST /b HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n!GET /c HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers HEAD /a connection=keep-alive
@@ -97,7 +97,7 @@ playServer(
 
 playServer(
   t,
-  'an invalid request behind a valid one is refused when its turn comes',
+  'an invalid request behind a valid one is refused in its turn',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost : x\r\n\r\n
   .. headers GET /a host=x
@@ -111,7 +111,7 @@ playServer(
 
 playServer(
   t,
-  'a client that does not read its answers gets no further ones',
+  'a client that does not read its responses gets no further ones',
   String.raw`
   !! auto 200
   !! blocked
@@ -130,7 +130,7 @@ playServer(
 
 playServer(
   t,
-  'a length that is written oddly is that of its own request only',
+  'a non-canonical length does not affect the next request',
   String.raw`
   !! auto 204
   >> POST /a HTTP/1.1\r\nHost: x\r\nContent-Length:\t03\r\n\r\nabcGET /b HTTP/1.1\r\nHost: x\r\n\r\n
@@ -147,7 +147,7 @@ playServer(
 
 playServer(
   t,
-  'a chunked body is delivered without its framing, and trailers behind it',
+  'a chunked body is decoded, and followed by its trailers',
   String.raw`
   >> POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n
   >> 5\r\nhello\r\nA;ext="v"\r\n0123456789\r\n0\r\nX-Sum: 15\r\nX-More: \r\n\r\n
@@ -162,7 +162,7 @@ playServer(
 
 playServer(
   t,
-  'trailers go no further, and none are sent, where they are not enabled',
+  'trailers are neither forwarded nor sent where they are not enabled',
   String.raw`
   >> POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 15\r\n\r\n
   .. headers POST / host=x transfer-encoding=chunked
@@ -179,7 +179,7 @@ playServer(
 
 playServer(
   t,
-  'fields that frame a message mean nothing in its trailers',
+  'framing fields in trailers are ignored',
   String.raw`
   >> POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 9\r\nContent-Length: many\r\nHost: y\r\nHost: z\r\n\r\n
   .. headers POST / host=x transfer-encoding=chunked
@@ -209,7 +209,7 @@ playServer(
 
 playServer(
   t,
-  'an answer is chunked when its length is not known, with trailers at its end',
+  'a response of unknown length is chunked, with trailers at its end',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x
@@ -227,7 +227,7 @@ playServer(
 
 playServer(
   t,
-  'answers to HEAD keep their length and have no body',
+  'responses to HEAD keep their length and have no body',
   String.raw`
   >> HEAD / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers HEAD / host=x
@@ -246,7 +246,7 @@ playServer(
 
 playServer(
   t,
-  'HEAD gets no body when it is refused either',
+  'a refused HEAD gets no body either',
   String.raw`
   >> HEAD / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n
   .. headers HEAD / host=x transfer-encoding=chunked
@@ -259,7 +259,7 @@ playServer(
 
 playServer(
   t,
-  '204 and 304 have no body; 304 keeps the length that it tells of',
+  '204 and 304 have no body; 304 keeps its content-length',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET /a host=x
@@ -278,7 +278,7 @@ playServer(
 
 playServer(
   t,
-  'framing that an answer brings along is replaced by what the codec does',
+  "framing fields of a response are replaced by the codec's",
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x
@@ -303,7 +303,7 @@ playServer(
 
 playServer(
   t,
-  'an answer without body says so, whatever its head had',
+  'a response without a body has content-length: 0, whatever its headers were',
   String.raw`
   !! auto 200 transfer-encoding=chunked
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
@@ -322,7 +322,7 @@ playServer(
 
 playServer(
   t,
-  'what an answer says for another connection goes no further',
+  'connection fields of a response are not sent',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x
@@ -335,7 +335,7 @@ playServer(
 
 playServer(
   t,
-  'an answer has one head, and behind it there is nothing but its body',
+  'a response has one header section, followed by its body only',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x
@@ -352,7 +352,7 @@ playServer(
 
 playServer(
   t,
-  'Connection: close ends the connection behind the answer',
+  'Connection: close closes the connection after the response',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\nConnection: foo, Close\r\n\r\nGET /never HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x connection=foo, Close close
@@ -365,7 +365,7 @@ playServer(
 
 playServer(
   t,
-  'the names in Connection may have tabs around them, and Host may be empty',
+  'names in Connection may have tabs around them, and Host may be empty',
   String.raw`
   >> GET / HTTP/1.1\r\nHost:\r\nConnection:\tfoo\t,\tClose\t,\r\n\r\n
   .. headers GET / host= connection=foo\t,\tClose\t, close
@@ -375,7 +375,7 @@ playServer(
 
 playServer(
   t,
-  'close outweighs keep-alive, nothing but 100-continue is expected, and trailers that have no place end an answer too',
+  'close takes precedence over keep-alive, only 100-continue is expected, and trailers without chunking end a response too',
   String.raw`
   >> POST / HTTP/1.1\r\nHost: x\r\nConnection: close, keep-alive\r\nExpect: 200-ok\r\n\r\n
   .. headers POST / host=x connection=close, keep-alive expect=200-ok close
@@ -390,7 +390,7 @@ playServer(
 
 playServer(
   t,
-  'an answer may end the connection',
+  'a response may close the connection',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x
@@ -413,7 +413,7 @@ playServer(
 
 playServer(
   t,
-  'HTTP/1.0 gets no chunks: a body without length ends with the connection',
+  'HTTP/1.0 gets no chunks: a body without a length ends with the connection',
   String.raw`
   >> GET / HTTP/1.0\r\n\r\n
   .. headers GET / close
@@ -427,7 +427,7 @@ playServer(
 
 playServer(
   t,
-  'HTTP/1.0 does not keep the connection when only its end tells where the answer ends',
+  'HTTP/1.0 does not keep the connection of a close-delimited response',
   String.raw`
   >> GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n
   .. headers GET / connection=keep-alive
@@ -441,7 +441,7 @@ playServer(
 
 playServer(
   t,
-  'HTTP/1.0 hears nothing of chunks in answer to HEAD either',
+  'HTTP/1.0 gets no transfer-encoding in response to HEAD either',
   String.raw`
   >> HEAD / HTTP/1.0\r\n\r\n
   .. headers HEAD / close
@@ -455,7 +455,7 @@ playServer(
 
 playServer(
   t,
-  'HTTP/1.0 keeps the connection when both sides say so and the length is known',
+  'HTTP/1.0 keeps the connection when both sides send keep-alive and the length is known',
   String.raw`
   >> GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n
   .. headers GET / connection=Keep-Alive
@@ -478,7 +478,7 @@ playServer(
 
 playServer(
   t,
-  'a client that expects it is told to continue, and other 1xx go out before the answer',
+  'a client with Expect gets 100 Continue, and other 1xx are sent before the final response',
   String.raw`
   >> POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\n
   .. headers POST / host=x content-length=5 expect=100-Continue expect
@@ -499,7 +499,7 @@ playServer(
 
 playServer(
   t,
-  'an answer before the end of the request closes the connection',
+  'a response before the end of the request closes the connection',
   String.raw`
   >> POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n01
   .. headers POST / host=x content-length=10
@@ -514,7 +514,7 @@ playServer(
 
 playServer(
   t,
-  'an answer that begins and ends before the end of the request closes the connection: the rest is no request',
+  'a response that starts and ends before the end of the request closes the connection: the rest is not a request',
   String.raw`
   >> POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 39\r\n\r\n01
   .. headers POST / host=x content-length=39
@@ -529,7 +529,7 @@ playServer(
 
 playServer(
   t,
-  'an answer that begins before the end of the request and ends after it ends the connection',
+  'a response that starts before the end of the request and ends after it closes the connection',
   String.raw`
   >> POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n01
   .. headers POST / host=x content-length=4
@@ -547,7 +547,7 @@ playServer(
 
 playServer(
   t,
-  'an answer that is shorter than it said breaks the connection',
+  'a response shorter than its content-length aborts the connection',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x
@@ -564,7 +564,7 @@ playServer(
 
 playServer(
   t,
-  'an answer that is longer than it said breaks the connection, and nothing of the rest is sent',
+  'a response longer than its content-length aborts the connection, and the excess is not sent',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x
@@ -579,7 +579,7 @@ playServer(
 
 playServer(
   t,
-  'giving a stream up before its answer closes the connection',
+  'resetting a stream before its response closes the connection',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x
@@ -590,7 +590,7 @@ playServer(
 );
 playServer(
   t,
-  'giving a stream up in the middle of its answer closes the connection: the client knows that there is more',
+  'resetting a stream in the middle of its response closes the connection: the client knows that bytes are missing',
   String.raw`
   >> GET / HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET / host=x
@@ -605,7 +605,7 @@ playServer(
 
 playServer(
   t,
-  'giving a stream up breaks the connection when nothing else tells the client that its answer is not whole',
+  'resetting a stream aborts the connection when nothing else shows the client that its response is incomplete',
   String.raw`
   >> GET / HTTP/1.0\r\n\r\n
   .. headers GET / close
@@ -621,7 +621,7 @@ playServer(
 
 playServer(
   t,
-  'an accepted upgrade is a tunnel both ways, with what came early',
+  'an accepted upgrade is a tunnel in both directions, with the bytes that arrived early',
   String.raw`
   >> GET /chat HTTP/1.1\r\nHost: x\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\nearly
   .. headers GET /chat host=x connection=keep-alive, Upgrade upgrade=websocket upgrade
@@ -642,7 +642,7 @@ playServer(
 
 playServer(
   t,
-  'a tunnel may be over with its head',
+  'a tunnel may end with its header section',
   String.raw`
   >> GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n
   .. headers GET /chat host=x connection=Upgrade upgrade=websocket upgrade
@@ -654,7 +654,7 @@ playServer(
 
 playServer(
   t,
-  'a request that asks for no other protocol gets none',
+  'a response cannot switch protocols without a request for it',
   String.raw`
   >> GET /chat HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET /chat host=x
@@ -667,7 +667,7 @@ playServer(
 
 playServer(
   t,
-  'a refused upgrade ends the connection: what follows was meant for another protocol',
+  'a refused upgrade closes the connection: later bytes belong to another protocol',
   String.raw`
   >> GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET /chat host=x connection=Upgrade upgrade=websocket upgrade
@@ -679,7 +679,7 @@ playServer(
 
 playServer(
   t,
-  'the body of an upgrade comes before its answer, what is behind it only when the server accepts',
+  'the body of an upgrade comes before its response, later bytes only when the server accepts',
   String.raw`
   >> POST /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 4\r\n\r\nbodyearly
   .. headers POST /chat host=x connection=Upgrade upgrade=websocket content-length=4 upgrade
@@ -695,7 +695,7 @@ playServer(
 
 playServer(
   t,
-  'an upgrade to h2c or with chunks is not one',
+  'an upgrade to h2c, or a chunked one, is not an upgrade',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAM\r\n\r\n
   .. headers GET /a host=x connection=Upgrade, HTTP2-Settings upgrade=h2c http2-settings=AAM
@@ -712,7 +712,7 @@ playServer(
 
 playServer(
   t,
-  'an Upgrade that Connection does not name is not one',
+  'an Upgrade that is not named by Connection is ignored',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: keep-alive\r\n\r\n
   .. headers GET /a host=x upgrade=websocket connection=keep-alive
@@ -722,7 +722,7 @@ playServer(
 
 playServer(
   t,
-  'an upgrade in HTTP/1.0 is not one',
+  'an upgrade in HTTP/1.0 is ignored',
   String.raw`
   >> GET /a HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n
   .. headers GET /a connection=Upgrade upgrade=websocket close
@@ -733,7 +733,7 @@ playServer(
 
 playServer(
   t,
-  'CONNECT has no body, and asks for no other protocol',
+  'CONNECT has no body, and no upgrade',
   String.raw`
   >> CONNECT db:1 HTTP/1.1\r\nHost: db:1\r\nContent-Length: 0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nhello
   .. headers CONNECT db:1 host=db:1 content-length=0 connection=Upgrade upgrade=websocket
@@ -760,7 +760,7 @@ playServer(
 
 playServer(
   t,
-  'what stands behind a refused CONNECT is not taken for a request',
+  'bytes behind a refused CONNECT are not parsed as a request',
   String.raw`
   >> CONNECT db:1 HTTP/1.1\r\nHost: db:1\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers CONNECT db:1 host=db:1
@@ -772,7 +772,7 @@ playServer(
 
 playServer(
   t,
-  'CONNECT that is answered with several choices is no tunnel',
+  'CONNECT with a 300 response is not a tunnel',
   String.raw`
   >> CONNECT db:1 HTTP/1.1\r\nHost: db:1\r\n\r\nraw
   .. headers CONNECT db:1 host=db:1
@@ -784,7 +784,7 @@ playServer(
 
 playServer(
   t,
-  'a client that ends its side waits for nothing, and what it sent behind is not looked at',
+  'a client that half-closes gets no response, and its later bytes are ignored',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET /a host=x
@@ -797,7 +797,7 @@ playServer(
 
 playServer(
   t,
-  'an answer that has begun is given up when the client ends its side',
+  'a response in progress is reset when the client half-closes',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers GET /a host=x
@@ -812,7 +812,7 @@ playServer(
 
 playServer(
   t,
-  'requests that are answered when they come are answered though the client has ended its side; others are not',
+  'requests that are answered at once are answered although the client has half-closed; others are not',
   String.raw`
   !! auto 200
   !! blocked
@@ -836,7 +836,7 @@ playServer(
 
 playServer(
   t,
-  'a request that had to wait is given up when it begins, if its client has ended its side and the answer takes time',
+  'a queued request is reset when it starts, if its client has half-closed and the response takes time',
   String.raw`
   !! blocked
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost: x\r\n\r\n
@@ -852,7 +852,7 @@ playServer(
 
 playServer(
   t,
-  'a client that leaves between requests, or within a head, closes the connection',
+  'a client that closes between requests, or within a header section, closes the connection',
   String.raw`
   >> GET /a HTTP/1.1\r\nHo
   !! fin
@@ -862,7 +862,7 @@ playServer(
 
 playServer(
   t,
-  'a client that leaves within its body resets the stream',
+  'a client that closes within its body resets the stream',
   String.raw`
   >> POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc
   .. headers POST /a host=x content-length=9
@@ -875,7 +875,7 @@ playServer(
 
 playServer(
   t,
-  'an invalid chunk resets the stream and is answered when nothing was sent yet',
+  'an invalid chunk resets the stream, and is answered when nothing was sent yet',
   String.raw`
   >> POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcX
   .. headers POST /a host=x transfer-encoding=chunked
@@ -888,7 +888,7 @@ playServer(
 
 playServer(
   t,
-  'an invalid chunk behind the head of the answer closes the connection',
+  'an invalid chunk after the response headers closes the connection',
   String.raw`
   >> POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n
   .. headers POST /a host=x transfer-encoding=chunked
@@ -902,7 +902,7 @@ playServer(
 
 playServer(
   t,
-  'a paused stream hears nothing until it resumes',
+  'a paused stream gets no events until it resumes',
   String.raw`
   >> POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n
   .. headers POST /a host=x content-length=6
@@ -926,7 +926,7 @@ playServer(
 
 playServer(
   t,
-  'destroying the codec ends a stream that is not over',
+  'destroying the codec ends an unfinished stream',
   String.raw`
   >> POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\nab
   .. headers POST /a host=x content-length=6
@@ -940,7 +940,7 @@ playServer(
 
 playServer(
   t,
-  'absolute targets: the authority takes the place of Host, the path is in origin form',
+  'absolute targets: the authority replaces Host, and the path is in origin form',
   String.raw`
   !! auto 200
   >> GET http://example.com:8080/a?b HTTP/1.1\r\nHost: other\r\nAccept: x\r\n\r\n
@@ -969,7 +969,7 @@ playServer(
 
 playServer(
   t,
-  'one empty line before a request is forgiven; values lose the space around them',
+  'one empty line before a request is accepted; values are trimmed',
   String.raw`
   >> \r\nGET / HTTP/1.1\r\nHost:\t x \t\r\nX-Empty:\r\nX-High: caf\xe9\r\n\r\n
   .. headers GET / host=x x-empty= x-high=caf\xe9
@@ -977,7 +977,7 @@ playServer(
   `,
 );
 
-t.test('the size of each chunk is what it holds, in hexadecimal', async (t) => {
+t.test('the chunk size is the number of bytes, in hexadecimal', async (t) => {
   const peer = new ServerPeer();
   peer.receive('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   peer.turn(() => peer.begin({ start: '200', fields: [] }));
@@ -987,12 +987,12 @@ t.test('the size of each chunk is what it holds, in hexadecimal', async (t) => {
     t.equal(peer.wire.take(), `${size.toString(16)}\r\n${'a'.repeat(size)}\r\n`, `${size} bytes`);
   }
   peer.turn(() => peer.body('', false));
-  t.equal(peer.wire.take(), '', 'no bytes are no chunk, which would be the end');
+  t.equal(peer.wire.take(), '', 'no chunk for 0 bytes, which would be the last one');
   peer.turn(() => peer.body('', true));
   t.equal(peer.wire.take(), '0\r\n\r\n');
 });
 
-t.test('chunk sizes of 16 digits and 16 KiB of extensions are read, and each message has as many', async (t) => {
+t.test('chunk sizes of 16 digits and 16 KiB of extensions are accepted, for each message', async (t) => {
   const peer = new ServerPeer();
   peer.onRequest = () => peer.answer({ start: '204', fields: [] }, undefined);
   const post = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
@@ -1002,7 +1002,7 @@ t.test('chunk sizes of 16 digits and 16 KiB of extensions are read, and each mes
   }
 });
 
-t.test('no request begins while requests are held, and those that came meanwhile begin afterwards', async (t) => {
+t.test('no request starts while requests are held, and the queued ones start afterwards', async (t) => {
   const peer = new ServerPeer();
   peer.onRequest = () => peer.answer({ start: '204', fields: [] }, undefined);
   peer.turn(() => peer.codec.holdRequests());
@@ -1012,7 +1012,7 @@ t.test('no request begins while requests are held, and those that came meanwhile
   t.same(peer.journal.take(), ['headers GET /a host=x', 'end', 'idle']);
 });
 
-t.test('an owner who takes no request hears nothing of it', async (t) => {
+t.test('an owner that refuses a request gets none of its events', async (t) => {
   const peer = new ServerPeer();
   peer.newStream = () => {
     peer.codec.destroy();
@@ -1023,13 +1023,13 @@ t.test('an owner who takes no request hears nothing of it', async (t) => {
   t.equal(peer.wire.memory.retainedBytes(), 0);
 });
 
-t.test('an owner is told whether a client may still send when its connection ends', async (t) => {
+t.test('an owner learns whether the client may still send when its connection closes', async (t) => {
   const close = 'Host: x:1\r\nConnection: close\r\n\r\n';
   const cases: [what: string, request: string, expected: ExchangeEnd][] = [
-    ['it has said that it does not', `GET / HTTP/1.1\r\n${close}`, ExchangeEnd.Last],
-    ['it has said so, and does', `GET / HTTP/1.1\r\n${close}GET`, ExchangeEnd.Complete],
-    ['what stands behind a CONNECT is for the tunnel', `CONNECT x:1 HTTP/1.1\r\n${close}`, ExchangeEnd.Complete],
-    ['it is about to', `POST / HTTP/1.1\r\nContent-Length: 2\r\n${close}a`, ExchangeEnd.None],
+    ['it announced the close', `GET / HTTP/1.1\r\n${close}`, ExchangeEnd.Last],
+    ['it announced the close, and sends', `GET / HTTP/1.1\r\n${close}GET`, ExchangeEnd.Complete],
+    ['bytes behind a CONNECT belong to the tunnel', `CONNECT x:1 HTTP/1.1\r\n${close}`, ExchangeEnd.Complete],
+    ['it is still sending', `POST / HTTP/1.1\r\nContent-Length: 2\r\n${close}a`, ExchangeEnd.None],
   ];
   for (const [what, request, expected] of cases) {
     const peer = new ServerPeer();
@@ -1044,21 +1044,21 @@ t.test('an owner is told whether a client may still send when its connection end
   }
 });
 
-t.test('an owner is told once that an exchange is broken, on whichever side and wherever', async (t) => {
+t.test('an owner is notified once of a broken exchange, on either side and at any point', async (t) => {
   const upload = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n';
   const whole = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
   const begin = (peer: ServerPeer) => peer.begin({ start: '200', fields: [['content-length', '5']] });
   const none = () => {};
   const end = (peer: ServerPeer) => peer.codec.end();
   const nonsense = (peer: ServerPeer) => peer.wire.turn('zz\r\n', (at, length) => peer.codec.receive(at, length));
-  const giveUp = (peer: ServerPeer) => peer.codec.reset(ResetReason.LocalReset);
+  const reset = (peer: ServerPeer) => peer.codec.reset(ResetReason.LocalReset);
   const cases: [what: string, request: string, answer: typeof begin, act: typeof begin, expected: ExchangeEnd][] = [
-    ['the client leaves amid its request', upload, none, end, ExchangeEnd.Broken],
-    ['the client leaves before its answer', whole, none, end, ExchangeEnd.Broken],
-    ['the client leaves amid its answer', whole, begin, end, ExchangeEnd.Broken],
-    ['the client talks nonsense amid its answer', upload, begin, nonsense, ExchangeEnd.Broken],
-    ['nonsense that is answered is not broken', upload, none, nonsense, ExchangeEnd.None],
-    ["an answer that is given up is the owner's doing", whole, begin, giveUp, ExchangeEnd.None],
+    ['the client closes during its request', upload, none, end, ExchangeEnd.Broken],
+    ['the client closes before its response', whole, none, end, ExchangeEnd.Broken],
+    ['the client closes during its response', whole, begin, end, ExchangeEnd.Broken],
+    ['the client sends garbage during its response', upload, begin, nonsense, ExchangeEnd.Broken],
+    ['answered garbage is not a broken exchange', upload, none, nonsense, ExchangeEnd.None],
+    ['a reset by the owner is not a broken exchange', whole, begin, reset, ExchangeEnd.None],
   ];
   for (const [what, request, answer, act, expected] of cases) {
     const peer = new ServerPeer();
@@ -1070,13 +1070,13 @@ t.test('an owner is told once that an exchange is broken, on whichever side and 
     peer.turn(() => answer(peer));
     act(peer);
     peer.turn(end.bind(undefined, peer));
-    peer.turn(giveUp.bind(undefined, peer));
+    peer.turn(reset.bind(undefined, peer));
     peer.codec.destroy();
     t.same(ends, [expected], what);
   }
 });
 
-t.test('what is buffered can be copied, in the order in which it came', async (t) => {
+t.test('buffered bytes can be copied in order', async (t) => {
   const peer = new ServerPeer();
   peer.receive('GET / HT');
   peer.turn(() => peer.codec.blocked());
@@ -1086,7 +1086,7 @@ t.test('what is buffered can be copied, in the order in which it came', async (t
   peer.codec.destroy();
 });
 
-t.test('what is at the edge of being refused is read', async (t) => {
+t.test('messages just within the limits are accepted', async (t) => {
   const methods =
     'GET HEAD POST PUT DELETE OPTIONS TRACE PATCH ACL BIND CHECKOUT COPY LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL MOVE MSEARCH ' +
     'NOTIFY PROPFIND PROPPATCH PURGE REBIND REPORT SEARCH SOURCE SUBSCRIBE UNBIND UNLINK UNLOCK UNSUBSCRIBE';
@@ -1106,7 +1106,7 @@ t.test('what is at the edge of being refused is read', async (t) => {
   }
 });
 
-t.test('a codec rests while nothing of its connection is left in it', async (t) => {
+t.test('a codec is at rest while it holds no state of its connection', async (t) => {
   const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
   const answer = (peer: ServerPeer) => peer.answer({ start: '204', fields: [] }, undefined);
   const peer = new ServerPeer();
@@ -1118,29 +1118,29 @@ t.test('a codec rests while nothing of its connection is left in it', async (t) 
     t.notOk(codec.isAtRest, what);
     t.equal(peer.codec, codec);
   };
-  staysAfter('amid a head', () => peer.receive(get.slice(0, 10)));
-  staysAfter('amid an exchange', () => peer.receive(get.slice(10)));
-  staysAfter('with a request that waits', () => peer.receive(get));
-  staysAfter('amid the next exchange', () => peer.turn(() => answer(peer)));
-  staysAfter('while the client does not take the answer', () => {
+  staysAfter('within a header section', () => peer.receive(get.slice(0, 10)));
+  staysAfter('during an exchange', () => peer.receive(get.slice(10)));
+  staysAfter('with a queued request', () => peer.receive(get));
+  staysAfter('during the next exchange', () => peer.turn(() => answer(peer)));
+  staysAfter('while the client does not read the response', () => {
     peer.turn(() => {
       peer.codec.blocked();
       answer(peer);
     });
   });
   peer.turn(() => peer.codec.drained());
-  t.ok(first.isAtRest, 'when all is answered and taken');
+  t.ok(first.isAtRest, 'when everything is answered and read');
   t.not(peer.codec, first);
   const second = peer.codec;
   peer.receive(get);
   peer.turn(() => answer(peer));
   t.ok(second.isAtRest, 'after an exchange');
   t.equal(peer.codec, first);
-  staysAfter('while no request may begin', () => peer.turn(() => peer.codec.holdRequests()));
-  staysAfter('when the client has ended its side', () => peer.codec.end());
+  staysAfter('while requests are held', () => peer.turn(() => peer.codec.holdRequests()));
+  staysAfter('when the client has half-closed', () => peer.codec.end());
 });
 
-t.test('half of the line that ends trailers is no empty line between requests', async (t) => {
+t.test('a partial line end of trailers is not an empty line between requests', async (t) => {
   const peer = new ServerPeer();
   peer.receive('POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r');
   t.notOk(peer.codec.holdsEmptyLine);
@@ -1151,5 +1151,5 @@ t.test('half of the line that ends trailers is no empty line between requests', 
     t.ok(peer.codec.holdsEmptyLine, JSON.stringify(bytes));
   }
   peer.receive('G');
-  t.notOk(peer.codec.holdsEmptyLine, 'a head has begun');
+  t.notOk(peer.codec.holdsEmptyLine, 'a header section has started');
 });

@@ -1,7 +1,7 @@
-// A codec's surroundings in tests: turns as the transport makes them, and a peer's eye on what is sent.
+// The environment of a codec in tests: turns as the transport runs them, and the sent bytes as a peer sees them.
 //
-// Bytes are only read from memory when a turn ends, as the shim does, and everything that is void afterwards is
-// overwritten: a codec that keeps a range too long or reuses one too early shows it.
+// Memory is only read when a turn ends, as the shim does, and everything that becomes invalid then is overwritten: a codec that
+// keeps a range too long or reuses one too early fails.
 
 import type { ByteSink } from '../../../src/http/codec/streams.js';
 import { Memory } from '../../../src/io/memory.js';
@@ -12,7 +12,7 @@ const SCRATCH_BYTES = 256 * 1024;
 export class Wire implements ByteSink {
   readonly memory: Memory;
   isPaused = false;
-  /** Everything that was sent in turns that ended. */
+  /** Everything sent in finished turns. */
   sent = '';
   readonly #ranges: [number, number][] = [];
   #waits = false;
@@ -21,7 +21,7 @@ export class Wire implements ByteSink {
     this.memory = memory;
   }
 
-  /** Ranges that were submitted in this turn. */
+  /** Ranges submitted in this turn. */
   get sends(): number {
     return this.#ranges.length;
   }
@@ -43,17 +43,17 @@ export class Wire implements ByteSink {
     this.#waits = true;
   }
 
-  /** Whether the codec wants another turn; it is asked once for each. */
+  /** Whether the codec has requested another turn; resets the request. */
   takeWait(): boolean {
     const waits = this.#waits;
     this.#waits = false;
     return waits;
   }
 
-  /** Puts received bytes (Latin-1) where the shim would, does `handle`, and ends the turn. */
+  /** Puts received bytes (Latin-1) where the shim would, calls `handle`, and ends the turn. */
   turn(text: string, handle: (offset: number, length: number) => void): void {
     const { bytes } = this.memory;
-    // Anywhere but at offset 0, and never at the same place twice.
+    // Anywhere but at offset 0, and never twice at the same offset.
     const offset = 64 + (this.memory.step % 61);
     for (let i = 0; i < text.length; i++) bytes[offset + i] = text.charCodeAt(i);
     handle(offset, text.length);
@@ -83,7 +83,7 @@ export function newMemory(): Memory {
   });
 }
 
-/** A text cut at these places, which are shares of its length in any order. */
+/** Splits a text at these positions, which are fractions of its length in any order. */
 export function pieces(text: string, cuts: readonly number[]): string[] {
   const places = [0, ...cuts.map((cut) => Math.floor(cut * text.length)).sort((a, b) => a - b), text.length];
   return places.slice(1).map((place, index) => text.slice(places[index], place));

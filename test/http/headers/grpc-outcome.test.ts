@@ -4,7 +4,7 @@ import { responseHead } from '../routing/heads.js';
 
 const GRPC = 'content-type: application/grpc+proto';
 
-t.test('a response of gRPC is judged by the grpc-status in its head', async (t) => {
+t.test('a gRPC response is judged by the grpc-status in its headers', async (t) => {
   const cases: [string, number][] = [
     ['0', 200],
     ['2', 500],
@@ -21,8 +21,8 @@ t.test('a response of gRPC is judged by the grpc-status in its head', async (t) 
   }
 });
 
-t.test('any other response is judged by its status', async (t) => {
-  t.equal(outcomeStatus(responseHead(200, GRPC)), 200, 'the grpc-status comes in the trailers');
+t.test('any other response is judged by its HTTP status', async (t) => {
+  t.equal(outcomeStatus(responseHead(200, GRPC)), 200, 'the grpc-status is in the trailers');
   t.equal(outcomeStatus(responseHead(503, GRPC)), 503);
   t.equal(outcomeStatus(responseHead(200, 'content-type: text/plain', 'grpc-status: 14')), 200);
 });

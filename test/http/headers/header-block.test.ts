@@ -1,4 +1,4 @@
-// Header blocks: fields are found, changed and kept beyond the turn without being copied before somebody asks.
+// Header blocks: fields are found, changed and retained beyond the turn, without unnecessary copies.
 
 import t from 'tap';
 import { HeaderSet, headerKey, knownHeader } from '../../../src/common/text/header-names.js';
@@ -42,7 +42,7 @@ function lines(block: HeaderBlock): string[] {
   return found;
 }
 
-/** Ends the turn as the transport does, and makes sure that nobody reads what is void. */
+/** Ends the turn as the transport does, and overwrites invalid memory. */
 function endTurn(memory: Memory): void {
   memory.bytes.fill(0xee, 0, memory.scratch(0));
   memory.endTurn();
@@ -75,7 +75,7 @@ t.test('fields are added, replaced and removed', (t) => {
   block.setPath('/longer/than/before?x');
   block.setMethod(Method.Post, 'POST');
   t.equal(`${block.methodText()} ${block.pathText()}`, 'POST /longer/than/before?x');
-  t.equal(block.startLineEnd, block.startLineStart, 'the start line is not sent on as it was');
+  t.equal(block.startLineEnd, block.startLineStart, 'the start line is not forwarded unchanged');
   t.end();
 });
 
@@ -111,7 +111,7 @@ for (const [name, change] of [
     },
   ],
 ] as const) {
-  t.test(`a retained head is the same in later turns: ${name}`, (t) => {
+  t.test(`a retained header section is unchanged in later turns: ${name}`, (t) => {
     const memory = new Memory(LAYOUT);
     const block = parsed(memory);
     change(block);
@@ -132,7 +132,7 @@ for (const [name, change] of [
   });
 }
 
-t.test('without room in the arena retain() says so and changes nothing', (t) => {
+t.test('without memory in the arena retain() returns false and changes nothing', (t) => {
   const memory = new Memory({ ...LAYOUT, arenaBytes: 65536 });
   const block = parsed(memory);
   while (memory.retain(1) !== 0);
@@ -142,14 +142,14 @@ t.test('without room in the arena retain() says so and changes nothing', (t) => 
   t.end();
 });
 
-t.test('a pool gives a block out again in a later step only, and empty', (t) => {
+t.test('a pool reuses a block in a later step only, and empty', (t) => {
   const memory = new Memory(LAYOUT);
   const pool = new HeaderBlockPool(memory);
   const block = pool.take();
   block.add(headerKey('a'), 'b');
   block.drop();
   t.not(pool.take(), block);
-  t.same(lines(block), ['a: b'], 'it can be read until the step ends');
+  t.same(lines(block), ['a: b'], 'it is readable until the step ends');
   memory.step++;
   const again = pool.take();
   t.equal(again, block);
@@ -158,12 +158,12 @@ t.test('a pool gives a block out again in a later step only, and empty', (t) => 
   t.end();
 });
 
-t.test('nothing of the message that a block had is left for the next one', (t) => {
+t.test('a reused block has no state of its previous message', (t) => {
   const memory = new Memory(LAYOUT);
   const pool = new HeaderBlockPool(memory);
   const plain = (block: HeaderBlock) => Object.entries(block).filter(([name]) => name !== 'memory');
   const empty = plain(new HeaderBlock(memory));
-  t.ok(empty.length > 15, 'what a head tells is in plain properties');
+  t.ok(empty.length > 15, 'the state is in plain properties');
   const block = pool.take();
   const other = { number: 7, boolean: true, string: 'https' } as const;
   for (const [name, value] of empty) Object.assign(block, { [name]: other[typeof value as keyof typeof other] });
@@ -178,7 +178,7 @@ t.test('nothing of the message that a block had is left for the next one', (t) =
   t.end();
 });
 
-t.test('a block that is held stays until its holder drops it, each time it is used', (t) => {
+t.test('a held block stays until its holder drops it, each time it is used', (t) => {
   const memory = new Memory(LAYOUT);
   const pool = new HeaderBlockPool(memory);
   const block = pool.take();
@@ -197,7 +197,7 @@ t.test('a block that is held stays until its holder drops it, each time it is us
   t.end();
 });
 
-t.test('whatever is added to a head that is kept, and removed before, the memory beside it stays as it was', (t) => {
+t.test('additions to a retained header section, and removals before, do not touch adjacent memory', (t) => {
   const memory = new Memory(LAYOUT);
   const block = parsed(memory, [...HEAD, `X-Large: ${'a'.repeat(3000)}`, 'X-Last: b']);
   block.remove(headerKey('x-large'));
@@ -211,7 +211,7 @@ t.test('whatever is added to a head that is kept, and removed before, the memory
   t.end();
 });
 
-t.test('a set of names is found whichever numbers they have', (t) => {
+t.test('a set of names is found, whichever numbers they have', (t) => {
   const block = new HeaderBlock(new Memory(LAYOUT));
   const [low, high] = [headerKey('te'), headerKey('x-envoy-ip-tags')];
   t.notOk(block.mayHaveOneOf(new HeaderSet([low, high])));
@@ -221,14 +221,14 @@ t.test('a set of names is found whichever numbers they have', (t) => {
   t.end();
 });
 
-t.test('more fields than a block begins with', (t) => {
+t.test('a block grows beyond its initial number of fields', (t) => {
   const block = new HeaderBlock(new Memory(LAYOUT));
   for (let i = 0; i < 300; i++) block.add(headerKey(`x-${i}`), String(i));
   t.equal(block.get(headerKey('x-299')), '299');
   t.end();
 });
 
-t.test('what would end a line, or is no byte, is refused', (t) => {
+t.test('line breaks, and characters that are not bytes, are refused', (t) => {
   const block = parsed(new Memory(LAYOUT));
   const before = lines(block);
   for (const value of ['a\rb', 'a\nb', 'a\0b', 'a\u010ab']) {

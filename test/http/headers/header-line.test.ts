@@ -1,4 +1,4 @@
-// Lines that are written in advance come out as they went in.
+// Precomputed header lines are written unchanged.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -11,7 +11,7 @@ import { newMemory } from '../h1/wire.js';
 const memory = newMemory();
 const KEY = headerKey('x-a');
 
-t.test('a line of any bytes, of any length', (t) => {
+t.test('a line of any bytes and any length is written unchanged', (t) => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.boolean(), (bytes, isAscii) => {
       const value = isAscii ? bytes.map((byte) => byte & 127) : bytes;
@@ -28,7 +28,7 @@ t.test('a line of any bytes, of any length', (t) => {
   t.end();
 });
 
-t.test('a text that is written in pieces, and again', (t) => {
+t.test('a text can be written in pieces, and again', (t) => {
   const text = new PreparedText(64);
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'binary-ascii', maxLength: 12 }), { maxLength: 5 }), (pieces) => {

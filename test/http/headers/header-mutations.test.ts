@@ -1,4 +1,4 @@
-// Heads are changed as configured: in order, and with values that are known only when the request is there.
+// Header mutations as configured: in order, and with values formatted per request.
 
 import t from 'tap';
 import { StreamInfo } from '../../../src/access-log/stream/stream-info.js';
@@ -8,7 +8,7 @@ import { linesOf, requestHead } from '../routing/heads.js';
 
 const at = (list: string, index: number): string => `request_headers_${list}[${index}]`;
 
-/** The fields of `lines` after additions and removals. */
+/** Returns the fields of `lines` after additions and removals. */
 function apply(toAdd: readonly HeaderValueOption[], toRemove: readonly string[], lines: readonly string[]): string[] {
   const head = requestHead('GET /', ...lines);
   const info = new StreamInfo();
@@ -18,7 +18,7 @@ function apply(toAdd: readonly HeaderValueOption[], toRemove: readonly string[],
   return linesOf(head);
 }
 
-t.test('append_action', async (t) => {
+t.test('append_action selects append, overwrite or add', async (t) => {
   const option = (append_action?: HeaderValueOption['append_action']): HeaderValueOption[] => [
     { header: { key: 'X', value: 'new' }, append_action },
   ];
@@ -35,7 +35,7 @@ t.test('append_action', async (t) => {
   t.same(apply([{ header: { key: 'x', value: 'new' }, append: true }], [], ['x: old']), ['x: old', 'x: new']);
 });
 
-t.test('removals come before additions, overwriting before appending', async (t) => {
+t.test('removals come before additions, overwrites before appends', async (t) => {
   t.same(apply([{ header: { key: 'x', value: 'new' } }], ['X', 'y'], ['x: old', 'y: 1', 'z: 1']), ['z: 1', 'x: new']);
   const both: HeaderValueOption[] = [
     { header: { key: 'x', value: 'appended' } },
@@ -44,7 +44,7 @@ t.test('removals come before additions, overwriting before appending', async (t)
   t.same(apply(both, [], ['x: old']), ['x: set', 'x: appended']);
 });
 
-t.test('values and conditions know nothing of what their own list changes', async (t) => {
+t.test('values and conditions do not see changes by their own list', async (t) => {
   const set = (key: string, value: string): HeaderValueOption => ({
     header: { key, value },
     append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
@@ -69,11 +69,11 @@ t.test('values and conditions know nothing of what their own list changes', asyn
   t.same(
     apply([{ header: { key: 'y', value: '%REQ(x)%' }, keep_empty_value: true }, first], ['x'], ['x: old']),
     ['y: ', 'x: appended'],
-    'but removals of the same place come first',
+    'but removals of the same level come first',
   );
 });
 
-t.test('empty values are left out, unless they are to be kept', async (t) => {
+t.test('empty values are omitted, unless they are to be kept', async (t) => {
   t.same(apply([{ header: { key: 'x' } }], [], []), []);
   t.same(apply([{ header: { key: 'x' }, keep_empty_value: true }], [], []), ['x: ']);
   t.same(apply([{ header: { key: 'x', value: '%REQ(nothing)%' } }], [], []), []);
@@ -92,7 +92,7 @@ t.test('values are formatted for each request', async (t) => {
   t.same(apply([{ header: { key: 'x', value: '100%%' } }], [], []), ['x: 100%']);
 });
 
-t.test('bytes go out as configured', async (t) => {
+t.test('bytes are sent as configured', async (t) => {
   const utf8 = Buffer.from('é').toString('latin1');
   t.same(apply([{ header: { key: 'x', value: 'é' } }], [], []), [`x: ${utf8}`]);
   t.same(apply([{ header: { key: 'x', raw_value: Buffer.from([0x61, 0xff]).toString('base64') } }], [], []), [
@@ -101,11 +101,11 @@ t.test('bytes go out as configured', async (t) => {
   t.same(apply([{ header: { key: 'x', value: 'é%REQ(a)%' } }], [], ['a: \u00ff']), ['a: \u00ff', `x: ${utf8}\u00ff`]);
 });
 
-t.test('nothing configured is nothing to do', async (t) => {
+t.test('an empty configuration compiles to nothing', async (t) => {
   t.equal(compileHeaderMutations([{ toAdd: [], toRemove: undefined, where: at }]), undefined);
 });
 
-t.test('what every request needs can be neither removed nor set here', async (t) => {
+t.test('essential fields can be neither removed nor set', async (t) => {
   const compile = (toAdd: HeaderValueOption[], toRemove: string[]) => (): unknown =>
     compileHeaderMutations([{ toAdd, toRemove, where: at }]);
   t.throws(compile([], ['Host']), { code: 'CONFIG_INVALID' });

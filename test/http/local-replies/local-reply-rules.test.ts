@@ -1,4 +1,4 @@
-// local_reply_config: what becomes of an answer, of its status, its head and its body.
+// local_reply_config: the mapped status, headers and body of a local reply.
 
 import t from 'tap';
 import { compileSubstitutionFormat } from '../../../src/access-log/formats/substitution-format.js';
@@ -26,7 +26,7 @@ interface Reply {
   info?: Parameters<typeof stream>[0];
 }
 
-/** What becomes of a reply: 503 'no luck', unless the case says otherwise. */
+/** Returns the rewritten reply: 503 'no luck' by default. */
 function rewritten(
   config: LocalReplyConfig,
   { status = 503, body = 'no luck', head = {}, isGrpc = false, info = {} }: Reply = {},
@@ -43,12 +43,12 @@ function rewritten(
   return { status: headers.status, body: Buffer.from(result).toString('latin1'), fields, logged: record.responseCode };
 }
 
-t.test('nothing configured is nothing', async (t) => {
+t.test('an empty configuration compiles to nothing', async (t) => {
   t.equal(LocalReplyRules.of(undefined, { runtime: new Runtime(), random: new Random(1) }), undefined);
   t.equal(compile({}), undefined);
 });
 
-t.test('the first mapper that matches says what becomes of the answer', async (t) => {
+t.test('the first matching mapper applies', async (t) => {
   const config: LocalReplyConfig = {
     mappers: [
       { filter: has(404), status_code: 410, body: { inline_string: 'gone' } },
@@ -60,10 +60,10 @@ t.test('the first mapper that matches says what becomes of the answer', async (t
   t.match(rewritten(config), { status: 500, body: 'no luck', fields: { 'x-first': '1' }, logged: 500 });
   const flagged = { responseFlags: ResponseFlag.NoRouteFound };
   t.match(rewritten(config, { status: 400, info: flagged }), { status: 299, body: 'no luck' });
-  t.match(rewritten(config, { status: 400 }), { status: 400, body: 'no luck', logged: 400 }, 'no mapper is for it');
+  t.match(rewritten(config, { status: 400 }), { status: 400, body: 'no luck', logged: 400 }, 'no mapper matches');
 });
 
-t.test('a body is told in a format, with the status that the client gets', async (t) => {
+t.test('a body is formatted with the status that the client gets', async (t) => {
   const body_format = text('%RESPONSE_CODE% %LOCAL_REPLY_BODY% %REQ(X-A)% %REQ(:PATH)%');
   t.match(rewritten({ body_format }), {
     body: '503 no luck of request /path',
@@ -80,7 +80,7 @@ t.test('a body is told in a format, with the status that the client gets', async
   t.match(rewritten(config, { status: 404 }), { status: 500, body: 'own: no luck' });
 });
 
-t.test('JSON has values with their types, and an empty text is a text', async (t) => {
+t.test('JSON values keep their types, and an empty string stays a string', async (t) => {
   const config: LocalReplyConfig = {
     body_format: { json_format: { code: '%RESPONSE_CODE%', message: '%LOCAL_REPLY_BODY%', none: '%REQ(X-NONE)%' } },
   };
@@ -93,7 +93,7 @@ t.test('JSON has values with their types, and an empty text is a text', async (t
   t.same(JSON.parse(rewritten(omitting, { body: '' }).body), { code: 503, message: '' });
 });
 
-t.test('bytes stay what they are', async (t) => {
+t.test('bytes are kept', async (t) => {
   const bytes = Buffer.from('für €\xff', 'latin1');
   t.equal(
     rewritten({ body_format: text('<%LOCAL_REPLY_BODY%>') }, { body: bytes }).body,
@@ -105,13 +105,13 @@ t.test('bytes stay what they are', async (t) => {
   t.equal(rewritten({ mappers: [{ filter: has(503), body: { inline_bytes } }] }).body, '\0\xff\n');
 });
 
-t.test('the content type is that of the format, unless the head has one for this body', async (t) => {
+t.test('the content type is that of the format, unless the headers set one for this body', async (t) => {
   const html = { ...text('<p>%LOCAL_REPLY_BODY%</p>'), content_type: 'text/html; charset=UTF-8' };
   const as = { 'content-type': 'text/x-route' };
   const typeOf = (config: LocalReplyConfig, reply?: Reply) => rewritten(config, reply).fields['content-type'];
   t.equal(typeOf({ body_format: html }), 'text/html; charset=UTF-8');
-  t.equal(typeOf({ body_format: html }, { head: as }), 'text/html; charset=UTF-8', 'the body is another one');
-  t.equal(typeOf({ body_format: text('%LOCAL_REPLY_BODY%') }, { head: as }), 'text/x-route', 'it is the same');
+  t.equal(typeOf({ body_format: html }, { head: as }), 'text/html; charset=UTF-8', 'another body');
+  t.equal(typeOf({ body_format: text('%LOCAL_REPLY_BODY%') }, { head: as }), 'text/x-route', 'the same body');
   const other: LocalReplyConfig = { mappers: [{ filter: has(503), body: { inline_string: 'other' } }] };
   t.equal(typeOf(other, { head: as }), 'text/plain');
   t.equal(typeOf(other), 'text/plain');
@@ -128,7 +128,7 @@ t.test('the content type is that of the format, unless the head has one for this
   t.equal(
     typeOf({ mappers: [{ filter: has(503), headers_to_add }] }, { body: '' }),
     undefined,
-    'of nothing there is none',
+    'an empty body has none',
   );
 });
 
@@ -156,15 +156,15 @@ t.test('a status that has no body gets none', async (t) => {
   }
 });
 
-t.test('for gRPC the line of JSON has no end', async (t) => {
+t.test('for gRPC a JSON line has no line break', async (t) => {
   const json = { json_format: { message: '%LOCAL_REPLY_BODY%' } };
   t.equal(rewritten({ body_format: json }, { isGrpc: true }).body, '{"message":"no luck"}');
-  t.equal(rewritten({ body_format: text('a\n') }, { isGrpc: true }).body, 'a\n', 'what is no JSON stays');
+  t.equal(rewritten({ body_format: text('a\n') }, { isGrpc: true }).body, 'a\n', 'other text is unchanged');
   const mapped = { mappers: [{ filter: has(503), status_code: 204 }], body_format: text('a') };
   t.match(rewritten(mapped, { isGrpc: true }), { status: 204, body: 'a' });
 });
 
-t.test('a body that would be too long is said without its format', async (t) => {
+t.test('a formatted body that would be too long is replaced by the unformatted one', async (t) => {
   const config = { body_format: text('%REQ(X-LONG)%'.repeat(40)) };
   const requestHeaders = request('/', { 'x-long': 'x'.repeat(30_000) });
   t.match(rewritten(config, { info: { requestHeaders } }), {
@@ -177,7 +177,7 @@ t.test('a body that would be too long is said without its format', async (t) => 
   );
 });
 
-t.test('the head of the request is kept only where something reads it', async (t) => {
+t.test('request headers are retained only where they are used', async (t) => {
   const reads = (config: LocalReplyConfig) => compile(config)!.readsRequest;
   t.equal(reads({ body_format: text('%RESPONSE_CODE%') }), false);
   t.equal(reads({ mappers: [{ filter: has(1), headers_to_add: [added('a', 'b')] }] }), false);
@@ -188,7 +188,7 @@ t.test('the head of the request is kept only where something reads it', async (t
   t.equal(reads({ mappers: [{ filter: { header_filter: { header } } }] }), true);
 });
 
-t.test('log types are none, for nothing is logged yet', async (t) => {
+t.test('only the log type NotSet matches, because nothing is logged yet', async (t) => {
   const config = (type: 'NotSet' | 'DownstreamEnd') => ({
     mappers: [{ filter: { log_type_filter: { types: [type] } }, status_code: 500 }],
   });
@@ -196,7 +196,7 @@ t.test('log types are none, for nothing is logged yet', async (t) => {
   t.equal(rewritten(config('DownstreamEnd')).status, 503);
 });
 
-t.test('all mistakes are told, each with its place', async (t) => {
+t.test('all errors are reported, each with its position', async (t) => {
   const regex = { header: { name: 'a', string_match: { safe_regex: { regex: '(' } } } };
   const config: LocalReplyConfig = {
     mappers: [
@@ -233,7 +233,7 @@ t.test('all mistakes are told, each with its place', async (t) => {
   expected.forEach(([where, what], index) => void t.match(found[index]!.message, what, where));
 });
 
-t.test('only answers have a text and a content type', async (t) => {
+t.test('only local replies have LOCAL_REPLY_BODY and a content type', async (t) => {
   t.throws(() => compileSubstitutionFormat(text('%LOCAL_REPLY_BODY%')), /has a value in body_format/);
   t.throws(
     () => compileSubstitutionFormat({ ...text('a'), content_type: 'a/b' }),

@@ -1,4 +1,4 @@
-// The filters of access logs: which streams each of them lets through.
+// Access log filters: which streams each of them accepts.
 
 import t from 'tap';
 import { ResponseFlag } from '../../../src/access-log/stream/response-flags.js';
@@ -27,7 +27,7 @@ const bound = (op: ComparisonFilter_Op, default_value: number) => ({
   comparison: { op, value: { default_value, runtime_key: 'bound' } },
 });
 
-t.test('a status is compared, and without an answer it is 0', async (t) => {
+t.test('a status is compared, and is 0 without a response', async (t) => {
   const cases: [op: ComparisonFilter_Op, value: number, passed: number[]][] = [
     ['EQ', 404, [404]],
     ['GE', 404, [404, 500]],
@@ -52,7 +52,7 @@ t.test('a duration is compared in whole milliseconds', async (t) => {
   t.notOk(passes({ duration_filter: bound('GE', 227) }, stream({ durationMs: 226.9 })));
 });
 
-t.test('runtime has another bound as long as it has a number', async (t) => {
+t.test('a runtime value overrides the bound as long as it is a number', async (t) => {
   const filter = compile({ status_code_filter: bound('GE', 500) });
   const info = stream({ responseCode: 404 });
   t.notOk(filter.matches(info));
@@ -64,12 +64,12 @@ t.test('runtime has another bound as long as it has a number', async (t) => {
   t.notOk(filter.matches(info));
 });
 
-t.test('health checks are left out', async (t) => {
+t.test('health checks are excluded', async (t) => {
   t.ok(passes({ not_health_check_filter: {} }, stream()));
   t.notOk(passes({ not_health_check_filter: {} }, stream({ isHealthCheck: true })));
 });
 
-t.test('a sample is the same wherever a request id comes by', async (t) => {
+t.test('sampling by request id is the same at every hop', async (t) => {
   const withId = (id: string) => stream({ requestHeaders: request('/', { 'x-request-id': id }) });
   const share = (numerator: number, denominator: 'HUNDRED' | 'MILLION' = 'HUNDRED') =>
     compile({ runtime_filter: { runtime_key: 'share', percent_sampled: { numerator, denominator } } });
@@ -82,14 +82,14 @@ t.test('a sample is the same wherever a request id comes by', async (t) => {
   const filter = share(0);
   t.notOk(filter.matches(info));
   setRuntime({ share: '81' });
-  t.ok(filter.matches(info), 'runtime has another numerator');
+  t.ok(filter.matches(info), 'runtime overrides the numerator');
   setRuntime({ share: '1000' });
-  t.ok(filter.matches(info), 'as large as it likes');
+  t.ok(filter.matches(info), 'any size');
   setRuntime({});
-  t.notOk(compile({ runtime_filter: { runtime_key: 'share' } }).matches(info), 'nothing said is 0 %');
+  t.notOk(compile({ runtime_filter: { runtime_key: 'share' } }).matches(info), 'the default is 0 %');
 });
 
-t.test('a sample is random without an id, or if that is asked for', async (t) => {
+t.test('sampling is random without an id, or when configured', async (t) => {
   const rate = (filter: AccessLogFilter, info: StreamInfo) => {
     const compiled = compile(filter);
     let passed = 0;
@@ -107,7 +107,7 @@ t.test('a sample is random without an id, or if that is asked for', async (t) =>
   t.ok(Math.abs(rate({ runtime_filter: independent }, stream()) - 50) < 5, 'of one id');
 });
 
-t.test('headers of the request are matched as by routes, and TCP has none', async (t) => {
+t.test('request headers are matched as in routes, and TCP has none', async (t) => {
   const cases: [HeaderMatcher, http: boolean, tcp: boolean][] = [
     [{ name: 'X-Custom', present_match: true }, true, false],
     [{ name: 'x-none', present_match: true }, false, false],
@@ -130,7 +130,7 @@ t.test('headers of the request are matched as by routes, and TCP has none', asyn
   }
 });
 
-t.test('heads that are texts are matched alike', async (t) => {
+t.test('header sections that are plain texts are matched alike', async (t) => {
   const requestHeaders = TextHeaders.ofRequest('GET', '/stats?a', {
     host: 'admin',
     Cookie: ['a=1', 'b=2'],
@@ -152,7 +152,7 @@ t.test('heads that are texts are matched alike', async (t) => {
   }
 });
 
-t.test('a stream with one of the flags passes, or with any', async (t) => {
+t.test('a stream with one of the flags passes, or with any flag when none are listed', async (t) => {
   const flags = (flags?: string[]) => compile({ response_flag_filter: flags ? { flags } : {} });
   const broken = stream({ responseFlags: ResponseFlag.UpstreamConnectionFailure | ResponseFlag.UpstreamOverflow });
   t.notOk(flags().matches(stream()));
@@ -165,7 +165,7 @@ t.test('a stream with one of the flags passes, or with any', async (t) => {
   t.ok(flags(['URX']).matches(stream({ responseFlags: ResponseFlag.ConnectAttemptsExceeded })));
 });
 
-t.test('every flag that the API knows is one that a stream can have', async (t) => {
+t.test('every flag of the API is one that a stream can have', async (t) => {
   const known =
     'LH UH UT LR UR UF UC UO NR DI FI RL UAEX RLSE DC URX SI IH DPE UMSDR RFCF NFCF DT UPE NC OM DF DO DR'.split(' ');
   for (const flag of known) {
@@ -176,7 +176,7 @@ t.test('every flag that the API knows is one that a stream can have', async (t) 
   }
 });
 
-t.test('the gRPC status is that of the trailers, then of the head, then what the status of HTTP says', async (t) => {
+t.test('the gRPC status is that of the trailers, else of the headers, else derived from the HTTP status', async (t) => {
   const said = (status: string) => fields({ 'grpc-status': status });
   const head = (status: string) => response(200, { 'grpc-status': status });
   const cases: [
@@ -190,7 +190,7 @@ t.test('the gRPC status is that of the trailers, then of the head, then what the
     ['503', { responseCode: 503 }, 'UNAVAILABLE'],
     ['200', { responseCode: 200 }, 'UNKNOWN'],
     ['no answer', { responseCode: 0 }, 'UNKNOWN'],
-    ['a number that is none', { responseTrailers: said('17') }, '-'],
+    ['an unknown number', { responseTrailers: said('17') }, '-'],
     ['a long one', { responseTrailers: said('000000000000000000000') }, '-'],
     ['no number', { responseTrailers: said('1x') }, '-'],
   ];
@@ -204,14 +204,14 @@ t.test('the gRPC status is that of the trailers, then of the head, then what the
   }
 });
 
-t.test('records are all of one type', async (t) => {
+t.test('all records have one type', async (t) => {
   t.ok(passes({ log_type_filter: { types: ['DownstreamStart', 'DownstreamEnd'] } }, stream()));
   t.notOk(passes({ log_type_filter: { types: ['TcpConnectionEnd'] } }, stream()));
   t.notOk(passes({ log_type_filter: { types: ['DownstreamEnd'], exclude: true } }, stream()));
   t.notOk(passes({ log_type_filter: {} }, stream()));
 });
 
-t.test('filters are combined, and read together what each of them reads', async (t) => {
+t.test('filters are combined, and read whatever each of them reads', async (t) => {
   const slow: AccessLogFilter = { duration_filter: bound('GE', 100) };
   const failed: AccessLogFilter = { status_code_filter: bound('GE', 500) };
   const named: AccessLogFilter = { header_filter: { header: { name: 'X-Custom', present_match: true } } };
@@ -239,31 +239,34 @@ t.test('filters are combined, and read together what each of them reads', async 
   t.equal(both.needs.request.size, 0);
 });
 
-t.test('a log with a filter reads what both read, has what the filter lets through, and ends with it', async (t) => {
-  const done: string[] = [];
-  const needs = { request: new Set(['x-a']), response: new Set(['x-b']), trailers: new Set<string>() };
-  const logger = {
-    needs,
-    log: ({ responseCode }: StreamInfo) => void done.push(String(responseCode)),
-    close: () => void done.push('closed'),
-  };
-  const filter = compile({
-    and_filter: {
-      filters: [
-        { status_code_filter: bound('GE', 500) },
-        { header_filter: { header: { name: 'x-custom', present_match: true } } },
-      ],
-    },
-  });
-  const filtered = new FilteredLogger(logger, filter);
-  t.same([...filtered.needs.request], ['x-a', 'x-custom']);
-  t.same([...filtered.needs.response], ['x-b']);
-  for (const responseCode of [200, 503, 404, 500]) filtered.log(stream({ responseCode }));
-  filtered.close();
-  t.same(done, ['503', '500', 'closed']);
-});
+t.test(
+  'a filtered log reads what log and filter read, writes accepted streams, and closes with its filter',
+  async (t) => {
+    const done: string[] = [];
+    const needs = { request: new Set(['x-a']), response: new Set(['x-b']), trailers: new Set<string>() };
+    const logger = {
+      needs,
+      log: ({ responseCode }: StreamInfo) => void done.push(String(responseCode)),
+      close: () => void done.push('closed'),
+    };
+    const filter = compile({
+      and_filter: {
+        filters: [
+          { status_code_filter: bound('GE', 500) },
+          { header_filter: { header: { name: 'x-custom', present_match: true } } },
+        ],
+      },
+    });
+    const filtered = new FilteredLogger(logger, filter);
+    t.same([...filtered.needs.request], ['x-a', 'x-custom']);
+    t.same([...filtered.needs.response], ['x-b']);
+    for (const responseCode of [200, 503, 404, 500]) filtered.log(stream({ responseCode }));
+    filtered.close();
+    t.same(done, ['503', '500', 'closed']);
+  },
+);
 
-t.test('all mistakes of a filter are told, each with its place', async (t) => {
+t.test('all errors of a filter are reported, each with its position', async (t) => {
   const wrong: AccessLogFilter = {
     header_filter: { header: { name: 'x', string_match: { safe_regex: { regex: '(' } } } },
   };
@@ -276,7 +279,7 @@ t.test('all mistakes of a filter are told, each with its place', async (t) => {
   ];
   try {
     compile(nested);
-    t.fail('it is refused');
+    t.fail('it was not refused');
   } catch (error) {
     const all = (error as { all: readonly BatonError[] }).all;
     t.same(

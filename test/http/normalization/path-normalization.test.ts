@@ -1,4 +1,4 @@
-// Two spellings of a path are one path before anything decides by it.
+// Spellings of a path are normalized before any decision depends on it.
 
 import fc from 'fast-check';
 import t from 'tap';
@@ -7,7 +7,7 @@ import { type PathConfig, PathNormalizer } from '../../../src/http/normalization
 import { runtimeOf } from '../../runtime/values.js';
 import { linesOf, requestHead, responseHead, valuesOf } from '../routing/heads.js';
 
-/** The path after normalization, or the status of the answer. */
+/** Returns the normalized path, or the status of the response. */
 function apply(config: PathConfig, path: string): string | number {
   const head = requestHead(`GET ${path}`);
   const reply = PathNormalizer.of(config)!.apply(head);
@@ -45,13 +45,13 @@ t.test('normalize_path resolves dot segments and escapes', async (t) => {
   for (const [path, expected] of cases) t.equal(apply({ normalize_path: true }, path), expected, path);
 });
 
-t.test('normalize_path: no dot segment is left, and a second pass changes nothing', async () => {
+t.test('normalize_path leaves no dot segment, and a second pass changes nothing', async () => {
   const normalize = (path: string) => apply({ normalize_path: true }, path);
   const piece = fc.constantFrom('/', '.', '..', '%2e', '%2E', '\\', 'a', '%41', '%2f', '%', 'é', '//', '%5c');
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
       const once = String(normalize(`/${pieces.join('')}`));
-      // An escape that was escaped itself may only appear once: "%%41" is a stray percent sign before an escape.
+      // A doubly escaped character may only appear once: "%%41" is a stray percent sign before an escape.
       const isStable = normalize(once) === once || pieces.includes('%');
       return isStable && !once.split('/').some((segment) => segment === '.' || segment === '..') && once[0] === '/';
     }),
@@ -59,14 +59,14 @@ t.test('normalize_path: no dot segment is left, and a second pass changes nothin
   );
 });
 
-t.test('merge_slashes', async (t) => {
+t.test('merge_slashes merges adjacent slashes', async (t) => {
   t.equal(apply({ merge_slashes: true }, '//a///b//?c//d'), '/a/b/?c//d');
   t.equal(apply({ merge_slashes: true }, '/a/b'), '/a/b');
-  t.equal(apply({ merge_slashes: true }, '/a/./b'), '/a/./b', 'dot segments are not its business');
+  t.equal(apply({ merge_slashes: true }, '/a/./b'), '/a/./b', 'dot segments are unaffected');
   t.equal(apply({ merge_slashes: true, normalize_path: true }, '/a/.//../b'), '/a/b');
 });
 
-t.test('path_with_escaped_slashes_action', async (t) => {
+t.test('path_with_escaped_slashes_action keeps, unescapes, redirects or rejects', async (t) => {
   const path = '/a%2Fb%5cc?d%2f';
   t.equal(apply({ path_with_escaped_slashes_action: 'REJECT_REQUEST' }, path), 400);
   t.equal(apply({ path_with_escaped_slashes_action: 'REJECT_REQUEST' }, '/a?b%2f'), '/a?b%2f');
@@ -84,18 +84,18 @@ t.test('path_with_escaped_slashes_action', async (t) => {
   t.same(valuesOf(response, 'location'), ['/a/b\\c?d%2f']);
 });
 
-t.test('a redirect to an unescaped path names no other host', async (t) => {
+t.test('a redirect to an unescaped path keeps the host', async (t) => {
   const normalizer = PathNormalizer.of({ path_with_escaped_slashes_action: 'UNESCAPE_AND_REDIRECT' })!;
   for (const path of ['/%2fother.example/a?b', '//other.example/a%2fb', '/%5cother.example', '/%5c%2fother.example']) {
     const response = responseHead(307);
     normalizer.apply(requestHead(`GET ${path}`))!.editHeaders!(response);
     const url = new URL(valuesOf(response, 'location')[0]!, 'http://own.example/');
     t.equal(url.host, 'own.example', path);
-    t.match(url.pathname, /^\/\/+other\.example/, 'and the path is that of the request');
+    t.match(url.pathname, /^\/\/+other\.example/, 'the path is that of the request');
   }
 });
 
-t.test('runtime says how paths are treated where the configuration does not', async (t) => {
+t.test('runtime selects the treatment of paths where the configuration does not', async (t) => {
   const action = 'http_connection_manager.path_with_escaped_slashes_action';
   const normalizes = (config: PathConfig, values: Record<string, string>) =>
     PathNormalizer.of(config, runtimeOf(values)) !== undefined;
@@ -110,7 +110,7 @@ t.test('runtime says how paths are treated where the configuration does not', as
   t.notOk(normalizes({ path_with_escaped_slashes_action: 'REJECT_REQUEST' }, { [`${action}_enabled`]: '0' }));
 });
 
-t.test('targets that are no paths are left alone', async (t) => {
+t.test('targets that are not paths are unchanged', async (t) => {
   const normalizer = PathNormalizer.of({ normalize_path: true, merge_slashes: true })!;
   for (const start of ['CONNECT a%2e:443', 'OPTIONS *']) {
     const head = requestHead(start);
@@ -119,7 +119,7 @@ t.test('targets that are no paths are left alone', async (t) => {
   }
 });
 
-t.test('headers with underscores can be found and dropped', async (t) => {
+t.test('headers with underscores can be detected and dropped', async (t) => {
   const head = requestHead('GET /', 'Host: a', 'x_y: 1', 'x-y: 2', 'a_: 3');
   t.equal(hasUnderscoredNames(head), true);
   t.equal(dropUnderscoredNames(head), 2);

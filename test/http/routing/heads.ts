@@ -1,10 +1,10 @@
-// Heads for tests of what reads and changes them: written as text, read back as text.
+// Header blocks for tests: written as text, read back as text.
 
 import { headerIdOf } from '../../../src/common/text/header-names.js';
 import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
 import { Memory } from '../../../src/io/memory.js';
 
-/** Small, because a test may make thousands of heads. */
+/** Small, because a test may create thousands of header blocks. */
 const LAYOUT = { receiveBytes: 0, scratchBytes: 128 * 1024, arenaBytes: 64 * 1024 };
 
 const METHODS: Readonly<Record<string, Method>> = {
@@ -17,7 +17,7 @@ const METHODS: Readonly<Record<string, Method>> = {
   OPTIONS: Method.Options,
 };
 
-/** A request head: `GET /a?b` and lines such as `Host: example.com`. */
+/** Returns a request: `GET /a?b` and lines such as `Host: example.com`. */
 export function requestHead(start: string, ...lines: string[]): HeaderBlock {
   const headers = new HeaderBlock(new Memory(LAYOUT));
   const [method = 'GET', path = '/'] = start.split(' ');
@@ -32,7 +32,7 @@ export function requestHead(start: string, ...lines: string[]): HeaderBlock {
   return headers;
 }
 
-/** A response head. */
+/** Returns a response. */
 export function responseHead(status: number, ...lines: string[]): HeaderBlock {
   const headers = new HeaderBlock(new Memory(LAYOUT));
   headers.status = status;
@@ -40,7 +40,7 @@ export function responseHead(status: number, ...lines: string[]): HeaderBlock {
   return headers;
 }
 
-/** All fields as `name: value`, in order. */
+/** Returns all fields as `name: value`, in order. */
 export function linesOf(headers: HeaderBlock): string[] {
   const lines: string[] = [];
   for (let index = 0; index < headers.size; index++) {
@@ -56,7 +56,7 @@ export function linesOf(headers: HeaderBlock): string[] {
   return lines;
 }
 
-/** The values of one name. */
+/** Returns the values of one name. */
 export function valuesOf(headers: HeaderBlock, name: string): string[] {
   return linesOf(headers)
     .filter((line) => line.toLowerCase().startsWith(`${name}: `))

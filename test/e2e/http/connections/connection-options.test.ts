@@ -74,7 +74,7 @@ t.test('a connection serves max_requests_per_connection requests, and the last r
 });
 
 t.test(
-  'with a 400 of its own Baton ends the connection, for who knows what its bytes mean; not with one of a host',
+  'a 400 from Baton closes the connection, whose further bytes are ambiguous; a 400 from a host does not',
   async (t) => {
     const host = await startRawUpstream(t, ({ socket }) => socket.write(response(400, 'bad')));
     const bad = { match: { path: '/bad' }, direct_response: { status: 400, body: { inline_string: 'bad' } } };

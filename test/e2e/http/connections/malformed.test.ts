@@ -85,7 +85,7 @@ t.test('ambiguous or invalid requests are refused with 400 and the connection is
     'two hosts': `${HOST}host: b\r\n\r\n`,
     'an invalid host': `${GET}host: a b\r\n\r\n`,
     'HTTP/0.9': 'GET /\r\n\r\n',
-    'HTTP/1.2 in small letters': 'GET / http/1.1\r\nhost: a\r\n\r\n',
+    'HTTP/1.1 in lower case': 'GET / http/1.1\r\nhost: a\r\n\r\n',
     'HTTP/2.0': 'GET / HTTP/2.0\r\nhost: a\r\n\r\n',
     'HTTP/11': 'GET / HTTP/11\r\nhost: a\r\n\r\n',
     'two spaces in the request line': 'GET  / HTTP/1.1\r\nhost: a\r\n\r\n',

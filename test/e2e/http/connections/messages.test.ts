@@ -118,8 +118,8 @@ t.test('responses to HEAD, 204 and 304 have no body, and the next response follo
       `${method} ${path} HTTP/1.1\r\nhost: a\r\n\r\nGET /next HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`,
     );
     const first = parseMessage(text);
-    t.equal(first.headers['content-length'], length, `${method} ${path}: content-length as the host says`);
-    t.match(parseMessage(first.rest), { status: 200, rest: '/next' }, `${method} ${path}: the next answer`);
+    t.equal(first.headers['content-length'], length, `${method} ${path}: the host's content-length`);
+    t.match(parseMessage(first.rest), { status: 200, rest: '/next' }, `${method} ${path}: the next response`);
   }
   t.equal(upstream.requests.filter(({ method }) => method === 'HEAD').length, 2, 'HEAD is forwarded as HEAD');
 });
@@ -218,7 +218,7 @@ t.test('informational responses are forwarded before the final one where that is
   other.write('GET /held/early HTTP/1.1\r\nhost: a\r\n\r\n');
   await waitFor(() => held.length === 1);
   held.pop()!.socket.write(`HTTP/1.1 103 Early Hints\r\n\r\n${response(200, 'done')}`);
-  t.equal(parseMessage(await other.readUntil('done')).status, 200, 'not forwarded to HTTP/1.0 clients');
+  t.equal(parseMessage(await other.readUntil('done')).status, 200, 'not forwarded by default');
 });
 
 t.test('HTTP/1.0 is refused, or served when configured', async (t) => {
@@ -229,7 +229,7 @@ t.test('HTTP/1.0 is refused, or served when configured', async (t) => {
   const port = proxy.ports['old']!;
   const closing = await rawExchange(port, 'GET /old HTTP/1.0\r\n\r\n');
   t.match(parseMessage(closing.text), { status: 200, rest: '/old' }, 'without host, and closed');
-  t.match(upstream.requests.at(-1)!.head, /^GET \/old HTTP\/1\.1\r\n/, 'the host is asked in HTTP/1.1');
+  t.match(upstream.requests.at(-1)!.head, /^GET \/old HTTP\/1\.1\r\n/, 'forwarded as HTTP/1.1');
   t.match(upstream.requests.at(-1)!.head, /\r\nhost: old\.test(\r\n|$)/i, 'with the default host');
   await rawExchange(port, 'POST /old HTTP/1.0\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\na');
   t.notMatch(upstream.requests.at(-1)!.head, /\r\nexpect:/i, 'expect of an HTTP/1.0 client is not forwarded');
@@ -300,7 +300,9 @@ t.test('methods that Envoy does not know are refused, unless the configuration a
   }
   t.equal(upstream.requests.length, seen + 6, 'refused methods reached no host');
   await proxy.baton.waitForStats({ 'http.logged.downstream_cx_protocol_error': 6 });
-  await waitFor(() => readFileSync(LOG, 'utf8').startsWith('FETCH 400 http1.codec_error DPE\n'), { what: 'its line' });
+  await waitFor(() => readFileSync(LOG, 'utf8').startsWith('FETCH 400 http1.codec_error DPE\n'), {
+    what: 'the log line',
+  });
   const invalid = await rawExchange(proxy.ports['custom']!, 'FE(TCH / HTTP/1.1\r\nhost: a\r\n\r\n');
   t.equal(parseMessage(invalid.text).status, 400, 'not a token');
 });

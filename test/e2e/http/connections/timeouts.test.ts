@@ -231,7 +231,7 @@ t.test('an idle stream times out', async (t) => {
     'waiting for the client',
   );
   const broken = await rawExchange(port, 'GET /half HTTP/1.1\r\nhost: a\r\n\r\n');
-  t.match(broken.text, /\r\n\r\nhalf$/, 'the rest of a response: the connection ends');
+  t.match(broken.text, /\r\n\r\nhalf$/, 'the rest of a response: the connection is closed');
   t.match(await proxy.on('routes', '/hang/idle'), { status: 504, body: 'stream timeout' }, 'the limit of a route');
   t.match(await proxy.on('routesAlone', '/hang/idle'), { status: 504 }, 'where it is the only limit');
   const both = await proxy.on('routes', '/hang/both');
@@ -319,7 +319,7 @@ t.test('an empty line behind a request does not start another one', async (t) =>
   await client.readUntil('yes');
   await timePasses();
   client.write('\nGET /hang');
-  t.match(parseMessage((await client.readToEnd()).text), { status: 408 }, 'this is');
+  t.match(parseMessage((await client.readToEnd()).text), { status: 408 }, 'this is the start of a request');
 });
 
 t.test('the duration of a request starts with the first byte of its header section', async (t) => {
@@ -346,7 +346,7 @@ t.test('idle connections are closed, busy ones are not', async (t) => {
   await timePasses();
   socket.write(response(200, 'late'));
   t.match(await used.readUntil('late'), /^HTTP\/1\.1 200 /, 'a request is under way');
-  t.same(await used.readToEnd(), { text: '', closed: 'end' }, 'after it');
+  t.same(await used.readToEnd(), { text: '', closed: 'end' }, 'after the last request');
 });
 
 t.test('a connection closes at its maximum age', async (t) => {
@@ -378,9 +378,9 @@ t.test(
     await waitFor(() => whole.write('x') ?? whole.closed === 'reset', {
       what: 'the end of a half-closed connection',
     });
-    const amid = await connectRaw(t, port);
-    amid.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');
-    await amid.readToEnd();
+    const incomplete = await connectRaw(t, port);
+    incomplete.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');
+    await incomplete.readToEnd();
     await proxy.baton.waitForStat(counter, 1);
     const left = await connectRaw(t, port);
     left.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n');

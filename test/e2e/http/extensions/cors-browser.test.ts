@@ -79,5 +79,5 @@ t.test('what the policy does not allow does not reach the host, or not the page'
   t.equal(await fetched('/closed', 'PUT', TOKEN, 'omit'), 'refused');
   t.same(seen, []);
   t.equal(await fetched('/closed', 'GET', {}, 'omit'), 'refused');
-  t.same(seen, ['GET /closed undefined undefined'], 'such a request needs nobody to ask: its response is kept back');
+  t.same(seen, ['GET /closed undefined undefined'], 'a simple request needs no preflight: its response is withheld');
 });

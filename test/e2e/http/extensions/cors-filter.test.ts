@@ -235,11 +235,13 @@ t.test('a wildcard allows whatever is requested', async (t) => {
 });
 
 t.test('origins are matched by every kind of string matcher', async (t) => {
-  const told = async (index: number, origin: string) =>
+  const allowsOrigin = async (index: number, origin: string) =>
     (await on('matching', `/${index}`, { headers: { origin } })).headers['access-control-allow-origin'];
   for (const [index, [matcher, allowed, others]] of MATCHERS.entries()) {
-    for (const origin of allowed) t.equal(await told(index, origin), origin, `${JSON.stringify(matcher)} ${origin}`);
-    for (const origin of others) t.equal(await told(index, origin), undefined, `${JSON.stringify(matcher)} ${origin}`);
+    for (const origin of allowed)
+      t.equal(await allowsOrigin(index, origin), origin, `${JSON.stringify(matcher)} ${origin}`);
+    for (const origin of others)
+      t.equal(await allowsOrigin(index, origin), undefined, `${JSON.stringify(matcher)} ${origin}`);
   }
 });
 
@@ -247,9 +249,9 @@ t.test('a policy is enforced for a fraction of the requests, and in shadow mode 
   const isAnswered = async (name: string) => (await on(name, '/', preflight(PAGE))).body === '';
   const isEnforced = async (name: string) => {
     const answer = await on(name, '/', { headers: { origin: PAGE } });
-    const isTold = answer.headers['access-control-allow-origin'] === PAGE;
-    t.equal(await isAnswered(name), isTold, name);
-    return isTold;
+    const isAllowed = answer.headers['access-control-allow-origin'] === PAGE;
+    t.equal(await isAnswered(name), isAllowed, name);
+    return isAllowed;
   };
   const counted = (name: string) => baton.stat(`http.${name}.cors.origin_valid`);
   t.notOk(await isEnforced('off'));

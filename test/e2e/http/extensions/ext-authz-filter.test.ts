@@ -163,12 +163,12 @@ t.test('a client that disconnects cancels its check', async (t) => {
   const client = await connectRaw(t, proxy.ports['plain']!);
   client.write('GET /wait HTTP/1.1\r\nhost: a\r\n\r\n');
   await waitFor(() => asked.length === 1, { what: 'the question' });
-  let isGivenUp = false;
+  let isCancelled = false;
   asked[0]!.socket.once('close', () => {
-    isGivenUp = true;
+    isCancelled = true;
   });
   client.destroy();
-  await waitFor(() => isGivenUp, { what: 'the end of the question' });
+  await waitFor(() => isCancelled, { what: 'the end of the question' });
 });
 
 t.test('disabled routes and a fraction of the requests are not checked', async (t) => {

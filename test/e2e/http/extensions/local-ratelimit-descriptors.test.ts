@@ -41,7 +41,7 @@ function described(prefix: string, tokens: number, more: Config = {}): Config {
 const proxy = await startProxy(t, {
   listeners: {
     beside: described('beside', 10, { enable_x_ratelimit_headers: 'DRAFT_VERSION_03' }),
-    told: described('told', 100, { enable_x_ratelimit_headers: 'DRAFT_VERSION_03' }),
+    reported: described('reported', 100, { enable_x_ratelimit_headers: 'DRAFT_VERSION_03' }),
     instead: described('instead', 1, { always_consume_default_token_bucket: false }),
     both: described('both', 100, { vh_rate_limits: 'INCLUDE' }),
     connections: described('connections', 100, { local_rate_limit_per_downstream_connection: true }),
@@ -68,11 +68,11 @@ t.test('a request takes a token of its descriptor and one of the filter', async 
 
 t.test('the response headers describe the lowest limit that applies to the request', async (t) => {
   const headers = { 'x-user': 'ann' };
-  const both = await proxy.on('told', '/both', { headers });
+  const both = await proxy.on('reported', '/both', { headers });
   t.match(both, { status: 200, headers: { 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' } });
-  const one = await proxy.on('told', '/', { headers });
+  const one = await proxy.on('reported', '/', { headers });
   t.match(one, { status: 200, headers: { 'x-ratelimit-limit': '6', 'x-ratelimit-remaining': '4' } });
-  t.match(await proxy.on('told', '/'), { headers: { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '97' } });
+  t.match(await proxy.on('reported', '/'), { headers: { 'x-ratelimit-limit': '100', 'x-ratelimit-remaining': '97' } });
 });
 
 t.test(

@@ -49,7 +49,9 @@ t.test('the death of a worker neither returns tokens nor refills the bucket', as
   t.equal(await passing(t, port, '/route'), 6);
   await killWorker('exit');
   await killWorker('throw');
-  await waitFor(async () => (await httpRequest(port).catch(() => undefined))?.status === 429, { what: 'an answer' });
+  await waitFor(async () => (await httpRequest(port).catch(() => undefined))?.status === 429, {
+    what: 'a 429 response',
+  });
   t.equal(await passing(t, port), 0);
   t.equal(await passing(t, port, '/route'), 0);
 });
@@ -93,7 +95,9 @@ t.test(
     await waitFor(isNew, { what: 'the routes' });
     t.equal(await passing(t, port), 0);
     await killWorker('exit');
-    await waitFor(async () => (await httpRequest(port).catch(() => undefined))?.status === 429, { what: 'an answer' });
+    await waitFor(async () => (await httpRequest(port).catch(() => undefined))?.status === 429, {
+      what: 'a 429 response',
+    });
     t.equal(await passing(t, port), 0, 'a worker that starts later shares the bucket');
     write(limited(3));
     await waitFor(async () => !(await isNew()), { what: 'the routes' });

@@ -127,7 +127,7 @@ t.test('a streamed trace arrives piece by piece, while the request is in progres
   await waitFor(() => segments().length === 2, { what: 'the first bytes' });
   client.write('3\r\ntwo\r\n5\r\nthree\r\n0\r\nx-end: yes\r\n\r\n');
   await client.readUntil('x-length: 11');
-  const last = await waitFor(() => segments().at(-1)?.['responseTrailers'], { what: 'the end' });
+  const last = await waitFor(() => segments().at(-1)?.['responseTrailers'], { what: 'the response trailers' });
   t.match(last, { headers: [{ key: 'x-length', value: '11' }] });
   t.equal(new Set(segments().map(({ traceId }) => traceId)).size, 1);
   const bodies = segments().flatMap((segment) => segment['requestBodyChunk'] ?? []);

@@ -155,9 +155,9 @@ t.test('the worker has survived every fault', async (t) => {
 /** Scripts in which b throws at a part of a message, when it arrives or when `holder`, which comes before, releases it. */
 function messageFaults(message: string, way: 'decode' | 'encode', holder: 'a' | 'c'): Record<string, Scripts> {
   const [head, body, trailers] = [`${way}Headers`, `${way}Data`, `${way}Trailers`];
-  const goOn = way === 'decode' ? 'continueDecoding' : 'continueEncoding';
+  const resume = way === 'decode' ? 'continueDecoding' : 'continueEncoding';
   const held = { [head]: 'stop', [body]: 'buffer', [trailers]: 'continue' };
-  const heldForTimer = { ...held, [trailers]: `soon:${goOn} stop` };
+  const heldForTimer = { ...held, [trailers]: `soon:${resume} stop` };
   return {
     [`at the header section of a ${message}`]: { b: { [head]: 'throw' } },
     [`at the body of a ${message}`]: { b: { [body]: 'throw' } },

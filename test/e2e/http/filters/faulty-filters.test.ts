@@ -59,34 +59,31 @@ for (const [what, message] of [
   ['createOnWorker', "createOnWorker\\(\\) of 'acme\\.faulty' has returned nothing with a create\\(\\)"],
   ['createOnWorker by an exception', `TypeError: a mistake ${PLACE}`],
 ] as const) {
-  t.test(
-    `a configuration that is discovered, and a mistake in ${what}: the filter goes on with what it had`,
-    async (t) => {
-      const filters = new ResourceFile(tempDir(t), 'filters');
-      const found = (failsIn: string) =>
-        filters.write('envoy.config.core.v3.TypedExtensionConfig', { name: 'faulty', typed_config: filterOf(failsIn) });
-      found('nothing');
-      const { baton, get } = await startProxy(t, {
-        program: UNBUNDLED,
-        nodeArgs: ['--import', new URL('./faulty-filter.js', import.meta.url).href],
-        listeners: {
-          main: managerOf([answering({ prefix: '/' }, 'here')], {
-            http_filters: [
-              {
-                name: 'faulty',
-                config_discovery: { config_source: filters.source, type_urls: [`type.googleapis.com/${FILTER_TYPE}`] },
-              },
-              ROUTER_FILTER,
-            ],
-          }),
-        },
-      });
-      t.match(await get('/'), { status: 200, body: 'here' });
-      found(what);
-      await waitForLog(baton, new RegExp(`the configuration of the filter 'faulty' cannot be used: .*${message}`));
-      t.match(await get('/'), { status: 200, body: 'here' });
-    },
-  );
+  t.test(`a mistake in ${what} of a discovered configuration: the filter keeps the previous one`, async (t) => {
+    const filters = new ResourceFile(tempDir(t), 'filters');
+    const found = (failsIn: string) =>
+      filters.write('envoy.config.core.v3.TypedExtensionConfig', { name: 'faulty', typed_config: filterOf(failsIn) });
+    found('nothing');
+    const { baton, get } = await startProxy(t, {
+      program: UNBUNDLED,
+      nodeArgs: ['--import', new URL('./faulty-filter.js', import.meta.url).href],
+      listeners: {
+        main: managerOf([answering({ prefix: '/' }, 'here')], {
+          http_filters: [
+            {
+              name: 'faulty',
+              config_discovery: { config_source: filters.source, type_urls: [`type.googleapis.com/${FILTER_TYPE}`] },
+            },
+            ROUTER_FILTER,
+          ],
+        }),
+      },
+    });
+    t.match(await get('/'), { status: 200, body: 'here' });
+    found(what);
+    await waitForLog(baton, new RegExp(`the configuration of the filter 'faulty' cannot be used: .*${message}`));
+    t.match(await get('/'), { status: 200, body: 'here' });
+  });
 }
 
 function filterOf(failsIn: string): Config {

@@ -124,7 +124,7 @@ async function start(t: Test, program: ProxyProgram, managers: Record<string, Co
 }
 
 /** Returns the names of the fields whose value is the client's. */
-function saidIn(head: string, names: readonly string[]): string[] {
+function forwardedIn(head: string, names: readonly string[]): string[] {
   const lines = new Set(head.toLowerCase().split('\r\n'));
   return names.filter((name) => lines.has(line(name).toLowerCase()));
 }
@@ -138,7 +138,7 @@ besideEnvoy('requests lose the headers that their clients may not send', async (
     hops: { use_remote_address: true, internal_address_config: INTERNAL, xff_num_trusted_hops: 1 },
   });
   const passed = async (name: string, ...more: string[]) =>
-    saidIn(await hostOf(name, [...ALL.map(line), ...more]), ALL);
+    forwardedIn(await hostOf(name, [...ALL.map(line), ...more]), ALL);
   const external = [...EDGE, ...FORWARDED_ALWAYS];
   const internal = [...EXTERNAL.filter((name) => name !== 'x-envoy-internal'), ...external];
   t.same(await passed('behind'), external);
@@ -402,7 +402,7 @@ besideEnvoy('responses reach clients with the headers that their hosts set', asy
     const connection = await connectRaw(t, port);
     connection.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     const head = await connection.readUntil('\r\n\r\n');
-    t.same(saidIn(head, names), names, name);
+    t.same(forwardedIn(head, names), names, name);
     t.match(head, /^x-envoy-upstream-service-time: [0-9]+\r$/im);
   }
 });

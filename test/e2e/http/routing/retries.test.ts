@@ -123,13 +123,13 @@ t.test('the conditions of retry_on decide what is retried', async (t) => {
     const test = `${policy} ${script}`;
     const answer = await proxy.get(`/${policy}/`, { headers: { 'x-script': script, 'x-test': test } });
     t.equal(answer.status, status, test);
-    t.equal(attempts.get(test)!.length, tries, `${test}: tries`);
-    t.equal(answer.headers['x-envoy-attempt-count'], String(tries), `${test}: tries as the client sees them`);
+    t.equal(attempts.get(test)!.length, tries, `${test}: attempts`);
+    t.equal(answer.headers['x-envoy-attempt-count'], String(tries), `${test}: attempts reported to the client`);
     const seenByHost = attempts.get(test)!.map(({ head }) => /x-envoy-attempt-count: (\d+)/.exec(head)?.[1]);
     t.same(
       seenByHost,
       Array.from({ length: tries }, (_, index) => `${index + 1}`),
-      `${test}: tries as the host sees them`,
+      `${test}: attempts reported to the host`,
     );
   }
 });
@@ -269,7 +269,9 @@ t.test('a slow upload does not use up the per-try timeout', async (t) => {
   const sender = await connectRaw(t, proxy.port);
   const head = 'POST /per-try/ HTTP/1.1\r\nhost: a\r\nx-script: 200\r\nx-test: slow sender\r\n';
   sender.write(`${head}transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n`);
-  await waitFor(() => upstream.requests.some(({ head }) => head.includes('x-test: slow sender')), { what: 'the head' });
+  await waitFor(() => upstream.requests.some(({ head }) => head.includes('x-test: slow sender')), {
+    what: 'the header section',
+  });
   // Three attempts of another request in sequence take longer than one of this.
   const meanwhile = { 'x-script': 'hang', 'x-test': 'meanwhile' };
   t.equal((await proxy.get('/per-try/', { headers: meanwhile })).status, 504);
@@ -386,7 +388,11 @@ t.test('retries are not sent after a 1xx response', async (t) => {
     const connection = await connectRaw(t, proxy.port);
     connection.write(`GET /5xx/ HTTP/1.1\r\nhost: a\r\nx-script: ${script}\r\nx-test: ${script}\r\n\r\n`);
     t.equal(parseMessage(await connection.readUntil('\r\n\r\n')).status, 103, script);
-    t.equal(parseMessage(await connection.readUntil('\r\n\r\n')).status, status, `${script}: the end of the same try`);
+    t.equal(
+      parseMessage(await connection.readUntil('\r\n\r\n')).status,
+      status,
+      `${script}: the response of the same attempt`,
+    );
     t.equal(attempts.get(script)!.length, 1);
   }
 });

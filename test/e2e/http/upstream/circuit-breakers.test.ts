@@ -80,7 +80,7 @@ t.test('both workers have accepted connections', async (t) => {
   );
   t.ok(
     counts.every((count) => count! > 0),
-    `the following tests would show little otherwise: ${counts}`,
+    `otherwise the following tests would prove little: ${counts}`,
   );
 });
 

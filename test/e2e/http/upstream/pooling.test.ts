@@ -79,10 +79,10 @@ const proxy = await startProxy(t, {
 
 t.test('requests of many clients share existing connections', async (t) => {
   for (let i = 0; i < 20; i++) t.equal((await proxy.get('/kept')).status, 200);
-  t.equal(kept.accepted(), 1, 'one after another: one connection');
+  t.equal(kept.accepted(), 1, 'sequential requests use one connection');
   const client = new KeepAliveClient(t, proxy.port, 8);
   await client.repeat(200, '/kept');
-  t.ok(kept.accepted() <= 9, `at most as many as requests at a time: ${kept.accepted()}`);
+  t.ok(kept.accepted() <= 9, `at most as many as concurrent requests: ${kept.accepted()}`);
   t.equal(kept.sockets.size, kept.accepted(), 'none is closed');
 });
 

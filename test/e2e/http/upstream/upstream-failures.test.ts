@@ -88,11 +88,11 @@ t.test('a response that the host aborts is aborted for the client too', async (t
     const { status, headers, rest } = parseMessage(text);
     t.equal(status, 200, path);
     const isChunked = headers['transfer-encoding'] === 'chunked';
-    if (!isChunked) t.equal(headers['content-length'], '10', `${path}: the length is still what it was`);
+    if (!isChunked) t.equal(headers['content-length'], '10', `${path}: the length is unchanged`);
     const { body, isComplete } = isChunked ? dechunk(rest) : { body: rest, isComplete: rest.length === 10 };
-    t.notOk(isComplete, `${path}: no end`);
-    if (path.startsWith('/ends')) t.equal(body, sent, `${path}: all that there is`);
-    else t.ok(sent.startsWith(body), `${path}: nothing is made up`);
+    t.notOk(isComplete, `${path}: incomplete`);
+    if (path.startsWith('/ends')) t.equal(body, sent, `${path}: everything received`);
+    else t.ok(sent.startsWith(body), `${path}: nothing is added`);
     await t.rejects(proxy.get(path), `${path}: an HTTP client reports an error`);
   }
 });
@@ -143,14 +143,14 @@ t.test('a close-delimited body does not look complete when its host resets the c
     const begun = await client.readUntil('half');
     breakOff(upstream.requests.at(-1)!.socket);
     const { rest } = parseMessage(begun + (await client.readToEnd()).text);
-    t.match(dechunk(rest), { body: 'half', isComplete: false }, `${path} ${what}: there is no last chunk`);
+    t.match(dechunk(rest), { body: 'half', isComplete: false }, `${path} ${what}: no last chunk`);
 
     for (const field of ['', 'connection: keep-alive\r\n']) {
       const older = await connectRaw(t, proxy.ports['old']!);
       older.write(`GET ${path} HTTP/1.0\r\nhost: a\r\n${field}\r\n`);
       t.match(parseMessage(await older.readUntil('half')).headers, { connection: 'close' });
       breakOff(upstream.requests.at(-1)!.socket);
-      t.same(await older.readToEnd(), { text: '', closed: 'reset' }, `${path} ${what}: HTTP/1.0 knows no other sign`);
+      t.same(await older.readToEnd(), { text: '', closed: 'reset' }, `${path} ${what}: HTTP/1.0 has no other sign`);
     }
   }
   const whole = await rawExchange(proxy.ports['old']!, 'GET /ends/without-length HTTP/1.0\r\nhost: a\r\n\r\n');
@@ -166,7 +166,7 @@ t.test('an invalid HTTP response results in a 502', async (t) => {
     t.match(body, /protocol error/, path);
   }
   const early = await proxy.get('/cluster/talkative');
-  t.ok([502, 503].includes(early.status), `a host that talks first: ${early.status}`);
+  t.ok([502, 503].includes(early.status), `a host that sends first: ${early.status}`);
   t.match(await proxy.get('/whole'), { status: 200, body: 'whole' }, 'other requests are served');
 });
 
@@ -175,7 +175,7 @@ t.test('a response that becomes invalid is aborted', async (t) => {
     const { text } = await rawExchange(proxy.port, `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
     const { status, rest } = parseMessage(text);
     t.equal(status, 200, path);
-    t.notOk(dechunk(rest).isComplete, `${path}: no end`);
+    t.notOk(dechunk(rest).isComplete, `${path}: incomplete`);
   }
 });
 

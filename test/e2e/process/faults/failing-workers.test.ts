@@ -34,7 +34,7 @@ t.test('when no worker can start, the server exits with status 1', async (t) => 
   );
 });
 
-for (const [thread, file, said] of [
+for (const [thread, file, shortage] of [
   ['the one that reads the configuration', 'config-thread', /^error: this process cannot start more threads .*\n$/],
   ['a worker', 'piscina', /worker 0 died: this process cannot start more threads \(EAGAIN\); raise the limit/],
 ] as const) {
@@ -47,7 +47,7 @@ for (const [thread, file, said] of [
         wait: 'spawned',
       });
       t.same(await withDeadline(baton.exited, 'the end'), { code: 1, signal: null });
-      t.match(baton.stderr, said);
+      t.match(baton.stderr, shortage);
     },
   );
 }
@@ -58,9 +58,9 @@ t.test(
   async (t) => {
     const baton = await startBaton(t, { config: bootstrap({ listeners: [], clusters: [] }) });
     const recover = await failCalls(t, baton.pid, 'clone,clone3', 'EAGAIN');
-    const said = /this process cannot start more threads \(EAGAIN\); raise the limit/;
-    t.match(await baton.admin('/config/reload', { method: 'POST' }), { status: 503, body: said });
-    t.match(await baton.admin('/heap_dump'), { status: 500, body: said });
+    const shortage = /this process cannot start more threads \(EAGAIN\); raise the limit/;
+    t.match(await baton.admin('/config/reload', { method: 'POST' }), { status: 503, body: shortage });
+    t.match(await baton.admin('/heap_dump'), { status: 500, body: shortage });
     await recover();
     t.match(await baton.admin('/config/reload', { method: 'POST' }), { status: 200 });
     await baton.stop();

@@ -60,10 +60,10 @@ export const PLACES = {
 if (isMainThread && process.env.BATON_TEST_FAULTS !== undefined) setInterval(executeCommands, POLL_MS).unref();
 
 function executeCommands(): void {
-  for (const [name, act] of Object.entries(PLACES)) if (isAsked(name)) act();
+  for (const [name, act] of Object.entries(PLACES)) if (isRequested(name)) act();
 }
 
-function isAsked(name: string): boolean {
+function isRequested(name: string): boolean {
   const path = join(process.env.BATON_TEST_FAULTS!, name);
   try {
     renameSync(path, `${path}.taken`);

@@ -1,4 +1,4 @@
-// A head that resembles an earlier one is read as if it were the first.
+// A header section that resembles an earlier one is parsed like the first.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -15,7 +15,7 @@ const LIMITS = { maxHeadBytes: 4096, maxHeaders: 12, acceptHttp10: true };
 const memory = newMemory();
 const head = new HeaderBlock(memory);
 
-/** Few lines, so that heads have many in common; of some there is another one of the same length. */
+/** Few lines, so that header sections have many in common; some have a variant of the same length. */
 const LINE = fc.oneof(
   {
     weight: 12,
@@ -67,7 +67,7 @@ const HEAD = fc
     cuts: [...cuts].sort((a, b) => a - b),
   }));
 
-/** What a reader makes of a head that comes in pieces: its result, and everything that the head tells. */
+/** Returns what a reader makes of a header section in pieces: its result, and all of its properties. */
 function read(known: KnownFields, { kind, text, cuts }: { kind: HeadKind; text: string; cuts: readonly number[] }) {
   const reader = new HeadReader(memory, known);
   head.clear();
@@ -92,12 +92,12 @@ function read(known: KnownFields, { kind, text, cuts }: { kind: HeadKind; text: 
   return { result, fields, method, status, bodyKind, contentLength, close, upgrade, expectContinue, nominates };
 }
 
-t.test('whatever came before, a head is read as if it were the first', (t) => {
+t.test('a header section is parsed like the first, whatever came before', (t) => {
   const known = new KnownFields(memory);
   let lines = 0;
   fc.assert(
     fc.property(HEAD, HEAD, (one, other) => {
-      // Each other line of one, so that there is much that they share.
+      // Every other line of one, so that they share many lines.
       const ofOne = one.text.split('\r\n');
       const mixed = other.text.split('\r\n').map((line, index) => (index % 2 === 1 && ofOne[index]) || line);
       for (const given of [one, one, { ...other, text: mixed.join('\r\n') }, one]) {
@@ -108,11 +108,11 @@ t.test('whatever came before, a head is read as if it were the first', (t) => {
     }),
     { numRuns: 1000 },
   );
-  t.ok(lines > 1000, `${lines} lines of heads that are right`);
+  t.ok(lines > 1000, `${lines} lines of valid header sections`);
   t.end();
 });
 
-t.test('however many lines a head has, those that tell where its body ends are obeyed each time', (t) => {
+t.test('framing fields are obeyed every time, however many lines a header section has', (t) => {
   const wire = new Wire(newMemory());
   for (const count of [29, 30, 31, 40, 98]) {
     const others = Array.from({ length: count }, (_, index) => `X-${index}: ${index}\r\n`).join('');
@@ -128,7 +128,7 @@ t.test('however many lines a head has, those that tell where its body ends are o
   t.end();
 });
 
-t.test('what stands in for such a line is no line: NUL bytes at its place are refused', (t) => {
+t.test('the placeholder of such a line is not a line: NUL bytes in its place are refused', (t) => {
   const known = new KnownFields(memory);
   const cookie = 'Cookie: secret=1\r\n';
   const start = 'GET / HTTP/1.1\r\nHost: one\r\n';
@@ -142,7 +142,7 @@ t.test('what stands in for such a line is no line: NUL bytes at its place are re
   t.end();
 });
 
-t.test('lines that were there before are known, but for those that tell who somebody is', (t) => {
+t.test('repeated lines are known, except those that identify users', (t) => {
   const known = new KnownFields(memory);
   const lines = ['Host: x\r\n', 'Cookie: a=b\r\n', 'Accept: */*\r\n', 'X-A: 1\r\n', 'X-Api-Key: 2\r\n', 'X-B: 3\r\n'];
   const text = `GET / HTTP/1.1\r\n${lines.join('')}\r\n`;

@@ -1,4 +1,4 @@
-// The next hop learns who the client is, and clients can't pretend to be proxies.
+// The next hop gets the client's identity, and clients cannot impersonate proxies.
 
 import t from 'tap';
 import { Random } from '../../../../src/common/random.js';
@@ -17,7 +17,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{1
 const EDGE: ForwardingConfig = { use_remote_address: true };
 const PRIVATE = { cidr_ranges: [{ address_prefix: '10.0.0.0', prefix_len: 8 }] };
 
-/** Applies rules to a request from `ip`; returns its head and the client's address. */
+/** Applies the rules to a request from `ip`; returns its headers and the client's address. */
 function apply(
   config: ForwardingConfig,
   ip: string,
@@ -29,12 +29,12 @@ function apply(
   return { head, client };
 }
 
-/** The values of one header after the rules have run. */
+/** Returns the values of one header after the rules have run. */
 function after(name: string, config: ForwardingConfig, ip: string, ...lines: string[]): string[] {
   return valuesOf(apply(config, ip, lines).head, name);
 }
 
-t.test('an edge proxy tells the client address, the scheme and an id, and nothing else', async (t) => {
+t.test('an edge proxy adds the client address, the scheme and a request id, and nothing else', async (t) => {
   const { head, client } = apply(EDGE, '203.0.113.7', ['Host: a', 'User-Agent: curl']);
   const lines = linesOf(head);
   t.same(lines.slice(0, 5), [
@@ -49,7 +49,7 @@ t.test('an edge proxy tells the client address, the scheme and an id, and nothin
   t.equal(client, '203.0.113.7');
 });
 
-t.test('behind another proxy the headers are believed, and only what is missing is added', async (t) => {
+t.test('behind another proxy the headers are trusted, and only missing ones are added', async (t) => {
   const given = ['x-forwarded-for: 203.0.113.7, 198.51.100.2', 'x-forwarded-proto: https', 'x-request-id: mine'];
   const { head, client } = apply({}, '10.0.0.9', given);
   t.same(linesOf(head), given);
@@ -62,7 +62,7 @@ t.test('behind another proxy the headers are believed, and only what is missing 
   t.equal(plain.client, '10.0.0.9');
 });
 
-t.test('x-forwarded-for: the peer is appended to whatever is there, in one field', async (t) => {
+t.test('x-forwarded-for: the peer is appended to the existing value, in one field', async (t) => {
   const name = 'x-forwarded-for';
   t.same(after(name, EDGE, '203.0.113.7', 'X-Forwarded-For: 1.1.1.1'), ['1.1.1.1,203.0.113.7']);
   t.same(after(name, EDGE, '2001:db8::1', 'x-forwarded-for: a, b', 'x: y', 'x-forwarded-for: c'), [
@@ -77,7 +77,7 @@ t.test('x-forwarded-for: the peer is appended to whatever is there, in one field
   ]);
 });
 
-t.test('x-forwarded-for is kept when the head has been moved out of the receive window', async (t) => {
+t.test('x-forwarded-for is kept when the header section has left the receive window', async (t) => {
   const head = requestHead('GET /', 'Host: a', 'x-forwarded-for: 1.1.1.1');
   t.ok(head.retain());
   new ForwardingRules(EDGE, LOCAL).apply(head, { remoteIp: '203.0.113.7', scheme: 'http' }, random);
@@ -92,28 +92,28 @@ t.test('the trusted client address is counted from the right', async (t) => {
   t.equal(client(EDGE, xff), '9.9.9.9');
   t.equal(client({ ...EDGE, xff_num_trusted_hops: 1 }, xff), '3.3.3.3');
   t.equal(client({ ...EDGE, xff_num_trusted_hops: 2 }, xff), '2.2.2.2');
-  t.equal(client({ ...EDGE, xff_num_trusted_hops: 4 }, xff), '9.9.9.9', 'fewer hops than expected');
+  t.equal(client({ ...EDGE, xff_num_trusted_hops: 4 }, xff), '9.9.9.9', 'fewer hops than configured');
   t.equal(client({}, xff), '3.3.3.3');
   t.equal(client({ xff_num_trusted_hops: 1 }, xff), '2.2.2.2');
   t.equal(client({}, 'x-forwarded-for: nonsense'), '9.9.9.9');
   t.equal(client({}, 'x-forwarded-for: 2001:DB8::0:1'), '2001:db8::1');
 });
 
-t.test('x-forwarded-proto: a client is not believed, a trusted proxy is', async (t) => {
+t.test('x-forwarded-proto is not accepted from a client, but from a trusted proxy', async (t) => {
   const name = 'x-forwarded-proto';
   t.same(after(name, EDGE, '9.9.9.9', 'x-forwarded-proto: https'), ['http']);
   t.same(after(name, { ...EDGE, xff_num_trusted_hops: 1 }, '9.9.9.9', 'x-forwarded-proto: https'), ['https']);
 });
 
-t.test('x-envoy-internal: only for addresses that configuration calls internal', async (t) => {
+t.test('x-envoy-internal is only set for addresses that the configuration calls internal', async (t) => {
   const name = 'x-envoy-internal';
   const edge = { ...EDGE, internal_address_config: PRIVATE };
-  t.same(after(name, EDGE, '10.1.2.3', 'x-envoy-internal: true'), [], 'nobody is internal by default');
+  t.same(after(name, EDGE, '10.1.2.3', 'x-envoy-internal: true'), [], 'no address is internal by default');
   t.same(after(name, edge, '10.1.2.3'), ['true']);
   t.same(after(name, edge, '11.1.2.3', 'x-envoy-internal: true'), []);
-  t.same(after(name, edge, '10.1.2.3', 'x-forwarded-for: 10.0.0.1'), [], 'a second hop may lie');
+  t.same(after(name, edge, '10.1.2.3', 'x-forwarded-for: 10.0.0.1'), [], 'a second hop is not trusted');
   t.same(after(name, { internal_address_config: PRIVATE }, '9.9.9.9', 'x-forwarded-for: 10.0.0.1'), ['true']);
-  t.same(after(name, { internal_address_config: PRIVATE }, '10.0.0.1'), [], 'no x-forwarded-for tells nothing');
+  t.same(after(name, { internal_address_config: PRIVATE }, '10.0.0.1'), [], 'unknown without x-forwarded-for');
   t.same(after(name, { ...EDGE, internal_address_config: { unix_sockets: true } }, ''), ['true']);
   const rules = new ForwardingRules(edge, LOCAL);
   rules.apply(requestHead('GET /'), { remoteIp: '10.1.2.3', scheme: 'http' }, random);
@@ -122,7 +122,7 @@ t.test('x-envoy-internal: only for addresses that configuration calls internal',
   t.equal(rules.isInternal, false);
 });
 
-t.test('external requests lose the headers that steer the proxy, internal ones keep them', async (t) => {
+t.test('external requests lose the headers that control the proxy, internal ones keep them', async (t) => {
   const control = [
     'X-Envoy-Retry-On: 5xx',
     'x-envoy-retry-grpc-on: internal',
@@ -160,13 +160,13 @@ t.test('external requests lose the headers that steer the proxy, internal ones k
   ]);
 });
 
-t.test('what a client claims of its certificate never gets through', async (t) => {
+t.test("a client's claims about its certificate are removed", async (t) => {
   t.same(after('x-forwarded-client-cert', {}, '9.9.9.9', 'X-Forwarded-Client-Cert: By=me'), []);
   const internal = { ...EDGE, internal_address_config: PRIVATE };
   t.same(after('x-forwarded-client-cert', internal, '10.0.0.1', 'x-forwarded-client-cert: By=me'), []);
 });
 
-t.test('internal_only_headers are taken from external requests', async (t) => {
+t.test('internal_only_headers are removed from external requests', async (t) => {
   const rules = new ForwardingRules({ ...EDGE, internal_address_config: PRIVATE }, LOCAL);
   const debug = [headerKey('X-Debug')];
   const outside = requestHead('GET /', 'x-debug: 1');
@@ -177,7 +177,7 @@ t.test('internal_only_headers are taken from external requests', async (t) => {
   t.same(valuesOf(inside, 'x-debug'), ['1']);
 });
 
-t.test('x-request-id: made at the edge, kept from proxies', async (t) => {
+t.test('x-request-id is generated at the edge, and kept from proxies', async (t) => {
   const name = 'x-request-id';
   const given = 'x-request-id: mine';
   t.match(after(name, EDGE, '9.9.9.9', given)[0], UUID);
@@ -192,7 +192,7 @@ t.test('via is appended, in requests and responses', async (t) => {
   t.same(after('via', { via: '1.1 baton' }, '9.9.9.9', 'Via: 1.0 a'), ['1.0 a, 1.1 baton']);
 });
 
-t.test('add_user_agent names the service', async (t) => {
+t.test('add_user_agent adds the service name', async (t) => {
   const named = apply({ add_user_agent: true }, '9.9.9.9', ['x-envoy-downstream-service-cluster: other']).head;
   t.same(valuesOf(named, 'user-agent'), ['front']);
   t.same(valuesOf(named, 'x-envoy-downstream-service-cluster'), ['front']);

@@ -1,4 +1,4 @@
-// Fields that are for one connection only are taken out, and those that say where a message ends or goes are not.
+// Hop-by-hop fields are removed, and framing and routing fields are not.
 
 import t from 'tap';
 import { HeadKind } from '../../../../src/http/h1/head/head-parser.js';
@@ -21,8 +21,8 @@ function request(lines: readonly string[]): HeaderBlock {
   return head;
 }
 
-/** What is left of these lines behind Host. */
-function left(lines: readonly string[], keepUpgrade = false): string[] {
+/** Returns the remaining lines behind Host. */
+function remaining(lines: readonly string[], keepUpgrade = false): string[] {
   const head = request(lines);
   removeHopByHop(head, keepUpgrade);
   const found = [];
@@ -33,7 +33,7 @@ function left(lines: readonly string[], keepUpgrade = false): string[] {
 
 const UPGRADE = ['connection: upgrade', 'upgrade: other'];
 
-t.test('each field that is for the connection goes, alone too', async (t) => {
+t.test('each hop-by-hop field is removed, even alone', async (t) => {
   const fields = [
     'Connection: close',
     'Keep-Alive: timeout=5',
@@ -41,36 +41,39 @@ t.test('each field that is for the connection goes, alone too', async (t) => {
     'TE: gzip',
     'Upgrade: other',
   ];
-  for (const field of fields) t.same(left([field, 'X-A: 1']), ['x-a: 1'], field);
-  t.same(left([...fields, ...fields]), [], 'and so do all of them, twice');
-  t.same(left(['Connection: upgrade', 'Upgrade: other'], true), UPGRADE, 'an upgrade that is passed on');
-  t.same(left(['TE: Trailers']), ['te: Trailers']);
-  t.same(left(['TE: gzip', 'TE: deflate, trailers']), ['te: trailers']);
+  for (const field of fields) t.same(remaining([field, 'X-A: 1']), ['x-a: 1'], field);
+  t.same(remaining([...fields, ...fields]), [], 'all of them at once, twice');
+  t.same(remaining(['Connection: upgrade', 'Upgrade: other'], true), UPGRADE, 'a forwarded upgrade');
+  t.same(remaining(['TE: Trailers']), ['te: Trailers']);
+  t.same(remaining(['TE: gzip', 'TE: deflate, trailers']), ['te: trailers']);
 });
 
-t.test('fields that Connection names go', async (t) => {
-  t.same(left(['Connection: x-a', 'X-A: 1', 'X-AB: 2', 'x-a: 3']), ['x-ab: 2'], 'wherever they stand');
+t.test('fields named by Connection are removed', async (t) => {
+  t.same(remaining(['Connection: x-a', 'X-A: 1', 'X-AB: 2', 'x-a: 3']), ['x-ab: 2'], 'in any position');
   t.same(
-    left(['X-A: 1', 'Connection:\tx-b\t,, X-A ,', 'X-B: 2', 'Cookie: c']),
+    remaining(['X-A: 1', 'Connection:\tx-b\t,, X-A ,', 'X-B: 2', 'Cookie: c']),
     ['cookie: c'],
     'with spaces around them',
   );
-  t.same(left(['Connection: x-a', 'X-A: 1', 'X-B: 2', 'Connection: x-b']), [], 'in several fields');
-  t.same(left(['Connection: connection', 'X-B: 2', 'Connection: x-b']), [], 'one of which names itself');
+  t.same(remaining(['Connection: x-a', 'X-A: 1', 'X-B: 2', 'Connection: x-b']), [], 'in several fields');
+  t.same(remaining(['Connection: connection', 'X-B: 2', 'Connection: x-b']), [], 'one of which names itself');
 });
 
-t.test('but not those that frame or route the message, or that other proxies have added', async (t) => {
+t.test('framing and routing fields, and those added by proxies, are kept even if Connection names them', async (t) => {
   const named = (name: string) => `Connection: ${name}`;
   for (const line of ['Content-Length: 3', 'Transfer-Encoding: chunked', 'TE: trailers', 'Trailer: x-sum']) {
     const [name = '', value] = line.split(': ');
-    t.same(left([named(name), line]), [`${name.toLowerCase()}: ${value}`], name);
+    t.same(remaining([named(name), line]), [`${name.toLowerCase()}: ${value}`], name);
   }
-  t.same(left([named('upgrade, x-a'), 'Upgrade: other', 'X-A: 1'], true), ['connection: upgrade, x-a', UPGRADE[1]]);
-  t.same(left([named('X-Forwarded-Port'), 'x-forwarded-port: 1']), ['x-forwarded-port: 1']);
-  t.same(left([named('x-forwarded'), 'X-Forwarded: 1']), []);
+  t.same(remaining([named('upgrade, x-a'), 'Upgrade: other', 'X-A: 1'], true), [
+    'connection: upgrade, x-a',
+    UPGRADE[1],
+  ]);
+  t.same(remaining([named('X-Forwarded-Port'), 'x-forwarded-port: 1']), ['x-forwarded-port: 1']);
+  t.same(remaining([named('x-forwarded'), 'X-Forwarded: 1']), []);
 });
 
-t.test('fields that Connection names are taken out once', async (t) => {
+t.test('fields named by Connection are removed once', async (t) => {
   const head = request(['Connection: close, x-a', 'X-A: 1']);
   t.ok(head.nominates);
   removeHopByHop(head, false);

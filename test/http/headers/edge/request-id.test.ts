@@ -2,7 +2,7 @@ import t from 'tap';
 import { Random } from '../../../../src/common/random.js';
 import { REQUEST_ID_BYTES, writeRequestId } from '../../../../src/http/headers/edge/request-id.js';
 
-t.test('ids are version-4 UUIDs that do not repeat, and nothing around them is touched', async (t) => {
+t.test('ids are unique version-4 UUIDs, and adjacent bytes are not touched', async (t) => {
   const random = new Random(3);
   const bytes = new Uint8Array(REQUEST_ID_BYTES + 2).fill(0x23);
   const seen = new Set<string>();

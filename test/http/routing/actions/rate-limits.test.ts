@@ -1,4 +1,4 @@
-// rate_limits: which descriptors a request gets of its route and its virtual host.
+// rate_limits: the descriptors of a request from its route and its virtual host.
 
 import t from 'tap';
 import { StreamInfo } from '../../../../src/access-log/stream/stream-info.js';
@@ -7,7 +7,7 @@ import type { RateLimit, RateLimit_Action } from '../../../../src/config/generat
 import { compileRateLimits, RouteRateLimits } from '../../../../src/http/routing/actions/rate-limits.js';
 import { requestHead } from '../heads.js';
 
-/** Descriptors as `key=value,key=value`. */
+/** Returns descriptors as `key=value,key=value`. */
 function descriptors(
   own: readonly RateLimit[],
   line: string,
@@ -40,7 +40,7 @@ function descriptors(
 const actions = (...list: RateLimit_Action[]): RateLimit[] => [{ actions: list }];
 const generic = (descriptor_value: string): RateLimit_Action => ({ generic_key: { descriptor_value } });
 
-t.test('each action is an entry', async (t) => {
+t.test('each action adds an entry', async (t) => {
   t.strictSame(descriptors(actions(generic('a')), 'GET /'), ['generic_key=a']);
   t.strictSame(descriptors(actions({ generic_key: { descriptor_key: 'k', descriptor_value: 'ü' } }), 'GET /'), [
     `k=${Buffer.from('ü').toString('latin1')}`,
@@ -51,13 +51,13 @@ t.test('each action is an entry', async (t) => {
   const address = actions({ remote_address: {} });
   t.strictSame(descriptors(address, 'GET /', { client: '192.0.2.7:80' }), ['remote_address=192.0.2.7']);
   for (const client of ['/run/baton.sock:80', '@baton:80'])
-    t.strictSame(descriptors(address, 'GET /', { client }), [], 'a Unix socket has none');
+    t.strictSame(descriptors(address, 'GET /', { client }), [], 'a Unix socket has no address');
   const header = { request_headers: { header_name: 'X-User', descriptor_key: 'user' } };
   t.strictSame(descriptors(actions(header), 'GET /|x-user: ann|x-user: bob'), ['user=ann']);
   t.strictSame(descriptors([], 'GET /'), []);
 });
 
-t.test('what a request lacks is no entry, or makes it none that is meant', async (t) => {
+t.test('a missing header is skipped, or suppresses the descriptor', async (t) => {
   const header = (skip_if_absent: boolean): RateLimit_Action => ({
     request_headers: { header_name: 'x-user', descriptor_key: 'user', skip_if_absent },
   });
@@ -66,7 +66,7 @@ t.test('what a request lacks is no entry, or makes it none that is meant', async
   t.strictSame(descriptors(actions(header(true)), 'GET /'), []);
 });
 
-t.test('values stand for headers and query parameters that match, or do not', async (t) => {
+t.test('value matches of headers and query parameters add their value, or do not', async (t) => {
   const byHeader = (expect_match?: boolean): RateLimit[] =>
     actions({
       header_value_match: {
@@ -93,12 +93,12 @@ t.test('values stand for headers and query parameters that match, or do not', as
   t.strictSame(descriptors(byQuery({ descriptor_key: 'q' }), 'GET /?x=1&y'), ['q=v']);
   t.strictSame(descriptors(byQuery({}), 'GET /?x=1&y'), ['query_match=v']);
   t.strictSame(descriptors(byQuery({}), 'GET /?x=2&y'), []);
-  t.strictSame(descriptors(byQuery({}), 'GET /?x=1'), [], 'all of them are asked for');
+  t.strictSame(descriptors(byQuery({}), 'GET /?x=1'), [], 'all matchers must match');
   t.strictSame(descriptors(byQuery({ expect_match: false }), 'GET /?x=1&y'), []);
   t.strictSame(descriptors(byQuery({ expect_match: false }), 'GET /?x=1'), ['query_match=v']);
 });
 
-t.test('those of the virtual host count without any of the route, or beside them', async (t) => {
+t.test("the virtual host's limits apply without those of a route, or in addition to them", async (t) => {
   const own = actions(generic('route'));
   const ofHost = actions(generic('host'));
   t.strictSame(descriptors(own, 'GET /', { ofHost }), ['generic_key=route']);
@@ -108,7 +108,7 @@ t.test('those of the virtual host count without any of the route, or beside them
   t.strictSame(descriptors([], 'GET /', { ofHost, option: 'IGNORE' }), []);
 });
 
-t.test('limits are for one stage, and those that runtime can disable are for services', async (t) => {
+t.test('limits apply to one stage, and limits with disable_key are ignored locally', async (t) => {
   const limits: RateLimit[] = [
     { actions: [generic('0')] },
     { stage: 3, actions: [generic('3')] },
@@ -118,12 +118,12 @@ t.test('limits are for one stage, and those that runtime can disable are for ser
   t.strictSame(descriptors(limits, 'GET /', { stage: 3 }), ['generic_key=3']);
 });
 
-t.test('mistakes are told with their places', async (t) => {
+t.test('errors are reported with their positions', async (t) => {
   const headers = [{ name: 'a b', present_match: true }];
   const limits = actions(generic('a'), { header_value_match: { descriptor_value: 'v', headers } });
   try {
     compileRateLimits(limits, 'rate_limits');
-    t.fail('it is accepted');
+    t.fail('it was accepted');
   } catch (error) {
     const where = 'rate_limits[0].actions[1].header_value_match.headers[0].name';
     t.match(error instanceof BatonError && error.describe(), `${where}: 'a b' is not a valid header name`);

@@ -1,4 +1,4 @@
-// What a route does to a request and its response, and what it answers itself.
+// The effects of a route on a request and its response, and its local replies.
 
 import { join } from 'node:path';
 import t from 'tap';
@@ -24,7 +24,7 @@ import {
 } from '../../../../src/http/routing/tables/route-table.js';
 import { linesOf, requestHead, responseHead, valuesOf } from '../heads.js';
 
-/** The route that a request matches in a table of one virtual host. */
+/** Returns the route that a request matches in a table of one virtual host. */
 function routeOf(
   head: HeaderBlock,
   routes: VirtualHost['routes'],
@@ -37,14 +37,14 @@ function routeOf(
   return buildRouteTable({ ...config, virtual_hosts }, (name) => name, options).match(head, random)!;
 }
 
-/** A request after the rewrites of an action. */
+/** Returns a request after the rewrites of an action. */
 function rewritten(action: RouteAction, match: RouteMatch, path: string, ...lines: string[]): HeaderBlock {
   const head = requestHead(`GET ${path}`, ...lines);
   routeOf(head, [{ match, route: { cluster: 'a', ...action } }]).applyRewrites(head);
   return head;
 }
 
-t.test('timeouts and other settings have the defaults of Envoy', async (t) => {
+t.test("timeouts and other settings have Envoy's defaults", async (t) => {
   const head = requestHead('GET /');
   const plain = routeOf(head, [{ name: 'r', match: { prefix: '/' }, route: { cluster: 'a' } }]);
   t.match(plain, { name: 'r', virtualHostName: 'host', kind: RouteKind.Forward, cluster: 'a', clusterName: 'a' });
@@ -82,7 +82,7 @@ t.test('timeouts and other settings have the defaults of Envoy', async (t) => {
   t.equal(set.requestBufferLimit, 7);
 });
 
-t.test('the limit of kept bodies is the newer field of route or virtual host, else the older one', async (t) => {
+t.test('the retry buffer limit is the newer field of route or virtual host, else the older one', async (t) => {
   const limitWith = (route: RouteConfig, host: VirtualHost) =>
     routeOf(requestHead('GET /'), [{ match: { prefix: '/' }, route: { cluster: 'a' }, ...route }], host)
       .requestBufferLimit;
@@ -93,7 +93,7 @@ t.test('the limit of kept bodies is the newer field of route or virtual host, el
   t.equal(limitWith({ [newer]: '0' }, { [older]: 3 }), 0);
 });
 
-t.test('the retry policy is the own one, else that of the virtual host', async (t) => {
+t.test("the retry policy is the route's, else that of the virtual host", async (t) => {
   const head = requestHead('GET /');
   const host: VirtualHost = { retry_policy: { retry_on: '5xx', num_retries: 5 } };
   t.equal(routeOf(head, [{ match: { prefix: '/' }, route: { cluster: 'a' } }], host).retryPolicy!.maxRetries, 5);
@@ -101,7 +101,7 @@ t.test('the retry policy is the own one, else that of the virtual host', async (
   t.equal(routeOf(head, [{ match: { prefix: '/' }, route: own }], host).retryPolicy!.maxRetries, 2);
 });
 
-t.test('prefix_rewrite replaces what matched', async (t) => {
+t.test('prefix_rewrite replaces the matched prefix', async (t) => {
   const cases: [RouteMatch, string, string, string][] = [
     [{ prefix: '/api' }, '/', '/api/x?y', '//x?y'],
     [{ prefix: '/api/' }, '/', '/api/x?y', '/x?y'],
@@ -116,7 +116,7 @@ t.test('prefix_rewrite replaces what matched', async (t) => {
     const head = rewritten({ prefix_rewrite }, match, path);
     t.equal(head.pathText(), expected, `${JSON.stringify(match)} ${path}`);
     t.same(valuesOf(head, 'x-envoy-original-path'), [path]);
-    t.equal(head.startLineStart, head.startLineEnd, 'the start line is written anew');
+    t.equal(head.startLineStart, head.startLineEnd, 'the start line is rewritten');
   }
 });
 
@@ -128,9 +128,9 @@ t.test('regex_rewrite replaces every match in the path, never in the query', asy
   t.equal(rewrite('(?i)/xxx/', '/yyy/', '/aaa/XxX/bbb'), '/aaa/yyy/bbb');
   t.equal(rewrite('b', '[\\0]$1\\\\', '/abc'), '/a[b]$1\\c');
   t.equal(rewrite('none', 'x', '/abc'), '/abc');
-  t.equal(rewrite('^/a', '/é', '/a/\xff'), '/\xc3\xa9/\xff', 'bytes that are no UTF-8 stay');
+  t.equal(rewrite('^/a', '/é', '/a/\xff'), '/\xc3\xa9/\xff', 'invalid UTF-8 is kept');
   t.equal(rewrite('é', 'e', '/\xc3\xa9'), '/e');
-  t.equal(rewrite('(.*)', '/v1\\1', '/abc?x'), '/v1/abc?x', 'once, though it matches the empty end too');
+  t.equal(rewrite('(.*)', '/v1\\1', '/abc?x'), '/v1/abc?x', 'once, though the empty end matches too');
   t.equal(rewrite('.*', '', '/abc'), '/', 'no request has an empty path');
   t.equal(rewrite('^/abc$', '', '/abc?x'), '/?x');
 });
@@ -143,7 +143,7 @@ t.test('suppressed x-envoy headers are not written', async (t) => {
   t.equal(head.pathText(), '/b');
 });
 
-t.test('rewrites hold when the head has been moved out of the receive window', async (t) => {
+t.test('rewrites work when the header section has left the receive window', async (t) => {
   const head = requestHead('GET /api/x?y', 'Host: old', 'a: b');
   t.ok(head.retain());
   const action = { cluster: 'a', prefix_rewrite: '/v1', host_rewrite_literal: 'new', append_x_forwarded_host: true };
@@ -159,22 +159,18 @@ t.test('rewrites hold when the head has been moved out of the receive window', a
   head.clear();
 });
 
-t.test('host rewrites', async (t) => {
+t.test('host rewrites replace the authority', async (t) => {
   const hostAfter = (action: RouteAction, ...lines: string[]): string[] =>
     valuesOf(rewritten(action, { prefix: '/' }, '/eu/x?q', ...lines), 'host');
   t.same(hostAfter({ host_rewrite_literal: 'new' }, 'Host: old'), ['new']);
   t.same(hostAfter({ host_rewrite_header: 'X-Host' }, 'host: old', 'x-host: other'), ['other']);
   t.same(hostAfter({ host_rewrite_header: ':method' }, 'host: old'), ['GET']);
-  t.same(
-    hostAfter({ host_rewrite_header: 'X-Host' }, 'host: old'),
-    ['old'],
-    'a header that is missing changes nothing',
-  );
+  t.same(hostAfter({ host_rewrite_header: 'X-Host' }, 'host: old'), ['old'], 'a missing header changes nothing');
   const host_rewrite_path_regex = { pattern: { regex: '^/(\\w+)/.*$' }, substitution: '\\1.example.com' };
   t.same(hostAfter({ host_rewrite_path_regex }, 'host: old'), ['eu.example.com']);
 });
 
-t.test('append_x_forwarded_host', async (t) => {
+t.test('append_x_forwarded_host appends the original host', async (t) => {
   const after = (...lines: string[]): string[] =>
     valuesOf(
       rewritten({ host_rewrite_literal: 'new', append_x_forwarded_host: true }, { prefix: '/' }, '/', ...lines),
@@ -185,7 +181,7 @@ t.test('append_x_forwarded_host', async (t) => {
   t.same(after('host: old', 'x-forwarded-host: older, old'), ['older, old'], 'not twice');
 });
 
-t.test('auto_host_rewrite notes the original host at the first try only', async (t) => {
+t.test('auto_host_rewrite records the original host at the first attempt only', async (t) => {
   const head = requestHead('GET /', 'host: old');
   const action = { cluster: 'a', auto_host_rewrite: true, append_x_forwarded_host: true };
   const route = routeOf(head, [{ match: { prefix: '/' }, route: action }]);
@@ -194,14 +190,18 @@ t.test('auto_host_rewrite notes the original host at the first try only', async 
   t.same(linesOf(head), ['x-forwarded-host: old', 'x-envoy-original-host: old', 'host: two']);
 });
 
-t.test('redirects', async (t) => {
+t.test('redirects build the location', async (t) => {
   const location = (redirect: RedirectAction, path: string, host = 'foo.com', scheme = 'http'): string => {
     const head = requestHead(`GET ${path}`, `Host: ${host}`);
     return routeOf(head, [{ match: { prefix: '/old' }, redirect }]).redirectLocation(head, scheme);
   };
   t.equal(location({}, '/old?a'), 'http://foo.com/old?a');
   t.equal(location({ https_redirect: true }, '/old?a'), 'https://foo.com/old?a');
-  t.equal(location({ https_redirect: true }, '/old', 'foo.com:80'), 'https://foo.com/old', 'the default port goes');
+  t.equal(
+    location({ https_redirect: true }, '/old', 'foo.com:80'),
+    'https://foo.com/old',
+    'the default port is removed',
+  );
   t.equal(location({ https_redirect: true }, '/old', 'foo.com:8080'), 'https://foo.com:8080/old');
   t.equal(location({ https_redirect: true }, '/old', '[::1]:80'), 'https://[::1]/old');
   t.equal(location({ scheme_redirect: 'http' }, '/old', 'foo.com:443', 'https'), 'http://foo.com/old');
@@ -222,7 +222,7 @@ t.test('redirects', async (t) => {
   t.equal(location({ regex_rewrite: { pattern: { regex: '.*' }, substitution: '' } }, '/old?a'), 'http://foo.com/?a');
 });
 
-t.test('redirect codes', async (t) => {
+t.test('redirect codes map to statuses', async (t) => {
   const status = (response_code?: RedirectAction['response_code']): number => {
     const head = requestHead('GET /');
     return routeOf(head, [{ match: { prefix: '/' }, redirect: { response_code } }]).redirectStatus;
@@ -234,7 +234,7 @@ t.test('redirect codes', async (t) => {
   t.equal(status('PERMANENT_REDIRECT'), 308);
 });
 
-t.test('direct responses have their body ready', async (t) => {
+t.test('direct responses have precomputed bodies', async (t) => {
   const head = requestHead('GET /');
   const direct = (body: object, config: RouteConfiguration = {}): Route<string> =>
     routeOf(head, [{ match: { prefix: '/' }, direct_response: { status: 418, body } }], {}, config);
@@ -251,7 +251,7 @@ t.test('direct responses have their body ready', async (t) => {
   );
 });
 
-t.test('header mutations: the most general wins, or the most specific if asked for', async (t) => {
+t.test('header mutations: the most general level wins, or the most specific when configured', async (t) => {
   const set = (value: string): object => ({
     request_headers_to_add: [{ header: { key: 'x', value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' }],
     response_headers_to_add: [{ header: { key: 'y', value } }],
@@ -271,7 +271,7 @@ t.test('header mutations: the most general wins, or the most specific if asked f
   t.same(result(true), [['cluster'], ['config', 'host', 'route', 'cluster']]);
 });
 
-t.test('response headers may be made from the request, though it came in an earlier turn', async (t) => {
+t.test('response headers may use the request, although it arrived in an earlier turn', async (t) => {
   const head = requestHead('GET /', 'x-id: 42');
   const info = new StreamInfo();
   info.requestHeaders = head;
@@ -287,7 +287,7 @@ t.test('response headers may be made from the request, though it came in an earl
   head.clear();
 });
 
-t.test('a weighted cluster rewrites the host in its own way', async (t) => {
+t.test('a weighted cluster has its own host rewrite', async (t) => {
   const weighted_clusters = {
     clusters: [
       { name: 'a', weight: 1, host_rewrite_literal: 'a.local' },
@@ -305,7 +305,7 @@ t.test('a weighted cluster rewrites the host in its own way', async (t) => {
   t.same(seen, { a: 'a.local', b: 'route' });
 });
 
-t.test('mutations come before rewrites, and see the request as it came', async (t) => {
+t.test('mutations come before rewrites, and see the original request', async (t) => {
   const head = requestHead('GET /a', 'host: old');
   const info = new StreamInfo();
   info.requestHeaders = head;
@@ -321,7 +321,7 @@ t.test('mutations come before rewrites, and see the request as it came', async (
   t.equal(head.pathText(), '/b');
 });
 
-t.test('typed_per_filter_config reaches its filter, from general to specific', async (t) => {
+t.test('typed_per_filter_config is passed to its filter, from general to specific', async (t) => {
   const config = (value: string): object => ({ typed_per_filter_config: { f: { '@type': 'x', value } } });
   const seen: unknown[] = [];
   const filter = {
@@ -339,7 +339,7 @@ t.test('typed_per_filter_config reaches its filter, from general to specific', a
   t.ok(seen.includes('virtual_hosts[0].routes[0].typed_per_filter_config.f'));
 });
 
-t.test('the place of what routes say does not depend on the virtual hosts before', async (t) => {
+t.test('the position of route configurations does not depend on earlier virtual hosts', async (t) => {
   const places: string[] = [];
   const filter = {
     name: 'f',
@@ -367,7 +367,7 @@ t.test('the place of what routes say does not depend on the virtual hosts before
 });
 
 t.test(
-  'a field of virtual host and route action speaks to its filter where no typed_per_filter_config does',
+  'a field of virtual host or route action configures its filter where typed_per_filter_config does not',
   async (t) => {
     const filter = {
       name: 'f',
@@ -407,7 +407,7 @@ t.test(
 );
 
 t.test(
-  'the most specific place switches a filter off or on, and what one says that switches it off does not count',
+  'the most specific level disables or enables a filter, and the configuration of a level that disables it is ignored',
   async (t) => {
     const type = 'type.googleapis.com/envoy.config.route.v3.FilterConfig';
     const config = (fields: object): object => ({ typed_per_filter_config: { f: { '@type': type, ...fields } } });
@@ -418,18 +418,18 @@ t.test(
         `${configs.map(({ value }) => value).join()} at ${where}`,
     };
     const head = requestHead('GET /');
-    const saidOn = (route: object, host: object, all: object): unknown => {
+    const configOn = (route: object, host: object, all: object): unknown => {
       const routes = [{ match: { prefix: '/' }, route: { cluster: 'a' }, ...route }];
       return routeOf(head, routes, host, all, { filters: [filter] }).filterConfigs[0];
     };
-    t.equal(saidOn({}, {}, config({ disabled: true })), FILTER_OFF);
-    t.equal(saidOn({}, config({ config: {} }), config({ disabled: true })), FILTER_ON);
-    t.equal(saidOn(config({ disabled: true }), {}, config(held('all'))), FILTER_OFF);
+    t.equal(configOn({}, {}, config({ disabled: true })), FILTER_OFF);
+    t.equal(configOn({}, config({ config: {} }), config({ disabled: true })), FILTER_ON);
+    t.equal(configOn(config({ disabled: true }), {}, config(held('all'))), FILTER_OFF);
     const at = 'at virtual_hosts[0].routes[0].typed_per_filter_config.f.config';
-    t.equal(saidOn(config(held('route')), config(held('host')), {}), `host,route ${at}`);
-    t.equal(saidOn(config(held('route')), config({ ...held('host'), disabled: true }), {}), `route ${at}`);
+    t.equal(configOn(config(held('route')), config(held('host')), {}), `host,route ${at}`);
+    t.equal(configOn(config(held('route')), config({ ...held('host'), disabled: true }), {}), `route ${at}`);
     t.equal(
-      saidOn(config({ config: {} }), config(held('host')), {}),
+      configOn(config({ config: {} }), config(held('host')), {}),
       'host at virtual_hosts[0].typed_per_filter_config.f.config',
     );
 

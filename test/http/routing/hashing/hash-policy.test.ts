@@ -1,4 +1,4 @@
-// Requests that a hash policy cannot tell apart have one hash, which is the one that Envoy gives them.
+// Requests with equal hash policy inputs have the same hash as in Envoy.
 
 import t from 'tap';
 import { StreamInfo } from '../../../../src/access-log/stream/stream-info.js';
@@ -16,7 +16,7 @@ info.downstream = {
   localText: '10.0.0.1:80',
 };
 
-/** The hash of a request, and cookies that its client gets; undefined: it has none. */
+/** Returns the hash of a request, undefined without one, and the cookies set for its client. */
 function evaluate(configs: RouteAction_HashPolicy[], start = 'GET / HTTP/1.1', ...lines: string[]) {
   const hash = new Word64();
   const cookies: string[] = [];
@@ -29,7 +29,7 @@ function hashOf(configs: RouteAction_HashPolicy[], start?: string, ...lines: str
   return evaluate(configs, start, ...lines).hash;
 }
 
-/** Of several texts, in their order. */
+/** Returns the hash of several texts in order. */
 function xxh(...texts: string[]): bigint {
   const hash = new Word64();
   for (const text of texts) xxh64Text(text, hash, hash.lo, hash.hi);
@@ -42,9 +42,9 @@ function numberOf({ hi, lo }: Word64): bigint {
 
 const X_USER: RouteAction_HashPolicy = { header: { header_name: 'X-User' } };
 
-t.test('a header: its value, or those of all fields whatever their order', async (t) => {
+t.test('a header is hashed by its value, or by all its values in any order', async (t) => {
   t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user: joe'), xxh('joe'));
-  t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user:'), xxh(''), 'an empty value is one');
+  t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user:'), xxh(''), 'an empty value counts');
   t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-other: joe'), undefined);
   t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user: foo', 'X-USER: bar'), xxh('bar', 'foo'));
   t.equal(hashOf([X_USER], 'GET / HTTP/1.1', 'x-user: bar', 'x-user: foo'), xxh('bar', 'foo'));
@@ -56,16 +56,16 @@ t.test('a header: its value, or those of all fields whatever their order', async
   t.equal(hashOf([{ header: { header_name: ':authority' } }], 'GET / HTTP/1.1', 'host: h'), xxh('h'));
 });
 
-t.test('regex_rewrite takes the part of a header that counts', async (t) => {
+t.test('regex_rewrite extracts the hashed part of a header', async (t) => {
   const tenant: RouteAction_HashPolicy = {
     header: { header_name: ':path', regex_rewrite: { pattern: { regex: '^/(\\w+)/.*$' }, substitution: '\\1' } },
   };
   t.equal(hashOf([tenant], 'GET /shop/a HTTP/1.1'), xxh('shop'));
   t.equal(hashOf([tenant], 'GET /shop/b HTTP/1.1'), xxh('shop'));
-  t.equal(hashOf([tenant], 'GET /shop HTTP/1.1'), xxh('/shop'), 'without a match the value stays');
+  t.equal(hashOf([tenant], 'GET /shop HTTP/1.1'), xxh('/shop'), 'without a match the value is unchanged');
 });
 
-t.test('a cookie that is there', async (t) => {
+t.test('an existing cookie is hashed', async (t) => {
   const cookie: RouteAction_HashPolicy[] = [{ cookie: { name: 'id', ttl: '60s' } }];
   const values: [line: string, value: string][] = [
     ['cookie: id=abc', 'abc'],
@@ -82,7 +82,7 @@ t.test('a cookie that is there', async (t) => {
   t.equal(hashOf(cookie, 'GET / HTTP/1.1', 'cookie: a=1', 'cookie: id=abc'), xxh('abc'), 'in a second field');
 });
 
-t.test('a cookie that is not there is made when it has a ttl', async (t) => {
+t.test('a missing cookie is generated when it has a ttl', async (t) => {
   const made = xxh('10.9.9.9:100010.0.0.1:80').toString(16).padStart(16, '0');
   for (const line of [
     'a: b',
@@ -94,7 +94,7 @@ t.test('a cookie that is not there is made when it has a ttl', async (t) => {
   ]) {
     const { cookies, hash } = evaluate([{ cookie: { name: 'id', ttl: '90.7s' } }], 'GET / HTTP/1.1', line);
     t.same(cookies, [`id="${made}"; Max-Age=90; HttpOnly`], line);
-    t.equal(hash, xxh(made), 'it is hashed as if it had been there');
+    t.equal(hash, xxh(made), 'hashed like an existing one');
   }
   t.same(evaluate([{ cookie: { name: 'id' } }]), { hash: undefined, cookies: [] }, 'not without a ttl');
   const attributes = [{ name: 'SameSite', value: 'Strict' }, { name: 'Secure' }];
@@ -102,26 +102,26 @@ t.test('a cookie that is not there is made when it has a ttl', async (t) => {
   t.same(cookies, [`id="${made}"; Path=/fÃ¼r; SameSite=Strict; Secure; HttpOnly`], '0s: until the client ends');
 });
 
-t.test('the address of the client, without its port', async (t) => {
+t.test('the client address is hashed without its port', async (t) => {
   const source: RouteAction_HashPolicy[] = [{ connection_properties: { source_ip: true } }];
   t.equal(hashOf(source), xxh('10.1.2.3'));
   const former = info.inferredRemoteAddress;
   info.inferredRemoteAddress = '[::1]:80';
   t.equal(hashOf(source), xxh('::1'));
   info.inferredRemoteAddress = '/run/client.sock';
-  t.equal(hashOf(source), undefined, 'a Unix socket has none');
+  t.equal(hashOf(source), undefined, 'a Unix socket has no address');
   info.inferredRemoteAddress = former;
   t.equal(HashPolicy.of([{ connection_properties: {} }], ''), undefined);
 });
 
-t.test('a query parameter: its first value', async (t) => {
+t.test('a query parameter is hashed by its first value', async (t) => {
   const parameter: RouteAction_HashPolicy[] = [{ query_parameter: { name: 'k' } }];
   t.equal(hashOf(parameter, 'GET /?a=1&k=v%20&k=w HTTP/1.1'), xxh('v%20'));
   t.equal(hashOf(parameter, 'GET /?k HTTP/1.1'), xxh(''));
   t.equal(hashOf(parameter, 'GET /?kk=v HTTP/1.1'), undefined);
 });
 
-t.test('several are combined as in Envoy, and none without any', async (t) => {
+t.test('several policies are combined as in Envoy, and without inputs there is no hash', async (t) => {
   const rotate = (value: bigint) => ((value << 1n) | (value >> 63n)) & (2n ** 64n - 1n);
   const both: RouteAction_HashPolicy[] = [X_USER, { query_parameter: { name: 'k' } }];
   const combined = rotate(xxh('joe')) ^ xxh('v');
@@ -130,11 +130,11 @@ t.test('several are combined as in Envoy, and none without any', async (t) => {
   t.equal(hashOf(both), undefined);
   const [first, second] = both;
   const terminal = [{ ...first, terminal: true }, second!];
-  t.equal(hashOf(terminal, 'GET /?k=v HTTP/1.1', 'x-user: joe'), xxh('joe'), 'a terminal one ends it');
-  t.equal(hashOf(terminal, 'GET /?k=v HTTP/1.1'), xxh('v'), 'but not where it finds nothing');
+  t.equal(hashOf(terminal, 'GET /?k=v HTTP/1.1', 'x-user: joe'), xxh('joe'), 'a terminal one ends the evaluation');
+  t.equal(hashOf(terminal, 'GET /?k=v HTTP/1.1'), xxh('v'), 'but not without an input');
 });
 
-t.test('what can never be found, or sent, is refused with its place', async (t) => {
+t.test('header and cookie names that can never occur are refused with their position', async (t) => {
   const cases: [RouteAction_HashPolicy, string][] = [
     [{}, 'here[0]'],
     [{ header: { header_name: ':scheme' } }, 'here[0].header.header_name'],

@@ -1,9 +1,9 @@
-// What Envoy 1.40 makes of header matchers: for each condition, which values of a field fulfil it. test/e2e/http/routing/header-matching.test.ts
-// asks a real one again.
+// Results of header matchers in Envoy 1.40: for each condition, the values of a field that match.
+// test/e2e/http/routing/header-matching.test.ts verifies them with a real Envoy.
 
 import type { HeaderMatcher } from '../../../../src/config/generated/api.js';
 
-/** The values with which a field comes, each on a line of its own. */
+/** Values of a field, each on a separate line. */
 export const VALUES: readonly (readonly string[])[] = [
   [],
   [''],
@@ -41,14 +41,14 @@ export const VALUES: readonly (readonly string[])[] = [
   ['\t one \t'],
 ];
 
-/** By VALUES, Y where a request matches: as it is; with invert_match; with treat_missing_header_as_empty; with both. */
+/** By VALUES, Y where a request matches: unmodified; with invert_match; with treat_missing_header_as_empty; with both. */
 export type Answers = readonly [string, string, string, string];
 
 export interface MatchedCondition {
   readonly condition: Omit<HeaderMatcher, 'name'>;
-  /** Of a name whose fields are matched one by one (x-h). */
+  /** For a name whose fields are matched line by line (x-h). */
   readonly each: Answers;
-  /** Of one whose fields are one value (user-agent). */
+  /** For a name whose fields are joined to one value (user-agent). */
   readonly joined: Answers;
 }
 
@@ -415,7 +415,7 @@ export const CONDITIONS: readonly MatchedCondition[] = [
   },
 ];
 
-/** The matchers that a row of Answers is about. */
+/** Returns the matchers of a row of Answers. */
 export function variants(name: string, { condition }: MatchedCondition): HeaderMatcher[] {
   return [
     { name, ...condition },

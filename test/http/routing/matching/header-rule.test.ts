@@ -1,4 +1,4 @@
-// Header matchers match as Envoy's do, however often a field comes.
+// Header matchers match like Envoy's, with any number of repeated fields.
 
 import t from 'tap';
 import { HeadKind, joinedKinds } from '../../../../src/common/text/joined-names.js';
@@ -27,7 +27,7 @@ for (const [name, kind] of [
   });
 }
 
-t.test('which names are one value depends on the kind of the head', async (t) => {
+t.test('which names are joined to one value depends on the kind of message', async (t) => {
   const rule = new HeaderRule({ name: 'vary', string_match: { exact: 'a,b' } }, '');
   t.equal(rule.matches(requestHead('GET /', 'vary: a', 'vary: b')), false);
   t.equal(rule.matches(responseHead(200, 'vary: a', 'vary: b')), true);
@@ -39,7 +39,7 @@ t.test('which names are one value depends on the kind of the head', async (t) =>
   t.equal(joinedKinds('via'), HeadKind.Request | HeadKind.Response);
 });
 
-t.test('joined values leave no bytes in scratch, however many rules ask for them', async (t) => {
+t.test('joined values leave no bytes in scratch, however many rules use them', async (t) => {
   const rule = new HeaderRule({ name: 'accept', string_match: { suffix: 'y,z' } }, '');
   const head = requestHead('GET /', `accept: ${'y'.repeat(20_000)}`, 'accept: z');
   for (let i = 0; i < 1000; i++) t.equal(rule.matches(head), true) || t.bailout();

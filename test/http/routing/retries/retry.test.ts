@@ -1,4 +1,4 @@
-// A request is tried again when, and as often as, its policy says.
+// When, and how often, a request is retried by its policy.
 
 import t from 'tap';
 import type { RouteAction } from '../../../../src/config/generated/api.js';
@@ -21,12 +21,12 @@ function begin(config: Config | undefined, ...lines: string[]): RetryState {
   return state;
 }
 
-/** Whether a response leads to another try. */
+/** Whether a response causes a retry. */
 function retries(config: Config, status: number, ...lines: string[]): boolean {
   return begin(config).onHeaders(status, responseHead(status, ...lines), NOW) === RetryDecision.Retry;
 }
 
-t.test('retry_on by status', async (t) => {
+t.test('retry_on conditions match statuses', async (t) => {
   const cases: [string, number, boolean][] = [
     ['5xx', 500, true],
     ['5xx', 504, true],
@@ -47,11 +47,11 @@ t.test('retry_on by status', async (t) => {
     t.equal(retries({ retry_on }, status), expected, `${retry_on} ${status}`);
 });
 
-t.test('retriable-status-codes and retriable-headers', async (t) => {
+t.test('retriable-status-codes and retriable-headers match as configured', async (t) => {
   const codes: Config = { retry_on: 'retriable-status-codes', retriable_status_codes: [404, 418] };
   t.equal(retries(codes, 404), true);
   t.equal(retries(codes, 403), false);
-  t.equal(retries({ ...codes, retry_on: '5xx' }, 404), false, 'only when asked for');
+  t.equal(retries({ ...codes, retry_on: '5xx' }, 404), false, 'only when configured');
   const headers: Config = {
     retry_on: 'retriable-headers',
     retriable_headers: [{ name: 'x-again' }, { name: ':status', string_match: { exact: '404' } }],
@@ -63,10 +63,10 @@ t.test('retriable-status-codes and retriable-headers', async (t) => {
     retry_on: 'retriable-headers',
     retriable_headers: [{ name: ':path' }, { name: ':method' }],
   };
-  t.equal(retries(ofRequests, 500), false, 'responses have no request line');
+  t.equal(retries(ofRequests, 500), false, 'responses have no pseudo-headers of requests');
 });
 
-t.test('gRPC statuses', async (t) => {
+t.test('gRPC conditions match grpc-status', async (t) => {
   t.equal(retries({ retry_on: 'unavailable' }, 200, 'grpc-status: 14'), true);
   t.equal(retries({ retry_on: 'unavailable' }, 200, 'grpc-status: 13'), false);
   t.equal(
@@ -76,13 +76,13 @@ t.test('gRPC statuses', async (t) => {
   t.equal(retries({ retry_on: 'unavailable' }, 200), false);
 });
 
-t.test('a rate-limited response is tried again only when asked for', async (t) => {
+t.test('a rate-limited response is retried only when configured', async (t) => {
   const limited = 'x-envoy-ratelimited: true';
   t.equal(retries({ retry_on: '5xx' }, 503, limited), false);
   t.equal(retries({ retry_on: 'envoy-ratelimited' }, 429, limited), true);
 });
 
-t.test('resets', async (t) => {
+t.test('reset conditions match resets', async (t) => {
   const cases: [string, RetryReset, boolean, boolean][] = [
     ['5xx', RetryReset.Reset, true, true],
     ['5xx', RetryReset.ConnectFailure, false, true],
@@ -105,7 +105,7 @@ t.test('resets', async (t) => {
   }
 });
 
-t.test('num_retries: once by default, then the limit is told', async (t) => {
+t.test('num_retries defaults to one, and reaching the limit is reported', async (t) => {
   const once = begin({ retry_on: '5xx' });
   t.equal(once.isEnabled, true);
   t.equal(once.onReset(RetryReset.Reset, true), RetryDecision.Retry);
@@ -125,7 +125,7 @@ t.test('num_retries: once by default, then the limit is told', async (t) => {
   t.equal(given.onReset(RetryReset.Reset, true), RetryDecision.No);
 });
 
-t.test('a state serves one request after another', async (t) => {
+t.test('a state can be reused for further requests', async (t) => {
   const state = begin({ retry_on: '5xx' }, 'x-envoy-max-retries: 3', 'x-envoy-retriable-status-codes: 404');
   state.onReset(RetryReset.Reset, true);
   state.begin(new RetryPolicy({ retry_on: 'retriable-status-codes' }, ''), requestHead('GET /'));
@@ -135,7 +135,7 @@ t.test('a state serves one request after another', async (t) => {
   t.equal(state.onReset(RetryReset.Reset, true), RetryDecision.No);
 });
 
-t.test('a request may ask for retries itself, and the upstream does not see it', async (t) => {
+t.test('a request may enable retries by headers, which are not forwarded', async (t) => {
   const head = requestHead(
     'GET /',
     'X-Envoy-Retry-On: 5xx,nonsense',
@@ -149,17 +149,17 @@ t.test('a request may ask for retries itself, and the upstream does not see it',
   state.begin(undefined, head);
   t.same(linesOf(head), ['x-else: 1']);
   t.equal(state.onHeaders(503, responseHead(503), NOW), RetryDecision.Retry);
-  t.equal(state.onHeaders(404, responseHead(404), NOW), RetryDecision.No, 'the condition is not on');
+  t.equal(state.onHeaders(404, responseHead(404), NOW), RetryDecision.No, 'the condition is not enabled');
   t.equal(state.onHeaders(200, responseHead(200, 'grpc-status: 13'), NOW), RetryDecision.Retry);
   t.equal(state.onHeaders(503, responseHead(503), NOW), RetryDecision.LimitExceeded);
   const codes = begin({ retry_on: 'retriable-status-codes' }, 'x-envoy-retriable-status-codes: 404, 405');
   t.equal(codes.onHeaders(405, responseHead(405), NOW), RetryDecision.Retry);
   const names = begin({ retry_on: 'retriable-headers' }, 'x-envoy-retriable-header-names: a, X-Again');
   t.equal(names.onHeaders(200, responseHead(200, 'x-again: 1'), NOW), RetryDecision.Retry);
-  t.equal(begin({ retry_on: '5xx' }, 'x-envoy-max-retries: many').isEnabled, true, 'nonsense changes nothing');
+  t.equal(begin({ retry_on: '5xx' }, 'x-envoy-max-retries: many').isEnabled, true, 'invalid values change nothing');
 });
 
-t.test('retriable_request_headers choose the requests that may be tried again', async (t) => {
+t.test('retriable_request_headers select the requests that may be retried', async (t) => {
   const config: Config = {
     retry_on: '5xx',
     retriable_request_headers: [{ name: ':method', string_match: { exact: 'PUT' } }, { name: 'x-safe' }],
@@ -176,7 +176,7 @@ t.test('back-off is fully jittered, and its interval doubles up to the maximum',
     [24, 49, 99, 199, 249, 249],
   );
   byDefault.begin(new RetryPolicy({ retry_on: '5xx' }, 'retry_policy'), requestHead('GET /'));
-  t.equal(byDefault.backoffMs(almostOne), 24, 'and begins anew with each request');
+  t.equal(byDefault.backoffMs(almostOne), 24, 'and restarts with each request');
   t.equal(begin({ retry_on: '5xx' }).backoffMs(0), 0);
   const own = begin({ retry_on: '5xx', retry_back_off: { base_interval: '0.100s', max_interval: '0.150s' } });
   t.same([own.backoffMs(0.5), own.backoffMs(0.5), own.backoffMs(0.5)], [50, 75, 75]);
@@ -192,16 +192,16 @@ t.test('back-off is fully jittered, and its interval doubles up to the maximum',
   });
 });
 
-t.test('the time of a try is read', async (t) => {
+t.test('per_try_timeout is parsed', async (t) => {
   t.equal(new RetryPolicy({ per_try_timeout: '0.5s' }, 'x').perTryTimeoutMs, 500);
 });
 
-t.test('parseRetryOn names the words that it does not know', async (t) => {
+t.test('parseRetryOn returns unknown words', async (t) => {
   t.same(parseRetryOn(' 5xx , reset,,'), { conditions: RetryOn.ServerError | RetryOn.Reset, unknown: [] });
   t.same(parseRetryOn('5XX,often').unknown, ['5XX', 'often']);
 });
 
-t.test('a host may say when it wants to be asked again', async (t) => {
+t.test('rate-limit reset headers set the back-off', async (t) => {
   const reset_headers = [
     { name: 'Retry-After' },
     { name: 'X-Reset', format: 'UNIX_TIMESTAMP' as const },
@@ -233,7 +233,7 @@ t.test('a host may say when it wants to be asked again', async (t) => {
   }
   const once = begin({ retry_on: '5xx,reset', num_retries: 2, rate_limited_retry_back_off: { reset_headers } });
   once.onHeaders(503, responseHead(503, 'retry-after: 300'), NOW);
-  t.equal(once.backoffMs(0), 300_000, 'five minutes, unless said otherwise');
+  t.equal(once.backoffMs(0), 300_000, 'five minutes by default');
   t.equal(once.onReset(RetryReset.Reset, true), RetryDecision.Retry);
-  t.equal(once.backoffMs(0), 0, 'it holds for the one try');
+  t.equal(once.backoffMs(0), 0, 'it applies to one retry');
 });

@@ -1,4 +1,4 @@
-// A request gets the route that Envoy would give it.
+// A request gets the same route as in Envoy.
 
 import fc from 'fast-check';
 import t from 'tap';
@@ -9,12 +9,12 @@ import { RouteKind } from '../../../../src/http/routing/actions/route.js';
 import { buildRouteTable, type RouteTable } from '../../../../src/http/routing/tables/route-table.js';
 import { requestHead } from '../heads.js';
 
-/** A table whose clusters are their names. */
+/** Returns a table whose clusters are represented by their names. */
 function table(config: RouteConfiguration): RouteTable<string> {
   return buildRouteTable(config, (name) => name);
 }
 
-/** A route to the cluster of its own name. */
+/** Returns a route to the cluster of this name. */
 function to(cluster: string, match: RouteMatch = { prefix: '/' }): RouteConfig {
   return { match, route: { cluster } };
 }
@@ -23,7 +23,7 @@ function oneHost(...routes: RouteConfig[]): RouteTable<string> {
   return table({ virtual_hosts: [{ name: 'all', domains: ['*'], routes }] });
 }
 
-/** The cluster that a request goes to, or undefined. */
+/** Returns the cluster of a request's route, or undefined. */
 function clusterOf(routes: RouteTable<string>, start: string, ...lines: string[]): string | undefined {
   return routes.match(requestHead(start, ...lines), 0)?.cluster;
 }
@@ -33,7 +33,7 @@ function matches(match: RouteMatch, start: string, ...lines: string[]): boolean 
   return clusterOf(oneHost(to('it', match)), start, ...lines) === 'it';
 }
 
-/** The place that a refusal names. */
+/** Returns the position in a refusal. */
 function refusalOf(build: () => unknown): string | undefined {
   try {
     build();
@@ -76,7 +76,7 @@ t.test('domains: exact, then longest suffix, then longest prefix, then *', async
   for (const [host, cluster] of cases) t.equal(clusterOf(routes, 'GET /', `Host: ${host}`), cluster, host);
 });
 
-t.test('domains: any set of them is searched in the order of precedence', async () => {
+t.test('domains: any set of domains is searched in order of precedence', async () => {
   const label = fc.stringMatching(/^[ab.]{1,6}$/);
   const domain = fc.oneof(
     label,
@@ -95,7 +95,7 @@ t.test('domains: any set of them is searched in the order of precedence', async 
   );
 });
 
-/** The definition, word for word. */
+/** The definition, literally. */
 function bestDomain(domains: readonly string[], host: string): string | undefined {
   if (domains.includes(host)) return host;
   const byLength = [...domains].filter((name) => name !== '*').sort((a, b) => b.length - a.length);
@@ -109,7 +109,7 @@ function bestDomain(domains: readonly string[], host: string): string | undefine
   );
 }
 
-t.test('domains: a virtual host that has no matching route does not hand over to another', async (t) => {
+t.test('domains: a virtual host without a matching route does not fall back to another', async (t) => {
   const routes = table({
     virtual_hosts: [
       { name: 'foo', domains: ['foo'], routes: [to('foo', { prefix: '/foo' })] },
@@ -120,10 +120,10 @@ t.test('domains: a virtual host that has no matching route does not hand over to
   t.equal(clusterOf(routes, 'GET /bar', 'Host: bar'), 'any');
   const named = table({ virtual_hosts: [{ name: 'foo', domains: ['foo'], routes: [to('foo')] }] });
   t.equal(clusterOf(named, 'GET /', 'Host: bar'), undefined);
-  t.equal(clusterOf(named, 'GET /'), undefined, 'no Host at all');
+  t.equal(clusterOf(named, 'GET /'), undefined, 'without Host');
 });
 
-t.test('domains: ignore_port_in_host_matching', async (t) => {
+t.test('domains: ignore_port_in_host_matching removes the port', async (t) => {
   const routes = table({
     ignore_port_in_host_matching: true,
     virtual_hosts: [{ name: 'foo', domains: ['foo.com', '[::1]'], routes: [to('foo')] }],
@@ -133,7 +133,7 @@ t.test('domains: ignore_port_in_host_matching', async (t) => {
   }
 });
 
-t.test('domains: a duplicate is refused with its place', async (t) => {
+t.test('domains: a duplicate is refused with its position', async (t) => {
   const config = {
     virtual_hosts: [
       { name: 'a', domains: ['foo.com'] },
@@ -146,7 +146,7 @@ t.test('domains: a duplicate is refused with its place', async (t) => {
   );
 });
 
-t.test('paths: prefix, path, path_separated_prefix and safe_regex', async (t) => {
+t.test('paths: prefix, path, path_separated_prefix and safe_regex match', async (t) => {
   const cases: [RouteMatch, string, boolean][] = [
     [{ prefix: '/' }, '/', true],
     [{ prefix: '/' }, '*', false],
@@ -186,13 +186,13 @@ t.test('paths: CONNECT has none', async (t) => {
   t.equal(matches({ prefix: '' }, 'CONNECT foo:443', 'Host: foo:443'), false);
 });
 
-t.test('routes: the first that matches wins', async (t) => {
+t.test('routes: the first match wins', async (t) => {
   const routes = oneHost(to('a', { prefix: '/a' }), to('b', { path: '/a/b' }), to('c'));
   t.equal(clusterOf(routes, 'GET /a/b'), 'a');
   t.equal(clusterOf(routes, 'GET /b'), 'c');
 });
 
-t.test('many routes that ask for a header that comes twice need the room for one', async (t) => {
+t.test('many routes that match a repeated header use the memory of one', async (t) => {
   const half = 'x'.repeat(25_000);
   const asks = (prefix: string): RouteConfig =>
     to(prefix, { prefix: '/', headers: [{ name: 'x', string_match: { prefix } }] });
@@ -202,7 +202,7 @@ t.test('many routes that ask for a header that comes twice need the room for one
   t.equal(head.memory.retainedBytes(), 0);
 });
 
-t.test('many routes that ask for the scheme need the room for one', (t) => {
+t.test('many routes that match the scheme use the memory of one', (t) => {
   const match: RouteMatch = { prefix: '/', headers: [{ name: ':scheme', string_match: { exact: 'https' } }] };
   const routes = oneHost(...Array.from({ length: 2000 }, () => to('never', match)), to('it'));
   const headers = requestHead('GET /', 'x-forwarded-proto: http');
@@ -212,7 +212,7 @@ t.test('many routes that ask for the scheme need the room for one', (t) => {
   t.end();
 });
 
-t.test('headers: each kind of matcher', async (t) => {
+t.test('headers: each kind of matcher matches', async (t) => {
   const text = (string_match: object): object => ({ name: 'x', string_match });
   const cases: [object, string[], boolean][] = [
     [{ name: 'x' }, ['X: '], true],
@@ -279,7 +279,7 @@ t.test('headers: each kind of matcher', async (t) => {
     t.equal(matches(match, 'GET /p?q=1', ...lines), expected, `${JSON.stringify(header)} ${lines.join(' | ')}`);
   }
   const both: RouteMatch = { prefix: '/', headers: [{ name: 'a' }, { name: 'b' }] };
-  t.equal(matches(both, 'GET /', 'a: 1'), false, 'all matchers must hold');
+  t.equal(matches(both, 'GET /', 'a: 1'), false, 'all matchers must match');
   t.equal(matches(both, 'GET /', 'b: 1', 'a: 1'), true);
 });
 
@@ -309,7 +309,7 @@ t.test('query parameters: presence and text of the first value, as sent', async 
   }
 });
 
-t.test('runtime_fraction takes its share of requests', async (t) => {
+t.test('runtime_fraction accepts its fraction of the requests', async (t) => {
   const share = (numerator: number, denominator: 'HUNDRED' | 'TEN_THOUSAND' | 'MILLION', random: number): boolean => {
     const runtime_fraction = { default_value: { numerator, denominator } };
     const routes = oneHost(to('it', { prefix: '/', runtime_fraction }));
@@ -324,7 +324,7 @@ t.test('runtime_fraction takes its share of requests', async (t) => {
   t.equal(share(5000, 'TEN_THOUSAND', 2 ** 31), false);
 });
 
-t.test('grpc asks for the content type of gRPC', async (t) => {
+t.test('grpc matches the gRPC content type', async (t) => {
   const match: RouteMatch = { prefix: '/', grpc: {} };
   t.equal(matches(match, 'POST /', 'content-type: application/grpc'), true);
   t.equal(matches(match, 'POST /', 'content-type: application/grpc+proto'), true);
@@ -355,7 +355,7 @@ t.test('weighted clusters get requests in proportion, also behind a fraction', a
   t.ok(Math.abs(counts['b']! / counts['a']! - 3) < 0.2, `a ${counts['a']}, b ${counts['b']}`);
 });
 
-t.test('weighted clusters: weights that make no sense are refused', async (t) => {
+t.test('weighted clusters: invalid weights are refused', async (t) => {
   const route =
     (weighted_clusters: object): (() => unknown) =>
     () =>
@@ -392,7 +392,7 @@ t.test('cluster_header names the cluster', async (t) => {
   known.add('größe');
   t.equal(match(byteText('x-cluster: größe')), 'größe', 'a name beyond ASCII is UTF-8');
   known.add('three');
-  t.equal(match('x-cluster: three'), 'three', 'a cluster that comes later is found');
+  t.equal(match('x-cluster: three'), 'three', 'a cluster added later is found');
   const asked: string[] = [];
   const careful = buildRouteTable(config, (name) => name, {
     findCluster: (name) => {
@@ -401,7 +401,7 @@ t.test('cluster_header names the cluster', async (t) => {
     },
   });
   t.equal(careful.match(requestHead('GET /', 'x-cluster: any'), 0)!.cluster, undefined);
-  t.same(asked, ['any'], 'what a client names is looked up, not registered');
+  t.same(asked, ['any'], 'names from clients are looked up, not registered');
 });
 
 t.test('cluster_header may be a pseudo-header', async (t) => {
@@ -416,7 +416,7 @@ t.test('cluster_header may be a pseudo-header', async (t) => {
   t.equal(clusterFor(':method'), 'GET');
 });
 
-t.test('require_tls sends clients to https', async (t) => {
+t.test('require_tls redirects clients to https', async (t) => {
   const routes = (require_tls: 'ALL' | 'EXTERNAL_ONLY'): RouteTable<string> =>
     table({ virtual_hosts: [{ name: 'all', domains: ['*'], require_tls, routes: [to('it')] }] });
   const head = requestHead('GET /a?b', 'Host: foo.com', 'x-forwarded-proto: http', 'x-envoy-internal: true');
@@ -429,7 +429,7 @@ t.test('require_tls sends clients to https', async (t) => {
   t.equal(clusterOf(routes('EXTERNAL_ONLY'), 'GET /', 'x-forwarded-proto: http'), undefined);
 });
 
-t.test('what cannot be compiled is refused with its place', async (t) => {
+t.test('routes that cannot be compiled are refused with their position', async (t) => {
   const where = 'virtual_hosts[0].routes[0]';
   const cases: [RouteConfig, string][] = [
     [to('a', { safe_regex: { regex: '(' } }), `${where}.match.safe_regex.regex`],
