@@ -84,7 +84,7 @@ export interface StreamControl {
 }
 
 export interface LocalReply {
-  /** 200 to 599. */
+  /** 200 to 999. */
   status: number;
   /** Plain text; a string is sent as UTF-8. */
   body: string | Uint8Array;

@@ -219,10 +219,10 @@ export class HeaderBlock extends HeaderFields {
     this.startLineEnd = this.startLineStart;
   }
 
-  /** Sets the status of a final response. Throws unless it is an integer from 200 to 599. */
+  /** Sets the status of a final response. Throws unless it is an integer from 200 to 999: hosts may send any of them. */
   setStatus(status: number): void {
-    if (!(Number.isInteger(status) && status >= 200 && status <= 599))
-      throw new RangeError(`${status} is not a status from 200 to 599`);
+    if (!(Number.isInteger(status) && status >= 200 && status <= 999))
+      throw new RangeError(`${status} is not a status from 200 to 999`);
     this.status = status;
     this.startLineEnd = this.startLineStart;
   }

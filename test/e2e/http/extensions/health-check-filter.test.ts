@@ -27,6 +27,9 @@ const upstream = await startUpstream(t, (request, answer) => {
   if (isHostDegraded) answer.setHeader('x-envoy-degraded', '');
   answer.writeHead(request.url === '/healthz' ? hostStatus : 200).end('from the host');
 });
+upstream.server.on('upgrade', (_request, socket) => {
+  socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+});
 t.beforeEach(() => {
   hostStatus = 200;
   isHostDegraded = false;
@@ -132,6 +135,29 @@ t.test("the host's response is cached for cache_time", async (t) => {
   await baton.stop();
   const [first, second] = readFileSync(log, 'utf8').split('\n');
   t.same([first, second], ['/healthz 500 - via_upstream', '/healthz 500 LH health_check_cached']);
+});
+
+t.test('any status of a host is repeated, except that of an upgrade', async (t) => {
+  const { baton, port, get } = await startProxy(t, {
+    listeners: {
+      main: checked(
+        { pass_through_mode: true, cache_time: '3600s', headers: PATH },
+        { upgrade_configs: [{ upgrade_type: 'websocket' }] },
+      ),
+    },
+    clusters: [staticCluster('host', upstream.port)],
+  });
+  const upgrade = `GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`;
+  const tunnel = await connectRaw(t, port);
+  tunnel.write(upgrade);
+  t.match(await tunnel.readUntil('\r\n\r\n'), /^HTTP\/1.1 101 /);
+  for (const status of [999, 200]) {
+    hostStatus = status;
+    const answer = await get('/healthz');
+    t.match(answer, { status: 999, body: status === 999 ? 'from the host' : '' });
+  }
+  t.match(await baton.stats('http.main.health_check.'), { request_total: 3, failed: 3, cached_response: 1 });
+  t.equal(await baton.stat('server.envoy_bug_failures'), 0);
 });
 
 t.test(

@@ -82,7 +82,8 @@ export class HealthCheckFilter implements HttpFilter {
     }
     const { status } = headers;
     const isDegraded = headers.find(DEGRADED) >= 0;
-    if (!this.#isAnswered) cache?.keep(status, isDegraded);
+    // A 101 answers only the upgrade that has asked for it.
+    if (!this.#isAnswered && status !== 101) cache?.keep(status, isDegraded);
     stats.increment(isSuccess(status) ? at.ok : at.failed);
     if (isDegraded) stats.increment(at.degraded);
     headers.set(HEALTH_CHECKED_CLUSTER, serviceCluster);
