@@ -73,6 +73,7 @@ export { byteText } from '../http/headers/byte-text.js';
 export { requestScheme } from '../http/headers/edge/request-scheme.js';
 export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
+export { isServerError } from '../http/headers/status-class.js';
 export { compileHeaderRules, HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';
 export { compileStringMatcher, type StringRule } from '../http/routing/matching/string-rule.js';
 export { headerKey } from './header-key.js';

@@ -102,8 +102,9 @@ class CodeCounters {
   count(status: number): void {
     (this.#completed ??= this.#counter('upstream_rq_completed')).increment();
     const codeClass = (status / 100) | 0;
-    if (codeClass >= 1 && codeClass <= 5)
-      (this.#byClass[codeClass] ??= this.#counter(`upstream_rq_${codeClass}xx`)).increment();
+    // As in Envoy, statuses from 600 on have no counters of their own.
+    if (codeClass > 5) return;
+    (this.#byClass[codeClass] ??= this.#counter(`upstream_rq_${codeClass}xx`)).increment();
     (this.#byCode[status] ??= this.#counter(`upstream_rq_${status}`)).increment();
   }
 

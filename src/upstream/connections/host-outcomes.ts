@@ -3,6 +3,7 @@
 
 import { outcomeStatus } from '../../http/headers/grpc-outcome.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
+import { isServerError } from '../../http/headers/status-class.js';
 import { HostStats } from '../../stats/layouts/cluster.js';
 import type { Host } from '../hosts/host.js';
 import { PoolFailure } from '../pool-failure.js';
@@ -14,7 +15,7 @@ export function countHostConnection({ monitor }: Host): void {
 
 /** Called when the head of its response has arrived. */
 export function countHostResponse({ monitor, stats }: Host, headers: HeaderBlock): void {
-  stats.increment(headers.status >= 500 ? HostStats.at.rq_error : HostStats.at.rq_success);
+  stats.increment(isServerError(headers.status) ? HostStats.at.rq_error : HostStats.at.rq_success);
   if (monitor !== undefined) monitor.answered(outcomeStatus(headers));
 }
 

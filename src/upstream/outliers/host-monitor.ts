@@ -1,6 +1,7 @@
 // One thread's observations of a host for outlier detection, counted in words that all threads share. The thread whose count
 // reaches a limit reports the host; the primary decides, and resets the count to 0.
 
+import { isServerError } from '../../http/headers/status-class.js';
 import type { Runtime, RuntimeInteger } from '../../runtime/runtime.js';
 import { HostWord } from '../shared-words.js';
 import { OutlierKind } from './outlier-kind.js';
@@ -47,7 +48,7 @@ export class HostMonitor {
     const { words } = this.#counting;
     const block = this.#block;
     Atomics.add(words, block + HostWord.Requests, 1);
-    if (status < 500) {
+    if (!isServerError(status)) {
       Atomics.add(words, block + HostWord.Successes, 1);
       this.#clear(HostWord.Consecutive5xx);
       this.#clear(HostWord.ConsecutiveGatewayFailures);

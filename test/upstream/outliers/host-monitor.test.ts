@@ -47,6 +47,8 @@ t.test('failures in a row are counted by all threads together, and one of them r
   second.answered(404);
   t.same(counts(...ROWS), [0, 0, 0], 'a success sets it back');
   t.same(counts(...SUMS), [15, 1, 0, 0]);
+  for (let i = 0; i < 5; i++) first.answered(600);
+  t.same(reports(), [], 'from 600 on a status is no failure');
 });
 
 t.test('failures of gateways are counted by themselves too, and another failure ends their row', async (t) => {

@@ -2,6 +2,7 @@
 
 import { HeaderSet, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
+import { isServerError } from '../../headers/status-class.js';
 import { matchesAny } from '../matching/header-rule.js';
 import { NO_RETRIES, parseRetryOn, RetryOn, type RetryPolicy } from './retry-policy.js';
 
@@ -117,7 +118,7 @@ export class RetryState {
   #matchesResponse(status: number, headers: HeaderBlock): boolean {
     const on = this.#conditions;
     if (headers.findId(RATE_LIMITED) >= 0) return (on & RetryOn.EnvoyRateLimited) !== 0;
-    if ((on & RetryOn.ServerError) !== 0 && status >= 500 && status <= 599) return true;
+    if ((on & RetryOn.ServerError) !== 0 && isServerError(status)) return true;
     if ((on & RetryOn.GatewayError) !== 0 && status >= 502 && status <= 504) return true;
     if ((on & RetryOn.Retriable4xx) !== 0 && status === 409) return true;
     if ((on & RetryOn.RetriableStatusCodes) !== 0 && this.#isRetriable(status)) return true;

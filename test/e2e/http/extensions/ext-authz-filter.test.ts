@@ -103,6 +103,10 @@ t.test('a request that it denies is answered with its response, and reaches no h
     'content-length': '4',
     'content-type': 'a/b',
   });
+  for (const listener of ['plain', 'lenient']) {
+    const odd = await proxy.on(listener, '/a?status=600&body=never&field=x-why=none');
+    t.match(odd, { status: 600, body: 'never', headers: { 'x-why': 'none' } }, 'only 5xx is an error of the service');
+  }
   t.equal(host.accepted(), 1, 'only the connection of the previous test');
 });
 
@@ -180,7 +184,7 @@ t.test('disabled routes and a fraction of the requests are not checked', async (
 t.test('each outcome is counted', async () => {
   await proxy.baton.waitForStats({
     'http.plain.ext_authz.ok': 2,
-    'http.plain.ext_authz.denied': 1,
+    'http.plain.ext_authz.denied': 2,
     'http.plain.ext_authz.error': 2,
     'http.lists.ext_authz.lists.ok': 1,
     'http.lists.ext_authz.lists.denied': 1,
@@ -190,7 +194,7 @@ t.test('each outcome is counted', async () => {
     'http.off.ext_authz.disabled': 1,
     'cluster.service.upstream_rq_timeout': 2,
     'cluster.host.ext_authz.ok': 3,
-    'cluster.host.ext_authz.denied': 1,
+    'cluster.host.ext_authz.denied': 3,
     'cluster.host.ext_authz.error': 5,
     'cluster.host.ext_authz.failure_mode_allowed': 2,
     'cluster.host.ext_authz.lists.ok': 1,

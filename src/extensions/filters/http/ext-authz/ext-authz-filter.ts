@@ -14,6 +14,7 @@ import {
   type HttpCallRequest,
   type HttpFilter,
   headerKey,
+  isServerError,
   knownHeader,
   type LocalReply,
   ResponseFlag,
@@ -147,7 +148,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   onHead(answer: HeaderBlock): void {
     this.#stream.run(() => {
       if (answer.status === OK) this.#consent = consentOf(answer, this.#rules);
-      else if (answer.status < 500) this.#keepOfRefusal(answer);
+      else if (!isServerError(answer.status)) this.#keepOfRefusal(answer);
     });
   }
 
@@ -155,7 +156,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     this.#call = undefined;
     this.#stream.run(() => {
       if (status === OK) this.#allow();
-      else if (status >= 500) this.#failed();
+      else if (isServerError(status)) this.#failed();
       else this.#deny(status, body);
     });
   }
