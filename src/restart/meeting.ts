@@ -32,7 +32,7 @@ class NameTakenError extends BatonError {}
 const DYNAMIC_IDS = 2 ** 28;
 const MOST_TRIES = 1000;
 /** Hellos that are kept while this process begins. */
-const MOST_WAITING = 4;
+const MAX_WAITING = 4;
 /** A name that has been lost is tried again so often. */
 const REBIND_MS = 1000;
 
@@ -163,7 +163,7 @@ export class Meeting {
     if (bytes.length === 0) return this.#close(fds);
     const reason = this.#distrust(credentials);
     if (reason === undefined && this.#onHello !== undefined) return this.#onHello(bytes, fds);
-    if (reason === undefined && this.#waiting.length < MOST_WAITING) return void this.#waiting.push([bytes, fds]);
+    if (reason === undefined && this.#waiting.length < MAX_WAITING) return void this.#waiting.push([bytes, fds]);
     this.#close(fds);
     this.dropped(reason ?? 'too many came while this process began');
   }

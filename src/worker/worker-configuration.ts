@@ -1,4 +1,4 @@
-// The configuration that a worker serves with: runtime objects, built from the primary's snapshots.
+// A worker's configuration: runtime objects built from the primary's snapshots.
 
 import type { AccessLogFiles } from '../access-log/files/file-log.js';
 import { messageOf } from '../common/errors/errors.js';
@@ -31,9 +31,9 @@ export interface ConfigurationContext {
   readonly scopes: ThreadScopes;
   readonly ports: WorkerPorts;
   readonly accessLogFiles: AccessLogFiles;
-  /** To the primary. */
+  /** Sends to the primary. */
   readonly send: (message: FromWorker) => void;
-  /** Ends the thread because of `error`; another one takes its place. */
+  /** Ends the thread because of `error`; another one replaces it. */
   readonly end: (error: unknown) => void;
 }
 
@@ -75,7 +75,7 @@ export class WorkerConfiguration {
     this.listeners = new WorkerListeners(workerContext, start);
   }
 
-  /** Makes a snapshot current and tells the primary. Yields between parts of what takes long to build: requests have turns then. */
+  /** Applies a snapshot and notifies the primary. Yields during long work so that requests are served. */
   *apply(snapshot: Snapshot): Generator<void, void> {
     const { scopes, send, thread } = this.#context;
     try {
@@ -104,7 +104,7 @@ export class WorkerConfiguration {
     } catch (error) {
       logger.error({ err: error }, `snapshot ${snapshot.version} cannot be used`);
       this.#failed(snapshot, messageOf(error));
-      if (!this.#makesRoom(snapshot, error)) return;
+      if (!this.#endsThread(snapshot, error)) return;
       setImmediate(() => this.#context.end(error));
     }
   }
@@ -115,12 +115,12 @@ export class WorkerConfiguration {
     this.#clusters.end();
   }
 
-  /** Others are not kept from serving by one that cannot be built. */
+  /** Applies a listener. One that cannot be built does not affect the others. */
   #applyListener(listener: ListenerSnapshot, snapshot: Snapshot): void {
     try {
       this.listeners.apply(listener);
     } catch (error) {
-      if (this.#makesRoom(snapshot, error)) throw error;
+      if (this.#endsThread(snapshot, error)) throw error;
       logger.error({ err: error }, `listener '${shownName(listener.name)}' cannot be built`);
       this.#failed(snapshot, `listener '${listener.name}' cannot be built: ${messageOf(error)}`);
       if (this.#isReplacement && snapshot.isComplete) this.listeners.applyLater(listener);
@@ -128,10 +128,11 @@ export class WorkerConfiguration {
   }
 
   /**
-   * Without descriptors for its listen sockets a thread that replaces another one ends, so that the next one tries again: clients
-   * would wait at sockets that nobody accepts on. When the server starts, it is the server that ends.
+   * Returns whether the error ends the thread: a replacement without descriptors for its listen sockets ends, so that the next
+   * one retries, because clients would wait at sockets that no thread accepts on. At the start of the server the whole server
+   * ends instead.
    */
-  #makesRoom({ isComplete }: Snapshot, error: unknown): boolean {
+  #endsThread({ isComplete }: Snapshot, error: unknown): boolean {
     return this.#isReplacement && isComplete && isDescriptorShortage(error);
   }
 

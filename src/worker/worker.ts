@@ -1,4 +1,4 @@
-// A worker thread: serves connections, and does what the primary tells it, until it is told to end.
+// A worker thread: serves connections and executes the primary's messages until it is shut down.
 
 import type { MessagePort } from 'node:worker_threads';
 import { AccessLogFiles } from '../access-log/files/file-log.js';
@@ -41,17 +41,17 @@ import { WorkerConfiguration } from './worker-configuration.js';
 
 const logger = getLogger('main');
 
-/** What the primary tells a worker that serves. */
+/** A message to a worker that serves. */
 type Instruction = Exclude<ToWorker, { readonly kind: 'shut-down' }>;
 
 /**
- * Descriptors that connections leave to operators. A reload, a thread that is replaced, one that renders or reads a configuration
- * takes five to ten, each admin connection, log file, stream to a management server and name lookup one or two.
+ * Descriptors reserved for operations. A reload, a replaced thread, or one that renders or reads a configuration takes five to
+ * ten; each admin connection, log file, stream to a management server and name lookup takes one or two.
  */
 const DESCRIPTOR_RESERVE = 64;
-/** After so many turns in a row that have failed as a whole, the thread serves nobody. */
+/** After this many consecutive failed turns the thread serves no client any more, and ends. */
 const MAX_FAILED_TURNS = 100;
-/** How long buffered log lines may take to be written when the worker ends. */
+/** Maximum time for writing buffered log lines when the worker ends. */
 const FINAL_FLUSH_MS = 1000;
 
 class Worker {
@@ -71,14 +71,14 @@ class Worker {
   readonly #sampler: BufferedSampler;
   readonly #memoryCare: MemoryCare;
   readonly #handOver: HandOver;
-  /** Parts of a change of runtime that is not whole yet. */
+  /** Received parts of an incomplete runtime change. */
   #runtimeParts: RuntimeChange['entries'][] = [];
-  /** A snapshot takes more steps than one. */
+  /** A snapshot is being applied in steps. */
   #isApplying = false;
-  /** What has come since. */
-  readonly #waiting: Instruction[] = [];
+  /** Messages received meanwhile. */
+  readonly #queue: Instruction[] = [];
   #isEnded = false;
-  /** The thread is ending because of this. */
+  /** The error that is ending the thread. */
   #fatal: { readonly error: unknown } | undefined;
 
   constructor(start: WorkerStart, port: MessagePort) {
@@ -141,13 +141,13 @@ class Worker {
     this.#handOver = new HandOver(shim, this.#transport, this.#scopes, this.#configuration.listeners);
   }
 
-  /** Makes a snapshot current before anything else is done. */
+  /** Applies the first snapshot synchronously. */
   apply(snapshot: Snapshot): void {
     runSync(this.#configuration.apply(snapshot));
   }
 
-  /** Whatever else comes while a snapshot takes its steps counts behind it. */
-  #take(snapshot: Snapshot): void {
+  /** Applies a snapshot in steps. Messages received meanwhile are queued. */
+  #applyInSteps(snapshot: Snapshot): void {
     const steps = this.#configuration.apply(snapshot);
     if (this.#isDone(steps)) return;
     this.#isApplying = true;
@@ -158,12 +158,12 @@ class Worker {
         return;
       }
       this.#isApplying = false;
-      while (!this.#isApplying && this.#waiting.length > 0) this.#obey(this.#waiting.shift()!);
+      while (!this.#isApplying && this.#queue.length > 0) this.#execute(this.#queue.shift()!);
     };
     setImmediate(step);
   }
 
-  /** Takes the next step of a snapshot. Returns whether that was the last. */
+  /** Runs the next step of a snapshot. Returns whether it was the last. */
   #isDone(steps: Iterator<void>): boolean {
     try {
       return steps.next().done === true;
@@ -173,28 +173,28 @@ class Worker {
     }
   }
 
-  /** Returns false when the worker has ended. */
+  /** Handles a message. Returns false for 'shut-down'. */
   handle(message: ToWorker): boolean {
     if (message.kind === 'shut-down') return false;
-    if (this.#isApplying) this.#waiting.push(message);
-    else this.#obey(message);
+    if (this.#isApplying) this.#queue.push(message);
+    else this.#execute(message);
     return true;
   }
 
-  /** Carries a message out; whatever becomes of it, connections and later messages go on. */
-  #obey(message: Instruction): void {
+  /** Executes a message. An exception affects neither connections nor later messages. */
+  #execute(message: Instruction): void {
     try {
-      this.#carryOut(message);
+      this.#dispatch(message);
     } catch (error) {
-      internalError(`internal error: the primary's message '${message.kind}' was not carried out`, error);
+      internalError(`internal error: the primary's message '${message.kind}' failed`, error);
     }
   }
 
-  #carryOut(message: Instruction): void {
+  #dispatch(message: Instruction): void {
     const { listeners } = this.#configuration;
     switch (message.kind) {
       case 'snapshot':
-        return this.#take(message.snapshot);
+        return this.#applyInSteps(message.snapshot);
       case 'runtime':
         return this.#changeRuntime(message.change, message.isWhole);
       case 'reopen-logs':
@@ -238,7 +238,7 @@ class Worker {
     }
   }
 
-  /** Ends all connections, logs what was served on them, and writes out what is buffered. */
+  /** Ends all connections, logs their requests, and writes buffered data. */
   async end(): Promise<void> {
     this.#isEnded = true;
     this.#handOver.close();
@@ -255,8 +255,8 @@ class Worker {
   }
 
   /**
-   * Guards the thread. What nobody has caught belongs to no connection: an event of Node in a filter, or work of the worker's own. The
-   * thread goes on, unless it lacks memory or every turn fails.
+   * Guards the thread. An uncaught exception belongs to no connection: it comes from an event of Node in a filter, or from the
+   * worker itself. The thread continues unless memory is exhausted or every turn fails.
    */
   guard(): void {
     guardThread((error) => {
@@ -266,7 +266,7 @@ class Worker {
     });
   }
 
-  /** Ends the thread: what can be written without waiting is written. */
+  /** Ends the thread. Writes what can be written without waiting. */
   #dieOf(error: unknown): never {
     if (this.#fatal === undefined) {
       this.#fatal = { error };
@@ -280,13 +280,13 @@ class Worker {
     this.#handOver.close();
     this.#transport.beginTurn();
     this.#configuration.listeners.abandon(error);
-    // Before its end the event loop would accept once more, for nobody: new connections are for the thread that follows.
+    // Before its end the event loop would accept once more: new connections belong to the replacement thread.
     this.#transport.destroy();
     this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
     this.#filesystemStats.close();
   }
 
-  /** As in all threads; the primary is told which files have loggers. */
+  /** Starts logging, and reports to the primary which files have loggers. */
   #startLogging({ levelRules, logging }: WorkerStart, { threadId }: NativeShim): void {
     initLogging({ ...logging, threadId });
     setLevelRules(levelRules);
@@ -319,20 +319,20 @@ class Worker {
   }
 }
 
-/** To a question that comes with a port of its own. */
+/** Replies on the port of a request, and closes it. */
 function answer(reply: MessagePort, value: unknown): void {
   reply.postMessage(value);
   reply.close();
 }
 
-/** The body of the thread: serves until the primary says 'shut-down'. */
+/** The thread's entry point: serves until 'shut-down'. */
 export default function run({ start, port }: { start: WorkerStart; port: MessagePort }): Promise<void> {
   const worker = new Worker(start, port);
   worker.guard();
   return new Promise((resolve) => {
     const onMessage = (message: ToWorker): void => {
       if (worker.handle(message)) return;
-      // A closed port still delivers what stands behind this message, to a worker that has nothing left to do it with.
+      // A closed port still delivers queued messages, which the ended worker cannot handle.
       port.off('message', onMessage);
       port.close();
       const failed = (error: unknown) => internalError('internal error: the worker did not end in order', error);

@@ -50,7 +50,7 @@ export interface DepartureLimits {
 }
 
 /** Bytes under way from which on no further connection follows. */
-const BYTES_UNDER_WAY = 32 * 1024;
+const MAX_BYTES_IN_FLIGHT = 32 * 1024;
 
 const logger = getLogger('main');
 
@@ -82,7 +82,7 @@ export class DepartureChannel implements MessageSocketEvents {
 
   /** How many connections of two sockets can be offered now. */
   get room(): number {
-    if (this.#isOver || this.#bytes >= BYTES_UNDER_WAY) return 0;
+    if (this.#isOver || this.#bytes >= MAX_BYTES_IN_FLIGHT) return 0;
     return Math.floor((this.#limits.descriptors - this.#descriptors) / 2);
   }
 

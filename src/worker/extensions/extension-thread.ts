@@ -1,11 +1,12 @@
-// What a worker gives to extensions that wait for something: they may do so behind an event of Node, where no turn has begun.
+// The interfaces that a worker provides to extensions that wait: these may be used in an event of Node, in which no turn has
+// begun.
 
 import type { Timers } from '../../io/time/timing-wheel.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
 import type { ClusterManager } from '../../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
 
-/** Calls of the worker's own, as the primary makes them too. */
+/** Returns an interface for the worker's own calls, like the primary's. */
 export function callsOf(thread: UpstreamThread, clusters: ClusterManager): CallingThread {
   return {
     begin() {
@@ -16,7 +17,7 @@ export function callsOf(thread: UpstreamThread, clusters: ClusterManager): Calli
   };
 }
 
-/** Timers that count from now, wherever they are set. Within a turn that costs nothing. */
+/** Returns timers that are relative to the current time outside of turns, too. Within a turn that costs nothing. */
 export function timersOf({ transport, wheel }: UpstreamThread): Timers {
   return {
     reschedule(timer, delayMs) {

@@ -1,4 +1,4 @@
-// The discovered configurations of HTTP filters on one worker: filters follow what the primary publishes.
+// The discovered configurations of HTTP filters on one worker. Filters follow the primary's updates.
 
 import type { Any, HttpFilter } from '../../config/generated/api.js';
 import { keyOfDiscovered } from '../../extensions/discovered-filters.js';
@@ -21,7 +21,7 @@ export class FilterConfigs implements WorkerFilterConfigs {
     }
   }
 
-  /** Filters that still follow these keep what they have. */
+  /** Removes configurations. Filters that still follow them keep their last one. */
   remove({ removedFilterConfigs }: Pick<Snapshot, 'removedFilterConfigs'>): void {
     for (const id of removedFilterConfigs) {
       const discovered = this.#byId.get(id);
@@ -33,7 +33,7 @@ export class FilterConfigs implements WorkerFilterConfigs {
 
   follow(filter: HttpFilter, follower: DiscoveredFilterConfig): void {
     const discovered = this.#byKey.get(keyOfDiscovered(filter));
-    if (discovered === undefined) throw new Error(`the primary has not told of the filter ${filter.name}`);
+    if (discovered === undefined) throw new Error(`the primary has not published the filter ${filter.name}`);
     discovered.add(follower);
   }
 }
@@ -43,7 +43,7 @@ class Discovered {
   #config: Any | undefined;
   /** Each lives as long as its chain. */
   #followers: WeakRef<DiscoveredFilterConfig>[] = [];
-  /** When there are so many, those that are gone are looked for. */
+  /** Number of followers at which collected ones are removed. */
   #sweepAt = 16;
 
   constructor(key: string) {

@@ -1,4 +1,4 @@
-// The worker's ends of the ports by which parts of extensions talk to the primary.
+// The worker's ends of the ports between extensions and their parts on the primary.
 
 import type { WorkerPort } from '../../extensions/factories.js';
 
@@ -10,14 +10,14 @@ export class WorkerPorts {
   readonly #states: Map<string, unknown>;
   readonly #ports = new Map<string, Port>();
 
-  /** @param states what the primary has published until now, by name */
+  /** @param states the published states, by name */
   constructor(worker: number, states: Readonly<Record<string, unknown>>, send: Send) {
     this.#worker = worker;
     this.#states = new Map(Object.entries(states));
     this.#send = send;
   }
 
-  /** The one of that name. */
+  /** Returns the port of that name. */
   port(name: string): WorkerPort {
     let port = this.#ports.get(name);
     if (port === undefined) {
@@ -27,7 +27,7 @@ export class WorkerPorts {
     return port;
   }
 
-  /** The primary has published something. */
+  /** Called when the primary has published a state. */
   changed(name: string, state: unknown): void {
     this.#states.set(name, state);
     const port = this.#ports.get(name);

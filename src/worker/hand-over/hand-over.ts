@@ -1,4 +1,4 @@
-// The hand-over of established connections (--hand-over-connections) as one worker does it: its own leave for the child process,
+// One worker's part in the hand-over of established connections (--hand-over-connections): its own leave for the child process,
 // those of the parent process arrive.
 
 import type { NativeShim } from '../../io/shim.js';
@@ -25,7 +25,7 @@ export class HandOver {
     this.#listeners = listeners;
   }
 
-  /** Connections leave on these channels from now on; so many descriptors may be under way on each. */
+  /** Begins to hand connections over on these channels. `descriptors` is the maximum in flight per channel. */
   depart(channels: readonly number[], descriptors: number): void {
     const over = () => this.#listeners.depart(undefined);
     const departures = new WorkerDepartures(this.#shim, this.#transport, this.#stats, channels, descriptors, over);
@@ -36,13 +36,13 @@ export class HandOver {
     departures.start();
   }
 
-  /** They arrive on these. */
+  /** Begins to receive connections on these channels. */
   arrive(channels: readonly number[]): void {
     this.#arrivals?.close();
     this.#arrivals = new WorkerArrivals(this.#shim, this.#transport, this.#listeners, this.#stats, channels);
   }
 
-  /** The thread ends. */
+  /** Called when the thread ends. */
   close(): void {
     this.#departures?.close();
     this.#arrivals?.close();

@@ -1,4 +1,4 @@
-// Connections that come to one worker from the parent process.
+// Receives connections of the parent process on one worker.
 
 import { messageOf } from '../../common/errors/errors.js';
 import type { NativeShim } from '../../io/shim.js';
@@ -12,9 +12,9 @@ import type { Scope } from '../../stats/thread-stats.js';
 
 const logger = getLogger('main');
 
-/** What they arrive at. */
+/** The listeners that take over connections. */
 export interface ArrivalListeners {
-  /** Whether a connection that another process has had can go on here; a text says why not. */
+  /** Returns the arrival of a connection from another process, or the reason why it cannot continue here. */
   expect(cargo: Cargo): Arrival | string;
 }
 
@@ -24,7 +24,7 @@ export class WorkerArrivals {
   readonly #transport: Transport;
   readonly #channels: readonly ArrivalChannel[];
 
-  /** Takes over the channels `fds`. */
+  /** Owns the channels `fds`. */
   constructor(
     shim: NativeShim,
     transport: Transport,
@@ -52,7 +52,7 @@ export class WorkerArrivals {
     });
   }
 
-  /** The thread ends. */
+  /** Called when the thread ends. */
   close(): void {
     for (const channel of this.#channels) channel.close();
   }

@@ -1,4 +1,4 @@
-// One worker's connections on their way to the child process: which of them can leave when, and what becomes of them.
+// Hands one worker's connections over to the child process: decides which of them can leave when, and handles the outcome.
 
 import { shownName } from '../../common/text/shown.js';
 import type { FrozenConnection, NativeShim } from '../../io/shim.js';
@@ -10,10 +10,10 @@ import { DepartureChannel } from '../../restart/travel/departure-channel.js';
 import { HandOverStats } from '../../stats/layouts/hand-over.js';
 import type { Scope } from '../../stats/thread-stats.js';
 
-/** How long the child may take to answer for a connection, which rests meanwhile. */
+/** Timeout of the child's answer for a connection, which is frozen meanwhile. */
 const ANSWER_MS = 5000;
 
-const LEAVING = 'internal error: a connection cannot be handed over';
+const DEPART_FAILED = 'internal error: a connection cannot be handed over';
 
 const logger = getLogger('main');
 
@@ -21,19 +21,19 @@ export class WorkerDepartures implements Departures {
   readonly #shim: NativeShim;
   readonly #transport: Transport;
   readonly #stats: Scope;
-  readonly #onOver: () => void;
+  readonly #onEnd: () => void;
   readonly #channels: readonly DepartureChannel[];
-  /** Stopped in this turn, to leave at its end. */
+  /** Connections frozen in this turn, which leave at its end. */
   #ready: TravellingConnection[] = [];
   readonly #waiting = new Set<TravellingConnection>();
   /** Reasons that were logged. */
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
   #room = 0;
   #next = 0;
 
   /**
-   * Takes over the channels `fds`, on which this many descriptors each may be under way. `onOver`: no more connections can
-   * leave, and those that are still here drain.
+   * Owns the channels `fds`, with at most `descriptors` in flight each. `onEnd` is called when no more connections can leave;
+   * those that are still here drain.
    */
   constructor(
     shim: NativeShim,
@@ -41,9 +41,9 @@ export class WorkerDepartures implements Departures {
     stats: Scope,
     fds: readonly number[],
     descriptors: number,
-    onOver: () => void,
+    onEnd: () => void,
   ) {
-    this.#onOver = onOver;
+    this.#onEnd = onEnd;
     this.#shim = shim;
     this.#transport = transport;
     this.#stats = stats;
@@ -71,12 +71,12 @@ export class WorkerDepartures implements Departures {
     if (!connection.mustStay) this.#waiting.add(connection);
   }
 
-  /** All that can leave now, does, as far as there is room. */
+  /** Sends the connections that can leave now, as far as there is room. */
   start(): void {
     this.#dispatch();
   }
 
-  /** The thread ends. */
+  /** Called when the thread ends. */
   close(): void {
     this.#transport.onTurnEnd = undefined;
     this.#waiting.clear();
@@ -87,8 +87,8 @@ export class WorkerDepartures implements Departures {
     try {
       const ready = this.#ready;
       this.#ready = [];
-      forEachGuarded(ready, LEAVING, (connection) => this.#depart(connection));
-      if (this.#channels.every(({ isOver }) => isOver)) this.#over();
+      forEachGuarded(ready, DEPART_FAILED, (connection) => this.#depart(connection));
+      if (this.#channels.every(({ isOver }) => isOver)) this.#finish();
       for (const connection of this.#waiting) {
         if (this.#pick() === undefined) break;
         this.#waiting.delete(connection);
@@ -96,15 +96,15 @@ export class WorkerDepartures implements Departures {
       }
       this.#countRoom();
     } catch (error) {
-      internalError(LEAVING, error);
+      internalError(DEPART_FAILED, error);
     }
   }
 
-  /** There is nobody to go to. */
-  #over(): void {
+  /** Called when all channels have ended. */
+  #finish(): void {
     this.#transport.onTurnEnd = undefined;
     this.#waiting.clear();
-    this.#onOver();
+    this.#onEnd();
   }
 
   #depart(connection: TravellingConnection): void {
@@ -140,18 +140,18 @@ export class WorkerDepartures implements Departures {
   }
 
   #stay(connection: TravellingConnection, departure: Departure, why: string): void {
-    // Until there is another child process: see ActiveListener.depart().
+    // Until the next child process: see ActiveListener.depart().
     connection.mustStay = true;
     this.#stats.increment(HandOverStats.at.connections_kept);
-    if (!this.#told.has(why)) {
-      this.#told.add(why);
+    if (!this.#logged.has(why)) {
+      this.#logged.add(why);
       logger.warning(`connections of listener '${shownName(connection.listener.name)}' stay in this process: ${why}`);
     }
     this.#transport.beginTurn();
     departure.stay();
   }
 
-  /** The next channel that has room. */
+  /** Returns the next channel with room. */
   #pick(): DepartureChannel | undefined {
     for (let tries = 0; tries < this.#channels.length; tries++) {
       const channel = this.#channels[this.#next++ % this.#channels.length]!;

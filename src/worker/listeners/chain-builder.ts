@@ -1,5 +1,5 @@
-// Builds the filter chains of one worker, and other routes for those that it has. Long routes are built in steps, between which
-// requests are served, before the snapshot that brings them is applied.
+// Builds the filter chains of one worker, and new routes for existing chains. Long routes are built in steps, between which
+// requests are served, before their snapshot is applied.
 
 import { inBatches, runSync } from '../../common/time/next-turn.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
@@ -25,13 +25,13 @@ import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, Snapshot } 
 import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } from '../messages/packed-routes.js';
 import { chainFingerprint } from './chain-fingerprint.js';
 
-/** The chain of this id that a listener of the worker has; undefined: it has none. */
+/** Returns the chain with this id; undefined: the worker has none. */
 export type ChainOf = (listener: number, chain: number) => FilterChain | undefined;
 
 export class ChainBuilder {
   readonly #context: WorkerContext;
   readonly #chainOf: ChainOf;
-  /** What prepare() has built of the snapshot that comes next. */
+  /** What prepare() has built for the next snapshot. */
   readonly #chains = new Map<ChainSnapshot, FilterChain>();
   readonly #changes = new Map<InlineRoutesSnapshot, () => void>();
 
@@ -40,7 +40,7 @@ export class ChainBuilder {
     this.#chainOf = chainOf;
   }
 
-  /** Builds in steps what of a snapshot has long routes. What cannot be built is left to chain() and routesChange(). */
+  /** Builds in steps the parts of a snapshot with long routes. Failures are left to chain() and routesChange(). */
   *prepare({ inlineRoutes, listeners }: Pick<Snapshot, 'inlineRoutes' | 'listeners'>): Generator<void, void> {
     for (const { terminal } of this.#chains.values()) terminal.close?.();
     this.#chains.clear();
@@ -62,20 +62,20 @@ export class ChainBuilder {
     }
   }
 
-  /** As prepare() has built it, or built now. Throws when it cannot be. */
+  /** Returns the chain that prepare() has built, or builds it now. Throws when it cannot be built. */
   chain(listener: ListenerSnapshot, chain: ChainSnapshot): FilterChain {
     const prepared = this.#chains.get(chain);
     this.#chains.delete(chain);
     return prepared ?? runSync(this.#chainSteps(listener, chain));
   }
 
-  /** What it returns gives the chain these routes. Throws when they cannot be built. */
+  /** Returns a function that sets the chain's routes. Throws when they cannot be built. */
   routesChange(routes: InlineRoutesSnapshot): () => void {
     return this.#changes.get(routes) ?? runSync(this.#changeSteps(routes));
   }
 
   *#changeSteps({ chain, listener, routes }: InlineRoutesSnapshot): Generator<void, () => void> {
-    // A version that is over takes no more requests.
+    // A removed version takes no more requests.
     const terminal = this.#chainOf(listener, chain)?.terminal;
     return terminal === undefined ? () => {} : yield* routesChange(terminal, routes);
   }
@@ -108,7 +108,7 @@ export class ChainBuilder {
     };
   }
 
-  /** The filters of a chain, and what takes connections for all of them. Throws, with nothing left open. */
+  /** Builds the filters of a chain, and the terminal that accepts connections for all of them. Throws, with nothing left open. */
   #filters(configs: readonly Any[], identity: ChainIdentity): Filters {
     const filters: NetworkFilterFactory[] = [];
     const { timers, transport } = this.#context;
@@ -145,12 +145,12 @@ export class ChainBuilder {
 }
 
 interface Filters {
-  /** Those before the terminal one. */
+  /** The filters before the terminal one. */
   readonly filters: readonly NetworkFilterFactory[];
   readonly terminal: TerminalNetworkFilter;
 }
 
-/** Unpacks and builds routes; what it returns gives them to the filter. */
+/** Unpacks and builds routes. Returns a function that sets them. */
 function* routesChange(terminal: FilterChain['terminal'], routes: PackedRoutes): Generator<void, () => void> {
   const unpacked = yield* unpackRoutes(routes, ownRoutes.get(terminal));
   const steps = terminal.prepareRoutes?.(unpacked.config);
@@ -162,10 +162,10 @@ function* routesChange(terminal: FilterChain['terminal'], routes: PackedRoutes):
   };
 }
 
-/** Long ones that filters have, for those that follow. */
+/** Unpacked long routes of terminals, for reuse by the next version. */
 const ownRoutes = new WeakMap<FilterChain['terminal'], UnpackedRoutes>();
 
-/** Of a version's chains, which are those of the snapshots in their order. */
+/** Returns the finder for a version's chains, which are in the order of the snapshots. */
 export function finderOf(snapshots: readonly ChainSnapshot[], chains: readonly FilterChain[]): FilterChainFinder {
   const fallback = chains.find((_, index) => snapshots[index]!.isDefault);
   const matched = snapshots.flatMap(({ config, isDefault }, index) =>
@@ -174,7 +174,7 @@ export function finderOf(snapshots: readonly ChainSnapshot[], chains: readonly F
   return new FilterChainTable(matched, fallback);
 }
 
-/** A chain without filters closes its connections. */
+/** The terminal of a chain without filters closes its connections. */
 const NO_FILTERS: FilterChain['terminal'] = {
   accept(connection) {
     connection.close(0);

@@ -1,29 +1,29 @@
-// Connections to hosts that nobody uses keep descriptors for which clients may wait: they are closed as long as that is so.
+// Closes idle connections to hosts while descriptors are short: clients may be waiting for them.
 
 import type { WorkerContext } from '../../extensions/factories.js';
 import { Timer } from '../../io/time/timing-wheel.js';
 
 /**
- * From then on a connection counts as unused; and how often they are looked for. One that serves requests again and again stays, so
- * that however long the shortage lasts no host is connected to anew for each request.
+ * Minimum idle time for closing, and the interval of the checks. Frequently used connections stay, so that a long shortage does
+ * not lead to a connect per request.
  */
 const IDLE_MS = 1000;
 
 export class IdleHosts {
   readonly #context: Pick<WorkerContext, 'clusters' | 'transport' | 'wheel'>;
-  readonly #timer = new Timer<IdleHosts>(this, (self) => self.#lookAgain());
+  readonly #timer = new Timer<IdleHosts>(this, (self) => self.#recheck());
 
   constructor(context: Pick<WorkerContext, 'clusters' | 'transport' | 'wheel'>) {
     this.#context = context;
   }
 
-  /** A listener cannot accept a connection for want of descriptors. */
+  /** Called when a listener cannot accept a connection because descriptors are exhausted. */
   makeRoom(): void {
     if (!this.#timer.isScheduled) this.#close();
   }
 
-  /** Others have become idle meanwhile, and what was closed may not have been enough. */
-  #lookAgain(): void {
+  /** Repeats the closing during a shortage: more connections may be idle, and the first round may not have been enough. */
+  #recheck(): void {
     if (this.#context.transport.isStarved) this.#close();
   }
 

@@ -1,4 +1,4 @@
-// How the listener filters of a listener look at its connections, as its configuration says.
+// Builds the listener filters of a listener from its configuration.
 
 import { durationMs } from '../../common/time/duration.js';
 import type { Listener } from '../../config/generated/api.js';
@@ -9,7 +9,7 @@ import type { ListenerFilter } from '../../listener/listener-filter.js';
 /** Envoy's default. */
 const TIMEOUT_MS = 15_000;
 
-/** Undefined: it has none. Throws when one cannot be built. */
+/** Returns undefined for a listener without listener filters. Throws when one cannot be built. */
 export function inspectionOf(config: Listener, context: WorkerContext): InspectionSettings | undefined {
   const { listener_filters: filters = [] } = config;
   if (filters.length === 0) return undefined;

@@ -1,5 +1,5 @@
-// Listeners that a new worker could not build although the ended one whose place it takes had them, as when the directory of an
-// access log is gone. The kernel goes on giving connections to their sockets, so they are tried again until they can be built.
+// Listeners that a replacement worker could not build although its predecessor had them, for example because the directory of an
+// access log is missing. The kernel still assigns connections to their sockets, so building is retried until it succeeds.
 
 import { shownName } from '../../common/text/shown.js';
 import { getLogger } from '../../log/logger.js';
@@ -10,9 +10,9 @@ const RETRY_MS = 1000;
 const logger = getLogger('config');
 
 export class UnbuiltListeners {
-  /** Throws when it cannot be built, with everything as it was. */
+  /** Throws when it cannot be built, without side effects. */
   readonly #build: (snapshot: ListenerSnapshot) => void;
-  /** By id, as they are by now. */
+  /** Current snapshots by id. */
   readonly #snapshots = new Map<number, ListenerSnapshot>();
   #retry: NodeJS.Timeout | undefined;
 
@@ -25,12 +25,12 @@ export class UnbuiltListeners {
     this.#retry ??= setTimeout(() => this.#buildAll(), RETRY_MS);
   }
 
-  /** It has been built, or is not wanted any more. */
+  /** Called when it has been built or removed. */
   delete(id: number): void {
     this.#snapshots.delete(id);
   }
 
-  /** What workers have been told of a listener since. */
+  /** Applies a later change to a listener's snapshot. */
   change(id: number, change: Partial<Pick<ListenerSnapshot, 'chains' | 'drain' | 'fds' | 'isListening'>>): void {
     const snapshot = this.#snapshots.get(id);
     if (snapshot !== undefined) this.#snapshots.set(id, { ...snapshot, ...change });

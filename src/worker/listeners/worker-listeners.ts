@@ -1,4 +1,4 @@
-// The listeners of one worker: versions built from snapshots, kept by id.
+// The listeners of one worker: versions built from snapshots, by id.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
@@ -32,10 +32,10 @@ import { UnbuiltListeners } from './unbuilt-listeners.js';
 
 const logger = getLogger('config');
 
-/** How soon it is tried again to have sockets, where descriptors are short. */
+/** Retry delay for adding sockets after descriptors were exhausted. */
 const RETRY_MS = 500;
 
-/** What the worker begins with, as far as it is about listeners. */
+/** The part of WorkerStart for listeners. */
 type ListenersStart = Pick<WorkerStart, 'index' | 'listenersBlock' | 'maxConnections' | 'workers'>;
 
 export class WorkerListeners {
@@ -48,7 +48,7 @@ export class WorkerListeners {
   readonly #listeners = new Map<number, ActiveListener>();
   readonly #builder: ChainBuilder;
   #departures: Departures | undefined;
-  /** Sockets that are to be added when there are descriptors for them. */
+  /** Sockets that will be added when descriptors are available. */
   readonly #lateSockets = new Map<WorkerSockets, NodeJS.Timeout>();
   readonly #unbuilt = new UnbuiltListeners((snapshot) => {
     this.#context.transport.beginTurn();
@@ -74,29 +74,29 @@ export class WorkerListeners {
   }
 
   /**
-   * Adds a version of a listener, or gives other filter chains to the one of that id: connections keep the chain that they
-   * began with. Throws when a chain cannot be built, or descriptors are short; everything is then as it was.
+   * Adds a version of a listener, or sets new filter chains of the one with that id. Connections keep their chain. Throws when a
+   * chain cannot be built or descriptors are exhausted, with nothing changed.
    */
   apply(snapshot: ListenerSnapshot): void {
     const existing = this.#listeners.get(snapshot.id);
-    const made: FilterChain[] = [];
+    const built: FilterChain[] = [];
     try {
       const chains = snapshot.chains.map((chain) => {
         const known = existing?.chain(chain.id);
-        if (known === undefined) made.push(this.#builder.chain(snapshot, chain));
-        return known ?? made.at(-1)!;
+        if (known === undefined) built.push(this.#builder.chain(snapshot, chain));
+        return known ?? built.at(-1)!;
       });
       const finder = finderOf(snapshot.chains, chains);
       if (existing !== undefined) existing.setChains(chains, finder);
       else this.#add(snapshot, chains, finder);
       this.#unbuilt.delete(snapshot.id);
     } catch (error) {
-      for (const { terminal } of made) terminal.close?.();
+      for (const { terminal } of built) terminal.close?.();
       throw error;
     }
   }
 
-  /** One that apply() could not build, and that is in use at other workers, is tried again. */
+  /** Retries a listener that apply() could not build, while other workers use it. */
   applyLater(snapshot: ListenerSnapshot): void {
     this.#unbuilt.add(snapshot);
   }
@@ -109,25 +109,25 @@ export class WorkerListeners {
     if (snapshot.isListening) listener.accept();
   }
 
-  /** Builds what of a snapshot takes long, for apply() and applyRoutes(), in steps between which requests are served. */
+  /** Builds the slow parts of a snapshot for apply() and applyRoutes(), in steps between which requests are served. */
   prepare(snapshot: Pick<Snapshot, 'inlineRoutes' | 'listeners'>): Generator<void, void> {
     return this.#builder.prepare(snapshot);
   }
 
-  /** Throws when routes cannot be built; none of these has changed then. */
+  /** Sets routes. Throws when any cannot be built, with nothing changed. */
   applyRoutes(snapshots: readonly InlineRoutesSnapshot[]): void {
     const changes = snapshots.map((snapshot) => this.#builder.routesChange(snapshot));
     for (const change of changes) change();
     for (const snapshot of snapshots) this.#unbuilt.setRoutes(snapshot);
   }
 
-  /** Its sockets listen. */
+  /** Called when the listener's sockets listen. */
   accept(id: number): void {
     this.#listeners.get(id)?.accept();
     this.#unbuilt.change(id, { isListening: true });
   }
 
-  /** No connections are accepted until accept(). */
+  /** Suspends accepting until accept(). */
   suspend(ids: readonly number[]): void {
     for (const id of ids) {
       this.#listeners.get(id)?.suspend();
@@ -141,7 +141,7 @@ export class WorkerListeners {
     return sum;
   }
 
-  /** It has further sockets, for accept(). Where descriptors are short, it gets them as soon as there are some. */
+  /** Adds sockets, for accept(). When descriptors are exhausted, it retries. */
   addSockets(sockets: WorkerSockets): void {
     const { fds, from, id, isShared } = sockets;
     this.#unbuilt.change(id, { fds });
@@ -161,7 +161,7 @@ export class WorkerListeners {
     }
   }
 
-  /** No more connections are accepted; those that there are go on. */
+  /** Stops accepting; existing connections continue. */
   stop(ids: readonly number[], acceptRest: boolean): void {
     forEachGuarded(ids, 'internal error: a listener was not stopped', (id) => {
       this.#forgetLateSockets(id);
@@ -177,7 +177,7 @@ export class WorkerListeners {
     if (listener?.suspendedSockets === 0) listener.accept();
   }
 
-  /** The primary is about to close them: their numbers may come to name others. */
+  /** Cancels pending additions, because the primary is about to close the descriptors, whose numbers may be reused. */
   #forgetLateSockets(id: number): void {
     for (const [sockets, timer] of this.#lateSockets) {
       if (sockets.id !== id) continue;
@@ -186,7 +186,7 @@ export class WorkerListeners {
     }
   }
 
-  /** Listeners and chains ask their connections to end, each in its own time. */
+  /** Begins to drain listeners and chains: each asks its connections to end within its window. */
   drain(windows: ReadonlyMap<number, DrainWindow>): void {
     forEachGuarded(windows, 'internal error: a listener does not drain', ([id, window]) => {
       this.#unbuilt.change(id, { drain: window });
@@ -196,7 +196,7 @@ export class WorkerListeners {
     });
   }
 
-  /** Listeners drain so, or not at all, whatever was said before. */
+  /** Replaces the drain window of listeners; undefined: they do not drain. */
   changeDrain(windows: ReadonlyMap<number, DrainWindow | undefined>): void {
     for (const [id, window] of windows) {
       this.#listeners.get(id)?.changeDrain(window);
@@ -204,20 +204,20 @@ export class WorkerListeners {
     }
   }
 
-  /** Their time is over: connections that no response can end, end. */
+  /** Called when the drain time is over. Closes connections that no response can end. */
   drainEnded(ids: readonly number[]): void {
     const what = 'internal error: the connections of a listener do not end';
     forEachGuarded(ids, what, (id) => this.#listeners.get(id)?.drainEnded());
   }
 
-  /** What listeners, and chains that drain, have open. */
+  /** Returns the open connections of listeners, and of draining chains. */
   connections(): WorkerConnections['listeners'] {
     const counts = new Map<number, OpenConnections>();
     for (const listener of this.#listeners.values()) listener.countOpen(counts);
     return counts;
   }
 
-  /** Versions of listeners, or filter chains, are gone, and connections that they still have end. */
+  /** Removes versions of listeners, or filter chains, and closes their connections. */
   remove(ids: readonly number[]): void {
     forEachGuarded(ids, 'internal error: a listener was not removed', (id) => {
       this.#forgetLateSockets(id);
@@ -232,30 +232,30 @@ export class WorkerListeners {
     });
   }
 
-  /** The thread ends, and all connections with it. */
+  /** Called when the thread ends. Closes all connections. */
   end(): void {
     this.#unbuilt.close();
     this.remove([...this.#listeners.keys()]);
   }
 
-  /** The thread is about to die of `error`. */
+  /** Called before the thread dies of `error`. */
   abandon(error: unknown): void {
     for (const listener of this.#listeners.values()) listener.abandon(error);
   }
 
-  /** Other values hold from now on. */
+  /** Called when runtime values have changed. */
   runtimeChanged(): void {
     this.#globalLimit.update();
     const what = 'internal error: a listener does not follow the runtime';
     forEachGuarded(this.#listeners.values(), what, (listener) => listener.runtimeChanged());
   }
 
-  /** Those that this worker accepts on. */
+  /** Returns the sockets on which this worker accepts. */
   #socketsOf({ fds, isShared }: ListenerSnapshot): readonly number[] {
     return isShared ? fds : fds.filter((_, index) => this.#isOwn(index));
   }
 
-  /** Whether this worker accepts on the socket with that number, if each worker has some of its own. */
+  /** Returns whether this worker accepts on the socket with that number when sockets are divided among workers. */
   #isOwn(index: number): boolean {
     return index % this.#workers === this.#workerIndex;
   }
@@ -287,7 +287,7 @@ export class WorkerListeners {
     return new ConnectionLimit(words, block + ListenerWord.Connections, runtime.integer(key, UNLIMITED));
   }
 
-  /** The limit of the overload manager's monitor, with its stats. */
+  /** Returns the limit of the overload manager's monitor, with its stats. */
   #monitored(block: number, limit: number): ConnectionLimit {
     const { runtime, words } = this.#context;
     const stats = this.#context.scope(resourcePrefix(CONNECTION_MONITOR), ResourceStats);
@@ -296,16 +296,16 @@ export class WorkerListeners {
     );
   }
 
-  /** Connections leave for another process, those that are there and those to come; undefined: no longer, and they drain. */
+  /** Hands existing and new connections over to another process; undefined: stops that, and they drain. */
   depart(departures: Departures | undefined): void {
     this.#departures = departures;
     for (const listener of this.#listeners.values()) listener.depart(departures);
   }
 
-  /** Whether a connection that another process has had can go on here; a text says why not. */
+  /** Returns the arrival of a connection from another process, or the reason why it cannot continue here. */
   expect(cargo: Cargo): Arrival | string {
     const { listener: name } = cargo.facts;
-    // The version that was added last.
+    // The latest version.
     const listener = [...this.#listeners.values()].findLast((each) => each.name === name);
     return listener?.expect(cargo) ?? `there is no listener '${name}'`;
   }

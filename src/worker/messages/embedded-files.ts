@@ -1,10 +1,10 @@
-// Files that routes answer with, read on the primary when routes are packed: so all workers answer alike, and one that begins
-// later needs no file that may have changed or gone since.
+// Embeds files with response bodies into routes. The primary reads them when it packs routes, so that all workers respond alike,
+// and a later worker does not depend on a file that may have changed or been removed.
 
 import { readRegularFile } from '../../common/files/regular-file.js';
 import type { Route, VirtualHost } from '../../config/generated/api.js';
 
-/** `host` with what its files hold in their place. */
+/** Returns `host` with the contents of its files in their place. */
 export function withEmbeddedFiles(host: VirtualHost): VirtualHost {
   if (host.routes?.some(hasFile) !== true) return host;
   return { ...host, routes: host.routes.map((route) => (hasFile(route) ? withEmbeddedFile(route) : route)) };
@@ -20,7 +20,7 @@ function withEmbeddedFile(route: Route): Route {
     const inline_bytes = readRegularFile(answer.body!.filename!).toString('base64');
     return { ...route, direct_response: { ...answer, body: { inline_bytes } } };
   } catch {
-    // It was there when the configuration was checked. Workers try again, and tell what is wrong.
+    // It existed when the configuration was checked. Workers retry, and report the error.
     return route;
   }
 }

@@ -1,4 +1,4 @@
-// What the primary and a worker say to each other. All of it is plain data.
+// The messages between the primary and a worker. All of it is plain data.
 
 import type { MessagePort } from 'node:worker_threads';
 import type { FileLogOptions } from '../../access-log/files/file-log.js';
@@ -16,63 +16,63 @@ import type { SharedWordsHandle } from '../../upstream/shared-words.js';
 import type { HeartbeatStart } from './heartbeat.js';
 import type { PackedRoutes } from './packed-routes.js';
 
-/** A filter chain as a worker needs it. */
+/** A filter chain for a worker. */
 export interface ChainSnapshot {
-  /** Unique in the process, among those of listeners too. A chain that an update leaves as it was keeps it. */
+  /** Unique in the process, together with the ids of listeners. A chain that an update does not change keeps its id. */
   readonly id: number;
   /** Without what is in `routes`. */
   readonly config: FilterChain;
-  /** Those that stand in the configuration of its connection manager; undefined: none do. */
+  /** Inline routes of its connection manager; undefined: it has none. */
   readonly routes: PackedRoutes | undefined;
-  /** The default_filter_chain. */
+  /** It is the default_filter_chain. */
   readonly isDefault: boolean;
 }
 
-/** A version of a listener as a worker needs it. */
+/** A version of a listener for a worker. */
 export interface ListenerSnapshot {
   /** Unique in the process: other versions of the listener may still have connections. */
   readonly id: number;
   readonly name: string;
   /** Without its filter chains. */
   readonly config: Listener;
-  /** All that take new connections; chains that the worker has besides go on for the connections that they have. */
+  /** All chains for new connections. Other chains of the worker remain for their existing connections. */
   readonly chains: readonly ChainSnapshot[];
   /** Token of the listener in stat names. */
   readonly statToken: string;
   /** Its block in the shared words. */
   readonly block: number;
-  /** All its sockets; none with bind_to_port: false. The primary owns the descriptors. */
+  /** All its sockets; empty with bind_to_port: false. The primary owns the descriptors. */
   readonly fds: readonly number[];
   /** Every worker accepts on all of them; otherwise each has some of its own. */
   readonly isShared: boolean;
-  /** They listen: connections are accepted at once. */
+  /** The sockets listen: connections are accepted at once. */
   readonly isListening: boolean;
-  /** The time in which it drains; undefined when it does not. */
+  /** The window in which it drains; undefined: it does not drain. */
   readonly drain: DrainWindow | undefined;
 }
 
-/** Sockets of a version of a listener that workers have; the primary owns the descriptors. */
+/** Sockets of a listener's version on workers; the primary owns the descriptors. */
 export interface WorkerSockets {
   readonly id: number;
-  /** All of them: which are whose depends on their number. */
+  /** All sockets: their index determines which worker uses them. */
   readonly fds: readonly number[];
   /** Every worker accepts on all of them; otherwise each has some of its own. */
   readonly isShared: boolean;
-  /** The first one that workers do not have yet. */
+  /** Index of the first new one. */
   readonly from: number;
 }
 
-/** A route configuration that changes while traffic flows. */
+/** A dynamic route configuration. */
 export interface RouteSnapshot {
-  /** Never that of another one. */
+  /** Never reused. */
   readonly id: number;
   /** See route-keys.ts; '' when only scopes refer to it. */
   readonly key: string;
-  /** Undefined: it is not there yet. */
+  /** Undefined: not received yet. */
   readonly config: PackedRoutes | undefined;
 }
 
-/** Other routes in a connection manager's own configuration: connections go on, and new requests see them. */
+/** New inline routes of a connection manager: connections continue, and new requests use them. */
 export interface InlineRoutesSnapshot {
   /** Ids of the listener's version and of its chain. */
   readonly listener: number;
@@ -80,7 +80,7 @@ export interface InlineRoutesSnapshot {
   readonly routes: PackedRoutes;
 }
 
-/** What a connection manager's scopes are (SRDS). */
+/** The scopes of a connection manager (SRDS). */
 export interface RouteScopesSnapshot {
   readonly key: string;
   readonly scopes: readonly RouteScopeSnapshot[];
@@ -92,28 +92,28 @@ export interface RouteScopeSnapshot {
   readonly routes: number;
 }
 
-/** The discovered configuration of an HTTP filter as a worker needs it. */
+/** The discovered configuration of an HTTP filter for a worker. */
 export interface FilterConfigSnapshot {
-  /** Unique among these. */
+  /** Unique among filter configurations. */
   readonly id: number;
-  /** As keyOfDiscovered() makes it; another one may have had it before. */
+  /** From keyOfDiscovered(); may be reused. */
   readonly key: string;
-  /** Undefined: there is none. */
+  /** Undefined: none has been received. */
   readonly config: Any | undefined;
 }
 
-/** What changes with a version; names that are not mentioned stay as they are. */
+/** The changes of a version; everything else stays as it is. */
 export interface Snapshot {
   /** Grows with each snapshot. */
   readonly version: number;
-  /** For a worker that begins: everything as it is at that version. */
+  /** The complete state at that version, for a new worker. */
   readonly isComplete: boolean;
-  /** Memory of stats that scopes lie in and that the worker may not know. */
+  /** Stats memory that the worker may not have yet. */
   readonly chunks: StatsChunks;
-  /** Scopes of stats that the worker counts in, by statScopeKey(); those of clusters are with these. */
+  /** Scopes that the worker counts in, by statScopeKey(). Those of clusters are in their snapshots. */
   readonly statScopes: Readonly<Record<string, ScopeRef>>;
   readonly clusters: readonly ClusterSnapshot[];
-  /** Clusters that are made when they are first used. */
+  /** Clusters that are built on first use. */
   readonly packedClusters: readonly PackedCluster[];
   readonly removedClusters: readonly string[];
   readonly filterConfigs: readonly FilterConfigSnapshot[];
@@ -126,36 +126,36 @@ export interface Snapshot {
   /** By key. */
   readonly removedRouteScopes: readonly string[];
   readonly listeners: readonly ListenerSnapshot[];
-  /** Changed all together, or none when one cannot be. */
+  /** Applied all together, or not at all when one cannot be built. */
   readonly inlineRoutes: readonly InlineRoutesSnapshot[];
-  /** Ids of versions that are over, and of chains of versions that go on: connections that they still have are closed. */
+  /** Ids of removed versions, and of removed chains of other versions. Their remaining connections are closed. */
   readonly removedListeners: readonly number[];
-  /** By key: nobody counts in them any more. */
+  /** By key; no longer counted in. */
   readonly removedStatScopes: readonly string[];
 }
 
-/** Everything that a worker begins with. */
+/** The start data of a worker. */
 export interface WorkerStart {
   readonly index: number;
-  /** Another thread served in its place, and has died. */
+  /** It replaces a thread that has died. */
   readonly isReplacement: boolean;
   readonly workers: number;
   readonly stats: WorkerStatsAttachment;
   readonly words: SharedWordsHandle;
   /** See tokenBucketMemory(). */
   readonly tokenBuckets: SharedArrayBuffer;
-  /** Bytes that it may hold of requests and responses. */
+  /** Limit of the memory for requests and responses, in bytes. */
   readonly bufferMemory: number;
-  /** The block in the shared words that is of all listeners together. */
+  /** Block of the totals of all listeners in the shared words. */
   readonly listenersBlock: number;
-  /** The most connections of all listeners together, as the overload manager limits them; undefined: runtime does, if anything. */
+  /** Limit of the overload manager on the connections of all listeners; undefined: only runtime may set one. */
   readonly maxConnections: number | undefined;
   readonly logging: Omit<LoggingOptions, 'threadId'>;
-  /** As of now; `logging` says how they were at the start. */
+  /** Current rules; `logging` has those at the server's start. */
   readonly levelRules: LevelRules;
-  /** Of ServerHealth. */
+  /** The buffer of ServerHealth. */
   readonly health: SharedArrayBuffer;
-  /** What parts of extensions on the primary have published, by name. */
+  /** States that extensions on the primary have published, by name. */
   readonly extensionStates: Readonly<Record<string, unknown>>;
   readonly identity: LocalIdentity;
   readonly fileFlush: FileLogOptions;
@@ -169,60 +169,62 @@ export interface OpenCounts {
   readonly requests: number;
 }
 
-/** What a worker has open. */
+/** A worker's open connections. */
 export interface WorkerConnections {
-  /** By id, of listeners and of chains that drain. */
+  /** By id, of listeners and draining chains. */
   readonly listeners: ReadonlyMap<number, OpenCounts>;
-  /** Sockets that are closed and still have bytes to deliver, and listeners that still accept. */
+  /** Closed sockets that still have bytes to deliver, and listen sockets that still accept. */
   readonly closing: number;
   readonly accepting: number;
 }
 
 export type ToWorker =
   | { readonly kind: 'snapshot'; readonly snapshot: Snapshot }
-  /** Values of runtime have changed: with the part that makes the change whole, all its parts hold. */
+  /** Changed runtime values. Parts take effect together with the last one (`isWhole`). */
   | { readonly kind: 'runtime'; readonly change: RuntimeChange; readonly isWhole: boolean }
   | { readonly kind: 'reopen-logs' }
   | { readonly kind: 'log-levels'; readonly rules: LevelRules }
-  /** Bring the gauges of the thread's memory up to date. */
+  /** Update the gauges of the thread's memory. */
   | { readonly kind: 'count-memory' }
-  /** Answer with anything: what has been said before is done. */
+  /** Reply when all previous messages are handled. */
   | { readonly kind: 'handled'; readonly reply: MessagePort }
-  /** Answer with a ThreadMemory. */
+  /** Reply with a ThreadMemory. */
   | { readonly kind: 'memory'; readonly reply: MessagePort }
-  /** Answer with a ProfileReply. */
+  /** Reply with a ProfileReply. */
   | { readonly kind: 'profile'; readonly command: ProfileCommand; readonly reply: MessagePort }
   /** Accept on the sockets of this listener, which listen now. */
   | { readonly kind: 'accept'; readonly id: number }
-  /** Accept on these listeners no longer, and keep their sockets: 'accept' may follow. */
+  /** Suspend accepting on these listeners, and keep their sockets: 'accept' may follow. */
   | { readonly kind: 'suspend-listeners'; readonly ids: readonly number[] }
-  /** Further sockets of this listener, for 'accept'. */
+  /** Additional sockets of this listener, for 'accept'. */
   | { readonly kind: 'add-sockets'; readonly sockets: WorkerSockets }
-  /** What the part of an extension on the primary says to those on the workers; undefined: nothing any more. */
+  /** A state published by an extension's part on the primary; undefined: it is withdrawn. */
   | { readonly kind: 'extension-state'; readonly name: string; readonly state: unknown }
-  /** Stop accepting on these listeners; with `acceptRest` what waits at their sockets is accepted first. */
+  /** Stop accepting on these listeners; with `acceptRest` their backlogs are accepted first. */
   | { readonly kind: 'stop-listeners'; readonly ids: readonly number[]; readonly acceptRest: boolean }
-  /** These listeners, or chains of theirs, ask their connections to end; by id. */
+  /** Begin to drain these listeners or chains; by id. */
   | { readonly kind: 'drain'; readonly windows: ReadonlyMap<number, DrainWindow> }
-  /** The listeners with these ids drain so, or (undefined) not at all, whatever was said before. */
+  /** Replace the drain windows of these listeners; undefined: they do not drain. */
   | { readonly kind: 'drain-changed'; readonly windows: ReadonlyMap<number, DrainWindow | undefined> }
-  /** Their time to drain is over: connections end that cannot be asked to. */
+  /** The drain time is over: close connections that cannot be asked to end. */
   | { readonly kind: 'drain-ended'; readonly ids: readonly number[] }
-  /** Answer with WorkerConnections. */
+  /** Reply with WorkerConnections. */
   | { readonly kind: 'connections'; readonly reply: MessagePort }
-  /** Established connections leave for the child process on these channels; on each so many descriptors may be under way. */
+  /**
+   * Hand established connections over to the child process on these channels; `descriptors` is the maximum in flight per channel.
+   */
   | { readonly kind: 'hand-over'; readonly channels: readonly number[]; readonly descriptors: number }
-  /** Connections of the parent process arrive on these channels. */
+  /** Receive connections of the parent process on these channels. */
   | { readonly kind: 'take-over'; readonly channels: readonly number[] }
-  /** Write everything out and end. */
+  /** Write buffered data and end. */
   | { readonly kind: 'shut-down' };
 
 export type FromWorker =
-  /** The snapshot of this version is in use; nothing older is. */
+  /** The snapshot of this version is in use, and nothing older. */
   | { readonly kind: 'applied'; readonly version: number }
-  /** A configuration that the loader had accepted cannot be built. When that is a listener, 'applied' follows all the same. */
+  /** A configuration that the loader has accepted cannot be built. If it is a listener's, 'applied' follows nevertheless. */
   | { readonly kind: 'failed'; readonly version: number; readonly isComplete: boolean; readonly message: string }
-  /** For the part of an extension on the primary. */
+  /** A message to an extension's part on the primary. */
   | { readonly kind: 'extension'; readonly name: string; readonly message: unknown }
-  /** Files of this thread that have a logger now. */
+  /** Files of this thread that have a logger. */
   | { readonly kind: 'logger-files'; readonly files: readonly LoggerFile[] };

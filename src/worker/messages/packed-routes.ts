@@ -1,6 +1,6 @@
-// A route configuration on its way from the primary to the workers: packed once for all of them, in pieces, since a worker that
-// unpacks ten thousand virtual hosts in one go serves nobody meanwhile. What the version before had too are the same pieces, of
-// which a worker keeps what it has made.
+// A route configuration in transit from the primary to the workers. It is packed once for all of them, in pieces, because
+// unpacking ten thousand virtual hosts at once would block a worker. Pieces that are equal in the previous version are the same,
+// so a worker reuses what it has built from them.
 
 import { isDeepStrictEqual } from 'node:util';
 import { deserialize, serialize } from 'node:v8';
@@ -8,24 +8,24 @@ import { runSync } from '../../common/time/next-turn.js';
 import type { RouteConfiguration, VirtualHost } from '../../config/generated/api.js';
 import { withEmbeddedFiles } from './embedded-files.js';
 
-/** Routes that are unpacked, or built, without a turn for others: a millisecond's work, or two. */
+/** Routes that are unpacked or built per step: one or two milliseconds' work. */
 export const BATCH = 50;
 
 export interface PackedRoutes {
-  /** All but its virtual hosts. */
+  /** The configuration without its virtual hosts. */
   readonly config: RouteConfiguration;
   /** The virtual hosts in their order. */
   readonly pieces: readonly Piece[];
-  /** How many routes there are; a virtual host counts as one at least. */
+  /** Number of routes; a virtual host counts as at least one. */
   readonly routes: number;
 }
 
 export interface Piece {
-  /** Other bytes have another one. */
+  /** Changes with the bytes. */
   readonly id: number;
   /** Name of its first virtual host. */
   readonly first: string;
-  /** An array of virtual hosts, serialized by V8, in memory that threads share. */
+  /** An array of virtual hosts, serialized by V8, in shared memory. */
   readonly bytes: Uint8Array;
 }
 
@@ -33,23 +33,23 @@ export interface UnpackedRoutes {
   readonly config: RouteConfiguration;
   /** What it was unpacked from. */
   readonly packed: PackedRoutes;
-  /** By the ids of their pieces. */
+  /** By piece id. */
   readonly hosts: ReadonlyMap<number, readonly VirtualHost[]>;
 }
 
-/** Packs a configuration once, whoever asks: for workers that run, and for those that begin. `before`: the version before. */
+/** Packs a configuration once for all running and later workers. `before`: the previous version. */
 export function packRoutes(config: RouteConfiguration, before?: PackedRoutes): PackedRoutes {
   return runSync(packRoutesInSteps(config, before));
 }
 
-/** The same some pieces at a time: what is packed already takes no step. */
+/** packRoutes() in steps; none if the configuration is packed already. */
 export function* packRoutesInSteps(config: RouteConfiguration, before?: PackedRoutes): Generator<void, PackedRoutes> {
   let packed = known.get(config);
   if (packed === undefined) known.set(config, (packed = yield* pack(config, before)));
   return packed;
 }
 
-/** Pieces that are packed in one step: some milliseconds' work. */
+/** Pieces packed per step: some milliseconds' work. */
 const PIECES_PER_STEP = 16;
 
 const known = new WeakMap<RouteConfiguration, PackedRoutes>();
@@ -75,7 +75,7 @@ function* pack(
     piece.push(withEmbeddedFiles(host));
     size += count;
     routes += count;
-    if (isLandmark(host.name ?? '')) endPiece();
+    if (endsPiece(host.name ?? '')) endPiece();
     if (pieces.length < due) continue;
     due = pieces.length + PIECES_PER_STEP;
     yield;
@@ -85,10 +85,10 @@ function* pack(
 }
 
 /**
- * Whether a piece ends behind the virtual host of this name, as one in 32 do: so those behind one that has come or gone are soon in
- * the pieces that they were in.
+ * Returns whether a piece ends after the virtual host of this name, as for one in 32. So an added or removed host changes only
+ * the pieces near it.
  */
-function isLandmark(name: string): boolean {
+function endsPiece(name: string): boolean {
   let hash = 0;
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x9e3779b1);
   return hash >>> 27 === 0;
@@ -106,14 +106,14 @@ function pieceOf(hosts: readonly VirtualHost[], former: ReadonlyMap<string, Piec
   return { id: ++lastId, first, bytes: shared };
 }
 
-/** There are more than can be unpacked and built without a turn for others. */
+/** Returns whether the routes must be unpacked and built in steps. */
 export function isLong({ routes }: PackedRoutes): boolean {
   return routes > BATCH;
 }
 
 /**
- * Yields after each piece that has to be unpacked. Virtual hosts are the same objects as in `before` where nothing has changed that
- * has a say in what becomes of them.
+ * Unpacks routes. Yields after each piece that had to be unpacked. Virtual hosts are the same objects as in `before` if nothing
+ * has changed that affects them.
  */
 export function* unpackRoutes(packed: PackedRoutes, before?: UnpackedRoutes): Generator<void, UnpackedRoutes> {
   const former = isDeepStrictEqual(packed.config, before?.packed.config) ? before?.hosts : undefined;

@@ -1,7 +1,7 @@
-// Whether health checks are to fail, and why: one word that all threads see at once, cheap enough to be read for every
+// The state that makes health checks of this server fail: a word that all threads see at once, cheap enough to be read for every
 // response.
 
-/** Why they fail: bits, for each comes and goes alone. */
+/** Reasons for failing, as independent bits. */
 export const enum HealthFailure {
   /** POST /healthcheck/fail, or the file drain in flags_path at the start; until /healthcheck/ok. */
   OnPurpose = 1,
@@ -10,27 +10,27 @@ export const enum HealthFailure {
 }
 
 export class ServerHealth {
-  /** For other threads: crosses postMessage() as it is. */
+  /** For other threads: can cross postMessage(). */
   readonly buffer: SharedArrayBuffer;
   readonly #word: Int32Array;
 
-  /** @param buffer the one of the thread that made it; a new one, which says that all is well, without it */
+  /** @param buffer that of the thread that created it; absent: a new one, in which nothing fails */
   constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(4)) {
     this.buffer = buffer;
     this.#word = new Int32Array(buffer);
   }
 
-  /** For whatever reason. */
+  /** Any reason is set. */
   get isFailing(): boolean {
     return Atomics.load(this.#word, 0) !== 0;
   }
 
-  /** Somebody wants clients to leave: their connections end with the next response. */
+  /** Failing was requested: clients should leave, so their connections end with the next response. */
   get isFailedOnPurpose(): boolean {
     return (Atomics.load(this.#word, 0) & HealthFailure.OnPurpose) !== 0;
   }
 
-  /** Only the primary changes it. */
+  /** Sets or clears a reason. Called only by the primary. */
   set(failure: HealthFailure, isFailing: boolean): void {
     if (isFailing) Atomics.or(this.#word, 0, failure);
     else Atomics.and(this.#word, 0, ~failure);

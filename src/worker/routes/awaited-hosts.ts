@@ -1,5 +1,6 @@
-// The requests of one worker that wait for virtual hosts: the primary is asked once for each, and tells all workers when it
-// is settled, behind the snapshot that has it. It is told as well when nobody waits any more: clients make up names.
+// The requests of one worker that wait for virtual hosts. It requests each host from the primary once; the primary notifies all
+// workers when the host is settled, after the snapshot that contains it. When no request waits any more, it withdraws its
+// request, because clients can make up names.
 
 import type { WorkerPort } from '../../extensions/factories.js';
 import type { HostWaiter, OnDemandHosts } from '../../http/routing/tables/on-demand-hosts.js';
@@ -8,125 +9,125 @@ import { forEachGuarded } from '../../log/internal-errors.js';
 /** Name of the port between the primary and the workers. */
 export const ON_DEMAND_PORT = 'envoy.filters.http.on_demand';
 
-/** A host of one route configuration: what the primary settles. */
-export interface WantedHost {
+/** A host of one route configuration, which the primary settles. */
+export interface RequestedHost {
   /** Id of the route configuration. */
   readonly routes: number;
   /** In lower case. */
   readonly host: string;
 }
 
-/** What workers say of a host. */
-export interface HostQuestion extends WantedHost {
+/** A worker's message about a host. */
+export interface HostRequest extends RequestedHost {
   /** False: no request of this worker waits for it any more. */
   readonly isWanted: boolean;
 }
 
-/** What workers say when requests have waited longest, and too many others do. */
+/** A worker's message about dismissed requests: the longest-waiting ones when too many wait. */
 export interface Dismissals {
   /** Id of the route configuration. */
   readonly routes: number;
   readonly dismissed: number;
 }
 
-/** Requests that may wait at one time: another one takes the place of the one that has waited longest. */
-const MOST_WAITING = 1024;
+/** Maximum of waiting requests: another one replaces the one that has waited longest. */
+const MAX_WAITING = 1024;
 
-const SETTLING = 'internal error: a request that waited for its virtual host cannot go on';
+const SETTLE_FAILED = 'internal error: a request that waited for its virtual host cannot continue';
 
 interface Waiting {
-  readonly wanted: WantedHost;
+  readonly requested: RequestedHost;
   readonly waiters: Set<HostWaiter>;
 }
 
 export class AwaitedHosts {
   readonly #port: WorkerPort;
-  /** Hosts that were asked for first come first. */
+  /** In the order of the requests. */
   readonly #hosts = new Map<string, Waiting>();
   #waiting = 0;
-  /** They wait no longer, and are told in a turn of their own. */
+  /** Requests that no longer wait, and are resumed in a separate turn. */
   readonly #dismissed = new Set<HostWaiter>();
-  /** How many since the primary was told, by the ids of their routes. */
+  /** Their number since the last report to the primary, by the ids of their routes. */
   readonly #dismissals = new Map<number, number>();
 
   constructor(port: WorkerPort) {
     this.#port = port;
     port.onState = (state) => {
-      if (state !== undefined) this.#settled(state as WantedHost);
+      if (state !== undefined) this.#settled(state as RequestedHost);
     };
   }
 
-  /** Those of the route configuration with this id. */
+  /** Returns the interface for the route configuration with this id. */
   of(routes: number): OnDemandHosts {
     return {
-      request: (host, waiter) => this.#ask({ routes, host }, waiter),
+      request: (host, waiter) => this.#request({ routes, host }, waiter),
       cancel: (host, waiter) => this.#cancel({ routes, host }, waiter),
     };
   }
 
-  #ask(wanted: WantedHost, waiter: HostWaiter): void {
-    if (this.#waiting >= MOST_WAITING) this.#dismissOne();
-    const key = keyOf(wanted);
+  #request(requested: RequestedHost, waiter: HostWaiter): void {
+    if (this.#waiting >= MAX_WAITING) this.#dismissOne();
+    const key = keyOf(requested);
     const waiting = this.#hosts.get(key);
     if (waiting === undefined) {
-      this.#hosts.set(key, { wanted, waiters: new Set([waiter]) });
-      this.#say(wanted, true);
+      this.#hosts.set(key, { requested, waiters: new Set([waiter]) });
+      this.#notify(requested, true);
     } else waiting.waiters.add(waiter);
     this.#waiting++;
   }
 
-  #cancel(wanted: WantedHost, waiter: HostWaiter): void {
-    if (!this.#dismissed.delete(waiter)) this.#remove(wanted, waiter);
+  #cancel(requested: RequestedHost, waiter: HostWaiter): void {
+    if (!this.#dismissed.delete(waiter)) this.#remove(requested, waiter);
   }
 
-  /** Who has waited longest goes on without an answer: clients cannot keep others from asking. */
+  /** Dismisses the longest-waiting request, which continues without an answer: clients cannot block others. */
   #dismissOne(): void {
-    for (const { wanted, waiters } of this.#hosts.values()) {
+    for (const { requested, waiters } of this.#hosts.values()) {
       for (const waiter of waiters) {
-        this.#remove(wanted, waiter);
-        if (this.#dismissed.size === 0) setImmediate(() => this.#tellDismissed());
+        this.#remove(requested, waiter);
+        if (this.#dismissed.size === 0) setImmediate(() => this.#settleDismissed());
         this.#dismissed.add(waiter);
-        this.#dismissals.set(wanted.routes, (this.#dismissals.get(wanted.routes) ?? 0) + 1);
+        this.#dismissals.set(requested.routes, (this.#dismissals.get(requested.routes) ?? 0) + 1);
         return;
       }
     }
   }
 
-  #tellDismissed(): void {
+  #settleDismissed(): void {
     for (const [routes, dismissed] of this.#dismissals) {
       this.#port.send({ routes, dismissed } satisfies Dismissals);
     }
     this.#dismissals.clear();
-    forEachGuarded(this.#dismissed, SETTLING, (waiter) => {
+    forEachGuarded(this.#dismissed, SETTLE_FAILED, (waiter) => {
       this.#dismissed.delete(waiter);
       waiter.hostSettled();
     });
   }
 
-  #remove(wanted: WantedHost, waiter: HostWaiter): void {
-    const key = keyOf(wanted);
+  #remove(requested: RequestedHost, waiter: HostWaiter): void {
+    const key = keyOf(requested);
     const waiting = this.#hosts.get(key);
     if (!waiting?.waiters.delete(waiter)) return;
     this.#waiting--;
     if (waiting.waiters.size > 0) return;
     this.#hosts.delete(key);
-    this.#say(wanted, false);
+    this.#notify(requested, false);
   }
 
-  #say(wanted: WantedHost, isWanted: boolean): void {
-    this.#port.send({ ...wanted, isWanted } satisfies HostQuestion);
+  #notify(requested: RequestedHost, isWanted: boolean): void {
+    this.#port.send({ ...requested, isWanted } satisfies HostRequest);
   }
 
-  #settled(wanted: WantedHost): void {
-    const key = keyOf(wanted);
+  #settled(requested: RequestedHost): void {
+    const key = keyOf(requested);
     const waiting = this.#hosts.get(key);
     if (waiting === undefined) return;
     this.#hosts.delete(key);
     this.#waiting -= waiting.waiters.size;
-    forEachGuarded(waiting.waiters, SETTLING, (waiter) => waiter.hostSettled());
+    forEachGuarded(waiting.waiters, SETTLE_FAILED, (waiter) => waiter.hostSettled());
   }
 }
 
-function keyOf({ routes, host }: WantedHost): string {
+function keyOf({ routes, host }: RequestedHost): string {
   return `${routes}/${host}`;
 }

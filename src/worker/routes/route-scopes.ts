@@ -1,4 +1,4 @@
-// The scopes of connection managers on one worker (SRDS): a key that is made of a request's headers chooses its route table.
+// The scopes of connection managers on one worker (SRDS): a key built from a request's headers selects its route table.
 
 import type { ScopedRoutes } from '../../config/generated/api.js';
 import type { RouteFilters } from '../../extensions/factories.js';
@@ -8,17 +8,17 @@ import { buildRouteTable, type RouteTable } from '../../http/routing/tables/rout
 import { ScopeKeyBuilder, scopeKey } from '../../http/routing/tables/scope-key.js';
 import type { RouteScopeSnapshot } from '../messages/messages.js';
 
-/** The routes with this id for a chain with these filters; undefined: there are none. */
+/** Returns the routes with this id for a chain with these filters; undefined: there are none. */
 export type SourceOf = (id: number, filters: RouteFilters) => RouteSource | undefined;
 
 /** The scopes of one scoped_routes. */
 export class RouteScopes {
-  /** By the signature of the filters; each lives as long as a connection manager has it. */
+  /** By the filters' signature; each lives as long as a connection manager has it. */
   readonly #sources = new Map<string, WeakRef<LiveScopes>>();
   #scopes: readonly RouteScopeSnapshot[] = [];
   #sourceOf: SourceOf = () => undefined;
 
-  /** From now on new requests choose among these. */
+  /** Replaces the scopes for new requests. */
   update(scopes: readonly RouteScopeSnapshot[], sourceOf: SourceOf): void {
     this.#scopes = scopes;
     this.#sourceOf = sourceOf;

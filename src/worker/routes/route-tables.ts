@@ -1,5 +1,5 @@
-// The route configurations of one worker that change while traffic flows: a table is made once for a configuration and for
-// what filters can take from it, and new requests see it from then on.
+// The dynamic route configurations of one worker. A table is built once per configuration and set of filters; new requests use it
+// from then on.
 
 import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
@@ -27,13 +27,13 @@ export class RouteTables implements WorkerRoutes {
   readonly #byKey = new Map<string, LiveRoutes>();
   readonly #scopes = new Map<string, RouteScopes>();
 
-  /** `port` is the one of ON_DEMAND_PORT. */
+  /** `port` is that of ON_DEMAND_PORT. */
   constructor(thread: TableThread<ClusterReference>, port: WorkerPort) {
     this.#thread = thread;
     this.#awaited = new AwaitedHosts(port);
   }
 
-  /** Builds long tables that a snapshot needs, for apply(), in steps between which requests are served. */
+  /** Builds the long tables of a snapshot for apply(), in steps between which requests are served. */
   *prepare({ routes }: Pick<Snapshot, 'routes'>): Generator<void, void> {
     for (const { config, id } of routes) {
       if (config !== undefined && isLong(config)) yield* this.#byId.get(id)?.prepare(config) ?? [];
@@ -46,7 +46,7 @@ export class RouteTables implements WorkerRoutes {
     for (const { key, scopes } of routeScopes) this.#scopesOf(key).update(scopes, sourceOf);
   }
 
-  /** What connection managers still have of these stays as it is. */
+  /** Removes routes and scopes. Connection managers that still have them keep the last version. */
   remove({ removedRoutes, removedRouteScopes }: Pick<Snapshot, 'removedRoutes' | 'removedRouteScopes'>): void {
     for (const id of removedRoutes) {
       const routes = this.#byId.get(id);
@@ -59,7 +59,7 @@ export class RouteTables implements WorkerRoutes {
   rds(rds: Rds, filters: RouteFilters): RouteSource {
     const key = keyOfRds(rds);
     const routes = this.#byKey.get(key);
-    if (routes === undefined) throw new Error(`the primary has not told of the routes ${key}`);
+    if (routes === undefined) throw new Error(`the primary has not published the routes ${key}`);
     return routes.source(filters);
   }
 
@@ -89,10 +89,10 @@ class LiveRoutes {
   readonly #thread: TableThread<ClusterReference>;
   readonly #onDemandHosts: OnDemandHosts;
   readonly #place: string;
-  /** By the signature of the filters; each lives as long as a connection manager has it. */
+  /** By the filters' signature; each lives as long as a connection manager has it. */
   readonly #sources = new Map<string, WeakRef<LiveSource>>();
   #current: UnpackedRoutes | undefined;
-  /** What comes next, as far as it is built already. */
+  /** The parts of the next version that are built already. */
   #prepared: Prepared | undefined;
 
   constructor(thread: TableThread<ClusterReference>, onDemandHosts: OnDemandHosts, place: string) {
@@ -101,7 +101,7 @@ class LiveRoutes {
     this.#place = place;
   }
 
-  /** Throws when the table cannot be built. */
+  /** Returns the tables for these filters. Throws when the table cannot be built. */
   source(filters: RouteFilters): LiveSource {
     const existing = this.#sources.get(filters.signature)?.deref();
     if (existing !== undefined) return existing;
@@ -111,7 +111,7 @@ class LiveRoutes {
     return source;
   }
 
-  /** Unpacks and builds what update() needs; what cannot be built is left to it. */
+  /** Unpacks and builds what update() needs. Failures are left to update(). */
   *prepare(packed: PackedRoutes): Generator<void, void> {
     const routes = yield* unpackRoutes(packed, this.#current);
     const tables = new Map<string, RouteTable<ClusterReference>>();
@@ -127,7 +127,7 @@ class LiveRoutes {
     this.#prepared = { routes, tables };
   }
 
-  /** From now on new requests get routes of this one. */
+  /** Sets the routes for new requests. */
   update(packed: PackedRoutes): void {
     const prepared = this.#prepared?.routes.packed === packed ? this.#prepared : undefined;
     this.#prepared = undefined;
@@ -142,7 +142,7 @@ class LiveRoutes {
       try {
         source.current = prepared?.tables.get(signature) ?? runSync(source.tables.next(config, this.#onDemandHosts));
       } catch (error) {
-        // The primary has built it: a file that a route answers with is gone since, perhaps. The former routes go on.
+        // The primary could build it: perhaps the file of a response has been removed since. The previous routes stay.
         logger.error(`route configuration '${shownName(config.name ?? '')}' cannot be used: ${messageOf(error)}`);
       }
     }
@@ -151,7 +151,7 @@ class LiveRoutes {
 
 interface Prepared {
   readonly routes: UnpackedRoutes;
-  /** By the signature of the filters. */
+  /** By the filters' signature. */
   readonly tables: ReadonlyMap<string, RouteTable<ClusterReference>>;
 }
 

@@ -1,10 +1,10 @@
-// Keeps the gauges of buffered bytes up to date: asks all connections once a second, a bounded number at a time.
+// Updates the gauges of buffered bytes: polls all connections once a second, in steps of bounded length.
 
 import { BufferedBytes } from '../../io/buffered-bytes.js';
 import type { Transport } from '../../io/transport/transport.js';
 
 const ROUND_MS = 1000;
-/** Some hundred microseconds of asking, and the time that others then get. */
+/** Some hundred microseconds of polling per step, and the pause between steps. */
 const CONNECTIONS_PER_STEP = 1000;
 const STEP_MS = 20;
 
@@ -29,7 +29,7 @@ export class BufferedSampler {
 
   readonly #step = (): void => {
     const from = this.#next;
-    // Should this round fail, the next one begins at the first connection.
+    // If this round fails, the next one begins at the first connection.
     this.#next = 0;
     try {
       this.#next = this.#transport.addBuffered(this.#sums, from, CONNECTIONS_PER_STEP);

@@ -1,10 +1,10 @@
-// Binds what this worker's access log files count to the stats filesystem.*.
+// Copies the counts of this worker's access log files to the stats filesystem.*.
 
 import type { AccessLogFiles } from '../../access-log/files/file-log.js';
 import { FilesystemStats } from '../../stats/layouts/filesystem.js';
 import type { Scope } from '../../stats/thread-stats.js';
 
-/** The files count by themselves, cheaply; their stats follow in this time. */
+/** Interval of the copying. */
 const UPDATE_MS = 1000;
 
 export class FilesystemStatsUpdate {

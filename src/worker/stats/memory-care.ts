@@ -1,5 +1,5 @@
-// Looks after a worker's memory once a second, keeps its stats up to date, and logs when half of it is in use and when clients suffer
-// because it is short.
+// Maintains a worker's memory once a second, updates its stats, and logs when half of it is in use and when its shortage affects
+// clients.
 
 import type { MemoryUse } from '../../io/memory.js';
 import type { MemoryRelief } from '../../io/memory-relief.js';
@@ -12,10 +12,10 @@ import type { Scope } from '../../stats/thread-stats.js';
 
 const logger = getLogger('main');
 
-/** Steps between two warnings of a kind. */
-const QUIET_STEPS = 60;
+/** Steps between two warnings of the same kind. */
+const WARNING_STEPS = 60;
 
-export interface CaredFor {
+export interface MemoryCareContext {
   readonly transport: Transport;
   readonly relief: MemoryRelief;
   readonly shim: Pick<NativeShim, 'releasePages' | 'trimMemory'>;
@@ -24,21 +24,21 @@ export interface CaredFor {
 
 export class MemoryCare {
   readonly #name: string;
-  readonly #of: CaredFor;
+  readonly #context: MemoryCareContext;
   readonly #pages: PageCare;
   #fallbacks = 0;
   #waits = 0;
   #ended = 0;
   #refusals = 0;
-  readonly #half = new Quiet();
-  readonly #short = new Quiet();
+  readonly #half = new WarningLimit();
+  readonly #short = new WarningLimit();
 
-  /** `name` is the worker's, as logs have it. */
-  constructor(name: string, of: CaredFor) {
+  /** `name` is the worker's name in logs. */
+  constructor(name: string, context: MemoryCareContext) {
     this.#name = name;
-    this.#of = of;
-    this.#count(of.transport.memory.use());
-    this.#pages = new PageCare(of.transport, of.shim, (use) => this.#count(use));
+    this.#context = context;
+    this.#count(context.transport.memory.use());
+    this.#pages = new PageCare(context.transport, context.shim, (use) => this.#count(use));
   }
 
   close(): void {
@@ -46,7 +46,7 @@ export class MemoryCare {
   }
 
   #count(use: MemoryUse): void {
-    const { relief, scope, transport } = this.#of;
+    const { relief, scope, transport } = this.#context;
     const { at } = BufferMemoryStats;
     const waits = transport.memory.pressure.waiting.total;
     const { ended } = relief;
@@ -68,9 +68,9 @@ export class MemoryCare {
 
   #warn(hurt: number, { limit, unsent, used }: MemoryUse): void {
     const inUse = `${megabytes(used + unsent)} of ${megabytes(limit)} MB are in use`;
-    const isShort = this.#short.speaks(hurt > 0);
-    // The other one says all that this one would.
-    if (this.#half.speaks(used + unsent > limit / 2) && !isShort) {
+    const isShort = this.#short.permits(hurt > 0);
+    // The other warning includes this information.
+    if (this.#half.permits(used + unsent > limit / 2) && !isShort) {
       logger.warning(
         `${this.#name} holds much of requests and responses: ${inUse}, and near the limit clients that wait are cut off; ${REMEDY}`,
       );
@@ -84,15 +84,15 @@ export class MemoryCare {
 
 const REMEDY = 'see server.worker_<N>.buffer_memory_* and --worker-buffer-memory-mb';
 
-/** Lets a condition be logged once in a while. */
-class Quiet {
+/** Limits a warning to once per WARNING_STEPS. */
+class WarningLimit {
   #steps = 0;
 
-  /** Called once a step. */
-  speaks(isSo: boolean): boolean {
+  /** Called once per step. Returns whether to warn. */
+  permits(isTrue: boolean): boolean {
     this.#steps--;
-    if (!isSo || this.#steps > 0) return false;
-    this.#steps = QUIET_STEPS;
+    if (!isTrue || this.#steps > 0) return false;
+    this.#steps = WARNING_STEPS;
     return true;
   }
 }

@@ -1,4 +1,4 @@
-// The scopes of stats that a worker has been told of.
+// The stats scopes that a worker has received.
 
 import type { Layout } from '../../stats/layout.js';
 import { statScopeKey } from '../../stats/scope-prefix.js';
@@ -21,7 +21,7 @@ export class ThreadScopes {
     for (const key of keys) this.#refs.delete(key);
   }
 
-  /** Throws when the primary has not made it. */
+  /** Returns a scope. Throws when the primary has not created it. */
   find(prefix: string, layout: Layout): Scope {
     const ref = this.#refs.get(statScopeKey(prefix, layout));
     if (ref === undefined) {

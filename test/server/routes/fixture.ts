@@ -8,7 +8,7 @@ import { PrimaryRouteSet } from '../../../src/server/routes/primary-route-set.js
 import type { SnapshotParts } from '../../../src/server/workers/snapshots.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { unpackRoutes } from '../../../src/worker/messages/packed-routes.js';
-import type { WantedHost } from '../../../src/worker/routes/awaited-hosts.js';
+import type { RequestedHost } from '../../../src/worker/routes/awaited-hosts.js';
 import type { Resource, Update } from '../../../src/xds/resource.js';
 import { type Rejection, type SubscriptionRequest, stepsOf } from '../../../src/xds/subscription.js';
 
@@ -47,11 +47,11 @@ export class RoutesFixture {
   readonly store = new StatsStore({ workers: 1 });
   readonly subscriptions: TestSubscription[] = [];
   readonly published: SnapshotParts[] = [];
-  readonly settled: WantedHost[] = [];
+  readonly settled: RequestedHost[] = [];
   readonly clusters = new Set(['known']);
   readonly port: PrimaryPort = {
     workers: 1,
-    publish: (state) => this.settled.push(state as WantedHost),
+    publish: (state) => this.settled.push(state as RequestedHost),
     onMessage: undefined,
     onWorkerDeath: undefined,
   };

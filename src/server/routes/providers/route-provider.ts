@@ -8,7 +8,7 @@ import { getLogger } from '../../../log/logger.js';
 import { RouteUpdateStats } from '../../../stats/layouts/xds.js';
 import type { RouteSnapshot } from '../../../worker/messages/messages.js';
 import { type PackedRoutes, packRoutes, packRoutesInSteps } from '../../../worker/messages/packed-routes.js';
-import type { WantedHost } from '../../../worker/routes/awaited-hosts.js';
+import type { RequestedHost } from '../../../worker/routes/awaited-hosts.js';
 import {
   accepted,
   DOES_NOT_EXIST,
@@ -71,7 +71,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
         context.publish({ routes: [this.snapshot] });
         return this.#config?.virtual_hosts?.length ?? 0;
       },
-      settle: (name) => context.onDemand.publish({ routes: id, host: name } satisfies WantedHost),
+      settle: (name) => context.onDemand.publish({ routes: id, host: name } satisfies RequestedHost),
     });
     const prefix = `${statPrefix}rds.${name}.`;
     this.#counts = new ReloadCounts(context.store, prefix, RouteUpdateStats);

@@ -4,7 +4,7 @@ import { BatonError } from '../../../common/errors/errors.js';
 import type { ConfigSource } from '../../../config/generated/api.js';
 import type { PrimaryPart, RouteFilters } from '../../../extensions/factories.js';
 import { rdsKey } from '../../../http/routing/tables/route-keys.js';
-import type { Dismissals, HostQuestion, WantedHost } from '../../../worker/routes/awaited-hosts.js';
+import type { Dismissals, HostRequest, RequestedHost } from '../../../worker/routes/awaited-hosts.js';
 import type { RoutesContext } from '../routes-context.js';
 import type { ProviderUser } from './provider-users.js';
 import { RouteProvider } from './route-provider.js';
@@ -26,9 +26,9 @@ export class RouteProviders {
     this.#context = context;
     this.#nextId = nextId;
     context.onDemand.onMessage = (worker, message) => {
-      const request = message as HostQuestion | Dismissals;
+      const request = message as HostRequest | Dismissals;
       if ('dismissed' in request) this.#provider(request.routes)?.countDismissed(request.dismissed);
-      else this.#handleQuestion(request, worker);
+      else this.#handleRequest(request, worker);
     };
   }
 
@@ -71,11 +71,11 @@ export class RouteProviders {
     this.#context.publish({ removedRoutes: [provider.id] });
   }
 
-  #handleQuestion({ routes, host, isWanted }: HostQuestion, worker: number): void {
+  #handleRequest({ routes, host, isWanted }: HostRequest, worker: number): void {
     const provider = this.#provider(routes);
     if (provider !== undefined)
       return isWanted ? provider.requestHost(host, worker) : provider.releaseHost(host, worker);
-    if (isWanted) this.#context.onDemand.publish({ routes, host } satisfies WantedHost);
+    if (isWanted) this.#context.onDemand.publish({ routes, host } satisfies RequestedHost);
   }
 
   #provider(id: number): RouteProvider | undefined {

@@ -42,7 +42,7 @@ function worker(): { context: WorkerContext; closed: string[]; reported: string[
     },
     routes: {
       rds: () => {
-        throw new Error('the primary has not told of the routes');
+        throw new Error('the primary has not published the routes');
       },
     },
   };
@@ -68,7 +68,7 @@ t.test('so are all of them when the chain cannot have its routes', (t) => {
     rds: { config_source: { ads: {} }, route_config_name: 'a' },
     http_filters: [filter('first'), filter('end')],
   };
-  t.throws(() => connectionManagerOptions(config, CHAIN, context), { message: /has not told of the routes/ });
+  t.throws(() => connectionManagerOptions(config, CHAIN, context), { message: /has not published the routes/ });
   t.strictSame(closed, ['log', 'first']);
   t.end();
 });
