@@ -1,4 +1,4 @@
-// --base-id-path: a file that tells scripts which base ID the process has.
+// --base-id-path: a file from which scripts read the process's base ID.
 
 import { messageOf } from '../common/errors/errors.js';
 import { writeValueFile } from '../io/value-file.js';
@@ -6,10 +6,7 @@ import { getLogger } from '../log/logger.js';
 
 const logger = getLogger('main');
 
-/**
- * Writes the ID in decimal, without a newline. A file that cannot be written is logged, and the server goes
- * on.
- */
+/** Writes the ID in decimal, without a newline. A write error is logged, and the server continues. */
 export function writeBaseIdFile(path: string, baseId: number): void {
   try {
     writeValueFile(path, `${baseId}`);

@@ -1,7 +1,7 @@
-// The child's end of a hot restart, from the welcome on: it takes over when it is live, gathers what its parent still
-// counts, and ends it when its time is over.
+// The child's end of a hot restart after the welcome: takes over when the process is live, imports the stats that the parent
+// still counts, and terminates the parent after its shutdown time.
 //
-//   welcomed ── takeOver() ──> live ── terminate() ──> ending ──> over
+//   welcomed ── takeOver() ──> live ── terminate() ──> ending ──> ended
 //      └── parent ended: fatal    └── parent ended ────────────────^
 
 import { PatientTimeout } from '../common/time/patient-timeout.js';
@@ -14,33 +14,33 @@ import type { FurtherSockets, StatsPiece, ToChild, ToParent } from './messages.j
 import { peerText } from './peer-text.js';
 import { type ReceivedSockets, SocketReceiver } from './received-sockets.js';
 
-/** The server that has a parent. */
+/** The server of a child process. */
 export interface ChildHost {
-  /** The parent is gone before this process was live; `isGivenUp`: it lives, and wants nothing of this one any more. */
-  parentLost(why: string, isGivenUp: boolean): void;
-  /** What the parent has counted since the last piece. */
+  /** Called when the parent is lost before this process is live. `isRefusal`: it lives, but has refused this process. */
+  parentLost(why: string, isRefusal: boolean): void;
+  /** Adds the parent's counts since the last piece. */
   importStats(piece: StatsPiece): void;
-  /** How many workers wait for established connections of the parent; 0: they are not wanted. */
+  /** Number of workers that await established connections of the parent; 0: they are not requested. */
   readonly connectionWorkers: number;
-  /** They come on these channels, which are the host's now. */
+  /** Takes the channels on which they arrive. The host owns the channels. */
   takeConnections(channels: readonly number[]): void;
   closeDescriptor(fd: number): void;
-  /** Sockets of listeners that the parent has got since it has welcomed this process; they are the host's now. */
+  /** Takes sockets of listeners that the parent has added since the welcome. The host owns them. */
   takeSockets(sockets: readonly ReceivedSockets[]): void;
-  /** The parent is gone: what it held is nobody's any more. */
+  /** Called when the parent has ended, and its stats with it. */
   parentEnded(): void;
 }
 
 export interface ChildDeadlines {
-  /** How often the parent hears that this process is not live yet, and works at it. */
+  /** Interval of 'alive' messages to the parent until this process is live. */
   readonly aliveMs: number;
-  /** How long a flush waits for the parent's stats; what comes later counts for the next one. */
+  /** How long a flush waits for the parent's stats. Later ones count for the next flush. */
   readonly statsMs: number;
   /** How long the parent may take to end. */
   readonly terminateMs: number;
   /** How long it may take to close its sockets, or its copies of some. */
   readonly closeMs: number;
-  /** How long one without connections stays to serve again if this process dies: what is broken often dies early. */
+  /** How long a parent without connections stays, to serve again if this process dies: early deaths are the most likely. */
   readonly standbyMs: number;
 }
 
@@ -52,13 +52,13 @@ const DEADLINES: ChildDeadlines = {
   standbyMs: 5000,
 };
 
-/** Descriptors of one message. */
+/** Descriptors per message. */
 const MAX_FDS = 64;
-/** Messages of a kind that a parent has reason to send once, or as an answer. */
+/** Limit per kind for messages that a parent sends once or as an answer. */
 const MAX_REPEATS = 100;
-/** Each brings a listener that the parent has got meanwhile. */
+/** Each brings a listener that the parent has added. */
 const MAX_WELCOMES = 1_000_000;
-/** Of one answer, 64 KiB each at most. */
+/** Per answer, 64 KiB each at most. */
 const MAX_STATS_PIECES = 10_000;
 
 const logger = getLogger('main');
@@ -67,25 +67,25 @@ export class ChildEnd implements LinkEvents<ToChild> {
   readonly #host: ChildHost;
   readonly #link: Link<ToParent>;
   readonly #deadlines: ChildDeadlines;
-  /** performance.now() until which the parent stays; before it is known, for ever. */
-  #standsByUntilMs = Number.POSITIVE_INFINITY;
+  /** performance.now() until which the parent stays; Infinity until that is known. */
+  #standbyUntilMs = Number.POSITIVE_INFINITY;
   #timer: PatientTimeout | undefined;
   readonly #alive: NodeJS.Timeout;
   readonly #limits = new MessageLimits();
-  /** Of the answer that comes. */
+  /** Pieces of the current answer. */
   #statsPieces = 0;
-  /** What a parent says once. */
-  readonly #said = new Set<ToChild['kind']>();
+  /** Received messages that a parent sends once. */
+  readonly #received = new Set<ToChild['kind']>();
   readonly #sockets: SocketReceiver;
-  #state: 'welcomed' | 'live' | 'ending' | 'over' = 'welcomed';
-  /** Called when the last piece of an answer has come, or none will. */
-  #answered: (() => void) | undefined;
-  #isAsked = false;
-  /** The parent's, as of its last answer. */
+  #state: 'welcomed' | 'live' | 'ending' | 'ended' = 'welcomed';
+  /** Called after the last piece of an answer, or when none will come. */
+  #onStats: (() => void) | undefined;
+  #isStatsPending = false;
+  /** The parent's connections, as of its last answer. */
   #connections = Number.POSITIVE_INFINITY;
   /** Called when the parent has answered `live`, or will not. */
-  #replaced: () => void = () => {};
-  /** The same of each `release`, in the order in which they were sent. */
+  #onReplaced: () => void = () => {};
+  /** The same for each `release`, in the order of sending. */
   #released: (() => void)[] = [];
 
   constructor(joined: Joined, host: ChildHost, deadlines = DEADLINES) {
@@ -94,7 +94,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     this.#deadlines = deadlines;
     this.#sockets = new SocketReceiver((fd) => host.closeDescriptor(fd));
     this.#alive = setInterval(() => this.#link.send({ kind: 'alive' }), deadlines.aliveMs).unref();
-    joined.follow(this);
+    joined.attach(this);
   }
 
   /** The parent still runs. */
@@ -103,8 +103,8 @@ export class ChildEnd implements LinkEvents<ToChild> {
   }
 
   /**
-   * Gives the parent copies of sockets that were bound beside its own, before they listen. Resolves when they are in the kernel's
-   * hands: the parent gets them whatever becomes of this process.
+   * Sends the parent copies of sockets that were bound beside its own, before they listen. Resolves when the kernel has them: the
+   * parent gets them even if this process dies.
    */
   async share(sockets: readonly FurtherSockets[], fds: readonly number[]): Promise<void> {
     if (this.#state !== 'welcomed') return;
@@ -120,17 +120,17 @@ export class ChildEnd implements LinkEvents<ToChild> {
   }
 
   /**
-   * This process serves with these sockets of its parent, which is to end in a while. Resolves when the parent accepts nothing any
-   * more, its admin interface neither; or takes too long, or is gone.
+   * Notifies the parent that this process serves with these of its sockets. The parent will be terminated after its shutdown
+   * time. Resolves when the parent and its admin interface accept nothing any more, or take too long, or have ended.
    */
   async takeOver(taken: readonly number[], parentShutdownTimeS: number): Promise<void> {
     if (this.#state !== 'welcomed') return;
     this.#state = 'live';
     clearInterval(this.#alive);
-    const replaced = new Promise<void>((resolve) => (this.#replaced = resolve));
+    const replaced = new Promise<void>((resolve) => (this.#onReplaced = resolve));
     this.#link.send({ kind: 'live', taken, parentShutdownTimeS, connectionWorkers: this.#host.connectionWorkers });
     const shutdownMs = parentShutdownTimeS * 1000;
-    this.#standsByUntilMs = performance.now() + Math.min(this.#deadlines.standbyMs, shutdownMs);
+    this.#standbyUntilMs = performance.now() + Math.min(this.#deadlines.standbyMs, shutdownMs);
     this.#setTimer(shutdownMs, () => {
       logger.info('shutting down parent after drain');
       this.terminate();
@@ -138,7 +138,10 @@ export class ChildEnd implements LinkEvents<ToChild> {
     await atMostMs(replaced, this.#deadlines.closeMs);
   }
 
-  /** This process is about to stop accepting at these sockets. Resolves when the parent has no copies of them; as takeOver(). */
+  /**
+   * Called before this process stops accepting on these sockets. Resolves when the parent has closed its copies; otherwise as
+   * takeOver().
+   */
   async release(ids: readonly number[]): Promise<void> {
     if (this.#state !== 'live' || ids.length === 0) return;
     const released = new Promise<void>((resolve) => this.#released.push(resolve));
@@ -146,29 +149,29 @@ export class ChildEnd implements LinkEvents<ToChild> {
     await atMostMs(released, this.#deadlines.closeMs);
   }
 
-  /** Resolves when the parent's stats have been imported; without them when it is slow. */
+  /** Imports the parent's stats. Resolves without them when the parent is slow. */
   async refreshStats(): Promise<void> {
     if (this.#state !== 'live') return;
-    // A parent that owes an answer is not waited for: it comes when it comes.
-    if (this.#isAsked) return;
-    this.#isAsked = true;
+    // A pending answer is not awaited again: its stats are imported when it arrives.
+    if (this.#isStatsPending) return;
+    this.#isStatsPending = true;
     this.#link.send({ kind: 'stats-request' });
     await new Promise<void>((resolve) => {
       const deadline = new PatientTimeout(resolve, this.#deadlines.statsMs);
-      this.#answered = () => {
+      this.#onStats = () => {
         deadline.clear();
         resolve();
       };
     });
   }
 
-  /** Whether nobody is connected to the parent any more, as far as it has told in time, or it is gone. */
-  async parentIsQuiet(): Promise<boolean> {
+  /** Returns whether the parent has no connections any more, as of an answer in time, or has ended. */
+  async isParentIdle(): Promise<boolean> {
     await this.refreshStats();
     return this.#state !== 'live' || this.#connections === 0;
   }
 
-  /** Tells the parent to end. */
+  /** Requests the parent's end. */
   terminate(): void {
     if (this.#state !== 'live') return;
     this.#state = 'ending';
@@ -176,15 +179,15 @@ export class ChildEnd implements LinkEvents<ToChild> {
     this.#link.send({ kind: 'terminate' });
     this.#setTimer(this.#deadlines.terminateMs, () => {
       logger.error(`the parent process has not ended in ${this.#deadlines.terminateMs / 1000} s; it is left alone`);
-      this.#over();
+      this.#finish();
       this.#link.close();
     });
   }
 
-  /** This process ends, and so does its parent. */
+  /** Called when this process ends. Ends the parent, too. */
   close(): void {
     this.terminate();
-    this.#state = 'over';
+    this.#state = 'ended';
     this.#settle();
     this.#link.close();
   }
@@ -195,7 +198,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     const tooMany = isExpected && message.kind !== 'welcome' ? undefined : this.#limits.count(message.kind, max);
     if (tooMany !== undefined) {
       for (const fd of fds) this.#host.closeDescriptor(fd);
-      return this.#link.giveUp(tooMany);
+      return this.#link.fail(tooMany);
     }
     if (message.kind === 'welcome' && isExpected) {
       this.#sockets.add(message.welcome.sockets, fds);
@@ -203,23 +206,23 @@ export class ChildEnd implements LinkEvents<ToChild> {
       return;
     }
     if (message.kind === 'hand-over' && isExpected) {
-      this.#said.add('hand-over');
+      this.#received.add('hand-over');
       return this.#host.takeConnections(fds);
     }
     for (const fd of fds) this.#host.closeDescriptor(fd);
     if (!isExpected) return;
     switch (message.kind) {
       case 'replaced':
-        this.#said.add('replaced');
-        return this.#replaced();
+        this.#received.add('replaced');
+        return this.#onReplaced();
       case 'released':
         return this.#released.shift()?.();
       case 'empty':
-        this.#said.add('empty');
+        this.#received.add('empty');
         logger.info('the parent process has no connections any more');
-        return this.#setTimer(Math.max(0, this.#standsByUntilMs - performance.now()), () => this.terminate());
+        return this.#setTimer(Math.max(0, this.#standbyUntilMs - performance.now()), () => this.terminate());
       case 'refusal':
-        this.#over();
+        this.#finish();
         this.#link.close();
         return this.#host.parentLost(peerText(message.reason), true);
       case 'stats':
@@ -227,18 +230,18 @@ export class ChildEnd implements LinkEvents<ToChild> {
     }
   }
 
-  /** Whether there is a reason to send it. */
+  /** Returns whether the message is legitimate in the current state. */
   #expects({ kind }: ToChild): boolean {
     const state = this.#state;
     switch (kind) {
       case 'welcome':
         return state === 'welcomed' || state === 'live';
       case 'hand-over':
-        return this.hasParent && !this.#said.has(kind) && this.#host.connectionWorkers > 0;
+        return this.hasParent && !this.#received.has(kind) && this.#host.connectionWorkers > 0;
       case 'empty':
-        return state === 'live' && !this.#said.has(kind);
+        return state === 'live' && !this.#received.has(kind);
       case 'replaced':
-        return this.hasParent && !this.#said.has(kind);
+        return this.hasParent && !this.#received.has(kind);
       case 'released':
         return this.#released.length > 0;
       case 'refusal':
@@ -248,47 +251,47 @@ export class ChildEnd implements LinkEvents<ToChild> {
     }
   }
 
-  /** The last ones come unasked, when the parent ends. */
+  /** Imports a piece of stats. The last ones arrive unrequested when the parent ends. */
   #takeStats(stats: StatsPiece): void {
     const why = 'it sent more stats than a process has, or without being asked';
-    if (++this.#statsPieces > MAX_STATS_PIECES) return this.#link.giveUp(why);
+    if (++this.#statsPieces > MAX_STATS_PIECES) return this.#link.fail(why);
     this.#host.importStats(stats);
     this.#connections = stats.connections;
     if (!stats.isLast) return;
     this.#statsPieces = 0;
-    if (!this.#isAsked && this.#limits.count('stats', MAX_REPEATS) !== undefined) return this.#link.giveUp(why);
-    this.#isAsked = false;
-    this.#answered?.();
+    if (!this.#isStatsPending && this.#limits.count('stats', MAX_REPEATS) !== undefined) return this.#link.fail(why);
+    this.#isStatsPending = false;
+    this.#onStats?.();
   }
 
   ended(why: string): void {
-    if (this.#state === 'over') return;
+    if (this.#state === 'ended') return;
     const state = this.#state;
-    this.#over();
+    this.#finish();
     if (state === 'welcomed') return this.#host.parentLost(why, false);
     if (state === 'live') logger.warning(`the parent process has gone (${why}); this one serves on`);
     else logger.info('the parent process has ended');
   }
 
-  /** The one before does not count any more. */
+  /** Replaces the timer. */
   #setTimer(ms: number, callback: () => void): void {
     this.#timer?.clear();
     this.#timer = new PatientTimeout(callback, ms);
   }
 
-  /** The parent says nothing any more. */
+  /** Settles everything that awaits the parent. */
   #settle(): void {
     this.#timer?.clear();
     clearInterval(this.#alive);
     this.#sockets.release();
-    this.#answered?.();
-    this.#replaced();
+    this.#onStats?.();
+    this.#onReplaced();
     for (const resolve of this.#released.splice(0)) resolve();
   }
 
-  #over(): void {
+  #finish(): void {
     const hadStats = this.hasParent;
-    this.#state = 'over';
+    this.#state = 'ended';
     this.#settle();
     if (hadStats) this.#host.parentEnded();
   }

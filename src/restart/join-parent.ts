@@ -1,4 +1,4 @@
-// How a new process comes to its parent: hello, proof of who the parent is, welcome with the sockets.
+// Joins a new process to its parent: hello, proof of the parent's identity, welcome with the sockets.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { BatonError, messageOf } from '../common/errors/errors.js';
@@ -10,61 +10,64 @@ import type { ToChild, ToParent } from './messages.js';
 import { peerText } from './peer-text.js';
 import { MAX_OFFERED_TEXT, type ReceivedSockets, SocketReceiver, textOf } from './received-sockets.js';
 
-/** A parent that has welcomed this process. */
+/** The result: a parent that has welcomed this process. */
 export interface Joined {
   readonly link: Link<ToParent>;
   readonly firstStartedMs: number;
   readonly generation: number;
   readonly sockets: readonly ReceivedSockets[];
-  /** From now on the link's events come here, and what has come behind the welcome. */
-  follow(events: LinkEvents<ToChild>): void;
+  /** Directs the link's events, and messages received after the welcome, to `events`. */
+  attach(events: LinkEvents<ToChild>): void;
 }
 
-/** The ways to the parent. */
-export interface ParentDoor {
-  /** One attempt to say hello; false when the parent takes no datagram now, throws an Error with `code`. */
+/** The access to the parent. */
+export interface ParentAccess {
+  /** Tries to send hello once. Returns false when the parent's socket is full. Throws an Error with `code`. */
   sayHello(): boolean;
   /** Opens this process's end of the link. */
   openLink(events: LinkEvents<ToChild>): Link<ToParent>;
-  /** Tells who claims to be the parent. */
+  /** Registers the listener for proofs, which is called with the sender's credentials. */
   onProof(listener: (credentials: Credentials | undefined) => void): void;
-  /** Why not to believe him. */
+  /** Returns why the sender is not trusted; undefined when it is. */
   distrust(credentials: Credentials | undefined): string | undefined;
   closeDescriptor(fd: number): void;
 }
 
 export interface JoinOptions {
-  /** Of the parent. */
+  /** Epoch of the parent. */
   readonly epoch: number;
-  /** --skip-hot-restart-on-no-parent: nobody to answer means to start normally. */
+  /** --skip-hot-restart-on-no-parent: without an answer, the process starts normally. */
   readonly isParentOptional: boolean;
-  /** A supervisor has started this process while its parent lived: when that does not listen, or is gone, it is dead. */
+  /** A supervisor has started this process while the parent lived: if that does not listen or has ended, it is dead. */
   readonly isSupervised: boolean;
   readonly signal: AbortSignal;
   readonly deadlines?: JoinDeadlines;
 }
 
 export interface JoinDeadlines {
-  /** Between attempts to say hello. */
+  /** Between attempts to send hello. */
   readonly retryMs: number;
-  /** How long a parent that has heard hello may take for its answer. */
+  /** How long a parent may take to answer a hello. */
   readonly welcomeMs: number;
 }
 
 const DEADLINES: JoinDeadlines = { retryMs: 1000, welcomeMs: 10_000 };
-const MOST_TRIES = 10;
-/** For the proof of a parent whose welcome is here, and which is dead: it has come by another socket. */
+const MAX_TRIES = 10;
+/** Maximum wait for the proof of a parent whose welcome has arrived and which has died: the proof arrives on another socket. */
 const PROOF_MS = 20;
 
 const logger = getLogger('main');
 
-/** Undefined when there is no parent and none is needed. Rejects with a BatonError that says why it does not work. */
-export async function joinParent(door: ParentDoor, options: JoinOptions): Promise<Joined | undefined> {
+/**
+ * Joins the parent. Returns undefined when there is no parent and none is required. Rejects with a BatonError that contains the
+ * reason.
+ */
+export async function joinParent(access: ParentAccess, options: JoinOptions): Promise<Joined | undefined> {
   const { retryMs, welcomeMs } = options.deadlines ?? DEADLINES;
-  const answer = new Answer(door);
-  const link = door.openLink(answer);
+  const answer = new Answer(access);
+  const link = access.openLink(answer);
   try {
-    if (!(await sayHello(door, options, retryMs))) {
+    if (!(await sayHello(access, options, retryMs))) {
       logger.warning('hot restart sendmsg() connection refused, falling back to regular restart');
       link.close();
       return undefined;
@@ -80,17 +83,17 @@ export async function joinParent(door: ParentDoor, options: JoinOptions): Promis
     logger.warning(`${messageOf(error)}; falling back to regular restart`);
     return undefined;
   }
-  return { link, ...answer.takeWelcome(), follow: (events) => answer.follow(events) };
+  return { link, ...answer.takeWelcome(), attach: (events) => answer.attach(events) };
 }
 
-/** False when nobody is there and nobody needs to be. */
-async function sayHello(door: ParentDoor, options: JoinOptions, retryMs: number): Promise<boolean> {
+/** Sends hello, with retries. Returns false when no parent listens and none is required. */
+async function sayHello(access: ParentAccess, options: JoinOptions, retryMs: number): Promise<boolean> {
   const { epoch, isSupervised, signal } = options;
   const isParentOptional = options.isParentOptional || isSupervised;
   for (let tries = 0; ; tries++) {
     let why: string;
     try {
-      if (door.sayHello()) return true;
+      if (access.sayHello()) return true;
       why = 'its socket is full';
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
@@ -99,7 +102,7 @@ async function sayHello(door: ParentDoor, options: JoinOptions, retryMs: number)
       why = 'nobody listens at its socket';
       logger.warning('hot restart sendmsg() connection refused, retrying');
     }
-    if (tries === MOST_TRIES) throw noParent(epoch, why);
+    if (tries === MAX_TRIES) throw noParent(epoch, why);
     await pause(retryMs, undefined, { signal });
   }
 }
@@ -111,11 +114,11 @@ function noParent(epoch: number, why: string): BatonError {
   });
 }
 
-/** What has come from the parent so far. */
+/** Collects the parent's answer. */
 class Answer implements LinkEvents<ToChild> {
-  readonly #door: ParentDoor;
+  readonly #access: ParentAccess;
   readonly #sockets: SocketReceiver;
-  /** What has come behind the welcome. */
+  /** Messages after the welcome. */
   readonly #later: Parameters<LinkEvents<ToChild>['message']>[] = [];
   #laterText = 0;
   #firstStartedMs = 0;
@@ -128,22 +131,22 @@ class Answer implements LinkEvents<ToChild> {
   #refusal: string | undefined;
   #ended: Parameters<LinkEvents<ToChild>['ended']> | undefined;
   #events: LinkEvents<ToChild> | undefined;
-  #changed = () => {};
-  /** A parent has answered, whatever it was. */
+  #update = () => {};
+  /** A parent has answered, with any message. */
   hasCome = false;
 
-  constructor(door: ParentDoor) {
-    this.#door = door;
-    this.#sockets = new SocketReceiver((fd) => door.closeDescriptor(fd));
-    door.onProof((credentials) => {
-      const distrust = door.distrust(credentials);
+  constructor(access: ParentAccess) {
+    this.#access = access;
+    this.#sockets = new SocketReceiver((fd) => access.closeDescriptor(fd));
+    access.onProof((credentials) => {
+      const distrust = access.distrust(credentials);
       if (distrust === undefined) this.#isProven = true;
       else this.#distrust = ` (${distrust})`;
-      this.#changed();
+      this.#update();
     });
   }
 
-  /** The link has ended. */
+  /** The link has ended without a refusal. */
   get isParentGone(): boolean {
     return this.#ended?.[1] === true && this.#refusal === undefined;
   }
@@ -152,7 +155,7 @@ class Answer implements LinkEvents<ToChild> {
     return { firstStartedMs: this.#firstStartedMs, generation: this.#generation, sockets: this.#sockets.take() };
   }
 
-  /** Resolves when the whole welcome of a proven parent is here. Rejects with a BatonError. */
+  /** Resolves when the complete welcome of a proven parent has arrived. Rejects with a BatonError. */
   wait(deadlineMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (message: string) => settle(() => reject(new BatonError('OPTION_INVALID', message)));
@@ -160,41 +163,41 @@ class Answer implements LinkEvents<ToChild> {
         () => fail(`the parent process has not answered in ${deadlineMs / 1000} s${this.#distrust}`),
         deadlineMs,
       );
-      const abort = () => fail('told to end');
+      const abort = () => fail('the start was aborted');
       const settle = (how: () => void) => {
         deadline.clear();
         this.#proofTimer?.clear();
         signal.removeEventListener('abort', abort);
-        this.#changed = () => {};
+        this.#update = () => {};
         how();
       };
       signal.addEventListener('abort', abort);
-      this.#changed = () => {
+      this.#update = () => {
         if (this.#isProven && this.#refusal !== undefined) fail(this.#refusal);
         else if (this.#isProven && this.#isComplete) settle(resolve);
-        // What it has sent before its end may not have been looked at.
+        // Its proof, sent before its end, may be unread.
         else if (this.#isComplete && this.#ended?.[1] === true && !this.#isProofLate) this.#awaitProof();
         else if (this.#ended !== undefined) fail(`the parent process has gone: ${this.#ended[0]}${this.#distrust}`);
       };
       if (signal.aborted) abort();
-      else this.#changed();
+      else this.#update();
     });
   }
 
   #awaitProof(): void {
     this.#proofTimer ??= new PatientTimeout(() => {
       this.#isProofLate = true;
-      this.#changed();
+      this.#update();
     }, PROOF_MS);
   }
 
-  follow(events: LinkEvents<ToChild>): void {
+  attach(events: LinkEvents<ToChild>): void {
     this.#events = events;
     for (const [message, fds] of this.#later.splice(0)) events.message(message, fds);
     if (this.#ended !== undefined) events.ended(...this.#ended);
   }
 
-  /** Gives back what has come. */
+  /** Closes all received descriptors. */
   release(): void {
     this.#sockets.release();
     for (const [, fds] of this.#later.splice(0)) this.#close(fds);
@@ -202,12 +205,12 @@ class Answer implements LinkEvents<ToChild> {
 
   message(message: ToChild, fds: readonly number[]): void {
     if (this.#events !== undefined) return this.#events.message(message, fds);
-    // Nothing else comes before this process has asked for it.
+    // Other messages are only sent on request.
     if (this.#isComplete && message.kind === 'welcome' && fds.length > 0) {
       this.#laterText += textOf(message.welcome.sockets);
       if (this.#laterText <= MAX_OFFERED_TEXT) return void this.#later.push([message, fds]);
     }
-    // It has been given up, and says why.
+    // The parent has refused this process, with a reason.
     if (this.#isComplete && message.kind === 'refusal') return void this.#later.push([message, fds]);
     if (this.#isComplete) return this.#close(fds);
     this.hasCome = true;
@@ -220,16 +223,16 @@ class Answer implements LinkEvents<ToChild> {
     } else if (message.kind === 'refusal') {
       this.#refusal = peerText(message.reason);
     }
-    this.#changed();
+    this.#update();
   }
 
   ended(why: string, isGone: boolean): void {
     if (this.#events !== undefined) return this.#events.ended(why, isGone);
     this.#ended = [why, isGone];
-    this.#changed();
+    this.#update();
   }
 
   #close(fds: readonly number[]): void {
-    for (const fd of fds) this.#door.closeDescriptor(fd);
+    for (const fd of fds) this.#access.closeDescriptor(fd);
   }
 }

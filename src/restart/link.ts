@@ -1,4 +1,4 @@
-// The link between a parent and its child: messages in order with descriptors, and the end of the peer.
+// The link between a parent and its child: ordered messages with descriptors, and detection of the peer's end.
 
 import { constants } from 'node:os';
 import { errorName } from '../common/errors/errno.js';
@@ -6,43 +6,46 @@ import { messageOf } from '../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../io/shim.js';
 import { internalError } from '../log/internal-errors.js';
 
-/** What a link does with its messages. */
+/** The encoding of a link's messages. */
 export interface Codec<In, Out> {
   encode(message: Out): Uint8Array;
-  /** Throws when the bytes are no message. */
+  /** Throws when the bytes are not a valid message. */
   decode(bytes: Uint8Array): In;
 }
 
-/** What happens on a link. */
+/** The callbacks of a link. */
 export interface LinkEvents<In> {
-  /** Descriptors belong to the receiver. */
+  /** Called with a message. The receiver owns the descriptors. */
   message(message: In, fds: readonly number[]): void;
   /**
-   * It is over: the peer has ended (`isGone`), or what it did makes it unusable, and it may still run. Called once, and not after
-   * close().
+   * Called once, unless after close(), when the peer has ended (`isGone`), or when its behaviour makes the link unusable while it
+   * may still run.
    */
   ended(why: string, isGone: boolean): void;
-  /** The peer of an unusable link has ended now. Absent: such a link is closed at once; otherwise it is kept for this alone. */
+  /**
+   * Called when the peer of an unusable link has ended. Absent: an unusable link is closed at once; otherwise it is kept only to
+   * detect this.
+   */
   gone?(): void;
-  /** A message is lost, because this process may open no more descriptors for it. Absent: that ends the link. */
+  /** Called when a message is lost because this process may open no more descriptors. Absent: that makes the link unusable. */
   lost?(): void;
 }
 
-/** One end of it. */
+/** One end of a link. */
 export interface Link<Out> {
-  /** Copies of the descriptors go along; they stay open until the message is gone. */
+  /** Sends a message with copies of the descriptors, which must stay open until it is sent. */
   send(message: Out, fds?: readonly number[]): void;
-  /** Resolves when everything that was sent is with the peer, or lost. */
+  /** Resolves when everything sent has been delivered or lost. */
   drained(): Promise<void>;
-  /** What the peer has said makes it unusable, though each message was one: ended() is called with this reason. */
-  giveUp(why: string): void;
+  /** Makes the link unusable because of a message that is valid but not permitted: ended() is called with this reason. */
+  fail(why: string): void;
   close(): void;
 }
 
-/** How long a peer may take no messages. */
+/** How long a peer may accept no message. */
 const STALL_MS = 10_000;
-/** Of messages that wait for it. */
-const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+/** Limit of queued messages. */
+const MAX_QUEUE_BYTES = 16 * 1024 * 1024;
 
 const TOO_FEW = 'this one may open too few descriptors for what came (EMFILE); raise the limit (ulimit -n)';
 
@@ -51,15 +54,15 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   readonly #codec: Codec<In, Out>;
   readonly #events: LinkEvents<In>;
   readonly #socket: NativeMessageSocket;
-  readonly #waiting: { readonly bytes: Uint8Array; readonly fds: readonly number[] }[] = [];
-  #waitingBytes = 0;
+  readonly #queue: { readonly bytes: Uint8Array; readonly fds: readonly number[] }[] = [];
+  #queueBytes = 0;
   #stall: NodeJS.Timeout | undefined;
   #onDrained: (() => void)[] = [];
-  #isOver = false;
-  /** It is unusable, and only the end of the peer is waited for. */
-  #isDeaf = false;
+  #hasEnded = false;
+  /** It is unusable, and only waits for the end of the peer. */
+  #isUnusable = false;
 
-  /** Takes `fd` over. Throws an Error with `code` when it is not one end of a conversation in packets. */
+  /** Owns `fd`. Throws an Error with `code` when it is not a packet socket. */
   constructor(shim: NativeShim, fd: number, codec: Codec<In, Out>, events: LinkEvents<In>) {
     this.#shim = shim;
     this.#codec = codec;
@@ -68,36 +71,36 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   }
 
   send(message: Out, fds: readonly number[] = []): void {
-    if (this.#isOver || this.#isDeaf) return;
+    if (this.#hasEnded || this.#isUnusable) return;
     const bytes = this.#codec.encode(message);
-    this.#waitingBytes += bytes.length;
-    if (this.#waitingBytes > MAX_WAITING_BYTES) {
-      // Not amid what the sender does.
+    this.#queueBytes += bytes.length;
+    if (this.#queueBytes > MAX_QUEUE_BYTES) {
+      // Not within the sender's call.
       setImmediate(() => this.#end('it takes its messages too slowly'));
       return;
     }
-    this.#waiting.push({ bytes, fds });
-    if (this.#waiting.length === 1) this.onWritable();
+    this.#queue.push({ bytes, fds });
+    if (this.#queue.length === 1) this.onWritable();
   }
 
   drained(): Promise<void> {
-    if (this.#waiting.length === 0) return Promise.resolve();
+    if (this.#queue.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#onDrained.push(resolve));
   }
 
-  giveUp(why: string): void {
+  fail(why: string): void {
     this.#end(why);
   }
 
   close(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#socket.close();
-    this.#stopSpeaking();
+    this.#dropQueue();
   }
 
   onMessage(bytes: Uint8Array, fds: readonly number[]): void {
-    if (this.#isDeaf) {
+    if (this.#isUnusable) {
       for (const fd of fds) this.#shim.closeDescriptor(fd);
       return;
     }
@@ -109,11 +112,11 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
       this.#end(`it sent what is no message (${messageOf(error)})`);
       return;
     }
-    if (this.#isOver) for (const fd of fds) this.#shim.closeDescriptor(fd);
+    if (this.#hasEnded) for (const fd of fds) this.#shim.closeDescriptor(fd);
     else this.#deliver(message, fds);
   }
 
-  /** The link outlives what a message does: without it the peer would take this process for dead. */
+  /** Delivers a message. An exception does not end the link, because the peer would consider this process dead. */
   #deliver(message: In, fds: readonly number[]): void {
     try {
       this.#events.message(message, fds);
@@ -126,23 +129,26 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
     clearTimeout(this.#stall);
     this.#stall = undefined;
     try {
-      for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+      for (let first = this.#queue[0]; first !== undefined; first = this.#queue[0]) {
         if (!this.#socket.send(first.bytes, first.fds)) {
           this.#stall = setTimeout(() => this.#end(`it took no message for ${STALL_MS / 1000} s`), STALL_MS);
           return;
         }
-        this.#waiting.shift();
-        this.#waitingBytes -= first.bytes.length;
+        this.#queue.shift();
+        this.#queueBytes -= first.bytes.length;
       }
     } catch (error) {
-      // The peer's last words may still be there to be read: its end is told when they have been.
-      this.#waiting.length = this.#waitingBytes = 0;
+      // The peer's last messages may still be unread: its end is reported after them.
+      this.#queue.length = this.#queueBytes = 0;
       if (!isGone(error)) this.#end(messageOf(error));
     }
     for (const resolve of this.#onDrained.splice(0)) resolve();
   }
 
-  /** A message that cannot be received makes the link unusable, unless only descriptors lack: the peer relies on all of them. */
+  /**
+   * Called when a message could not be received. That makes the link unusable, because the peer relies on every message, unless
+   * only descriptors are exhausted and lost() exists.
+   */
   onLost(errno: number): void {
     const isShort = errno === constants.errno.EMFILE;
     if (isShort && this.#events.lost !== undefined) this.#events.lost();
@@ -150,24 +156,24 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
   }
 
   onEnd(errno: number): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     this.close();
-    if (this.#isDeaf) this.#events.gone?.();
+    if (this.#isUnusable) this.#events.gone?.();
     else this.#events.ended(errno === 0 ? 'it has ended' : errorName(errno), errno === 0);
   }
 
-  /** What the peer does makes it unusable. */
+  /** Makes the link unusable. */
   #end(why: string): void {
-    if (this.#isOver || this.#isDeaf) return;
+    if (this.#hasEnded || this.#isUnusable) return;
     if (this.#events.gone === undefined) this.close();
-    else this.#stopSpeaking();
-    this.#isDeaf = true;
+    else this.#dropQueue();
+    this.#isUnusable = true;
     this.#events.ended(why, false);
   }
 
-  #stopSpeaking(): void {
+  #dropQueue(): void {
     clearTimeout(this.#stall);
-    this.#waiting.length = this.#waitingBytes = 0;
+    this.#queue.length = this.#queueBytes = 0;
     for (const resolve of this.#onDrained.splice(0)) resolve();
   }
 }

@@ -1,4 +1,4 @@
-// The two sockets at which the processes of a hot restart meet, bound for as long as the process lives.
+// The two sockets at which the processes of a hot restart meet, bound as long as the process lives.
 
 import { randomInt } from 'node:crypto';
 import { lstatSync, unlinkSync } from 'node:fs';
@@ -20,20 +20,20 @@ export interface MeetingOptions {
   readonly epoch: number;
 }
 
-/** What a child says, with descriptors, which belong to whoever gets them. */
+/** Called with a child's hello and descriptors. The receiver owns the descriptors. */
 export type OnHello = (bytes: Uint8Array, fds: readonly number[]) => void;
 
-/** Why whoever sends a datagram is not believed; undefined: he is. */
+/** Returns why the sender of a datagram is not trusted; undefined when it is. */
 export type Distrust = (credentials: Credentials | undefined) => string | undefined;
 
-/** The name belongs to another process. */
+/** Another process has the name. */
 class NameTakenError extends BatonError {}
 
 const DYNAMIC_IDS = 2 ** 28;
-const MOST_TRIES = 1000;
-/** Hellos that are kept while this process begins. */
+const MAX_TRIES = 1000;
+/** Hellos kept while this process initializes. */
 const MAX_WAITING = 4;
-/** A name that has been lost is tried again so often. */
+/** Retry interval for binding a lost name. */
 const REBIND_MS = 1000;
 
 const logger = getLogger('main');
@@ -50,10 +50,10 @@ export class Meeting {
   readonly #dropped = new OccasionalLog((why) =>
     logger.warning(`a message to the hot restart socket is dropped: ${why}`),
   );
-  readonly #unheard = new OccasionalLog((text) => logger.error(text));
+  readonly #tooFewDescriptors = new OccasionalLog((text) => logger.error(text));
   #isClosed = false;
 
-  /** Binds both names. Throws BatonError: NameTakenError when another process has one of them. */
+  /** Binds both names. Throws a BatonError: NameTakenError when another process has one of them. */
   constructor(shim: NativeShim, options: MeetingOptions, distrust: Distrust) {
     const { socketPath, baseId, epoch } = options;
     const names = meetingNames(socketPath, baseId, epoch);
@@ -63,7 +63,7 @@ export class Meeting {
     const lost = (errno: number, credentials: Credentials | undefined) => this.#lost(errno, credentials);
     this.#asChild = new BoundSocket(shim, names.child, options, {
       message: (_bytes, fds, credentials) => {
-        // The parent has nothing to give here, and a process that has none is told nothing.
+        // The parent sends no descriptors here, and a process without a parent expects nothing.
         this.#close(fds);
         this.#onProof?.(credentials);
       },
@@ -71,7 +71,7 @@ export class Meeting {
     });
     try {
       this.#asParent = new BoundSocket(shim, names.parent, options, {
-        message: (bytes, fds, credentials) => this.#hear(bytes, fds, credentials),
+        message: (bytes, fds, credentials) => this.#receiveHello(bytes, fds, credentials),
         lost,
       });
     } catch (error) {
@@ -81,9 +81,9 @@ export class Meeting {
     this.#removeAbandoned();
   }
 
-  /** Binds names of a base ID that nobody uses. Throws BatonError when none is found. */
+  /** Binds names of an unused base ID. Throws a BatonError when none is found. */
   static withUnusedBaseId(shim: NativeShim, options: Omit<MeetingOptions, 'baseId'>, distrust: Distrust): Meeting {
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
       try {
         return new Meeting(shim, { ...options, baseId: randomInt(DYNAMIC_IDS) }, distrust);
       } catch (error) {
@@ -93,25 +93,25 @@ export class Meeting {
     throw new BatonError('OPTION_INVALID', 'unable to select a dynamic base id', { where: '--use-dynamic-base-id' });
   }
 
-  /** What children that are believed say from now on, and what a few of them have said before. */
+  /** Registers the listener for hellos of trusted children, and passes it those kept so far. */
   onHello(listener: OnHello): void {
     this.#onHello = listener;
     for (const hello of this.#waiting.splice(0)) listener(...hello);
   }
 
-  /** Who says from now on that he is the parent, whether he is believed or not. */
+  /** Registers the listener for processes that claim to be the parent, trusted or not. */
   onProof(listener: (credentials: Credentials | undefined) => void): void {
     this.#onProof = listener;
   }
 
-  /** Logs, not too often, why something that came is dropped. */
+  /** Logs, at a limited rate, why a message is dropped. */
   dropped(why: string): void {
     this.#dropped.log(why);
   }
 
   /**
-   * Says hello to the process of the epoch before. False when it takes no datagram now. Throws an Error with `code`:
-   * ECONNREFUSED and ENOENT say that there is none.
+   * Sends hello to the process of the previous epoch. Returns false when its socket is full. Throws an Error with `code`:
+   * ECONNREFUSED and ENOENT mean that there is none.
    */
   sayHello(bytes: Uint8Array, fd: number): boolean {
     const { socketPath, baseId, epoch } = this.options;
@@ -119,14 +119,14 @@ export class Meeting {
     return this.#asChild.sendTo(unixAddress(parent), bytes, [fd]);
   }
 
-  /** Proves to the process of the next epoch who this one is. Returns and throws as sayHello(). */
+  /** Sends the process of the next epoch a datagram that proves this one's identity. Returns and throws as sayHello(). */
   prove(): boolean {
     const { socketPath, baseId, epoch } = this.options;
     const { child } = meetingNames(socketPath, baseId, epoch + 1);
     return this.#asParent.sendTo(unixAddress(child), PROOF, []);
   }
 
-  /** Whether a process listens at the name of the epoch before. */
+  /** Returns whether a process listens at the name of the previous epoch. */
   get isParentThere(): boolean {
     const { socketPath, baseId, epoch } = this.options;
     try {
@@ -147,7 +147,7 @@ export class Meeting {
     for (const [, fds] of this.#waiting.splice(0)) this.#close(fds);
   }
 
-  /** Epochs that were killed have left their files, which no later one may need. */
+  /** Removes the files that killed epochs have left and that no later epoch may remove. */
   #removeAbandoned(): void {
     const { socketPath, baseId, epoch } = this.options;
     if (socketPath.startsWith('@')) return;
@@ -157,9 +157,9 @@ export class Meeting {
     }
   }
 
-  /** Nothing of a stranger's is kept: he could send without end. */
-  #hear(bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined): void {
-    // What somebody sends to learn whether this socket is alive.
+  /** Handles a hello. Nothing of an untrusted sender is kept, since it could send without end. */
+  #receiveHello(bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined): void {
+    // Empty datagrams test whether this socket is alive.
     if (bytes.length === 0) return this.#close(fds);
     const reason = this.#distrust(credentials);
     if (reason === undefined && this.#onHello !== undefined) return this.#onHello(bytes, fds);
@@ -173,7 +173,7 @@ export class Meeting {
     if (reason !== undefined || errno !== constants.errno.EMFILE) {
       return this.dropped(reason ?? 'it is larger than any that another process of the restart sends');
     }
-    this.#unheard.log(
+    this.#tooFewDescriptors.log(
       `process ${credentials?.pid} cannot take over: this one may open no more descriptors for what it brings (EMFILE); ` +
         'raise the limit (ulimit -n), or try again when fewer connections are open',
     );
@@ -184,25 +184,25 @@ export class Meeting {
   }
 }
 
-/** Its sender counts, not its content. */
+/** The content is irrelevant: the sender's credentials are the proof. */
 const PROOF = new Uint8Array([1]);
 
-/** What comes to a socket. */
+/** The receiver of a socket's messages. */
 interface Receiver {
   message(bytes: Uint8Array, fds: readonly number[], credentials: Credentials | undefined): void;
   lost(errno: number, credentials: Credentials | undefined): void;
 }
 
-/** A name that is bound until it is closed. */
+/** A socket name that stays bound until it is closed. */
 class BoundSocket implements MessageSocketEvents {
   readonly #shim: NativeShim;
   readonly #name: string;
   readonly #options: MeetingOptions;
   readonly #receiver: Receiver;
   #socket: NativeMessageSocket;
-  /** The inode of its file, which is removed at the end; undefined for an abstract name. */
+  /** Inode of its file, which is removed at the end; undefined for an abstract name. */
   #inode: number | undefined;
-  #again: NodeJS.Timeout | undefined;
+  #retryTimer: NodeJS.Timeout | undefined;
 
   /** Throws BatonError. */
   constructor(shim: NativeShim, name: string, options: MeetingOptions, receiver: Receiver) {
@@ -219,8 +219,8 @@ class BoundSocket implements MessageSocketEvents {
   }
 
   close(): void {
-    clearTimeout(this.#again);
-    // While the socket is bound, nobody else takes a file of its path away.
+    clearTimeout(this.#retryTimer);
+    // While the socket is bound, no other process removes a file at its path.
     if (this.#inode !== undefined) removeSocketFile(this.#name, this.#inode);
     this.#socket.close();
   }
@@ -236,7 +236,7 @@ class BoundSocket implements MessageSocketEvents {
   onWritable(): void {}
 
   onEnd(errno: number): void {
-    logger.error(`the hot restart socket '${this.#name}' has ended (${errorName(errno)}); it is bound anew`);
+    logger.error(`the hot restart socket '${this.#name}' has ended (${errorName(errno)}); binding it again`);
     this.#rebind();
   }
 
@@ -244,8 +244,8 @@ class BoundSocket implements MessageSocketEvents {
     try {
       this.#socket = this.#bind();
     } catch (error) {
-      logger.error(`no process can take over from this one: ${messageOf(error)}; it is tried again`);
-      this.#again = setTimeout(() => this.#rebind(), REBIND_MS);
+      logger.error(`no process can take over from this one: ${messageOf(error)}; retrying`);
+      this.#retryTimer = setTimeout(() => this.#rebind(), REBIND_MS);
     }
   }
 
@@ -270,7 +270,7 @@ function openSocket(shim: NativeShim, name: string, mode: number): number {
     return shim.openMeetingSocket(address, mode);
   } catch (error) {
     if (name.startsWith('@') || codeOf(error) !== 'EADDRINUSE' || isSocketBound(shim, address)) throw error;
-    // A process that was killed has left its file behind.
+    // A killed process has left its file.
     if (!lstatSync(name).isSocket()) throw error;
     unlinkSync(name);
     return shim.openMeetingSocket(address, mode);

@@ -1,5 +1,5 @@
-// The messages between the processes of a hot restart in their bytes. Loaded when the first one comes or goes: a server that
-// never restarts does without protobufjs here.
+// Encodes and decodes the messages between the processes of a hot restart. Loaded at the first message, so that a server that
+// never restarts does not load protobufjs here.
 
 import { createRequire } from 'node:module';
 import type protobufjs from 'protobufjs';
@@ -8,46 +8,46 @@ import { SCHEMA } from './schema.js';
 export interface Hello {
   /** HOT_RESTART_VERSION of the child. */
   readonly version: string;
-  /** The child's own. */
+  /** The child's epoch. */
   readonly epoch: number;
 }
 
-/** The sockets of one listener or of the admin interface, as the parent offers them. */
+/** The sockets of one listener or of the admin interface that the parent offers. */
 export interface OfferedSockets {
-  /** Names them in Live. */
+  /** Their id in Live. */
   readonly id: number;
   readonly isAdmin: boolean;
-  /** Of the listener; '' for the admin interface. */
+  /** Name of the listener; '' for the admin interface. */
   readonly name: string;
-  /** Addresses in addressText() form: as configured, where port 0 may stand, and as bound. */
+  /** Addresses in addressText() form: as configured, possibly with port 0, and as bound. */
   readonly configured: string;
   readonly real: string;
-  /** Options of the sockets that cannot be changed once they are bound, in one text. */
+  /** Options of the sockets that cannot change after bind(), as one string. */
   readonly traits: string;
-  /** Further sockets can be bound to the address. */
+  /** More sockets can be bound to the address. */
   readonly isReusePort: boolean;
-  /** How many descriptors of the message are theirs. */
+  /** Their number of descriptors in the message. */
   readonly count: number;
 }
 
 export interface Welcome {
   /** When the first epoch began, in milliseconds of CLOCK_MONOTONIC, which the processes of a machine share. */
   readonly firstStartedMs: number;
-  /** Of the parent: epochs that have followed each other, the first counts 1. */
+  /** Of the parent: number of successive epochs; the first counts 1. */
   readonly generation: number;
   readonly sockets: readonly OfferedSockets[];
   readonly isLast: boolean;
 }
 
-/** What the parent has counted under one prefix. */
+/** The parent's stats under one prefix. */
 export interface StatsSection {
   readonly prefix: string;
   readonly counters: readonly string[];
-  /** What each counter has counted since the child was told last; what it stands at the first time. */
+  /** Each counter's increase since the child was last notified; at first its value. */
   readonly deltas: readonly number[];
-  /** How much of each delta the parent's stats sinks have been given. */
+  /** The part of each delta that the parent has flushed to its stats sinks. */
   readonly flushed: readonly number[];
-  /** Gauges that a child takes over while its parent lives, and their values now. */
+  /** Gauges that a child adopts while its parent lives, and their values. */
   readonly gauges: readonly string[];
   readonly values: readonly number[];
 }
@@ -63,50 +63,53 @@ export type ToChild =
   | { readonly kind: 'refusal'; readonly reason: string }
   | { readonly kind: 'welcome'; readonly welcome: Welcome }
   | { readonly kind: 'stats'; readonly stats: StatsPiece }
-  /** With channels on which established connections come, for all workers. */
+  /** With channels for established connections, for all workers. */
   | { readonly kind: 'hand-over' }
   /** The parent has no connections any more, and may end. */
   | { readonly kind: 'empty' }
-  /** The parent accepts no connection any more, and its admin interface answers nothing. Answers `live`. */
+  /** Answers `live`: the parent and its admin interface accept nothing any more. */
   | { readonly kind: 'replaced' }
   /** Answers `release`. */
   | { readonly kind: 'released' };
 
 export type ToParent =
-  /** The child is not live yet, and works at it: a parent gives up one that says nothing. */
+  /** The child is alive but not live yet: a parent refuses one that sends nothing. */
   | { readonly kind: 'alive' }
   /** The child serves: `taken` are the sockets that it has taken over. */
   | {
       readonly kind: 'live';
       readonly taken: readonly number[];
       readonly parentShutdownTimeS: number;
-      /** How many workers wait for established connections of the parent; 0: they are not wanted. */
+      /** Number of workers that await established connections of the parent; 0: they are not requested. */
       readonly connectionWorkers: number;
     }
   | { readonly kind: 'stats-request' }
   | { readonly kind: 'terminate' }
   /**
-   * Sockets that the child has bound beside those that it was given, before they listen: the parent keeps copies, so that what
-   * the kernel queues there outlives the child.
+   * Sockets that the child has bound in addition to the received ones, before they listen: the parent keeps copies, so that
+   * connections that the kernel queues there outlive the child.
    */
   | { readonly kind: 'further'; readonly sockets: readonly FurtherSockets[] }
-  /** The child is about to stop accepting at these sockets: the parent closes its copies, or clients would wait there for nobody. */
+  /**
+   * The child is about to stop accepting on these sockets: the parent closes its copies, because clients would wait there
+   * forever.
+   */
   | { readonly kind: 'release'; readonly ids: readonly number[] };
 
-/** Sockets that belong to those that were offered under this number. */
+/** Additional sockets for an offer. */
 export interface FurtherSockets {
   readonly id: number;
-  /** How many descriptors of the message. */
+  /** Number of descriptors in the message. */
   readonly count: number;
 }
 
-/** A peer has sent what is no message. */
+/** A peer has sent an invalid message. */
 class GarbageError extends Error {
   readonly code = 'ERR_GARBAGE';
 }
 
-/** What Envoy's counters hold. */
-const MOST = 2 ** 64;
+/** Range of Envoy's counters. */
+const MAX_AMOUNT = 2 ** 64;
 
 const { Root } = createRequire(import.meta.url)('protobufjs/light.js') as typeof protobufjs;
 const root = Root.fromJSON(SCHEMA);
@@ -221,7 +224,7 @@ function decode(type: protobufjs.Type, bytes: Uint8Array): Record<string, unknow
   }
 }
 
-/** Sums of a great many of them are numbers, too. */
+/** Returns whether the value is a valid count. Large sums may be imprecise. */
 function isAmount(value: number): boolean {
-  return value >= 0 && value < MOST;
+  return value >= 0 && value < MAX_AMOUNT;
 }

@@ -1,11 +1,11 @@
-// The parent's end of a hot restart: one child at a time is welcomed, and takes over when it is live.
+// The parent's end of a hot restart: it welcomes one child at a time, which takes over when it is live.
 //
 //   idle ── hello ──> welcomed ── Live ──> replaced ── Terminate ──> the process ends
 //     ^── child ended ──┘                     │ └── the link is broken, and the child may run ──> alone ── hello ──> welcomed …
 //     └───────── child ended: accepts again ──┴──────────────────────────────────────────┘
 //
-// Until Terminate this process keeps copies of the listen sockets, so that it can take up accepting where a dead child has left
-// it, and no connection in the kernel's queues is lost. Once it has been told to end, the child's own end is no news.
+// Until Terminate this process keeps copies of the listen sockets, so that it can resume accepting after the child's death, and
+// no connection in the kernel's queues is lost. After Terminate, the child's end no longer matters.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf } from '../common/errors/errors.js';
@@ -19,45 +19,48 @@ import type { FurtherSockets, Hello, OfferedSockets, StatsPiece, ToChild, ToPare
 import { peerText } from './peer-text.js';
 import { HOT_RESTART_VERSION } from './version.js';
 
-/** Sockets to hand over; the descriptors stay this process's own. */
+/** Sockets to hand over. This process still owns the descriptors. */
 export interface Offer extends Omit<OfferedSockets, 'count'> {
   readonly fds: readonly number[];
 }
 
-/** The server that may get a child. */
+/** The server of a parent process. */
 export interface ParentHost {
   readonly epoch: number;
   readonly stage: 'initializing' | 'live' | 'ending';
-  /** When the first epoch began, in milliseconds of CLOCK_MONOTONIC, which the processes of a machine share. */
+  /** When the first epoch began, in ms of CLOCK_MONOTONIC, which the processes of a machine share. */
   readonly firstStartedMs: number;
   readonly generation: number;
   /** --parent-shutdown-time-s of this process. */
   readonly parentShutdownTimeS: number;
   offer(): readonly Offer[];
-  /** What listeners have got since the last call of the two. */
+  /** Returns sockets added since the last call of offer() or offerMore(). */
   offerMore(): readonly Offer[];
-  /** Further sockets of an offer, which are the host's now: they may listen, and the child may be gone. */
+  /** Adds sockets to an offer. The host owns them: they may listen, and the child may have ended. */
   addSockets(id: number, fds: readonly number[]): void;
-  /** The child that was offered them is gone before it was live. */
+  /** Called when the child has ended before it was live. */
   childLost(): void;
   /**
-   * The child serves: no connection is accepted here from now on, by the admin interface neither. Resolves when that answers nothing
-   * any more; never rejects.
+   * Called when the child serves: this process and its admin interface accept nothing from now on. Resolves when the admin
+   * interface sends nothing any more; never rejects.
    */
   replaced(taken: ReadonlySet<number>): Promise<void>;
-  /** The child is about to stop accepting at these: resolves when no copies are open here. */
+  /** Called before the child stops accepting on these: resolves when no copies are open here. */
   release(ids: ReadonlySet<number>): Promise<void>;
-  /** The child that has replaced this process is dead: this one serves again. Resolves when it has all its sockets; never rejects. */
+  /**
+   * Called when the child that had taken over is dead: this process serves again. Resolves when it has all its sockets; never
+   * rejects.
+   */
   takeBack(): Promise<void>;
   /**
-   * Established connections leave on channels, for so many workers of the child: gives the child's ends, which the caller
-   * closes; none when they stay. Throws for want of descriptors.
+   * Hands established connections over to this many workers of the child. Returns the child's ends of the channels, which the
+   * caller closes; none when the connections stay. Throws when descriptors are exhausted.
    */
   handOverConnections(childWorkers: number): readonly number[];
   /** Resolves when there are no connections any more; never if the process ends before. */
   empty(): Promise<void>;
   closeDescriptor(fd: number): void;
-  /** What was counted since the last call, piece by piece. */
+  /** Yields the counts since the last call in pieces. */
   exportStats(): AsyncIterable<StatsPiece>;
   /** Begins a clean exit, which calls finish(). */
   end(): void;
@@ -66,15 +69,15 @@ export interface ParentHost {
 export interface ParentDeadlines {
   /** How long a child may take to become live. */
   readonly liveMs: number;
-  /** How long it may say nothing meanwhile; it says that it is alive every 2 s, unless something keeps its thread busy. */
+  /** How long it may send nothing meanwhile. It sends 'alive' every 2 s, unless its thread is busy. */
   readonly silentMs: number;
-  /** The same where another process wants to take over. */
+  /** The same while another process is waiting to take over. */
   readonly contestedSilentMs: number;
-  /** How much longer than announced the child may take to say that this process is to end. */
+  /** How much later than announced the child may terminate this process. */
   readonly terminateGraceMs: number;
   /** How long the last stats may take to reach the child. */
   readonly lastStatsMs: number;
-  /** How soon it is tried again to hand connections over, where descriptors are short. */
+  /** Retry delay of the hand-over after descriptors were exhausted. */
   readonly handOverRetryMs: number;
 }
 
@@ -87,23 +90,23 @@ const DEADLINES: ParentDeadlines = {
   handOverRetryMs: 100,
 };
 
-/** Sockets that a child may add to one offer: one for each of its workers. */
+/** Sockets that a child may add to an offer: one for each of its workers. */
 const MAX_ADDED_SOCKETS = 1024;
-/** At a time; a process that is refused says why itself. */
+/** Logged refusals at a time; a refused process itself logs the reason. */
 const MAX_REFUSALS_LOGGED = 10;
-/** Messages of a kind that a child has reason to send once. */
+/** Limit per kind for messages that a child sends once. */
 const MAX_REPEATS = 100;
-/** More than it sends while it may take to become live. */
+/** More than a child sends before it must be live. */
 const MAX_ALIVE = 10_000;
-/** For each listener: it is stopped, changed, removed. */
+/** Per listener: it is stopped, changed, removed. */
 const MAX_RELEASES = 4;
 const BUSY = 'previous baton process is still initializing';
-/** Work for a child that asks again and again is at most so long apart. */
+/** Maximum pause between answers to a child that requests stats continually. */
 const MAX_REST_MS = 1000;
 
-/** What fits in one message. */
-const MOST_FDS = 64;
-const MOST_GROUPS = 32;
+/** Limits of a message. */
+const MAX_FDS = 64;
+const MAX_GROUPS = 32;
 
 const logger = getLogger('main');
 
@@ -113,27 +116,27 @@ export class ParentEnd {
   #timer: PatientTimeout | undefined;
   #state: 'idle' | 'welcomed' | 'replaced' | 'ending' | 'alone' = 'idle';
   #child: Link<ToChild> | undefined;
-  /** A broken link to a child that was live: its end tells that the child is gone. */
+  /** An unusable link to a child that was live: its end shows that the child has ended. */
   #broken: Link<ToChild> | undefined;
   #exporting: Promise<void> | undefined;
-  /** Waits for stats that it has asked for. */
-  #asking: Link<ToChild> | undefined;
-  /** Runs out when a child that is not live has said nothing for too long. */
+  /** The link that awaits requested stats. */
+  #statsRequester: Link<ToChild> | undefined;
+  /** Expires when a child that is not live has sent nothing for too long. */
   #silence: PatientTimeout | undefined;
-  /** performance.now() of the last sign of life of that child. */
+  /** performance.now() of that child's last message. */
   #heardMs = 0;
   /** A process that takes over if that child stays silent. */
   #contender: Contender | undefined;
-  /** Sockets that a dead child had not taken are bound once more: until then they could not be offered. */
+  /** Sockets that a dead child had not taken are being bound again; until then they cannot be offered. */
   #isTakingBack = false;
   #limits = new MessageLimits();
-  /** Numbers that sockets were offered under, and how many the child has added to each. */
+  /** Ids of the offers, with the number of sockets that the child has added to each. */
   readonly #added = new Map<number, number>();
   readonly #released = new Set<number>();
-  /** performance.now() until which a child waits for stats once more. */
+  /** performance.now() before which no stats are sent. */
   #restsUntilMs = 0;
   readonly #refusals = new OccasionalLog((text) => logger.warning(text), MAX_REFUSALS_LOGGED);
-  /** The link to a child that was live is broken, and nobody has taken over since: nothing is accepted here. */
+  /** The link to a child that was live is unusable, and no process has taken over since: this process accepts nothing. */
   #isAlone = false;
 
   constructor(host: ParentHost, deadlines = DEADLINES) {
@@ -142,10 +145,10 @@ export class ParentEnd {
   }
 
   /**
-   * A process has said hello: it is welcomed, or told why it is not. While another one begins that has not been heard of for a moment, it
-   * waits for what becomes of that one.
+   * Handles a hello: welcomes the process, or refuses it with a reason. If another child is initializing and has been silent for
+   * a moment, the process waits for the outcome.
    */
-  greet(hello: Hello, openLink: (events: LinkEvents<ToParent>) => Link<ToChild>): void {
+  receiveHello(hello: Hello, openLink: (events: LinkEvents<ToParent>) => Link<ToChild>): void {
     const link: Link<ToChild> = openLink({
       message: (message, fds) => {
         if (link === this.#child) this.#receive(message, fds, link);
@@ -155,7 +158,7 @@ export class ParentEnd {
         if (link === this.#contender?.link) this.#settleContender(why);
         if (link !== this.#child) return link.close();
         const wasLive = this.#state === 'replaced';
-        if (!isGone && wasLive) this.#breaks(link);
+        if (!isGone && wasLive) this.#keepBroken(link);
         else link.close();
         this.#childEnded(why, isGone);
       },
@@ -164,18 +167,18 @@ export class ParentEnd {
         this.#broken = undefined;
         this.#serveAgain();
       },
-      // Only copies of sockets come with descriptors, and that a child takes over matters more.
+      // Only copies of sockets have descriptors, and the child's takeover matters more than these.
       lost: () =>
         logger.warning('a socket of the child process cannot be kept here: this one may open too few descriptors'),
     });
-    const reason = this.#whyNot(hello);
+    const reason = this.#refusalReason(hello);
     const mayWait = this.#contender === undefined;
     if (mayWait && reason === BUSY && this.#state === 'welcomed') this.#contend(hello, link);
     else if (mayWait && reason === undefined && this.#isTakingBack) this.#contender = { hello, link, timer: undefined };
     else this.#answer(hello, link, this.#isTakingBack ? (reason ?? BUSY) : reason);
   }
 
-  /** `reason`: why the process cannot take over. */
+  /** Welcomes the process, or refuses it for `reason`. */
   #answer(hello: Hello, link: Link<ToChild>, reason: string | undefined): void {
     if (reason !== undefined) {
       this.#refusals.log(`a process of epoch ${hello.epoch} is refused: ${peerText(reason)}`);
@@ -188,23 +191,23 @@ export class ParentEnd {
     this.#limits = new MessageLimits();
     this.#added.clear();
     this.#released.clear();
-    this.#isAlive();
+    this.#resetSilence();
     this.#setTimer(this.#deadlines.liveMs, () =>
-      this.#giveUpChild(`it was not live in ${this.#deadlines.liveMs / 1000} s`),
+      this.#abandonChild(`it was not live in ${this.#deadlines.liveMs / 1000} s`),
     );
-    // First: from then on no connection in their queues is lost, whichever process dies.
+    // The sockets are sent first: from then on no connection in their queues is lost, whichever process dies.
     this.#sendSockets(link, this.#host.offer());
     logger.info(`a child process of epoch ${hello.epoch} initializes; this one serves on`);
   }
 
-  /** There are sockets that were not there when the child was welcomed: it cannot bind to their addresses itself. */
-  socketsHaveCome(): void {
+  /** Offers sockets that were added after the child was welcomed: it cannot bind their addresses itself. */
+  offerNewSockets(): void {
     if (this.#state !== 'welcomed' || this.#child === undefined) return;
     const offers = this.#host.offerMore();
     if (offers.length > 0) this.#sendSockets(this.#child, offers);
   }
 
-  /** The process has ended its work: a live child gets what was counted last. Resolves when it has it, or takes too long. */
+  /** Called at the end of the process: sends a live child the last stats. Resolves when the child has them or takes too long. */
   async finish(): Promise<void> {
     this.#timer?.clear();
     this.#silence?.clear();
@@ -222,42 +225,42 @@ export class ParentEnd {
     link.close();
   }
 
-  /** A child that begins has said something, or has been welcomed. */
-  #isAlive(): void {
+  /** Restarts the silence timer of an initializing child after a message or its welcome. */
+  #resetSilence(): void {
     this.#heardMs = performance.now();
     this.#silence?.clear();
     const { silentMs } = this.#deadlines;
-    this.#silence = new PatientTimeout(() => this.#giveUpChild(`it said nothing for ${silentMs / 1000} s`), silentMs);
+    this.#silence = new PatientTimeout(() => this.#abandonChild(`it said nothing for ${silentMs / 1000} s`), silentMs);
     this.#settleContender(BUSY);
   }
 
-  /** A process wants to take over while another one begins: if that is not heard of, it has hung, or was none. */
+  /** Keeps a process that can take over if the initializing child is silent, because it has hung or is not Baton. */
   #contend(hello: Hello, link: Link<ToChild>): void {
     const { contestedSilentMs } = this.#deadlines;
     const leftMs = this.#heardMs + contestedSilentMs - performance.now();
     const timer = new PatientTimeout(() => {
-      this.#giveUpChild(`it said nothing for ${contestedSilentMs / 1000} s, and another process wants to take over`);
+      this.#abandonChild(`it said nothing for ${contestedSilentMs / 1000} s, and another process wants to take over`);
     }, leftMs);
     this.#contender = { hello, link, timer };
   }
 
-  /** `reason`: why it cannot take over; undefined: it is seen whether it can. */
+  /** Answers the waiting process. `reason`: why it cannot take over; undefined: that is checked now. */
   #settleContender(reason?: string): void {
     if (this.#contender === undefined) return;
     const { hello, link, timer } = this.#contender;
     this.#contender = undefined;
     timer?.clear();
-    this.#answer(hello, link, reason ?? this.#whyNot(hello));
+    this.#answer(hello, link, reason ?? this.#refusalReason(hello));
   }
 
-  #breaks(link: Link<ToChild>): void {
+  #keepBroken(link: Link<ToChild>): void {
     this.#broken?.close();
     this.#broken = link;
   }
 
-  /** The child that was live, and could not be talked to any more, is gone. */
+  /** Called when a live child whose link was unusable has ended. */
   #serveAgain(): void {
-    // What is welcomed takes over, or is lost, which ends here again.
+    // A welcomed process takes over, or ends, which leads here again.
     if (this.#state !== 'alone') return;
     this.#state = 'idle';
     this.#isAlone = false;
@@ -268,14 +271,14 @@ export class ParentEnd {
 
   #takeBack(): void {
     this.#isTakingBack = true;
-    // Whatever goes wrong, the next child must not wait for ever.
+    // The next child must not wait forever, even after an error.
     void this.#host.takeBack().finally(() => {
       this.#isTakingBack = false;
       if (this.#state !== 'welcomed') this.#settleContender();
     });
   }
 
-  #whyNot({ version, epoch }: Hello): string | undefined {
+  #refusalReason({ version, epoch }: Hello): string | undefined {
     const { stage, epoch: own } = this.#host;
     if (version !== HOT_RESTART_VERSION) {
       return `Hot restart version mismatch! It has version ${version}, its parent ${HOT_RESTART_VERSION}`;
@@ -301,21 +304,21 @@ export class ParentEnd {
     const tooMany = max === undefined ? undefined : this.#limits.count(message.kind, max);
     if (tooMany !== undefined) {
       this.#drop(fds);
-      return link.giveUp(tooMany);
+      return link.fail(tooMany);
     }
     if (message.kind === 'further') return this.#addSockets(message.sockets, fds);
     this.#drop(fds);
     switch (message.kind) {
       case 'alive':
-        if (this.#state === 'welcomed') this.#isAlive();
+        if (this.#state === 'welcomed') this.#resetSilence();
         return;
       case 'live':
         return this.#replaced(message, link);
       case 'stats-request':
-        if (!this.#mayAsk) return;
-        this.#asking = link;
+        if (!this.#mayRequestStats) return;
+        this.#statsRequester = link;
         void this.#answerStats(link).then(() => {
-          if (this.#asking === link) this.#asking = undefined;
+          if (this.#statsRequester === link) this.#statsRequester = undefined;
         });
         return;
       case 'release': {
@@ -328,7 +331,7 @@ export class ParentEnd {
         return;
       }
       case 'terminate':
-        // Before it is live, a child has nothing to say about this process.
+        // A child that is not live may not end this process.
         if (this.#state !== 'replaced') return;
         this.#state = 'ending';
         logger.warning('shutting down due to child request');
@@ -337,7 +340,7 @@ export class ParentEnd {
     }
   }
 
-  /** How many messages of a kind a child may send; undefined: this one does not count. */
+  /** Returns how many messages of a kind a child may send; undefined: this one is not counted. */
   #maxOf({ kind }: ToParent): number | undefined {
     switch (kind) {
       case 'alive':
@@ -345,17 +348,17 @@ export class ParentEnd {
       case 'release':
         return MAX_RELEASES * this.#added.size + MAX_REPEATS;
       case 'further':
-        return (MAX_ADDED_SOCKETS / MOST_FDS) * this.#added.size + MAX_REPEATS;
+        return (MAX_ADDED_SOCKETS / MAX_FDS) * this.#added.size + MAX_REPEATS;
       case 'stats-request':
-        // One that waits for its answer asks for nothing.
-        return this.#mayAsk ? undefined : MAX_REPEATS;
+        // A child that awaits an answer has no reason for a request.
+        return this.#mayRequestStats ? undefined : MAX_REPEATS;
       default:
         return MAX_REPEATS;
     }
   }
 
-  get #mayAsk(): boolean {
-    return (this.#state === 'replaced' || this.#state === 'ending') && this.#asking === undefined;
+  get #mayRequestStats(): boolean {
+    return (this.#state === 'replaced' || this.#state === 'ending') && this.#statsRequester === undefined;
   }
 
   #replaced({ connectionWorkers, parentShutdownTimeS, taken }: ToParent & { kind: 'live' }, link: Link<ToChild>): void {
@@ -367,7 +370,7 @@ export class ParentEnd {
     this.#broken?.close();
     this.#broken = undefined;
     const waitMs = parentShutdownTimeS * 1000 + this.#deadlines.terminateGraceMs;
-    this.#setTimer(waitMs, () => this.#endUnasked('the child has not said in time that this process is to end'));
+    this.#setTimer(waitMs, () => this.#endAlone('the child has not terminated this process in time'));
     void this.#host.replaced(new Set(taken)).then(() => {
       if (link === this.#child) link.send({ kind: 'replaced' });
     });
@@ -379,7 +382,7 @@ export class ParentEnd {
     for (const { id, count } of sockets) {
       const own = fds.slice(from, from + count);
       from += own.length;
-      // Nothing was offered under a number that has none.
+      // Unknown ids were not offered.
       const before = this.#added.get(id) ?? MAX_ADDED_SOCKETS;
       const kept = own.slice(0, MAX_ADDED_SOCKETS - before);
       this.#drop(own.slice(kept.length));
@@ -401,14 +404,14 @@ export class ParentEnd {
       channels = this.#host.handOverConnections(childWorkers);
     } catch (error) {
       if (isFirstTry) logger.warning(`connections stay in this process for now: ${messageOf(error)}`);
-      // Some descriptors become free as listeners close and connections end.
+      // Descriptors become free as listeners close and connections end.
       setTimeout(() => this.#handOver(link, childWorkers, false), this.#deadlines.handOverRetryMs).unref();
       return;
     }
     if (channels.length === 0) return;
     link.send({ kind: 'hand-over' }, channels);
     void link.drained().then(() => {
-      // With a copy here the end of the child would not be noticed.
+      // With a copy here the child's end would not be detected.
       for (const fd of channels) this.#host.closeDescriptor(fd);
     });
     void this.#host.empty().then(() => {
@@ -416,7 +419,10 @@ export class ParentEnd {
     });
   }
 
-  /** After a rest as long as the last answer has taken: a child that asks without end gets half of the thread at most. */
+  /**
+   * Answers a stats request, after a pause as long as the last answer took: a child that requests continually gets at most half
+   * of the thread.
+   */
   async #answerStats(link: Link<ToChild>): Promise<void> {
     const restMs = this.#restsUntilMs - performance.now();
     if (restMs > 0) await pause(restMs, undefined, { ref: false });
@@ -426,7 +432,7 @@ export class ParentEnd {
     this.#restsUntilMs = now + Math.min(now - begunMs, MAX_REST_MS);
   }
 
-  /** One export at a time: each tells what was counted since the one before. */
+  /** Exports stats. One export at a time, because each contains the counts since the previous one. */
   #export(link: Link<ToChild>): Promise<void> {
     const before = this.#exporting ?? Promise.resolve();
     const exporting = before.then(async () => {
@@ -436,7 +442,7 @@ export class ParentEnd {
           await link.drained();
         }
       } catch (error) {
-        // Connections of this process matter more: what is not told now is told with the last stats.
+        // The connections of this process matter more. The last stats will include these.
         logger.error({ err: error }, 'stats do not reach the child process');
       }
     });
@@ -444,19 +450,19 @@ export class ParentEnd {
     return exporting;
   }
 
-  /** The one before does not count any more. */
+  /** Replaces the timer. */
   #setTimer(ms: number, callback: () => void): void {
     this.#timer?.clear();
     this.#timer = new PatientTimeout(callback, ms);
   }
 
-  /** `isGone`: its end of the link is closed, which is how a process ends; otherwise it may still run, and accept. */
+  /** Called when the link has ended. `isGone`: by the child's end; otherwise the child may still run, and accept. */
   #childEnded(why: string, isGone: boolean): void {
-    this.#leave(why, isGone);
+    this.#detachChild(why, isGone);
     if (!this.#isTakingBack) this.#settleContender();
   }
 
-  #leave(why: string, isGone: boolean): void {
+  #detachChild(why: string, isGone: boolean): void {
     this.#child = undefined;
     this.#timer?.clear();
     this.#silence?.clear();
@@ -480,20 +486,20 @@ export class ParentEnd {
     this.#isAlone = true;
     const seconds = this.#host.parentShutdownTimeS;
     logger.error(`${what} (${why}); this one ends in ${seconds} s`);
-    this.#setTimer(seconds * 1000, () => this.#endUnasked('no other process has taken over'));
-    // That one has gone while another was welcomed.
+    this.#setTimer(seconds * 1000, () => this.#endAlone('no other process has taken over'));
+    // The child with the unusable link has ended while another one was welcomed.
     if (!wasLive && this.#broken === undefined) this.#serveAgain();
   }
 
-  /** It may still run, and must not go on as if this process were gone. */
-  #giveUpChild(why: string): void {
+  /** Refuses the child, which may still run and must not proceed as if this process had ended. */
+  #abandonChild(why: string): void {
     const link = this.#child;
     link?.send({ kind: 'refusal', reason: `its parent has given it up: ${why}` });
     link?.close();
     this.#childEnded(why, false);
   }
 
-  #endUnasked(why: string): void {
+  #endAlone(why: string): void {
     logger.warning(`shutting down: ${why}`);
     this.#host.end();
   }
@@ -511,17 +517,17 @@ interface Batch {
   readonly fds: number[];
 }
 
-/** The offers in messages that are not too large; at least one. Sockets of one offer may be spread over several. */
+/** Divides the offers into messages of limited size; at least one. The sockets of an offer may be spread over several. */
 function batchesOf(offers: readonly Offer[]): Batch[] {
   let batch: Batch = { sockets: [], fds: [] };
   const batches = [batch];
   for (const { fds, ...offer } of offers) {
     for (let from = 0; from < fds.length; ) {
-      if (batch.fds.length === MOST_FDS || batch.sockets.length === MOST_GROUPS) {
+      if (batch.fds.length === MAX_FDS || batch.sockets.length === MAX_GROUPS) {
         batch = { sockets: [], fds: [] };
         batches.push(batch);
       }
-      const part = fds.slice(from, from + MOST_FDS - batch.fds.length);
+      const part = fds.slice(from, from + MAX_FDS - batch.fds.length);
       batch.sockets.push({ ...offer, count: part.length });
       batch.fds.push(...part);
       from += part.length;

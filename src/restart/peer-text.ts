@@ -1,10 +1,10 @@
-// What the other process of a hot restart says of itself, as the log can have it.
+// Makes a text of the other process of a hot restart safe for the log.
 
 import { escaped } from '../config/text/problem.js';
 
-const MOST = 500;
+const MAX_CHARS = 500;
 
-/** On one line, and not too long: a peer may be of another version, or not be Baton at all. */
+/** Returns it on one line and truncated: a peer may be of another version, or not be Baton at all. */
 export function peerText(text: string): string {
-  return escaped(text.slice(0, MOST));
+  return escaped(text.slice(0, MAX_CHARS));
 }

@@ -1,21 +1,21 @@
-// Sockets as they come from a parent: those of one offer may be spread over several messages.
+// Collects the sockets of a parent: those of one offer may be spread over several messages.
 
 import { getLogger } from '../log/logger.js';
 import type { OfferedSockets } from './messages.js';
 
-/** Sockets that were handed over; the descriptors are this process's own now. */
+/** Sockets that were handed over; this process owns the descriptors. */
 export interface ReceivedSockets extends Omit<OfferedSockets, 'count'> {
   readonly fds: readonly number[];
 }
 
-/** Of one offer. */
+/** Per offer. */
 const MAX_SOCKETS = 1024;
 /** Names and addresses of all offers, in characters. */
 export const MAX_OFFERED_TEXT = 32 * 1024 * 1024;
 
 const logger = getLogger('main');
 
-/** Characters that are kept of offers. */
+/** Returns the number of characters in offers. */
 export function textOf(offers: readonly OfferedSockets[]): number {
   return offers.reduce(
     (sum, { configured, name, real, traits }) => sum + configured.length + name.length + real.length + traits.length,
@@ -33,7 +33,7 @@ export class SocketReceiver {
     this.#closeDescriptor = closeDescriptor;
   }
 
-  /** Those of one message. */
+  /** Adds the sockets of one message. */
   add(offers: readonly OfferedSockets[], fds: readonly number[]): void {
     let from = 0;
     for (const offered of offers) {
@@ -44,7 +44,7 @@ export class SocketReceiver {
         ? all.slice(0, MAX_SOCKETS - (known?.fds.length ?? 0))
         : [];
       for (const fd of all.slice(part.length)) this.#closeDescriptor(fd);
-      // A name without sockets costs its sender nothing, and would be kept here.
+      // An offer without sockets costs its sender nothing, and would occupy memory here.
       if (part.length === 0) continue;
       if (known === undefined) this.#sockets.set(offered.id, { offered, fds: part });
       else known.fds.push(...part);
@@ -52,7 +52,7 @@ export class SocketReceiver {
     for (const fd of fds.slice(from)) this.#closeDescriptor(fd);
   }
 
-  /** All that have come since the last call: the caller's now. */
+  /** Returns the sockets since the last call; the caller owns them. */
   take(): ReceivedSockets[] {
     const sockets = [...this.#sockets.values()].map(({ offered: { count: _, ...rest }, fds }) => ({ ...rest, fds }));
     this.#sockets.clear();
@@ -60,7 +60,7 @@ export class SocketReceiver {
     return sockets;
   }
 
-  /** Gives back what has come. */
+  /** Closes the collected sockets. */
   release(): void {
     for (const { fds } of this.take()) for (const fd of fds) this.#closeDescriptor(fd);
   }

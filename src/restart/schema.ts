@@ -1,6 +1,6 @@
 // The messages between the processes of a hot restart, as a protobuf schema in reflection form.
 //
-// Fields 1 of Hello and ToChild.refusal are read by every version: they say which version speaks, and why it is refused.
+// Every version can read field 1 of Hello, the sender's version, and ToChild.refusal, the reason of a refusal.
 
 export const SCHEMA = {
   nested: {
@@ -20,8 +20,8 @@ export const SCHEMA = {
       },
     },
     /**
-     * In as many messages as the descriptors need, which come in the order of `sockets`. What comes behind the last of them, in the
-     * same form, are sockets that the parent has got since; a child that does not know of this closes them.
+     * Divided into as many messages as the descriptors require, which are in the order of `sockets`. Later messages of this form
+     * contain sockets that the parent has added since; a child that does not support that closes them.
      */
     Welcome: {
       fields: {
@@ -44,7 +44,7 @@ export const SCHEMA = {
         count: { type: 'uint32', id: 8 },
       },
     },
-    /** In as many messages as their size needs. */
+    /** Divided into messages by size. */
     Stats: {
       fields: {
         sections: { rule: 'repeated', type: 'Section', id: 1 },

@@ -1,18 +1,18 @@
-// Whether a peer of a hot restart may be believed: the kernel vouches for the uid of whoever sends a datagram.
+// Decides whether a peer of a hot restart is trusted, by the sender's uid, which the kernel guarantees.
 
 import { readFileSync } from 'node:fs';
 import type { Credentials } from '../io/shim.js';
 
 export interface TrustRules {
-  /** Of this process. */
+  /** Uid of this process. */
   readonly uid: number;
-  /** What the uid of another user namespace is shown as. */
+  /** The uid that stands for those of other user namespaces. */
   readonly overflowUid: number;
-  /** The sockets are files that only their owner may write to: whoever reaches them is the owner. */
+  /** The sockets are files that only their owner may write to: any sender is the owner. */
   readonly hasPrivatePath: boolean;
 }
 
-/** The rules of this process; `mode`: permissions of its sockets, when they are files. */
+/** Returns the rules of this process; `mode`: permissions of its sockets, if they are files. */
 export function trustRules(mode: number | undefined): TrustRules {
   return {
     uid: process.getuid!(),
@@ -21,9 +21,9 @@ export function trustRules(mode: number | undefined): TrustRules {
   };
 }
 
-/** Why the sender is not believed; undefined when it is. The same user and root are. */
+/** Returns why the sender is not trusted; undefined when it is. The same user and root are trusted. */
 export function distrust(credentials: Credentials | undefined, rules: TrustRules): string | undefined {
-  if (credentials === undefined) return 'the kernel does not say whose it is';
+  if (credentials === undefined) return 'the kernel reports no sender';
   const { pid, uid } = credentials;
   if (uid === rules.uid || uid === 0) return undefined;
   if (uid !== rules.overflowUid) return `process ${pid} runs as uid ${uid}, this one as ${rules.uid}`;

@@ -251,7 +251,7 @@ class ServerInstance {
     const { drains } = server.configuration.listeners;
     const exiting = {
       isAccepting: !this.#isReplaced,
-      parentIsQuiet: async () => restart === undefined || restart.parentIsQuiet(),
+      isParentIdle: async () => restart === undefined || restart.isParentIdle(),
     };
     void drainBeforeExit(drains, draining.timeMs, this.#ending.signal, exiting).then(() => this.#end(0));
   }

@@ -186,7 +186,7 @@ class Worker {
     try {
       this.#dispatch(message);
     } catch (error) {
-      internalError(`internal error: the primary's message '${message.kind}' failed`, error);
+      internalError(`internal error: the primary's message '${message.kind}' was not carried out`, error);
     }
   }
 

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
 import { ChildEnd, type ChildHost } from '../../src/restart/child-end.js';
-import { type Joined, joinParent, type ParentDoor } from '../../src/restart/join-parent.js';
+import { type Joined, joinParent, type ParentAccess } from '../../src/restart/join-parent.js';
 import type { Link, LinkEvents } from '../../src/restart/link.js';
 import {
   decodeHello,
@@ -35,7 +35,7 @@ class TestLink<Out> implements Link<Out> {
     if (!this.isClosed) this.sent.push({ message: this.copy(message), fds });
   }
   async drained(): Promise<void> {}
-  giveUp(why: string): void {
+  fail(why: string): void {
     this.givenUp ??= why;
   }
   close(): void {
@@ -102,16 +102,16 @@ t.test('a child that begins is offered what comes meanwhile, in as many messages
   const offer = (id: number, fds: number[]): Offer => {
     return { id, isAdmin: false, name: `l${id}`, configured: 'c', real: 'r', traits: 't', isReusePort: false, fds };
   };
-  end.socketsHaveCome();
+  end.offerNewSockets();
   const { link, events } = greet(end);
-  end.socketsHaveCome();
+  end.offerNewSockets();
   t.equal(link.sent.length, 1, 'nothing is said of nothing');
   const taken: number[] = [];
   const closed: number[] = [];
   const more = (...offers: Offer[]) => {
     host.offers = offers;
     const before = link.sent.length;
-    end.socketsHaveCome();
+    end.offerNewSockets();
     return link.sent.slice(before);
   };
   const large = offer(
@@ -202,7 +202,7 @@ t.test(
 t.test('a process that is given up ends, whoever has started it', async (t) => {
   const link = new TestLink<ToParent>((message) => decodeToParent(encodeToParent(message)));
   const log: string[] = [];
-  const host = { ...NOBODY, parentLost: (why: string, isGivenUp: boolean) => log.push(`${why} ${isGivenUp}`) };
+  const host = { ...NOBODY, parentLost: (why: string, isRefusal: boolean) => log.push(`${why} ${isRefusal}`) };
   const deadlines = { aliveMs: 1, statsMs: 10, terminateMs: 10, closeMs: 10, standbyMs: 0 };
   const child = new ChildEnd(joinedWith(link), host as ChildHost, deadlines);
   await waitFor(() => link.sent.filter(({ message }) => message.kind === 'alive').length > 2, {
@@ -785,7 +785,7 @@ function live(taken: number[], parentShutdownTimeS: number): ToParent {
 function greet(end: ParentEnd, version = HOT_RESTART_VERSION, epoch = 4) {
   const link = new TestLink<ToChild>((message) => decodeToChild(encodeToChild(message)));
   let events!: LinkEvents<ToParent>;
-  end.greet({ version, epoch }, (given) => {
+  end.receiveHello({ version, epoch }, (given) => {
     events = given;
     return link;
   });
@@ -793,13 +793,13 @@ function greet(end: ParentEnd, version = HOT_RESTART_VERSION, epoch = 4) {
 }
 
 /** The way to a parent that the test plays. */
-class Door implements ParentDoor {
+class Door implements ParentAccess {
   events!: LinkEvents<ToChild>;
   isFull = false;
   isAbsent = false;
   readonly closed: number[] = [];
   readonly link = new TestLink<ToParent>((message) => message);
-  #proof: Parameters<ParentDoor['onProof']>[0] = () => {};
+  #proof: Parameters<ParentAccess['onProof']>[0] = () => {};
   #distrust: string | undefined;
 
   constructor(readonly act: (door: Door) => void) {}
@@ -813,7 +813,7 @@ class Door implements ParentDoor {
     this.events = events;
     return this.link;
   }
-  onProof(listener: Parameters<ParentDoor['onProof']>[0]): void {
+  onProof(listener: Parameters<ParentAccess['onProof']>[0]): void {
     this.#proof = listener;
   }
   distrust(): string | undefined {
@@ -839,5 +839,5 @@ function join(act: (door: Door) => void, isParentOptional = false, isSupervised 
 }
 
 function joinedWith(link: Link<ToParent>): Joined {
-  return { link, firstStartedMs: 0, generation: 1, sockets: [], follow() {} };
+  return { link, firstStartedMs: 0, generation: 1, sockets: [], attach() {} };
 }

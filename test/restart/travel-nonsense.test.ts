@@ -96,7 +96,7 @@ t.test('a child that answers what was not said is offered no more, and has what 
     await until(() => child.heard.includes(`${TravelKind.Commit} 1`), 'the first one to be committed');
     say(child);
     await until(() => child.heard.includes(`${TravelKind.Abort} 2`), `the second one to be taken back after ${what}`);
-    t.ok(channel.isOver, what);
+    t.ok(channel.hasEnded, what);
     t.equal(channel.room, 0);
     t.ok(log.includes(`second stays: ${LATE}`));
     child.say(TravelKind.Accept, 2);
@@ -134,8 +134,8 @@ t.test('a child that has accepted in time may take its time to begin', async (t)
   child.say(TravelKind.Accept, 1);
   await until(() => child.heard.includes(`${TravelKind.Commit} 1`), 'the commit');
   measure.offer('late');
-  await until(() => measure.channel.isOver, 'the end of its time');
-  t.notOk(patient.channel.isOver);
+  await until(() => measure.channel.hasEnded, 'the end of its time');
+  t.notOk(patient.channel.hasEnded);
   child.say(TravelKind.Begun, 1);
   await until(() => patient.log.includes('first left'), 'the connection to leave');
 });
@@ -185,7 +185,7 @@ t.test('an offer that a child has not read as a whole in time is none any more',
   const { channel, log, offer, there } = departing(t, { answerMs: 20 });
   offer('in part', pattern(4 << 20));
   await until(() => log.includes(`in part stays: ${LATE}`), 'the end of its time');
-  t.ok(channel.isOver);
+  t.ok(channel.hasEnded);
   t.equal(copies(), before);
   const child = peer(t, there);
   await until(() => child.heard.includes(`${TravelKind.Abort} 1`), 'the child to read on');

@@ -1,4 +1,4 @@
-// The child's end of a channel on which connections arrive: departure-channel.ts says who owns them when.
+// The child's end of a channel on which connections arrive. departure-channel.ts defines which process owns them.
 
 import { messageOf } from '../../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../io/shim.js';
@@ -7,36 +7,38 @@ import { forEachGuarded, internalError } from '../../log/internal-errors.js';
 import { decodeCargo, decodeMessage, encodeMessage, TravelError, TravelKind } from './travel-wire.js';
 
 export interface ArrivalHost {
-  /** Builds what is needed, with copies of the descriptors, or says why not. Must not throw. */
+  /**
+   * Builds everything for a connection, with copies of the descriptors, or returns the reason for refusing it. Must not throw.
+   */
   expect(cargo: Cargo): Arrival | string;
-  /** The parent is gone, or has been found to talk nonsense. */
+  /** Called when the parent has ended or has violated the protocol. */
   ended(why: string): void;
 }
 
-/** Of one connection; far more than a connection may have pending. */
-const MOST_BYTES = 256 * 1024 * 1024;
+/** Per connection; far more than one may have pending. */
+const MAX_BYTES = 256 * 1024 * 1024;
 
 export class ArrivalChannel implements MessageSocketEvents {
   readonly #shim: NativeShim;
   readonly #host: ArrivalHost;
   readonly #socket: NativeMessageSocket;
   readonly #expected = new Map<number, Arrival>();
-  /** Bytes of the offer that is being received: they come in order. */
+  /** Pieces of the offer that is being received, in order. */
   #pieces: { readonly key: number; readonly parts: Uint8Array[]; bytes: number } | undefined;
-  readonly #waiting: { readonly bytes: Uint8Array; readonly then: (() => void) | undefined }[] = [];
-  #isOver = false;
+  readonly #queue: { readonly bytes: Uint8Array; readonly then: (() => void) | undefined }[] = [];
+  #hasEnded = false;
 
-  /** Takes `fd` over. Throws an Error with `code`, and leaves it to the caller, when it is no end of a channel. */
+  /** Owns `fd`. Throws an Error with `code`, and leaves it to the caller, when it is not an end of a channel. */
   constructor(shim: NativeShim, fd: number, host: ArrivalHost) {
     this.#shim = shim;
     this.#host = host;
     this.#socket = shim.watchMessages(fd, this, true);
   }
 
-  /** The thread ends: what is not committed is let go of, and the parent goes on with it. */
+  /** Called when the thread ends: drops what is not committed, which the parent continues. */
   close(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#forEach((arrival) => arrival.drop());
     this.#socket.close();
   }
@@ -58,30 +60,29 @@ export class ArrivalChannel implements MessageSocketEvents {
     } catch (error) {
       if (!(error instanceof TravelError)) internalError('internal error: a connection that arrives is lost', error);
       this.#closeAll(descriptors);
-      this.#giveUp(messageOf(error));
+      this.#fail(messageOf(error));
     }
   }
 
   onWritable(): void {
     try {
-      while (this.#waiting.length > 0 && this.#socket.send(this.#waiting[0]!.bytes, []))
-        this.#waiting.shift()!.then?.();
+      while (this.#queue.length > 0 && this.#socket.send(this.#queue[0]!.bytes, [])) this.#queue.shift()!.then?.();
     } catch {
-      // The parent is gone: what it has sent is read, then onEnd() says so.
-      this.#waiting.length = 0;
+      // The parent has ended: its messages are still read, then onEnd() is called.
+      this.#queue.length = 0;
     }
   }
 
-  /** 0: nobody holds the parent's end any more, and what it has offered is this process's. */
+  /** With `errno` 0 the parent's end is closed, and the offered connections belong to this process. */
   onEnd(errno: number): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    // Otherwise the parent may still be there, and goes on with what it has not heard of.
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    // Otherwise the parent may live, and continues connections for which it has not received Begun.
     this.#forEach((arrival) => (errno === 0 ? arrival.begin() : arrival.drop()));
     this.#host.ended(errno === 0 ? '' : `errno ${errno}`);
   }
 
-  /** Takes the descriptors out of `fds` as it closes them. */
+  /** Handles an offer. Removes descriptors from `fds` as it closes them. */
   #receive(key: number, json: Uint8Array, fds: number[]): void {
     const pieces = this.#pieces;
     this.#pieces = undefined;
@@ -109,21 +110,21 @@ export class ArrivalChannel implements MessageSocketEvents {
   #collect(key: number, part: Uint8Array): void {
     if (this.#pieces?.key !== key) this.#pieces = { key, parts: [], bytes: 0 };
     this.#pieces.bytes += part.length;
-    if (this.#pieces.bytes > MOST_BYTES) throw new TravelError('a connection with too many bytes');
+    if (this.#pieces.bytes > MAX_BYTES) throw new TravelError('a connection with too many bytes');
     this.#pieces.parts.push(part);
   }
 
-  /** `then`: the kernel has taken it. */
+  /** Sends a message. `then` is called when the kernel has accepted it. */
   #send(bytes: Uint8Array, then?: () => void): void {
-    this.#waiting.push({ bytes, then });
-    if (this.#waiting.length === 1) this.onWritable();
+    this.#queue.push({ bytes, then });
+    if (this.#queue.length === 1) this.onWritable();
   }
 
   #closeAll(fds: number[]): void {
     for (const fd of fds.splice(0)) this.#shim.closeDescriptor(fd);
   }
 
-  #giveUp(why: string): void {
+  #fail(why: string): void {
     this.close();
     this.#host.ended(why);
   }

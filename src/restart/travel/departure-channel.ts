@@ -1,31 +1,31 @@
 // The parent's end of a channel on which connections leave for one worker of the child process.
 //
-// Who owns a connection. At every moment exactly one process may read, write or end it; the other one holds a frozen copy at
-// most, and what is done to that does not reach the peer. It changes hands in these steps:
+// Ownership of a connection. At every moment exactly one process may read, write or close it; the other one holds at most a
+// frozen copy, which cannot affect the peer. Ownership moves in these steps:
 //
 //   parent                                child
 //   freezes it, sends Offer ───────────>  builds everything it needs, frozen
 //                           <───────────  Accept (or Refuse: it has closed its copies, the parent thaws)
 //   sends Commit            ───────────>
-//                           <───────────  Begun; when the kernel has taken that, it thaws
+//                           <───────────  Begun; when the kernel has accepted that, it thaws
 //   closes its copies
 //
-// What one process gives to the kernel, the other one reads, also when the sender is dead by then; behind the last message
-// comes the channel's end. So whatever is lost, and whoever dies first:
-// - The child dies, or closes the channel, before Begun is with the kernel: it has touched nothing. The parent reads the
-//   channel's end and no Begun, and thaws what it has frozen, as it was. An Accept that never came is the same case.
-// - The child dies after that: the connection ends with the process that owned it.
-// - The parent dies before the whole Offer is with the kernel: it ends with the process that owned it. Descriptors go with
-//   the last message of an offer, so no half of one keeps a connection open.
-// - The parent dies after that: it cannot touch the connection any more. The channel's end behind an Offer means what Commit
-//   means, and the child goes on, whether its Accept was heard or not.
-// - The child does not answer the Offer in time: the parent takes it back, and thaws when the kernel has taken the Abort, not
-//   before; so the child, if it wakes up, reads Abort before it can see the channel's end. If the channel is full of what a
-//   hung child does not read, these connections wait for that child or for the end of this process.
-// - The child hangs between Accept and Begun: as if it did so a moment later, when the connection is its own.
-// - A thread dies, and the process lives: its descriptors are closed, the channel's among them, and it is as above.
-// The child closes the channel only after it has let go of what has not begun; the parent only when its worker ends, and
-// what it has offered until then is the child's.
+// A process reads everything that its peer has passed to the kernel, even if the peer is dead by then; the channel's end comes
+// after the last message. So for each loss, and whichever process dies first:
+// - The child dies, or closes the channel, before the kernel has Begun: it has not touched the connection. The parent reads the
+//   channel's end without a Begun, and thaws the connection. A missing Accept is the same case.
+// - The child dies after that: the connection ends with its owner.
+// - The parent dies before the kernel has the complete Offer: the connection ends with its owner. The last message of an offer
+//   has the descriptors, so an incomplete offer keeps no connection open.
+// - The parent dies after that: it cannot touch the connection any more. The channel's end after an Offer means Commit, and the
+//   child continues the connection, whether or not the parent has read its Accept.
+// - The child does not answer the Offer in time: the parent aborts it, and thaws when the kernel has accepted the Abort, not
+//   before. So a child that resumes reads Abort before the channel's end. If the channel is full because the child hangs, these
+//   connections wait for the child or for the end of this process.
+// - The child hangs between Accept and Begun: the same as hanging a moment later, when it owns the connection.
+// - A thread dies but its process lives: its descriptors are closed, including the channel's; the cases above apply.
+// The child closes the channel only after it has dropped the connections that have not begun. The parent closes it only when
+// its worker ends; connections offered until then belong to the child.
 
 import { messageOf } from '../../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../io/shim.js';
@@ -34,22 +34,22 @@ import { internalError } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import { decodeMessage, encodeCargo, encodeMessage, TravelError, TravelKind } from './travel-wire.js';
 
-/** What becomes of a connection that was offered; one of the two is called, once. */
+/** The outcome of an offer. Exactly one of the methods is called, once. */
 export interface Traveller {
-  /** It is the child's. */
+  /** The connection belongs to the child. */
   left(): void;
-  /** It goes on here; the text says why. */
+  /** The connection stays in this process; `why` is the reason. */
   stays(why: string): void;
 }
 
 export interface DepartureLimits {
-  /** That the child has not answered for. */
+  /** Maximum of descriptors in unanswered offers. */
   readonly descriptors: number;
-  /** How long it may take. */
+  /** How long the child may take to answer. */
   readonly answerMs: number;
 }
 
-/** Bytes under way from which on no further connection follows. */
+/** Bytes in flight above which no connection is offered. */
 const MAX_BYTES_IN_FLIGHT = 32 * 1024;
 
 const logger = getLogger('main');
@@ -61,14 +61,14 @@ export class DepartureChannel implements MessageSocketEvents {
   /** Called when there is room again. */
   readonly #onRoom: () => void;
   readonly #offers = new Map<number, OpenOffer>();
-  readonly #waiting: Waiting[] = [];
+  readonly #queue: QueuedMessage[] = [];
   #descriptors = 0;
   #bytes = 0;
   #nextKey = 1;
-  /** No more offers: the child is gone or does not answer. */
-  #isOver = false;
+  /** No more offers: the child has ended or does not answer. */
+  #hasEnded = false;
 
-  /** Takes `fd` over. */
+  /** Owns `fd`. */
   constructor(shim: NativeShim, fd: number, limits: DepartureLimits, onRoom: () => void) {
     this.#shim = shim;
     this.#limits = limits;
@@ -76,30 +76,30 @@ export class DepartureChannel implements MessageSocketEvents {
     this.#socket = shim.watchMessages(fd, this, true);
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** How many connections of two sockets can be offered now. */
   get room(): number {
-    if (this.#isOver || this.#bytes >= MAX_BYTES_IN_FLIGHT) return 0;
+    if (this.#hasEnded || this.#bytes >= MAX_BYTES_IN_FLIGHT) return 0;
     return Math.floor((this.#limits.descriptors - this.#descriptors) / 2);
   }
 
-  /** Offers a frozen connection; its descriptors are copies that are this channel's now. */
+  /** Offers a frozen connection. The channel owns its descriptors, which are copies. */
   offer(cargo: Cargo, traveller: Traveller): void {
     const fds = cargo.sockets.map(({ fd }) => fd);
     const key = this.#nextKey++;
     let messages: Uint8Array[];
     try {
-      if (this.#isOver) throw new TravelError('the child takes no more connections');
+      if (this.#hasEnded) throw new TravelError('the child takes no more connections');
       messages = encodeCargo(key, cargo);
     } catch (error) {
       this.#closeAll(fds);
       return traveller.stays(messageOf(error));
     }
     const bytes = messages.reduce((sum, message) => sum + message.length, 0);
-    const timer = setTimeout(() => this.#late(key), this.#limits.answerMs);
+    const timer = setTimeout(() => this.#timedOut(key), this.#limits.answerMs);
     this.#offers.set(key, { traveller, timer, bytes, descriptors: fds.length, state: 'sending', fds });
     this.#descriptors += fds.length;
     this.#bytes += bytes;
@@ -109,14 +109,14 @@ export class DepartureChannel implements MessageSocketEvents {
     });
   }
 
-  /** The thread ends: what the child has been offered is the child's, anything else stays. */
+  /** Called when the thread ends. Offered connections belong to the child; all others stay. */
   close(): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     for (const [key, offer] of [...this.#offers]) {
       if (offer.state === 'sending') this.#settle(key, (traveller) => traveller.stays('this process ends'));
       else this.#settle(key, (traveller) => traveller.left());
     }
-    this.#waiting.length = 0;
+    this.#queue.length = 0;
     this.#socket.close();
   }
 
@@ -125,7 +125,7 @@ export class DepartureChannel implements MessageSocketEvents {
     try {
       const { kind, key, body } = decodeMessage(bytes);
       const offer = this.#offers.get(key);
-      // Taken back meanwhile, which the child will read.
+      // Aborted meanwhile; the child will read the Abort.
       if (offer === undefined || offer.state === 'aborting') return;
       if (kind === TravelKind.Refuse && offer.state === 'offered') {
         const why = Buffer.from(body).toString();
@@ -136,9 +136,9 @@ export class DepartureChannel implements MessageSocketEvents {
         this.#send({ bytes: encodeMessage(TravelKind.Commit, key), fds: [], key, sent: undefined });
       } else if (kind === TravelKind.Begun && offer.state === 'committed') {
         this.#settle(key, (traveller) => traveller.left());
-      } else throw new TravelError('an answer to what was not said');
+      } else throw new TravelError('an answer without a matching message');
     } catch (error) {
-      this.#distrust(messageOf(error));
+      this.#abandon(messageOf(error));
     }
     if (this.room > 0) this.#onRoom();
   }
@@ -148,35 +148,35 @@ export class DepartureChannel implements MessageSocketEvents {
     if (this.room > 0) this.#onRoom();
   }
 
-  /** The child is gone, or has let go of everything. */
+  /** Called when the child has ended, or has closed the channel after dropping everything. */
   onEnd(): void {
-    this.#isOver = true;
-    this.#waiting.length = 0;
+    this.#hasEnded = true;
+    this.#queue.length = 0;
     for (const key of [...this.#offers.keys()]) {
       this.#settle(key, (traveller) => traveller.stays('the child process has gone'));
     }
     this.#onRoom();
   }
 
-  #send(message: Waiting): void {
-    this.#waiting.push(message);
-    if (this.#waiting.length === 1) this.#pump();
+  #send(message: QueuedMessage): void {
+    this.#queue.push(message);
+    if (this.#queue.length === 1) this.#pump();
   }
 
   #pump(): void {
-    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+    for (let first = this.#queue[0]; first !== undefined; first = this.#queue[0]) {
       try {
         if (!this.#socket.send(first.bytes, first.fds)) return;
       } catch {
-        // The peer is gone: its last words are read, then onEnd() says so.
+        // The peer has ended: its messages are still read, then onEnd() is called.
         return;
       }
-      this.#waiting.shift();
+      this.#queue.shift();
       this.#sent(first);
     }
   }
 
-  #sent({ key, sent }: Waiting): void {
+  #sent({ key, sent }: QueuedMessage): void {
     const offer = this.#offers.get(key);
     if (offer === undefined) return;
     if (sent === 'offered') {
@@ -186,9 +186,9 @@ export class DepartureChannel implements MessageSocketEvents {
     } else if (sent === 'aborted') this.#settle(key, (traveller) => traveller.stays(LATE));
   }
 
-  #late(key: number): void {
-    // Who does not answer once is not asked again.
-    this.#isOver = true;
+  #timedOut(key: number): void {
+    // A child that does not answer once gets no more offers.
+    this.#hasEnded = true;
     this.#takeBack(key);
     this.#onRoom();
   }
@@ -197,22 +197,22 @@ export class DepartureChannel implements MessageSocketEvents {
     const offer = this.#offers.get(key);
     if (offer === undefined || offer.state === 'committed' || offer.state === 'aborting') return;
     const isWithChild = offer.state === 'offered';
-    // Without its last message an offer is none, and is not completed any more.
-    const rest = this.#waiting.filter((message) => message.key !== key);
-    this.#waiting.splice(0, this.#waiting.length, ...rest);
+    // Without its last message an offer is incomplete, and remains so.
+    const rest = this.#queue.filter((message) => message.key !== key);
+    this.#queue.splice(0, this.#queue.length, ...rest);
     if (isWithChild) offer.state = 'aborting';
     else this.#settle(key, (traveller) => traveller.stays(LATE));
     this.#send({ bytes: encodeMessage(TravelKind.Abort, key), fds: [], key, sent: 'aborted' });
   }
 
-  /** The child says what makes no sense. */
-  #distrust(why: string): void {
+  /** Called when the child violates the protocol. */
+  #abandon(why: string): void {
     logger.warning(`no more connections are handed over to this worker of the child process: ${why}`);
-    this.#isOver = true;
+    this.#hasEnded = true;
     for (const key of [...this.#offers.keys()]) this.#takeBack(key);
   }
 
-  #settle(key: number, tell: (traveller: Traveller) => void): void {
+  #settle(key: number, notify: (traveller: Traveller) => void): void {
     const offer = this.#offers.get(key)!;
     this.#offers.delete(key);
     clearTimeout(offer.timer);
@@ -220,10 +220,10 @@ export class DepartureChannel implements MessageSocketEvents {
     this.#descriptors -= offer.descriptors;
     this.#bytes -= offer.bytes;
     try {
-      tell(offer.traveller);
+      notify(offer.traveller);
     } catch (error) {
-      // The others are to be told of their own all the same.
-      internalError('internal error: a connection cannot go on after its hand-over', error);
+      // The other connections must be settled nevertheless.
+      internalError('internal error: a connection cannot continue after its hand-over', error);
     }
   }
 
@@ -237,16 +237,16 @@ interface OpenOffer {
   readonly timer: NodeJS.Timeout;
   readonly bytes: number;
   readonly descriptors: number;
-  /** Copies, until the kernel has taken them. */
+  /** Copies, until the kernel has accepted them. */
   fds: readonly number[];
   state: 'sending' | 'offered' | 'committed' | 'aborting';
 }
 
-interface Waiting {
+interface QueuedMessage {
   readonly bytes: Uint8Array;
   readonly fds: readonly number[];
   readonly key: number;
-  /** What it means that the kernel has taken it. */
+  /** The state that follows when the kernel has accepted it. */
   readonly sent: 'offered' | 'aborted' | undefined;
 }
 

@@ -1,24 +1,24 @@
-// The messages in which connections travel from a worker of the parent process to one of its child.
+// Encodes and decodes the messages by which connections move from a worker of the parent process to one of the child process.
 //
-// A message is its kind, the number of the connection, and what the kind says. Both processes are of one hot restart version,
-// which says that they understand each other.
+// A message is a kind, the number of the connection, and a body. Both processes have the same hot restart version, which
+// guarantees that they understand each other.
 
 import type { Cargo, TravelFacts } from '../../listener/travel.js';
 
 export const enum TravelKind {
-  /** Parent: bytes that belong to the Offer of that number, which follows. */
+  /** Parent: bytes of the Offer of that number, which follows. */
   Piece = 1,
-  /** Parent, with the descriptors: the connection as a whole. */
+  /** Parent, with the descriptors: the complete connection. */
   Offer = 2,
-  /** Child: it could go on with the connection at once, and waits. */
+  /** Child: ready to continue the connection, and waiting. */
   Accept = 3,
-  /** Child: it cannot, and has let go of it. */
+  /** Child: cannot continue it, and has closed its copies. */
   Refuse = 4,
-  /** Parent: it is the child's now. */
+  /** Parent: the connection belongs to the child. */
   Commit = 5,
-  /** Parent: it stays the parent's after all. */
+  /** Parent: the connection stays with the parent. */
   Abort = 6,
-  /** Child: it goes on with it now. */
+  /** Child: continues the connection now. */
   Begun = 7,
 }
 
@@ -28,14 +28,14 @@ export interface TravelMessage {
   readonly body: Uint8Array;
 }
 
-/** What came is no message, or does not belong where it came. */
+/** An invalid message, or one that is not permitted in this state. */
 export class TravelError extends Error {
   readonly code = 'ERR_TRAVEL';
 }
 
 const HEAD = 5;
-/** Of one message; the shim takes 64 KiB. */
-const MOST_BODY = 60 * 1024;
+/** Per message; the shim permits 64 KiB. */
+const MAX_BODY_BYTES = 60 * 1024;
 
 export function encodeMessage(kind: TravelKind, key: number, body: Uint8Array = NOTHING): Uint8Array {
   const bytes = new Uint8Array(HEAD + body.length);
@@ -55,15 +55,18 @@ export function decodeMessage(bytes: Uint8Array): TravelMessage {
   return { kind, key, body: bytes.subarray(HEAD) };
 }
 
-/** The messages of an offer in order; the descriptors go with the last, so that nobody has them before all is there. */
+/**
+ * Returns the messages of an offer in order. The last one has the descriptors, so that the child has none before the offer is
+ * complete.
+ */
 export function encodeCargo(key: number, { facts, input, sockets }: Cargo): Uint8Array[] {
   const ends = sockets.map(({ pending, ended, finAsked }) => ({ pending: pending.length, ended, finAsked }));
   const json = Buffer.from(JSON.stringify({ facts, sockets: ends, input: input.length }));
-  if (json.length > MOST_BODY) throw new TravelError('what is known of the connection does not fit in a message');
+  if (json.length > MAX_BODY_BYTES) throw new TravelError('what is known of the connection does not fit in a message');
   const bytes = Buffer.concat([...sockets.map(({ pending }) => pending), input]);
   const messages: Uint8Array[] = [];
-  for (let at = 0; at < bytes.length; at += MOST_BODY) {
-    messages.push(encodeMessage(TravelKind.Piece, key, bytes.subarray(at, at + MOST_BODY)));
+  for (let at = 0; at < bytes.length; at += MAX_BODY_BYTES) {
+    messages.push(encodeMessage(TravelKind.Piece, key, bytes.subarray(at, at + MAX_BODY_BYTES)));
   }
   messages.push(encodeMessage(TravelKind.Offer, key, json));
   return messages;
@@ -84,7 +87,7 @@ export function decodeCargo(json: Uint8Array, bytes: Uint8Array, fds: readonly n
 
 interface Offer {
   readonly facts: TravelFacts;
-  /** Bytes of each part, in the order in which they come. */
+  /** Bytes of each part, in order. */
   readonly sockets: readonly { readonly pending: number; readonly ended: boolean; readonly finAsked: boolean }[];
   readonly input: number;
 }

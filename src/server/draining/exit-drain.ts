@@ -22,7 +22,7 @@ export interface ExitingServer {
   /** False when another process accepts in its place: then no client depends on this one's health checks. */
   readonly isAccepting: boolean;
   /** Resolves with whether a parent process, which ends with this one, has no connections left or is gone. */
-  parentIsQuiet(): Promise<boolean>;
+  isParentIdle(): Promise<boolean>;
 }
 
 /**
@@ -33,7 +33,7 @@ export async function drainBeforeExit(
   drains: ListenerDrains,
   timeMs: number,
   signal: AbortSignal,
-  { isAccepting, parentIsQuiet }: ExitingServer,
+  { isAccepting, isParentIdle }: ExitingServer,
 ): Promise<void> {
   const drain = drains.start({ reach: 'all', reason: 'sigterm', stopsAccepting: 'at-end' });
   const over = new AbortController();
@@ -52,7 +52,7 @@ export async function drainBeforeExit(
       hasStopped = true;
       // The backlog is accepted and counts.
       await Promise.race([drains.stopListeners('all', { acceptRest: true }), aborted(ended)]);
-    } else if (await parentIsQuiet()) {
+    } else if (await isParentIdle()) {
       logger.info('the last connection has ended');
       return;
     } else await pause(PARENT_POLL_MS, ended);

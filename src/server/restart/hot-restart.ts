@@ -194,7 +194,7 @@ export class HotRestart {
     this.#server = server;
     const parent = new ParentEnd(this.#parentHost(server));
     this.#parent = parent;
-    server.onSockets(() => parent.socketsHaveCome());
+    server.onSockets(() => parent.offerNewSockets());
     this.#meeting.onHello((bytes, fds) => void this.#receiveHello(bytes, fds));
   }
 
@@ -252,8 +252,8 @@ export class HotRestart {
   }
 
   /** Resolves with whether the parent has no connections left, or there is none. */
-  async parentIsQuiet(): Promise<boolean> {
-    return this.#child === undefined || this.#child.parentIsQuiet();
+  async isParentIdle(): Promise<boolean> {
+    return this.#child === undefined || this.#child.isParentIdle();
   }
 
   /**
@@ -330,7 +330,7 @@ export class HotRestart {
       const hello = messages.decodeHello(bytes);
       // The child trusts the link once it knows which process has the other end.
       this.#prove();
-      this.#parent!.greet(hello, (events) => {
+      this.#parent!.receiveHello(hello, (events) => {
         const link = new MessageLink(this.#shim, fd, parentCodec(messages), events);
         isTaken = true;
         return link;

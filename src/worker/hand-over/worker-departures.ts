@@ -88,7 +88,7 @@ export class WorkerDepartures implements Departures {
       const ready = this.#ready;
       this.#ready = [];
       forEachGuarded(ready, DEPART_FAILED, (connection) => this.#depart(connection));
-      if (this.#channels.every(({ isOver }) => isOver)) this.#finish();
+      if (this.#channels.every(({ hasEnded }) => hasEnded)) this.#finish();
       for (const connection of this.#waiting) {
         if (this.#pick() === undefined) break;
         this.#waiting.delete(connection);

@@ -12,7 +12,7 @@ const POLL_MS = 100;
 /** Timers may be early by less than a millisecond. */
 const EARLY_MS = 1;
 
-const parentIsQuiet = () => Promise.resolve(true);
+const isParentIdle = () => Promise.resolve(true);
 
 t.test('workers that have not closed their sockets yet are polled, with a pause between', async (t) => {
   const log = captureLog(t);
@@ -27,7 +27,7 @@ t.test('workers that have not closed their sockets yet are polled, with a pause 
       return { listeners: new Map(), closing: 0, accepting: accepting.shift() ?? 0, isComplete: true };
     },
   } as unknown as ListenerDrains;
-  await drainBeforeExit(drains, 40, new AbortController().signal, { isAccepting: true, parentIsQuiet });
+  await drainBeforeExit(drains, 40, new AbortController().signal, { isAccepting: true, isParentIdle });
   const waits = polls.slice(2).map((at, index) => at - polls[index + 1]!);
   t.match(log.text(), /the last connection has ended/);
   t.equal(waits.length, 2, 'one poll before they stop, one at each of the numbers after it');
@@ -48,7 +48,7 @@ t.test('where another process accepts, no time is left for new connections', asy
       return { listeners: new Map(), closing: 0, accepting: 0, isComplete: true };
     },
   } as unknown as ListenerDrains;
-  const exit = drainBeforeExit(drains, 600_000, new AbortController().signal, { isAccepting: false, parentIsQuiet });
+  const exit = drainBeforeExit(drains, 600_000, new AbortController().signal, { isAccepting: false, isParentIdle });
   // Long before the time reserved for load balancers is over.
   await waitFor(() => polls > 0, { what: 'a poll of its connections', deadlineMs: 3000 });
   await exit;
