@@ -1,20 +1,20 @@
-// How long to wait before a program that died is started again: not at all at first, then longer and longer.
+// Back-off before a program that died is restarted: none at first, then longer and longer.
 
 const FIRST_MS = 1000;
-const LONGEST_MS = 30_000;
-/** What was live for so long has not failed because of how it was started. */
+const MAX_MS = 30_000;
+/** After this time live, a death is not caused by how the program was started. */
 const HEALTHY_AFTER_MS = 60_000;
 
 export class BackOff {
   #failures = 0;
 
-  /** Milliseconds to wait now: 0, 1000, 2000, 4000 … 30000. */
+  /** Returns the next delay in ms: 0, 1000, 2000, 4000 … 30000. */
   next(): number {
     const failures = this.#failures++;
-    return failures === 0 ? 0 : Math.min(LONGEST_MS, FIRST_MS * 2 ** (failures - 1));
+    return failures === 0 ? 0 : Math.min(MAX_MS, FIRST_MS * 2 ** (failures - 1));
   }
 
-  /** Tells how long what died had been live. */
+  /** Records a death. `liveMs` is how long the program was live. */
   died(liveMs: number): void {
     if (liveMs >= HEALTHY_AFTER_MS) this.#failures = 0;
   }

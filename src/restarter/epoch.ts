@@ -1,14 +1,14 @@
-// One child: the process of an epoch, how far it is, and what it is told.
+// One child: the process of an epoch, its phase, and the signals to it.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
- * starting → live → draining (a newer one is live) → live again (that one is dead); from each of them → leaving, when this wrapper has
- * told it to go. A child may leave in any of them.
+ * starting → live → draining (a newer one is live) → live again (that one is dead); from each of them → leaving, when this
+ * wrapper has told it to end. A child may end in any of them.
  */
 export type Phase = 'starting' | 'live' | 'draining' | 'leaving';
 
-/** How a child left. */
+/** How a child ended. */
 export interface Departure {
   /** With status 0. */
   readonly isClean: boolean;
@@ -23,26 +23,26 @@ export interface EpochEvents {
 export class Epoch {
   readonly number: number;
   phase: Phase = 'starting';
-  /** It has said that the next one serves. */
+  /** It has notified that the next one serves. */
   isReplaced = false;
-  /** The one before has said that this one serves. */
+  /** The previous epoch has notified that this one serves. */
   hasServed = false;
-  /** It has said that it accepts, which it does before it is live. */
+  /** It has notified that it accepts, which it does before it is live. */
   accepts = false;
-  /** It has said that it ends. */
+  /** It has notified that it is ending. */
   isStopping = false;
-  /** The same, and another process may have its socket names. */
+  /** The same, and its socket names are free. */
   hasFreedNames = false;
   /** performance.now(); undefined before it is live. */
   liveSinceMs: number | undefined;
-  /** When it said WATCHDOG=1 last; undefined when it never did. */
-  lastSignOfLifeMs: number | undefined;
-  /** Ends with the phase in which it was made. */
+  /** Time of its last WATCHDOG=1; undefined: none. */
+  lastWatchdogMs: number | undefined;
+  /** Cleared when the phase changes. */
   readonly timers: NodeJS.Timeout[] = [];
   readonly #child: ChildProcess | undefined;
-  #owesUsr1 = false;
+  #hasPendingUsr1 = false;
 
-  /** Starts the program. What cannot be started leaves as well, in a later turn of the loop. */
+  /** Starts the program. If that fails, onLeft() is called in a later turn of the loop. */
   constructor(number: number, command: readonly string[], env: NodeJS.ProcessEnv, events: EpochEvents) {
     this.number = number;
     try {
@@ -65,19 +65,19 @@ export class Epoch {
     return this.#child?.pid;
   }
 
-  /** Does what SIGUSR1 asks for now, or as soon as the child is live: before that it may not listen for it. */
+  /** Sends SIGUSR1 now, or as soon as the child is live: before that it may not handle it. */
   reopenLogs(): void {
-    if (this.phase === 'starting') this.#owesUsr1 = true;
+    if (this.phase === 'starting') this.#hasPendingUsr1 = true;
     else this.#child?.kill('SIGUSR1');
   }
 
   becomeLive(nowMs: number): void {
     this.#enter('live');
     this.liveSinceMs = nowMs;
-    if (this.#owesUsr1) this.#child?.kill('SIGUSR1');
+    if (this.#hasPendingUsr1) this.#child?.kill('SIGUSR1');
   }
 
-  /** The one that has replaced it is dead. */
+  /** Called when the epoch that had replaced it is dead. */
   serveAgain(): void {
     this.isReplaced = false;
     this.#enter('live');
@@ -87,20 +87,20 @@ export class Epoch {
     this.#enter('draining');
   }
 
-  /** SIGTERM; more than once is good for a child that ends at once when it gets a second one. */
+  /** Sends SIGTERM. Repeated calls make a child end at once that does so after a second signal. */
   terminate(): void {
     this.#enter('leaving');
     this.#child?.kill('SIGTERM');
   }
 
-  /** SIGKILL for the child and what it has started, if that has not made a session of its own. */
+  /** Sends SIGKILL to the child's process group. */
   kill(): void {
     this.#enter('leaving');
     if (this.pid === undefined) return;
     try {
       process.kill(-this.pid, 'SIGKILL');
     } catch (error) {
-      // It has left already, which will be heard of.
+      // It has ended already, and 'exit' follows.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }
   }
@@ -125,8 +125,8 @@ function start([program, ...args]: readonly string[], env: NodeJS.ProcessEnv): C
   return spawn(program!, args, {
     env,
     stdio: 'inherit',
-    // A session of its own: Ctrl+C in a terminal reaches this wrapper alone, which ends all in order; and what a launch
-    // script leaves behind can be killed with it.
+    // A separate session: Ctrl+C in a terminal reaches only this wrapper, which ends all children in order, and the processes
+    // that a launch script leaves can be killed with it.
     detached: true,
   });
 }

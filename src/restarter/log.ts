@@ -1,14 +1,11 @@
-// The wrapper's log: a line an event on standard output, in a layout much as Baton's own.
+// The wrapper's log: one line per event on standard output, in a layout similar to Baton's.
 
 import { LogDestination } from '../log/log-destination.js';
 import { compileLogFormat } from '../log/log-format.js';
 import { LogSink } from '../log/log-sink.js';
 import { RootLogger } from '../log/root-logger.js';
 
-/**
- * Not by process.stdout: that makes a pipe non-blocking, and the children, which inherit it, would lose output for which it has no
- * room.
- */
+/** Not process.stdout: that makes a pipe non-blocking, so the children, which inherit it, would lose output when it is full. */
 const STDOUT = 1;
 
 const sink = new LogSink(undefined, STDOUT);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The wrapper's entry. Signals are listened for before anything else is loaded: as process 1 of a container, a signal that
-// nobody listens for is not even delivered.
+// The wrapper's entry point. Signal handlers are installed before anything else is loaded: for process 1 of a container, signals
+// without a handler are not delivered.
 
 import { exitWithReason } from '../common/errors/shortages.js';
 import { Signals } from '../common/process/signals.js';

@@ -1,21 +1,21 @@
-// The wrapper's command line: options of its own, then the program and its arguments.
+// The wrapper's command line: its options, then the program and its arguments.
 
 import minimist from 'minimist';
 
 export interface Options {
   readonly program: string;
   readonly args: readonly string[];
-  /** Any child that does not leave with status 0 ends everything (FACTS §8.5). */
+  /** Any child that does not exit with status 0 ends everything (FACTS §8.5). */
   readonly isStrict: boolean;
-  /** How long a child may take until it is live; Infinity for no limit. */
+  /** How long a child may take to become live; Infinity: no limit. */
   readonly liveTimeoutMs: number;
-  /** A child that says nothing on the notify socket for so long counts as live, while no child has ever spoken. */
+  /** A child that sends nothing on the notify socket for this time counts as live, as long as no child has ever sent anything. */
   readonly silenceMs: number;
-  /** How long children may take to leave when they are told to, before they are killed. */
+  /** How long children may take to exit after SIGTERM before they are killed. */
   readonly endTimeoutMs: number;
 }
 
-/** What the command line asks for: to run, or to print a text and leave. */
+/** The parsed command line: run, or print a text and exit. */
 export type Command =
   | { readonly kind: 'run'; readonly options: Options }
   | { readonly kind: 'help'; readonly text: string }
@@ -34,11 +34,11 @@ Runs the program, and starts its next epoch at SIGHUP. The program finds its num
 Signals: SIGHUP starts the next epoch, SIGTERM and SIGINT end, SIGUSR1 is forwarded (reopens log files).
 `;
 
-/** Reads process.argv without its first two parts. */
+/** Parses process.argv without its first two elements. */
 export function readCommandLine(argv: readonly string[]): Command {
   const unknown: string[] = [];
   const parsed = minimist([...argv], {
-    // What follows the program is the program's own.
+    // Arguments after the program belong to it.
     stopEarly: true,
     string: [...Object.keys(DEFAULT_SECONDS), '_'],
     boolean: ['strict', 'help'],
@@ -51,7 +51,7 @@ export function readCommandLine(argv: readonly string[]): Command {
   });
   if (parsed['help'] === true) return { kind: 'help', text: USAGE };
   if (unknown.length > 0) return mistake(`unknown option ${unknown[0]}`);
-  // minimist takes any text but `false` for yes.
+  // minimist treats any value but `false` as true.
   if (argv.slice(0, argv.length - parsed._.length).some((argument) => argument.startsWith('--strict='))) {
     return mistake('option --strict takes no value');
   }

@@ -1,4 +1,4 @@
-// Children that this process has not started: as process 1 it inherits every orphan, and nobody else takes their status.
+// Reaps children that this process has not started: as process 1 it inherits every orphan.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { messageOf } from '../common/errors/errors.js';
@@ -6,25 +6,25 @@ import type { NativeShim } from '../io/shim.js';
 import { logger } from './log.js';
 
 /**
- * Takes the status of ended children, now and whenever a child ends. `isOwn` tells which belong to libuv: those it waits
- * for itself, and would miss their status. Not only as process 1: a shell that executes the wrapper leaves its jobs to it.
+ * Reaps ended children, now and at each SIGCHLD. `isOwn` returns whether a child belongs to libuv, which waits for it itself and
+ * would miss its status. Needed not only as process 1: a shell that execs the wrapper leaves its jobs to it.
  */
 export function reapOrphans(shim: NativeShim, isOwn: (pid: number) => boolean): void {
-  let isTold = false;
+  let isLogged = false;
   const reap = (): void => {
     try {
       for (const pid of childrenOfThisProcess()) if (!isOwn(pid)) shim.reap(pid);
     } catch (error) {
-      // Without /proc or a free descriptor. Zombies do no harm to those that serve.
-      if (!isTold) logger.warning(`the status of ended orphans is not taken: ${messageOf(error)}`);
-      isTold = true;
+      // There is no /proc or no free descriptor. Zombies do not affect the serving processes.
+      if (!isLogged) logger.warning(`the status of ended orphans is not taken: ${messageOf(error)}`);
+      isLogged = true;
     }
   };
   process.on('SIGCHLD', reap);
   reap();
 }
 
-/** Each thread has a list of its own; the kernel gives orphans to any of them. */
+/** Each thread has a separate list; the kernel assigns orphans to any of them. */
 function childrenOfThisProcess(): number[] {
   const pids: number[] = [];
   for (const thread of readdirSync('/proc/self/task')) {
@@ -32,7 +32,7 @@ function childrenOfThisProcess(): number[] {
       const text = readFileSync(`/proc/self/task/${thread}/children`, 'latin1');
       for (const pid of text.split(' ')) if (pid !== '') pids.push(Number(pid));
     } catch (error) {
-      // A thread that has just ended.
+      // The thread has just ended.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' && (error as NodeJS.ErrnoException).code !== 'ESRCH')
         throw error;
     }

@@ -1,4 +1,4 @@
-// Puts the wrapper together: command line, notify socket, children, service manager.
+// Assembles the wrapper: command line, notify socket, children, service manager.
 
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
@@ -15,10 +15,10 @@ import { reapOrphans } from './orphans.js';
 import { Restarter } from './restarter.js';
 import { ServiceManager } from './service-manager.js';
 
-/** How soon a removed socket file is noticed. */
+/** Interval of checks for a removed socket file. */
 const SOCKET_CHECK_MS = 5000;
 
-/** Carries out the command line. What it runs ends the process by itself. */
+/** Executes the command line. A supervised program ends this process itself. */
 export function run(argv: readonly string[], signals: Signals): void {
   const command = readCommandLine(argv);
   if (command.kind === 'run') return supervise(command.options, signals);
@@ -30,7 +30,9 @@ export function run(argv: readonly string[], signals: Signals): void {
 function supervise(options: Options, signals: Signals): void {
   const { env } = process;
   const shim = loadShim();
-  const socket = openSocket(shim, notifyDirectory(env), (pid, words) => restarter.hear(pid, words));
+  const socket = openSocket(shim, notifyDirectory(env), (pid, assignments) =>
+    restarter.receiveNotification(pid, assignments),
+  );
   if (socket === undefined) return;
   const manager = new ServiceManager(socket, env);
   const intervalMs = watchdogIntervalMs(env);
@@ -39,16 +41,16 @@ function supervise(options: Options, signals: Signals): void {
     {
       env: childEnvironment(env, socket.path, intervalMs),
       manager,
-      ensureHearing: () => socket.ensure(),
+      ensureNotifySocket: () => socket.ensure(),
       exit: (status) => process.exit(status),
     },
   );
   setInterval(() => socket.ensure(), SOCKET_CHECK_MS);
   reapOrphans(shim, (pid) => restarter.owns(pid));
   if (intervalMs !== undefined) {
-    // Twice as often as is asked for, as sd_watchdog_enabled(3) recommends.
+    // Twice as often as required, as sd_watchdog_enabled(3) recommends.
     setInterval(() => {
-      if (restarter.isHealthy(intervalMs)) manager.signOfLife();
+      if (restarter.isHealthy(intervalMs)) manager.pingWatchdog();
     }, intervalMs / 2);
   }
   logger.info(`children say that they are live on ${socket.path}`);
@@ -56,7 +58,7 @@ function supervise(options: Options, signals: Signals): void {
   signals.handle((signal) => restarter.receive(signal));
 }
 
-/** Undefined when it cannot be made, which is logged, and is the end. */
+/** Returns undefined when the socket cannot be created, after logging that and setting the exit code. */
 function openSocket(shim: NativeShim, directory: string, listener: NotifyListener): NotifySocket | undefined {
   try {
     return new NotifySocket(shim, directory, listener);
@@ -67,7 +69,7 @@ function openSocket(shim: NativeShim, directory: string, listener: NotifyListene
   }
 }
 
-/** Children speak to this wrapper, not to the service manager. They are asked for signs of life as it is. */
+/** Returns the children's environment: they notify this wrapper instead of the service manager, at the same watchdog interval. */
 function childEnvironment(
   env: NodeJS.ProcessEnv,
   socketPath: string,
@@ -78,7 +80,7 @@ function childEnvironment(
   return { ...rest, ...own, ...(intervalMs === undefined ? {} : { WATCHDOG_USEC: usec }) };
 }
 
-/** A name is looked for in PATH, then in the working directory, where hot-restarter.py looks. */
+/** Looks a name up in PATH, then in the working directory, as hot-restarter.py does. */
 function findProgram(name: string, env: NodeJS.ProcessEnv): string {
   if (name.includes('/')) return name;
   const path = (env['PATH'] ?? '').split(delimiter).filter((directory) => directory !== '');

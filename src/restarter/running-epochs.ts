@@ -1,8 +1,8 @@
-// The children that have not left, oldest first.
+// The running children, oldest first.
 
 import type { Epoch } from './epoch.js';
 
-/** Processes of an epoch and of the third one after it have the same socket names (FACTS §8.1). */
+/** An epoch and the third one after it have the same socket names (FACTS §8.1). */
 const OVERLAPPING = 3;
 
 export class RunningEpochs {
@@ -29,19 +29,19 @@ export class RunningEpochs {
     return undefined;
   }
 
-  /** One that has the socket names that an epoch of this number needs. */
-  inTheWayOf(number: number): Epoch | undefined {
+  /** Returns an epoch that holds the socket names that an epoch of this number needs. */
+  holderOfNames(number: number): Epoch | undefined {
     return [...this.#epochs].find((epoch) => (number - epoch.number) % OVERLAPPING === 0 && !epoch.hasFreedNames);
   }
 
-  /** The one that serves again when this one is dead, which has replaced it. */
-  heirOf({ number }: Epoch): Epoch | undefined {
+  /** Returns the epoch that this one had replaced, and that serves again after its death. */
+  predecessorOf({ number }: Epoch): Epoch | undefined {
     return [...this.#epochs].find(
       (epoch) => epoch.number === number - 1 && epoch.phase === 'draining' && !epoch.isStopping,
     );
   }
 
-  /** Newest first: 'epoch 2 live, epoch 1 draining'. */
+  /** Returns the states, newest first: 'epoch 2 live, epoch 1 draining'. */
   describe(): string[] {
     const states = [...this.#epochs].reverse().map((epoch) => epoch.describe());
     return states.length === 0 ? ['no epoch runs'] : states;

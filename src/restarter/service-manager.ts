@@ -1,4 +1,4 @@
-// What the service manager above is told (sd_notify(3)): readiness, reloads, the end, a status line, signs of life.
+// Notifies the service manager (sd_notify(3)): readiness, reloads, the end, a status line, watchdog pings.
 
 import { messageOf } from '../common/errors/errors.js';
 import { notifyAddress } from '../io/notify/notify-address.js';
@@ -6,7 +6,7 @@ import { NotifyQueue } from '../io/notify/notify-queue.js';
 import { logger } from './log.js';
 import type { NotifySocket } from './notify-socket.js';
 
-/** Told nothing when NOTIFY_SOCKET is not set. */
+/** A no-op when NOTIFY_SOCKET is not set. */
 export class ServiceManager {
   readonly #queue: NotifyQueue | undefined;
   #status = '';
@@ -18,28 +18,28 @@ export class ServiceManager {
     if (address === undefined) return;
     this.#queue = new NotifyQueue(
       (message) => socket.send(address, message),
-      (message, error) => logger.warning(`the service manager cannot be told '${message}': ${String(error)}`),
+      (message, error) => logger.warning(`the service manager cannot be notified of '${message}': ${String(error)}`),
     );
   }
 
-  /** The service is up, or done with a reload, whether that went well or not: the status tells. */
+  /** Notifies that the service is ready, or that a reload has finished, successful or not; the status contains the result. */
   ready(status: string): void {
     this.#isReady = true;
     this.#isReloading = false;
     this.#status = status;
-    // This wrapper stays the main process: epochs come and go, and it is the one that takes SIGHUP and SIGTERM.
+    // This wrapper remains the main process: it handles SIGHUP and SIGTERM, while epochs change.
     this.#queue?.notify(`READY=1\nMAINPID=${process.pid}\nSTATUS=${status}`);
   }
 
-  /** Begins a reload, which ready() or reloaded() ends. What has never been ready is started, not reloaded. */
+  /** Begins a reload, which ready() or reloaded() ends. A service that was never ready is starting, not reloading. */
   reloading(): void {
     if (!this.#isReady || this.#isReloading) return;
     this.#isReloading = true;
-    // hrtime is CLOCK_MONOTONIC; Type=notify-reload compares it with when it sent the signal.
+    // hrtime is CLOCK_MONOTONIC; Type=notify-reload compares it with the time of its signal.
     this.#queue?.notify(`RELOADING=1\nMONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
   }
 
-  /** Ends a reload, if one has begun, that has changed nothing. */
+  /** Ends a reload without changes, if one has begun. */
   reloaded(status: string): void {
     if (this.#isReloading) this.ready(status);
   }
@@ -55,7 +55,7 @@ export class ServiceManager {
     this.#queue?.notify(`STATUS=${text}`);
   }
 
-  signOfLife(): void {
+  pingWatchdog(): void {
     this.#queue?.pingWatchdog();
   }
 }
@@ -64,7 +64,7 @@ function addressIn(env: NodeJS.ProcessEnv): Uint8Array | undefined {
   try {
     return notifyAddress(env);
   } catch (error) {
-    logger.warning(`the service manager is told nothing: ${messageOf(error)}`);
+    logger.warning(`the service manager is not notified: ${messageOf(error)}`);
     return undefined;
   }
 }

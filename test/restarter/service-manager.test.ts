@@ -42,14 +42,14 @@ t.test('what a socket has no room for is told later, in order; signs of life do 
   let hasRoom = false;
   const { manager, told } = manage(() => hasRoom);
   manager.ready('epoch 0');
-  manager.signOfLife();
+  manager.pingWatchdog();
   manager.status('later');
-  manager.signOfLife();
+  manager.pingWatchdog();
   t.same(told, []);
   hasRoom = true;
   await waitFor(() => told.length >= 2, { what: 'what is waiting' });
   t.same(told, ['READY=1\nSTATUS=epoch 0', 'STATUS=later']);
-  manager.signOfLife();
+  manager.pingWatchdog();
   t.equal(told.at(-1), 'WATCHDOG=1');
 });
 
@@ -62,7 +62,7 @@ t.test('what cannot be told at all is not tried again, and nothing waits behind 
   });
   manager.status('lost');
   manager.status('found');
-  manager.signOfLife();
+  manager.pingWatchdog();
   t.equal(tries, 1);
   t.same(told, ['STATUS=found', 'WATCHDOG=1']);
 });
