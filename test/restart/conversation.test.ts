@@ -1,4 +1,4 @@
-// Both ends of a hot restart as state machines, without sockets and processes: who says what, and what every wait ends with.
+// Both ends of a hot restart as state machines, without sockets and processes: the messages, and how every wait ends.
 
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
@@ -22,11 +22,11 @@ import { waitFor } from '../e2e/harness/wait-for.js';
 
 const PIECE: StatsPiece = { sections: [], memoryAllocated: 1, connections: 2, isLast: true };
 
-/** A link whose other end is the test: messages go through their bytes. */
+/** A link whose other end is the test. Messages are encoded and decoded. */
 class TestLink<Out> implements Link<Out> {
   readonly sent: { readonly message: Out; readonly fds: readonly number[] }[] = [];
   isClosed = false;
-  /** Why the other end is not heard any more. */
+  /** Why the link has failed. */
   givenUp: string | undefined;
 
   constructor(readonly copy: (message: Out) => Out) {}
@@ -43,7 +43,7 @@ class TestLink<Out> implements Link<Out> {
   }
 }
 
-t.test('a parent welcomes one child at a time, and says why it refuses others', async (t) => {
+t.test('a parent welcomes one child at a time, and refuses others with a reason', async (t) => {
   const { end, host } = parent();
   const cases: [change: Partial<ParentHost>, version: string, epoch: number, reason: RegExp][] = [
     [{}, '0.1', 4, /^Hot restart version mismatch! It has version 0\.1, its parent /],
@@ -68,14 +68,14 @@ t.test('a parent welcomes one child at a time, and says why it refuses others', 
   t.match(second.link.sent, [{ message: { reason: 'previous baton process is still initializing' } }]);
   second.events.ended('it has ended', true);
   second.events.message(live([1], 1), []);
-  t.notOk(first.link.isClosed, 'what becomes of one that is refused says nothing of the other');
+  t.notOk(first.link.isClosed, 'the end of a refused process does not affect the child');
   first.events.ended('it has ended', true);
   t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }], 'the next one succeeds');
-  t.same(host.log, [], 'and nothing has happened to the parent');
+  t.same(host.log, [], 'the parent is unaffected');
   await end.finish();
 });
 
-t.test('sockets travel in messages of at most 64 descriptors, and come out as they went in', async (t) => {
+t.test('sockets are sent in messages of at most 64 descriptors, and arrive complete', async (t) => {
   const { end, host } = parent();
   const offers = [100, 1, 64, 0, 27, ...new Array<number>(40).fill(1)].map((count, id) => ({
     ...{ id, isAdmin: id === 1, name: `l${id}`, configured: 'c', real: 'r', traits: 't', isReusePort: true },
@@ -97,7 +97,7 @@ t.test('sockets travel in messages of at most 64 descriptors, and come out as th
   await end.finish();
 });
 
-t.test('a child that begins is offered what comes meanwhile, in as many messages as it takes', async (t) => {
+t.test('an initializing child is offered new sockets, in as many messages as needed', async (t) => {
   const { end, host } = parent();
   const offer = (id: number, fds: number[]): Offer => {
     return { id, isAdmin: false, name: `l${id}`, configured: 'c', real: 'r', traits: 't', isReusePort: false, fds };
@@ -105,7 +105,7 @@ t.test('a child that begins is offered what comes meanwhile, in as many messages
   end.offerNewSockets();
   const { link, events } = greet(end);
   end.offerNewSockets();
-  t.equal(link.sent.length, 1, 'nothing is said of nothing');
+  t.equal(link.sent.length, 1, 'no message without new sockets');
   const taken: number[] = [];
   const closed: number[] = [];
   const more = (...offers: Offer[]) => {
@@ -121,7 +121,7 @@ t.test('a child that begins is offered what comes meanwhile, in as many messages
   const joined = await join((door) => {
     for (const { message, fds } of link.sent) door.events.message(message, fds);
     door.prove();
-    // What comes before anybody follows is not lost.
+    // Messages before attach() are not lost.
     for (const { message, fds } of more(offer(0, [7]))) door.events.message(message, fds);
   });
   const child = new ChildEnd(joined!, {
@@ -136,17 +136,17 @@ t.test('a child that begins is offered what comes meanwhile, in as many messages
   t.same(taken, [1, 1100]);
   child.takeOver([], 60);
   for (const { message, fds } of more(offer(2, [8]))) child.message(message, fds);
-  t.same(taken, [1, 1100, 2001], 'one that is live may still want them');
+  t.same(taken, [1, 1100, 2001], 'a live child may still take them');
   events.message(live([], 60), []);
-  t.same(more(offer(3, [9])), [], 'one that has taken over is offered nothing');
+  t.same(more(offer(3, [9])), [], 'a child that has taken over gets no offers');
   t.same(closed, []);
   child.message(parts[0]!.message, parts[0]!.fds);
   child.close();
-  t.equal(closed.length, 64, 'half an offer is closed');
+  t.equal(closed.length, 64, 'an incomplete offer is closed');
   await end.finish();
 });
 
-t.test('a child that is not live in time is given up, and what it says then is not heard', async (t) => {
+t.test('a child that is not live in time is refused, and its later messages are ignored', async (t) => {
   const { end, host } = parent();
   const { link, events } = greet(end);
   await waitFor(() => link.isClosed);
@@ -157,12 +157,12 @@ t.test('a child that is not live in time is given up, and what it says then is n
   await end.finish();
 });
 
-t.test('a child that says nothing is given up, and told so; one that says that it is alive is not', async (t) => {
+t.test("a silent child is refused; one that sends 'alive' is not", async (t) => {
   const { end, host } = parent({ liveMs: 60_000, silentMs: 200 });
   const { link, events } = greet(end);
   const alive = setInterval(() => events.message({ kind: 'alive' }, []), 10);
   await pause(600);
-  t.notOk(link.isClosed, 'however long it takes');
+  t.notOk(link.isClosed, 'for any duration');
   clearInterval(alive);
   await waitFor(() => link.isClosed);
   const reason = 'its parent has given it up: it said nothing for 0.2 s';
@@ -172,34 +172,31 @@ t.test('a child that says nothing is given up, and told so; one that says that i
   await end.finish();
 });
 
-t.test(
-  'a process that wants to take over waits whether the one before it is alive, and replaces it if not',
-  async (t) => {
-    const { end } = parent({ liveMs: 60_000, contestedSilentMs: 100 });
-    const first = greet(end);
-    const gone = greet(end);
-    gone.events.ended('it has ended', true);
-    const waiting = greet(end);
-    t.same(waiting.link.sent, [], 'the place of one that has gone is free');
-    const busy = 'previous baton process is still initializing';
-    t.match(greet(end).link.sent, [{ message: { reason: busy } }], 'one waits at a time');
-    first.events.message({ kind: 'alive' }, []);
-    t.match(waiting.link.sent, [{ message: { reason: busy } }]);
-    const second = greet(end);
-    await waitFor(() => first.link.isClosed);
-    t.match(first.link.sent.at(-1)?.message, { kind: 'refusal', reason: /another process wants to take over$/ });
-    t.match(second.link.sent, [{ message: { kind: 'welcome' } }]);
-    const third = greet(end);
-    second.events.ended('it has ended', true);
-    t.match(third.link.sent, [{ message: { kind: 'welcome' } }], 'at once, if that one ends');
-    const last = greet(end);
-    third.events.message(live([], 60), []);
-    t.match(last.link.sent, [{ message: { reason: busy } }], 'that one serves');
-    await end.finish();
-  },
-);
+t.test('a second process waits to see whether the first is alive, and replaces it if not', async (t) => {
+  const { end } = parent({ liveMs: 60_000, contestedSilentMs: 100 });
+  const first = greet(end);
+  const gone = greet(end);
+  gone.events.ended('it has ended', true);
+  const waiting = greet(end);
+  t.same(waiting.link.sent, [], 'the place of a waiting process that has ended is free');
+  const busy = 'previous baton process is still initializing';
+  t.match(greet(end).link.sent, [{ message: { reason: busy } }], 'only one process waits at a time');
+  first.events.message({ kind: 'alive' }, []);
+  t.match(waiting.link.sent, [{ message: { reason: busy } }]);
+  const second = greet(end);
+  await waitFor(() => first.link.isClosed);
+  t.match(first.link.sent.at(-1)?.message, { kind: 'refusal', reason: /another process wants to take over$/ });
+  t.match(second.link.sent, [{ message: { kind: 'welcome' } }]);
+  const third = greet(end);
+  second.events.ended('it has ended', true);
+  t.match(third.link.sent, [{ message: { kind: 'welcome' } }], 'at once, if that process ends');
+  const last = greet(end);
+  third.events.message(live([], 60), []);
+  t.match(last.link.sent, [{ message: { reason: busy } }], 'that one serves');
+  await end.finish();
+});
 
-t.test('a process that is given up ends, whoever has started it', async (t) => {
+t.test('a refused process ends, whichever process started it', async (t) => {
   const link = new TestLink<ToParent>((message) => decodeToParent(encodeToParent(message)));
   const log: string[] = [];
   const host = { ...NOBODY, parentLost: (why: string, isRefusal: boolean) => log.push(`${why} ${isRefusal}`) };
@@ -213,7 +210,7 @@ t.test('a process that is given up ends, whoever has started it', async (t) => {
   t.ok(link.isClosed);
 });
 
-t.test('a child that repeats itself is not heard any more, whatever it repeats', async (t) => {
+t.test('the link to a child that repeats any message too often fails', async (t) => {
   const repeats: Record<string, ToParent> = {
     alive: { kind: 'alive' },
     live: live([], 60),
@@ -239,7 +236,7 @@ t.test('a child that repeats itself is not heard any more, whatever it repeats',
   }
 });
 
-t.test('a parent that repeats itself is not heard any more, whatever it repeats', (t) => {
+t.test('the link to a parent that repeats any message too often fails', (t) => {
   const repeats: Record<string, ToChild> = {
     refusal: { kind: 'refusal', reason: '' },
     'hand-over': { kind: 'hand-over' },
@@ -261,7 +258,7 @@ t.test('a parent that repeats itself is not heard any more, whatever it repeats'
   t.end();
 });
 
-t.test('what a child may not say yet changes nothing; a child that is live is obeyed', async (t) => {
+t.test('premature messages of a child have no effect; those of a live child are executed', async (t) => {
   const { end, host } = parent();
   const { link, events } = greet(end);
   events.message({ kind: 'terminate' }, []);
@@ -279,7 +276,7 @@ t.test('what a child may not say yet changes nothing; a child that is live is ob
   t.ok(link.isClosed);
 });
 
-t.test('stats that cannot be told once harm neither the parent nor what is told later', async (t) => {
+t.test('a failed export affects neither the parent nor later stats', async (t) => {
   const { end, host } = parent();
   let asked = 0;
   let running = 0;
@@ -305,19 +302,19 @@ t.test('stats that cannot be told once harm neither the parent nor what is told 
   t.ok(link.isClosed);
 });
 
-t.test('a parent that nobody tells to end does it by itself', async (t) => {
+t.test('a parent that is not terminated in time ends by itself', async (t) => {
   for (const what of ['a child that is silent', 'a child that breaks the link']) {
     const { end, host } = parent();
     const { link, events } = greet(end);
     events.message(live([], 0), []);
     if (what === 'a child that breaks the link') events.ended('it took no message', false);
     await waitFor(() => host.log.includes('end'));
-    t.notOk(link.isClosed, `${what} is told what was counted last`);
+    t.notOk(link.isClosed, `${what} gets the last stats`);
     await end.finish();
   }
 });
 
-t.test('it does so as well when a further child has gone before it was live', async (t) => {
+t.test('a parent also ends by itself when another child has ended before it was live', async (t) => {
   const { end, host } = parent();
   const { events } = greet(end);
   events.message(live([], 60), []);
@@ -326,7 +323,7 @@ t.test('it does so as well when a further child has gone before it was live', as
   t.match(further.link.sent, [{ message: { kind: 'welcome' } }]);
   further.events.ended('it has ended', true);
   await waitFor(() => host.log.includes('end'));
-  t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }], 'till then another one may take over');
+  t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }], 'until then another process may take over');
   await end.finish();
 });
 
@@ -337,7 +334,7 @@ t.test('a parent whose child is dead serves again, and the next child takes over
     events.message(live([1], 60), []);
     t.not(link.sent.at(-1)?.message.kind, 'replaced');
     await waitFor(() => link.sent.at(-1)?.message.kind === 'replaced', { what: 'the answer to it' });
-    t.same(link.sent.at(-1)?.message, { kind: 'replaced' }, 'which answers when nothing is accepted any more');
+    t.same(link.sent.at(-1)?.message, { kind: 'replaced' }, 'sent once nothing is accepted any more');
     events.ended('it has ended', true);
     t.same(host.log.splice(0), ['replaced 1', 'takes back'], `round ${round}`);
     await nextTurn();
@@ -346,11 +343,11 @@ t.test('a parent whose child is dead serves again, and the next child takes over
   events.message(live([], 60), []);
   events.message({ kind: 'terminate' }, []);
   events.ended('it has ended', true);
-  t.same(host.log, ['replaced ', 'end'], 'one that was told to end ends');
+  t.same(host.log, ['replaced ', 'end'], 'a terminated parent ends');
   await end.finish();
 });
 
-t.test('a child that comes while sockets are bound once more waits for them', async (t) => {
+t.test('a child that arrives while sockets are being bound again waits for them', async (t) => {
   const { end, host } = parent();
   let isBack = () => {};
   host.takeBack = () => new Promise<void>((resolve) => (isBack = resolve));
@@ -358,7 +355,7 @@ t.test('a child that comes while sockets are bound once more waits for them', as
   dead.events.message(live([], 60), []);
   dead.events.ended('it has ended', true);
   const next = greet(end);
-  t.same(next.link.sent, [], 'what is not bound cannot be offered');
+  t.same(next.link.sent, [], 'unbound sockets cannot be offered');
   t.match(greet(end).link.sent, [{ message: { reason: 'previous baton process is still initializing' } }], 'one waits');
   host.offers = [offer(1)];
   isBack();
@@ -367,7 +364,7 @@ t.test('a child that comes while sockets are bound once more waits for them', as
   await end.finish();
 });
 
-t.test('a parent that dies behind its welcome is believed when its proof is read after its end', async (t) => {
+t.test('a parent that dies after its welcome is trusted when its proof is read after its end', async (t) => {
   const joined = await join((door) => {
     door.events.message(
       { kind: 'welcome', welcome: { firstStartedMs: 0, generation: 1, sockets: [], isLast: true } },
@@ -379,14 +376,14 @@ t.test('a parent that dies behind its welcome is believed when its proof is read
   t.ok(joined);
 });
 
-t.test('a live child that cannot be talked to any more is followed by its parent when it is gone', async (t) => {
+t.test('the parent serves again when a live child with an unusable link has ended', async (t) => {
   const broken = 'it sent what is no message';
   const { end, host } = parent();
   host.parentShutdownTimeS = 600;
   const first = greet(end);
   first.events.message(live([], 60), []);
   first.events.ended(broken, false);
-  t.same(host.log, ['replaced '], 'it may still accept');
+  t.same(host.log, ['replaced '], 'the child may still accept');
   first.events.gone!();
   t.same(host.log.splice(0), ['replaced ', 'takes back']);
   await nextTurn();
@@ -396,9 +393,9 @@ t.test('a live child that cannot be talked to any more is followed by its parent
   second.events.ended(broken, false);
   const late = greet(end);
   second.events.gone!();
-  t.same(host.log, ['replaced '], 'the next one may take over yet');
+  t.same(host.log, ['replaced '], 'the next one may still take over');
   late.events.ended('it has ended', true);
-  t.same(host.log.splice(0), ['replaced ', 'takes back'], 'and when it does not, this one serves');
+  t.same(host.log.splice(0), ['replaced ', 'takes back'], 'otherwise this one serves');
   await nextTurn();
 
   const third = greet(end);
@@ -412,7 +409,7 @@ t.test('a live child that cannot be talked to any more is followed by its parent
   await end.finish();
 });
 
-t.test('stats are given once at a time, however often a child asks, and wait until it has taken them', async (t) => {
+t.test('stats are exported one request at a time, and wait until the child has read them', async (t) => {
   const { end, host } = parent();
   const { events, link } = greet(end);
   let exports = 0;
@@ -433,7 +430,7 @@ t.test('stats are given once at a time, however often a child asks, and wait unt
     events.message({ kind: 'stats-request' }, []);
     return exports === 2;
   });
-  t.equal(stats(), 4, 'a request behind the answer is a new one');
+  t.equal(stats(), 4, 'a request after the answer is a new one');
   link.drained = async () => {};
   take();
   await end.finish();
@@ -456,7 +453,7 @@ t.test('a child adds a limited number of sockets to a listener', async (t) => {
   await end.finish();
 });
 
-t.test('sockets that a child has bound are kept for it, and closed when it gives them up', async (t) => {
+t.test('sockets that a child has bound are kept for it, and closed when it releases them', async (t) => {
   const { end, host } = parent();
   host.offers = [offer(0), offer(2)];
   const { link, events } = greet(end);
@@ -475,7 +472,7 @@ t.test('sockets that a child has bound are kept for it, and closed when it gives
   t.equal(host.log.at(-1), 'released 0,2');
   const other = greet(end);
   other.events.message({ kind: 'further', sockets }, [16]);
-  t.equal(host.log.at(-1), 'closed 16', 'those of a process that was refused are not');
+  t.equal(host.log.at(-1), 'closed 16', 'those of a refused process are not kept');
   await end.finish();
 });
 
@@ -529,7 +526,7 @@ t.test('a child shares its sockets, waits for its parent to stop, and for its co
   late.close();
 });
 
-t.test('a child believes nobody who does not prove his uid', async (t) => {
+t.test('a child trusts only a parent that proves its uid', async (t) => {
   const welcome = { firstStartedMs: 1, generation: 1, sockets: [], isLast: true };
   await t.rejects(
     join((door) => {
@@ -548,7 +545,7 @@ t.test('a child believes nobody who does not prove his uid', async (t) => {
   t.ok(distrust(undefined, rules));
 });
 
-t.test('what keeps a child from its parent: refusal, silence, death, a socket that is full', async (t) => {
+t.test('joining fails after a refusal, silence, death or a full socket', async (t) => {
   const welcome = { firstStartedMs: 1, generation: 1, sockets: [], isLast: false };
   const cases: [act: (door: Door) => void, message: RegExp, isFatalWithSkip: boolean][] = [
     [(door) => door.refuse('because'), /^because$/, true],
@@ -573,7 +570,7 @@ t.test('what keeps a child from its parent: refusal, silence, death, a socket th
   }
 });
 
-t.test('below the wrapper a parent that is dead is no reason to wait, or to end', async (t) => {
+t.test('under the wrapper a dead parent is no reason to wait or to end', async (t) => {
   const welcome = { firstStartedMs: 1, generation: 1, sockets: [], isLast: false };
   const gone = (door: Door) => {
     door.prove();
@@ -586,7 +583,7 @@ t.test('below the wrapper a parent that is dead is no reason to wait, or to end'
     door.isAbsent = true;
   };
   t.equal(await join(silent, false, true), undefined);
-  t.equal(tries, 1, 'the wrapper has started this process beside a parent that lived');
+  t.equal(tries, 1, 'the wrapper started this process while the parent lived');
   t.equal(await join(gone, false, true), undefined);
   await t.rejects(
     join(() => {}, false, true),
@@ -599,7 +596,7 @@ t.test('below the wrapper a parent that is dead is no reason to wait, or to end'
   );
 });
 
-t.test('a child gathers stats, is not held up by a slow parent, and ends it when its time is over', async (t) => {
+t.test('a child imports stats, is not blocked by a slow parent, and terminates it in time', async (t) => {
   const link = new TestLink<ToParent>((message) => decodeToParent(encodeToParent(message)));
   const log: string[] = [];
   const closed: number[] = [];
@@ -640,7 +637,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   t.same(log, ['stats 2', 'stats 2', 'ended']);
   child.message({ kind: 'empty' }, [7]);
   child.message({ kind: 'hand-over' }, [8]);
-  t.same(closed, [7, 8], 'what belongs to nothing is closed');
+  t.same(closed, [7, 8], 'unexpected descriptors are closed');
 
   const left = new ChildEnd(joinedWith(link), host, {
     aliveMs: 60_000,
@@ -666,7 +663,7 @@ t.test('a child gathers stats, is not held up by a slow parent, and ends it when
   deaf.takeOver([], 60);
   deaf.terminate();
   await waitFor(() => link.isClosed);
-  t.equal(log.at(-1), 'ended', 'a parent that does not end is left alone');
+  t.equal(log.at(-1), 'ended', 'a parent that does not end is abandoned');
 });
 
 t.test('a parent without connections stays until its child has served for a while', async (t) => {
@@ -685,7 +682,7 @@ t.test('a parent without connections stays until its child has served for a whil
   }
 });
 
-t.test('a parent that has no descriptors left hands its connections over as soon as it has some', async (t) => {
+t.test('a parent without free descriptors hands its connections over as soon as it has some', async (t) => {
   const { host, end } = parent();
   let tries = 0;
   host.handOverConnections = () => {
@@ -703,7 +700,7 @@ t.test('a parent that has no descriptors left hands its connections over as soon
   await end.finish();
 });
 
-t.test('bytes that are no message are refused, whatever they are', async (t) => {
+t.test('invalid messages of any form are refused', async (t) => {
   for (let seed = 0; seed < 300; seed++) {
     const bytes = Uint8Array.from({ length: seed % 40 }, (_, i) => (seed * 131 + i * i * 17 + 7) & 0xff);
     for (const decode of [decodeHello, decodeToChild, decodeToParent]) {
@@ -792,7 +789,7 @@ function greet(end: ParentEnd, version = HOT_RESTART_VERSION, epoch = 4) {
   return { link, events };
 }
 
-/** The way to a parent that the test plays. */
+/** The access to a simulated parent. */
 class Door implements ParentAccess {
   events!: LinkEvents<ToChild>;
   isFull = false;

@@ -1,11 +1,11 @@
-// Descriptors that travel in a test: copies of one, which can be counted.
+// Counts the copies of a descriptor that tests send to other processes.
 
 import { openSync, readdirSync, readlinkSync } from 'node:fs';
 
-/** The descriptor that is sent along; open for as long as this process lives. */
+/** The descriptor that is sent; open as long as this process lives. */
 export const original = openSync('/dev/null', 'r');
 
-/** How many this process has open of it, itself included. */
+/** Returns how many copies this process has open, including the original. */
 export function copies(): number {
   return readdirSync('/proc/self/fd').filter(isCopy).length;
 }

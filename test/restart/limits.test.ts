@@ -1,4 +1,4 @@
-// What a peer of a restart may make this process keep.
+// Limits of what a peer of a restart can make this process keep.
 
 import t from 'tap';
 import { loadShim } from '../../src/io/shim.js';
@@ -7,7 +7,7 @@ import { SocketReceiver } from '../../src/restart/received-sockets.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
 import { copies, original } from './copies.js';
 
-t.test('sockets that are received are limited for each offer, and a name without any is not kept', async (t) => {
+t.test('received sockets are limited per offer, and offers without sockets are dropped', async (t) => {
   const closed: number[] = [];
   const receiver = new SocketReceiver((fd) => closed.push(fd));
   const offered = (id: number, count: number) => ({
@@ -22,7 +22,7 @@ t.test('sockets that are received are limited for each offer, and a name without
   t.equal(closed.length, 20 * 64 - 1024);
 });
 
-t.test('names of what is offered are limited', async (t) => {
+t.test('the names in offers are limited', async (t) => {
   const closed: number[] = [];
   const receiver = new SocketReceiver((fd) => closed.push(fd));
   const long = { name: 'x'.repeat(60_000), configured: '', real: '', traits: '' };
@@ -33,7 +33,7 @@ t.test('names of what is offered are limited', async (t) => {
   t.equal(closed.length, total - kept.length, 'the sockets of others are closed');
 });
 
-t.test('a peer that takes its messages too slowly is given up', async (t) => {
+t.test('the link to a peer that reads too slowly fails', async (t) => {
   const shim = loadShim();
   const [here, there] = shim.socketPair();
   const codec = { encode: (message: Uint8Array) => message, decode: (bytes: Uint8Array) => bytes };
@@ -43,16 +43,16 @@ t.test('a peer that takes its messages too slowly is given up', async (t) => {
     ended: (why, isGone) => (ended = `${why}, ${isGone}`),
   });
   for (let count = 0; count < 1000; count++) link.send(new Uint8Array(60_000));
-  t.equal(ended, undefined, 'not amid what the sender does');
+  t.equal(ended, undefined, "not within the sender's call");
   await waitFor(() => ended !== undefined);
   t.equal(ended, 'it takes its messages too slowly, false');
   shim.closeDescriptor(there);
 });
 
-t.test('a link that is unusable tells of nothing but the end of its peer, where that is asked for', async (t) => {
+t.test('an unusable link reports only the end of its peer, if requested', async (t) => {
   const shim = loadShim();
   const [here, there] = shim.socketPair();
-  const heard: string[] = [];
+  const received: string[] = [];
   const codec = {
     encode: (message: string) => Buffer.from(message),
     decode(bytes: Uint8Array) {
@@ -61,17 +61,17 @@ t.test('a link that is unusable tells of nothing but the end of its peer, where 
     },
   };
   const link = new MessageLink<string, string>(shim, here, codec, {
-    message: (message) => heard.push(message),
-    ended: (why, isGone) => heard.push(`ended: ${why}, ${isGone}`),
-    gone: () => heard.push('gone'),
+    message: (message) => received.push(message),
+    ended: (why, isGone) => received.push(`ended: ${why}, ${isGone}`),
+    gone: () => received.push('gone'),
   });
-  const peer = shim.watchMessages(there, { onMessage: () => heard.push('answer'), onWritable() {}, onEnd() {} });
+  const peer = shim.watchMessages(there, { onMessage: () => received.push('answer'), onWritable() {}, onEnd() {} });
   const before = copies();
   for (const text of ['a', 'garbage', 'b', 'garbage']) peer.send(Buffer.from(text), [original]);
-  await waitFor(() => heard.length === 2 && copies() === before + 1, { what: 'what is no message' });
+  await waitFor(() => received.length === 2 && copies() === before + 1, { what: 'the invalid message' });
   link.send('to nobody');
   await link.drained();
   peer.close();
-  await waitFor(() => heard.includes('gone'));
-  t.same(heard, ['a', 'ended: it sent what is no message (too long), false', 'gone']);
+  await waitFor(() => received.includes('gone'));
+  t.same(received, ['a', 'ended: it sent what is no message (too long), false', 'gone']);
 });

@@ -1,4 +1,4 @@
-// Where processes of a hot restart meet: strangers cost nothing, and a name that is lost is bound again.
+// The meeting sockets of a hot restart: strangers have no effect, and a lost name is bound again.
 
 import { once } from 'node:events';
 import { chownSync, closeSync, existsSync, lstatSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const silent: MessageSocketEvents = { onMessage() {}, onWritable() {}, onEnd() {
 
 let names = 0;
 
-/** A meeting of epoch 0, and somebody who sends to it. */
+/** A meeting of epoch 0, and a sender. */
 function meet(t: Teardown, distrust: () => string | undefined, watched: NativeShim = shim) {
   const socketPath = `@baton-test-${process.pid}-meeting-${names++}`;
   const meeting = new Meeting(watched, { socketPath, socketMode: 0o600, baseId: 0, epoch: 0 }, distrust);
@@ -34,44 +34,41 @@ function meet(t: Teardown, distrust: () => string | undefined, watched: NativeSh
   return { meeting, send, close };
 }
 
-t.test(
-  'nothing of whoever is not believed is kept, nor what a process without a parent hears as a child',
-  async (t) => {
-    let asked = 0;
-    const { meeting, send } = meet(t, () => (++asked > 60 ? undefined : 'a stranger'));
-    const before = copies();
-    for (let count = 0; count < 50; count++) {
-      await send('parent', 'hello', new Array(64).fill(original));
-      await send('parent', '', new Array(64).fill(original));
-      await send('child', 'proof', new Array(64).fill(original));
-    }
-    await waitFor(() => asked === 50 && copies() === before, { what: 'no descriptors of a stranger' });
-    const heard: string[] = [];
-    meeting.onHello((bytes) => heard.push(Buffer.from(bytes).toString()));
-    for (let count = 50; count < 62; count++) await send('parent', `hello ${count}`);
-    await waitFor(() => heard.at(-1) === 'hello 61', { what: 'somebody who is believed' });
-    t.same(heard, ['hello 60', 'hello 61']);
-  },
-);
+t.test('messages of untrusted senders, and messages to a child without a parent, are dropped', async (t) => {
+  let asked = 0;
+  const { meeting, send } = meet(t, () => (++asked > 60 ? undefined : 'a stranger'));
+  const before = copies();
+  for (let count = 0; count < 50; count++) {
+    await send('parent', 'hello', new Array(64).fill(original));
+    await send('parent', '', new Array(64).fill(original));
+    await send('child', 'proof', new Array(64).fill(original));
+  }
+  await waitFor(() => asked === 50 && copies() === before, { what: 'no descriptors of a stranger' });
+  const received: string[] = [];
+  meeting.onHello((bytes) => received.push(Buffer.from(bytes).toString()));
+  for (let count = 50; count < 62; count++) await send('parent', `hello ${count}`);
+  await waitFor(() => received.at(-1) === 'hello 61', { what: 'the trusted sender' });
+  t.same(received, ['hello 60', 'hello 61']);
+});
 
-t.test('a few hellos that come while a process begins are kept, with what they bring', async (t) => {
+t.test('a few hellos that arrive during initialization are kept with their descriptors', async (t) => {
   const { meeting, send, close } = meet(t, () => undefined);
   const before = copies();
   for (let count = 0; count < 20; count++) await send('parent', `hello ${count}`, [original]);
   await waitFor(() => copies() === before + 4, { what: 'four of them' });
-  const heard: string[] = [];
+  const received: string[] = [];
   meeting.onHello((bytes, fds) => {
-    heard.push(Buffer.from(bytes).toString());
+    received.push(Buffer.from(bytes).toString());
     for (const fd of fds) closeSync(fd);
   });
-  t.same(heard, ['hello 0', 'hello 1', 'hello 2', 'hello 3']);
+  t.same(received, ['hello 0', 'hello 1', 'hello 2', 'hello 3']);
   await send('parent', 'later', [original]);
-  await waitFor(() => heard.at(-1) === 'later', { what: 'the next one' });
+  await waitFor(() => received.at(-1) === 'later', { what: 'the next one' });
   close();
   t.equal(copies(), before);
 });
 
-t.test('what other threads make while sockets are bound has its usual permissions', async (t) => {
+t.test('files that other threads create during a bind have their usual permissions', async (t) => {
   const directory = tempDir(t);
   const umask = process.umask(0o022);
   t.teardown(() => process.umask(umask));
@@ -100,7 +97,7 @@ t.test('what other threads make while sockets are bound has its usual permission
   t.same(await once(maker, 'message'), [[0o755]]);
 });
 
-t.test('files of epochs that were killed are removed, and no others', async (t) => {
+t.test('exactly the files of killed epochs are removed', async (t) => {
   const directory = tempDir(t);
   const socketPath = join(directory, 'restart');
   const path = (which: string, id: number) => `${socketPath}_${which}_${id}`;
@@ -113,7 +110,7 @@ t.test('files of epochs that were killed are removed, and no others', async (t) 
   writeFileSync(path('child', 2), 'no socket');
   const start = () => new Meeting(shim, { socketPath, socketMode: 0o600, baseId: 0, epoch: 0 }, () => undefined);
   start().close();
-  t.ok(existsSync(path('parent', 1)), 'what has just been made may not be bound yet');
+  t.ok(existsSync(path('parent', 1)), 'a new file may not be bound yet');
   await waitFor(() => Date.now() - lstatSync(path('parent', 3)).ctimeMs > 1000, { what: 'files that are old enough' });
   const meeting = start();
   t.same(
@@ -133,7 +130,7 @@ t.test('files of epochs that were killed are removed, and no others', async (t) 
   t.ok(existsSync(path('parent', 1)), "another user's stays");
 });
 
-t.test('a socket that ends is bound anew', async (t) => {
+t.test('a socket that ends is bound again', async (t) => {
   const sockets: { readonly events: MessageSocketEvents; readonly socket: NativeMessageSocket }[] = [];
   const watched: NativeShim = {
     ...shim,
@@ -144,15 +141,15 @@ t.test('a socket that ends is bound anew', async (t) => {
     },
   };
   const { meeting, send } = meet(t, () => undefined, watched);
-  const heard: string[] = [];
-  meeting.onHello((bytes) => heard.push(Buffer.from(bytes).toString()));
+  const received: string[] = [];
+  meeting.onHello((bytes) => received.push(Buffer.from(bytes).toString()));
   t.equal(sockets.length, 2);
   for (const { events, socket } of [...sockets]) {
     socket.close();
     events.onEnd(12);
   }
   await send('parent', 'hello');
-  await waitFor(() => heard.length === 1, { what: 'what comes to the new one' });
+  await waitFor(() => received.length === 1, { what: 'a hello to the new socket' });
   t.ok(await send('child', 'proof'));
 });
 

@@ -1,4 +1,4 @@
-// A connection that travels between processes has one owner at every step, whoever dies at it, and its peer loses no byte.
+// A connection that is handed over has one owner at every step, whichever process dies, and its peer loses no byte.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ interface Steps {
 }
 
 class Journey {
-  readonly said: string[] = [];
+  readonly reports: string[] = [];
   answer = '';
   isOver = false;
   parent!: ChildProcess;
@@ -23,7 +23,7 @@ class Journey {
   #peer: Socket | undefined;
   readonly #server = createServer((socket) => this.#connected(socket));
 
-  /** Begins with the connection at the parent. */
+  /** The connection begins at the parent. */
   static async begin(t: Test, steps: Steps): Promise<Journey> {
     const journey = new Journey();
     t.teardown(() => {
@@ -36,20 +36,20 @@ class Journey {
     journey.parent = endsWithTest(t, journey.#start('parent', here, port, steps.parent));
     journey.child = endsWithTest(t, journey.#start('child', there, port, steps.child));
     for (const fd of [here, there]) shim.closeDescriptor(fd);
-    await until(() => journey.said.filter((text) => text === 'ready').length === 2, 'both processes');
+    await until(() => journey.reports.filter((text) => text === 'ready').length === 2, 'both processes');
     return journey;
   }
 
-  /** Lets it travel, and speaks to whoever has it; gives the answer, or undefined when the connection ends. */
+  /** Hands it over, and sends to its owner. Returns the answer, or undefined when the connection ends. */
   async travel(): Promise<string | undefined> {
     this.parent.send('go');
-    await until(() => this.said.includes('frozen'), 'the parent to let go');
+    await until(() => this.reports.includes('frozen'), 'the parent to let go');
     this.#peer!.write('first');
-    await until(() => this.isOver || this.answer.endsWith('first'), `an answer (${this.said})`);
+    await until(() => this.isOver || this.answer.endsWith('first'), `an answer (${this.reports})`);
     return this.isOver ? undefined : this.answer;
   }
 
-  /** Whoever answered first goes on to. */
+  /** Kills the other process after the first answer, and sends again. */
   async isKept(): Promise<boolean> {
     const owner = this.answer.split(':')[0];
     this.#peer!.write(' and more');
@@ -68,12 +68,12 @@ class Journey {
   #start(role: string, fd: number, port: number, step = ''): ChildProcess {
     const program = fileURLToPath(new URL('./travel-end.js', import.meta.url));
     const child = fork(program, [role, String(port), step], { stdio: ['ignore', 'inherit', 'inherit', 'ipc', fd] });
-    child.on('message', (text) => this.said.push(String(text)));
+    child.on('message', (text) => this.reports.push(String(text)));
     return child;
   }
 }
 
-/** By a signal (proc(5)). */
+/** Killed by a signal (proc(5)). */
 function isStopped({ pid }: ChildProcess): boolean {
   return /^\d+ \(.*\) T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 }
@@ -106,18 +106,18 @@ for (const { owner, ...steps } of CASES) {
   });
 }
 
-t.test('a child that hangs loses what it was offered, also when it wakes up', async (t) => {
+t.test('a child that hangs loses its offers, even after it resumes', async (t) => {
   const journey = await Journey.begin(t, { child: 'stops-before-receive-Offer' });
   t.equal(await journey.travel(), 'parent: first');
-  t.ok(journey.said.includes('stays: the child process has not answered in time'));
+  t.ok(journey.reports.includes('stays: the child process has not answered in time'));
   journey.child.kill('SIGCONT');
   t.ok(await journey.isKept());
-  // Nor does the parent's end make the child believe that the connection is its own.
+  // The parent's end does not transfer the connection to the child, either.
   journey.parent.kill('SIGKILL');
   await until(() => journey.isOver, 'the end');
 });
 
-t.test('a child that hangs when it has accepted has the connection when it wakes up', async (t) => {
+t.test('a child that hangs after Accept owns the connection when it resumes', async (t) => {
   const journey = await Journey.begin(t, { child: 'stops-after-send-Accept' });
   const answer = journey.travel();
   await until(() => isStopped(journey.child), 'the child to stop');
@@ -126,7 +126,7 @@ t.test('a child that hangs when it has accepted has the connection when it wakes
   t.ok(await journey.isKept());
 });
 
-t.test('cargo of any size is the same at the other end; what is cut or made up is refused', (t) => {
+t.test('cargo of any size survives encoding; truncated or forged cargo is refused', (t) => {
   const facts = {
     listener: 'lïstener',
     fingerprint: 'f',

@@ -1,4 +1,4 @@
-// One process of two between which a connection travels, on the channel that it inherits; it kills itself at the step it is told.
+// One of two processes between which a connection is handed over, on an inherited channel. It kills itself at the given step.
 //
 // Usage: travel-end parent|child <port to connect to> <step>, where a step is such as `before-send-Commit`.
 
@@ -23,7 +23,7 @@ const KINDS: Readonly<Record<number, string>> = {
   [TravelKind.Begun]: 'Begun',
 };
 
-/** Whoever owns the connection answers what the peer says. */
+/** The owner of the connection echoes to its peer. */
 const rig: Rig = new Rig({
   onEvent: (event) => {
     if (event.kind === Event.Data) rig.send(event.id, `${role}: ${event.bytes}`);
@@ -76,7 +76,7 @@ function arrival({ fd, ended, finAsked, pending }: FrozenConnection) {
   return { begin: () => void rig.transport.thaw(id), drop: () => void rig.transport.releaseFrozen(id) };
 }
 
-/** The shim, on whose message sockets this process dies, or stops, at its step. */
+/** The shim, with message sockets on which this process dies or stops at its step. */
 function watched(): NativeShim {
   return {
     ...shim,

@@ -1,5 +1,5 @@
-// The ends of a channel on which connections travel, against a peer that is slow, gone, or talks nonsense: nothing that it may have
-// is kept here, nothing that it has not is lost, and no descriptor stays.
+// The ends of a hand-over channel against a peer that is slow, dead or malicious: no connection of the peer is kept here, none
+// that it does not own is lost, and no descriptor leaks.
 
 import t from 'tap';
 import { AddressKind, encodeAddress } from '../../src/io/addresses/address.js';
@@ -16,21 +16,21 @@ import { copies, original } from './copies.js';
 const NOTHING = new Uint8Array(0);
 const GARBAGE = new Uint8Array([99, 0, 0, 0, 0]);
 
-/** The other end of a channel, as the test plays it. */
+/** The other end of a channel, simulated by the test. */
 function peer(t: Teardown, fd: number) {
-  const heard: string[] = [];
+  const received: string[] = [];
   const socket = shim.watchMessages(fd, {
     onMessage: (bytes, fds) => {
       for (const each of fds) shim.closeDescriptor(each);
       const { kind, key } = decodeMessage(bytes);
-      heard.push(`${kind} ${key}`);
+      received.push(`${kind} ${key}`);
     },
     onWritable() {},
-    onEnd: () => void heard.push('end'),
+    onEnd: () => void received.push('end'),
   });
   t.teardown(() => socket.close());
-  const say = (kind: TravelKind, key: number, body?: Uint8Array) => socket.send(encodeMessage(kind, key, body), []);
-  return { heard, say, socket };
+  const send = (kind: TravelKind, key: number, body?: Uint8Array) => socket.send(encodeMessage(kind, key, body), []);
+  return { received, send, socket };
 }
 
 function departing(t: Teardown, { answerMs = 60_000, descriptors = 64 } = {}) {
@@ -78,29 +78,29 @@ function arriving(t: Teardown) {
 
 const LATE = 'the child process has not answered in time';
 
-t.test('a child that answers what was not said is offered no more, and has what it was given', async (t) => {
-  const nonsense: [what: string, say: (child: ReturnType<typeof peer>) => void][] = [
-    ['bytes that are no message', (child) => child.socket.send(GARBAGE, [original])],
-    ['what only a parent says', (child) => child.say(TravelKind.Commit, 2)],
-    ['Begun for what is not committed', (child) => child.say(TravelKind.Begun, 2)],
-    ['Refuse behind Accept', (child) => child.say(TravelKind.Refuse, 1)],
-    ['Accept twice', (child) => child.say(TravelKind.Accept, 1)],
+t.test('a child that sends an unexpected answer gets no more offers, and keeps its connections', async (t) => {
+  const nonsense: [what: string, send: (child: ReturnType<typeof peer>) => void][] = [
+    ['an invalid message', (child) => child.socket.send(GARBAGE, [original])],
+    ['a message that only a parent sends', (child) => child.send(TravelKind.Commit, 2)],
+    ['Begun without a commit', (child) => child.send(TravelKind.Begun, 2)],
+    ['Refuse after Accept', (child) => child.send(TravelKind.Refuse, 1)],
+    ['Accept twice', (child) => child.send(TravelKind.Accept, 1)],
   ];
-  for (const [what, say] of nonsense) {
+  for (const [what, send] of nonsense) {
     const before = copies();
     const { channel, log, offer, there } = departing(t);
     const child = peer(t, there);
     offer('first');
     offer('second');
-    child.say(TravelKind.Accept, 1);
-    await until(() => child.heard.includes(`${TravelKind.Commit} 1`), 'the first one to be committed');
-    say(child);
-    await until(() => child.heard.includes(`${TravelKind.Abort} 2`), `the second one to be taken back after ${what}`);
+    child.send(TravelKind.Accept, 1);
+    await until(() => child.received.includes(`${TravelKind.Commit} 1`), 'the first one to be committed');
+    send(child);
+    await until(() => child.received.includes(`${TravelKind.Abort} 2`), `the second one to be aborted after ${what}`);
     t.ok(channel.hasEnded, what);
     t.equal(channel.room, 0);
     t.ok(log.includes(`second stays: ${LATE}`));
-    child.say(TravelKind.Accept, 2);
-    child.say(TravelKind.Begun, 1);
+    child.send(TravelKind.Accept, 2);
+    child.send(TravelKind.Begun, 1);
     await until(() => log.includes('first left'), 'the first one to leave');
     t.same(
       log.filter((text) => text !== 'room'),
@@ -113,11 +113,11 @@ t.test('a child that answers what was not said is offered no more, and has what 
   }
 });
 
-t.test('a child that is gone gives back all that has not begun, and is offered no more', async (t) => {
+t.test('the end of a child returns all connections that have not begun, and ends the offers', async (t) => {
   const { channel, log, offer, there } = departing(t);
   const child = peer(t, there);
   offer('first');
-  await until(() => child.heard.includes(`${TravelKind.Offer} 1`), 'the offer');
+  await until(() => child.received.includes(`${TravelKind.Offer} 1`), 'the offer');
   child.socket.close();
   await until(() => log.length > 0, 'the end of the child');
   t.same(log, ['first stays: the child process has gone', 'room']);
@@ -126,21 +126,21 @@ t.test('a child that is gone gives back all that has not begun, and is offered n
   t.equal(log.at(-1), 'second stays: the child takes no more connections');
 });
 
-t.test('a child that has accepted in time may take its time to begin', async (t) => {
+t.test('a child that has accepted in time has no time limit to begin', async (t) => {
   const [patient, measure] = [departing(t, { answerMs: 20 }), departing(t, { answerMs: 20 })];
   const child = peer(t, patient.there);
   peer(t, measure.there);
   patient.offer('first');
-  child.say(TravelKind.Accept, 1);
-  await until(() => child.heard.includes(`${TravelKind.Commit} 1`), 'the commit');
+  child.send(TravelKind.Accept, 1);
+  await until(() => child.received.includes(`${TravelKind.Commit} 1`), 'the commit');
   measure.offer('late');
   await until(() => measure.channel.hasEnded, 'the end of its time');
   t.notOk(patient.channel.hasEnded);
-  child.say(TravelKind.Begun, 1);
+  child.send(TravelKind.Begun, 1);
   await until(() => patient.log.includes('first left'), 'the connection to leave');
 });
 
-t.test('no more is under way than the child has room for, and what it answers makes room', async (t) => {
+t.test('connections in flight are limited, and answers make room', async (t) => {
   const before = copies();
   const { channel, log, offer, there } = departing(t, { descriptors: 4 });
   const child = peer(t, there);
@@ -149,20 +149,20 @@ t.test('no more is under way than the child has room for, and what it answers ma
   t.equal(channel.room, 1);
   offer('large', pattern(40_000));
   t.equal(channel.room, 0, 'bytes count too');
-  await until(() => child.heard.includes(`${TravelKind.Offer} 2`), 'both offers');
+  await until(() => child.received.includes(`${TravelKind.Offer} 2`), 'both offers');
   t.equal(copies(), before, 'descriptors are given away with them');
-  child.say(TravelKind.Refuse, 2, Buffer.from('for a reason'));
+  child.send(TravelKind.Refuse, 2, Buffer.from('for a reason'));
   await until(() => log.includes('large stays: for a reason'), 'the refusal');
   t.equal(channel.room, 1);
   t.equal(log.at(-1), 'room');
-  child.say(TravelKind.Accept, 1);
-  await until(() => child.heard.includes(`${TravelKind.Commit} 1`), 'the commit');
-  child.say(TravelKind.Begun, 1);
+  child.send(TravelKind.Accept, 1);
+  await until(() => child.received.includes(`${TravelKind.Commit} 1`), 'the commit');
+  child.send(TravelKind.Begun, 1);
   await until(() => log.includes('small left'), 'the end');
   t.equal(channel.room, 2);
 });
 
-t.test('what is known of a connection and fits in no message stays, and with it its descriptors', async (t) => {
+t.test('a connection whose description exceeds a message stays with its descriptors', async (t) => {
   const before = copies();
   const { log, offer } = departing(t);
   offer('long', undefined, 'l'.repeat(100_000));
@@ -170,7 +170,7 @@ t.test('what is known of a connection and fits in no message stays, and with it 
   t.equal(copies(), before);
 });
 
-t.test('a thread that ends has given away what is with the child, and keeps what is not', async (t) => {
+t.test('when a thread ends, offered connections belong to the child, the others stay', async (t) => {
   const before = copies();
   const { channel, log, offer } = departing(t);
   offer('whole');
@@ -180,7 +180,7 @@ t.test('a thread that ends has given away what is with the child, and keeps what
   t.equal(copies(), before);
 });
 
-t.test('an offer that a child has not read as a whole in time is none any more', async (t) => {
+t.test('an offer that the child has not completely read in time is withdrawn', async (t) => {
   const before = copies();
   const { channel, log, offer, there } = departing(t, { answerMs: 20 });
   offer('in part', pattern(4 << 20));
@@ -188,15 +188,15 @@ t.test('an offer that a child has not read as a whole in time is none any more',
   t.ok(channel.hasEnded);
   t.equal(copies(), before);
   const child = peer(t, there);
-  await until(() => child.heard.includes(`${TravelKind.Abort} 1`), 'the child to read on');
-  t.notOk(child.heard.includes(`${TravelKind.Offer} 1`));
+  await until(() => child.received.includes(`${TravelKind.Abort} 1`), 'the child to read on');
+  t.notOk(child.received.includes(`${TravelKind.Offer} 1`));
 });
 
-t.test('a parent that says what makes no sense loses the channel, and nothing of it begins', async (t) => {
-  const nonsense: [what: string, say: (parent: ReturnType<typeof peer>) => void][] = [
-    ['bytes that are no message', (parent) => parent.socket.send(GARBAGE, [original])],
-    ['what only a child says', (parent) => parent.say(TravelKind.Accept, 1)],
-    ['Commit for what was not offered', (parent) => parent.say(TravelKind.Commit, 2)],
+t.test('a parent that violates the protocol loses the channel, and none of its offers begins', async (t) => {
+  const nonsense: [what: string, send: (parent: ReturnType<typeof peer>) => void][] = [
+    ['an invalid message', (parent) => parent.socket.send(GARBAGE, [original])],
+    ['a message that only a child sends', (parent) => parent.send(TravelKind.Accept, 1)],
+    ['Commit without an offer', (parent) => parent.send(TravelKind.Commit, 2)],
     [
       'descriptors that belong to nothing',
       (parent) => parent.socket.send(encodeMessage(TravelKind.Commit, 1), [original]),
@@ -206,62 +206,62 @@ t.test('a parent that says what makes no sense loses the channel, and nothing of
       (parent) => parent.socket.send(encodeCargo(2, cargo(original, pattern(5), 'second')).at(-1)!, [original]),
     ],
   ];
-  for (const [what, say] of nonsense) {
+  for (const [what, send] of nonsense) {
     const before = copies();
     const { log, offer, parent } = arriving(t);
     offer(1, 'first');
-    await until(() => parent.heard.includes(`${TravelKind.Accept} 1`), 'the answer');
-    say(parent);
-    await until(() => parent.heard.includes('end'), `the end after ${what}`);
+    await until(() => parent.received.includes(`${TravelKind.Accept} 1`), 'the answer');
+    send(parent);
+    await until(() => parent.received.includes('end'), `the end after ${what}`);
     t.match(log, ['first (0) expected', 'first (0) dropped', /^ended: .+/], what);
-    t.notOk(parent.heard.includes(`${TravelKind.Begun} 1`));
+    t.notOk(parent.received.includes(`${TravelKind.Begun} 1`));
     t.equal(copies(), before, 'no descriptor is left');
   }
 });
 
-t.test('what the parent takes back is let go of, with what had come of it', async (t) => {
+t.test('an aborted offer is dropped with its received pieces', async (t) => {
   const { log, offer, parent } = arriving(t);
   offer(1, 'first', pattern(5));
-  parent.say(TravelKind.Abort, 1);
-  parent.say(TravelKind.Piece, 1, pattern(7));
-  parent.say(TravelKind.Abort, 1);
+  parent.send(TravelKind.Abort, 1);
+  parent.send(TravelKind.Piece, 1, pattern(7));
+  parent.send(TravelKind.Abort, 1);
   offer(1, 'again');
-  parent.say(TravelKind.Commit, 1);
-  await until(() => parent.heard.includes(`${TravelKind.Begun} 1`), 'the one that is committed');
+  parent.send(TravelKind.Commit, 1);
+  await until(() => parent.received.includes(`${TravelKind.Begun} 1`), 'the committed offer');
   t.same(log, ['first (5) expected', 'first (5) dropped', 'again (0) expected', 'again (0) begins']);
 });
 
-t.test('a channel that fails is no sign that the parent is gone: what it has offered is let go of', async (t) => {
+t.test("a failed channel does not prove the parent's end: its offers are dropped", async (t) => {
   const { fail, log, offer, parent } = arriving(t);
   offer(1, 'first');
-  await until(() => parent.heard.includes(`${TravelKind.Accept} 1`), 'the answer');
+  await until(() => parent.received.includes(`${TravelKind.Accept} 1`), 'the answer');
   fail(5);
   t.same(log, ['first (0) expected', 'first (0) dropped', 'ended: errno 5']);
 });
 
-t.test('a thread that ends lets go of what has not begun', async (t) => {
+t.test('a thread that ends drops connections that have not begun', async (t) => {
   const { channel, log, offer, parent } = arriving(t);
   offer(1, 'first');
-  await until(() => parent.heard.includes(`${TravelKind.Accept} 1`), 'the answer');
+  await until(() => parent.received.includes(`${TravelKind.Accept} 1`), 'the answer');
   channel.close();
   channel.close();
   t.same(log, ['first (0) expected', 'first (0) dropped']);
 });
 
-t.test('what is no channel is closed, and the others are used', async (t) => {
+t.test('an invalid channel is closed, and the others are used', async (t) => {
   const before = copies();
   const [here, there] = shim.socketPair();
   const path = `@baton-test-${process.pid}-no-channel`;
   const openDatagrams = () => shim.openMeetingSocket(encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path }));
-  // No connection arrives: nothing else is asked for anything.
+  // No connection arrives, so nothing else is used.
   const unused = {} as never;
   const arrivals = new WorkerArrivals(shim, unused, unused, unused, [shim.duplicate(original), openDatagrams(), here]);
   t.teardown(() => arrivals.close());
   t.equal(copies(), before, 'the file is closed');
   shim.closeDescriptor(openDatagrams());
   const parent = peer(t, there);
-  parent.say(TravelKind.Commit, 1);
-  await until(() => parent.heard.includes('end'), 'the end of the channel');
+  parent.send(TravelKind.Commit, 1);
+  await until(() => parent.received.includes('end'), 'the end of the channel');
 });
 
 function cargo(fd: number, input: Uint8Array, listener: string): Cargo {

@@ -5,7 +5,7 @@ import type { NativeShim } from '../../src/io/shim.js';
 import { reapOrphans } from '../../src/restarter/orphans.js';
 import { endsWithTest } from '../e2e/harness/environment.js';
 
-t.test('the status of a child of its own is left to whoever waits for it', async (t) => {
+t.test("the status of the wrapper's own children is left to libuv", async (t) => {
   const others = new Set<number>();
   const own = endsWithTest(t, spawn('sleep', ['100']));
   const other = endsWithTest(t, spawn('sleep', ['100']));

@@ -1,27 +1,27 @@
-// What the service manager is told, whatever its socket takes.
+// Notifications to the service manager, with a socket that may be full.
 
 import t from 'tap';
 import type { NotifySocket } from '../../src/restarter/notify-socket.js';
 import { ServiceManager } from '../../src/restarter/service-manager.js';
 import { waitFor } from '../e2e/harness/wait-for.js';
 
-/** `take` says of each message whether the socket has room for it. */
+/** `take` returns whether the socket has room for a message. */
 function manage(take: (text: string) => boolean = () => true) {
-  const told: string[] = [];
+  const sent: string[] = [];
   const send = (_address: Uint8Array, text: string) => {
     if (!take(text)) return false;
-    told.push(text.replaceAll(/MAINPID=.*\n|(?<=MONOTONIC_USEC=).*/g, ''));
+    sent.push(text.replaceAll(/MAINPID=.*\n|(?<=MONOTONIC_USEC=).*/g, ''));
     return true;
   };
   const manager = new ServiceManager({ send } as unknown as NotifySocket, { NOTIFY_SOCKET: '/a/manager' });
-  return { manager, told };
+  return { manager, sent };
 }
 
-t.test('a reload begins once, and ends only if it has begun; a status is told when it is another one', async (t) => {
-  const { manager, told } = manage();
+t.test('a reload begins once, and ends only if it has begun; a status is sent when it changes', async (t) => {
+  const { manager, sent } = manage();
   manager.reloading();
   manager.reloaded('nothing to reload');
-  t.same(told, [], 'what was never ready is started, not reloaded');
+  t.same(sent, [], 'a service that was never ready is starting, not reloading');
   manager.ready('epoch 0');
   manager.status('epoch 0');
   manager.reloaded('no reload');
@@ -30,7 +30,7 @@ t.test('a reload begins once, and ends only if it has begun; a status is told wh
   manager.reloaded('as before');
   manager.status('other');
   manager.status('other');
-  t.same(told, [
+  t.same(sent, [
     'READY=1\nSTATUS=epoch 0',
     'RELOADING=1\nMONOTONIC_USEC=',
     'READY=1\nSTATUS=as before',
@@ -38,24 +38,24 @@ t.test('a reload begins once, and ends only if it has begun; a status is told wh
   ]);
 });
 
-t.test('what a socket has no room for is told later, in order; signs of life do not pile up', async (t) => {
+t.test('messages to a full socket are sent later in order; watchdog pings do not accumulate', async (t) => {
   let hasRoom = false;
-  const { manager, told } = manage(() => hasRoom);
+  const { manager, sent } = manage(() => hasRoom);
   manager.ready('epoch 0');
   manager.pingWatchdog();
   manager.status('later');
   manager.pingWatchdog();
-  t.same(told, []);
+  t.same(sent, []);
   hasRoom = true;
-  await waitFor(() => told.length >= 2, { what: 'what is waiting' });
-  t.same(told, ['READY=1\nSTATUS=epoch 0', 'STATUS=later']);
+  await waitFor(() => sent.length >= 2, { what: 'the queued messages' });
+  t.same(sent, ['READY=1\nSTATUS=epoch 0', 'STATUS=later']);
   manager.pingWatchdog();
-  t.equal(told.at(-1), 'WATCHDOG=1');
+  t.equal(sent.at(-1), 'WATCHDOG=1');
 });
 
-t.test('what cannot be told at all is not tried again, and nothing waits behind it', async (t) => {
+t.test('a message that cannot be sent is not retried, and blocks no other', async (t) => {
   let tries = 0;
-  const { manager, told } = manage((text) => {
+  const { manager, sent } = manage((text) => {
     if (text !== 'STATUS=lost') return true;
     tries++;
     throw new Error('on purpose');
@@ -64,5 +64,5 @@ t.test('what cannot be told at all is not tried again, and nothing waits behind 
   manager.status('found');
   manager.pingWatchdog();
   t.equal(tries, 1);
-  t.same(told, ['STATUS=found', 'WATCHDOG=1']);
+  t.same(sent, ['STATUS=found', 'WATCHDOG=1']);
 });

@@ -10,7 +10,7 @@ const POLICIES = 'envoy.load_balancing_policies';
 const policies = new ExtensionRegistry(EXTENSIONS);
 const clusterSpec = (cluster: Cluster) => specOf(cluster, policies);
 
-t.test("what is not configured has Envoy's defaults", async (t) => {
+t.test("unset fields have Envoy's defaults", async (t) => {
   t.match(clusterSpec({ name: 'c' }), {
     name: 'c',
     observabilityName: 'c',
@@ -85,7 +85,7 @@ const FULL: Cluster = {
   },
 };
 
-t.test('what is configured arrives, in milliseconds, bytes and numbers', async (t) => {
+t.test('configured fields are converted to milliseconds, bytes and numbers', async (t) => {
   const spec = clusterSpec(FULL);
   t.match(spec, {
     observabilityName: 'other',
@@ -108,7 +108,7 @@ t.test('what is configured arrives, in milliseconds, bytes and numbers', async (
     health: { panicThreshold: 0 },
   });
   t.same([...spec.sourceAddress!.subarray(4, 8)], [127, 0, 0, 9]);
-  t.same(structuredClone(spec), spec, 'it can be posted to workers');
+  t.same(structuredClone(spec), spec, 'can be posted to workers');
   t.match(discoverySpec(FULL).dns, {
     family: 'V4_ONLY',
     refreshMs: 2000,
@@ -117,7 +117,7 @@ t.test('what is configured arrives, in milliseconds, bytes and numbers', async (
   });
 });
 
-t.test('endpoints keep their order, weight, locality and health; names wait to be resolved', async (t) => {
+t.test('endpoints keep their order, weight, locality and health; names remain unresolved', async (t) => {
   const { endpoints } = discoverySpec(FULL);
   t.match(endpoints[0], {
     host: '::1',
@@ -135,17 +135,17 @@ t.test('endpoints keep their order, weight, locality and health; names wait to b
   );
 });
 
-t.test('a source address that is no address is refused', async (t) => {
+t.test('an invalid source address is refused', async (t) => {
   const config = { ...FULL, upstream_bind_config: { source_address: { address: 'eth0', port_value: 0 } } };
   t.throws(() => clusterSpec(config), /'eth0' is not an IP address/);
 });
 
-t.test('the panic threshold is cut to whole percents', async (t) => {
+t.test('the panic threshold is truncated to whole percents', async (t) => {
   const common_lb_config = { healthy_panic_threshold: { value: 50.9 } };
   t.equal(clusterSpec({ name: 'a', common_lb_config }).health.panicThreshold, 50);
 });
 
-t.test('load_balancing_policy has precedence, and its first policy that is implemented counts', async (t) => {
+t.test('load_balancing_policy takes precedence, and its first implemented policy is used', async (t) => {
   const balancer = (...policies: [string, object?][]) =>
     clusterSpec({
       name: 'c',
@@ -176,7 +176,7 @@ t.test('load_balancing_policy has precedence, and its first policy that is imple
   const sizes = { minimum_ring_size: '7', maximum_ring_size: '9', use_hostname_for_hashing: true };
   t.same(balancer(['ring_hash', sizes]).settings, { usesHostname: true, minSize: 7, maxSize: 9 });
   const hashing = { consistent_hashing_lb_config: {}, use_hostname_for_hashing: true };
-  t.same(balancer(['ring_hash', hashing]).settings, ring, 'the newer field counts');
+  t.same(balancer(['ring_hash', hashing]).settings, ring, 'the newer field takes precedence');
   const byName = { use_hostname_for_hashing: true };
   t.match(balancer(['maglev', { table_size: '7', consistent_hashing_lb_config: byName }]), {
     policy: `${POLICIES}.maglev`,
@@ -185,7 +185,7 @@ t.test('load_balancing_policy has precedence, and its first policy that is imple
   });
 });
 
-t.test('lb_policy takes options from the field of its own', async (t) => {
+t.test('lb_policy takes its options from its own config field', async (t) => {
   const balancer = (fields: object) => clusterSpec({ name: 'c', ...fields }).loadBalancer;
   t.match(balancer({ lb_policy: 'MAGLEV' }), {
     policy: `${POLICIES}.maglev`,
@@ -202,7 +202,7 @@ t.test('lb_policy takes options from the field of its own', async (t) => {
   );
 });
 
-t.test('options of HTTP/1.1 count with the protocol of clients, which is HTTP/1.1', async (t) => {
+t.test('HTTP/1.1 options apply with use_downstream_protocol_config, too', async (t) => {
   const dropsTrailers = (fields: object) => {
     const name = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
     const options = { '@type': `type.googleapis.com/${name}`, ...fields };

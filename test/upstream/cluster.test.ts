@@ -1,4 +1,4 @@
-// What a worker does with its connections, and tells the primary, as the health of hosts changes.
+// How a worker handles connections, and reports to the primary, as the health of hosts changes.
 
 import t from 'tap';
 import { Priority } from '../../src/common/priority.js';
@@ -18,7 +18,7 @@ import { Clusters, staticCluster } from '../server/clusters/clusters.js';
 const FAILED = HealthFlag.FailedActiveHealthCheck;
 const EJECTED = HealthFlag.FailedOutlierCheck;
 
-/** A cluster of one host, as a worker has it. */
+/** Returns a worker's cluster of one host. */
 function workersCluster(flags: number) {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'])]);
@@ -42,7 +42,7 @@ function workersCluster(flags: number) {
   return { cluster, host, reports, update: (flags: number) => cluster.updateHosts(snapshot(flags)) };
 }
 
-t.test('connections to a host are given up when it begins to fail, and not again while it fails', async (t) => {
+t.test('connections to a host are closed once when it begins to fail', async (t) => {
   const { cluster, host, update } = workersCluster(0);
   let ended = 0;
   host().sockets = new Set([{ hostFailed: () => ended++ }]);
@@ -62,14 +62,14 @@ t.test('connections to a host are given up when it begins to fail, and not again
   }
 });
 
-t.test('connections to a host that fails when it is first used are kept, whatever else changes', async (t) => {
+t.test('connections to a host that was failing at its first use are kept', async (t) => {
   const { cluster, host, update } = workersCluster(FAILED);
   const pool = cluster.pool(host(), Priority.Default);
   update(FAILED | HealthFlag.ActiveHealthCheckTimeout);
   t.notOk(pool.isDraining);
 });
 
-t.test('the primary is told that checks of a host fail once for each time that it tells of the hosts', async (t) => {
+t.test('a failed check of a host is reported once per update of the hosts', async (t) => {
   const { cluster, host, reports, update } = workersCluster(0);
   const says = responseHead(200, 'x-envoy-immediate-health-check-fail: true');
   cluster.observeHealthHeader(host(), responseHead(200));
@@ -78,5 +78,5 @@ t.test('the primary is told that checks of a host fail once for each time that i
   t.same(reports, [{ cluster: 'a', block: host().block }]);
   for (const flags of [FAILED, 0]) update(flags);
   for (let response = 0; response < 3; response++) cluster.observeHealthHeader(host(), says);
-  t.equal(reports.length, 2, 'it has come back meanwhile');
+  t.equal(reports.length, 2, 'it has recovered meanwhile');
 });

@@ -15,7 +15,7 @@ import { setValues } from '../runtime/values.js';
 
 const THRESHOLDS = { ...DEFAULT_THRESHOLDS, maxRequests: 2, maxRetries: 0 };
 
-t.test('a breaker gives out as many as its threshold, each kind and priority for itself', async (t) => {
+t.test('a breaker grants up to its threshold, separately for each kind and priority', async (t) => {
   const owner = new SharedWordsOwner(4096);
   const block = owner.allocateCluster();
   const runtime = new Runtime();
@@ -26,7 +26,7 @@ t.test('a breaker gives out as many as its threshold, each kind and priority for
   t.ok(limits.tryAcquire(LimitKind.Requests, Priority.Default));
   t.ok(limits.isOpen(LimitKind.Requests, Priority.Default));
   t.notOk(limits.tryAcquire(LimitKind.Requests, Priority.Default));
-  t.equal(limits.current(LimitKind.Requests, Priority.Default), 2, 'a refusal leaves nothing behind');
+  t.equal(limits.current(LimitKind.Requests, Priority.Default), 2, 'a refusal changes no count');
   t.ok(limits.tryAcquire(LimitKind.Requests, Priority.High));
   t.ok(limits.tryAcquire(LimitKind.PendingRequests, Priority.Default));
   t.notOk(limits.tryAcquire(LimitKind.Retries, Priority.Default), 'a threshold of 0 refuses all');
@@ -36,15 +36,12 @@ t.test('a breaker gives out as many as its threshold, each kind and priority for
   t.equal(owner.read(limitWord(block, LimitKind.Requests, Priority.Default)), 3);
   t.notOk(limits.tryAcquire(LimitKind.Requests, Priority.Default));
   setValues(runtime, { 'circuit_breakers.api.example.default.max_requests': '4294967295' });
-  t.ok(
-    limits.tryAcquire(LimitKind.Requests, Priority.Default),
-    'runtime raises a threshold as far as there are numbers',
-  );
+  t.ok(limits.tryAcquire(LimitKind.Requests, Priority.Default), 'runtime raises a threshold up to the largest number');
   setValues(runtime, {});
-  t.notOk(limits.tryAcquire(LimitKind.Requests, Priority.Default), 'the configuration holds again');
+  t.notOk(limits.tryAcquire(LimitKind.Requests, Priority.Default), 'the configuration applies again');
 });
 
-t.test('a retry budget grants a share of the requests that there are, and some in any case', async (t) => {
+t.test('a retry budget grants a share of the current requests, and a minimum', async (t) => {
   const owner = new SharedWordsOwner(4096);
   const runtime = new Runtime();
   const withBudget = { ...DEFAULT_THRESHOLDS, maxRetries: 0, retryBudget: { percent: 25, minConcurrency: 2 } };
@@ -64,12 +61,12 @@ t.test('a retry budget grants a share of the requests that there are, and some i
   setValues(runtime, { 'circuit_breakers.api.default.retry_budget.budget_percent': '50.5' });
   t.equal(granted(Priority.Default), 7);
   setValues(runtime, { 'circuit_breakers.api.high.retry_budget.min_retry_concurrency': '5' });
-  t.equal(granted(Priority.High), 5, 'runtime alone sets one');
+  t.equal(granted(Priority.High), 5, 'runtime alone can set one');
   for (let i = 0; i < 40; i++) limits.acquire(LimitKind.Requests, Priority.High);
   t.equal(granted(Priority.High), 8, 'each priority by its own requests');
 });
 
-t.test('blocks do not overlap, and are given out again only when no worker can hold them', async (t) => {
+t.test('blocks do not overlap, and are reused only when no worker can hold them', async (t) => {
   const owner = new SharedWordsOwner(4096);
   const cluster = owner.allocateCluster();
   const hosts = [owner.allocateHost(), owner.allocateHost(), owner.allocateHost()];
@@ -88,13 +85,15 @@ t.test('blocks do not overlap, and are given out again only when no worker can h
   t.equal(owner.allocateHost(), hosts[1]);
   t.equal(owner.read(hosts[1]! + HostWord.ActiveRequests), 0, 'as new');
   owner.forgetWorker(1);
-  t.equal(owner.read(hosts[1]! + HostWord.ActiveRequests), 0, 'and the former owner has no part in it');
+  t.equal(owner.read(hosts[1]! + HostWord.ActiveRequests), 0, 'the former owner has no part in it');
   t.throws(() => {
     for (;;) owner.allocateHost();
   }, /all 1024 shared words are in use/);
 });
 
-/** A worker that takes and gives back at random, and ends holding `keep` requests; it says how often it was over the limit. */
+/**
+ * A worker that acquires and releases at random, and ends holding `keep` requests. It reports how often it exceeded the limit.
+ */
 const CONTENDER = `
   const { workerData, parentPort } = require('node:worker_threads');
   import(workerData.words).then(async ({ SharedWords }) => {
@@ -106,7 +105,7 @@ const CONTENDER = `
     const granted = new Int32Array(workerData.granted);
     const random = new Random(workerData.seed);
     let held = 0, over = 0, grants = 0, refusals = 0;
-    // Another one may hold all of them for as long as it is given no time to run.
+    // Another worker may hold all of them as long as it is not scheduled.
     for (let i = 0; i < 300_000 || (grants === 0 && i < 1_000_000_000); i++) {
       if (random.below(2) === 0) {
         if (limits.tryAcquire(2, 0)) {
@@ -150,7 +149,7 @@ async function contend(owner: SharedWordsOwner, block: number, keeps: number[], 
   );
 }
 
-t.test('workers that compete never hold more than the limit together, and leave nothing behind', async (t) => {
+t.test('competing workers never exceed the limit together, and leave no count behind', async (t) => {
   const owner = new SharedWordsOwner(4096);
   const block = owner.allocateCluster();
   const reports = await contend(owner, block, [0, 0, 0, 0], 5);
@@ -161,7 +160,7 @@ t.test('workers that compete never hold more than the limit together, and leave 
   t.equal(owner.read(limitWord(block, LimitKind.Requests, Priority.Default)), 0);
 });
 
-t.test("a dead worker's part is taken back, the others' stays", async (t) => {
+t.test("a dead worker's part is subtracted, the others' parts stay", async (t) => {
   const owner = new SharedWordsOwner(4096);
   const block = owner.allocateCluster();
   await contend(owner, block, [3, 4, 0], 20);
@@ -179,7 +178,7 @@ t.test("a dead worker's part is taken back, the others' stays", async (t) => {
   t.equal(owner.read(word), 0);
 });
 
-t.test('a worker that is terminated in the middle of counting leaves the sum right', async (t) => {
+t.test('a worker that is terminated while counting leaves a correct sum', async (t) => {
   const owner = new SharedWordsOwner(4096);
   const word = owner.allocateHost() + HostWord.ActiveRequests;
   for (let round = 0; round < 12; round++) {

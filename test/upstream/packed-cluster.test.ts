@@ -1,4 +1,4 @@
-// Small clusters reach workers packed, and are made when they are first used.
+// Small clusters reach workers packed, and are built when they are first used.
 
 import t from 'tap';
 import { Random } from '../../src/common/random.js';
@@ -19,7 +19,7 @@ const BOUND: Partial<ClusterConfig> = {
   outlier_detection: {},
 };
 
-t.test('what is unpacked is what was packed', (t) => {
+t.test('unpacking restores the packed snapshot', (t) => {
   for (const more of [{}, BOUND]) {
     const { snapshot } = setUp(more);
     const packed = packCluster(snapshot())!;
@@ -29,43 +29,40 @@ t.test('what is unpacked is what was packed', (t) => {
   t.end();
 });
 
-t.test('clusters with many hosts, or whose hosts are found by hashes, are not packed', (t) => {
+t.test('clusters with many hosts or a hashing policy are not packed', (t) => {
   const many = Array.from({ length: 100 }, (_, index) => `10.0.0.${index}`);
   t.equal(packCluster(setUp({}, many).snapshot()), undefined);
   t.equal(packCluster(setUp({ lb_policy: 'RING_HASH' }).snapshot()), undefined);
   t.end();
 });
 
-t.test(
-  'a packed cluster is made once, by its first use; other hosts reach it, and another version replaces it',
-  (t) => {
-    const { manager, snapshot, thread } = setUp({});
-    const reference = manager.reference('a');
-    t.equal(reference.current, undefined);
-    take(manager, snapshot());
-    t.equal(reference.built, undefined);
-    t.equal(manager.size, 1);
-    t.equal(manager.find('a'), reference);
-    const cluster = reference.current!;
-    t.equal(cluster.hostCount, 3);
-    t.ok(cluster.pickHost());
-    t.equal(reference.current, cluster);
+t.test('a packed cluster is built once, on first use; it gets new hosts, and another version replaces it', (t) => {
+  const { manager, snapshot, thread } = setUp({});
+  const reference = manager.reference('a');
+  t.equal(reference.current, undefined);
+  take(manager, snapshot());
+  t.equal(reference.built, undefined);
+  t.equal(manager.size, 1);
+  t.equal(manager.find('a'), reference);
+  const cluster = reference.current!;
+  t.equal(cluster.hostCount, 3);
+  t.ok(cluster.pickHost());
+  t.equal(reference.current, cluster);
 
-    take(manager, { ...snapshot(), membershipVersion: 7 });
-    t.equal(reference.current, cluster, 'the same version of the cluster');
-    t.equal(cluster.snapshot.membershipVersion, 7);
-    take(manager, { ...snapshot(), specVersion: 99 });
-    t.not(reference.current, cluster);
-    t.equal(reference.current!.thread, thread);
+  take(manager, { ...snapshot(), membershipVersion: 7 });
+  t.equal(reference.current, cluster, 'the same version of the cluster');
+  t.equal(cluster.snapshot.membershipVersion, 7);
+  take(manager, { ...snapshot(), specVersion: 99 });
+  t.not(reference.current, cluster);
+  t.equal(reference.current!.thread, thread);
 
-    manager.remove('a');
-    t.equal(reference.current, undefined);
-    take(manager, snapshot());
-    manager.remove('a');
-    t.equal(reference.current, undefined, 'though it was never made');
-    t.end();
-  },
-);
+  manager.remove('a');
+  t.equal(reference.current, undefined);
+  take(manager, snapshot());
+  manager.remove('a');
+  t.equal(reference.current, undefined, 'though it was never built');
+  t.end();
+});
 
 function take(manager: ClusterManager, snapshot: Parameters<typeof packCluster>[0]): void {
   for (const _ of manager.applyPacked([packCluster(snapshot)!]));
@@ -85,7 +82,7 @@ function setUp(more: Partial<ClusterConfig>, ips = IPS) {
   return { manager: new ClusterManager(thread), thread, snapshot: () => clusters.set.byName.get('a')!.snapshot() };
 }
 
-/** Fields that say nothing are left out on the way. */
+/** Removes undefined fields, which JSON omits. */
 function withoutUndefined<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withoutUndefined) as T;
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;

@@ -1,4 +1,4 @@
-// Token buckets in shared memory: threads together take what there is, and a thread that dies takes nothing with it.
+// Token buckets in shared memory: threads share the tokens, and a thread that dies loses none.
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -22,12 +22,12 @@ function taken(bucket: TokenBucket, nowMs: number, count: number): number {
   return tokens;
 }
 
-/** Those of a thread whose turns take no time, or by whose clock it is `nowMs`. */
+/** Returns the buckets of a thread whose clock reads `nowMs`. */
 function bucketsOf(memory: SharedArrayBuffer, thread: number, nowMs = 0): SharedTokenBuckets {
   return new SharedTokenBuckets(memory, thread, () => nowMs);
 }
 
-t.test('who says the same name takes from the same bucket', async (t) => {
+t.test('equal names share a bucket', async (t) => {
   const memory = tokenBucketMemory();
   const [one, other] = [bucketsOf(memory, 1), bucketsOf(memory, 2)];
   const a = one.open('a', new TokenRate(RATE));
@@ -39,10 +39,10 @@ t.test('who says the same name takes from the same bucket', async (t) => {
   t.equal(taken(same, 5000, 7), 3);
   t.equal(a.msToToken(5000), 1000);
   t.equal(b.tokens(5000), 10);
-  t.equal(taken(other.open('a', new TokenRate(RATE)), 6000, 7), 1, 'one that is opened again goes on');
+  t.equal(taken(other.open('a', new TokenRate(RATE)), 6000, 7), 1, 'a reopened bucket keeps its state');
 });
 
-t.test('a thread whose turn has begun long ago gets what there is, and no more', async (t) => {
+t.test('a thread whose turn began long ago gets exactly the available tokens', async (t) => {
   const memory = tokenBucketMemory();
   const [late, other] = [bucketsOf(memory, 1, 25_000), bucketsOf(memory, 2)].map((buckets) =>
     buckets.open('a', new TokenRate(RATE)),
@@ -51,7 +51,7 @@ t.test('a thread whose turn has begun long ago gets what there is, and no more',
   t.equal(taken(late!, 5000, 10), 7);
 });
 
-/** A thread that takes what it can, until `nowMs` is `untilMs`. */
+/** A thread that takes tokens until `nowMs` is `untilMs`. */
 const TAKER = `
   const { workerData, parentPort } = require('node:worker_threads');
   Promise.all([import(workerData.shared), import(workerData.bucket)]).then(([{ SharedTokenBuckets }, { TokenRate }]) => {
@@ -66,7 +66,7 @@ const TAKER = `
   });
 `;
 
-t.test('threads that take at once get no more than there is, and lose none', async (t) => {
+t.test('concurrent threads together get exactly the available tokens', async (t) => {
   const memory = tokenBucketMemory();
   const rate = { maxTokens: 5000, tokensPerFill: 10, fillIntervalMs: 1 };
   const untilMs = 3000;
@@ -81,7 +81,7 @@ t.test('threads that take at once get no more than there is, and lose none', asy
   t.equal(counts[0]! + counts[1]! + counts[2]!, names * (5000 + 10 * (untilMs - 1000)));
 });
 
-t.test('a thread that ends in the middle of it locks nobody out', async (t) => {
+t.test('a thread that ends while holding the lock blocks no other', async (t) => {
   const memory = tokenBucketMemory();
   const words = new Int32Array(memory);
   const workerData = { ...FILES, memory, thread: 2, rate: RATE, untilMs: 1000, names: 1 };
@@ -98,7 +98,7 @@ t.test('a thread that ends in the middle of it locks nobody out', async (t) => {
   t.equal(tokens, 10);
 });
 
-t.test('when there is no room the bucket goes that is full first', async (t) => {
+t.test('without room the bucket that is full first is replaced', async (t) => {
   const memory = tokenBucketMemory(4);
   const buckets = bucketsOf(memory, 1);
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((name) => buckets.open(name, new TokenRate(RATE)));
@@ -111,7 +111,7 @@ t.test('when there is no room the bucket goes that is full first', async (t) => 
   t.equal(a!.tokens(1000), 1);
   t.equal(c!.tokens(1000), 2);
   t.equal(d!.tokens(1000), 5);
-  t.equal(taken(b!, 1000, 20), 10, 'it is full when it comes back');
-  t.equal(taken(d!, 1000, 20), 10, 'and now that one was full first');
+  t.equal(taken(b!, 1000, 20), 10, 'a replaced bucket is full when it is used again');
+  t.equal(taken(d!, 1000, 20), 10, 'now the other one was full first');
   t.equal(e.tokens(1000), 1);
 });

@@ -1,16 +1,16 @@
-// A token bucket: what it lets through at once and in the long run, by a clock of the test's own.
+// A token bucket: its burst and its long-term rate, on a simulated clock.
 
 import t from 'tap';
 import { OwnTokenBucket, TokenRate } from '../../src/upstream/token-bucket.js';
 
-/** How many of `count` requests at this time get a token. */
+/** Returns how many of `count` requests at this time get a token. */
 function taken(bucket: OwnTokenBucket, nowMs: number, count: number): number {
   let tokens = 0;
   for (let i = 0; i < count; i++) if (bucket.take(nowMs)) tokens++;
   return tokens;
 }
 
-t.test('it is full at first, and fills evenly up to its size', async (t) => {
+t.test('a bucket is full at first, and fills evenly up to its size', async (t) => {
   const bucket = new OwnTokenBucket(new TokenRate({ maxTokens: 10, tokensPerFill: 5, fillIntervalMs: 1000 }));
   t.equal(bucket.tokens(1e6), 10);
   t.equal(taken(bucket, 1e6, 20), 10);
@@ -21,7 +21,7 @@ t.test('it is full at first, and fills evenly up to its size', async (t) => {
   t.equal(taken(bucket, 1e6 + 60_000, 20), 10, 'no more than it holds');
 });
 
-t.test('it tells how long it is until there is a token', async (t) => {
+t.test('msToToken() returns the time until a token is available', async (t) => {
   const bucket = new OwnTokenBucket(new TokenRate({ maxTokens: 2, tokensPerFill: 1, fillIntervalMs: 60_000 }));
   t.equal(bucket.msToToken(5), 0);
   bucket.take(5);
@@ -32,7 +32,7 @@ t.test('it tells how long it is until there is a token', async (t) => {
   t.equal(bucket.msToToken(60_005), 0);
 });
 
-t.test('times with fractions lose no token', async (t) => {
+t.test('fractional times lose no token', async (t) => {
   for (const [maxTokens, fillIntervalMs] of [
     [3, 100],
     [7, 50],
@@ -47,7 +47,7 @@ t.test('times with fractions lose no token', async (t) => {
   }
 });
 
-t.test('a token that has come is there, whatever sums of fractions say', async (t) => {
+t.test('rounding errors do not hide an available token', async (t) => {
   for (const tokensPerFill of [3, 7, 11, 13, 1000]) {
     const bucket = new OwnTokenBucket(new TokenRate({ maxTokens: tokensPerFill, tokensPerFill, fillIntervalMs: 100 }));
     for (let nowMs = 1e9 / 7, round = 0; round < 20; round++) {
@@ -59,7 +59,7 @@ t.test('a token that has come is there, whatever sums of fractions say', async (
   }
 });
 
-t.test('a thread whose clock is a little behind takes none that is not there', async (t) => {
+t.test('a thread whose clock is slightly behind takes no missing token', async (t) => {
   const bucket = new OwnTokenBucket(new TokenRate({ maxTokens: 5, tokensPerFill: 1, fillIntervalMs: 100 }));
   t.equal(taken(bucket, 1000, 9), 5);
   t.equal(taken(bucket, 998, 9), 0);

@@ -1,4 +1,4 @@
-// Sources of configuration that a test plays: it says what comes, and sees what is asked for.
+// Configuration sources that the test controls: it sends updates and observes subscriptions.
 
 import { runSync } from '../../src/common/time/next-turn.js';
 import type { RefusedResource, Resource, Update } from '../../src/xds/resource.js';
@@ -11,7 +11,7 @@ import {
   stepsOf,
 } from '../../src/xds/subscription.js';
 
-/** What of an update is not empty. */
+/** The non-empty parts of an update. */
 export type Delivery = Partial<Omit<Update, 'resources'>> & {
   readonly resources?: readonly (Partial<Resource> & Pick<Resource, 'name' | 'message'>)[];
 };
@@ -34,7 +34,7 @@ export class FakeSubscription implements Subscription {
     this.isClosed = true;
   }
 
-  /** An update comes: of the state of the world unless it says otherwise. Returns what is rejected. */
+  /** Delivers an update, a complete one by default. Returns the rejections. */
   deliver({
     version = '1',
     isComplete = true,
@@ -61,7 +61,7 @@ export class FakeSources implements ConfigSources {
     return subscription;
   }
 
-  /** The one subscription to this name that is not closed. */
+  /** The only open subscription to this name. */
   to(name: string): FakeSubscription {
     const found = this.subscriptions.filter(({ names, isClosed }) => !isClosed && names !== '*' && names.has(name));
     if (found.length !== 1) throw new Error(`${found.length} subscriptions to ${name}`);

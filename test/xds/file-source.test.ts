@@ -1,4 +1,4 @@
-// A file of resources that others subscribe to while it is read.
+// Subscriptions to a file of resources that begin while it is read.
 
 import t from 'tap';
 import { StatsStore } from '../../src/stats/store.js';
@@ -8,7 +8,7 @@ import { type ReadFile, ResourceFileError } from '../../src/xds/resource-reader.
 import { ResourceFile } from '../e2e/dynamic/resource-file.js';
 import { tempDir, waitFor } from '../e2e/harness/index.js';
 
-t.test('who comes while a bad version is read gets the one before it', async (t) => {
+t.test('a subscription that begins while a bad version is read gets the previous one', async (t) => {
   const file = new ResourceFile(tempDir(t), 'clusters');
   file.writeText('good');
   const reads: { resolve(content: ReadFile): void; reject(error: ResourceFileError): void }[] = [];
@@ -30,16 +30,16 @@ t.test('who comes while a bad version is read gets the one before it', async (t)
   });
   t.teardown(() => source.close());
   const subscribe = (statPrefix: string) => {
-    const told: string[] = [];
+    const notifications: string[] = [];
     const watcher = {
       update({ resources, version }: Update) {
-        told.push(`${version}: ${resources.map(({ name }) => name).join()}`);
+        notifications.push(`${version}: ${resources.map(({ name }) => name).join()}`);
         return [];
       },
-      fetchTimedOut: () => void told.push('nothing'),
+      fetchTimedOut: () => void notifications.push('nothing'),
     };
     source.subscribe({ source: {}, type: 'cluster', names: '*', statPrefix, watcher });
-    return told;
+    return notifications;
   };
 
   const first = subscribe('first.');
@@ -51,14 +51,14 @@ t.test('who comes while a bad version is read gets the one before it', async (t)
   file.writeText('bad');
   await waitFor(() => reads.length === 2, { what: 'the second reading' });
   const later = subscribe('later.');
-  // What is told to somebody new is told a turn later, unless the file is being read.
+  // A new subscriber is notified one turn later, unless the file is being read.
   await new Promise(setImmediate);
   await new Promise(setImmediate);
   t.same(later, [], 'there may be something newer');
   reads[1]!.reject(new ResourceFileError('no YAML', 'garbled'));
   await waitFor(() => later.length > 0, { what: 'what there is' });
   t.same(later, ['1: a']);
-  t.same(first, ['1: a'], 'who has it is not told again');
+  t.same(first, ['1: a'], 'a subscriber with the content is not notified again');
   t.equal(store.value('first.update_failure'), 1);
   t.equal(store.value('later.update_failure'), 1);
   t.equal(store.value('later.update_success'), 1);

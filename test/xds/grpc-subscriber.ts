@@ -1,4 +1,4 @@
-// Subscribes to a management server as the server does, with a reader that needs no thread: resources whose name begins with
+// Subscribes to a management server as the server does, with a reader that needs no thread: resources whose names begin with
 // `bad` are refused.
 
 import type { ApiConfigSource, ConfigSource } from '../../src/config/generated/api.js';
@@ -20,13 +20,13 @@ const encodedNode = encodeJson(types[NODE], { id: 'node-1', dynamic_parameters: 
 export interface Seen {
   readonly updates: Update[];
   readonly subscription: Subscription;
-  /** How often it was told that nothing comes. */
+  /** Number of fetchTimedOut() calls. */
   timeouts: number;
-  /** What it rejects, by name. */
+  /** Rejections by name. */
   readonly rejects: Map<string, string>;
-  /** Waits until it has a resource of this name and version. */
+  /** Resolves when it has a resource of this name and version. */
   has(name: string, version?: string): Promise<Resource>;
-  /** Waits until it was told that the resource is gone. */
+  /** Resolves when the resource has been removed. */
   loses(name: string): Promise<unknown>;
 }
 
@@ -41,9 +41,9 @@ export interface Subscriber {
   readonly store: StatsStore;
   readonly sources: GrpcSources;
   readonly failures: string[];
-  /** While it is set, readers wait for it. */
+  /** While set, readers wait for it. */
   slowness: Promise<void> | undefined;
-  /** How often something has begun to be read. */
+  /** Number of reads that have begun. */
   reads: number;
   subscribe(options: SubscribeOptions): Seen;
   waitForStat(name: string, value: number): Promise<unknown>;

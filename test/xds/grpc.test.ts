@@ -1,5 +1,4 @@
-// Streams to management servers: what is asked for, accepted and refused, in both protocols, and what happens when the server
-// misbehaves or dies.
+// Streams to management servers: subscriptions, ACKs and NACKs in both protocols, and servers that misbehave or die.
 
 import protobuf from 'protobufjs/minimal.js';
 import t from 'tap';
@@ -31,7 +30,7 @@ const endpoints = (name: string, port = 80) => ({
 const names = (request: XdsRequest) => [...request.names].sort();
 
 for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
-  t.test(`${protocol}: a stream of its own`, async (t) => {
+  t.test(`${protocol}: a single subscription`, async (t) => {
     const plane = await startControlPlane(t);
     const subscriber = startSubscriber(t, plane);
     plane.set('cluster', [cluster('a'), cluster('b')]);
@@ -52,7 +51,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
       'xds.config.supports-resource-in-sotw',
     ]);
     t.match(first!.node, { dynamic_parameters: { xds: { params: { zone: 'a' } } } });
-    t.ok(ack.node, 'each request says who asks');
+    t.ok(ack.node, 'each request contains the node');
     if (protocol === 'sotw') t.equal(ack.version, '1');
     t.equal(seen.updates[0]!.isComplete, protocol === 'sotw');
 
@@ -81,7 +80,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     t.same(subscriber.failures, []);
   });
 
-  t.test(`${protocol}: what is wrong is refused by name, the rest is used`, async (t) => {
+  t.test(`${protocol}: invalid resources are refused by name, the others are used`, async (t) => {
     const plane = await startControlPlane(t);
     const subscriber = startSubscriber(t, plane);
     plane.set('cluster', [cluster('a')]);
@@ -100,7 +99,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     t.equal(subscriber.store.value('cluster.update_success'), 1);
     t.equal(subscriber.store.text('cluster.version_text'), '1');
 
-    // A new stream begins with what is in use.
+    // A new stream begins with the resources in use.
     plane.endStreams();
     const again = await plane.waitFor('another stream', ({ stream }) => stream === 1);
     if (protocol === 'sotw') t.equal(again.version, '1');
@@ -113,7 +112,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     t.equal(seen.updates.at(-1)!.resources.length, 1);
   });
 
-  t.test(`${protocol}: on the aggregated stream subscriptions share requests and get what is theirs`, async (t) => {
+  t.test(`${protocol}: on the aggregated stream subscriptions share requests and get their resources`, async (t) => {
     const plane = await startControlPlane(t);
     const subscriber = startSubscriber(t, plane, plane.api(protocol, { set_node_on_first_message_only: true }));
     plane.set('cluster', [cluster('a'), cluster('b'), cluster('c')]);
@@ -142,7 +141,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     t.equal(subscriber.store.value('cluster.a.update_success'), 1);
     t.equal(subscriber.store.value('cluster.a.update_rejected'), 0);
 
-    // Only whom it concerns is told, and only who is told refuses.
+    // Only subscribers of a name are notified, and only these can reject it.
     ofB.rejects.set('b', 'not now');
     plane.set('endpoints', [endpoints('a'), endpoints('b', 81), endpoints('c')]);
     const nack = await plane.waitForNack('endpoints');
@@ -150,7 +149,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     if (protocol === 'delta') t.equal(ofA.updates.length, 1);
     t.equal(subscriber.store.value('cluster.b.update_rejected'), 1);
 
-    // Names follow use; what is wanted by somebody else already comes at once.
+    // Requested names follow the subscriptions; a resource that another one has is delivered at once.
     const again = subscriber.subscribe({
       source: ADS,
       type: 'endpoints',
@@ -166,11 +165,11 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const before = ofA.updates.length;
     plane.set('endpoints', [endpoints('a', 82), endpoints('c', 82)]);
     await Promise.all([again.has('a', '3'), ofB.has('c', '3')]);
-    t.equal(ofA.updates.length, before, 'who has left is told nothing');
+    t.equal(ofA.updates.length, before, 'a closed subscription is not notified');
     t.same(subscriber.failures, []);
   });
 
-  t.test(`${protocol}: a server that dies, comes back and holds its answers`, async (t) => {
+  t.test(`${protocol}: a server that dies, returns and delays its responses`, async (t) => {
     const plane = await startControlPlane(t);
     const subscriber = startSubscriber(t, plane, plane.api(protocol));
     plane.set('route', [{ name: 'r' }]);
@@ -195,7 +194,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     await subscriber.waitForStat('control_plane.connected_state', 1);
   });
 
-  t.test(`${protocol}: garbage`, async (t) => {
+  t.test(`${protocol}: garbage ends the stream`, async (t) => {
     const plane = await startControlPlane(t);
     const subscriber = startSubscriber(t, plane);
     const api = { ...plane.api(protocol) };
@@ -229,36 +228,33 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     t.same(subscriber.failures, []);
   });
 
-  t.test(
-    `${protocol}: a response is refused whose version or sender would end a line of what people read`,
-    async (t) => {
-      const plane = await startControlPlane(t);
-      const subscriber = startSubscriber(t, plane);
-      plane.set('cluster', [cluster('a')]);
-      const source = plane.source(protocol) as ConfigSource;
-      const seen = subscriber.subscribe({ source, type: 'cluster' });
-      await plane.waitForAck('cluster');
-      const url = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
-      const field = protocol === 'sotw' ? 'version_info' : 'system_version_info';
-      const respond = async (nonce: string, more: object) => {
-        plane.respond('cluster', protocol, { nonce, type_url: url, ...more });
-        return (await plane.waitFor(`the answer to ${nonce}`, (request) => request.nonce === nonce)).error;
-      };
-      for (const [index, end] of ['\n', '\r', '\0'].entries()) {
-        const refused = await respond(`lines/${index}`, { [field]: `1${end}forged::line` });
-        t.equal(refused, `the version of the response: ${ENDS_A_TEXT_LINE}`);
-      }
-      const sender = await respond('sender/1', { [field]: '2', control_plane: { identifier: 'me\nforged: 1' } });
-      t.equal(sender, `control_plane.identifier: ${ENDS_A_TEXT_LINE}`);
-      t.equal(subscriber.store.value('cluster.update_rejected'), 4);
-      t.equal(subscriber.store.text('cluster.control_plane.identifier'), 'test-plane');
-      t.equal(seen.updates.length, 1, 'what there is stays');
-      t.equal(await respond('right/1', { [field]: 'three' }), undefined, 'and the next response counts');
-      await waitFor(() => subscriber.store.text('cluster.version_text') === 'three', { what: 'its version' });
-    },
-  );
+  t.test(`${protocol}: a response with a line end in its version or sender is refused`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane);
+    plane.set('cluster', [cluster('a')]);
+    const source = plane.source(protocol) as ConfigSource;
+    const seen = subscriber.subscribe({ source, type: 'cluster' });
+    await plane.waitForAck('cluster');
+    const url = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
+    const field = protocol === 'sotw' ? 'version_info' : 'system_version_info';
+    const respond = async (nonce: string, more: object) => {
+      plane.respond('cluster', protocol, { nonce, type_url: url, ...more });
+      return (await plane.waitFor(`the answer to ${nonce}`, (request) => request.nonce === nonce)).error;
+    };
+    for (const [index, end] of ['\n', '\r', '\0'].entries()) {
+      const refused = await respond(`lines/${index}`, { [field]: `1${end}forged::line` });
+      t.equal(refused, `the version of the response: ${ENDS_A_TEXT_LINE}`);
+    }
+    const sender = await respond('sender/1', { [field]: '2', control_plane: { identifier: 'me\nforged: 1' } });
+    t.equal(sender, `control_plane.identifier: ${ENDS_A_TEXT_LINE}`);
+    t.equal(subscriber.store.value('cluster.update_rejected'), 4);
+    t.equal(subscriber.store.text('cluster.control_plane.identifier'), 'test-plane');
+    t.equal(seen.updates.length, 1, 'resources in use stay');
+    t.equal(await respond('right/1', { [field]: 'three' }), undefined, 'and the next response counts');
+    await waitFor(() => subscriber.store.text('cluster.version_text') === 'three', { what: 'its version' });
+  });
 
-  t.test(`${protocol}: whoever waits goes on when the first response is no use at all`, async (t) => {
+  t.test(`${protocol}: subscribers proceed when the first response is refused as a whole`, async (t) => {
     const plane = await startControlPlane(t);
     const subscriber = startSubscriber(t, plane);
     plane.hold();
@@ -268,27 +264,30 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const route = 'type.googleapis.com/envoy.config.route.v3.RouteConfiguration';
     for (const nonce of ['stray/1', 'stray/2']) plane.respond('cluster', protocol, { nonce, type_url: route });
     await plane.waitFor('the second refusal', ({ nonce }) => nonce === 'stray/2');
-    t.equal(seen.timeouts, 1, 'and is told so once');
+    t.equal(seen.timeouts, 1, 'and is notified once');
     t.equal(subscriber.store.value('cluster.init_fetch_timeout'), 0);
     t.ok(plane.requests.find(({ nonce }) => nonce === 'stray/1')?.error, 'both are refused');
   });
 
-  t.test(`${protocol}: what is asked for again before the server knew that it was not wanted is there`, async (t) => {
-    const plane = await startControlPlane(t);
-    const limits = { rate_limit_settings: { max_tokens: 2, fill_rate: 0.001 } };
-    const subscriber = startSubscriber(t, plane, plane.api(protocol, limits));
-    plane.set('endpoints', [endpoints('a')]);
-    const options = { source: ADS, type: 'endpoints', names: new Set(['a']) } as const;
-    const first = subscriber.subscribe(options);
-    await first.has('a');
-    await plane.waitForAck('endpoints');
-    first.subscription.close();
-    await subscriber.waitForStat('control_plane.pending_requests', 1);
-    await subscriber.subscribe({ ...options, statPrefix: 'again.' }).has('a');
-    t.equal(plane.requests.length, 2, 'nothing more was said');
-  });
+  t.test(
+    `${protocol}: a name that is subscribed again before the unsubscription was sent keeps its resource`,
+    async (t) => {
+      const plane = await startControlPlane(t);
+      const limits = { rate_limit_settings: { max_tokens: 2, fill_rate: 0.001 } };
+      const subscriber = startSubscriber(t, plane, plane.api(protocol, limits));
+      plane.set('endpoints', [endpoints('a')]);
+      const options = { source: ADS, type: 'endpoints', names: new Set(['a']) } as const;
+      const first = subscriber.subscribe(options);
+      await first.has('a');
+      await plane.waitForAck('endpoints');
+      first.subscription.close();
+      await subscriber.waitForStat('control_plane.pending_requests', 1);
+      await subscriber.subscribe({ ...options, statPrefix: 'again.' }).has('a');
+      t.equal(plane.requests.length, 2, 'nothing more was sent');
+    },
+  );
 
-  t.test(`${protocol}: resources live as long as they are renewed`, async (t) => {
+  t.test(`${protocol}: resources with a TTL live as long as heartbeats arrive`, async (t) => {
     const plane = await startControlPlane(t);
     const subscriber = startSubscriber(t, plane, plane.api(protocol));
     plane.set('listener', [{ name: 'l' }], { ttl: '3600s' });
@@ -310,7 +309,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
   });
 }
 
-t.test('sotw: what nobody has wanted for a while is there when all of it is wanted again', async (t) => {
+t.test('sotw: unsubscribed resources are available when all are subscribed again', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api('sotw'));
   const scope = (name: string) => ({ name, route_configuration_name: 'r', key: { fragments: [{ string_key: name }] } });
@@ -320,7 +319,7 @@ t.test('sotw: what nobody has wanted for a while is there when all of it is want
   await before.has('b');
   await plane.waitForAck('scoped-route');
   before.subscription.close();
-  // A request that says so would be the same as the first one: the server goes on to tell everything, and nothing twice.
+  // A request for that would equal the first one: the server continues to send everything, and repeats nothing.
   const other = subscriber.subscribe({ source: ADS, type: 'cluster' });
   await plane.waitFor('the next request', ({ type }) => type === 'cluster');
   const again = subscribe();
@@ -344,30 +343,27 @@ t.test('sotw: what nobody has wanted for a while is there when all of it is want
   const fresh = subscribe();
   await fresh.has('c');
   const asked = plane.requests.filter(({ stream, type }) => stream === 1 && type === 'scoped-route');
-  t.match(asked[0], { nonce: '', names: [] }, 'what was known of the stream before is forgotten');
+  t.match(asked[0], { nonce: '', names: [] }, 'the state of the previous stream is forgotten');
 });
 
 for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
-  t.test(
-    `${protocol}: what changes while a response is on its way on a stream that ends is had on the next one`,
-    async (t) => {
-      const plane = await startControlPlane(t);
-      const subscriber = startSubscriber(t, plane, plane.api(protocol));
-      plane.set('cluster', [cluster('a')]);
-      const seen = subscriber.subscribe({ source: ADS, type: 'cluster' });
-      await plane.waitForAck('cluster');
-      plane.set('cluster', [cluster('b')]);
-      plane.endStreams();
-      plane.set('cluster', [cluster('c')]);
-      await plane.waitFor('another stream', ({ stream }) => stream === 1);
-      await seen.has('c');
-    },
-  );
+  t.test(`${protocol}: changes during a response on a stream that ends arrive on the next one`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane, plane.api(protocol));
+    plane.set('cluster', [cluster('a')]);
+    const seen = subscriber.subscribe({ source: ADS, type: 'cluster' });
+    await plane.waitForAck('cluster');
+    plane.set('cluster', [cluster('b')]);
+    plane.endStreams();
+    plane.set('cluster', [cluster('c')]);
+    await plane.waitFor('another stream', ({ stream }) => stream === 1);
+    await seen.has('c');
+  });
 }
 
-t.test('a server that ends each connection as soon as it is there is left alone between tries', async (t) => {
+t.test('reconnects back off when the server ends each connection at once', async (t) => {
   const server = await startTcpUpstream(t, (socket) => {
-    // SETTINGS, and a GOAWAY that says that nothing was taken.
+    // SETTINGS, and a GOAWAY that reports no processed stream.
     socket.write(Buffer.from('000000040000000000' + '0000080700000000000000000000000000', 'hex'));
   });
   const retry_back_off = { base_interval: '0.2s', max_interval: '0.2s' };
@@ -380,7 +376,7 @@ t.test('a server that ends each connection as soon as it is there is left alone 
   t.ok(server.accepted() <= 2 * tries(), `${server.accepted()} connections`);
 });
 
-t.test('delta: a response that says two things of one name is refused as a whole', async (t) => {
+t.test('delta: a response that contradicts itself about a name is refused as a whole', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api('delta'));
   plane.set('cluster', [cluster('a')]);
@@ -408,7 +404,7 @@ t.test('delta: a response that says two things of one name is refused as a whole
   t.match(seen.updates.at(-1), { resources: [{ name: 'b' }], removed: ['a'] });
 });
 
-t.test('delta: what was refused is gone when the server of the next stream does not know it', async (t) => {
+t.test('delta: a refused resource is removed when the server of the next stream does not have it', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane);
   plane.set('cluster', [cluster('a'), cluster('bad-one'), cluster('bad-two'), cluster('b')]);
@@ -423,7 +419,7 @@ t.test('delta: what was refused is gone when the server of the next stream does 
   t.same(seen.updates.at(-1)!.removed, ['bad-one', 'b']);
 });
 
-t.test('delta: what was refused is forgotten when nobody wants it any more', async (t) => {
+t.test('delta: a refused resource is forgotten when it is unsubscribed', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api('delta'));
   plane.set('cluster', [cluster('a'), cluster('bad-one')]);
@@ -441,7 +437,7 @@ t.test('delta: what was refused is forgotten when nobody wants it any more', asy
   t.same(later.updates[0]!.removed, []);
 });
 
-t.test('what is known stays known though a response has something without a name', async (t) => {
+t.test('known resources stay when a response contains an unreadable name', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api());
   plane.set('cluster', [cluster('a'), cluster('b')]);
@@ -453,7 +449,7 @@ t.test('what is known stays known though a response has something without a name
   await Promise.all([later.has('a'), later.has('b')]);
 });
 
-t.test('nothing comes in initial_fetch_timeout: it is told once, and may come later', async (t) => {
+t.test('initial_fetch_timeout is reported once, and resources may still arrive', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api());
   plane.hold();
@@ -474,44 +470,41 @@ t.test('nothing comes in initial_fetch_timeout: it is told once, and may come la
 });
 
 for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
-  t.test(
-    `${protocol}: what is read when its stream ends is applied before what comes next, and not answered`,
-    async (t) => {
-      const plane = await startControlPlane(t);
-      const subscriber = startSubscriber(t, plane, plane.api(protocol));
-      plane.set('cluster', [cluster('a')]);
-      let goOn = () => {};
-      subscriber.slowness = new Promise((resolve) => {
-        goOn = resolve;
-      });
-      const seen = subscriber.subscribe({ source: ADS, type: 'cluster' });
-      await waitFor(() => subscriber.reads === 1, { what: 'the first response' });
-      subscriber.slowness = undefined;
-      plane.set('cluster', [cluster('a', 2)]);
-      plane.endStreams();
-      await plane.waitFor('another stream', ({ stream }) => stream === 1);
-      // What comes on a stream that is opened later is there later.
-      const other = {
-        source: plane.source(protocol) as ConfigSource,
-        type: 'endpoints',
-        names: new Set(['e']),
-      } as const;
-      plane.set('endpoints', [endpoints('e')]);
-      await subscriber.subscribe(other).has('e');
-      goOn();
-      await seen.has('a', '2');
-      await plane.waitForAck('cluster');
-      t.same(
-        seen.updates.map(({ version, resources }) => version || resources[0]!.version),
-        ['1', '2'],
-      );
-      const answered = plane.requests.filter(({ stream, nonce }) => stream === 1 && nonce.startsWith('1/'));
-      t.same(answered, [], 'nothing that the first stream has said');
-    },
-  );
+  t.test(`${protocol}: a response in progress when its stream ends is applied first, and not answered`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane, plane.api(protocol));
+    plane.set('cluster', [cluster('a')]);
+    let goOn = () => {};
+    subscriber.slowness = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    const seen = subscriber.subscribe({ source: ADS, type: 'cluster' });
+    await waitFor(() => subscriber.reads === 1, { what: 'the first response' });
+    subscriber.slowness = undefined;
+    plane.set('cluster', [cluster('a', 2)]);
+    plane.endStreams();
+    await plane.waitFor('another stream', ({ stream }) => stream === 1);
+    // Resources of a later stream are applied later.
+    const other = {
+      source: plane.source(protocol) as ConfigSource,
+      type: 'endpoints',
+      names: new Set(['e']),
+    } as const;
+    plane.set('endpoints', [endpoints('e')]);
+    await subscriber.subscribe(other).has('e');
+    goOn();
+    await seen.has('a', '2');
+    await plane.waitForAck('cluster');
+    t.same(
+      seen.updates.map(({ version, resources }) => version || resources[0]!.version),
+      ['1', '2'],
+    );
+    const answered = plane.requests.filter(({ stream, nonce }) => stream === 1 && nonce.startsWith('1/'));
+    t.same(answered, [], 'no answer to the first stream');
+  });
 }
 
-t.test('a wrapper that cannot be read is refused, and its stream goes on', async (t) => {
+t.test('an unreadable wrapper is refused, and its stream continues', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane);
   plane.set('cluster', [cluster('a')]);
@@ -534,7 +527,7 @@ t.test('a wrapper that cannot be read is refused, and its stream goes on', async
   t.equal(nack.stream, 0);
 });
 
-t.test('state of the world: each response is answered, though the next one is there by then', (t) => {
+t.test('state of the world: each response is answered, even after the next one has arrived', (t) => {
   const url = 'type.googleapis.com/envoy.config.cluster.v3.Cluster';
   const protocol = new StateOfTheWorld(url);
   const response = (version: string, nonce: string) => ({
@@ -562,7 +555,7 @@ t.test('state of the world: each response is answered, though the next one is th
   t.end();
 });
 
-t.test('metadata is refused when it is configured if gRPC would throw where it is sent', (t) => {
+t.test('metadata that gRPC would reject is refused at configuration time', (t) => {
   const found: string[] = [];
   for (const [key, value] of Object.entries({ 'x-a': 'b c', 'x-b': 'ü', 'x-c': 'a\tb', 'x d': '', 'x-bin': 'AA==' })) {
     const envoy_grpc = { cluster_name: 'a' };
@@ -580,7 +573,7 @@ t.test('metadata is refused when it is configured if gRPC would throw where it i
   t.end();
 });
 
-t.test('so is a target', (t) => {
+t.test('a target that gRPC would reject is refused at configuration time', (t) => {
   const found: string[] = [];
   const targets = ['a:80', 'dns:a', 'unix:/a b', 'ipv6:[::1]:80', 'dns:a\n', '\na:80', 'a b:80', 'dns:', 'a'];
   for (const target_uri of targets) {
@@ -591,7 +584,7 @@ t.test('so is a target', (t) => {
   t.end();
 });
 
-t.test('requests keep to the rate limit', async (t) => {
+t.test('requests respect the rate limit', async (t) => {
   const plane = await startControlPlane(t);
   const limits = { rate_limit_settings: { max_tokens: 2, fill_rate: 20 } };
   const subscriber = startSubscriber(t, plane, plane.api('sotw', limits));
@@ -604,20 +597,20 @@ t.test('requests keep to the rate limit', async (t) => {
   await subscriber.waitForStat('control_plane.pending_requests', 0);
 });
 
-t.test('what is asked for in the turn in which the rate limit lets others go is asked for too', async (t) => {
+t.test('a subscription in the turn in which the rate limit permits requests is sent, too', async (t) => {
   const plane = await startControlPlane(t);
   const rate_limit_settings = { max_tokens: 1, fill_rate: 5 };
   const subscriber = startSubscriber(t, plane, plane.api('sotw', { rate_limit_settings }));
   subscriber.subscribe({ source: ADS, type: 'cluster' });
   subscriber.subscribe({ source: ADS, type: 'endpoints', names: new Set(['a']) });
   await waitFor(() => (subscriber.store.value('control_plane.pending_requests') ?? 0) > 0, { what: 'a pause' });
-  // Both timers end in one turn: this one first, which is shorter.
+  // Both timers fire in one turn: this shorter one first.
   setTimeout(() => subscriber.subscribe({ source: ADS, type: 'listener' }), 1);
   for (const end = performance.now() + 300; performance.now() < end; );
   await plane.waitFor('all requests', () => new Set(plane.requests.map(({ type }) => type)).size === 3);
 });
 
-t.test('pauses grow, at random below an interval that doubles; they begin anew after a success', (t) => {
+t.test('delays are random below an interval that doubles, and restart after a success', (t) => {
   const random = new Random(1);
   const shares = Array.from({ length: 6 }, () => random.fraction());
   const backOff = new BackOff(500, 3000, new Random(1));
@@ -638,7 +631,7 @@ t.test('a token bucket is full at first and fills at its rate', (t) => {
   t.end();
 });
 
-t.test('a subscription may end in its own update, and what is wrong is told at bounded length', async (t) => {
+t.test('a subscription may end during its update, and errors have a bounded length', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api());
   plane.set(
@@ -664,7 +657,7 @@ t.test('a subscription may end in its own update, and what is wrong is told at b
   t.same(subscriber.failures, []);
 });
 
-t.test('what a management server writes ends no line of the log, and tells a terminal nothing', async (t) => {
+t.test("a management server's text ends no log line and contains no terminal codes", async (t) => {
   const log = captureLog(t);
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api('delta'));
@@ -690,7 +683,7 @@ t.test('a subscription that cannot begin leaves nothing behind', async (t) => {
   t.same(subscriber.store.scopesUnder('taken.control_plane.'), []);
 });
 
-t.test('a watcher that throws is a refusal', async (t) => {
+t.test('an exception of a watcher refuses the update', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api());
   plane.set('runtime', [{ name: 'layer' }]);

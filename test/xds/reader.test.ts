@@ -1,4 +1,4 @@
-// Resources as they are read: what comes out of bytes and files, what is refused and why, and what is known from before.
+// Reading of resources: results from bytes and files, refusals with their reasons, and caching.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ const DEFAULTS: DynamicOptions = {
   disabledExtensions: [],
 };
 
-/** A reader, and what it counts. */
+/** A reader with its counts. */
 function newReader(t: Test, dynamic: Partial<DynamicOptions> = {}, options: Partial<ReadingThreadOptions> = {}) {
   const total = { unknownFields: 0, deprecatedUses: 0, unfinishedUses: 0 };
   const counted = (counts: LoadCounts) => {
@@ -65,17 +65,17 @@ function endpointsOf(name: string, count: number): object {
 
 const shared = newReader(t);
 
-/** Of a subscription of its own, in the thread of them all. */
+/** Reads as a subscription does, with the shared thread. */
 function readerOf({ thread }: ReturnType<typeof newReader>) {
   return new CachedReader(thread);
 }
 
-/** A field that the API does not have, behind the others. */
+/** Appends an unknown field. */
 function withUnknownField(resource: EncodedResource): EncodedResource {
   return { ...resource, value: Buffer.concat([resource.value, Buffer.from([0xf8, 0xff, 0x03, 0x01])]) };
 }
 
-t.test('bytes become messages in canonical form, whole however long their lists are', async (t) => {
+t.test('bytes become complete messages in canonical form, for lists of any length', async (t) => {
   const reader = readerOf(shared);
   const { resources, refused } = await reader.read('endpoints', 'v1', [encoded(ENDPOINTS, endpointsOf('big', 3000))]);
   t.strictSame(refused, []);
@@ -83,7 +83,7 @@ t.test('bytes become messages in canonical form, whole however long their lists 
   t.strictSame(resources[0]!.message, endpointsOf('big', 3000));
 });
 
-t.test('what has not changed is the same object, and what has is another', async (t) => {
+t.test('an unchanged resource is the same object, a changed one is another', async (t) => {
   const reader = readerOf(shared);
   const all = ['a', 'b', 'c'].map((name) => encoded(CLUSTER, { name }));
   const first = await reader.read('cluster', 'v1', all);
@@ -98,7 +98,7 @@ t.test('what has not changed is the same object, and what has is another', async
   );
 });
 
-t.test('names, versions, aliases and times to live come from around the resource', async (t) => {
+t.test('names, versions, aliases and TTLs come from the wrapper', async (t) => {
   const reader = readerOf(shared);
   const resource = (json: object) => ({ '@type': `type.googleapis.com/${CLUSTER}`, ...json });
   const read = await reader.read('cluster', 'v1', [
@@ -121,7 +121,7 @@ t.test('names, versions, aliases and times to live come from around the resource
   t.match(read.refused, [{ name: 'f', details: "name: the resource was sent as 'f', and is called 'e'" }]);
 });
 
-t.test('a bad resource is refused with everything that is wrong with it, and spoils no other', async (t) => {
+t.test('a bad resource is refused with all its errors, and affects no other', async (t) => {
   const reader = readerOf(shared);
   const { resources, refused } = await reader.read('cluster', 'v1', [
     encoded(CLUSTER, { name: 'good' }),
@@ -180,7 +180,7 @@ t.test('unknown and deprecated fields are accepted and counted, or refused, or i
   t.match(ignoring.total, { unknownFields: 0, deprecatedUses: 0 });
 });
 
-t.test('a file: versions, lines and columns, and nothing taken of one that is garbled', async (t) => {
+t.test('a file: versions, lines and columns; nothing of a garbled one is used', async (t) => {
   const reader = readerOf(shared);
   const path = join(tempDir(t), 'clusters.yaml');
   const write = (text: string) => writeFileSync(path, text);
@@ -242,7 +242,7 @@ t.test('a file: versions, lines and columns, and nothing taken of one that is ga
   ]);
 });
 
-t.test('the thread ends when nothing comes, and is there again when something does', async (t) => {
+t.test('an idle thread ends, and is started again on demand', async (t) => {
   const { reader, thread } = newReader(t, {}, { idleMs: 1 });
   const resource = encoded(CLUSTER, { name: 'a' });
   await reader.read('cluster', '1', [resource]);
@@ -251,7 +251,7 @@ t.test('the thread ends when nothing comes, and is there again when something do
   t.match(resources, [{ name: 'a' }, { name: 'b' }]);
 });
 
-t.test('what is refused is shown as it was sent, the wrong values with it, and secrets without', async (t) => {
+t.test('a refused resource is shown with its invalid values and without secrets', async (t) => {
   const { reader } = newReader(t);
   const path = join(tempDir(t), 'listeners.json');
   const socket = {
@@ -283,27 +283,30 @@ t.test('what is refused is shown as it was sent, the wrong values with it, and s
   t.notMatch(JSON.stringify(refused[0]!.message), /"inline_string":7/);
 });
 
-t.test('with another bootstrap what is known is checked again, and is the same object while it is right', async (t) => {
-  const { reader, thread } = newReader(t);
-  const api = { api_type: 'GRPC', transport_api_version: 'V3' };
-  const grpc_services = [{ envoy_grpc: { cluster_name: 'control' } }];
-  const eds_config = { resource_api_version: 'V3', api_config_source: { ...api, grpc_services } };
-  const all = [
-    encoded(CLUSTER, { name: 'plain' }),
-    encoded(CLUSTER, { name: 'discovered', type: 'EDS', eds_cluster_config: { eds_config } }),
-  ];
-  const first = await reader.read('cluster', 'v1', all);
-  t.equal(first.resources.length, 2);
-  thread.updateSettings(readingSettings({}, DEFAULTS));
-  const second = await reader.read('cluster', 'v2', all);
-  t.match(second.refused, [{ name: 'discovered', details: /'control' does not exist/ }]);
-  thread.updateSettings(readingSettings(BOOTSTRAP, DEFAULTS));
-  const third = await reader.read('cluster', 'v3', all);
-  t.strictSame(
-    third.resources.map(({ message }, index) => message === first.resources[index]!.message),
-    [true, true],
-  );
-});
+t.test(
+  'after a bootstrap change cached resources are checked again, and remain the same objects if valid',
+  async (t) => {
+    const { reader, thread } = newReader(t);
+    const api = { api_type: 'GRPC', transport_api_version: 'V3' };
+    const grpc_services = [{ envoy_grpc: { cluster_name: 'control' } }];
+    const eds_config = { resource_api_version: 'V3', api_config_source: { ...api, grpc_services } };
+    const all = [
+      encoded(CLUSTER, { name: 'plain' }),
+      encoded(CLUSTER, { name: 'discovered', type: 'EDS', eds_cluster_config: { eds_config } }),
+    ];
+    const first = await reader.read('cluster', 'v1', all);
+    t.equal(first.resources.length, 2);
+    thread.updateSettings(readingSettings({}, DEFAULTS));
+    const second = await reader.read('cluster', 'v2', all);
+    t.match(second.refused, [{ name: 'discovered', details: /'control' does not exist/ }]);
+    thread.updateSettings(readingSettings(BOOTSTRAP, DEFAULTS));
+    const third = await reader.read('cluster', 'v3', all);
+    t.strictSame(
+      third.resources.map(({ message }, index) => message === first.resources[index]!.message),
+      [true, true],
+    );
+  },
+);
 
 t.test('an expression with a large program is refused, unless a static layer of the bootstrap allows it', async (t) => {
   const { reader, thread } = newReader(t);
@@ -316,7 +319,7 @@ t.test('an expression with a large program is refused, unless a static layer of 
   t.match((await reader.read('route', 'v2', [routes])).resources, [{ name: 'r' }]);
 });
 
-t.test('what is being read when the bootstrap changes is checked against the new one', async (t) => {
+t.test('a read in progress when the bootstrap changes uses the new one', async (t) => {
   const { reader, thread } = newReader(t);
   const reading = reader.read('cluster', 'v1', [withUnknownField(encoded(CLUSTER, { name: 'a' }))]);
   await waitFor(() => thread.isRunning, { what: 'the thread' });
@@ -324,9 +327,9 @@ t.test('what is being read when the bootstrap changes is checked against the new
   t.match((await reading).refused, [{ name: 'a', details: /unknown field/ }]);
 });
 
-t.test('a resource that needs more memory than there may be is refused, the others not', async (t) => {
+t.test('a resource that exceeds the memory limit is refused, the others are not', async (t) => {
   const { reader } = newReader(t, {}, { maxHeapMb: 96 });
-  // So many empty groups that what they are read into does not fit.
+  // So many empty groups that their decoded form exceeds the limit.
   const huge = { ...encoded(ENDPOINTS, {}), value: Buffer.alloc(4_000_000, Buffer.from([0x12, 0x00])) };
   const { resources, refused } = await reader.read('endpoints', '1', [
     encoded(ENDPOINTS, { cluster_name: 'small' }),
@@ -336,35 +339,31 @@ t.test('a resource that needs more memory than there may be is refused, the othe
   t.match(refused, [{ details: /needs more than .* of memory/ }]);
 });
 
-t.test('messages are encoded as requests need them', async (t) => {
+t.test('messages are encoded for requests', async (t) => {
   const bytes = await shared.thread.encode(ENDPOINTS, { cluster_name: 'a' });
   t.strictSame(types[ENDPOINTS].decode(bytes).toJSON(), { cluster_name: 'a' } satisfies ClusterLoadAssignment);
 });
 
-t.test('a thread that cannot begin leaves nobody waiting', async (t) => {
-  // No list: it fails before it takes its first question.
+t.test('a thread that cannot start leaves no task pending', async (t) => {
+  // No list: it fails before its first task.
   const { thread } = newReader(t, { disabledExtensions: 5 as never });
   const ask = () => thread.run({ kind: 'encode', message: ENDPOINTS, value: {} });
   const answers = await Promise.allSettled([ask(), ask()]);
   t.match(answers, [{ status: 'rejected', reason: { cause: TypeError } }, { status: 'rejected' }]);
 });
 
-t.test(
-  'where no thread can begin those who ask are told, and later ones answered',
-  { skip: cannotFailCalls },
-  async (t) => {
-    const { thread } = newReader(t);
-    const ask = () => thread.run({ kind: 'encode', message: CLUSTER, value: { name: 'a' } });
-    const recover = await failCalls(t, process.pid, 'clone,clone3', 'EAGAIN');
-    const noThread = { name: 'NoThreadError', cause: { code: 'ERR_WORKER_INIT_FAILED' } };
-    for (let times = 0; times < 2; times++) await t.rejects(ask(), noThread);
-    await recover();
-    t.ok((await ask()).length > 0);
-  },
-);
+t.test('when no thread can start tasks are rejected, and later ones succeed', { skip: cannotFailCalls }, async (t) => {
+  const { thread } = newReader(t);
+  const ask = () => thread.run({ kind: 'encode', message: CLUSTER, value: { name: 'a' } });
+  const recover = await failCalls(t, process.pid, 'clone,clone3', 'EAGAIN');
+  const noThread = { name: 'NoThreadError', cause: { code: 'ERR_WORKER_INIT_FAILED' } };
+  for (let times = 0; times < 2; times++) await t.rejects(ask(), noThread);
+  await recover();
+  t.ok((await ask()).length > 0);
+});
 
 t.test(
-  'what a server has sent is read when there is a thread for it, or not wanted any more',
+  "a server's resources are read when a thread can start, unless they are no longer needed",
   { skip: cannotFailCalls },
   async (t) => {
     const { thread, reader } = newReader(t);
@@ -383,7 +382,7 @@ t.test(
   },
 );
 
-t.test('of a resource that is refused no more is shown than of others', async (t) => {
+t.test('a refused resource shows no more than an accepted one', async (t) => {
   const reader = readerOf(shared);
   const path = join(tempDir(t), 'clusters.json');
   const tls = (certificate: object) => ({
@@ -421,7 +420,7 @@ t.test('of a resource that is refused no more is shown than of others', async (t
   }
 });
 
-t.test('what is known already may come once more beside something new of its name', async (t) => {
+t.test('a known resource may be repeated beside a new one of its name', async (t) => {
   const reader = readerOf(shared);
   const older = encoded(CLUSTER, { name: 'a', connect_timeout: '1s' });
   const newer = encoded(CLUSTER, { name: 'a', connect_timeout: '2s' });
@@ -431,36 +430,36 @@ t.test('what is known already may come once more beside something new of its nam
   t.match(refused, [{ name: 'a', details: /^duplicate resource 'a'/, message: { connect_timeout: '1s' } }]);
 });
 
-t.test('a file that several have subscribed to is watched until the last of them leaves', async (t) => {
+t.test('a shared file is watched until its last subscription ends', async (t) => {
   const { failures, file, subscribe } = newFile(t);
   file.write(CLUSTER, { name: 'a' });
   const [one, other] = [subscribe('one.'), subscribe('other.')];
-  await Promise.all([one.hears('1'), other.hears('1')]);
+  await Promise.all([one.hasVersion('1'), other.hasVersion('1')]);
   one.subscription.close();
-  await other.hears(file.write(CLUSTER, { name: 'b' }));
+  await other.hasVersion(file.write(CLUSTER, { name: 'b' }));
   other.subscription.close();
   const later = subscribe('later.');
-  await later.hears('2');
-  await later.hears(file.write(CLUSTER, { name: 'c' }));
+  await later.hasVersion('2');
+  await later.hasVersion(file.write(CLUSTER, { name: 'c' }));
   t.same(failures, []);
 });
 
 t.test(
-  'a file that could not be read for want of threads is read when there are some',
+  'a file that could not be read because threads were exhausted is read later',
   { skip: cannotFailCalls },
   async (t) => {
     const { failures, file, subscribe } = newFile(t);
     const version = file.write(CLUSTER, { name: 'a' });
     const recover = await failCalls(t, process.pid, 'clone,clone3', 'EAGAIN');
-    const { hears, isTimedOut } = subscribe('one.');
+    const { hasVersion, isTimedOut } = subscribe('one.');
     await waitFor(isTimedOut, { what: 'the failure' });
     await recover();
-    await hears(version);
+    await hasVersion(version);
     t.match(failures, [/was not read: .*EAGAIN/]);
   },
 );
 
-t.test('a subscription that cannot begin leaves no file watched', (t) => {
+t.test('a failed subscription leaves no file watch', (t) => {
   const { store, subscribe } = newFile(t);
   const watches = watchCount();
   store.addScope('taken.', ClusterStats);
@@ -469,19 +468,19 @@ t.test('a subscription that cannot begin leaves no file watched', (t) => {
   const other = subscribe('other.');
   t.ok(watchCount() > watches);
   t.throws(() => subscribe('taken.'));
-  t.ok(watchCount() > watches, 'another subscription to the file goes on');
+  t.ok(watchCount() > watches, 'another subscription to the file continues');
   other.subscription.close();
   t.equal(watchCount(), watches);
   t.end();
 });
 
-/** What this process has the kernel watch. */
+/** Returns the kernel's watches of this process. */
 function watchCount(): number {
   const descriptors = readdirSync('/proc/self/fdinfo').map((name) => {
     try {
       return readFileSync(`/proc/self/fdinfo/${name}`, 'latin1');
     } catch {
-      // That of the directory itself.
+      // The watch of the directory itself.
       return '';
     }
   });
@@ -522,8 +521,8 @@ function newFile(t: Test) {
     };
     const source = file.source as ConfigSource;
     const subscription = sources.subscribe({ source, type: 'cluster', names: '*', statPrefix, watcher });
-    const hears = (version: string) => waitFor(() => versions.includes(version), { what: version });
-    return { subscription, hears, isTimedOut: () => isTimedOut };
+    const hasVersion = (version: string) => waitFor(() => versions.includes(version), { what: version });
+    return { subscription, hasVersion, isTimedOut: () => isTimedOut };
   };
   return { failures, file, store, subscribe };
 }

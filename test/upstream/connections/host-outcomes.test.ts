@@ -1,4 +1,4 @@
-// What a try says about its host: to its stats, and to outlier detection.
+// The outcome of a try in the host's stats and in outlier detection.
 
 import t from 'tap';
 import { HostStats } from '../../../src/stats/layouts/cluster.js';
@@ -15,7 +15,7 @@ import type { Host } from '../../../src/upstream/hosts/host.js';
 import { PoolFailure } from '../../../src/upstream/pool-failure.js';
 import { responseHead } from '../../http/routing/heads.js';
 
-/** What is counted of a host that has a monitor, or has none: `rq_error`, `answered 503`. */
+/** Returns what is counted for a host with or without a monitor: `rq_error`, `answered 503`. */
 function counted(count: (host: Host) => void, isWatched = true): string[] {
   const journal: string[] = [];
   const nameOf = (at: number) => Object.entries(HostStats.at).find(([, slot]) => slot === at)![0];
@@ -52,7 +52,7 @@ const CASES: [what: string, count: (host: Host) => void, expected: string[]][] =
   ['the end of a long try', (host) => countHostMaxDuration(host), ['rq_error']],
 ];
 
-t.test('each way in which a try ends counts once, for what the host has to do with it', async (t) => {
+t.test('each outcome of a try counts once, as far as the host caused it', async (t) => {
   const ofMonitor = /^(answered|connected|failed|timed out)/;
   for (const [what, count, expected] of CASES) {
     t.same(counted(count), expected, what);

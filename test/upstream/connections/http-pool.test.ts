@@ -1,11 +1,11 @@
-// A worker's connections to one host; the test plays the transport.
+// A worker's connections to one host, over a simulated transport.
 
 import t from 'tap';
 import { ConnectStep } from '../../../src/io/shim.js';
 import { LimitKind } from '../../../src/upstream/limits.js';
 import { NotedRequest, PlayedPool } from './played-pool.js';
 
-t.test('connections are closed that have been idle for so long, and no others', (t) => {
+t.test('closeIdle() closes exactly the connections that have been idle for that time', (t) => {
   const played = new PlayedPool();
   const { pool, clock, handlers, stats, hostStats, held } = played;
   const given = [0, 50, 900, 1000].map((atMs) => {
@@ -29,7 +29,7 @@ t.test('connections are closed that have been idle for so long, and no others', 
   t.same([...handlers.keys()], [1, 3, 4, connecting]);
   clock.monotonicMs = 1900;
   pool.closeIdle(1000);
-  t.same([...handlers.keys()], [1, 4, connecting], 'one that is used or being made stays');
+  t.same([...handlers.keys()], [1, 4, connecting], 'busy and pending connections stay');
   clock.monotonicMs = 5000;
   pool.closeIdle(1000);
   t.same([...handlers.keys()], [1, connecting]);
@@ -43,11 +43,11 @@ t.test('connections are closed that have been idle for so long, and no others', 
   t.equal(stats.value('upstream_cx_idle_timeout'), 0);
   const next = new NotedRequest();
   pool.start(next);
-  t.equal(next.outcome, 'waits', 'none of them is used again');
+  t.equal(next.outcome, 'waits', 'none of them is reused');
   t.end();
 });
 
-t.test('a connect that fails takes one request with it, as long as others are under way', (t) => {
+t.test('a failed connect fails one request while other connects are pending', (t) => {
   const { pool, handlers, stats, held } = new PlayedPool();
   const requests = [new NotedRequest(), new NotedRequest(), new NotedRequest()];
   for (const request of requests) pool.start(request);
@@ -69,7 +69,7 @@ t.test('a connect that fails takes one request with it, as long as others are un
   t.end();
 });
 
-t.test('a connection to a host that has left serves who waits for it, and no longer', (t) => {
+t.test('a connection to a removed host serves the queued request, then closes', (t) => {
   const { pool, handlers } = new PlayedPool();
   const [staying, leaving] = [new NotedRequest(), new NotedRequest()];
   for (const request of [staying, leaving]) pool.start(request);

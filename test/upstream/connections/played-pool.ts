@@ -1,4 +1,4 @@
-// A pool whose transport, stats and limits are the test's.
+// A pool with simulated transport, stats and limits.
 
 import { Priority } from '../../../src/common/priority.js';
 import { DEFAULT_HTTP1_OPTIONS } from '../../../src/http/codec/options.js';
@@ -17,13 +17,13 @@ export class PlayedPool {
   readonly clock = { monotonicMs: 0 };
   readonly stats = new CountedScope(ClusterStats.at);
   readonly hostStats = new CountedScope(HostStats.at);
-  /** Of each kind, what is acquired. */
+  /** Acquired slots by kind. */
   readonly held = new Array<number>(LIMIT_KINDS).fill(0);
-  /** Connections that are not closed, by id. */
+  /** Open connections by id. */
   readonly handlers = new Map<number, ConnectionHandler>();
   readonly wheel: TimingWheel;
   readonly pool: HttpPool;
-  /** What connect() throws. */
+  /** An error for connect() to throw. */
   connectError: Error | undefined;
   /** The id of the last connection. */
   lastId = 0;
@@ -58,7 +58,7 @@ export class PlayedPool {
   }
 }
 
-/** A scope whose stats are read by name. */
+/** A scope whose stats can be read by name. */
 class CountedScope {
   readonly #at: Readonly<Record<string, number>>;
   readonly #values: number[] = [];
@@ -80,9 +80,9 @@ class CountedScope {
   }
 }
 
-/** A request that waits for a connection, or has one. */
+/** A queued or running request. */
 export class NotedRequest implements PoolRequest {
-  /** What has become of it. */
+  /** Its outcome. */
   outcome = 'waits';
   pendingPrev: PoolRequest | undefined;
   pendingNext: PoolRequest | undefined;

@@ -14,7 +14,7 @@ const found = (addresses: string, ttlMs = 0): DnsResult => ({
   ttlMs,
 });
 
-/** A cluster whose names are answered by hand and whose clock is turned by hand. */
+/** A cluster whose answers and clock the test controls. */
 function clusterOf(names: string[], dns: Partial<DnsSettings> = {}, type: DiscoverySpec['type'] = 'STRICT_DNS') {
   const wheel = new TimingWheel({
     nowMs: 0,
@@ -59,7 +59,7 @@ function clusterOf(names: string[], dns: Partial<DnsSettings> = {}, type: Discov
     counts,
     lists,
     events,
-    /** Names that wait for an answer. */
+    /** Names with a pending resolution. */
     asked: () => [...waiting.keys()],
     async answer(name: string, result: DnsResult) {
       waiting.get(name)!(result);
@@ -79,14 +79,14 @@ t.test('STRICT_DNS: every address of every name is a host, in the order of the c
   c.cluster.start();
   t.same(c.asked(), ['a', 'b']);
   await c.answer('b', found('10.0.0.3'));
-  t.same(c.events, ['hosts of b', 'initialized'], 'one silent name does not keep the cluster from serving');
+  t.same(c.events, ['hosts of b', 'initialized'], 'a silent name does not prevent the cluster from serving');
   await c.answer('a', found('10.0.0.1 10.0.0.2'));
   t.same(c.lists, ['10.0.0.3:81', '10.0.0.1:80 10.0.0.2:80 10.0.0.3:81']);
   t.same(c.counts, { update_attempt: 2, update_success: 2 });
   t.equal(c.events.filter((event) => event === 'initialized').length, 1);
 });
 
-t.test('names are resolved again at the refresh rate, and only a changed list is passed on', async (t) => {
+t.test('names are resolved at the refresh rate, and only changed lists are reported', async (t) => {
   const c = clusterOf(['a']);
   c.cluster.start();
   await c.answer('a', found('10.0.0.1 10.0.0.2', 60_000));
@@ -160,7 +160,7 @@ t.test('a name without addresses: a STRICT_DNS cluster loses its hosts, a logica
   t.match(logical.counts, { update_success: 1, update_failure: 1, update_empty: undefined });
 });
 
-t.test('a logical host whose name has no address is asked for again as after a failure', async (t) => {
+t.test('a logical host whose name has no address is retried as after a failure', async (t) => {
   const c = clusterOf(['a'], { refreshMs: 60_000, failureRefresh: { baseMs: 100, maxMs: 1000 } }, 'LOGICAL_DNS');
   c.cluster.start();
   await c.answer('a', { status: 'not_found' });
@@ -169,7 +169,7 @@ t.test('a logical host whose name has no address is asked for again as after a f
   t.same(c.asked(), ['a']);
 });
 
-t.test('LOGICAL_DNS: one host, known by its name, at the first address of the answer', async (t) => {
+t.test('LOGICAL_DNS: one host, identified by its name, at the first address of the answer', async (t) => {
   const c = clusterOf(['a'], {}, 'LOGICAL_DNS');
   c.cluster.start();
   await c.answer('a', found('10.0.0.1 10.0.0.2'));
@@ -180,7 +180,7 @@ t.test('LOGICAL_DNS: one host, known by its name, at the first address of the an
   t.same(c.lists, ['a:8010.0.0.1:80', 'a:8010.0.0.3:80']);
 });
 
-t.test('a new version keeps the addresses of names that it cannot resolve', async (t) => {
+t.test('a new version keeps the known addresses of names that it cannot resolve', async (t) => {
   const former = clusterOf(['a', 'b', 'c', 'd']);
   former.cluster.start();
   for (const [index, name] of ['a', 'b', 'c', 'd'].entries()) await former.answer(name, found(`10.0.0.${index + 1}`));
@@ -194,21 +194,21 @@ t.test('a new version keeps the addresses of names that it cannot resolve', asyn
   await next.answer('c', { status: 'not_found' });
   t.same(hosts(next), ['10.0.0.4:80', '10.0.0.2:82', '10.0.0.9:83'], 'of d nothing has come, of b a failure');
   await next.answer('d', found('10.0.0.4'));
-  t.equal(next.counts['update_no_rebuild'], 2, 'the answer tells nothing new');
+  t.equal(next.counts['update_no_rebuild'], 2, 'the answer changes nothing');
 
   const logical = clusterOf(['a'], {}, 'LOGICAL_DNS');
   t.same(hosts(logical), ['10.0.0.1:80']);
-  t.same(hosts(clusterOf(['a'], { family: 'AUTO' })), [], 'addresses of another family may not be wanted');
+  t.same(hosts(clusterOf(['a'], { family: 'AUTO' })), [], 'addresses of another family may not be permitted');
 });
 
-t.test('an address needs no refresh', async (t) => {
+t.test('an IP address is not refreshed', async (t) => {
   const c = clusterOf(['10.0.0.1']);
   c.cluster.start();
   await c.answer('10.0.0.1', found('10.0.0.1', Number.POSITIVE_INFINITY));
   t.equal(c.nextInMs(), Number.POSITIVE_INFINITY);
 });
 
-t.test('after stop() nothing is asked and no answer is passed on', async (t) => {
+t.test('after stop() nothing is resolved and no answer is reported', async (t) => {
   const c = clusterOf(['a', 'b']);
   c.cluster.start();
   await c.answer('a', found('10.0.0.1'));

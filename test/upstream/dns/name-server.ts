@@ -1,4 +1,4 @@
-// A real name server for tests: UDP and TCP on one port of 127.0.0.1, with answers that a test sets and changes.
+// A real name server for tests: UDP and TCP on one port of 127.0.0.1, with answers that the test sets.
 
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ export type Answer =
       readonly aaaa?: readonly number[][];
       readonly ttl?: number;
       readonly truncated?: boolean;
-      /** Questions of this type get no answer. */
+      /** Queries of this type get no answer. */
       readonly silentFor?: 'A' | 'AAAA';
     }
   | 'nxdomain'
@@ -21,9 +21,9 @@ const A = 1;
 const AAAA = 28;
 
 export class NameServer {
-  /** By lower-case name; names that are not here do not exist. */
+  /** By lower-case name; missing names do not exist. */
   readonly answers = new Map<string, Answer>();
-  /** `A name` and `AAAA name` in the order they were asked; over TCP with `tcp ` before. */
+  /** `A name` and `AAAA name` in the order of the queries, prefixed by `tcp ` over TCP. */
   readonly asked: string[] = [];
   readonly #udp: Socket = createSocket('udp4');
   readonly #tcp: Server = createServer((socket) => {
@@ -50,7 +50,7 @@ export class NameServer {
     await once(this.#udp, 'listening');
   }
 
-  /** As a nameserver line of resolv.conf. */
+  /** For a nameserver line of resolv.conf. */
   get address(): string {
     return `127.0.0.1:${this.#port}`;
   }

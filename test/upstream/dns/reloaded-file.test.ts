@@ -1,4 +1,4 @@
-// Files of the system are read again when they have changed, or when they could not be read.
+// System files are re-read when they have changed or could not be read.
 
 import { spawnSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import t from 'tap';
 import { ReloadedFile } from '../../../src/upstream/dns/reloaded-file.js';
 import { tempDir } from '../../e2e/harness/index.js';
 
-t.test('the content is that of now, and that of a missing file is empty', async (t) => {
+t.test('get() returns the current content, which is empty for a missing file', async (t) => {
   const path = join(tempDir(t), 'file');
   const file = new ReloadedFile(path, (text) => text);
   t.equal(file.get(), '');
@@ -19,7 +19,7 @@ t.test('the content is that of now, and that of a missing file is empty', async 
   t.equal(file.get(), '');
 });
 
-t.test('without a descriptor it stays what it was, until there is one', async (t) => {
+t.test('without a free descriptor the last content is kept until one is free', async (t) => {
   const path = join(tempDir(t), 'file');
   writeFileSync(path, 'one');
   const module = new URL('../../../src/upstream/dns/reloaded-file.js', import.meta.url);
@@ -33,7 +33,7 @@ t.test('without a descriptor it stays what it was, until there is one', async (t
     try {
       for (;;) open.push(openSync('/dev/null'));
     } catch {
-      // None is left.
+      // All descriptors are in use.
     }
     seen.push(file.get());
     for (const fd of open) closeSync(fd);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { candidateNames, parseResolvConf } from '../../../src/upstream/dns/resolv-conf.js';
 
-t.test('resolv.conf as the C library reads it', async (t) => {
+t.test('resolv.conf is parsed as in the C library', async (t) => {
   const conf = parseResolvConf(
     `# comment
 ; comment
@@ -35,7 +35,7 @@ options attempts:9 rotate
   t.same(parseResolvConf('search a\nsearch .', 'corp.test').search, []);
 });
 
-t.test('the order in which names are tried', async (t) => {
+t.test('candidate names are in the order of the C library', async (t) => {
   const conf = { ...parseResolvConf('', ''), search: ['s1', 's2'], ndots: 1 };
   t.same(candidateNames('a', conf), ['a.s1', 'a.s2', 'a']);
   t.same(candidateNames('a.b', conf), ['a.b', 'a.b.s1', 'a.b.s2']);

@@ -5,7 +5,7 @@ import { DnsResolver, type DnsResolverOptions } from '../../../src/upstream/dns/
 import { tempDir } from '../../e2e/harness/environment.js';
 import { NameServer } from './name-server.js';
 
-/** A resolver with files of its own and a name server. */
+/** A resolver with its own files and name server. */
 async function setUp(t: Test, options: DnsResolverOptions = {}, conf = '', hosts = '') {
   const directory = tempDir(t);
   const server = new NameServer();
@@ -35,7 +35,7 @@ async function setUp(t: Test, options: DnsResolverOptions = {}, conf = '', hosts
 
 const V6 = [[0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]];
 
-t.test('each lookup family gives its addresses, with the TTL of the answer', async (t) => {
+t.test('each lookup family returns its addresses, with the TTL of the answer', async (t) => {
   const { server, resolver } = await setUp(t);
   server.answers.set('both.test', { a: ['10.0.0.1', '10.0.0.2'], aaaa: V6, ttl: 7 });
   server.answers.set('four.test', { a: ['10.0.0.4'] });
@@ -59,7 +59,7 @@ t.test('each lookup family gives its addresses, with the TTL of the answer', asy
   t.equal(resolver.counters.pending_resolutions, 0);
 });
 
-t.test('the TTL holds for answers of any length, and one that RFC 2181 forbids is none', async (t) => {
+t.test('answers of any length have a TTL; one that RFC 2181 forbids counts as 0', async (t) => {
   const { server, resolver } = await setUp(t);
   const a = Array.from({ length: 600 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
   server.answers.set('many.test', { a, ttl: 7, truncated: true });
@@ -68,7 +68,7 @@ t.test('the TTL holds for answers of any length, and one that RFC 2181 forbids i
   t.match(await resolver.resolve('odd.test', 'V4_ONLY'), { ttlMs: 0 });
 });
 
-t.test('an answer is asked for anew each time: nothing is kept beyond it', async (t) => {
+t.test('each resolution queries the server: nothing is cached', async (t) => {
   const { server, resolver } = await setUp(t);
   server.answers.set('a.test', { a: ['10.0.0.1'], ttl: 3600 });
   t.match(await resolver.resolve('a.test', 'V4_ONLY'), { addresses: ['10.0.0.1'] });
@@ -85,13 +85,13 @@ t.test('addresses and localhost need no server', async (t) => {
   t.same(server.asked, []);
 });
 
-t.test('/etc/hosts comes first, and its changes are seen at once', async (t) => {
+t.test('/etc/hosts takes precedence, and its changes take effect at once', async (t) => {
   const hosts = '# comment\n10.9.9.9 Box box.test # more\nbroken line\n127.0.0.1 localhost\n::9 box\n10.9.9.8\tbox';
   const { server, resolver, hostsFile, replace } = await setUp(t, {}, '', hosts);
   server.answers.set('box.test', { a: ['10.0.0.1'], aaaa: V6 });
   t.match(await resolver.resolve('BOX', 'V4_ONLY'), { addresses: ['10.9.9.9', '10.9.9.8'], ttlMs: 0 });
   t.match(await resolver.resolve('box', 'AUTO'), { addresses: ['::9'] });
-  t.match(await resolver.resolve('box.test', 'AUTO'), { addresses: ['10.9.9.9'] }, 'what the file knows is final');
+  t.match(await resolver.resolve('box.test', 'AUTO'), { addresses: ['10.9.9.9'] }, 'an entry of the file is final');
   t.match(await resolver.resolve('localhost', 'AUTO'), { addresses: ['127.0.0.1'] });
   t.same(server.asked, []);
   t.match(await resolver.resolve('box.test', 'V6_ONLY'), { addresses: ['2001:db8::1'] });
@@ -101,7 +101,7 @@ t.test('/etc/hosts comes first, and its changes are seen at once', async (t) => 
   t.match(await resolver.resolve('box.test', 'V4_ONLY'), { addresses: ['10.0.0.1'] });
 });
 
-t.test('short names are looked up in the search domains, long ones first as they are', async (t) => {
+t.test('short names are looked up in the search domains, long ones unchanged first', async (t) => {
   const { server, resolver } = await setUp(t, {}, 'search one.test two.test\noptions ndots:2\n');
   server.answers.set('svc.two.test', { a: ['10.0.0.2'] });
   server.answers.set('a.b.c', { a: ['10.0.0.3'] });
@@ -115,13 +115,13 @@ t.test('short names are looked up in the search domains, long ones first as they
   t.same(server.asked, ['A x.y.one.test', 'A x.y.two.test', 'A x.y']);
 });
 
-t.test("without search domains short names are looked up in the machine's own", async (t) => {
+t.test("without search domains short names are looked up in the machine's domain", async (t) => {
   const { server, resolver } = await setUp(t, { hostName: 'machine.corp.test' });
   server.answers.set('svc.corp.test', { a: ['10.0.0.2'] });
   t.match(await resolver.resolve('svc', 'V4_ONLY'), { addresses: ['10.0.0.2'] });
 });
 
-t.test('another name server is used as soon as resolv.conf names it', async (t) => {
+t.test('a new name server in resolv.conf is used at once', async (t) => {
   const { server, resolver, resolvConf, replace } = await setUp(t);
   const other = new NameServer();
   await other.start();
@@ -133,7 +133,7 @@ t.test('another name server is used as soon as resolv.conf names it', async (t) 
   t.match(await resolver.resolve('a.test', 'V4_ONLY'), { addresses: ['10.0.0.2'] });
 });
 
-t.test('a name that does not exist, a server that fails and one that is silent are told apart', async (t) => {
+t.test('missing names, failing servers and silent servers are distinguished', async (t) => {
   const { server, resolver } = await setUp(t, { queryTimeoutMs: 2000 }, 'search one.test\n');
   server.answers.set('broken.test', 'servfail');
   server.answers.set('silent.test', 'hang');
@@ -150,7 +150,7 @@ t.test('a failing server in a search domain does not hide an answer in a later o
   t.match(await resolver.resolve('svc', 'V4_ONLY'), { addresses: ['10.0.0.2'] });
 });
 
-t.test('a silent server delays no other name, and is given up at the deadline', async (t) => {
+t.test('a silent server delays no other name, and times out at the deadline', async (t) => {
   const { server, resolver } = await setUp(t, { queryTimeoutMs: 60_000, deadlineMs: 2000 });
   server.answers.set('silent.test', 'hang');
   server.answers.set('quick.test', { a: ['10.0.0.1'] });
@@ -168,7 +168,7 @@ t.test('a silent server delays no other name, and is given up at the deadline', 
   t.equal(resolver.counters.pending_resolutions, 0);
 });
 
-t.test('what a server says of one family is used though it is silent about the other', async (t) => {
+t.test('the answer for one family is used although the other gets none', async (t) => {
   const { server, resolver } = await setUp(t, { queryTimeoutMs: 60_000, deadlineMs: 1000 });
   server.answers.set('four.test', { a: ['10.0.0.1'], silentFor: 'AAAA' });
   server.answers.set('six.test', { aaaa: V6, silentFor: 'A' });
@@ -178,7 +178,7 @@ t.test('what a server says of one family is used though it is silent about the o
   t.match(await resolver.resolve('four.test', 'V6_ONLY'), { status: 'timeout' });
 });
 
-t.test('the preferred family is not kept waiting by the other', async (t) => {
+t.test('the preferred family does not wait for the other', async (t) => {
   const { server, resolver } = await setUp(t, { queryTimeoutMs: 600_000, deadlineMs: 600_000 });
   server.answers.set('four.test', { a: ['10.0.0.1'], silentFor: 'AAAA' });
   server.answers.set('six.test', { aaaa: V6, silentFor: 'A' });
@@ -186,7 +186,7 @@ t.test('the preferred family is not kept waiting by the other', async (t) => {
   t.match(await resolver.resolve('six.test', 'AUTO'), { addresses: ['2001:db8::1'] });
 });
 
-t.test('who asks for the same name at the same time shares one question', async (t) => {
+t.test('concurrent resolutions of a name share one query', async (t) => {
   const { server, resolver } = await setUp(t);
   server.answers.set('a.test', { a: ['10.0.0.1'] });
   const results = await Promise.all(Array.from({ length: 20 }, () => resolver.resolve('a.test', 'V4_ONLY')));
@@ -202,7 +202,7 @@ t.test('a truncated answer is fetched over TCP', async (t) => {
   t.same(server.asked, ['A many.test', 'tcp A many.test']);
 });
 
-t.test('close() ends what is under way', async (t) => {
+t.test('close() cancels resolutions in flight', async (t) => {
   const { server, resolver } = await setUp(t, { queryTimeoutMs: 60_000, deadlineMs: 60_000 });
   server.answers.set('silent.test', 'hang');
   const pending = resolver.resolve('silent.test', 'ALL');

@@ -14,11 +14,11 @@ function spec(check: HealthCheck, cluster: Partial<Cluster> = {}) {
   return healthCheckSpec({ name: 'api', health_checks: [{ ...BASE, ...check }], ...cluster })!;
 }
 
-t.test('a cluster without health checks has none', async (t) => {
+t.test('a cluster without health_checks has no spec', async (t) => {
   t.equal(healthCheckSpec({ name: 'api' }), undefined);
 });
 
-t.test('what is not configured has the defaults of the API', async (t) => {
+t.test("unset fields have the API's defaults", async (t) => {
   const { check, ...rest } = spec({ http_health_check: { path: '/healthz' } });
   const { expected, host, methodText, retriable } = check as HttpCheckSpec;
   t.same([host, methodText, retriable], ['api', 'GET', []]);
@@ -38,7 +38,7 @@ t.test('what is not configured has the defaults of the API', async (t) => {
   t.match(rest.intervals, { unhealthy: 5000, unhealthyEdge: 5000, healthyEdge: 5000 });
 });
 
-t.test('an interval that is not configured is the one that it stands for', async (t) => {
+t.test('an unset interval defaults to the interval that it refines', async (t) => {
   const { intervals } = spec({ unhealthy_interval: '2s', no_traffic_interval: '7s' });
   t.match(intervals, {
     unhealthy: 2000,
@@ -49,7 +49,7 @@ t.test('an interval that is not configured is the one that it stands for', async
   });
 });
 
-t.test('each interval and each jitter is its own', async (t) => {
+t.test('all intervals and jitters are configurable', async (t) => {
   const { intervals, logsFailures, logsSuccesses } = spec({
     interval: '1s',
     no_traffic_interval: '2s',
@@ -76,7 +76,7 @@ t.test('each interval and each jitter is its own', async (t) => {
   t.same([logsFailures, logsSuccesses], [false, true]);
 });
 
-t.test('a check by HTTP is as configured', async (t) => {
+t.test('an HTTP check is converted from its configuration', async (t) => {
   const http = spec({
     http_health_check: {
       host: 'health.test',
@@ -97,7 +97,7 @@ t.test('a check by HTTP is as configured', async (t) => {
   );
 });
 
-t.test('payloads are hexadecimal digits or bytes', async (t) => {
+t.test('payloads are hexadecimal text or bytes', async (t) => {
   const receive = [{ text: '4F4b' }, { binary: Buffer.from('yes').toString('base64') }];
   const tcp = spec({ tcp_health_check: { send: { text: '50494E47' }, receive } }).check as TcpCheckSpec;
   t.same([tcp.send?.toString(), tcp.receive.map(String)], ['PING', ['OK', 'yes']]);

@@ -6,18 +6,18 @@ function search(payloads: readonly string[], pieces: readonly string[]): boolean
   return pieces.map((piece) => search.take(Buffer.from(piece)));
 }
 
-t.test('payloads are found in their order, with anything between them', async (t) => {
+t.test('payloads are found in order, with anything between them', async (t) => {
   t.same(search(['one', 'two'], ['..one..two..']), [true]);
   t.same(search(['one', 'two'], ['..two..one..']), [false]);
   t.same(search(['one', 'two'], ['..two..one..', 'two']), [false, true]);
 });
 
-t.test('a payload may come in pieces', async (t) => {
+t.test('a payload may be split', async (t) => {
   t.same(search(['hello'], ['he', 'l', 'lo']), [false, false, true]);
   t.same(search(['aab', 'b'], ['aa', 'a', 'bb']), [false, false, true]);
   t.same(search(['one', 'two'], ['onetw', 'o']), [false, true]);
 });
 
-t.test('no byte is found twice', async (t) => {
+t.test('no byte matches twice', async (t) => {
   t.same(search(['aa', 'aa'], ['aaa', 'a']), [false, true]);
 });

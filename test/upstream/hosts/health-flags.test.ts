@@ -1,7 +1,7 @@
 import t from 'tap';
 import { endpointHealthFlags, HealthFlag, healthFlagsText } from '../../../src/upstream/hosts/health-flags.js';
 
-t.test('flags are written as /clusters shows them', async (t) => {
+t.test('flags are formatted as in /clusters', async (t) => {
   t.equal(healthFlagsText(0), 'healthy');
   t.equal(
     healthFlagsText(HealthFlag.EdsStatusDraining | HealthFlag.FailedActiveHealthCheck),

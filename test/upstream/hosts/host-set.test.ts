@@ -28,7 +28,7 @@ function directory({ room = Number.POSITIVE_INFINITY } = {}) {
   return { hosts, allocated, retired };
 }
 
-/** What a worker would keep for a host. */
+/** A worker's object for a host. */
 class Pool implements HostObject {
   moves = 0;
   readonly block: number;
@@ -48,7 +48,7 @@ class Pool implements HostObject {
 }
 const poolOf = (set: HostSet<Pool>, index: number) => new Pool(set, index);
 
-t.test('a host that stays keeps its words and stats, whatever comes, goes or moves around it', async (t) => {
+t.test('a remaining host keeps its words and stats while others are added, removed or moved', async (t) => {
   const { hosts, retired } = directory();
   t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.2'), endpoint('::1')]), {
     added: 3,
@@ -73,7 +73,7 @@ t.test('a host that stays keeps its words and stats, whatever comes, goes or mov
   t.equal(hosts.hosts.length, 0);
 });
 
-t.test('each host has its own name, however they repeat', async (t) => {
+t.test('each host has its hostname, even if names repeat', async (t) => {
   const { hosts } = directory();
   const told = ['', 'a', 'b', 'b', 'a', '', 'b'].map((name, i) => endpoint(`10.0.0.${i}`, { hostname: name }));
   hosts.update(told);
@@ -84,7 +84,7 @@ t.test('each host has its own name, however they repeat', async (t) => {
   );
 });
 
-t.test('an address that is listed twice is one host', async (t) => {
+t.test('an address that is listed twice is a single host', async (t) => {
   const { hosts } = directory();
   t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.1', { weight: 9 })]), {
     added: 1,
@@ -94,7 +94,7 @@ t.test('an address that is listed twice is one host', async (t) => {
   t.equal(hosts.data.blocks.length, 1);
 });
 
-t.test('hosts of one address that have keys of their own are told apart, wherever they stand', async (t) => {
+t.test('hosts with the same address and different keys are distinct in any order', async (t) => {
   const { hosts } = directory();
   const [one, other] = ['one', 'other'].map((key) => endpoint('10.0.0.1', { key }));
   hosts.update([one!, other!]);
@@ -103,7 +103,7 @@ t.test('hosts of one address that have keys of their own are told apart, whereve
   t.same([...hosts.data.blocks.subarray(0, 2)], [second, first]);
 });
 
-t.test('whatever is told of a host is a change when it differs, and none when it is told again', async (t) => {
+t.test('each changed property of a host is a change, a repeated one is none', async (t) => {
   const changes: Partial<ResolvedEndpoint>[] = [
     { weight: 2 },
     { healthFlags: 1 },
@@ -127,7 +127,7 @@ t.test('whatever is told of a host is a change when it differs, and none when it
   }
 });
 
-t.test('a host that comes back is another one: its words may be in use elsewhere', async (t) => {
+t.test('a host that is added again is a new one: its old words may be in use elsewhere', async (t) => {
   const { hosts, allocated, retired } = directory();
   hosts.update([endpoint('10.0.0.1')]);
   const [first] = hosts.data.blocks;
@@ -137,7 +137,7 @@ t.test('a host that comes back is another one: its words may be in use elsewhere
   t.equal(allocated.length, 2);
 });
 
-t.test('what was prepared for hosts is taken once, and given back when they do not come', async (t) => {
+t.test('prepared resources are taken once, and released when their hosts are not added', async (t) => {
   const { hosts, allocated, retired } = directory();
   hosts.update([endpoint('10.0.0.1')]);
   const coming = [endpoint('10.0.0.1'), endpoint('10.0.0.2'), endpoint('10.0.0.3')];
@@ -153,7 +153,7 @@ t.test('what was prepared for hosts is taken once, and given back when they do n
   t.notOk(hosts.data.blocks.includes(retired[0]!));
 });
 
-t.test('what was prepared for later is given back where there is no room for what comes now', async (t) => {
+t.test('prepared resources are released when there is no room for current hosts', async (t) => {
   const { hosts, allocated, retired } = directory({ room: 2 });
   hosts.update([endpoint('10.0.0.1')]);
   for (const _ of hosts.prepare().steps([endpoint('10.0.0.2')]));
@@ -162,7 +162,7 @@ t.test('what was prepared for later is given back where there is no room for wha
   t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.3')]), { added: 1, removed: 0, hasChanged: true });
 });
 
-t.test('addresses of any length are the same on the other side', async (t) => {
+t.test('addresses of any length survive encoding', async (t) => {
   const { hosts } = directory();
   const addresses = [20, 100, 3, 90, 60].map((length, index) => ({
     ...{ kind: AddressKind.Unix, ip: '', port: 0 },
@@ -175,7 +175,7 @@ t.test('addresses of any length are the same on the other side', async (t) => {
   }
 });
 
-t.test("a worker's objects live on across host sets, and those of removed hosts are named", async (t) => {
+t.test("a worker's objects survive new host sets, and those of removed hosts are returned", async (t) => {
   const { hosts } = directory();
   hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.2'), endpoint('10.0.0.3')]);
   const before = new HostSet<Pool>(structuredClone(hosts.data), poolOf);
@@ -190,10 +190,10 @@ t.test("a worker's objects live on across host sets, and those of removed hosts 
   t.equal(after.host(0), last);
   t.equal(kept.moves + last.moves, 0);
   t.same(after.takeRemoved(), [dropped]);
-  t.same(after.takeRemoved(), [], 'told once');
+  t.same(after.takeRemoved(), [], 'returned once');
 });
 
-t.test('a host that stays is known by the name that it has now, its zone and whether it is a canary', async (t) => {
+t.test('a remaining host gets its new hostname, zone and canary flag', async (t) => {
   const { hosts } = directory();
   hosts.update([endpoint('10.0.0.1', { hostname: 'old' })]);
   const before = new HostSet<Pool>(hosts.data, poolOf);
@@ -208,7 +208,7 @@ t.test('a host that stays is known by the name that it has now, its zone and whe
   t.equal(pool.moves, 0);
 });
 
-t.test('a logical host stays the same host when its name resolves anew', async (t) => {
+t.test('a logical host stays the same host when its address changes', async (t) => {
   const { hosts, retired } = directory();
   hosts.update([endpoint('10.0.0.1', { key: 'name:80', hostname: 'name' })]);
   const before = new HostSet<Pool>(hosts.data, poolOf);
@@ -225,7 +225,7 @@ t.test('a logical host stays the same host when its name resolves anew', async (
   t.same(retired, []);
 });
 
-t.test('10,000 hosts, half of them new, keep what they had', async (t) => {
+t.test('of 10,000 hosts, half of them new, the others keep their resources', async (t) => {
   const { hosts } = directory();
   const list = (from: number) =>
     Array.from({ length: 10_000 }, (_, i) => endpoint(`10.1.${(from + i) >> 8}.${(from + i) & 255}`));

@@ -1,4 +1,4 @@
-// What an HTTP service asks for is refused with its place when a call could not obey it.
+// Unsupported settings of an HTTP service are refused with their place.
 
 import t from 'tap';
 import type { HeaderValueOption, HttpService } from '../../../src/config/generated/api.js';
@@ -16,7 +16,7 @@ function withHeader(header: HeaderValueOption): HttpService {
   return { http_uri: uri, request_headers_to_add: [header] };
 }
 
-t.test('a URI gives the Host field and the path', async (t) => {
+t.test('a URI determines the Host field and the path', async (t) => {
   t.same(httpTarget('http://collector:4318/v1/metrics?a=%20b'), {
     host: 'collector:4318',
     path: '/v1/metrics?a=%20b',
@@ -25,7 +25,7 @@ t.test('a URI gives the Host field and the path', async (t) => {
   t.same(httpTarget('http://collector?a'), { host: 'collector', path: '/?a' });
 });
 
-t.test('what is no such URI is refused', async (t) => {
+t.test('other URIs are refused', async (t) => {
   for (const uri of ['', 'collector/v1', 'http:///v1', 'http://a b/', 'http://a/b c', 'http://a/#b', 'http://u@a/']) {
     t.match(mistakes({ http_uri: { uri, cluster: 'c', timeout: '1s' } }), [/http_uri\.uri: .* is no URI/], uri);
   }
@@ -33,7 +33,7 @@ t.test('what is no such URI is refused', async (t) => {
   t.match(mistakes({ http_uri: { uri: 'http://a\r\nx: y/', cluster: 'c', timeout: '1s' } }), [/is no URI/]);
 });
 
-t.test('a call has an end, and fields that frame it are its own', async (t) => {
+t.test('a timeout of 0 and fields that the call sets are refused', async (t) => {
   t.match(mistakes({}), ['http_service: http_uri must be set']);
   t.match(mistakes({ http_uri: { uri: 'http://a', cluster: 'c', timeout: '0s' } }), [/timeout: must be above 0/]);
   t.same(mistakes(withHeader({ header: { key: 'X-Token', value: '100%' } })), [], 'values are no formats');

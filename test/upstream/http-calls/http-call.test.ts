@@ -1,4 +1,4 @@
-// Calls that cannot even begin.
+// Calls that fail before they begin.
 
 import t from 'tap';
 import type { RequestEncoder } from '../../../src/http/codec/streams.js';
@@ -11,7 +11,7 @@ import { HttpCall } from '../../../src/upstream/http-calls/http-call.js';
 import { LimitKind } from '../../../src/upstream/limits.js';
 import { PlayedPool } from '../connections/played-pool.js';
 
-t.test('a call whose head cannot be written leaves its connection, and nobody hears of it', (t) => {
+t.test('a call whose head cannot be written releases its connection without an event', (t) => {
   const journal: string[] = [];
   const wheel = new TimingWheel({
     nowMs: 0,
@@ -49,7 +49,7 @@ t.test('a call whose head cannot be written leaves its connection, and nobody he
   t.end();
 });
 
-t.test('a call for which no connection can be begun leaves the line, and nobody hears of it', (t) => {
+t.test('a call whose connect cannot begin leaves the queue without an event', (t) => {
   const played = new PlayedPool();
   const { clock, held, pool, stats, wheel } = played;
   const thread = { memory: new Memory(), wheel, clock };

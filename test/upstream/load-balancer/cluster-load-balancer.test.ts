@@ -16,7 +16,7 @@ import type { LoadBalancingPolicy } from '../../../src/upstream/load-balancer/po
 import { HostWord, SharedWords, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { setValues } from '../../runtime/values.js';
 
-/** A policy that was given a message. */
+/** A policy with its message. */
 interface Chosen {
   readonly policy: LoadBalancingPolicy;
   readonly settings: unknown;
@@ -66,7 +66,7 @@ function clusterOf(
   return { balancer, picks, setActive, random, runtime };
 }
 
-t.test('weights may be as large as a configuration can have them', async (t) => {
+t.test('weights may be as large as the configuration permits', async (t) => {
   for (const policy of [chosen(roundRobin, {}), chosen(leastRequest, {}), chosen(randomPolicy, {})]) {
     const { picks } = clusterOf([{ weight: 3_000_000_000 }, { weight: 1_000_000_000 }], DEFAULT_HEALTH_POLICY, policy);
     const [heavy, light] = picks(4000);
@@ -74,12 +74,12 @@ t.test('weights may be as large as a configuration can have them', async (t) => 
   }
 });
 
-t.test('a cluster without hosts has none to pick', async (t) => {
+t.test('a cluster without hosts picks none', async (t) => {
   const { balancer, random } = clusterOf([]);
   t.equal(balancer.pick(random), -1);
 });
 
-t.test('endpoints that the configuration calls unhealthy or draining get no requests', async (t) => {
+t.test('endpoints that are configured as unhealthy or draining get no requests', async (t) => {
   const { picks } = clusterOf([
     {},
     { healthFlags: endpointHealthFlags('UNHEALTHY') },
@@ -90,7 +90,7 @@ t.test('endpoints that the configuration calls unhealthy or draining get no requ
   t.same(picks(), [100, 0, 100, 0, 100]);
 });
 
-t.test('below the panic threshold all hosts are used, unless panic is to fail or is switched off', async (t) => {
+t.test('below the panic threshold all hosts are used, unless panic fails traffic or is disabled', async (t) => {
   const failed = { healthFlags: HealthFlag.FailedOutlierCheck };
   const panic = clusterOf([failed, failed, {}]);
   t.same(panic.picks(), [100, 100, 100]);
@@ -105,7 +105,7 @@ t.test('below the panic threshold all hosts are used, unless panic is to fail or
   t.ok(failing.balancer.pickedInPanic);
 });
 
-t.test('endpoints that drain neither bring about panic nor spill traffic to the next priority', async (t) => {
+t.test('draining endpoints neither cause panic nor spill traffic to the next priority', async (t) => {
   const draining = { healthFlags: endpointHealthFlags('DRAINING') };
   const { picks, balancer } = clusterOf([{}, draining, draining]);
   t.same(picks(), [300, 0, 0]);
@@ -116,7 +116,7 @@ t.test('endpoints that drain neither bring about panic nor spill traffic to the 
   t.ok(last.balancer.pickedInPanic);
 });
 
-t.test('runtime moves the panic threshold and the request bias while there is traffic', async (t) => {
+t.test('runtime changes the panic threshold and the request bias under traffic', async (t) => {
   const failed = { healthFlags: HealthFlag.FailedOutlierCheck };
   const { picks, runtime } = clusterOf([failed, failed, {}]);
   t.same(picks(), [100, 100, 100]);
@@ -136,7 +136,7 @@ t.test('runtime moves the panic threshold and the request bias while there is tr
   }
 });
 
-t.test('traffic fails over to the next priority, and degraded hosts come last', async (t) => {
+t.test('traffic fails over to the next priority, and degraded hosts are used last', async (t) => {
   const failed = { healthFlags: HealthFlag.FailedEdsHealth };
   const others = [{ priority: 1 }, { priority: 1 }];
   t.same(clusterOf([{}, {}, ...others]).picks(), [150, 150, 0, 0]);
@@ -154,7 +154,7 @@ t.test('traffic fails over to the next priority, and degraded hosts come last', 
   }
 });
 
-t.test('requests of one hash go to one priority, and to one of its hosts', async (t) => {
+t.test('requests with the same hash go to the same priority and host', async (t) => {
   const { balancer, random } = clusterOf(
     [{}, { healthFlags: HealthFlag.FailedActiveHealthCheck }, { priority: 1 }, { priority: 1 }],
     DEFAULT_HEALTH_POLICY,
@@ -172,7 +172,7 @@ t.test('requests of one hash go to one priority, and to one of its hosts', async
   t.ok(Math.abs(used.get(0)! - 700) < 60, 'half of its hosts bear 70 % of what goes to priority 0');
 });
 
-t.test('hosts are known by their hash_key, their name or their address', async (t) => {
+t.test('host keys are the hash_key, the hostname or the address', async (t) => {
   const keyed = { filter_metadata: { 'envoy.lb': { hash_key: 'own' } } };
   const hosts = [{ metadata: keyed, hostname: 'a' }, { hostname: 'b' }, {}];
   const hash = new Word64();
@@ -189,7 +189,7 @@ t.test('hosts are known by their hash_key, their name or their address', async (
   }
 });
 
-t.test('a large ring that runtime changes is made in steps, while requests go on as before', async (t) => {
+t.test('a large ring is rebuilt in steps after a runtime change, while the old one serves', async (t) => {
   const { balancer, random, runtime } = clusterOf(
     [{}, { healthFlags: HealthFlag.FailedActiveHealthCheck }, { healthFlags: HealthFlag.FailedActiveHealthCheck }],
     { ...DEFAULT_HEALTH_POLICY, panicThreshold: 0 },
@@ -204,5 +204,5 @@ t.test('a large ring that runtime changes is made in steps, while requests go on
   for (let request = 0; request < 3; request++) balancer.pick(random);
   setValues(runtime, { 'upstream.healthy_panic_threshold': '100' });
   for (let request = 0; request < 20 * before; request++) balancer.pick(random);
-  t.ok(balancer.pickedInPanic, 'what changes while it is made counts in the end');
+  t.ok(balancer.pickedInPanic, 'changes during the rebuild are applied in the end');
 });

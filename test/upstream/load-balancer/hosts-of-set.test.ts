@@ -8,7 +8,7 @@ clusters.start([staticCluster('a', ['10.0.0.1', '10.0.0.2', '10.0.0.3'])]);
 const { hosts: equal } = clusters.set.byName.get('a')!.snapshot();
 const set = { ...equal, weights: Uint32Array.of(1, 1, 3) };
 
-t.test('a list has what its hosts have in the set', async (t) => {
+t.test('a list has the properties of its hosts in the set', async (t) => {
   const list = new HostsOfSet(set, [2, 0]);
   t.same([...list.hosts], [2, 0]);
   t.same([...list.weights], [3, 1]);
@@ -21,7 +21,7 @@ t.test('a list has what its hosts have in the set', async (t) => {
   t.notOk(new HostsOfSet(set, [0, 1]).isWeighted);
 });
 
-t.test('a policy may ask for it with each host: it is worked out once', async (t) => {
+t.test('properties are computed once, even if read for each host', async (t) => {
   const list = new HostsOfSet(set, [0, 1, 2]);
   t.equal(list.activeWords, list.activeWords);
 });

@@ -49,7 +49,7 @@ t.test("priorities share the load as in Envoy's documentation", async (t) => {
   );
 });
 
-t.test('panic: too few healthy hosts altogether, and a priority below the threshold', async (t) => {
+t.test('panic applies with too few healthy hosts overall and a priority below the threshold', async (t) => {
   t.same(loads([[10, 6]]).panic, [false]);
   t.same(loads([[10, 4]]).panic, [true]);
   t.same(loads([[10, 1, 4]]).panic, [false], 'degraded ones are no unhealthy ones');
@@ -78,7 +78,7 @@ t.test('panic: too few healthy hosts altogether, and a priority below the thresh
   );
 });
 
-t.test('degraded hosts get what the healthy ones of all priorities cannot bear', async (t) => {
+t.test('degraded hosts get the load that healthy hosts of all priorities cannot carry', async (t) => {
   const { healthy, degraded } = loads([
     [100, 50, 50],
     [100, 10],
@@ -102,7 +102,7 @@ t.test('excluded hosts do not lower the health', async (t) => {
   );
 });
 
-t.test('the loads of all priorities add up to 100 whatever their health', async () => {
+t.test('the loads of all priorities add up to 100 for any health', async () => {
   const level = fc
     .tuple(fc.nat(20), fc.nat(20), fc.nat(20), fc.nat(20))
     .map(([healthy, degraded, failed, excluded]) => [

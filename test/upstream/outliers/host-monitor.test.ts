@@ -1,4 +1,4 @@
-// What is counted of a host, by several threads together, and when it is reported.
+// The counts of a host by several threads, and when they are reported.
 
 import t from 'tap';
 import type { OutlierDetection } from '../../../src/config/generated/api.js';
@@ -9,7 +9,7 @@ import { outlierSpec } from '../../../src/upstream/outliers/outlier-spec.js';
 import { HostWord, SharedWords, SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { setValues } from '../../runtime/values.js';
 
-/** A host as two threads use it. */
+/** A host used by two threads. */
 function monitored(config: OutlierDetection) {
   const owner = new SharedWordsOwner(8192);
   const block = owner.allocateHost();
@@ -31,18 +31,18 @@ function monitored(config: OutlierDetection) {
 const ROWS = [HostWord.Consecutive5xx, HostWord.ConsecutiveGatewayFailures, HostWord.ConsecutiveLocalOriginFailures];
 const SUMS = [HostWord.Requests, HostWord.Successes, HostWord.LocalOriginRequests, HostWord.LocalOriginSuccesses];
 
-t.test('failures in a row are counted by all threads together, and one of them reports', async (t) => {
+t.test('consecutive failures are counted by all threads together, and one of them reports', async (t) => {
   const { first, second, counts, owner, reports } = monitored({});
   for (let i = 0; i < 2; i++) first.answered(500);
   for (let i = 0; i < 2; i++) second.answered(599);
   t.same(reports(), []);
   owner.forgetWorker(1);
   second.answered(501);
-  t.same(reports(), ['consecutive_5xx by 2'], 'what a thread has counted stays when it dies');
+  t.same(reports(), ['consecutive_5xx by 2'], "a dead thread's counts stay");
   for (let i = 0; i < 4; i++) first.answered(500);
   t.same(reports(), []);
   first.answered(500);
-  t.same(reports(), ['consecutive_5xx by 1'], 'it is reported again when it has failed as often again');
+  t.same(reports(), ['consecutive_5xx by 1'], 'a host is reported again after the same number of failures');
   for (let i = 0; i < 4; i++) first.answered(500);
   second.answered(404);
   t.same(counts(...ROWS), [0, 0, 0], 'a success sets it back');
@@ -51,14 +51,14 @@ t.test('failures in a row are counted by all threads together, and one of them r
   t.same(reports(), [], 'from 600 on a status is no failure');
 });
 
-t.test('failures of gateways are counted by themselves too, and another failure ends their row', async (t) => {
+t.test('gateway failures are also counted separately, and another failure resets their count', async (t) => {
   const { first, counts, reports } = monitored({ consecutive_gateway_failure: 2, consecutive_5xx: 6 });
   for (const status of [502, 500, 503, 501, 504, 502]) first.answered(status);
   t.same(reports(), ['consecutive_gateway_failure by 1', 'consecutive_5xx by 1']);
   t.same(counts(...ROWS), [6, 2, 0]);
 });
 
-t.test("where they are not split, Baton's own failures count as those of a gateway", async (t) => {
+t.test('without split errors, local-origin failures count as gateway failures', async (t) => {
   const { first, counts, reports } = monitored({ consecutive_gateway_failure: 3, consecutive_5xx: 4 });
   first.connected();
   first.failed();
@@ -83,7 +83,7 @@ t.test("where they are not split, Baton's own failures count as those of a gatew
   );
 });
 
-t.test('where they are split, they have a row of their own', async (t) => {
+t.test('with split errors, local-origin failures are counted separately', async (t) => {
   const config = { split_external_local_origin_errors: true, consecutive_local_origin_failure: 2 };
   const { first, second, counts, reports } = monitored(config);
   first.failed();
@@ -104,7 +104,7 @@ t.test('where they are split, they have a row of their own', async (t) => {
   );
 });
 
-t.test('runtime changes the limits, and 0 is none', async (t) => {
+t.test('runtime changes the limits, and 0 means no limit', async (t) => {
   const { first, counts, reports, runtime } = monitored({ consecutive_5xx: 0 });
   for (let i = 0; i < 7; i++) first.answered(500);
   t.same(reports(), []);

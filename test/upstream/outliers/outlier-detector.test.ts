@@ -1,4 +1,4 @@
-// Which hosts are ejected, and for how long: no threads, no clock.
+// Which hosts are ejected, and for how long: without threads and clock.
 
 import t from 'tap';
 import { Random } from '../../../src/common/random.js';
@@ -29,9 +29,9 @@ function detection(config: OutlierDetection, hostCount: number, random = new Ran
     detector,
     hosts,
     runtime,
-    /** What has happened since the last call. */
+    /** Returns the events since the last call. */
     events: () => events.splice(0),
-    /** Each host has had so many requests, of which so many succeeded, and the interval is over. */
+    /** Sets each host's requests and successes, and ends the interval. */
     sweep(nowMs: number, total: number, successes: readonly number[], origin = Origin.External) {
       for (const [index, host] of hosts.entries()) {
         for (const volume of host.volumes) volume.total = volume.successes = 0;
@@ -42,7 +42,7 @@ function detection(config: OutlierDetection, hostCount: number, random = new Ran
   };
 }
 
-t.test('no more hosts are ejected than may be, and none twice', async (t) => {
+t.test('no more hosts than permitted are ejected, and none twice', async (t) => {
   const { detector, hosts, events } = detection({ max_ejection_percent: 50 }, 3);
   detector.detect(hosts[0]!, OutlierKind.Consecutive5xx, 0);
   detector.detect(hosts[0]!, OutlierKind.Consecutive5xx, 1);
@@ -58,15 +58,15 @@ t.test('no more hosts are ejected than may be, and none twice', async (t) => {
     [true, false, false],
   );
   detector.remove(hosts[0]!);
-  t.equal(detector.ejected, 0, 'one that leaves makes room');
+  t.equal(detector.ejected, 0, 'a removed ejected host makes room');
   detector.detect(hosts[0]!, OutlierKind.Consecutive5xx, 3);
   detector.detect(hosts[1]!, OutlierKind.Consecutive5xx, 3);
-  t.same(events(), ['detected consecutive_5xx', 'host 1 consecutive_5xx'], 'half of those that are left');
+  t.same(events(), ['detected consecutive_5xx', 'host 1 consecutive_5xx'], 'half of the remaining hosts');
   detector.remove(hosts[2]!);
-  t.equal(detector.ejected, 1, 'one that was not ejected makes none');
+  t.equal(detector.ejected, 1, 'a removed host that was not ejected makes none');
 });
 
-t.test('of few hosts none is ejected, unless one always may be', async (t) => {
+t.test('of few hosts none is ejected, unless always_eject_one_host is set', async (t) => {
   for (const [always, expected] of [
     [false, [false, false]],
     [true, [true, false]],
@@ -80,7 +80,7 @@ t.test('of few hosts none is ejected, unless one always may be', async (t) => {
   t.ok(hosts[0]!.isEjected, 'one of ten is ten percent');
 });
 
-t.test('each kind is enforced by its own share, which runtime may change', async (t) => {
+t.test('each kind has its enforcing percentage, which runtime may change', async (t) => {
   for (const kind of KINDS) {
     const name = `enforcing_${OUTLIER_NAMES[kind]!}` as const;
     const percent = /gateway|percentage/.test(name) ? 0 : 100;
@@ -101,13 +101,13 @@ t.test('each kind is enforced by its own share, which runtime may change', async
   t.ok(some.detector.ejected > 150 && some.detector.ejected < 350, `${some.detector.ejected} of 1000`);
 });
 
-t.test('a host stays away longer each time, and good intervals shorten that again', async (t) => {
+t.test('ejections become longer each time, and good intervals shorten them again', async (t) => {
   const config = { base_ejection_time: '10s', max_ejection_time: '25s', max_ejection_percent: 100 };
   const { detector, hosts, sweep, events } = detection(config, 1);
   const [host] = hosts as [OutlierHost];
   let now = 0;
   const eject = () => detector.detect(host, OutlierKind.Consecutive5xx, now);
-  /** Ejects it, and tells after how many seconds it is back. */
+  /** Ejects it, and returns after how many seconds it is back. */
   const secondsAway = () => {
     eject();
     for (const begin = now; ; sweep(now, 0, [])) {
@@ -127,7 +127,7 @@ t.test('a host stays away longer each time, and good intervals shorten that agai
   t.equal(secondsAway(), 10);
 });
 
-t.test('jitter comes on top of the time, up to its maximum', async (t) => {
+t.test('jitter up to its maximum is added to the ejection time', async (t) => {
   const config = { base_ejection_time: '1s', max_ejection_time_jitter: '1s', max_ejection_percent: 100 };
   const { detector, hosts } = detection(config, 100);
   for (const host of hosts) detector.detect(host, OutlierKind.Consecutive5xx, 0);
@@ -139,7 +139,7 @@ t.test('jitter comes on top of the time, up to its maximum', async (t) => {
   t.equal(detector.ejected, 0);
 });
 
-t.test('a host is ejected whose success rate is far below the average', async (t) => {
+t.test('a host with a success rate far below the average is ejected', async (t) => {
   const { detector, hosts, sweep, events } = detection({ max_ejection_percent: 100 }, 5);
   const outlier = [100, 100, 100, 100, 50];
   sweep(0, 99, outlier);
@@ -163,13 +163,13 @@ t.test('a host is ejected whose success rate is far below the average', async (t
   t.same(strict.events(), [], '50 is not below 90 - 2.1 * 20');
 });
 
-t.test('of a host without requests nothing is known, however few are enough', async (t) => {
+t.test('a host without requests has no rate, even with a volume of 0', async (t) => {
   const { detector, hosts, sweep } = detection({ success_rate_request_volume: 0, success_rate_minimum_hosts: 1 }, 5);
   sweep(0, 0, []);
   t.same([detector.rates(Origin.External).average, hosts[0]!.volumes[Origin.External].rate], [-1, -1]);
 });
 
-t.test('a host is ejected whose share of failures is too large, however the others are', async (t) => {
+t.test('a host with too many failures is ejected, regardless of the others', async (t) => {
   const config = { enforcing_failure_percentage: 100, max_ejection_percent: 100, enforcing_success_rate: 0 };
   const { hosts, sweep, events } = detection(config, 5);
   sweep(0, 49, [0, 0, 0, 0, 0]);
@@ -188,7 +188,7 @@ t.test('a host is ejected whose share of failures is too large, however the othe
   );
 });
 
-t.test('what Baton fails at by itself is compared by itself', async (t) => {
+t.test('local-origin failures are compared separately', async (t) => {
   const config = { max_ejection_percent: 100, enforcing_failure_percentage_local_origin: 100 };
   const { detector, hosts, sweep, events } = detection(config, 5);
   sweep(0, 100, [100, 100, 100, 100, 50], Origin.Local);
@@ -203,13 +203,13 @@ t.test('what Baton fails at by itself is compared by itself', async (t) => {
   t.equal(all.events().filter((event) => event.endsWith('failure_percentage_local_origin')).length, 10);
 });
 
-t.test('a host that is an outlier in two ways at once is ejected once', async (t) => {
+t.test('a host that is an outlier of two kinds at once is ejected once', async (t) => {
   const { detector, hosts, sweep } = detection({ max_ejection_percent: 100, enforcing_failure_percentage: 100 }, 5);
   sweep(0, 100, [100, 100, 100, 100, 0]);
   t.same([detector.ejected, hosts[4]!.ejections], [1, 1]);
 });
 
-t.test('fields that are not set have the defaults of the API', async (t) => {
+t.test("unset fields have the API's defaults", async (t) => {
   t.same(outlierSpec({}), {
     splitsLocalOrigin: false,
     alwaysEjectsOne: false,

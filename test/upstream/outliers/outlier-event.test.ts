@@ -1,4 +1,4 @@
-// What is told of ejections and returns, as the message of the API.
+// Events of ejections and returns as messages of the API.
 
 import t from 'tap';
 import { encodeJson, loadMessages } from '../../../src/config/schema/messages.js';
@@ -14,7 +14,7 @@ const RATES = [
   { average: 80.2, threshold: 41.9 },
 ] as const;
 
-t.test('an ejection is told of with what has led to it', async (t) => {
+t.test('an ejection event contains its reason', async (t) => {
   const host = new OutlierHost();
   host.ejections = 3;
   host.volumes[Origin.External].rate = 50.9;
@@ -44,7 +44,7 @@ t.test('an ejection is told of with what has led to it', async (t) => {
   ]);
 });
 
-t.test('it is told how long ago the host was ejected or came back', async (t) => {
+t.test('an event contains the time since the last ejection or return', async (t) => {
   const host = new OutlierHost();
   t.same(returnEvent(host, 5000), { action: 'UNEJECT' });
   host.changedMs = 1100;

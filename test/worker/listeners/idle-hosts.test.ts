@@ -1,4 +1,4 @@
-// When connections to hosts are looked for that nobody uses.
+// When idle connections to hosts are closed.
 
 import t, { type Test } from 'tap';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
@@ -14,7 +14,7 @@ function setUp(t: Test) {
   return { wheel, transport, closed, idleHosts, timesMs };
 }
 
-t.test('at once, and once a second for as long as clients wait', (t) => {
+t.test('at once, and once a second as long as clients wait', (t) => {
   const { wheel, transport, closed, idleHosts, timesMs } = setUp(t);
   idleHosts.makeRoom();
   t.same(closed, [{ atMs: 0, idleMs: 1000 }]);
@@ -22,13 +22,13 @@ t.test('at once, and once a second for as long as clients wait', (t) => {
   t.same(timesMs(), [0, 1000, 2000]);
   transport.isStarved = false;
   for (let nowMs = 2510; nowMs <= 9000; nowMs += 10) wheel.advance(nowMs);
-  t.same(timesMs(), [0, 1000, 2000], 'nobody waits any more');
+  t.same(timesMs(), [0, 1000, 2000], 'no client waits any more');
   idleHosts.makeRoom();
   t.equal(closed.length, 4, 'at once again');
   t.end();
 });
 
-t.test('not more often where accepting rests again and again', (t) => {
+t.test('not more often when accepting pauses repeatedly', (t) => {
   const { wheel, transport, idleHosts, timesMs } = setUp(t);
   for (let nowMs = 0; nowMs <= 2500; nowMs += 10) {
     transport.isStarved = nowMs % 20 === 0;

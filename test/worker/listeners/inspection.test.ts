@@ -1,4 +1,4 @@
-// What a listener's configuration says of its listener filters, on a worker.
+// The listener filters of a worker's listener, from its configuration.
 
 import t from 'tap';
 import type { Any, Listener } from '../../../src/config/generated/api.js';
@@ -23,7 +23,7 @@ const of = (config: Listener, ...names: string[]) =>
     context,
   );
 
-t.test('filters get 15 seconds in all, unless it is said how long, and nobody goes on without them', async (t) => {
+t.test('filters share a timeout of 15 seconds by default, after which connections are closed', async (t) => {
   t.match(of({}, 'good'), { timeoutMs: 15_000, continuesOnTimeout: false });
   t.match(of({ listener_filters_timeout: '0.5s', continue_on_listener_filters_timeout: true }, 'good'), {
     timeoutMs: 500,
@@ -32,16 +32,16 @@ t.test('filters get 15 seconds in all, unless it is said how long, and nobody go
   t.match(of({ listener_filters_timeout: '0s' }, 'good'), { timeoutMs: 0 });
 });
 
-t.test('filters stand in the order in which they are configured', async (t) => {
+t.test('filters are in the configured order', async (t) => {
   const { filters } = of({}, 'other', 'good')!;
   t.same(
     filters.map(({ mostBytes }: ListenerFilter) => mostBytes),
     [7, 5],
   );
-  t.equal(inspectionOf({}, context), undefined, 'without any nobody is looked at');
+  t.equal(inspectionOf({}, context), undefined, 'without filters no connection is inspected');
 });
 
-t.test('a filter that could look at nothing is none', async (t) => {
+t.test('a filter that inspects no bytes is refused', async (t) => {
   for (const name of ['blind', 'idle', 'none'])
     t.throws(
       () => of({}, name),

@@ -1,4 +1,4 @@
-// What workers unpack is what the primary has packed, never much of it at once, and nothing of it twice.
+// Workers unpack what the primary has packed, in small steps, and each piece once.
 
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import t from 'tap';
@@ -30,7 +30,7 @@ function sent(packed: PackedRoutes): PackedRoutes {
   return message;
 }
 
-t.test('everything arrives, in its order', async (t) => {
+t.test('everything arrives in order', async (t) => {
   const cases: RouteConfiguration[] = [
     { name: 'none', virtual_hosts: [] },
     { name: 'short', internal_only_headers: ['x-a'], virtual_hosts: hosts(2, 1) },
@@ -43,7 +43,7 @@ t.test('everything arrives, in its order', async (t) => {
   for (const config of cases) t.strictSame(runSync(unpackRoutes(sent(packRoutes(config)))).config, config);
 });
 
-t.test('a piece has few routes, unless they are those of one virtual host', async (t) => {
+t.test('a piece has few routes, unless a single virtual host has more', async (t) => {
   const counts = ({ virtual_hosts: of = [] }: RouteConfiguration) => of.map(({ routes = [] }) => routes.length);
   const packed = packRoutes({ virtual_hosts: [...hosts(200, 3), ...hosts(1, 500), ...hosts(100, 0)] });
   t.equal(packed.routes, 200 * 3 + 500 + 100);
@@ -54,7 +54,7 @@ t.test('a piece has few routes, unless they are those of one virtual host', asyn
   }
 });
 
-t.test('virtual hosts are unpacked once, whatever comes, goes and changes beside them', async (t) => {
+t.test('virtual hosts are unpacked once while others are added, removed or changed', async (t) => {
   const before = hosts(1000, 1);
   const config = { name: 'routes', virtual_hosts: before };
   const first = packRoutes(config);
@@ -79,7 +79,7 @@ t.test('virtual hosts are unpacked once, whatever comes, goes and changes beside
   }
 });
 
-t.test('virtual hosts are unpacked anew when what is said for all of them has changed', async (t) => {
+t.test('virtual hosts are unpacked again when the settings common to all have changed', async (t) => {
   const virtual_hosts = hosts(100, 1);
   const first = packRoutes({ name: 'routes', virtual_hosts });
   const unpacked = runSync(unpackRoutes(first));

@@ -1,4 +1,4 @@
-// Routes of a worker that change while traffic flows: new requests see them at once, whoever has the source.
+// Dynamic routes of a worker: new requests use them at once.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { requestHead } from '../../http/routing/heads.js';
 const SOURCE = { ads: {} };
 const RDS = { config_source: SOURCE, route_config_name: 'routes' };
 const PLAIN: RouteFilters = { list: [], signature: '' };
-/** Routes give it their own name. */
+/** Routes return their name. */
 const NAMED: RouteFilters = {
   signature: 'named',
   list: [{ name: 'named', compileRouteConfig: (configs) => configs.map((config) => config['@type']) }],
@@ -46,7 +46,7 @@ function clusterOf({ current }: RouteSource, ...lines: string[]): string | undef
   return current.match(requestHead('GET /', 'Host: foo.com', ...lines), 0)?.clusterName;
 }
 
-t.test('requests have no route until routes come, and those that came last from then on', async (t) => {
+t.test('requests have no route before the first update, and use the last one afterwards', async (t) => {
   const { apply, tables } = worker();
   apply(1, undefined);
   const source = tables.rds(RDS, PLAIN);
@@ -56,10 +56,10 @@ t.test('requests have no route until routes come, and those that came last from 
   t.equal(clusterOf(source), 'one');
   apply(1, routesTo('two'));
   t.equal(clusterOf(source), 'two');
-  t.equal(clusterOf({ current: began }), 'one', 'what has begun keeps its table');
+  t.equal(clusterOf({ current: began }), 'one', 'a running request keeps its table');
 });
 
-t.test('chains with the same filters share a table, others have their own', async (t) => {
+t.test('chains with the same filters share a table', async (t) => {
   const { apply, tables } = worker();
   apply(1, routesTo('one', '*', { typed_per_filter_config: { named: { '@type': 'said' } } }));
   const source = tables.rds(RDS, PLAIN);
@@ -71,7 +71,7 @@ t.test('chains with the same filters share a table, others have their own', asyn
   t.strictSame(named.current.match(requestHead('GET /'), 0)?.filterConfigs, [['said anew']]);
 });
 
-t.test('routes that are gone stay with those who have them, and the name is free', async (t) => {
+t.test('removed routes stay with their users, and the name is free', async (t) => {
   const { apply, tables } = worker();
   apply(1, routesTo('one'));
   const source = tables.rds(RDS, PLAIN);
@@ -82,7 +82,7 @@ t.test('routes that are gone stay with those who have them, and the name is free
   t.equal(clusterOf(source), 'one');
 });
 
-t.test('a long table is built in steps, and used when its snapshot is', async (t) => {
+t.test('a long table is built in steps, and used once its snapshot is applied', async (t) => {
   const { apply, tables } = worker();
   apply(1, routesTo('one'));
   const source = tables.rds(RDS, PLAIN);
@@ -115,7 +115,7 @@ t.test('a long table is built in steps, and used when its snapshot is', async (t
   t.equal(clusterOf(source), 'three');
 });
 
-t.test('routes of virtual hosts that have not changed are built once', async (t) => {
+t.test('routes of unchanged virtual hosts are built once', async (t) => {
   const { apply, tables } = worker();
   const to = (cluster: string, domain: string) => routesTo(cluster, domain).virtual_hosts![0]!;
   const others = Array.from({ length: 200 }, (_, index) => ({ ...to('other', `${index}.com`), name: `v${index}` }));
@@ -138,15 +138,15 @@ t.test('routes of virtual hosts that have not changed are built once', async (t)
   t.equal(clusterOf(source), 'two');
   t.equal(routeOf('0.com'), kept, 'the same object');
   say('two', { request_headers_to_remove: ['x-a'] });
-  t.not(routeOf('0.com'), kept, 'what is said for all counts for it too');
+  t.not(routeOf('0.com'), kept, 'common settings apply to it, too');
   t.ok(routeOf('0.com')?.requestMutations !== undefined);
 });
 
-t.test('the file of an answer is read with each update', async (t) => {
+t.test('the file of a response is read at each update', async (t) => {
   const { tables } = worker();
   const filename = join(t.testdir({ answer: 'first' }), 'answer');
   const answer = { match: { prefix: '/' }, direct_response: { status: 200, body: { filename } } };
-  // So many routes are a piece of their own.
+  // So many routes form a separate piece.
   const answering = { name: 'answering', domains: ['foo.com'], routes: Array.from({ length: BATCH }, () => answer) };
   const first = packRoutes({ name: 'routes', virtual_hosts: [answering] });
   const key = rdsKey(SOURCE, 'routes');
@@ -162,7 +162,7 @@ t.test('the file of an answer is read with each update', async (t) => {
   t.equal(body(tables.rds(RDS, PLAIN).current), 'second');
 });
 
-t.test('a long table with a mistake leaves the one before', async (t) => {
+t.test('an invalid long table leaves the previous one in use', async (t) => {
   const { apply, tables } = worker();
   apply(1, routesTo('one'));
   const source = tables.rds(RDS, PLAIN);
@@ -175,7 +175,7 @@ t.test('a long table with a mistake leaves the one before', async (t) => {
   t.equal(clusterOf(source), 'one');
 });
 
-t.test('a table that cannot be built leaves the one before', async (t) => {
+t.test('a table that cannot be built leaves the previous one in use', async (t) => {
   const { apply, tables } = worker();
   apply(1, routesTo('one'));
   const source = tables.rds(RDS, PLAIN);
@@ -185,7 +185,7 @@ t.test('a table that cannot be built leaves the one before', async (t) => {
   t.equal(clusterOf(source), 'one');
 });
 
-t.test('the scope of a request chooses its routes', async (t) => {
+t.test('the scope of a request selects its routes', async (t) => {
   const { tables } = worker();
   const builder = { fragments: [{ header_value_extractor: { name: 'tenant', index: 0 } }] };
   const scoped = { name: 'scopes', scope_key_builder: builder, rds_config_source: SOURCE };
@@ -212,7 +212,7 @@ t.test('the scope of a request chooses its routes', async (t) => {
   t.equal(clusterFor('b'), 'new');
 });
 
-t.test('a virtual host is asked for once, whoever waits for it, and until nobody does', async (t) => {
+t.test('a virtual host is requested once, and the request is withdrawn when no request waits', async (t) => {
   const { apply, port, sent, tables } = worker();
   apply(1, routesTo('one', 'known.com', { vhds: { config_source: SOURCE }, ignore_port_in_host_matching: true }));
   const missing = (host: string) => tables.rds(RDS, PLAIN).current.missingHost(requestHead('GET /', `Host: ${host}`));
@@ -233,22 +233,22 @@ t.test('a virtual host is asked for once, whoever waits for it, and until nobody
   hosts.cancel(host, waiters[1]!);
   t.strictSame(sent, []);
   hosts.request(host, waiters[1]!);
-  t.strictSame(sent.splice(0), [{ routes: 1, host, isWanted: true }], 'it may have come since');
+  t.strictSame(sent.splice(0), [{ routes: 1, host, isWanted: true }], 'it may have been added since');
   hosts.cancel(host, waiters[1]!);
   t.strictSame(sent, [{ routes: 1, host, isWanted: false }]);
 });
 
-t.test('when too many requests wait for virtual hosts the first of them goes on without', async (t) => {
+t.test('when too many requests wait for virtual hosts the oldest one continues without', async (t) => {
   const { apply, sent, tables } = worker();
   apply(1, routesTo('one', 'known.com', { vhds: { config_source: SOURCE } }));
   const { hosts } = tables.rds(RDS, PLAIN).current.missingHost(requestHead('GET /', 'Host: made-up'))!;
   const told: number[] = [];
   const waiters = Array.from({ length: 1026 }, (_, index) => ({ hostSettled: () => void told.push(index) }));
   for (const [index, waiter] of waiters.entries()) hosts.request(index < 1000 ? 'made-up' : `made-up-${index}`, waiter);
-  t.strictSame(told, [], 'not while another one asks');
+  t.strictSame(told, [], 'not during the request of another one');
   hosts.cancel('made-up', waiters[1]!);
   await waitFor(() => told.length > 0, { what: 'the end of waiting' });
-  t.strictSame(told, [0], 'those that have left meanwhile are not told');
+  t.strictSame(told, [0], 'requests that have ended meanwhile are not resumed');
   t.same(sent.at(-1), { routes: 1, dismissed: 2 }, 'both are counted');
   t.ok(
     sent.slice(0, -1).every((said) => (said as { isWanted: boolean }).isWanted),
