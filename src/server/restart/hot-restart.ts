@@ -171,8 +171,8 @@ export class HotRestart {
   begin(server: RestartedServer): void {
     if (this.#joined !== undefined) {
       this.#child = new ChildEnd(this.#joined, {
-        parentLost: (why, isGivenUp) => {
-          this.#parentLost = this.#handleParentLoss(isGivenUp, why, server);
+        parentLost: (why, isRefusal) => {
+          this.#parentLost = this.#handleParentLoss(isRefusal, why, server);
         },
         importStats: (piece) => {
           if (this.#options.takesParentStats) server.importStats(piece);
@@ -199,10 +199,10 @@ export class HotRestart {
   }
 
   /** Called when the parent is lost before this process is live: it is dead, or has dropped this one. */
-  async #handleParentLoss(isGivenUp: boolean, why: string, server: RestartedServer): Promise<void> {
+  async #handleParentLoss(isRefusal: boolean, why: string, server: RestartedServer): Promise<void> {
     // Clients wait at the sockets that a dead parent has handed over: only this process can serve them. A live parent serves them
     // itself.
-    if (this.#options.isSupervised && !isGivenUp && (await this.#isParentGone())) {
+    if (this.#options.isSupervised && !isRefusal && (await this.#isParentGone())) {
       logger.warning(`the parent process has gone before this one was live (${why}); this one continues`);
       return server.parentEnded();
     }
