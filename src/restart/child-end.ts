@@ -253,7 +253,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
 
   /** Imports a piece of stats. The last ones arrive unrequested when the parent ends. */
   #takeStats(stats: StatsPiece): void {
-    const why = 'it sent more stats than a process has, or without being asked';
+    const why = 'it sent more stats than permitted, or unrequested ones';
     if (++this.#statsPieces > MAX_STATS_PIECES) return this.#link.fail(why);
     this.#host.importStats(stats);
     this.#connections = stats.connections;

@@ -109,7 +109,7 @@ export class MessageLink<In, Out> implements Link<Out>, MessageSocketEvents {
       message = this.#codec.decode(bytes);
     } catch (error) {
       for (const fd of fds) this.#shim.closeDescriptor(fd);
-      this.#end(`it sent what is no message (${messageOf(error)})`);
+      this.#end(`it sent an invalid message (${messageOf(error)})`);
       return;
     }
     if (this.#hasEnded) for (const fd of fds) this.#shim.closeDescriptor(fd);

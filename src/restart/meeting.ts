@@ -165,16 +165,16 @@ export class Meeting {
     if (reason === undefined && this.#onHello !== undefined) return this.#onHello(bytes, fds);
     if (reason === undefined && this.#waiting.length < MAX_WAITING) return void this.#waiting.push([bytes, fds]);
     this.#close(fds);
-    this.dropped(reason ?? 'too many came while this process began');
+    this.dropped(reason ?? 'too many arrived while this process was initializing');
   }
 
   #lost(errno: number, credentials: Credentials | undefined): void {
     const reason = this.#distrust(credentials);
     if (reason !== undefined || errno !== constants.errno.EMFILE) {
-      return this.dropped(reason ?? 'it is larger than any that another process of the restart sends');
+      return this.dropped(reason ?? 'it is larger than any valid message');
     }
     this.#tooFewDescriptors.log(
-      `process ${credentials?.pid} cannot take over: this one may open no more descriptors for what it brings (EMFILE); ` +
+      `process ${credentials?.pid} cannot take over: this one may open no more descriptors for its sockets (EMFILE); ` +
         'raise the limit (ulimit -n), or try again when fewer connections are open',
     );
   }

@@ -157,7 +157,7 @@ export function decodeToChild(bytes: Uint8Array): ToChild {
   };
   if (content === 'refusal') return { kind: 'refusal', reason: refusal };
   if (content === 'welcome') {
-    if (!isAmount(welcome.firstStartedMs)) throw new GarbageError('a welcome of no time');
+    if (!isAmount(welcome.firstStartedMs)) throw new GarbageError('a welcome without a valid time');
     return { kind: 'welcome', welcome };
   }
   if (content === 'handOver') return { kind: 'hand-over' };
@@ -167,9 +167,10 @@ export function decodeToChild(bytes: Uint8Array): ToChild {
     if (counters.length !== deltas.length || counters.length !== flushed.length || gauges.length !== values.length)
       throw new GarbageError('stats without values');
     if (!deltas.every(isAmount) || !flushed.every(isAmount) || !values.every(isAmount))
-      throw new GarbageError('stats that are no amounts');
+      throw new GarbageError('stats with invalid values');
   }
-  if (!isAmount(stats.memoryAllocated) || !isAmount(stats.connections)) throw new GarbageError('stats of no process');
+  if (!isAmount(stats.memoryAllocated) || !isAmount(stats.connections))
+    throw new GarbageError('stats with invalid totals');
   return { kind: 'stats', stats };
 }
 
@@ -210,7 +211,7 @@ export function decodeToParent(bytes: Uint8Array): ToParent {
   if (content === 'release') return { kind: 'release', ids: release.ids };
   if (content === 'further') {
     const { counts, ids } = further;
-    if (ids.length !== counts.length) throw new GarbageError('sockets without numbers');
+    if (ids.length !== counts.length) throw new GarbageError('sockets without counts');
     return { kind: 'further', sockets: ids.map((id, index) => ({ id, count: counts[index]! })) };
   }
   throw new GarbageError('a message without content');

@@ -72,8 +72,7 @@ export class SocketReceiver {
       this.#text = text;
       return true;
     }
-    if (!this.#isFull)
-      logger.warning('the parent process offers more sockets than are taken: their names are too long');
+    if (!this.#isFull) logger.warning('the parent process offers too many sockets: their names are too long');
     this.#isFull = true;
     return false;
   }

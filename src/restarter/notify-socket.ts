@@ -112,7 +112,7 @@ function removeAbandoned(shim: NativeShim, parent: string): void {
       if (isThere && lstatSync(path, { throwIfNoEntry: false }) === undefined) rmdirSync(directory);
     }
   } catch (error) {
-    logger.warning(`directories that other wrappers have left stay: ${messageOf(error)}`);
+    logger.warning(`directories of other wrappers cannot be removed: ${messageOf(error)}`);
   }
 }
 

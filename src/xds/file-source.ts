@@ -73,7 +73,7 @@ export class FileSource {
       fileIdentity(path),
       {
         changed: () => this.#read(),
-        failed: (message) => logger.error(`changes of ${path} may be noticed late: ${message}`),
+        failed: (message) => logger.error(`changes of ${path} may be detected late: ${message}`),
       },
       watch,
     );
@@ -165,7 +165,7 @@ export class FileSource {
     try {
       await this.#delivery.run(steps);
     } catch (error) {
-      this.#options.failed(`what ${this.#options.path} says is not used`, error);
+      this.#options.failed(`the contents of ${this.#options.path} are not used`, error);
     }
   }
 
@@ -234,7 +234,7 @@ export class FileSource {
     try {
       request.watcher.fetchTimedOut();
     } catch (failure) {
-      this.#options.failed(`what waited for ${request.statPrefix} cannot go on`, failure);
+      this.#options.failed(`the subscriber of ${request.statPrefix} cannot proceed`, failure);
     }
   }
 

@@ -37,7 +37,7 @@ export function subscribeLater(
         if (isDescriptorShortage(error)) retry = setTimeout(begin, retryMs, true);
         watcher.fetchTimedOut();
       })
-      .catch((error: unknown) => failed(`what waited for ${request.statPrefix} cannot go on`, error));
+      .catch((error: unknown) => failed(`the subscriber of ${request.statPrefix} cannot proceed`, error));
   };
   begin(false);
   return {

@@ -318,7 +318,7 @@ t.test('a parent also ends by itself when another child has ended before it was 
   const { end, host } = parent();
   const { events } = greet(end);
   events.message(live([], 60), []);
-  events.ended('it sent what is no message', false);
+  events.ended('it sent an invalid message', false);
   const further = greet(end);
   t.match(further.link.sent, [{ message: { kind: 'welcome' } }]);
   further.events.ended('it has ended', true);
@@ -377,7 +377,7 @@ t.test('a parent that dies after its welcome is trusted when its proof is read a
 });
 
 t.test('the parent serves again when a live child with an unusable link has ended', async (t) => {
-  const broken = 'it sent what is no message';
+  const broken = 'it sent an invalid message';
   const { end, host } = parent();
   host.parentShutdownTimeS = 600;
   const first = greet(end);

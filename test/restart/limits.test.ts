@@ -73,5 +73,5 @@ t.test('an unusable link reports only the end of its peer, if requested', async 
   await link.drained();
   peer.close();
   await waitFor(() => received.includes('gone'));
-  t.same(received, ['a', 'ended: it sent what is no message (too long), false', 'gone']);
+  t.same(received, ['a', 'ended: it sent an invalid message (too long), false', 'gone']);
 });

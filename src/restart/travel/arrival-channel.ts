@@ -48,10 +48,10 @@ export class ArrivalChannel implements MessageSocketEvents {
     try {
       const { kind, key, body } = decodeMessage(bytes);
       if (kind === TravelKind.Offer) return this.#receive(key, body, descriptors);
-      if (fds.length > 0) throw new TravelError('descriptors that belong to nothing');
+      if (fds.length > 0) throw new TravelError('unexpected descriptors');
       if (kind === TravelKind.Piece) return this.#collect(key, body);
       if (kind !== TravelKind.Commit && kind !== TravelKind.Abort) {
-        throw new TravelError('a message of the child from the parent');
+        throw new TravelError("a child's message from the parent");
       }
       if (kind === TravelKind.Commit) return this.#commit(key);
       this.#expected.get(key)?.drop();
@@ -99,7 +99,7 @@ export class ArrivalChannel implements MessageSocketEvents {
   }
 
   #commit(key: number): void {
-    if (!this.#expected.has(key)) throw new TravelError('a commit of what was not accepted');
+    if (!this.#expected.has(key)) throw new TravelError('a commit without an accept');
     this.#send(encodeMessage(TravelKind.Begun, key), () => {
       const arrival = this.#expected.get(key);
       this.#expected.delete(key);

@@ -49,7 +49,7 @@ export function encodeMessage(kind: TravelKind, key: number, body: Uint8Array = 
 export function decodeMessage(bytes: Uint8Array): TravelMessage {
   const kind = bytes[0] ?? 0;
   if (bytes.length < HEAD || kind < TravelKind.Piece || kind > TravelKind.Begun) {
-    throw new TravelError('a message of no known kind');
+    throw new TravelError('a message of an unknown kind');
   }
   const key = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
   return { kind, key, body: bytes.subarray(HEAD) };
@@ -62,7 +62,8 @@ export function decodeMessage(bytes: Uint8Array): TravelMessage {
 export function encodeCargo(key: number, { facts, input, sockets }: Cargo): Uint8Array[] {
   const ends = sockets.map(({ pending, ended, finAsked }) => ({ pending: pending.length, ended, finAsked }));
   const json = Buffer.from(JSON.stringify({ facts, sockets: ends, input: input.length }));
-  if (json.length > MAX_BODY_BYTES) throw new TravelError('what is known of the connection does not fit in a message');
+  if (json.length > MAX_BODY_BYTES)
+    throw new TravelError('the description of the connection does not fit in a message');
   const bytes = Buffer.concat([...sockets.map(({ pending }) => pending), input]);
   const messages: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += MAX_BODY_BYTES) {
@@ -97,7 +98,7 @@ function parseOffer(json: Uint8Array): Offer {
   try {
     parsed = JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString());
   } catch {
-    throw new TravelError('an offer that cannot be read');
+    throw new TravelError('an unreadable offer');
   }
   const { facts, input, sockets } = parsed ?? {};
   if (!facts?.progress || typeof facts.progress !== 'object' || !isLength(input) || !Array.isArray(sockets)) {

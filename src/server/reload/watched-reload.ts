@@ -37,7 +37,7 @@ export class WatchedReload {
         this.#pauseMs = RETRY_MS;
         this.#next(false);
       },
-      failed: (message) => logger.warning(`changes of ${path} may be noticed late: ${message}`),
+      failed: (message) => logger.warning(`changes of ${path} may be detected late: ${message}`),
     });
   }
 

@@ -80,7 +80,7 @@ export class ClusterStream implements UpstreamSocketEvents {
   }
 
   upstreamConnectFailed(detail: string): void {
-    this.#lose(detail || 'the connect timeout is over');
+    this.#lose(detail || 'the connect timed out');
   }
 
   /** Ignores what the host sends. */

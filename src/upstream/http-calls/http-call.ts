@@ -320,7 +320,7 @@ function onTimeout(call: HttpCall): void {
 function poolFailureText(reason: PoolFailure, detail: string): string {
   if (reason === PoolFailure.Overflow || reason === PoolFailure.PendingOverflow)
     return "the cluster's circuit breaker is open";
-  return detail || 'the connect timeout is over';
+  return detail || 'the connect timed out';
 }
 
 const CONTENT_LENGTH = headerKey('content-length');

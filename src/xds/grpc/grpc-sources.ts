@@ -43,7 +43,7 @@ export class GrpcSources {
     if (this.#aggregated !== undefined) return this.#aggregated;
     const { adsConfig } = this.#context;
     if (adsConfig === undefined) {
-      throw new BatonError('INTERNAL', 'a source of configuration asks for ads, and there is no ads_config');
+      throw new BatonError('INTERNAL', 'a config source uses ads, but there is no ads_config');
     }
     this.#aggregated = new Mux('all', adsConfig, '', this.#context);
     this.#muxes.add(this.#aggregated);

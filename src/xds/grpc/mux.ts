@@ -112,7 +112,7 @@ export class Mux implements StreamEvents {
 
   lost(): void {
     this.#streams++;
-    const what = 'internal error: subscriptions do not take note of a lost stream';
+    const what = 'internal error: subscriptions were not notified of a lost stream';
     forEachGuarded(this.#channels.values(), what, (channel) => channel.connectionFailed());
   }
 

@@ -136,7 +136,7 @@ export class Watch {
     try {
       this.#request.watcher.fetchTimedOut();
     } catch (error) {
-      this.#context.failed(`what waited for ${this.#typeUrl} cannot go on`, error);
+      this.#context.failed(`the subscriber of ${this.#typeUrl} cannot proceed`, error);
     }
   }
 }

@@ -126,7 +126,7 @@ export class ReadingThread {
       } catch (error) {
         if (!(error instanceof NoThreadError)) throw error;
         const { message } = error;
-        if (message !== this.#lastFailure) logger.error(`no thread can read resources, it is tried again: ${message}`);
+        if (message !== this.#lastFailure) logger.error(`no thread can read resources; retrying: ${message}`);
         this.#lastFailure = message;
       }
       const signals = [this.#closed.signal, ...(unwanted === undefined ? [] : [unwanted])];
