@@ -63,6 +63,8 @@ export interface ServerCodecEvents {
    * resumeHead(); otherwise the request is refused.
    */
   onNoRoom?(bytes: number): boolean;
+  /** Called when a tunnel's sending direction has ended, and the client may still send: the owner half-closes the socket. */
+  onHalfClose?(): void;
 }
 
 /** The server's end of a connection. */
@@ -113,7 +115,7 @@ export const enum StreamEnd {
   Complete = 0,
   /** It was abandoned before the response was complete. */
   Abandoned = 1,
-  /** A tunnel was abandoned while both directions were open: only a reset shows the host that bytes are missing. */
+  /** A tunnel was abandoned before the client's direction had ended: only a reset shows the host that bytes are missing. */
   CutOff = 2,
 }
 

@@ -79,6 +79,8 @@ export interface ResponseEncoder {
   headers(headers: HeaderBlock, endStream: boolean): void;
   data(offset: number, length: number, endStream: boolean): void;
   trailers(trailers: HeaderBlock): void;
+  /** Ends the response direction of a tunnel while the client still sends. data(…, true) without bytes follows when that has ended too. */
+  halfClose(): void;
   /** Accepts no further request on this connection. Called before headers(), it is announced in them where the protocol can. */
   endConnection(): void;
   /** Abandons the stream. Once headers were sent, HTTP/1 can only close the connection. */

@@ -217,6 +217,10 @@ export class ServerConnection
     this.#releaseCodec();
   }
 
+  onHalfClose(): void {
+    this.socket.shutdown();
+  }
+
   onClose(abort: boolean, exchange = ExchangeEnd.None): void {
     const { lateClose, lateFlush, options } = this.manager;
     // Lingering is needed only if input of the client could cause an RST that discards the last response.

@@ -165,6 +165,8 @@ export interface ResponseStream {
   encodeHeaders(headers: HeaderBlock, endStream: boolean): void;
   encodeData(offset: number, length: number, endStream: boolean): void;
   encodeTrailers(trailers: HeaderBlock): void;
+  /** Called when a tunnel's request direction has ended and all of it has been passed on. The response direction may have ended before. */
+  requestForwarded(): void;
   /** Pause and resume the request body. `who` is a bit that identifies the caller, below the filters' bit. */
   pauseRequest(who: number): void;
   resumeRequest(who: number): void;

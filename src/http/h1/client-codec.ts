@@ -29,6 +29,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   #isHeadRequest = false;
   #isConnect = false;
   #isUpgrade = false;
+  /** The host has switched: raw bytes go both ways. */
+  #isTunnel = false;
   /** The connection can be reused after this exchange. */
   #canReuse = true;
   /** Memory.step when the request began. */
@@ -67,6 +69,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     this.writing = Writing.Head;
     this.#isUpgrade = false;
     this.#isConnect = false;
+    this.#isTunnel = false;
     this.#canReuse = true;
     this.#beginning = this.memory.step;
     return this;
@@ -123,7 +126,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     if (this.decoder === undefined) return;
     const isUntouched = this.writing === Writing.Head && this.reading === Reading.Head && this.bufferedBytes === 0;
     let end = this.reading === Reading.Complete ? StreamEnd.Complete : StreamEnd.Abandoned;
-    if (this.writing === Writing.Raw && this.reading === Reading.Raw) end = StreamEnd.CutOff;
+    if (this.#isTunnel && this.writing === Writing.Raw) end = StreamEnd.CutOff;
     this.#finish(isUntouched && !this.ended, end);
   }
 
@@ -166,7 +169,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   }
 
   protected override onWriteComplete(): void {
-    if ((this.#isUpgrade || this.#isConnect) && this.reading === Reading.Raw) this.events.onHalfClose?.();
+    if (this.#isTunnel && this.reading === Reading.Raw) this.events.onHalfClose?.();
     this.#settle();
   }
 
@@ -230,6 +233,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   }
 
   #openTunnel(): void {
+    this.#isTunnel = true;
     this.#canReuse = false;
     this.reading = Reading.Raw;
     // The rest of a body is sent as raw bytes from here on.
@@ -237,11 +241,14 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     this.decoder!.onHeaders(this.head!, false);
   }
 
-  /** Ends the exchange when both directions are complete. A connection that will not be reused does not wait for the request. */
+  /**
+   * Ends the exchange when both directions are complete. A connection that will not be reused does not wait for the request, unless it is a
+   * tunnel, whose directions end one by one.
+   */
   #settle(): void {
     if (this.isRunning || this.reading !== Reading.Complete || this.decoder === undefined) return;
     if (this.writing === Writing.Complete) this.#finish(this.#canReuse);
-    else if (!this.#canReuse) this.#finish(false);
+    else if (!this.#canReuse && !this.#isTunnel) this.#finish(false);
   }
 
   #finish(reusable: boolean, end = StreamEnd.Complete): void {

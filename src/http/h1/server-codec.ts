@@ -175,6 +175,11 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     if (endStream) this.completeWriting();
   }
 
+  /** Ends a tunnel's sending direction. `writing` stays Raw: if the rest fails, the client gets a reset. */
+  halfClose(): void {
+    if (this.writing === Writing.Raw && this.decoder !== undefined) this.events.onHalfClose?.();
+  }
+
   /** Abandons the stream by closing the connection. */
   reset(reason: ResetReason): void {
     if (this.decoder === undefined) return;

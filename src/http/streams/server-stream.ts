@@ -44,6 +44,7 @@ import { StreamRouting } from './stream-routing.js';
 
 const logger = getLogger('http');
 
+const SWITCHING_PROTOCOLS = 101;
 const EXPECT = knownHeader('expect');
 const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
@@ -89,6 +90,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isRequestComplete = false;
   #hasResponseHead = false;
   #isReplyingLocally = false;
+  /** The whole request has reached the host of a tunnel. */
+  #isRequestForwarded = false;
+  /** The host has ended its direction of a tunnel; the client's goes on. */
+  #isHalfClosed = false;
   /** The request was invalid, possibly in its framing: no other is read after it. */
   #endsConnection = false;
   /** Determined on arrival, because the head need not outlive the turn. */
@@ -124,6 +129,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#isRequestComplete = false;
     this.#hasResponseHead = false;
     this.#isReplyingLocally = false;
+    this.#isRequestForwarded = false;
+    this.#isHalfClosed = false;
     this.#endsConnection = false;
     this.#flow.begin(encoder);
     this.#routing.begin();
@@ -152,6 +159,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   /** The stream waits only for the client, and the request body is not paused. */
   get awaitsClient(): boolean {
     return this.awaitsRequest && !this.#flow.isPaused;
+  }
+
+  /** Raw bytes pass in both directions, which end one by one. */
+  get isTunnel(): boolean {
+    return this.info.responseCode === SWITCHING_PROTOCOLS;
   }
 
   /** Bytes of the request that are held in memory. */
@@ -406,6 +418,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
   }
 
+  requestForwarded(): void {
+    this.#isRequestForwarded = true;
+    if (this.#isHalfClosed) this.#endWithData(0, 0);
+  }
+
   /** Resets the stream, so that the client detects an incomplete response. */
   resetResponse(details: string): void {
     if (!this.#isOpen) return;
@@ -551,11 +568,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#hasResponseHead = true;
     info.responseHeaders = headers;
     info.firstDownstreamTxMs = this.#clocks.moved();
-    removeHopByHop(headers, status === 101 && this.isUpgrade);
+    removeHopByHop(headers, status === SWITCHING_PROTOCOLS && this.isUpgrade);
     options.responseHeaders.apply(headers);
     if (options.returnsRequestId) this.#returnRequestId(headers);
     if (this.connection.shouldCloseAfterResponse() || this.#endsConnection) this.#encoder.endConnection();
-    if (!this.#isRequestComplete && status !== 101)
+    if (!this.#isRequestComplete && status !== SWITCHING_PROTOCOLS)
       stats.http.increment(HttpStats.at.downstream_rq_response_before_rq_complete);
     this.#countAnswer(status);
     if (logger.isDebug) logger.debug(`[C${info.connectionId}] response ${status} (${info.responseCodeDetails})`);
@@ -570,14 +587,26 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   passData(offset: number, length: number, endStream: boolean): void {
     this.info.bytesSent += length;
-    if (endStream) return this.#endWithData(offset, length);
+    const isHalf = endStream && this.#clientGoesOn;
+    if (endStream && !isHalf) return this.#endWithData(offset, length);
     this.#clocks.moved();
     this.#encoder.data(offset, length, false);
+    if (isHalf) this.#halfClose();
   }
 
   passTrailers(trailers: HeaderBlock): void {
+    if (this.#clientGoesOn) return this.#halfClose();
     this.info.responseTrailers = trailers;
     this.#endWithTrailers(trailers);
+  }
+
+  get #clientGoesOn(): boolean {
+    return this.isTunnel && !this.#isRequestForwarded;
+  }
+
+  #halfClose(): void {
+    this.#isHalfClosed = true;
+    this.#encoder.halfClose();
   }
 
   #returnRequestId(headers: HeaderBlock): void {

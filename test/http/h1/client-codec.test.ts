@@ -411,6 +411,24 @@ playClient(
 
 playClient(
   t,
+  'a tunnel that the server ends first goes on until the request ends',
+  String.raw`
+  !! open GET /chat host=x connection=Upgrade upgrade=websocket
+  << GET /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
+  >> HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\nbye
+  .. headers 101 connection=upgrade upgrade=websocket
+  .. data bye
+  !! fin
+  .. end
+  !! body more
+  << more
+  !! finish
+  .. used up
+  `,
+);
+
+playClient(
+  t,
   'an upgrade refused by the server continues as HTTP',
   String.raw`
   !! open GET /chat host=x upgrade=websocket
@@ -624,6 +642,7 @@ t.test('the owner learns what was missing when a stream is reset', (t) => {
     ['its response', post, '', StreamEnd.Abandoned],
     ['the response to an upgrade', chat, '', StreamEnd.Abandoned],
     ['the end of a tunnel', chat, switched, StreamEnd.CutOff],
+    ['the end of a tunnel that the host has ended', chat, `${switched}fin`, StreamEnd.CutOff],
     ['nothing: the rest of the request is useless', post, 'HTTP/1.1 204 No Content\r\n\r\n', StreamEnd.Complete],
   ] as const;
   for (const [what, request, answer, expected] of cases) {
@@ -634,6 +653,7 @@ t.test('the owner learns what was missing when a stream is reset', (t) => {
     };
     peer.turn(() => peer.request(request, undefined, false));
     peer.receive(answer);
+    if (answer.endsWith('fin')) peer.turn(() => peer.codec.end());
     t.same(ends, []);
     peer.turn(() => peer.codec.reset(ResetReason.LocalReset));
     t.same(ends, [expected], what);

@@ -187,6 +187,9 @@ export class ServerPeer implements ServerCodecEvents, RequestDecoder {
   onIdle(): void {
     this.journal.note('idle');
   }
+  onHalfClose(): void {
+    this.journal.note('half-close');
+  }
   onClose(abort: boolean): void {
     this.journal.note(abort ? 'abort' : 'close');
   }

@@ -125,6 +125,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   answer: (peer, text) => respond(peer as ServerPeer, text),
   /** A header section whose body follows. */
   begin: (peer, text) => (peer as ServerPeer).begin(messageOf(text).message),
+  /** The end of a tunnel's sending direction. */
+  half: (peer) => (peer as ServerPeer).codec.halfClose(),
   inform: (peer, text) => (peer as ServerPeer).informational(messageOf(text).message),
   /** The response to every further request. */
   auto: (peer, text) => {

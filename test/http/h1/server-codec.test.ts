@@ -640,6 +640,30 @@ playServer(
   `,
 );
 
+for (const [how, act, ends] of [
+  ['ends', '!! fin\n.. end\n!! last', '.. close'],
+  ['breaks', '!! reset', '.. abort'],
+] as const) {
+  playServer(
+    t,
+    `a tunnel whose sending direction has ended goes on until the other ${how}`,
+    String.raw`
+    >> GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n
+    .. headers GET /chat host=x connection=Upgrade upgrade=websocket upgrade
+    !! begin 101 upgrade=websocket
+    << HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n
+    !! body bye
+    << bye
+    !! half
+    .. half-close
+    >> more
+    .. data more
+    ${act}
+    ${ends}
+    `,
+  );
+}
+
 playServer(
   t,
   'a tunnel may end with its header section',

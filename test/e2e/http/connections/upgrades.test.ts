@@ -36,6 +36,7 @@ const DECLINING: Readonly<Record<string, string>> = {
 
 const ACTIVE = 'http.main.downstream_cx_upgrades_active';
 const TOTAL = 'http.main.downstream_cx_upgrades_total';
+const CUT_OFF = 'http.main.rq_reset_after_downstream_response_started';
 const SWITCHED = 'cluster.raw.upstream_rq_101';
 
 const tunnels: RawRequest[] = [];
@@ -196,6 +197,68 @@ t.test('a close on either side closes the tunnel', async (t) => {
   const first = await open(t, proxy.port, '/tunnel');
   tunnels.at(-1)!.socket.end('bye');
   t.same(await first.readToEnd(), { text: 'bye', closed: 'end' });
+});
+
+t.test('the directions of a tunnel end one by one, whichever is first', async (t) => {
+  const BLOCK = 'x'.repeat(1 << 20);
+  for (const first of ['client', 'host'] as const) {
+    const reset = (await proxy.baton.stat('cluster.raw.upstream_rq_tx_reset'))!;
+    const connection = await open(t, proxy.port, '/tunnel');
+    const { socket } = tunnels.at(-1)!;
+    const ended = once(socket, 'end');
+    // The host does not read yet: most of what is sent waits on the way.
+    socket.pause();
+    let received = 0;
+    socket.on('data', (chunk: string) => (received += chunk.length));
+    socket.pause();
+    connection.write(BLOCK);
+    if (first === 'client') connection.end();
+    else {
+      socket.end('bye');
+      t.same(await connection.readToEnd(), { text: 'bye', closed: 'end' });
+      connection.write(BLOCK);
+    }
+    socket.resume();
+    if (first === 'host') {
+      await waitFor(() => received === 2 * BLOCK.length, { what: 'all that the client has sent' });
+      await proxy.baton.waitForStat(ACTIVE, 1);
+      connection.end();
+    }
+    await withDeadline(ended, 'the host to see the end of the client');
+    t.equal(received, (first === 'client' ? 1 : 2) * BLOCK.length, `${first} first: all bytes arrive`);
+    if (first === 'client') {
+      socket.end('last words');
+      t.same(await connection.readToEnd(), { text: 'last words', closed: 'end' });
+    }
+    await proxy.baton.waitForStats({
+      [ACTIVE]: 0,
+      'http.main.downstream_rq_active': 0,
+      'cluster.raw.upstream_rq_active': 0,
+      'cluster.raw.upstream_rq_tx_reset': reset,
+    });
+  }
+});
+
+t.test('a tunnel that breaks after its host has ended is reset on the other side', async (t) => {
+  for (const broken of ['client', 'host', 'time'] as const) {
+    const connection = await open(t, broken === 'time' ? proxy.ports['idle']! : proxy.port, '/tunnel');
+    const { socket } = tunnels.at(-1)!;
+    socket.end('bye');
+    t.same(await connection.readToEnd(), { text: 'bye', closed: 'end' });
+    connection.write('half of it');
+    await withDeadline(once(socket, 'data'), 'what the client has sent');
+    if (broken === 'host') {
+      const before = (await proxy.baton.stat(CUT_OFF))!;
+      socket.resetAndDestroy();
+      await proxy.baton.waitForStat(CUT_OFF, before + 1);
+      // Node reads nothing after an end: only a write shows it what became of the connection.
+      await waitFor(() => connection.closed === 'reset' || !connection.socket.write('more'), { what: 'the reset' });
+      continue;
+    }
+    const seen = once(socket, 'error');
+    if (broken === 'client') connection.reset();
+    t.match(await withDeadline(seen, 'the reset'), [{ code: 'ECONNRESET' }], broken);
+  }
 });
 
 t.test('an aborted side does not look complete on the other', async (t) => {

@@ -80,6 +80,8 @@ export class Router implements TerminalFilter, TryListener {
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
   #hasResponse = false;
+  /** The host has switched protocols: the directions end one by one. */
+  #isTunnel = false;
   /** The response is a canary's. */
   #isCanary = false;
   /** Filters may hold it. */
@@ -143,6 +145,7 @@ export class Router implements TerminalFilter, TryListener {
     if (endStream) this.#requestCompleted();
     if (isRunning) encoder!.data(offset, length, endStream);
     else if (!endStream) this.#stream.pauseRequest(Pause.NoConnection);
+    if (endStream && this.#isTunnel) this.#stream.requestForwarded();
   }
 
   decodeTrailers(trailers: HeaderBlock): void {
@@ -153,6 +156,7 @@ export class Router implements TerminalFilter, TryListener {
     }
     this.#requestCompleted();
     if (isRunning) encoder!.trailers(trailers);
+    if (this.#isTunnel) this.#stream.requestForwarded();
   }
 
   get heldBytes(): number {
@@ -256,7 +260,8 @@ export class Router implements TerminalFilter, TryListener {
     if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#try.attempts);
     if (this.#hash !== undefined) this.#requestHash!.addCookies(headers);
     this.#route.finalizeResponse(headers, info);
-    if (status === 101) this.#deadline.clear();
+    this.#isTunnel = status === 101;
+    if (this.#isTunnel) this.#deadline.clear();
     if (endStream) this.#responseCompleted(now);
     this.#stream.encodeHeaders(headers, endStream);
   }
@@ -272,8 +277,8 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   tryReset(reason: ResetReason): void {
-    // A host need not take the rest of a request that it has answered.
-    if (this.#isResponseComplete) return;
+    // A host need not take the rest of a request that it has answered, except in a tunnel.
+    if (this.#isResponseComplete && !this.#isTunnel) return;
     const failure = resetFailure(reason);
     countHostReset(this.#try.host!, this.#hasResponse);
     if (!this.#hasResponse) return this.#guard(() => this.#failed(failure));
@@ -296,8 +301,10 @@ export class Router implements TerminalFilter, TryListener {
     const { info, isInternal } = this.#stream;
     this.#isResponseComplete = true;
     this.#deadline.clear();
-    this.#try.responseCompleted();
     info.lastUpstreamRxMs = now;
+    // The try goes on with the client's direction.
+    if (this.#isTunnel && !this.#request.isComplete) return;
+    this.#try.responseCompleted();
     // A response that does not wait for its request to be complete has no time.
     if (!this.#request.isComplete) return;
     if (this.#isCounted) {
@@ -313,8 +320,7 @@ export class Router implements TerminalFilter, TryListener {
   #startTimeout(): void {
     this.#requestEndMs = this.#thread.clock.monotonicMs;
     // Where one side of a tunnel has ended, the other may go on.
-    const isTunnel = this.#stream.isUpgrade && this.#hasResponse;
-    if (this.#timeouts.timeoutMs > 0 && !isTunnel && !this.#isResponseComplete)
+    if (this.#timeouts.timeoutMs > 0 && !this.#isTunnel && !this.#isResponseComplete)
       this.#deadline.set(this.#timeouts.timeoutMs);
   }
 
@@ -359,7 +365,7 @@ export class Router implements TerminalFilter, TryListener {
     const { suppressEnvoyHeaders } = this.#options;
     this.#isActive = true;
     this.#request.begin(headers, endStream);
-    this.#hasResponse = this.#isResponseComplete = false;
+    this.#hasResponse = this.#isTunnel = this.#isResponseComplete = false;
     info.upstreamCluster = this.#cluster.spec;
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);
