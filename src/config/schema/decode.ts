@@ -11,7 +11,7 @@ import type { LazyMessage, Problems } from '../text/problems.js';
 import { withoutValue } from '../text/secrets.js';
 import { MAX_DEPTH, type UnknownField } from '../text/source.js';
 import { isTypedStruct, typeUrlMember } from '../text/typed-struct.js';
-import { textOfNumber } from '../text/yaml/yaml-number.js';
+import { booleanOfWord, textOfNumber } from '../text/yaml/yaml-number.js';
 import { CREDENTIALS } from './certificates.js';
 import { ANY, FILTER_CONFIG, messageNameOf } from './message-name.js';
 import {
@@ -233,6 +233,7 @@ export class Decoder {
     if (this.#path.length > MAX_DEPTH) return this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
     switch (type.kind) {
       case 'scalar':
+        if (type.isWrapper === true && isMessageForm(raw)) return this.#wrapped(type, raw);
         return this.#take(readScalar(type.scalar, type.scalar === 'string' ? asText(raw, holder, key) : raw), raw);
       case 'enum':
         return this.#enum(type.name, raw);
@@ -241,6 +242,15 @@ export class Decoder {
       case 'special':
         return this.#special(type.special, raw, holder, key);
     }
+  }
+
+  /** Decodes a wrapper that is written as a message: `{ value: 5 }`. */
+  #wrapped(type: Extract<ValueType, { kind: 'scalar' }>, raw: { readonly value?: unknown }): unknown {
+    if (raw.value === undefined || raw.value === null) return defaultOf(type.scalar);
+    this.#path.push('value');
+    const value = this.#value({ kind: 'scalar', scalar: type.scalar }, raw.value, raw, 'value');
+    this.#path.pop();
+    return value;
   }
 
   #enum(name: string, raw: unknown): unknown {
@@ -332,12 +342,13 @@ export class Decoder {
 
   /**
    * Copies a JSON value. Where no message defines the type, integers of 32 bits become numbers and other numbers keep their
-   * text, as in Envoy. Otherwise a version `1.10` or an ID of 19 digits would change.
+   * text, as in Envoy: a version `1.10` or an ID of 19 digits would change otherwise. Unquoted words such as `yes` are booleans.
    */
   #json(raw: unknown, holder: object, key: PathPart): unknown {
     if (--this.#valuesLeft <= 0) return this.#tooMany();
     if (this.#path.length > MAX_DEPTH) return this.#refuse(`nested deeper than ${MAX_DEPTH} levels`);
     if (typeof raw === 'bigint' || typeof raw === 'number') return textOfNumber(holder, key) ?? Number(raw);
+    if (typeof raw === 'string') return booleanOfWord(holder, key) ?? raw;
     if (typeof raw !== 'object' || raw === null) return raw;
     const copy: unknown[] | Message = Array.isArray(raw) ? [] : {};
     for (const [name, held] of Object.entries(raw)) {
@@ -374,6 +385,11 @@ export class Decoder {
     else this.#problems.error(this.#path, message, aspect);
     return undefined;
   }
+}
+
+/** Returns whether a value has the form of a wrapper's message. */
+function isMessageForm(raw: unknown): raw is { readonly value?: unknown } {
+  return isRecord(raw) && Object.keys(raw).every((key) => key === 'value');
 }
 
 function isEmptyMap(raw: unknown): boolean {

@@ -29,12 +29,13 @@ export function defaultOf(kind: ScalarKind): unknown {
   return kind === 'int64' || kind === 'uint64' ? '0' : 0;
 }
 
-/** Reads an enum value by name in any case, or by number; returns the name. */
+/** Reads an enum value by name in any case, or by number, which may be quoted; returns the name. */
 export function readEnum(type: EnumType, raw: unknown): ScalarResult {
-  if (typeof raw === 'number') {
-    const name = type.names.get(raw);
+  const number = typeof raw === 'string' && /^\s*[+-]?\d{1,10}\s*$/.test(raw) ? Number(raw) : raw;
+  if (typeof number === 'number') {
+    const name = type.names.get(number);
     if (name !== undefined) return { value: name };
-    return { problem: `${raw} is not a value of ${type.name}; it is one of ${choices(type)}` };
+    return { problem: `${number} is not a value of ${type.name}; it is one of ${choices(type)}` };
   }
   if (typeof raw !== 'string') return { problem: `expected one of ${choices(type)}, found ${describe(raw)}` };
   if (type.values.has(raw)) return { value: raw };
@@ -49,22 +50,28 @@ export function choices(type: EnumType): string {
   return names.length > 12 ? `${names.slice(0, 12).join(', ')}, …` : names.join(', ');
 }
 
-/** Returns a hint how to write the duration of two fields as one string, if they are valid. */
-function oneText(parts: { seconds?: unknown; nanos?: unknown }): string {
+/** Reads a duration in message form, `{ seconds: 1, nanos: 5 }`; undefined if the parts are no duration. */
+function durationText(parts: { readonly seconds?: unknown; readonly nanos?: unknown }): string | undefined {
   const [seconds, nanos] = [parts.seconds ?? 0, parts.nanos ?? 0].map((part) => Number(wholeNumber(part) ?? -1n));
-  if (seconds! < 0 || seconds! > MAX_DURATION_S || nanos! < 0 || nanos! >= 1e9) return '';
-  const decimals = String(nanos).padStart(9, '0').replace(/0+$/, '');
-  return `; write it as '${seconds}${decimals === '' ? '' : '.'}${decimals}s'`;
+  if (seconds! < 0 || seconds! > MAX_DURATION_S || nanos! < 0 || nanos! >= 1e9) return undefined;
+  return `${seconds}.${String(nanos).padStart(9, '0')}s`;
 }
 
-/** Reads a duration such as `0.25s`; returns it with 0, 3, 6 or 9 decimals. */
+function isDurationMessage(raw: unknown): raw is { readonly seconds?: unknown; readonly nanos?: unknown } {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return false;
+  return Object.keys(raw).every((key) => key === 'seconds' || key === 'nanos');
+}
+
+/** Reads a duration such as `0.25s` or `{ nanos: 250000000 }`; returns it as text with 0, 3, 6 or 9 decimals. */
 export function readDuration(raw: unknown): ScalarResult {
   if (typeof raw === 'number') {
     const hint = raw >= 0 && raw <= MAX_DURATION_S ? `; write it as '${raw}s'` : '';
     return { problem: `expected a duration, found ${describe(raw)}${hint}` };
   }
-  if (typeof raw === 'object' && raw !== null && ('seconds' in raw || 'nanos' in raw)) {
-    return { problem: `expected a duration such as '1.5s', found separate seconds and nanos${oneText(raw)}` };
+  if (isDurationMessage(raw)) {
+    const text = durationText(raw);
+    if (text !== undefined) return readDuration(text);
+    return { problem: `a duration has 0 to ${MAX_DURATION_S} seconds and 0 to 999999999 nanos` };
   }
   if (typeof raw !== 'string') return { problem: `expected a duration such as '1.5s', found ${describe(raw)}` };
   const match = /^(-?)(\d{1,12})(?:\.(\d{0,9}))?s$/.exec(raw);
@@ -159,6 +166,7 @@ function wholeNumber(raw: unknown): bigint | undefined {
   if (typeof raw === 'number') return Number.isSafeInteger(raw) ? BigInt(raw) : undefined;
   if (typeof raw !== 'string' || raw.length > 40) return undefined;
   if (/^[+-]?\d+$/.test(raw)) return BigInt(raw.replace(/^\+/, ''));
+  if (/^\+?0x[\da-f]+$/i.test(raw)) return BigInt(raw.replace(/^\+/, ''));
   const value = Number(raw);
   return /^[+-]?\d+(\.\d*)?(e[+-]?\d+)?$/i.test(raw) && Number.isSafeInteger(value) ? BigInt(value) : undefined;
 }

@@ -26,7 +26,7 @@ export type SpecialKind = 'any' | 'duration' | 'timestamp' | 'struct' | 'value' 
 
 /** The type of a field's value, or of its elements if it is a list or a map. */
 export type ValueType =
-  | { readonly kind: 'scalar'; readonly scalar: ScalarKind }
+  | { readonly kind: 'scalar'; readonly scalar: ScalarKind; readonly isWrapper?: boolean }
   | { readonly kind: 'enum'; readonly name: string }
   | { readonly kind: 'message'; readonly name: string }
   | { readonly kind: 'special'; readonly special: SpecialKind };
@@ -268,7 +268,7 @@ function typeOfName(name: string, isMessage: boolean): ValueType {
   if (name.startsWith(WELL_KNOWN)) {
     const known = name.slice(WELL_KNOWN.length);
     const scalar = WRAPPERS[known];
-    if (scalar) return { kind: 'scalar', scalar };
+    if (scalar) return { kind: 'scalar', scalar, isWrapper: true };
     const special = SPECIAL[known];
     if (special) return { kind: 'special', special };
   }

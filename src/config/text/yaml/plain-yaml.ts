@@ -7,7 +7,7 @@
 
 import { MAX_DEPTH } from '../source.js';
 import type { ValueEvents } from '../value-events.js';
-import { noteNumber } from './yaml-number.js';
+import { isBooleanWord, noteScalar } from './yaml-number.js';
 
 /** The value of a text, and the number of values in it. */
 export interface PlainYaml {
@@ -71,8 +71,8 @@ class PlainYamlReader {
   #depth = 0;
   /** Offset after the colon of the last key. */
   #keyEnd = 0;
-  /** The last scalar, if it is a number that has not been recorded yet. */
-  #number: string | undefined;
+  /** The last scalar, if it is a number or boolean word that has not been recorded yet. */
+  #noted: string | undefined;
 
   constructor(text: string, events: ValueEvents | undefined) {
     this.#text = text;
@@ -206,17 +206,18 @@ class PlainYamlReader {
     if (text === 'false') return false;
     const isOctal = OCTAL.test(text);
     if (isOctal || INTEGER.test(text) || DECIMAL.test(text)) {
-      this.#number = text;
+      this.#noted = text;
       return isOctal ? Number.parseInt(text, 8) : Number(text);
     }
     if (WORD.test(text) || NUMBER.test(text)) throw NOT_PLAIN;
+    if (isBooleanWord(text)) this.#noted = text;
     return text;
   }
 
   #note(holder: object, key: string | number): void {
-    if (this.#number === undefined) return;
-    noteNumber(holder, key, this.#number);
-    this.#number = undefined;
+    if (this.#noted === undefined) return;
+    noteScalar(holder, key, this.#noted);
+    this.#noted = undefined;
   }
 
   #flowMap(): unknown {

@@ -34,7 +34,7 @@ import {
 import type { ValueEvents } from '../value-events.js';
 import { NodeBuilder } from './node-builder.js';
 import { isMergeKey, NodeFinder, writtenName } from './node-finder.js';
-import { noteNumber, textOfNumber, yamlInteger } from './yaml-number.js';
+import { copyNote, isBooleanWord, noteScalar, yamlInteger } from './yaml-number.js';
 
 /** Reads YAML 1.2. */
 export function readDocument(name: string, text: string): SourceResult {
@@ -224,22 +224,22 @@ class PlainReader {
   readonly repeated: TextMistake[] = [];
   /** Number of further duplicates. */
   furtherRepeated = 0;
-  readonly #anchors = new Map<string, { value: unknown; number: string | undefined; isOpen: boolean }>();
-  /** The source of the last value, if it is a number that has not been recorded yet. */
-  #number: string | undefined;
+  readonly #anchors = new Map<string, { value: unknown; noted: string | undefined; isOpen: boolean }>();
+  /** The source of the last value, if it is a number or boolean word that has not been recorded yet. */
+  #noted: string | undefined;
   #merged = 0;
 
   read(node: Node | null, path: PathPart[], depth: number): unknown {
     if (depth > MAX_DEPTH) throw new YamlMistake(TOO_DEEP, node);
     this.size++;
-    this.#number = undefined;
+    this.#noted = undefined;
     if (node === null) return null;
     if (yaml().isAlias(node)) return this.#aliased(node);
-    const anchor = { value: undefined as unknown, number: undefined as string | undefined, isOpen: true };
+    const anchor = { value: undefined as unknown, noted: undefined as string | undefined, isOpen: true };
     const name = (node as { anchor?: string }).anchor;
     if (name) this.#anchors.set(name, anchor);
     anchor.value = this.#content(node, path, depth);
-    anchor.number = this.#number;
+    anchor.noted = this.#noted;
     anchor.isOpen = false;
     return anchor.value;
   }
@@ -248,7 +248,7 @@ class PlainReader {
     const anchor = this.#anchors.get(node.source);
     if (!anchor) throw new YamlMistake(`unknown alias '*${node.source}'`, node);
     if (anchor.isOpen) throw new YamlMistake(`alias '*${node.source}' contains itself`, node);
-    this.#number = anchor.number;
+    this.#noted = anchor.noted;
     return anchor.value;
   }
 
@@ -269,13 +269,14 @@ class PlainReader {
 
   #scalar(node: Scalar): unknown {
     const value = plainValue(node);
-    if (typeof value === 'number' || typeof value === 'bigint') this.#number = node.source;
+    if (typeof value === 'number' || typeof value === 'bigint') this.#noted = node.source;
+    else if (node.type === 'PLAIN' && typeof value === 'string' && isBooleanWord(value)) this.#noted = value;
     return value;
   }
 
   #note(holder: object, key: string | number): void {
-    if (this.#number !== undefined) noteNumber(holder, key, this.#number);
-    this.#number = undefined;
+    if (this.#noted !== undefined) noteScalar(holder, key, this.#noted);
+    this.#noted = undefined;
   }
 
   #list({ items }: YAMLSeq<Node | null>, path: PathPart[], depth: number): unknown[] {
@@ -302,7 +303,7 @@ class PlainReader {
       plain[name] = held;
       this.#note(plain, name);
     }
-    this.#number = undefined;
+    this.#noted = undefined;
     for (const { key, value } of merged) this.#merge(plain, value, key);
     return plain;
   }
@@ -319,8 +320,7 @@ class PlainReader {
         if (++this.#merged > MAX_MERGED) throw new YamlMistake('aliases expand to too many values', key);
         if (Object.hasOwn(plain, name)) continue;
         plain[name] = held;
-        const text = textOfNumber(from, name);
-        if (text !== undefined) noteNumber(plain, name, text);
+        copyNote(from, name, plain);
       }
     }
   }
@@ -342,13 +342,20 @@ function keyName(key: Node | null): string {
  * Integers that a number can represent exactly become numbers, others stay bigints. Integers with a leading zero are octal, as
  * in Envoy and YAML 1.1, or else strings: file modes are written like this.
  */
-function plainValue({ value, source = '' }: Scalar): unknown {
+function plainValue({ value, source = '', type }: Scalar): unknown {
+  // The core schema has no signed hexadecimal numbers.
+  if (type === 'PLAIN' && SIGNED_HEXADECIMAL.test(source)) return safeInteger(yamlInteger(source) ?? source);
   // No field accepts such a large number, and formatting it takes long.
   if (typeof value === 'bigint' && source.length > MAX_DIGITS) return source;
   if (typeof value !== 'bigint') return value;
   const integer = /^[-+]?0\d/.test(source) ? yamlInteger(source) : value;
-  if (integer === undefined) return source;
-  return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
+  return safeInteger(integer ?? source);
+}
+
+const SIGNED_HEXADECIMAL = /^[-+]0x[0-9a-f]+$/i;
+
+function safeInteger(value: bigint | string): unknown {
+  return typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value;
 }
 
 /** Returns one mistake per line, since further ones on a line mostly are consequences. */

@@ -1,4 +1,4 @@
-// Numbers in YAML, as Envoy reads them.
+// Numbers and booleans in YAML, as Envoy reads them.
 
 /**
  * Parses an unquoted integer like yaml-cpp's streams: octal with a leading zero, hexadecimal with `0x`, signed with 64 bits.
@@ -13,8 +13,8 @@ export function yamlInteger(text: string): bigint | undefined {
 }
 
 /**
- * The texts of unquoted numbers, keyed by the map or list that contains them: a number cannot distinguish `1.10` from `1.1`.
- * JSON texts need none, because their strings are quoted.
+ * The texts of unquoted numbers and boolean words, keyed by the map or list that contains them: a number cannot distinguish
+ * `1.10` from `1.1`, nor a string `yes` from `"yes"`. JSON texts need none, because their strings are quoted.
  */
 const texts = new WeakMap<object, Map<string | number, string>>();
 
@@ -23,13 +23,40 @@ export function textOfNumber(holder: object, key: string | number): string | und
   return texts.get(holder)?.get(key);
 }
 
-/** Records the source of a number in a map or list. */
-export function noteNumber(holder: object, key: string | number, written: string): void {
+/**
+ * Returns the boolean that the string with that key is where no field defines a type: YAML 1.1 has unquoted `yes`, `Off` and `n`
+ * as booleans. Undefined for all other strings.
+ */
+export function booleanOfWord(holder: object, key: string | number): boolean | undefined {
+  const word = texts.get(holder)?.get(key);
+  return word === undefined ? undefined : TRUE_WORD.test(word) || (FALSE_WORD.test(word) ? false : undefined);
+}
+
+/** Returns whether an unquoted text is a boolean in YAML 1.1 and a string in YAML 1.2. */
+export function isBooleanWord(text: string): boolean {
+  return text.length <= 3 && (TRUE_WORD.test(text) || FALSE_WORD.test(text));
+}
+
+/** In lower, upper or capitalized form. */
+const TRUE_WORD = /^(?:[yY]|yes|Yes|YES|on|On|ON)$/;
+const FALSE_WORD = /^(?:[nN]|no|No|NO|off|Off|OFF)$/;
+
+/** Records the source of a number or boolean word in a map or list. */
+export function noteScalar(holder: object, key: string | number, written: string): void {
   const text = asText(written);
-  if (text === undefined) return;
+  if (text !== undefined) setNote(holder, key, text);
+}
+
+function setNote(holder: object, key: string | number, text: string): void {
   const known = texts.get(holder);
   if (known === undefined) texts.set(holder, new Map([[key, text]]));
   else known.set(key, text);
+}
+
+/** Copies what is recorded of a value to another map that has the value under the same key. */
+export function copyNote(from: object, key: string, to: object): void {
+  const text = texts.get(from)?.get(key);
+  if (text !== undefined) setNote(to, key, text);
 }
 
 /**

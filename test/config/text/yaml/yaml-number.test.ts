@@ -145,3 +145,65 @@ t.test('numbers in very many merged maps are parsed in linear time', async (t) =
   const { metadata } = bootstrapOf(`node:\n  metadata:\n    a: &a { x: 1.10 }\n${maps.join('')}`).node ?? {};
   t.same([metadata?.['m0'], metadata?.['m19999']], [{ x: '1.10' }, { x: '1.10' }]);
 });
+
+t.test('unquoted words of YAML 1.1 are booleans where a value is free, and text in strings', async (t) => {
+  const words = {
+    ...{ yes: true, Yes: true, YES: true, on: true, On: true, ON: true, y: true, Y: true },
+    ...{ no: false, No: false, NO: false, off: false, Off: false, OFF: false, n: false, N: false },
+    ...{ yEs: 'yEs', oN: 'oN', nO: 'nO', oFF: 'oFF', '"yes"': 'yes', "'off'": 'off', yes1: 'yes1' },
+  };
+  for (const [written, value] of Object.entries(words)) {
+    const free = `node: { metadata: { a: { b: ${written} }, ${written}: [ ${written}, x ] } }\n`;
+    const key = written.replaceAll(/["']/g, '');
+    const metadata = { a: { b: value }, [key]: [value, 'x'] };
+    for (const form of [free, NOT_PLAIN + free]) t.same(bootstrapOf(form).node?.metadata, metadata, written);
+    for (const before of ['', NOT_PLAIN]) {
+      t.same(
+        bootstrapOf(`${before}node:\n  metadata:\n    a: ${written}\n`).node?.metadata,
+        { a: value },
+        'in block form',
+      );
+      t.equal(bootstrapOf(`${before}node: { id: ${written} }\n`).node?.id, key);
+    }
+    const merged = `node: { metadata: { a: &a { b: ${written} }, c: { <<: *a }, d: &d ${written}, e: *d } }\n`;
+    t.same(bootstrapOf(merged).node?.metadata, { a: { b: value }, c: { b: value }, d: value, e: value });
+  }
+  t.same(bootstrapOf('{"node": {"metadata": {"a": "yes"}}}', { file: 'a.json' }).node?.metadata, { a: 'yes' });
+  t.same(bootstrapOf('node:\n  metadata:\n    b: |-\n      yes\n').node?.metadata, { b: 'yes' });
+});
+
+t.test('hexadecimal numbers may have a sign', async (t) => {
+  const text = 'node: { metadata: { a: -0x1f, b: +0x1F, c: "-0x1f" } }\n';
+  for (const form of [text, NOT_PLAIN + text]) t.same(bootstrapOf(form).node?.metadata, { a: -31, b: 31, c: '-0x1f' });
+});
+
+t.test('runtime values of YAML 1.1 are booleans', async (t) => {
+  const { layers: [layer] = [] } = bootstrapOf(
+    'layered_runtime: { layers: [{ name: a, static_layer: { gate: off, other: "off" } }] }',
+  ).layered_runtime!;
+  t.same(layer?.static_layer, { gate: false, other: 'off' });
+});
+
+t.test('wrappers, durations and enums may be in the form of messages and quoted numbers', async (t) => {
+  const cluster = (fields: string) =>
+    bootstrapOf(`static_resources: { clusters: [{ name: a, load_assignment: { cluster_name: a }, ${fields} }] }`)
+      .static_resources!.clusters![0]!;
+  const LIMIT = 'per_connection_buffer_limit_bytes';
+  t.equal(cluster(`${LIMIT}: { value: 7 }`)[LIMIT], 7);
+  t.equal(cluster(`${LIMIT}: {}`)[LIMIT], 0);
+  for (const written of ["'0x400'", "'0X400'", "'+0x400'"]) t.equal(cluster(`${LIMIT}: ${written}`)[LIMIT], 1024);
+  t.throws(() => cluster(`${LIMIT}: { value: 7, x: 1 }`), { message: /expected a whole number, found a map/ });
+  t.throws(() => cluster(`${LIMIT}: { value: -7 }`), { message: /limit_bytes.value: -7 is out of range/ });
+  t.equal(cluster('connect_timeout: { seconds: 1, nanos: 5 }').connect_timeout, '1.000000005s');
+  t.equal(cluster("connect_timeout: { seconds: '2' }").connect_timeout, '2s');
+  for (const written of ['{ seconds: -1 }', '{ nanos: 1000000000 }', '{ seconds: 1, x: 1 }'])
+    t.throws(() => cluster(`connect_timeout: ${written}`), { message: /connect_timeout: .*duration/ });
+  for (const written of ["'3'", "'+3'", "'03'", '3']) t.equal(cluster(`lb_policy: ${written}`).lb_policy, 'RANDOM');
+  for (const written of ["'99'", "'0x3'", "'3.0'"]) t.throws(() => cluster(`lb_policy: ${written}`), written);
+});
+
+t.test('a file with an unknown ending is JSON', async (t) => {
+  const text = '{"node": {"id": "a"}}';
+  for (const file of ['a.conf', 'config', 'a.yaml.bak']) t.equal(bootstrapOf(text, { file }).node?.id, 'a');
+  t.match(problemsOf('node: { id: a }', { file: 'a.conf' }), /'\.conf' is read as JSON/);
+});
