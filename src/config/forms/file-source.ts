@@ -1,4 +1,4 @@
-// Reads a message from a file. The file extension selects the format.
+// Reads a message from a file. The file extension selects the format; with any other extension the file is read as JSON.
 
 import { extname } from 'node:path';
 import { messageOf } from '../../common/errors/errors.js';
@@ -24,9 +24,6 @@ const MAX_FILE_BYTES = 128 * 1024 * 1024;
 export function readFileSource(path: string, message: string, pipeMs?: number): FileSourceResult {
   const extension = extname(path);
   const format = extension.toLowerCase();
-  if (!FORMATS.includes(format)) {
-    return refuse(path, `unknown extension '${extension}': a configuration file ends in ${FORMATS.join(', ')}`);
-  }
   let bytes: Buffer;
   try {
     bytes = readRegularFile(path, MAX_FILE_BYTES, pipeMs);
@@ -37,15 +34,24 @@ export function readFileSource(path: string, message: string, pipeMs?: number): 
   const text = decodeText(bytes);
   if (text === undefined) return refuse(path, 'the file is not UTF-8 text');
   if (format === '.pb_text') return readProto(path, 'text', text, message);
-  return format === '.json' ? readJson(path, text) : readYaml(path, text);
+  if (format === '.yaml' || format === '.yml') return readYaml(path, text);
+  const read = readJson(path, text);
+  return format === '.json' || read.source !== undefined ? read : readAsJson(extension, read);
 }
+
+/** Returns a result whose first problem says why the file was read as JSON. */
+function readAsJson(extension: string, { problems: [first, ...others] }: SourceResult): SourceResult {
+  const ending = extension === '' ? 'a file without an extension' : `a file that ends in '${extension}'`;
+  const why = `${ending} is read as JSON; the extensions of other formats are ${OTHER_FORMATS}`;
+  return { problems: [{ ...first!, message: `${first!.message}; ${why}` }, ...others] };
+}
+
+const OTHER_FORMATS = '.yaml, .yml, .pb and .pb_text';
 
 /** Returns `no such file or directory` for `ENOENT: no such file or directory, open '…'`. */
 function reasonOf(error: unknown): string {
   return messageOf(error).replace(/^[A-Z0-9_]+: ([^,]*).*$/s, '$1');
 }
-
-const FORMATS = ['.yaml', '.yml', '.json', '.pb', '.pb_text'];
 
 function decodeText(bytes: Buffer): string | undefined {
   try {
