@@ -57,13 +57,6 @@ export function checkHosts(value: string): string | undefined {
   return value !== '' && hosts.length === 0 ? `--admin-allowed-hosts contains no host; ${remedy}` : undefined;
 }
 
-export function checkExtensions(value: string): string | undefined {
-  const wrong = listOf(value).find((item) => !/^[^/]+\/[^/]+$/.test(item));
-  return wrong === undefined
-    ? undefined
-    : `invalid extension name '${wrong}'; --disable-extensions is <category>/<name>,…`;
-}
-
 export function checkStatsTag(value: string): string | undefined {
   const at = value.indexOf(':');
   const remedy = '--stats-tag is <tag>:<value>, the tag of letters and digits, the value without a dot';

@@ -6,7 +6,6 @@ import { LEVEL_NAMES, parseLevel } from '../log/levels.js';
 import { DEFAULT_LOG_FORMAT } from '../log/log-format.js';
 import {
   checkComponentLevels,
-  checkExtensions,
   checkHosts,
   checkLevel,
   checkOneLine,
@@ -414,7 +413,6 @@ export const OPTIONS = {
     kind: 'string',
     value: 'list',
     default: '',
-    check: checkExtensions,
     help: 'Extensions that no configuration may use, as <category>/<name>,…',
     details:
       'For example envoy.filters.http/envoy.filters.http.buffer. The log at start lists all extensions, after "statically ' +

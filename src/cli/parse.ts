@@ -18,16 +18,22 @@ export type ParseResult =
       readonly error: string;
     };
 
-/** Parses the arguments after the program's name. */
+/** Parses the arguments after the program's name. Those after `--` or `--ignore_rest` are ignored, as in Envoy. */
 export function parseArguments(argv: readonly string[]): ParseResult {
   try {
-    const options = parse(argv);
+    const options = parse(withoutRest(argv));
     checkCombinations(options);
     return { ok: true, options, warnings: warningsOf(options) };
   } catch (error) {
     if (error instanceof OptionError) return { ok: false, error: error.message };
     throw error;
   }
+}
+
+/** Returns the arguments before `--` or `--ignore_rest`. */
+export function withoutRest(argv: readonly string[]): readonly string[] {
+  const end = argv.findIndex((argument) => argument === '--' || argument === '--ignore_rest');
+  return end < 0 ? argv : argv.slice(0, end);
 }
 
 class OptionError extends Error {}

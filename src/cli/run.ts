@@ -21,7 +21,7 @@ import type { HotRestart } from '../server/restart/hot-restart.js';
 import { firstSteps, helpText, USAGE_HINT } from './help.js';
 import { overrideNode } from './node.js';
 import type { Options } from './options.js';
-import { parseArguments } from './parse.js';
+import { parseArguments, withoutRest } from './parse.js';
 import { hotRestartOptions, type Logging, loadOptions, loggingOptions, serverSettings } from './settings.js';
 import { versionText } from './version.js';
 
@@ -34,7 +34,8 @@ const logger = getLogger('main');
 
 /** Runs the program; resolves with its exit status. */
 export async function run(argv: readonly string[], signals: Signals): Promise<number> {
-  if (argv.includes('--help') || argv.includes('-h')) {
+  const read = withoutRest(argv);
+  if (read.includes('--help') || read.includes('-h')) {
     print(process.stdout, helpText());
     return 0;
   }

@@ -1,7 +1,9 @@
 // Names of the component loggers, in the order of POST /logging.
 
 export const COMPONENTS = [
+  'a2a',
   'admin',
+  'ai_protocol_manager',
   'alternate_protocols_cache',
   'aws',
   'assert',
@@ -12,6 +14,8 @@ export const COMPONENTS = [
   'config',
   'connection',
   'conn_handler',
+  'compression',
+  'credential_injector',
   'decompression',
   'dns',
   'dubbo',
@@ -33,14 +37,18 @@ export const COMPONENTS = [
   'init',
   'io',
   'jwt',
+  'json_rpc',
   'kafka',
   'key_value_store',
   'lua',
+  'local_rate_limit',
   'main',
   'matcher',
+  'mcp',
   'misc',
   'mongo',
   'multi_connection',
+  'notification',
   'oauth2',
   'quic',
   'quic_stream',
@@ -53,6 +61,7 @@ export const COMPONENTS = [
   'runtime',
   'stats',
   'secret',
+  'sse',
   'tap',
   'testing',
   'thrift',
@@ -62,6 +71,9 @@ export const COMPONENTS = [
   'wasm',
   'websocket',
   'golang',
+  'stats_sinks',
+  'dynamic_modules',
+  'ip_tagging',
 ] as const;
 
 export type Component = (typeof COMPONENTS)[number];

@@ -66,9 +66,16 @@ export function compileFlags(
   own: Readonly<Record<string, Writer>> = {},
 ): FlagText {
   const messages = escaped ? RAW_MESSAGES : MESSAGES;
+  let lastMs: number | undefined;
+  /** Microseconds since the message before, which is as fine as the clock. */
+  let sinceLast = 0;
   const known: Readonly<Record<string, Writer>> = {
     ...WRITERS,
     ...messages,
+    O: () => `${Math.floor(sinceLast / 1e6)}`,
+    o: () => `${Math.floor(sinceLast / 1e3)}`,
+    i: () => `${sinceLast}`,
+    u: () => `${sinceLast}000`.replace(/^0+(?=0)/, ''),
     N: () => version,
     t: () => `${threadId()}`,
     ...own,
@@ -94,6 +101,8 @@ export function compileFlags(
     needsSource,
     print(record) {
       moment.at(record.epochMs);
+      sinceLast = Math.max(0, Math.round((record.epochMs - (lastMs ?? record.epochMs)) * 1e3));
+      lastMs = record.epochMs;
       let text = '';
       for (let i = 0; i < writers.length; i++) text += writers[i]!(record, moment);
       return text;
@@ -125,6 +134,7 @@ const WRITERS: Readonly<Record<string, Writer>> = {
   a: (_, m) => m.weekdayName.slice(0, 3),
   A: (_, m) => m.weekdayName,
   b: (_, m) => m.monthName.slice(0, 3),
+  h: (_, m) => m.monthName.slice(0, 3),
   B: (_, m) => m.monthName,
   c: (_, m) => `${m.weekdayName.slice(0, 3)} ${m.monthName.slice(0, 3)} ${m.day} ${m.clock} ${m.year}`,
   C: (_, m) => pad2(m.year % 100),
@@ -137,6 +147,7 @@ const WRITERS: Readonly<Record<string, Writer>> = {
   I: (_, m) => pad2(m.hour12),
   M: (_, m) => pad2(m.minute),
   S: (_, m) => pad2(m.second),
+  E: (r) => `${Math.floor(r.epochMs / 1000)}`,
   e: (r) => fraction(r.epochMs, 3),
   f: (r) => fraction(r.epochMs, 6),
   F: (r) => fraction(r.epochMs, 9),
@@ -147,6 +158,9 @@ const WRITERS: Readonly<Record<string, Writer>> = {
   X: (_, m) => m.clock,
   z: (_, m) => m.offset(':'),
   '%': () => '%',
+  // The range of a line in colour. Logs have none.
+  '^': () => '',
+  $: () => '',
   '@': (r) => `${r.source.file}:${r.source.line}`,
   s: (r) => basename(r.source.file),
   g: (r) => r.source.file,

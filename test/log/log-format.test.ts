@@ -31,6 +31,7 @@ t.test('every flag of the specification prints its value', async (t) => {
     '%a': 'Tue',
     '%A': 'Tuesday',
     '%b': 'Mar',
+    '%h': 'Mar',
     '%B': 'March',
     '%c': 'Tue Mar 27 15:05:06 2018',
     '%C': '18',
@@ -43,6 +44,7 @@ t.test('every flag of the specification prints its value', async (t) => {
     '%I': '03',
     '%M': '05',
     '%S': '06',
+    '%E': String(Date.UTC(2018, 2, 27, 15, 5, 6) / 1000),
     '%e': '042',
     '%f': '042125',
     '%F': '042125000',
@@ -58,11 +60,22 @@ t.test('every flag of the specification prints its value', async (t) => {
     '%g': 'src/upstream/pool.js',
     '%#': '123',
     '%!': 'take',
+    '%^': '',
+    '%$': '',
   };
   const options = { threadId: () => 4711, version: 'abc/1.0/Clean/RELEASE/OpenSSL' };
   for (const [flag, text] of Object.entries(expected)) t.equal(print(flag, options), `${text}\n`, flag);
   t.equal(print('<%l|%n>', options), '<warning|upstream>\n', 'text around flags is kept');
   t.equal(print('%!%n%%%l', options), 'takeupstream%warning\n', 'flags may be adjacent');
+});
+
+t.test('flags for the time since the message before', async (t) => {
+  const format = compileLogFormat('%O %o %i %u|%6o|');
+  const line = (epochMs: number) => format.format({ ...record, epochMs });
+  t.equal(line(record.epochMs), '0 0 0 0|     0|\n', 'the first message');
+  t.equal(line(record.epochMs + 2345.625), '2 2345 2345625 2345625000|  2345|\n');
+  t.equal(line(record.epochMs + 2346), '0 0 375 375000|     0|\n');
+  t.equal(line(record.epochMs), '0 0 0 0|     0|\n', 'a clock that was set back');
 });
 
 t.test('local time follows the time zone, with its changes', async (t) => {

@@ -37,7 +37,8 @@ function answer(
  */
 function unknownDisabled(catalog: ExtensionCatalog): Problem[] {
   const known = catalog.list().map(({ category, name }) => `${category}/${name}`);
-  return catalog
-    .unknownDisabled()
-    .map((name) => problemOf('', `failed to disable unknown extension '${name}'${didYouMean(name, known)}`));
+  return catalog.unknownDisabled().map((name) => {
+    const what = name.includes('/') ? 'unknown extension' : 'invalid extension name';
+    return problemOf('', `failed to disable ${what} '${name}'${didYouMean(name, known)}`);
+  });
 }

@@ -255,7 +255,7 @@ t.test('--disable-extensions: a configuration that uses one is refused, and an u
   const name = 'envoy.filters.http/envoy.filters.http.buffer';
   const [refused, mistyped] = await runAll(t, [
     { config, args: ['--mode', 'validate', '--disable-extensions', `envoy.clusters/static,${name}`] },
-    { config, args: ['--mode', 'validate', '--disable-extensions', name.replace('buffer', 'bufer')] },
+    { config, args: ['--mode', 'validate', '--disable-extensions', `${name.replace('buffer', 'bufer')},x`] },
   ]);
   t.equal(refused!.code, 1);
   t.match(refused!.stderr, /envoy\.filters\.http\.buffer.*disabled|disabled.*envoy\.filters\.http\.buffer/i);
@@ -266,6 +266,7 @@ t.test('--disable-extensions: a configuration that uses one is refused, and an u
     mistyped!.stderr,
     `failed to disable unknown extension '${name.replace('buffer', 'bufer')}'; did you mean '${name}'?`,
   );
+  t.match(mistyped!.stderr, "failed to disable invalid extension name 'x'");
 });
 
 t.test('--allow-unknown-static-fields and its old name: a warning, a counter, and the server starts', async (t) => {
