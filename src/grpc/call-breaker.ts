@@ -1,11 +1,11 @@
-// What calls and connections of a channel take from the circuit breakers of their cluster.
+// Counts a channel's calls and connections against the circuit breakers of its cluster.
 
 import { type ChannelOptions, connectivityState, experimental, Metadata, status } from '@grpc/grpc-js';
 import type { CallLimits, ClusterHosts } from './cluster-hosts.js';
 import type { Subchannel } from './unfinished-calls.js';
 
-/** What a call has taken: a place among those that wait for a connection, or among those that have one. */
-class CallPlace {
+/** The place that a call occupies in a circuit breaker: as pending (waiting for a connection) or as active request. */
+class BreakerPlace {
   readonly #limits: CallLimits;
   #held: 'pending' | 'requests' | undefined;
   #isOver = false;
@@ -14,10 +14,10 @@ class CallPlace {
     this.#limits = limits;
   }
 
-  /** False when that breaker is open. */
+  /** Moves to a place of this kind. Returns false if that breaker is open. */
   take(kind: 'pending' | 'requests'): boolean {
     if (this.#held === kind || this.#isOver) return true;
-    this.#giveBack();
+    this.#release();
     if (!this.#limits.tryAcquire(kind)) return false;
     this.#held = kind;
     return true;
@@ -25,18 +25,18 @@ class CallPlace {
 
   end(): void {
     this.#isOver = true;
-    this.#giveBack();
+    this.#release();
   }
 
-  #giveBack(): void {
+  #release(): void {
     if (this.#held !== undefined) this.#limits.release(this.#held);
     this.#held = undefined;
   }
 }
 
-/** The metadata of a call, by which pickers know its place: grpc-js hands them a copy. */
+/** The metadata of a call, through which pickers find its place. grpc-js passes them a copy. */
 class CallMetadata extends Metadata {
-  place: CallPlace | undefined;
+  place: BreakerPlace | undefined;
 
   override clone(): CallMetadata {
     const copy = new CallMetadata(this.getOptions());
@@ -46,22 +46,22 @@ class CallMetadata extends Metadata {
   }
 }
 
-/** Empty metadata of a call to that cluster, and what to call at its end. */
+/** Returns empty metadata for a call to a cluster, and a function to call at its end. */
 export function beginCall(hosts: ClusterHosts, cluster: string | undefined): [metadata: Metadata, end: () => void] {
   const metadata = new CallMetadata();
   const limits = cluster === undefined ? undefined : hosts.callLimits(cluster);
   if (limits === undefined) return [metadata, () => {}];
-  const place = new CallPlace(limits);
+  const place = new BreakerPlace(limits);
   metadata.place = place;
   return [metadata, () => place.end()];
 }
 
-/** The option of a channel by which its connections know the breakers; nothing that tells subchannels apart. */
+/** The channel option that passes the breakers to connections. It is excluded from the comparison of subchannels. */
 export const LIMITS_OPTION = `${experimental.SUBCHANNEL_ARGS_EXCLUDE_KEY_PREFIX}baton_limits`;
 
 const counted = new WeakSet<Subchannel>();
 
-/** The subchannel's connections are counted from now on. */
+/** Counts the connections of a subchannel from now on. */
 export function countConnections(subchannel: Subchannel, { [LIMITS_OPTION]: limits }: ChannelOptions): void {
   if (limits === undefined || counted.has(subchannel)) return;
   counted.add(subchannel);
@@ -71,7 +71,7 @@ export function countConnections(subchannel: Subchannel, { [LIMITS_OPTION]: limi
   });
 }
 
-/** Lets calls wait, or go to a connection, as the breakers allow. */
+/** Queues calls or assigns them to connections only if the breakers allow it. */
 export class BreakingPicker implements experimental.Picker {
   readonly #picker: experimental.Picker;
 

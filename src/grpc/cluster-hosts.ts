@@ -1,37 +1,37 @@
-// The hosts of a cluster as gRPC channels follow them.
+// The interface through which gRPC channels follow the hosts of clusters.
 
 import type { Address } from '../io/addresses/address.js';
 
 export interface ClusterHosts {
-  /** Tells of the hosts soon, and whenever they change. Returns what ends it. */
+  /** Calls `onHosts` soon and on each change of the hosts. Returns a function that stops this. */
   watchHosts(cluster: string, onHosts: OnHosts): () => void;
-  /** The cluster's connect_timeout. */
+  /** Returns the cluster's connect_timeout. */
   connectTimeoutMs(cluster: string): number;
-  /** The circuit breakers of a cluster as it is now; undefined when there is no such cluster. */
+  /** Returns the circuit breakers of the current version of a cluster; undefined: there is no such cluster. */
   callLimits(cluster: string): CallLimits | undefined;
-  /** A connection to one of its hosts is there: `fd` gets the options that the cluster has for it. */
+  /** Called for a new connection to a host of the cluster: sets the cluster's socket options on `fd`. */
   connected(cluster: string, fd: number): void;
 }
 
-/** What is acquired is released once. */
+/** Each acquired unit must be released once. */
 export interface CallLimits {
-  /** Takes one if the breaker is closed. */
+  /** Acquires a unit if the breaker is closed. */
   tryAcquire(kind: CallLimit): boolean;
-  /** Takes one though the breaker may be open: as the connection to a host, of which there is always one. */
+  /** Acquires a unit even if the breaker is open. Used for connections, since a host may always have one. */
   acquire(kind: CallLimit): void;
   release(kind: CallLimit): void;
 }
 
-/** Connections, calls that wait for one, calls that have one. */
+/** Connections, calls waiting for one, and active calls. */
 export type CallLimit = 'connections' | 'pending' | 'requests';
 
-/** `addresses` are those that requests may go to, `keepalive` is for connections to hosts that are new. */
+/** `addresses`: the usable hosts; `keepalive`: for connections to new hosts. */
 export type OnHosts = (addresses: readonly Address[], keepalive: Http2Keepalive | undefined) => void;
 
-/** PING frames by which a connection whose other end has vanished is noticed (envoy.config.core.v3.KeepaliveSettings). */
+/** PING frames that detect a vanished peer (envoy.config.core.v3.KeepaliveSettings). */
 export interface Http2Keepalive {
-  /** Between an answer and the next PING. */
+  /** Time from a PING response to the next PING. */
   readonly intervalMs: number;
-  /** A PING that is not answered for so long ends the connection. */
+  /** The connection ends if a PING is not answered within this time. */
   readonly timeoutMs: number;
 }

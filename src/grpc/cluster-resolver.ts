@@ -1,4 +1,4 @@
-// Makes grpc-js know clusters: the target `baton-cluster:name` resolves to the cluster's hosts, as they come and go.
+// A grpc-js name resolver for clusters: the target `baton-cluster:name` resolves to the current hosts of a cluster.
 
 import { type ChannelOptions, experimental, status } from '@grpc/grpc-js';
 import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
@@ -15,7 +15,7 @@ type Listener = ConstructorParameters<ResolverClass>[1];
 
 let hosts: ClusterHosts | undefined;
 
-/** The target of a channel to a cluster. Clusters are those of `source`, one for the life of the process. */
+/** Returns the channel target of a cluster. `source` must be the same object in the whole process. */
 export function clusterTarget(source: ClusterHosts, cluster: string): string {
   if (hosts === undefined) experimental.registerResolver(SCHEME, ClusterResolver);
   hosts = source;
@@ -33,7 +33,7 @@ class ClusterResolver implements Resolver {
   }
 
   updateResolution(): void {
-    this.#stop ??= hosts!.watchHosts(this.#cluster, (addresses, keepalive) => this.#tell(addresses, keepalive));
+    this.#stop ??= hosts!.watchHosts(this.#cluster, (addresses, keepalive) => this.#update(addresses, keepalive));
   }
 
   destroy(): void {
@@ -50,17 +50,17 @@ class ClusterResolver implements Resolver {
     return decodeURIComponent(target.path);
   }
 
-  #tell(addresses: readonly Address[], keepalive: Http2Keepalive | undefined): void {
+  #update(addresses: readonly Address[], keepalive: Http2Keepalive | undefined): void {
     const endpoints = addresses.map((address) => ({ addresses: [subchannelAddress(address)] }));
     this.#listener(experimental.statusOrFromValue(endpoints), this.#options(keepalive), null, '');
     if (endpoints.length > 0) return;
-    // An error alone leaves connections in use, and without hosts alone calls would wait for some.
+    // Both updates are needed: an error alone keeps connections in use; an empty list alone makes calls wait for hosts.
     const details = `cluster '${this.#cluster}' has no host`;
     this.#listener(experimental.statusOrFromError({ code: status.UNAVAILABLE, details }), {}, null, '');
   }
 }
 
-/** What is told beside the addresses are options of the connections to them. */
+/** Returns the channel options for connections to new hosts. */
 function keepaliveOptions(keepalive: Http2Keepalive | undefined): ChannelOptions {
   if (keepalive === undefined) return {};
   return {

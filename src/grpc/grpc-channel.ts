@@ -1,5 +1,5 @@
-// Calls to a gRPC service (envoy.config.core.v3.GrpcService): a grpc-js channel with the service's target, metadata and
-// timeout. Messages are bytes here. Loaded when a configuration names such a service.
+// Calls a gRPC service (envoy.config.core.v3.GrpcService) over a grpc-js channel with the service's target, metadata and timeout.
+// Messages are encoded bytes. Loaded when a configuration contains such a service.
 
 import type { Socket } from 'node:net';
 import {
@@ -24,17 +24,17 @@ import { PACED_ROUND_ROBIN } from './paced-round-robin.js';
 import { endClientsBetweenSegments } from './session-care.js';
 import { explainUnreadable } from './unreadable-messages.js';
 
-/** For services without a cluster. */
+/** Connect timeout for services without a cluster. */
 const DEFAULT_CONNECT_MS = 5000;
-/** grpc-js waits this long, growing to LONGEST_PAUSE_MS, before it connects again to a host that failed. */
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+/** grpc-js waits this long, growing to MAX_BACKOFF_MS, before it reconnects to a host that has failed. */
+const INITIAL_BACKOFF_MS = 500;
+const MAX_BACKOFF_MS = 30_000;
 
 const logger = getLogger('grpc');
 
 endClientsBetweenSegments();
 
-// What grpc-js has to say; standard error is not where the log may be.
+// Sends grpc-js's messages to the log; its default is standard error.
 setLogger({
   error: (message: string) => logger.warning(message),
   info: (message: string) => logger.info(message),
@@ -45,7 +45,7 @@ export class GrpcChannel {
   readonly #client: Client;
   readonly #service: GrpcService;
   readonly #hosts: ClusterHosts;
-  /** Unary calls without an answer. */
+  /** Unary calls in flight. */
   readonly #calls = new Set<ClientUnaryCall>();
   #isClosed = false;
 
@@ -56,20 +56,20 @@ export class GrpcChannel {
     this.#hosts = hosts;
     this.#client = new Client(
       cluster === undefined ? google!.target_uri! : clusterTarget(hosts, cluster),
-      cluster === undefined ? credentials.createInsecure() : told((fd) => hosts.connected(cluster, fd)),
+      cluster === undefined ? credentials.createInsecure() : reportingCredentials((fd) => hosts.connected(cluster, fd)),
       {
         ...(own?.authority ? { 'grpc.default_authority': own.authority } : {}),
         'grpc.max_receive_message_length': own?.max_receive_message_length || -1,
         'grpc.max_send_message_length': -1,
-        'grpc.initial_reconnect_backoff_ms': FIRST_PAUSE_MS,
-        'grpc.max_reconnect_backoff_ms': LONGEST_PAUSE_MS,
+        'grpc.initial_reconnect_backoff_ms': INITIAL_BACKOFF_MS,
+        'grpc.max_reconnect_backoff_ms': MAX_BACKOFF_MS,
         'grpc.service_config': `{"loadBalancingConfig":[{"${PACED_ROUND_ROBIN}":{}}]}`,
         'grpc.service_config_disable_resolution': 1,
         'grpc.enable_http_proxy': 0,
         'grpc.enable_retries': 0,
-        // Messages that are kept for another try count as sent: then nobody would see that the service does not read.
+        // Messages that are buffered for a retry count as sent, which would hide that the service does not read.
         'grpc.per_rpc_retry_buffer_size': 0,
-        // Channels of other configurations share nothing with this one.
+        // Channels of other configurations must not share connections with this one.
         'grpc.use_local_subchannel_pool': 1,
         'grpc.primary_user_agent': 'baton',
         interceptors: [explainUnreadable],
@@ -77,15 +77,15 @@ export class GrpcChannel {
     );
   }
 
-  /** Resolves when there is a connection; rejects when there is none within the cluster's connect_timeout, or when it is closed. */
+  /** Resolves when connected. Rejects if that takes longer than the cluster's connect_timeout, or when the channel is closed. */
   ready(): Promise<void> {
     const cluster = this.#service.envoy_grpc?.cluster_name;
     const timeoutMs = cluster === undefined ? DEFAULT_CONNECT_MS : this.#hosts.connectTimeoutMs(cluster);
     const deadline = Date.now() + Math.min(LONGEST_TIMER_MS, timeoutMs);
     const channel = this.#client.getChannel();
     return new Promise((resolve, reject) => {
-      // As Client.waitForReady, which asks a channel that is being closed for its state: that makes it connect again, until
-      // the deadline or for good.
+      // Replaces Client.waitForReady(), which requests the state of a channel that is being closed: that makes it reconnect,
+      // until the deadline or forever.
       const check = (error?: Error) => {
         if (this.#isClosed) return reject(new Error('the channel is closed'));
         if (error !== undefined)
@@ -98,19 +98,19 @@ export class GrpcChannel {
     });
   }
 
-  /** Begins a call in which both sides send messages. It fails when there is no connection to be had. */
+  /** Begins a bidirectional streaming call. It fails if no connection can be established. */
   stream(method: string): ClientDuplexStream<Uint8Array, Buffer> {
     const [metadata, end] = this.#begin();
     return this.#client.makeBidiStreamRequest(method, toBuffer, identity, metadata, {}).once('status', end);
   }
 
-  /** Begins a call that sends many messages, for which there is one answer at its end. */
+  /** Begins a client-streaming call. `ended` is called with its end. */
   clientStream(method: string, ended: (error: ServiceError | null) => void): ClientWritableStream<Uint8Array> {
     const [metadata, end] = this.#begin();
     return this.#client.makeClientStreamRequest(method, toBuffer, identity, metadata, {}, ended).once('status', end);
   }
 
-  /** One message, one answer; fails after the service's timeout, or after `timeoutMs` when it names none. */
+  /** Makes a unary call. Rejects after the service's timeout, or after `timeoutMs` if none is configured. */
   unary(method: string, message: Uint8Array, timeoutMs: number): Promise<Buffer> {
     const { timeout } = this.#service;
     const deadline = Date.now() + durationMs(timeout, timeoutMs);
@@ -127,14 +127,14 @@ export class GrpcChannel {
     });
   }
 
-  /** Cancels calls that wait for their answer. */
+  /** Closes the channel and cancels unary calls in flight. */
   close(): void {
     this.#isClosed = true;
     for (const call of this.#calls) call.cancel();
     this.#client.close();
   }
 
-  /** The metadata of a call, and what is called at its end. */
+  /** Returns the metadata of a new call, and a function to call at its end. */
   #begin(): ReturnType<typeof beginCall> {
     const begun = beginCall(this.#hosts, this.#service.envoy_grpc?.cluster_name);
     for (const { key, value } of this.#service.initial_metadata ?? []) begun[0].add(key!, value ?? '');
@@ -150,8 +150,8 @@ function identity(message: Buffer): Buffer {
   return message;
 }
 
-/** Credentials of connections without TLS that tell of each, by its descriptor, before anything is sent. */
-function told(onConnected: (fd: number) => void): ChannelCredentials {
+/** Returns credentials for plaintext connections that report the descriptor of each connection before anything is sent. */
+function reportingCredentials(onConnected: (fd: number) => void): ChannelCredentials {
   const insecure = credentials.createInsecure();
   const create = insecure._createSecureConnector.bind(insecure);
   insecure._createSecureConnector = (...of) => {
@@ -166,7 +166,7 @@ function told(onConnected: (fd: number) => void): ChannelCredentials {
   return insecure;
 }
 
-/** What Node does not document: the descriptor. */
+/** A socket with its descriptor, which Node does not document. */
 interface SocketWithHandle extends Socket {
   readonly _handle?: { readonly fd: number } | null;
 }

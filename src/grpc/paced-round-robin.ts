@@ -1,14 +1,14 @@
-// Round robin over the hosts of a channel, as grpc-js does it, but for hosts that end each connection as soon as it is there: it
-// would connect to them again at once, hundreds of times a second, whether there are calls or not.
+// Round robin over the hosts of a channel, with a minimum interval between connects. The policy of grpc-js reconnects at once to
+// hosts that close each connection, hundreds of times per second, even without calls.
 
 import { experimental } from '@grpc/grpc-js';
 import { BreakingPicker, countConnections } from './call-breaker.js';
 import { endUnfinishedCalls } from './unfinished-calls.js';
 
-/** A host is connected to once in so long at most. */
-const PAUSE_MS = 500;
+/** Minimum interval between connects to a host. */
+const CONNECT_INTERVAL_MS = 500;
 
-/** Its name in a service_config. */
+/** The policy's name in a service_config. */
 export const PACED_ROUND_ROBIN = 'baton_round_robin';
 
 class Config implements experimental.TypedLoadBalancingConfig {
@@ -27,15 +27,15 @@ class Config implements experimental.TypedLoadBalancingConfig {
 
 class PacedRoundRobin implements experimental.LoadBalancer {
   readonly #child: experimental.ChildLoadBalancerHandler;
-  /** By address: when it may be connected to again. Subchannels of an address come and go. */
-  readonly #notBeforeMs = new Map<string, number>();
+  /** By address: when the next connect is allowed. Kept here because subchannels of an address are replaced. */
+  readonly #nextConnectMs = new Map<string, number>();
 
   constructor(helper: experimental.ChannelControlHelper) {
     const paced = experimental.createChildChannelControlHelper(helper, {
       createSubchannel: (address, options) => {
         const subchannel = helper.createSubchannel(address, options);
         countConnections(subchannel.getRealSubchannel(), options);
-        return new PacedSubchannel(subchannel, this.#notBeforeMs);
+        return new PacedSubchannel(subchannel, this.#nextConnectMs);
       },
       updateState: (state, picker, message) => helper.updateState(state, new BreakingPicker(picker), message),
     });
@@ -67,18 +67,18 @@ class PacedRoundRobin implements experimental.LoadBalancer {
 }
 
 class PacedSubchannel extends experimental.BaseSubchannelWrapper {
-  readonly #notBeforeMs: Map<string, number>;
+  readonly #nextConnectMs: Map<string, number>;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(child: experimental.SubchannelInterface, notBeforeMs: Map<string, number>) {
+  constructor(child: experimental.SubchannelInterface, nextConnectMs: Map<string, number>) {
     super(child);
-    this.#notBeforeMs = notBeforeMs;
+    this.#nextConnectMs = nextConnectMs;
     endUnfinishedCalls(child.getRealSubchannel());
   }
 
   override startConnecting(): void {
     if (this.#timer !== undefined) return;
-    const waitMs = (this.#notBeforeMs.get(this.getAddress()) ?? 0) - performance.now();
+    const waitMs = (this.#nextConnectMs.get(this.getAddress()) ?? 0) - performance.now();
     if (waitMs <= 0) return this.#connect();
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
@@ -94,8 +94,9 @@ class PacedSubchannel extends experimental.BaseSubchannelWrapper {
 
   #connect(): void {
     const now = performance.now();
-    for (const [address, notBeforeMs] of this.#notBeforeMs) if (notBeforeMs <= now) this.#notBeforeMs.delete(address);
-    this.#notBeforeMs.set(this.getAddress(), now + PAUSE_MS);
+    for (const [address, nextConnectMs] of this.#nextConnectMs)
+      if (nextConnectMs <= now) this.#nextConnectMs.delete(address);
+    this.#nextConnectMs.set(this.getAddress(), now + CONNECT_INTERVAL_MS);
     super.startConnecting();
   }
 }

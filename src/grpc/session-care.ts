@@ -1,13 +1,13 @@
-// Ends the HTTP/2 sessions that grpc-js makes between segments: a server that goes away amid one, and sends a malformed frame behind that,
-// would end the process with Node 20 (see endBetweenSegments). That holds from the first segment on, before which grpc-js gives nobody its
-// session: so it is taken where grpc-js has it from. Nothing else of Baton makes such sessions.
+// Makes the HTTP/2 sessions of grpc-js end only between segments. A server that closes within a segment, followed by a malformed
+// frame, would end the process with Node 20 (see endBetweenSegments). This must apply from the first segment on, before grpc-js
+// exposes its session, so connect() of node:http2 is wrapped. No other code in Baton creates client sessions.
 
 import http2 from 'node:http2';
 import { endBetweenSegments } from '../io/session-end.js';
 
 const original = http2.connect;
 
-/** Every client session that is made in this thread from now on ends so. */
+/** Applies to all client sessions that this thread creates from now on. */
 export function endClientsBetweenSegments(): void {
   (http2 as { connect: unknown }).connect = connect;
 }

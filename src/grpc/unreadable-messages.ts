@@ -1,15 +1,15 @@
-// Why a call ends whose messages are compressed in a way that grpc-js does not know: it keeps that to itself, and ends the call
-// with neither code nor details. https://github.com/grpc/grpc/blob/master/doc/compression.md
+// Adds the reason to calls whose messages use a compression that grpc-js does not support: it ends them without code and details.
+// https://github.com/grpc/grpc/blob/master/doc/compression.md
 
 import { InterceptingCall, type Interceptor, status } from '@grpc/grpc-js';
 
-/** Gives such calls the status that the protocol has for them. */
+/** Sets the status that the gRPC protocol defines for such calls. */
 export const explainUnreadable: Interceptor = (options, nextCall) =>
   new InterceptingCall(nextCall(options), {
     start(metadata, _listener, next) {
       next(metadata, {
         onReceiveStatus(received, next) {
-          // Of the type it is always there.
+          // Its type says that `code` is always set.
           next((received.code as number | undefined) === undefined ? { ...received, ...UNREADABLE } : received);
         },
       });
@@ -19,6 +19,5 @@ export const explainUnreadable: Interceptor = (options, nextCall) =>
 const UNREADABLE = {
   code: status.INTERNAL,
   details:
-    'a message is marked as compressed, and grpc-encoding names neither gzip nor deflate: the service must say how it is ' +
-    'compressed, or turn its compression off',
+    'a message is marked as compressed, but grpc-encoding is neither gzip nor deflate: the service must name its compression or turn it off',
 };

@@ -59,7 +59,7 @@ for (const encoding of [undefined, 'identity', 'snappy']) {
       stream.write(Buffer.from('01000000026869', 'hex'));
     });
     const channel = channelTo(t, port);
-    const reason = { code: status.INTERNAL, details: /^a message is marked as compressed, .*turn its compression off/ };
+    const reason = { code: status.INTERNAL, details: /^a message is marked as compressed, .*turn it off/ };
     const call = channel.stream('/service/method');
     call.on('error', () => {});
     call.resume();
