@@ -1,4 +1,4 @@
-// Access loggers: what the connection manager and the TCP proxy call when a stream has ended.
+// Access loggers, which the connection manager and the TCP proxy call when a stream has ended.
 
 import type { FileAccessLog, StderrAccessLog, StdoutAccessLog } from '../config/generated/api.js';
 import type { AccessLogFile, AccessLogFiles } from './files/file-log.js';
@@ -8,32 +8,33 @@ import { compileSubstitutionFormat } from './formats/substitution-format.js';
 import type { HeaderNeeds } from './operators/operator.js';
 import type { StreamInfo } from './stream/stream-info.js';
 
+/** Logs finished streams. */
 export interface AccessLogger {
-  /** Header names that it reads: heads that nobody reads need not be kept until the stream ends. */
+  /** The header names that it reads. Heads without readers are not kept until the stream ends. */
   readonly needs: HeaderNeeds;
-  /** Writes the line for a stream that has ended, whose heads can still be read. What it throws on a worker is logged. */
+  /** Logs a finished stream, whose heads are valid until this returns. On a worker, exceptions are logged. */
   log(info: StreamInfo): void;
-  /** Gives up what the logger holds; it logs no more. */
+  /** Releases the logger's resources. log() is not called afterwards. */
   close(): void;
 }
 
-/** Logs to a file. Throws a BatonError for a wrong format and for a file that cannot be opened. */
+/** Creates a logger to a file. Throws a BatonError for an invalid format or a file that cannot be opened. */
 export function createFileAccessLogger(config: FileAccessLog, files: AccessLogFiles): AccessLogger {
   const format = compileFileFormat(config);
   return new FileAccessLogger(format, files.open(config.path ?? ''));
 }
 
-/** Logs to standard output. Throws a BatonError for a wrong format. */
+/** Creates a logger to standard output. Throws a BatonError for an invalid format. */
 export function createStdoutAccessLogger(config: StdoutAccessLog, files: AccessLogFiles): AccessLogger {
   return new FileAccessLogger(compileSubstitutionFormat(config.log_format), files.open('/dev/stdout'));
 }
 
-/** Logs to standard error. Throws a BatonError for a wrong format. */
+/** Creates a logger to standard error. Throws a BatonError for an invalid format. */
 export function createStderrAccessLogger(config: StderrAccessLog, files: AccessLogFiles): AccessLogger {
   return new FileAccessLogger(compileSubstitutionFormat(config.log_format), files.open('/dev/stderr'));
 }
 
-/** The format of a file log. Throws a BatonError that says what is wrong with it: also good for checking a configuration. */
+/** Compiles the format of a file logger. Throws a BatonError if it is invalid; validate() may use this too. */
 export function compileFileFormat(config: FileAccessLog): Format {
   if (config.format) return compileFormat(config.format);
   if (config.json_format !== undefined) return compileJsonFormat(config.json_format, { asStrings: true });
@@ -59,7 +60,7 @@ class FileAccessLogger implements AccessLogger {
     try {
       this.#format.write(info, buffer);
     } catch (error) {
-      // The next line would stand behind a part of this one.
+      // Removes the partial line.
       buffer.length = start;
       throw error;
     }

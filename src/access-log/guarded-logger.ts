@@ -1,4 +1,4 @@
-// A logger whose exceptions go no further: they keep neither the other loggers nor the end of the stream from what they have to do.
+// Wraps an access logger and reports its exceptions, so that they affect neither other loggers nor the end of the stream.
 
 import type { AccessLogger } from './access-logger.js';
 import type { HeaderNeeds } from './operators/operator.js';
@@ -9,7 +9,7 @@ export class GuardedLogger implements AccessLogger {
   readonly #logger: AccessLogger;
   readonly #report: (error: unknown) => void;
 
-  /** `report` is told of what `logger` throws. */
+  /** `report` gets what `logger` throws. */
   constructor(logger: AccessLogger, report: (error: unknown) => void) {
     this.needs = logger.needs;
     this.#logger = logger;

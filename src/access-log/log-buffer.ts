@@ -1,14 +1,14 @@
-// Bytes of log lines that wait to be written: grows as needed, and is filled without making strings.
+// A growing buffer for log lines, filled without creating strings.
 
 import { copyBytes, viewOf } from '../common/copy-bytes.js';
 
-/** Up to here copyBytes() is faster than set(), which needs a view. */
+/** Up to this length copyBytes() is faster than set(), which needs a new view. */
 const SHORT_BYTES = 160;
 
 const encoder = new TextEncoder();
 
 export class LogBuffer {
-  /** Bytes that are filled. Cutting it undoes what was appended. */
+  /** Bytes in use. May be reduced to remove appended bytes. */
   length = 0;
   #bytes!: Uint8Array;
   #view!: DataView;
@@ -21,18 +21,18 @@ export class LogBuffer {
     return this.#bytes;
   }
 
-  /** The same bytes, until more are appended. */
+  /** A view of `bytes`, valid until more is appended. */
   get view(): DataView {
     return this.#view;
   }
 
-  /** Is empty again, with `bytes` to be filled; the former ones belong to the caller. */
+  /** Starts again with an empty buffer in `bytes`. The previous bytes belong to the caller. */
   renew(bytes: Uint8Array): void {
     this.#use(bytes);
     this.length = 0;
   }
 
-  /** Makes room for so many bytes more. */
+  /** Makes room for `count` more bytes. */
   reserve(count: number): void {
     if (this.length + count > this.#bytes.length) this.#grow(this.length + count);
   }
@@ -57,7 +57,7 @@ export class LogBuffer {
     this.length += bytes.length;
   }
 
-  /** Text in UTF-8, of which [start, end) is appended. */
+  /** Appends text[start, end) as UTF-8. */
   text(text: string, start = 0, end = text.length): void {
     this.reserve(end - start);
     const bytes = this.#bytes;
@@ -74,7 +74,7 @@ export class LogBuffer {
     this.length = at;
   }
 
-  /** A whole number in decimal. */
+  /** Appends an integer in decimal. */
   number(value: number): void {
     if (value < 0 || value > 999_999_999) {
       this.text(String(value));
@@ -85,7 +85,7 @@ export class LogBuffer {
     this.digits(value, digits);
   }
 
-  /** So many last digits of a whole number below 1e9, with zeros in front. */
+  /** Appends the last `count` digits of a non-negative integer below 1e9, with leading zeros. */
   digits(value: number, count: number): void {
     this.reserve(count);
     const bytes = this.#bytes;

@@ -1,16 +1,16 @@
-// HTTP filters whose configuration is discovered (ECDS), as the primary and the workers agree about them.
+// HTTP filters whose configuration is discovered (ECDS): rules that the primary and the workers share.
 
 import { BatonError } from '../common/errors/errors.js';
 import type { Any, ExtensionConfigSource, HttpFilter } from '../config/generated/api.js';
 import { messageNameOf } from '../config/schema/message-name.js';
 import type { ExtensionFinder, HttpFilterExtension } from './factories.js';
 
-/** Equal for filters that share what is discovered: of that name, from that source. */
+/** Returns the key of a filter's subscription: equal for filters with the same name and config source. */
 export function keyOfDiscovered({ name, config_discovery: discovery }: HttpFilter): string {
   return JSON.stringify([name ?? '', discovery!.config_source]);
 }
 
-/** The extension that `config` configures, where `discovery` says what may come. Throws a BatonError when it may not. */
+/** Returns the extension that a discovered `config` configures. Throws a BatonError if `discovery` does not allow it. */
 export function discoveredExtension(
   name: string,
   config: Any,

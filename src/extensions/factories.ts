@@ -1,5 +1,5 @@
-// The kinds of extensions, how each is built, and what a worker gives them for it. `C` is the message that configures an
-// extension, as the loader has checked it.
+// The kinds of extensions, how each is created, and the context that it gets from the primary or a worker. `C` is the message
+// that configures an extension, after the loader's checks.
 
 import type { AccessLogger } from '../access-log/access-logger.js';
 import type { AccessLogFiles } from '../access-log/files/file-log.js';
@@ -26,72 +26,81 @@ import type { LoadBalancingPolicy } from '../upstream/load-balancer/policy.js';
 import type { TokenBucket, TokenRate } from '../upstream/token-bucket.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 
-/** What looks at the first bytes of connections before a filter chain takes them. */
+/** A listener filter: inspects the first bytes of a connection before a filter chain is selected. */
 export interface ListenerFilterExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.filters.listener';
-  /** Stats that exist before traffic. */
+  /** Returns the scopes whose stats must exist before traffic. */
   scopes?(config: C): ScopeRequest[];
+  /** Called once for each worker and listener version. */
   createOnWorker(config: C, context: WorkerContext): ListenerFilter;
 }
 
-/** A network filter that lets connections through, or ends them. */
+/** A network filter before the terminal one: passes or closes connections. */
 export interface NetworkFilterExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.filters.network';
   readonly isTerminal?: false;
-  /** Stats that exist before traffic. */
+  /** Returns the scopes whose stats must exist before traffic. */
   scopes?(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
+  /** Called once for each worker and filter chain. The factory creates a filter for each connection. */
   createOnWorker(config: C, chain: ChainIdentity, context: WorkerContext): NetworkFilterFactory;
-  /** What it has on the primary beside its filters on the workers. */
+  /** Creates the filter's parts on the primary. */
   createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart[];
 }
 
-/** A network filter that ends the chain: it serves connections. */
+/** The last network filter of a chain: serves the connections. */
 export interface TerminalNetworkFilterExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.filters.network';
   readonly isTerminal: true;
-  /** Stats that exist before traffic, those of filters that it holds included. */
+  /** Returns the scopes whose stats must exist before traffic, including those of the filters inside it. */
   scopes?(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
+  /** Called once for each worker and filter chain. The filter accepts all connections of the chain. */
   createOnWorker(config: C, chain: ChainIdentity, context: WorkerContext): TerminalNetworkFilter;
-  /** What it has on the primary, with what filters that it holds have there. */
+  /** Creates the filter's parts on the primary, including those of the filters inside it. */
   createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart[];
 }
 
+/** An HTTP filter. */
 export interface HttpFilterExtension<C = unknown> extends Extension {
   readonly category: 'envoy.filters.http';
   readonly isTerminal?: false;
-  /** Stats of its own that exist before traffic. */
+  /** Returns the scopes whose stats must exist before traffic. */
   scopes?(config: C, chain: HttpChain): ScopeRequest[];
+  /** Called once for each worker and configuration. The factory creates a filter for each request. */
   createOnWorker(config: C, context: WorkerContext, chain: HttpChainContext): HttpFilterFactory;
-  /** What it has on the primary beside its filters on the workers. */
+  /** Creates the filter's part on the primary. */
   createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart;
   /**
-   * Compiles what a route says to the filter (typed_per_filter_config), the most general first; the filter's factory gets
-   * it with each stream. `runtime` gives handles of values that may change. `place` is where in the process the last of them
-   * stands: the same on all workers, whatever of the routes changes beside it. Absent: the filter takes nothing from routes.
+   * Compiles a route's typed_per_filter_config for this filter; create() of the filter's factory gets the result with each
+   * stream. `configs` begins with the most general one (route configuration, virtual host, route). `where`: their config path.
+   * `runtime` gives handles of runtime values. `place` identifies the most specific of `configs` in this process: it is the same
+   * on all workers, and does not change when other routes do. Absent: the filter has no route configuration.
    */
   compileRouteConfig?(configs: readonly Any[], where: string, runtime: Runtime, place: string): unknown;
 }
 
-/** An HTTP filter that ends the chain: the router. */
+/** The last HTTP filter of a chain: the router. */
 export interface TerminalHttpFilterExtension<C = unknown> extends Extension {
   readonly category: 'envoy.filters.http';
   readonly isTerminal: true;
+  /** Called once for each worker and configuration. */
   createOnWorker(config: C, context: WorkerContext, chain: HttpChainContext): TerminalFilterFactory;
 }
 
+/** An access logger. */
 export interface AccessLoggerExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.access_loggers';
+  /** Called once for each worker and access_log element. */
   createOnWorker(config: C, context: WorkerContext): AccessLogger;
-  /** For the admin interface's own requests, which the primary answers. Absent: it cannot log those. */
+  /** Creates a logger of the requests to the admin interface, which the primary serves. Absent: it cannot log those. */
   createOnPrimary?(config: C, context: PrimaryLogContext): AccessLogger;
 }
 
-/** What the primary gives to an access logger. */
+/** What an access logger on the primary gets. */
 export interface PrimaryLogContext {
   readonly accessLogFiles: AccessLogFiles;
 }
 
-/** What a configuration can name and nothing is built from: its entry in named.ts says why it is there. */
+/** An extension without code: a configuration may name it. named.ts gives the reason for each. */
 export interface NamedExtension extends Extension {
   readonly category:
     | 'envoy.regex_engines'
@@ -103,7 +112,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.upstream_options';
 }
 
-/** How clusters choose hosts. lb_policy means the policies that have the messages of config/fields/load-balancing.ts. */
+/** A load-balancing policy. `lb_policy` selects the policies whose messages are in config/fields/load-balancing.ts. */
 export interface LoadBalancingPolicyExtension<C = unknown, S = unknown>
   extends Extension<C>,
     LoadBalancingPolicy<C, S> {
@@ -111,9 +120,10 @@ export interface LoadBalancingPolicyExtension<C = unknown, S = unknown>
   readonly name: string;
 }
 
-/** A sink of stats: it lives on the primary, and nothing of it is loaded before it is created. */
+/** A stats sink. It runs on the primary. Its code is loaded when it is created. */
 export interface StatsSinkExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.stats_sinks';
+  /** Called once. Load the sink's code here with onDemand(). */
   createOnPrimary(config: C, context: PrimaryContext): Promise<StatsSink>;
 }
 
@@ -128,7 +138,7 @@ export type AnyExtension =
   | TerminalHttpFilterExtension
   | AccessLoggerExtension;
 
-/** Finds the extension that a typed_config names. */
+/** Finds the extension that a typed_config configures. Throws if it is not of the requested kind. */
 export interface ExtensionFinder {
   listenerFilter(config: Any): ListenerFilterExtension;
   networkFilter(config: Any): NetworkFilterExtension | TerminalNetworkFilterExtension;
@@ -137,25 +147,28 @@ export interface ExtensionFinder {
   statsSink(config: Any): StatsSinkExtension;
 }
 
-/** What the primary gives to the extensions that it creates. */
+/** What a stats sink on the primary gets. */
 export interface PrimaryContext {
+  /** For HTTP calls to hosts of clusters. */
   readonly calls: CallingThread;
-  /** For channels to gRPC services. */
+  /** For channels to gRPC services of clusters. */
   readonly hosts: ClusterHosts;
   readonly node: Node;
   readonly flushIntervalMs: number;
-  /** The active clusters. */
+  /** Returns the active clusters. */
   clusters(): Iterable<ClusterFacts>;
-  /** Adds an endpoint to the admin interface, if there is one, that streams events to all who ask. */
+  /** Adds an endpoint to the admin interface, if there is one, that streams events to each client. */
   serveEvents(stream: EventStream): void;
 }
 
+/** A summary of a cluster. */
 export interface ClusterFacts {
   readonly name: string;
-  /** `cluster.api.` */
+  /** For example `cluster.api.` */
   readonly statsPrefix: string;
-  /** Of the default priority. */
+  /** max_pending_requests of the default priority. */
   readonly maxPendingRequests: number;
+  /** Number of hosts. */
   readonly hosts: number;
 }
 
@@ -165,38 +178,38 @@ export interface EventStream {
   readonly aliases: readonly string[];
   readonly help: string;
   readonly headers: { readonly [name: string]: string };
-  /** A client has come; its iterator's return() is called when it leaves. */
+  /** Called for each client. return() of the iterator is called when the client leaves. */
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** What the primary gives to parts that filters of one chain have there. */
+/** What the parts of a filter chain on the primary get. */
 export interface PrimaryFilterContext {
   readonly extensions: ExtensionFinder;
-  /** The way to the filters of an extension on the workers. */
+  /** Opens the port `name`, which leads to the workers' ports of the same name. */
   port(name: string): PrimaryPort;
-  /** Adds an endpoint to the admin interface, if there is one; what it returns removes it. */
+  /** Adds an endpoint to the admin interface, if there is one. Returns a function that removes it. */
   serve(endpoint: PostEndpoint): () => void;
-  /** Reads YAML or JSON as the message of that full name: its canonical form, or everything that is wrong with it. */
+  /** Parses YAML or JSON as the message with the full name `name`. Returns its canonical form, or all its mistakes. */
   checkMessage(name: string, text: string): Promise<CheckedMessage>;
   readonly routes: PrimaryRoutes;
   readonly filterConfigs: PrimaryFilterConfigs;
-  /** The listener is not used before ready() is called of what this gives; `name` is for /init_dump. */
+  /** Keeps the listener warming until ready() of the result is called. `name` is shown by /init_dump. */
   waitFor(name: string): { ready(): void };
 }
 
 /** The routes of all connection managers, on the primary. */
 export interface PrimaryRoutes {
   /**
-   * Has what `user` names subscribed to, and published to the workers, until the part is closed. Throws BatonError
-   * CONFIG_INVALID when it cannot be used as it is.
+   * Subscribes to the routes that `user` refers to and publishes them to the workers until the part is closed. Throws a
+   * BatonError CONFIG_INVALID if the configuration of `user` is not usable.
    */
   attach(user: RouteUser): PrimaryPart;
 }
 
-/** A connection manager, as far as its routes go. */
+/** A connection manager as a user of routes. */
 export interface RouteUser {
   readonly manager: HttpConnectionManager;
-  /** `http.ingress.` */
+  /** For example `http.ingress.` */
   readonly statPrefix: string;
   readonly filters: RouteFilters;
   waitFor: PrimaryFilterContext['waitFor'];
@@ -205,56 +218,58 @@ export interface RouteUser {
 /** The discovered configurations of HTTP filters, on the primary. */
 export interface PrimaryFilterConfigs {
   /**
-   * Has what the filter names subscribed to, and published to the workers, until the part is closed. Throws BatonError
-   * CONFIG_INVALID when its default cannot be used.
+   * Subscribes to the filter's configuration and publishes it to the workers until the part is closed. Throws a BatonError
+   * CONFIG_INVALID if the default configuration is not usable.
    */
   attach(user: DiscoveredFilterUser): PrimaryPart;
 }
 
-/** A filter with config_discovery, in its chain. */
+/** An HTTP filter with config_discovery, and its chain. */
 export interface DiscoveredFilterUser {
   readonly filter: HttpFilter;
   readonly chain: HttpChain;
   readonly context: PrimaryFilterContext;
 }
 
-/** What routes can speak to: the filters of a chain, in its order. */
+/** The filters of a chain that routes can configure, in order. */
 export interface RouteFilters {
   readonly list: readonly RouteFilter[];
-  /** Equal for chains that can share tables. */
+  /** Equal for chains that can share route tables. */
   readonly signature: string;
 }
 
-/** Something of a filter that lives on the primary. */
+/** The part of a filter on the primary. */
 export interface PrimaryPart {
-  /** The filter is gone. */
+  /** Called when the filter is removed. */
   close(): void;
   /**
-   * Checks the routes that stand in this configuration of the filter, which is otherwise as it was; what it returns makes them
-   * its own. Throws BatonError CONFIG_INVALID when they cannot be used.
+   * Prepares a change of the inline routes: `config` is the filter's configuration with new routes and is otherwise unchanged.
+   * Returns a function that applies them. Throws a BatonError CONFIG_INVALID if they are not usable.
    */
   prepareRoutes?(config: Any): () => void;
 }
 
-/** The primary's end of a way to all workers. What passes is plain data. */
+/** The primary's end of a message channel to all workers. Messages are plain data. */
 export interface PrimaryPort {
+  /** Number of workers. */
   readonly workers: number;
-  /** Tells all workers, also those that begin later, in place of what was published before. */
+  /** Sends `state` to all workers, also to those that start later. It replaces the state that was published before. */
   publish(state: unknown): void;
-  /** A worker has sent something. */
+  /** Called for each message of a worker. */
   onMessage: ((worker: number, message: unknown) => void) | undefined;
-  /** A worker is gone, and maybe something that it had sent. */
+  /** Called when a worker has died. Messages that it sent may be lost. */
   onWorkerDeath: ((worker: number) => void) | undefined;
 }
 
-/** A worker's end of such a way. */
+/** A worker's end of a message channel to the primary. */
 export interface WorkerPort {
   /** Index of this worker. */
   readonly worker: number;
-  /** What the primary has published last; undefined: nothing. */
+  /** The state that the primary published last, or undefined. */
   readonly state: unknown;
+  /** Called when the primary publishes a state. */
   onState: ((state: unknown) => void) | undefined;
-  /** Sends to the primary; buffers in `transfer` are gone afterwards. */
+  /** Sends a message to the primary. The buffers in `transfer` are transferred and cannot be used afterwards. */
   send(message: unknown, transfer?: readonly ArrayBuffer[]): void;
 }
 
@@ -265,43 +280,47 @@ export interface PostEndpoint {
   answer(body: Buffer): Promise<EndpointAnswer>;
 }
 
+/** The response of a PostEndpoint. */
 export interface EndpointAnswer {
-  /** 200 when left out. */
+  /** Default: 200. */
   readonly status?: number;
-  /** Plain text when left out. */
+  /** Default: plain text. */
   readonly contentType?: string | undefined;
-  /** return() of an iterator is called when the client leaves. */
+  /** An iterator's return() is called when the client leaves. */
   readonly body: string | AsyncIterable<Uint8Array>;
 }
 
-/** What a worker gives to the extensions that it builds its runtime objects from. */
+/** What extensions on a worker get. */
 export interface WorkerContext extends UpstreamThread {
   readonly clusters: ClusterManager;
-  /** For calls of the worker's own to hosts of clusters. */
+  /** For HTTP calls to hosts of clusters. */
   readonly calls: CallingThread;
-  /** For timers of extensions: a delay counts from now, also behind a wait for Node, where the wheel's time stands still. */
+  /**
+   * Timers whose delay counts from the call, also in callbacks of Node (after an await), when the time of the timing wheel is
+   * stale.
+   */
   readonly timers: Timers;
   readonly accessLogFiles: AccessLogFiles;
   readonly extensions: ExtensionFinder;
   readonly headerBlocks: HeaderBlockPool;
   readonly identity: LocalIdentity;
-  /** The way to what an extension has on the primary. */
+  /** Opens the port `name`, which leads to the primary's port of the same name. */
   port(name: string): WorkerPort;
   readonly routes: WorkerRoutes;
   readonly filterConfigs: WorkerFilterConfigs;
-  /** Whether health checks are to fail (POST /healthcheck/fail): read it when it matters, it changes at any time. */
+  /** Whether health checks must fail now (POST /healthcheck/fail). Changes at any time: read it for each use. */
   readonly serverHealth: { readonly isFailing: boolean; readonly isFailedOnPurpose: boolean };
-  /** The scope that the primary has made for `prefix` (see ScopeRequest). Throws when the configuration asked for none. */
+  /** Returns the scope `prefix`. Throws if scopes() of the extension did not list it. */
   scope(prefix: string, layout: Layout): Scope;
   /**
-   * A bucket that all workers take from, by the time of `clock`. Its name says whose it is (HttpChainContext.place, or `place` of
-   * compileRouteConfig()) and what its rate is: the bucket goes on as long as somebody says the same name, in this worker or one that
-   * takes its place.
+   * Returns a token bucket that all workers share; its times are `clock.monotonicMs`. The name identifies it: use
+   * HttpChainContext.place, or `place` of compileRouteConfig(), and the rate. A bucket keeps its tokens while any user on any
+   * worker has the same name, across configuration updates and restarts of workers.
    */
   tokenBucket(name: string, rate: TokenRate): TokenBucket;
 }
 
-/** Routes that change while traffic flows, on a worker: each source follows what the primary publishes. */
+/** Dynamic routes on a worker. Each source follows what the primary publishes. */
 export interface WorkerRoutes {
   rds(rds: Rds, filters: RouteFilters): RouteSource;
   scoped(scoped: ScopedRoutes, filters: RouteFilters): ScopedRouteSource;
@@ -309,41 +328,44 @@ export interface WorkerRoutes {
 
 /** Discovered configurations of HTTP filters, on a worker. */
 export interface WorkerFilterConfigs {
-  /** Tells `follower` what there is now, and what comes, as long as somebody else keeps it. */
+  /**
+   * Calls `follower` with the current configuration and with each later one. `follower` is held weakly: it must be kept alive by
+   * its owner.
+   */
   follow(filter: HttpFilter, follower: DiscoveredFilterConfig): void;
 }
 
-/** A filter that takes a discovered configuration. */
+/** The receiver of a discovered configuration. */
 export interface DiscoveredFilterConfig {
-  /** For new streams from now on; undefined: there is none. */
+  /** Sets the configuration of new streams; undefined: there is none. */
   update(config: Any | undefined): void;
 }
 
-/** The listener that a filter chain belongs to, as its filters see it. */
+/** The listener of a filter chain, as its filters see it. */
 export interface ListenerIdentity {
   readonly name: string;
-  /** Stat prefix: stat_prefix, or the address with '_' for ':'. */
+  /** stat_prefix, or the address with '_' for ':'. */
   readonly statToken: string;
   /** per_connection_buffer_limit_bytes. */
   readonly bufferLimit: number;
 }
 
-/** The same on a worker. */
+/** A filter chain and its listener, on a worker. */
 export interface ChainIdentity extends ListenerIdentity {
-  /** Number of the chain. Another configuration of it has another one. */
+  /** Number of the chain. A changed chain gets a new number. */
   readonly chain: number;
 }
 
-/** Which HTTP chain a filter belongs to. */
+/** The HTTP filter chain of a filter. */
 export interface HttpChain {
-  /** `http.ingress.` */
+  /** For example `http.ingress.` */
   readonly statPrefix: string;
 }
 
-/** The chain that a filter belongs to, on a worker. */
+/** The HTTP filter chain of a filter, on a worker. */
 export interface HttpChainContext extends HttpChain {
-  /** The filter's place in the process: the same on all workers as long as its chain is in use, and that of no other filter. */
+  /** Identifies the filter in the process: the same on all workers while its chain is in use, and unique. */
   readonly place: string;
-  /** Most bytes that a filter may hold back of a message. */
+  /** Maximum bytes of a message that a filter may buffer. */
   readonly bufferLimit: number;
 }

@@ -1,5 +1,5 @@
-// What extensions that call gRPC services import beside sdk.ts. Import it where such a call is made, not where an extension is
-// described: it loads the gRPC library.
+// The part of the extension API for calling gRPC services. It loads the gRPC library: import it in the file that makes the call,
+// not in the index.ts that describes the extension.
 
 export { encodeJson, loadMessages } from '../config/schema/messages.js';
 export type { ClusterHosts } from '../grpc/cluster-hosts.js';

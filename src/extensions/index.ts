@@ -1,4 +1,4 @@
-// All extensions of this build: one line each. Adding one is a folder and a line here; those that are only named stand in named.ts.
+// The list of all extensions of this build. A new extension is a folder and a line here; extensions without code are in named.ts.
 
 import { fileAccessLog } from './access-loggers/file/index.js';
 import { stderrAccessLog } from './access-loggers/stderr/index.js';

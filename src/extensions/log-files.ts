@@ -1,11 +1,11 @@
-// Log files that a configuration names are such as can be opened; none is opened to find out.
+// Checks that the log files in a configuration can be written, without opening them.
 
 import { checkWritable } from '../access-log/files/writable.js';
 import type { Report } from '../config/catalog/extension.js';
 import { formatPath, type PathPart } from '../config/text/path.js';
 import { reportMistakes } from './report-mistakes.js';
 
-/** Reports each file in `value`, which stands at `path`, that cannot be written to. `value` is in canonical form. */
+/** Reports each access log file in `value` that is not writable. `value` is in canonical form and is found at `path`. */
 export function reportLogFiles(value: unknown, path: PathPart[], report: Report): void {
   if (typeof value !== 'object' || value === null) return;
   const { '@type': type, path: file } = value as { readonly '@type'?: string; readonly path?: string };

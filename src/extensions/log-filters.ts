@@ -1,4 +1,4 @@
-// The filters of access_log lists: what is wrong with them, and the loggers behind them.
+// Filters of access_log lists: reports their mistakes, and puts loggers behind them.
 
 import type { AccessLogger } from '../access-log/access-logger.js';
 import type { Report } from '../config/catalog/extension.js';
@@ -8,7 +8,7 @@ import { FilteredLogger } from '../http/log-filters/filtered-logger.js';
 import type { LogFilterContext } from '../http/log-filters/log-filter.js';
 import { reportMistakes } from './report-mistakes.js';
 
-/** Reports what is wrong with the filters of `logs`, the list that stands at `path`. */
+/** Reports the mistakes in the filters of `logs`, an access_log list at `path`. */
 export function reportLogFilters(logs: readonly AccessLog[] | undefined, path: string, report: Report): void {
   for (const [index, { filter }] of (logs ?? []).entries()) {
     if (filter === undefined) continue;
@@ -17,8 +17,8 @@ export function reportLogFilters(logs: readonly AccessLog[] | undefined, path: s
 }
 
 /**
- * The logger that `create` makes, behind the filter of its element of an access_log list, if it has one. Throws what `create` throws,
- * and a BatonError, before it is called, when the filter is wrong.
+ * Returns the logger that `create` returns, behind the filter of its access_log element if there is one. Throws what `create`
+ * throws, or before that a BatonError if the filter is invalid.
  */
 export function createFiltered(
   { filter: config }: AccessLog,

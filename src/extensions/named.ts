@@ -1,5 +1,5 @@
-// Extensions that exist only to be named: a configuration can ask for what Baton does anyway, or for what other rooms read themselves.
-// Nothing is built from them.
+// Extensions without code of their own: a configuration may name them, but Baton does the same without them, or another room
+// reads their configuration.
 
 import { accepted } from '../config/implemented/table.js';
 import type { NamedExtension } from './factories.js';
@@ -10,17 +10,17 @@ const RAW_BUFFER = {
 };
 
 const ONLY_TRACING = accepted(
-  'it is about sampling of traces, and tracing is not implemented: no ID is changed for it',
+  'it controls the sampling of traces; tracing is not implemented, and request IDs are not changed for it',
 );
 
 export const NAMED: readonly NamedExtension[] = [
-  // The engine of all expressions, named or not (common/text/regex.ts).
+  // The engine of all regular expressions, whether it is named or not (common/text/regex.ts).
   {
     category: 'envoy.regex_engines',
     name: 'envoy.regex_engines.google_re2',
     typeUrls: ['type.googleapis.com/envoy.extensions.regex_engines.v3.GoogleRE2'],
   },
-  // x-request-id is a random UUID: connection managers make it in any case.
+  // Connection managers always generate x-request-id as a random UUID.
   {
     category: 'envoy.request_id',
     name: 'envoy.request_id.uuid',
@@ -32,7 +32,7 @@ export const NAMED: readonly NamedExtension[] = [
       },
     },
   },
-  // A limit on connections, which listeners read themselves.
+  // A connection limit, which listeners read themselves.
   {
     category: 'envoy.resource_monitors',
     name: 'envoy.resource_monitors.global_downstream_max_connections',
@@ -40,17 +40,18 @@ export const NAMED: readonly NamedExtension[] = [
       'type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig',
     ],
   },
-  // Another try prefers a host that the request has not been at: retry policies read that it is there, and the router obeys it.
+  // A retry prefers a host that this request has not tried. Retry policies detect that the predicate is present; the router obeys
+  // it.
   {
     category: 'envoy.retry_host_predicates',
     name: 'envoy.retry_host_predicates.previous_hosts',
     typeUrls: ['type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate'],
     implemented: { 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate': {} },
   },
-  // Plain bytes, to clients and to hosts: that is what there is without it, too.
+  // Plain bytes to clients and hosts, which is also the default.
   { category: 'envoy.transport_sockets.downstream', ...RAW_BUFFER },
   { category: 'envoy.transport_sockets.upstream', ...RAW_BUFFER },
-  // How a cluster speaks HTTP (typed_extension_protocol_options), which clusters read themselves.
+  // HTTP options of a cluster (typed_extension_protocol_options), which clusters read themselves.
   {
     category: 'envoy.upstream_options',
     name: 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',

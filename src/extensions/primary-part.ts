@@ -1,4 +1,5 @@
-// What an extension has on the primary, made and closed so that a mistake in it is told with its name, and keeps nothing else from closing.
+// Creates and closes the primary parts of extensions. An error names the extension, and an error on close does not affect other
+// parts.
 
 import { callExtension } from '../common/errors/defects.js';
 import { shownName } from '../common/text/shown.js';
@@ -8,7 +9,7 @@ import type { HttpFilterExtension, PrimaryFilterContext, PrimaryPart } from './f
 
 const logger = getLogger('filter');
 
-/** The part of an HTTP filter. Throws what createOnPrimary() throws, a BatonError as it is. */
+/** Creates the primary part of an HTTP filter, if it has one. Throws what createOnPrimary() throws, with the extension's name. */
 export function createPart(
   extension: HttpFilterExtension,
   config: Any,
@@ -22,11 +23,11 @@ export function createPart(
   };
 }
 
-/** Closes a part of the extension of that name; what it throws is logged. */
+/** Closes a part of the extension `name`; logs what it throws. */
 export function closePart(part: PrimaryPart, name: string): void {
   try {
     part.close();
   } catch (error) {
-    logger.error({ err: error }, `close() of what '${shownName(name)}' has on the primary failed`);
+    logger.error({ err: error }, `close() of the primary part of '${shownName(name)}' failed`);
   }
 }

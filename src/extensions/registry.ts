@@ -1,4 +1,4 @@
-// Finds the extension that a typed_config names, by kind. The loader has checked that it exists: a miss here is a defect.
+// Finds extensions by their typed_config and kind. The loader has checked that they exist: a miss is a defect.
 
 import type { AccessLogger } from '../access-log/access-logger.js';
 import { GuardedLogger } from '../access-log/guarded-logger.js';
@@ -80,8 +80,8 @@ export class ExtensionRegistry implements ExtensionFinder, LoadBalancingPolicies
 }
 
 /**
- * The loggers of an access_log list, which their filter closes; all that they are told of is of one type. Throws, with none left open,
- * when one cannot be had.
+ * Creates the loggers of an access_log list, behind their filters. All their records have type `recordType`. If one cannot be
+ * created, closes the others and throws.
  */
 export function createAccessLoggers(
   configs: readonly AccessLog[] | undefined,
@@ -109,7 +109,7 @@ function createLogger(config: Any, context: WorkerContext): AccessLogger {
   const logger = extension.createOnWorker(config, context);
   if (typeof logger?.log === 'function' && typeof logger.close === 'function' && logger.needs !== undefined)
     return logger;
-  throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with needs, log() and close()`);
+  throw new TypeError(`createOnWorker() of '${extension.name}' returned no object with needs, log() and close()`);
 }
 
 function wrongKind(config: Any, wanted: string): Error {

@@ -1,9 +1,10 @@
-// Checks a configuration by building what a worker would build of it: mistakes are reported in their places before anything starts.
+// Validates a configuration by building what a worker would build from it, so that mistakes are reported at their places at load
+// time.
 
 import { BatonError, Mistakes, messageOf } from '../common/errors/errors.js';
 import type { Report } from '../config/catalog/extension.js';
 
-/** Calls `build`, and reports what it throws at the place that the error names within `base` (a path, or ''). */
+/** Calls `build`, and reports what it throws. The place is `base` (a path or '') followed by the path in the error. */
 export function reportMistakes(report: Report, base: string, build: () => unknown): void {
   try {
     build();
@@ -12,7 +13,7 @@ export function reportMistakes(report: Report, base: string, build: () => unknow
   }
 }
 
-/** Reports what was thrown at such a place. */
+/** Reports a thrown value as reportMistakes() does. */
 export function reportMistake(report: Report, base: string, thrown: unknown): void {
   for (const error of Mistakes.of(thrown)) reportOne(report, base, error);
 }

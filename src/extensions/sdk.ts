@@ -1,9 +1,16 @@
-// What the folders of extensions import, beside the messages of their configuration (config/generated/api.ts) and each other: nothing
-// else, as the lint sees to. What stands behind these names may move.
+// The API of extensions. An extension imports Node's modules, packages, this file, grpc-sdk.ts (kept apart because it loads the
+// gRPC library), the types of configuration messages (config/generated/api.ts) and other files of src/extensions. The lint
+// refuses imports from any other folder of src, so that the code behind these names can move.
 //
-// gRPC has a file of its own (grpc-sdk.ts), because its library is loaded only where it is used.
+// docs/extending.md shows complete extensions of each kind, with their tests. Every name below has its documentation where it is
+// defined.
 
-// ── What an extension is, and what it is given ───────────────────────────────────────────────────────────────────────
+// ── Describing an extension ──────────────────────────────────────────────────────────────────────────────────────────
+//
+// An extension exports one object: a *Extension. Its `implemented` table lists the configuration fields that the extension obeys;
+// the loader refuses the others. WorkerContext and PrimaryContext are what Baton passes to createOnWorker() and
+// createOnPrimary(). PrimaryPart, PrimaryPort and WorkerPort are for filters that also have a part on the primary, which
+// exchanges messages with the workers.
 
 export type { Report } from '../config/catalog/extension.js';
 export {
@@ -37,7 +44,10 @@ export type {
   WorkerPort,
 } from './factories.js';
 
-// ── Configuration: what it says, and what is wrong with it ───────────────────────────────────────────────────────────
+// ── Reading and validating configuration ─────────────────────────────────────────────────────────────────────────────
+//
+// Errors are reported through the Report that validate() gets, or thrown as BatonError; reportMistakes() turns the second into
+// the first.
 
 export { BatonError, messageOf } from '../common/errors/errors.js';
 export { onDemand } from '../common/package/on-demand.js';
@@ -50,6 +60,8 @@ export { checkHttpService } from '../upstream/http-calls/check-http-service.js';
 export { reportMistakes } from './report-mistakes.js';
 
 // ── HTTP filters ─────────────────────────────────────────────────────────────────────────────────────────────────────
+//
+// A factory creates one HttpFilter for each request. StreamControl is the request and its response as the filter controls them.
 
 export { ResponseFlag } from '../access-log/stream/response-flags.js';
 export {
@@ -65,7 +77,9 @@ export { RouteKind } from '../http/routing/actions/route.js';
 export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
 export type { Runtime, RuntimeFraction } from '../runtime/runtime.js';
 
-// ── Heads of messages ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Header blocks ────────────────────────────────────────────────────────────────────────────────────────────────────
+//
+// HeaderBlock is the head or the trailers of a message. Keys, rules and mutations are compiled once, in createOnWorker().
 
 export { type HeaderKey, knownHeader } from '../common/text/header-names.js';
 export { compileFullMatch } from '../common/text/regex.js';
@@ -79,6 +93,8 @@ export { compileStringMatcher, type StringRule } from '../http/routing/matching/
 export { headerKey } from './header-key.js';
 
 // ── Access loggers ───────────────────────────────────────────────────────────────────────────────────────────────────
+//
+// An AccessLogger gets the StreamInfo of each finished stream. A Format renders it as text or JSON.
 
 export {
   type AccessLogger,
@@ -87,11 +103,13 @@ export {
   createStderrAccessLogger,
   createStdoutAccessLogger,
 } from '../access-log/access-logger.js';
-export { compileFormat, type Format, noNeeds } from '../access-log/formats/format.js';
+export { compileFormat, type Format, noHeaderNeeds } from '../access-log/formats/format.js';
 export { compileSubstitutionFormat } from '../access-log/formats/substitution-format.js';
 export type { StreamInfo } from '../access-log/stream/stream-info.js';
 
-// ── Load balancing ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Load-balancing policies ──────────────────────────────────────────────────────────────────────────────────────────
+//
+// A LoadBalancer picks a host from a HostList for each request.
 
 export { Word64, xxh64, xxh64Text } from '../common/xxh64.js';
 export { UNBOUNDED_HASHES } from '../config/implemented/cluster.js';
@@ -99,10 +117,15 @@ export type { HostList, LoadBalancer } from '../upstream/load-balancer/load-bala
 export { EdfSchedule } from '../upstream/load-balancer/schedule.js';
 
 // ── Listener filters ─────────────────────────────────────────────────────────────────────────────────────────────────
+//
+// A ListenerFilter inspects the first bytes of a connection before a filter chain is selected.
 
-export { type InspectedEnds, type ListenerFilter, Verdict } from '../listener/listener-filter.js';
+export { type InspectedAddresses, type ListenerFilter, Verdict } from '../listener/listener-filter.js';
 
 // ── Network filters ──────────────────────────────────────────────────────────────────────────────────────────────────
+//
+// A NetworkFilter passes or closes a connection (FilteredClient). A TerminalNetworkFilter ends the chain and serves the
+// connection.
 
 export type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
 export {
@@ -114,7 +137,10 @@ export {
   type TerminalNetworkFilter,
 } from '../listener/network-filter.js';
 
-// ── Stats, and sinks of them ─────────────────────────────────────────────────────────────────────────────────────────
+// ── Stats and stats sinks ────────────────────────────────────────────────────────────────────────────────────────────
+//
+// defineLayout() declares the stats of a Scope. A StatsSink gets FlushedStats at each flush, in steps that bound the time of a
+// turn.
 
 export type { FlushedStat, FlushedStats, FlushTimes } from '../stats/flush/flushed-stats.js';
 export { type FlushStep, STATS_PER_STEP, type StatsSink } from '../stats/flush/sink.js';
@@ -125,11 +151,16 @@ export { ClusterStats } from '../stats/layouts/cluster.js';
 export { scopePrefix } from '../stats/scope-prefix.js';
 export type { DynamicCounter, Scope } from '../stats/thread-stats.js';
 
-// ── What all workers limit together ────────────────────────────────────────────────────────────────────────────────────
+// ── Rate limits ──────────────────────────────────────────────────────────────────────────────────────────────────────
+//
+// WorkerContext.tokenBucket() returns a bucket that all workers share. OwnTokenBucket belongs to its creator.
 
 export { OwnTokenBucket, type TokenBucket, TokenRate } from '../upstream/token-bucket.js';
 
-// ── Calls to hosts of clusters ───────────────────────────────────────────────────────────────────────────────────────
+// ── Calls to upstream hosts ──────────────────────────────────────────────────────────────────────────────────────────
+//
+// HttpCall sends one request and collects its response. ClusterStream and UpstreamSocket carry bytes over a connection of a
+// cluster.
 
 export type { CallingThread } from '../upstream/calling-thread.js';
 export type { Cluster } from '../upstream/cluster.js';
@@ -144,7 +175,7 @@ export {
 } from '../upstream/http-calls/http-call.js';
 export { HttpService } from '../upstream/http-calls/http-service.js';
 
-// ── The thread: its log, memory, clock and timers ────────────────────────────────────────────────────────────────────────────
+// ── The thread: log, memory, clock, timers, addresses ────────────────────────────────────────────────────────────────
 
 export { errorName } from '../common/errors/errno.js';
 export { loadNative } from '../common/package/native-code.js';

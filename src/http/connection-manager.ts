@@ -71,7 +71,7 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
    * Takes over a connection from another chain. From its next request on, this chain's routes, filters and timeouts apply, as on a new
    * connection.
    */
-  expect({ facts, input, sockets }: Cargo, isClientBlocked: boolean): FilterArrival | string {
+  prepareArrival({ facts, input, sockets }: Cargo, isClientBlocked: boolean): FilterArrival | string {
     const former = FormerRequests.from(facts.progress, isClientBlocked);
     if (sockets.length !== 1 || former === undefined) return 'it is not an HTTP connection';
     let handler: ServerConnection | undefined;

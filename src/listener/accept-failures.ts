@@ -1,5 +1,5 @@
-// Handles failures to accept connections on a worker: requests room when descriptors are short, and logs at most one line per minute and
-// reason, for all listeners together.
+// Handles failures to accept connections on a worker: requests room when descriptors are short, and logs at most one line per
+// minute and reason, for all listeners together.
 
 import { constants } from 'node:os';
 import { errorName } from '../common/errors/errno.js';
@@ -13,7 +13,7 @@ export class AcceptFailures {
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #makeRoom: () => void;
-  readonly #saidMs = new Map<number, number>();
+  readonly #loggedMs = new Map<number, number>();
 
   /** `makeRoom` is called when descriptors are short. */
   constructor(logger: Logger, clock: Clock, makeRoom: () => void) {
@@ -23,14 +23,14 @@ export class AcceptFailures {
   }
 
   report(listener: string, errno: number): void {
-    this.#say(listener, errno);
+    this.#log(listener, errno);
     if (errno === constants.errno.EMFILE) this.#makeRoom();
   }
 
-  #say(listener: string, errno: number): void {
+  #log(listener: string, errno: number): void {
     const nowMs = this.#clock.monotonicMs;
-    if (nowMs - (this.#saidMs.get(errno) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return;
-    this.#saidMs.set(errno, nowMs);
+    if (nowMs - (this.#loggedMs.get(errno) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return;
+    this.#loggedMs.set(errno, nowMs);
     this.#logger.warning(
       errno === constants.errno.EMFILE
         ? `listener '${shownName(listener)}': no more connections are accepted until some end, because this process cannot open more files; idle connections to hosts are closed meanwhile; raise the limit (ulimit -n, LimitNOFILE=)`

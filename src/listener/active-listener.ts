@@ -123,8 +123,8 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   }
 
   /**
-   * Copies these descriptors for accept(). `shared`: the other workers accept on the same sockets. Throws without descriptors left, and
-   * then keeps none.
+   * Copies these descriptors for accept(). `shared`: the other workers accept on the same sockets. Throws without descriptors
+   * left, and then keeps none.
    */
   takeSockets(fds: readonly number[], shared: boolean): void {
     const ids: number[] = [];
@@ -174,12 +174,12 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
 
   /** Called at the end of the drain time: ends connections that no response can end. */
   drainEnded(): void {
-    this.#tell(({ handler }) => handler?.onDrainEnd?.());
+    this.#forEach(({ handler }) => handler?.onDrainEnd?.());
   }
 
   /**
-   * Called before the thread ends because of `error`: resets its connections, so that truncated responses do not look complete, and logs
-   * them.
+   * Called before the thread ends because of `error`: resets its connections, so that truncated responses do not look complete,
+   * and logs them.
    */
   abandon(error: unknown): void {
     for (const { handler } of [...this.#connections]) {
@@ -209,21 +209,21 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   }
 
   /**
-   * Prepares to take over a connection from another process, with copies of its descriptors. Returns a string with the reason if that is
-   * not possible.
+   * Prepares to take over a connection from another process, with copies of its descriptors. Returns a string with the reason if
+   * that is not possible.
    */
-  expect(cargo: Cargo): Arrival | string {
+  prepareArrival(cargo: Cargo): Arrival | string {
     const { fingerprint } = cargo.facts;
     const chain = [...this.#chains.values()].find((each) => each.fingerprint() === fingerprint);
     if (chain === undefined) return `the filter chain of listener '${this.name}' has changed`;
     const [client] = cargo.sockets;
     if (client === undefined) return 'it has no socket';
     const isBlocked = client.pending.length > this.#limits.highWatermark;
-    const expected = chain.terminal.expect?.(cargo, isBlocked) ?? 'its filters cannot go on with connections';
+    const expected = chain.terminal.prepareArrival?.(cargo, isBlocked) ?? 'its filters cannot resume connections';
     if (typeof expected === 'string') return expected;
     if (!this.#mayAccept()) {
       expected.drop();
-      return `listener '${this.name}' has as many connections as it may`;
+      return `listener '${this.name}' has reached its connection limit`;
     }
     let id: number;
     try {
@@ -346,7 +346,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
 
   /** Ends the connections whose listener or chain is removed. */
   #end(isGone: (connection: DownstreamConnection) => boolean): void {
-    this.#tell((connection) => {
+    this.#forEach((connection) => {
       if (isGone(connection)) connection.handler?.onListenerGone();
     });
   }
@@ -363,7 +363,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   }
 
   /** Calls `act` for each connection. An exception ends that connection, as in its own events. */
-  #tell(act: (connection: DownstreamConnection) => void): void {
+  #forEach(act: (connection: DownstreamConnection) => void): void {
     for (const connection of [...this.#connections]) {
       try {
         act(connection);
@@ -399,7 +399,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
 
 /** Connections whose filters could not resume them in another process must not stop for it: they drain. */
 function setDepartures({ drain, terminal }: FilterChain, departures: Departures | undefined): void {
-  if (terminal.expect !== undefined) drain.departures = departures;
+  if (terminal.prepareArrival !== undefined) drain.departures = departures;
 }
 
 /** Open connections and requests. */

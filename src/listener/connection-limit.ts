@@ -48,7 +48,7 @@ export class ConnectionLimit {
 
   /** Counts one more connection until release(). Returns false if the limit is reached. */
   tryAcquire(): boolean {
-    if (this.#isCounting && !this.#words.tryAcquire(this.#word, Math.min(this.#limit.value, LARGEST))) {
+    if (this.#isCounting && !this.#words.tryAcquire(this.#word, Math.min(this.#limit.value, MAX_INT32))) {
       this.#refused?.();
       return false;
     }
@@ -62,4 +62,4 @@ export class ConnectionLimit {
   }
 }
 
-const LARGEST = 2 ** 31 - 1;
+const MAX_INT32 = 2 ** 31 - 1;

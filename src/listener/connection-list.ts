@@ -7,8 +7,9 @@ export interface Listed {
 }
 
 /**
- * An unordered list. Not a Set, which allocates a new table after every as many changes as it has entries: once its table is in V8's old
- * generation, the next ones are allocated there too. Unused tables stay until a full collection and keep their entries alive.
+ * An unordered list. Not a Set, which allocates a new table after every as many changes as it has entries: once its table is in
+ * V8's old generation, the next ones are allocated there too. Unused tables stay until a full collection and keep their entries
+ * alive.
  */
 export class ConnectionList<C extends Listed> implements Iterable<C> {
   readonly #connections: C[] = [];

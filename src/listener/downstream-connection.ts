@@ -55,11 +55,16 @@ export interface DownstreamHandler extends ConnectionHandler {
   readonly activeRequests: number;
   /** Called at the end of the drain time: a connection that no response can end closes now, in an orderly way. */
   onDrainEnd?(): void;
-  /** Its listener is gone: it ends now, whatever it is doing. */
+  /** Called when the listener is removed: ends the connection now, in any state. */
   onListenerGone(): void;
-  /** A network filter in front ends the connection, and closes it when this returns. Absent: onListenerGone() is called. */
+  /**
+   * Called when a network filter before this one ends the connection, which it closes when this returns. Absent: onListenerGone()
+   * is called.
+   */
   onFilterClose?(): void;
-  /** Stops where it is, for another process to go on; undefined at moments at which that is not possible. */
+  /**
+   * Freezes the connection so that another process can take it over. Returns undefined when that is not possible at this moment.
+   */
   depart?(): Departure | undefined;
 }
 
@@ -89,7 +94,7 @@ export class DownstreamConnection {
   #localText = '';
   #isClosed = false;
 
-  /** `isNew`: it does not come from another process. */
+  /** `isNew`: false for a connection from another process. */
   constructor(
     transport: Transport,
     id: number,
@@ -155,7 +160,10 @@ export class DownstreamConnection {
     return this.#remoteText;
   }
 
-  /** The local address as text with port. Requested from the kernel on first use, because a listener on a wildcard address has many. */
+  /**
+   * The local address as text with port. Requested from the kernel on first use, because a listener on a wildcard address has
+   * many.
+   */
   get localText(): string {
     if (this.#localText === '' && !this.#isClosed) {
       const raw = this.transport.localAddress(this.id);
@@ -164,24 +172,24 @@ export class DownstreamConnection {
     return this.#localText;
   }
 
-  /** Bytes of the client that network filters in front have not passed on. */
+  /** Received bytes that the network filters before the terminal one have not passed on. */
   get withheldBytes(): number {
     return 0;
   }
 
-  /** Why a network filter in front ends it, as in %CONNECTION_TERMINATION_DETAILS%; '' when none does. */
+  /** Why a network filter has ended the connection (%CONNECTION_TERMINATION_DETAILS%), or ''. */
   get terminationDetails(): string {
     return '';
   }
 
-  /** Bytes that were sent and that the kernel has not taken yet. */
+  /** Bytes in the send queue, which the kernel has not accepted yet. */
   get pendingBytes(): number {
     return this.#isClosed ? 0 : this.transport.pendingBytes(this.id);
   }
 
   /**
-   * For filters: throws a RangeError when the bytes are outside of the memory. Where they are known to be inside, Transport.send() does
-   * without that.
+   * Sends memory[offset, offset + length). For filters: throws a RangeError if the range is outside the memory. Use
+   * Transport.send() where it is known to be inside.
    */
   send(offset: number, length: number): void {
     this.transport.memory.checkRange(offset, length);
@@ -202,9 +210,10 @@ export class DownstreamConnection {
   }
 
   /**
-   * Closes after pending bytes, as long as the peer reads some of them every `flushMs`. With `lingerMs` > 0, then waits that long for a
-   * peer that may still be sending, so that a reset does not discard the last response. `lateToken`, of Transport.addLateHandler(),
-   * requests a notification if either takes too long; 0: none. Throws a RangeError for an invalid time.
+   * Closes after pending bytes, as long as the peer reads some of them every `flushMs`. With `lingerMs` > 0, then waits that long
+   * for a peer that may still be sending, so that a reset does not discard the last response. `lateToken`, of
+   * Transport.addLateHandler(), requests a notification if either takes too long; 0: none. Throws a RangeError for an invalid
+   * time.
    */
   close(lingerMs: number, lateToken = 0, flushMs = FLUSH_MS): void {
     if (this.#isClosed) return;
@@ -226,7 +235,7 @@ export class DownstreamConnection {
     this.#ended();
   }
 
-  /** It was frozen, and is another process's now. */
+  /** Called when another process has taken over the frozen connection. */
   leave(): void {
     this.transport.releaseFrozen(this.id);
     if (logger.isDebug) logger.debug(`[C${this.serial}] handed over to another process`);
@@ -250,7 +259,7 @@ export class DownstreamConnection {
     this.gone();
   }
 
-  /** It ends here, in whichever way. */
+  /** Called when the connection ends in this process, in any way. */
   protected gone(): void {
     this.#isClosed = true;
     const { stats, workerStats } = this.listener;

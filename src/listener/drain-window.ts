@@ -14,8 +14,9 @@ export interface DrainWindow {
 }
 
 /**
- * Returns whether the response that is sent at `nowMs` (monotonic) is the last on its connection. With gradual that has the probability
- * elapsed time / drain time, with the elapsed time rounded up to whole seconds; after the drain time it is always true.
+ * Returns whether the response that is sent at `nowMs` (monotonic) is the last on its connection. With gradual that has the
+ * probability elapsed time / drain time, with the elapsed time rounded up to whole seconds; after the drain time it is always
+ * true.
  */
 export function closesConnection(window: DrainWindow, nowMs: number, random: Pick<Random, 'below'>): boolean {
   const { startMs, strategy, timeMs } = window;

@@ -1,14 +1,14 @@
 // Finds the filter chain of a connection, with the matches of a listener's chains compiled to a table.
 //
-// As in Envoy, criteria are evaluated in order: destination port, destination address, transport protocol, direct source address, source
-// type, source address, source port. Each keeps only the chains with the most specific matching value; later criteria do not bring others
-// back.
+// As in Envoy, criteria are evaluated in order: destination port, destination address, transport protocol, direct source address,
+// source type, source address, source port. Each keeps only the chains with the most specific matching value; later criteria do
+// not bring others back.
 
 import { ANY, CRITERIA, CRITERION_NAMES, type Criterion, groupsBy } from '../config/fields/filter-chains.js';
 import type { FilterChainMatch } from '../config/generated/api.js';
 import { type Address, AddressKind, parseIp } from '../io/addresses/address.js';
 import { type IpRange, ipRange, RangeTable } from '../io/addresses/ip-range.js';
-import type { ConnectionEnds } from './network-filter.js';
+import type { ConnectionAddresses } from './network-filter.js';
 
 export interface MatchedChain<T> {
   readonly match: FilterChainMatch | undefined;
@@ -32,14 +32,14 @@ export class FilterChainTable<T> {
   }
 
   /** Returns undefined if no chain matches. */
-  find(ends: ConnectionEnds): T | undefined {
-    return this.#first.find(ends) ?? this.#fallback;
+  find(addresses: ConnectionAddresses): T | undefined {
+    return this.#first.find(addresses) ?? this.#fallback;
   }
 }
 
 /** The remaining evaluation. */
 interface Step<T> {
-  find(ends: ConnectionEnds): T | undefined;
+  find(addresses: ConnectionAddresses): T | undefined;
 }
 
 /** Steps by the value of the criterion. */
@@ -104,34 +104,34 @@ class Found<T> implements Step<T> {
 }
 
 class PortStep<T> implements Step<T> {
-  readonly #end: keyof ConnectionEnds;
+  readonly #end: keyof ConnectionAddresses;
   readonly #any: Step<T> | undefined;
   readonly #byPort = new Map<number, Step<T>>();
 
-  constructor(next: NextSteps<T>, end: keyof ConnectionEnds) {
+  constructor(next: NextSteps<T>, end: keyof ConnectionAddresses) {
     this.#end = end;
     this.#any = next.get(ANY);
     for (const [value, step] of next) if (value !== ANY) this.#byPort.set(Number(value), step);
   }
 
-  find(ends: ConnectionEnds): T | undefined {
-    return (this.#byPort.get(ends[this.#end].port) ?? this.#any)?.find(ends);
+  find(addresses: ConnectionAddresses): T | undefined {
+    return (this.#byPort.get(addresses[this.#end].port) ?? this.#any)?.find(addresses);
   }
 }
 
 class RangeStep<T> implements Step<T> {
-  readonly #end: keyof ConnectionEnds;
+  readonly #end: keyof ConnectionAddresses;
   readonly #any: Step<T> | undefined;
   readonly #byRange: RangeTable<Step<T>>;
 
-  constructor(next: NextSteps<T>, end: keyof ConnectionEnds) {
+  constructor(next: NextSteps<T>, end: keyof ConnectionAddresses) {
     this.#end = end;
     this.#any = next.get(ANY);
     this.#byRange = new RangeTable([...next].flatMap(([text, step]) => (text === ANY ? [] : [[rangeOf(text), step]])));
   }
 
-  find(ends: ConnectionEnds): T | undefined {
-    return (this.#byRange.find(bytesOf(ends[this.#end])) ?? this.#any)?.find(ends);
+  find(addresses: ConnectionAddresses): T | undefined {
+    return (this.#byRange.find(bytesOf(addresses[this.#end])) ?? this.#any)?.find(addresses);
   }
 }
 
@@ -146,8 +146,8 @@ class SourceTypeStep<T> implements Step<T> {
     this.#external = next.get('EXTERNAL') ?? this.#any;
   }
 
-  find(ends: ConnectionEnds): T | undefined {
-    return (isLocal(ends) ? this.#local : this.#external)?.find(ends);
+  find(addresses: ConnectionAddresses): T | undefined {
+    return (isLocal(addresses) ? this.#local : this.#external)?.find(addresses);
   }
 }
 
@@ -168,7 +168,7 @@ function rangeOf(text: string): IpRange {
 }
 
 /** Returns whether the peer is on this machine, by Envoy's rule: only 127.0.0.1 and ::1, or the same address at both ends. */
-function isLocal({ remote, local }: ConnectionEnds): boolean {
+function isLocal({ remote, local }: ConnectionAddresses): boolean {
   if (remote.kind !== AddressKind.Ip4 && remote.kind !== AddressKind.Ip6) return true;
   return remote.ip === '127.0.0.1' || remote.ip === '::1' || remote.ip === local.ip;
 }

@@ -1,12 +1,12 @@
-// An accepted socket while listener filters inspect its first bytes. The bytes stay in the kernel: the connection then receives all of them
-// except those that a filter has consumed.
+// An accepted socket while listener filters inspect its first bytes. The bytes stay in the kernel: the connection then receives
+// all of them except those that a filter has consumed.
 
 import { type Address, addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { Timer } from '../io/time/timing-wheel.js';
 import type { ConnectionHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
-import { type InspectedEnds, type ListenerFilter, Verdict } from './listener-filter.js';
-import type { ConnectionEnds } from './network-filter.js';
+import { type InspectedAddresses, type ListenerFilter, Verdict } from './listener-filter.js';
+import type { ConnectionAddresses } from './network-filter.js';
 
 /** Why a socket is dropped. */
 export type InspectionFailure = 'remote_close' | 'refused' | 'error';
@@ -14,7 +14,7 @@ export type InspectionFailure = 'remote_close' | 'refused' | 'error';
 export interface InspectionOwner {
   readonly filters: readonly ListenerFilter[];
   /** Sum for all filters. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   /** Called when all filters have passed the socket. */
   passed(socket: InspectedSocket): void;
   /** Called when the socket must be dropped. */
@@ -23,7 +23,7 @@ export interface InspectionOwner {
   timedOut(socket: InspectedSocket): void;
 }
 
-export class InspectedSocket implements ConnectionHandler, ConnectionEnds, InspectedEnds {
+export class InspectedSocket implements ConnectionHandler, ConnectionAddresses, InspectedAddresses {
   readonly id: number;
   readonly startMonotonicMs: number;
   readonly timer: Timer<InspectedSocket>;
@@ -46,7 +46,7 @@ export class InspectedSocket implements ConnectionHandler, ConnectionEnds, Inspe
     this.direct = this.remote = decodeSockaddr(transport.memory.bytes, offset, length);
     this.#owner = owner;
     this.#transport = transport;
-    transport.peek(id, owner.mostBytes);
+    transport.peek(id, owner.maxBytes);
   }
 
   /** Requested from the kernel unless a filter has set it. */
@@ -74,12 +74,12 @@ export class InspectedSocket implements ConnectionHandler, ConnectionEnds, Inspe
 
   /** Called with all bytes received so far. */
   onData(offset: number, length: number): void {
-    const { filters, mostBytes } = this.#owner;
+    const { filters, maxBytes } = this.#owner;
     const { bytes } = this.#transport.memory;
     for (; this.#next < filters.length; this.#next++) {
       if (this.#taken === length) return;
       const found = filters[this.#next]!.inspect(bytes.subarray(offset + this.#taken, offset + length), this);
-      if (found === Verdict.NeedsMore && length < mostBytes) return;
+      if (found === Verdict.NeedsMore && length < maxBytes) return;
       if (found < 0) return this.#owner.failed(this, 'refused');
       this.#taken += found;
     }

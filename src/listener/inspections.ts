@@ -28,7 +28,7 @@ export interface InspectionEvents {
 
 export class Inspections implements InspectionOwner {
   readonly filters: readonly ListenerFilter[];
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   readonly #settings: InspectionSettings;
   readonly #transport: Transport;
   readonly #stats: Scope;
@@ -38,7 +38,7 @@ export class Inspections implements InspectionOwner {
   /** `stats`: listener.<address>. */
   constructor(settings: InspectionSettings, transport: Transport, stats: Scope, events: InspectionEvents) {
     this.filters = settings.filters;
-    this.mostBytes = settings.filters.reduce((sum, { mostBytes }) => sum + mostBytes, 0);
+    this.maxBytes = settings.filters.reduce((sum, { maxBytes }) => sum + maxBytes, 0);
     this.#settings = settings;
     this.#transport = transport;
     this.#stats = stats;

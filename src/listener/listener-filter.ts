@@ -1,16 +1,17 @@
-// The interface of listener filters (`listener_filters`), which inspect the first bytes of a connection before a filter chain is chosen.
+// The interface of listener filters (`listener_filters`), which inspect the first bytes of a connection before a filter chain is
+// chosen.
 
 import type { Address } from '../io/addresses/address.js';
 
-/** There is one for each listener version and thread. It keeps no state of connections. */
+/** One per listener version and thread. It keeps no state of connections. */
 export interface ListenerFilter {
   /** Maximum bytes that the filter needs. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   /**
-   * Inspects all received bytes that no earlier filter has consumed, at least one. Returns how many bytes it consumes (0 or more), or a
-   * Verdict.
+   * Inspects all received bytes that no earlier filter has consumed, at least one. Returns how many bytes it consumes (0 or
+   * more), or a Verdict.
    */
-  inspect(bytes: Uint8Array, ends: InspectedEnds): number;
+  inspect(bytes: Uint8Array, addresses: InspectedAddresses): number;
 }
 
 /** Results of inspect() without consuming. */
@@ -22,7 +23,7 @@ export const enum Verdict {
 }
 
 /** The effective addresses of a connection, which a filter may replace. */
-export interface InspectedEnds {
+export interface InspectedAddresses {
   remote: Address;
   local: Address;
 }

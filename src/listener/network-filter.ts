@@ -1,90 +1,90 @@
-// What a listener's filter chain is made of: network filters that let connections through or end them, and the terminal one, which
-// takes the accepted connections that they let through.
+// The interfaces of the network filters of a filter chain: filters that pass or close connections, and the terminal one behind
+// them, which serves the connections that they pass.
 
-import type { DownstreamEnds } from '../access-log/stream/stream-info.js';
+import type { DownstreamAddresses } from '../access-log/stream/stream-info.js';
 import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Address } from '../io/addresses/address.js';
 import type { ConnectionChain, DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
 import type { Cargo } from './travel.js';
 
-/** Whether the filters behind get what this one has seen. */
+/** Whether the next filters get what this filter has seen. */
 export const enum FilterStatus {
   Continue,
   /**
-   * Holds back the filters behind, until continueReading() is called or onData() returns Continue. This filter still gets what is
-   * received, as long as not more than the listener's buffer limit is held.
+   * Holds back bytes from the next filters until continueReading() is called or onData() returns Continue. This filter still gets
+   * received bytes, as long as the held bytes are below the listener's buffer limit.
    */
   Stop,
 }
 
 /** How a filter ends a connection. */
 export const enum FilterClose {
-  /** What is pending for the client is still delivered. */
+  /** Pending bytes for the client are still delivered. */
   Flush,
-  /** Nothing is: a client for which something was pending sees a reset. */
+  /** Pending bytes are discarded; if there are any, the client sees a reset. */
   NoFlush,
 }
 
-/** A network filter before the terminal one. One a connection. What its methods throw ends this connection only. */
+/** A network filter before the terminal one, created for each connection. An exception in a method ends only this connection. */
 export interface NetworkFilter {
-  /** Called when all filters before have let the connection through. */
+  /** Called when all previous filters have passed the connection. */
   onNewConnection(): FilterStatus;
   /**
-   * Called with what the client sends, each byte once and in order: memory[offset, offset + length), valid until the call returns.
-   * `isEnd`: the client has ended its direction; length may be 0 then. Not called with an end that ends the connection (see
-   * TerminalNetworkFilter.halfCloses).
+   * Called for received bytes, each once and in order: memory[offset, offset + length), valid until the call returns. `isEnd`:
+   * the client has half-closed (length may be 0). Not called for a FIN that ends the whole connection, see
+   * TerminalNetworkFilter.halfCloses.
    */
   onData(offset: number, length: number, isEnd: boolean): FilterStatus;
-  /** The connection is gone, however that came: cancels what still waits. Called once. */
+  /** Called once when the connection has ended in any way. Cancels timers and calls. */
   onDestroy?(): void;
 }
 
-/** Makes the filters of one chain's connections. One a chain and thread. */
+/** Creates the filters of connections. One per chain and thread. */
 export interface NetworkFilterFactory {
-  /** Called for each connection. Undefined: the filter has nothing to do with this one. */
+  /** Called for each connection. Returns undefined to leave the filter out for this connection. */
   create(connection: FilteredClient): NetworkFilter | undefined;
-  /** The chain is gone, and its last connection with it. Absent: nothing is to be done. */
+  /** Called when the chain and its last connection are gone. */
   close?(): void;
 }
 
-/** A connection, as one of its network filters sees it. Calls that come after its end do nothing. */
-export interface FilteredClient extends DownstreamEnds {
+/** A connection as a network filter controls it. Calls after its end are no-ops. */
+export interface FilteredClient extends DownstreamAddresses {
   /** Unique in the process, as in %CONNECTION_ID%. */
   readonly serial: number;
   readonly remote: Address;
-  /** Of the clock that does not jump. */
+  /** CLOCK_MONOTONIC. */
   readonly startMonotonicMs: number;
   readonly isClosed: boolean;
-  /** After Stop: what was held back goes to the filters behind, in a later turn. */
+  /** After FilterStatus.Stop: passes held bytes to the next filters, in a later turn. */
   continueReading(): void;
   /**
-   * Ends the connection, `delayMs` from now; until then no filter gets anything more of the client, and what was held back is dropped.
-   * @param details %CONNECTION_TERMINATION_DETAILS%, from now on
+   * Ends the connection after `delayMs` (default 0). From now on filters get no bytes, and held bytes are dropped.
+   * @param details %CONNECTION_TERMINATION_DETAILS%
    */
   close(how: FilterClose, details: string, delayMs?: number): void;
 }
 
-/** The terminal network filter of a chain: the HTTP connection manager, the TCP proxy. One a chain and thread. */
+/** The terminal network filter of a chain (HTTP connection manager, TCP proxy). One per chain and thread. */
 export interface TerminalNetworkFilter {
-  /** A client that ends its direction is still served. Absent or false: its end is that of the connection. */
+  /** A client that half-closes is still served. Absent or false: its FIN ends the connection. */
   readonly halfCloses?: boolean;
-  /** Takes over a connection for as long as it lives; undefined when it has closed it at once. */
+  /** Takes over a connection until it ends. Returns undefined if it was closed at once. */
   accept(connection: DownstreamConnection): DownstreamHandler | undefined;
   /**
-   * Whether a connection can go on here that the same filter has had in another process; a text says why not. Absent: it
-   * never can. `isClientBlocked`: more is pending for the client than its high watermark.
+   * Prepares to take over a connection that the same filter has served in another process. Returns a string with the reason if
+   * that is not possible. Absent: it never is. `isClientBlocked`: the send queue to the client is above its high watermark.
    */
-  expect?(cargo: Cargo, isClientBlocked: boolean): FilterArrival | string;
+  prepareArrival?(cargo: Cargo, isClientBlocked: boolean): FilterArrival | string;
   /**
-   * Builds other routes than stand in the filter's configuration, in steps: one a route. What it returns in the end puts them in
-   * place for new requests. Throws when they cannot be built. Absent: it has none.
+   * Builds new inline routes in steps, one per route. Returns a function that activates them for new requests. Throws if they
+   * cannot be built. Absent: the filter has no routes.
    */
   prepareRoutes?(routes: RouteConfiguration): Generator<void, () => void>;
-  /** The chain is gone, and its last connection with it: gives up what the filter holds open. Absent: nothing. */
+  /** Called when the chain and its last connection are gone. Releases what the filter holds. */
   close?(): void;
 }
 
-/** Runtime form of a filter chain: immutable; connections hold on to the one they were accepted with. */
+/** The runtime form of a filter chain. Immutable: connections keep the chain with which they were accepted. */
 export interface FilterChain extends ConnectionChain {
   readonly name: string;
   /** The class of its connections. */
@@ -97,11 +97,11 @@ export interface FilterChainFinder {
   /** The chain of every connection regardless of its addresses; undefined if find() must be called. */
   readonly only: FilterChain | undefined;
   /** Returns undefined if no chain matches; the connection is then closed. */
-  find(ends: ConnectionEnds): FilterChain | undefined;
+  find(addresses: ConnectionAddresses): FilterChain | undefined;
 }
 
 /** The addresses of a connection, determined on demand. */
-export interface ConnectionEnds {
+export interface ConnectionAddresses {
   readonly remote: Address;
   /** The socket's peer, which differs from `remote` if a proxy has reported that. */
   readonly direct: Address;

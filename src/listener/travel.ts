@@ -1,4 +1,5 @@
-// The interfaces between listeners and filters for moving established connections to another process and taking them over from one.
+// The interfaces between listeners and filters for moving established connections to another process and taking them over from
+// one.
 
 import type { Address } from '../io/addresses/address.js';
 import type { FrozenConnection } from '../io/shim.js';

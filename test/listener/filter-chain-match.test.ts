@@ -7,7 +7,7 @@ import type { CidrRange, FilterChainMatch } from '../../src/config/generated/api
 import { type Address, AddressKind, ipAddress, NO_ADDRESS, parseIp } from '../../src/io/addresses/address.js';
 import { ipRange, isInRange } from '../../src/io/addresses/ip-range.js';
 import { FilterChainTable } from '../../src/listener/filter-chain-match.js';
-import type { ConnectionEnds } from '../../src/listener/network-filter.js';
+import type { ConnectionAddresses } from '../../src/listener/network-filter.js';
 
 t.test('the narrowest range decides, and what follows does not go back', async (t) => {
   const choose = chooser({
@@ -120,7 +120,7 @@ t.test('what overlaps is what leaves a choice', async (t) => {
 });
 
 /** The rules, without a table: each criterion keeps the chains with its most specific value. */
-function readOut(matches: readonly FilterChainMatch[], ends: ConnectionEnds): number | undefined {
+function readOut(matches: readonly FilterChainMatch[], ends: ConnectionAddresses): number | undefined {
   let left = [...matches.keys()];
   for (const criterion of CRITERION_NAMES) {
     const scores = left.map((index) => {
@@ -135,7 +135,7 @@ function readOut(matches: readonly FilterChainMatch[], ends: ConnectionEnds): nu
 }
 
 /** -1 when the connection does not fulfil it, 0 when it says nothing. */
-function specificity(criterion: string, value: string, { direct, local, remote }: ConnectionEnds): number {
+function specificity(criterion: string, value: string, { direct, local, remote }: ConnectionAddresses): number {
   if (value === '') return 0;
   const isLoopback = remote.ip === '127.0.0.1' || remote.ip === '::1';
   switch (criterion) {

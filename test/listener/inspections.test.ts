@@ -13,7 +13,7 @@ import type { Scope } from '../../src/stats/thread-stats.js';
 
 /** Takes a line, or asks for more; `saw` is all that it was shown. */
 class LineFilter implements ListenerFilter {
-  readonly mostBytes = 8;
+  readonly maxBytes = 8;
   readonly saw: string[] = [];
 
   inspect(bytes: Uint8Array): number {

@@ -1,7 +1,7 @@
-// Files of access logs: one of each path a thread, shared by all loggers that name the path.
+// Access log files: one per path and thread, shared by all loggers with that path.
 //
-// Lines gather in a buffer that is handed to the file when it is full enough or old enough. Each write holds whole
-// lines, so that several threads, and several processes, append to one file.
+// Lines are collected in a buffer, which is passed on when it is large enough or old enough. Each write contains whole lines, so
+// that several threads and processes can append to one file.
 
 import { resolve } from 'node:path';
 import { standardStream } from '../../common/files/standard-streams.js';
@@ -11,28 +11,28 @@ import { LogBuffer } from '../log-buffer.js';
 import { type FileCounters, FileWriter } from './file-writer.js';
 
 export interface FileLogOptions {
-  /** Bytes after which a buffer is written (--file-flush-min-size-kb). */
+  /** Buffer size at which it is written (--file-flush-min-size-kb). */
   flushMinBytes?: number;
-  /** Milliseconds after which it is written anyway (--file-flush-interval-msec). */
+  /** Time after which it is written in any case (--file-flush-interval-msec). */
   flushIntervalMs?: number;
-  /** Bytes a file may have waiting when it takes nothing; further lines are dropped and counted. */
+  /** Maximum queued bytes of a file that cannot be written; further lines are dropped and counted. */
   maxPendingBytes?: number;
-  /** Where relative paths begin, whatever becomes of the working directory. */
+  /** Base of relative paths, independent of later changes of the working directory. */
   directory?: string;
 }
 
 const DEFAULT_FLUSH_MIN_BYTES = 64 * 1024;
 const DEFAULT_FLUSH_INTERVAL_MS = 10_000;
 /**
- * Standard output and error are flushed at least this often: who reads them watches, or collects line by line, and a
- * write a second costs nothing.
+ * Standard output and error are flushed at least this often: they are watched or collected live, and a write per second costs
+ * nothing.
  */
 const STANDARD_STREAM_INTERVAL_MS = 1000;
 const DEFAULT_MAX_PENDING_BYTES = 8 * 1024 * 1024;
 
 /** The files of one thread. */
 export class AccessLogFiles {
-  /** Of all files together, for the filesystem.* stats. */
+  /** Sums for all files, for the filesystem.* stats. */
   readonly counters: FileCounters = {
     writeBuffered: 0,
     writeCompleted: 0,
@@ -43,18 +43,18 @@ export class AccessLogFiles {
   };
   readonly #options: Required<FileLogOptions>;
   readonly #files = new Map<string, AccessLogFile>();
-  /** Files without users that still have lines to write. */
+  /** Files without users that still have unwritten lines. */
   readonly #closing = new Set<AccessLogFile>();
 
   constructor(options: FileLogOptions = {}) {
     const { flushMinBytes = DEFAULT_FLUSH_MIN_BYTES, flushIntervalMs = DEFAULT_FLUSH_INTERVAL_MS } = options;
-    // One full buffer may be written while the next one comes, however large they are.
+    // Room for a full buffer that is being written and the next one, regardless of their size.
     const { maxPendingBytes = Math.max(DEFAULT_MAX_PENDING_BYTES, 3 * flushMinBytes) } = options;
     const { directory = workingDirectory() } = options;
     this.#options = { flushMinBytes, flushIntervalMs, maxPendingBytes, directory };
   }
 
-  /** The file of that path; each open() wants one release(). Throws a BatonError when it cannot be opened. */
+  /** Returns the file of a path. Each open() needs one release(). Throws a BatonError if it cannot be opened. */
   open(configured: string): AccessLogFile {
     const path = resolve(this.#options.directory, configured);
     let file = this.#files.get(path);
@@ -71,26 +71,26 @@ export class AccessLogFiles {
     return file;
   }
 
-  /** Bytes in buffers and waiting to be written (filesystem.write_total_buffered). */
+  /** Bytes in buffers and queues (filesystem.write_total_buffered). */
   get bufferedBytes(): number {
     let sum = 0;
     for (const file of this.#all()) sum += file.bufferedBytes;
     return sum;
   }
 
-  /** After a rotation (SIGUSR1, POST /reopen_logs): when it resolves, the files that have the paths now are written to. */
+  /** Reopens all files after a rotation (SIGUSR1, POST /reopen_logs). Resolves when lines are written to the new files. */
   async reopenAll(): Promise<void> {
     await Promise.all([...this.#files.values()].map((file) => file.reopen()));
   }
 
-  /** Writes all that is buffered; resolves when it is written, or cannot be. The caller sets the time limit. */
+  /** Writes everything buffered. Resolves when it is written or cannot be; the caller sets a time limit. */
   async flush(): Promise<void> {
     await Promise.all(this.#all().map((file) => file.flush()));
   }
 
   /**
-   * The same before it returns, for an end that cannot wait: flush() is surer, for it also knows of the write that is under
-   * way. A pipe that nobody reads delays it by `timeoutMs` at most.
+   * Writes everything buffered, synchronously, when the process must end at once. flush() is more reliable, because it also waits
+   * for a write in flight. A pipe without reader delays this by at most `timeoutMs`.
    */
   flushSync(timeoutMs = 1000): void {
     for (const file of this.#all()) file.flushSync(timeoutMs);
@@ -107,23 +107,23 @@ export class AccessLogFiles {
   }
 }
 
-/** One file: write a line into `buffer`, then call endLine(). */
+/** One file. To log, append a line to `buffer` and call endLine(). */
 export class AccessLogFile {
   readonly path: string;
-  /** What the next line is appended to. */
+  /** The buffer to which the next line is appended. */
   readonly buffer: LogBuffer;
-  /** Loggers that have opened it. */
+  /** Number of loggers that have opened it. */
   users = 0;
   readonly #writer: FileWriter;
   readonly #flushMinBytes: number;
   readonly #flushIntervalMs: number;
   readonly #counters: FileCounters;
   readonly #onUnused: (file: AccessLogFile) => void;
-  /** With room for the line that goes over the mark. */
+  /** Includes room for the line that exceeds flushMinBytes. */
   readonly #capacity: number;
   /** Lines in the buffer. */
   #lines = 0;
-  /** Bytes that were written, for the next buffer. */
+  /** A written buffer, to be reused. */
   #spare: Uint8Array | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isTimerSet = false;
@@ -149,7 +149,7 @@ export class AccessLogFile {
       },
       maxPendingBytes: options.maxPendingBytes,
       onProblem: (message) => getLogger('file').error(message),
-      onMended: (message) => getLogger('file').info(message),
+      onRecovered: (message) => getLogger('file').info(message),
     });
   }
 
@@ -157,7 +157,7 @@ export class AccessLogFile {
     return this.buffer.length + this.#writer.pendingBytes;
   }
 
-  /** A line was appended to the buffer. */
+  /** Called after a line was appended to the buffer. */
   endLine(): void {
     this.#lines++;
     this.#counters.writeBuffered++;
@@ -166,7 +166,7 @@ export class AccessLogFile {
   }
 
   reopen(): Promise<void> {
-    // What was logged before the rotation belongs to the old file.
+    // Lines from before the rotation belong to the old file.
     this.#handOver();
     return this.#writer.reopen();
   }
@@ -181,12 +181,12 @@ export class AccessLogFile {
     this.#writer.flushSync(timeoutMs);
   }
 
-  /** One user less; without any the file is closed. */
+  /** Removes a user. The file is closed with the last one. */
   release(): void {
     if (--this.users === 0) this.#onUnused(this);
   }
 
-  /** Closes the file once all is written or cannot be, which resolves the promise. */
+  /** Closes the file when everything is written or cannot be. Resolves then. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.flush();

@@ -1,7 +1,7 @@
-// Appends chunks of whole lines to one descriptor, one write at a time, and keeps what could not be written yet.
+// Appends chunks of whole lines to one descriptor, one write at a time, and queues what cannot be written yet.
 //
-// sonic-boom was tried and lost here: its flushSync() never returns on a full disk or a closed pipe, it tries a busy pipe
-// again only after 100 ms, and a reopen() after one that failed closes the old descriptor twice (by then maybe a socket).
+// sonic-boom was tried and rejected: its flushSync() never returns on a full disk or a closed pipe, it retries a busy pipe only
+// after 100 ms, and a reopen() after a failed one closes the old descriptor twice (which may be a socket by then).
 
 import { closeSync, constants, fstatSync, openSync, readSync, write, writeSync } from 'node:fs';
 import { BatonError, messageOf } from '../../common/errors/errors.js';
@@ -9,47 +9,47 @@ import { standardStream } from '../../common/files/standard-streams.js';
 import { blockThread } from '../../common/time/block-thread.js';
 import { loadShim, type NativeFile } from '../../io/shim.js';
 
-/** Waits before the next try: a busy pipe empties soon, a full disk does not. */
+/** Delays before a retry: a busy pipe is emptied soon, a full disk is not. */
 const BUSY_RETRY_MS = 5;
 const FAILED_RETRY_MS = 1000;
-/** How long flushSync() waits for what another thread writes. */
-const UNDER_WAY_MS = 20;
-/** Writes to a pipe up to this length are never mixed with those of other threads (PIPE_BUF). */
+/** How long flushSync() waits for a write in flight on another thread. */
+const IN_FLIGHT_WAIT_MS = 20;
+/** Writes to a pipe up to this length are atomic (PIPE_BUF). */
 const PIPE_WRITE_BYTES = 4096;
-const PIPE_WRITES_A_TURN = 16;
+const PIPE_WRITES_PER_TURN = 16;
 const NEWLINE = 10;
 
-/** What happened to the files of a thread, for the filesystem.* stats. */
+/** Counters of a thread's files, for the filesystem.* stats. */
 export interface FileCounters {
-  /** Lines that were put into a buffer. */
+  /** Lines appended to a buffer. */
   writeBuffered: number;
-  /** Writes that were done, and that failed. */
+  /** Successful and failed writes. */
   writeCompleted: number;
   writeFailed: number;
-  /** Buffers handed over because time had passed. */
+  /** Buffers that the timer has flushed. */
   flushedByTimer: number;
-  /** Files that could not be opened anew when that was asked for; what is tried again by itself is not counted. */
+  /** Failed reopens on request; automatic retries are not counted. */
   reopenFailed: number;
-  /** Lines given up because too many were waiting, or nobody reads them any more. */
+  /** Lines dropped because the queue was full or the pipe has no reader any more. */
   dropped: number;
 }
 
 export interface FileWriterOptions {
   path: string;
   counters: FileCounters;
-  /** Bytes that may wait; a chunk that would go beyond is dropped. */
+  /** Maximum queued bytes. A chunk beyond it is dropped. */
   maxPendingBytes: number;
-  /** Bytes that write() took are the caller's again. */
+  /** Called when the buffer passed to write() is no longer used. */
   onWritten(bytes: Uint8Array): void;
-  /** Called when something fails; for writing once until it works again. */
+  /** Called when something fails. For writes only once until they succeed again. */
   onProblem(message: string): void;
-  /** Called when what has failed works again, and nothing is lost. */
-  onMended(message: string): void;
+  /** Called when a failed operation has succeeded and nothing was lost. */
+  onRecovered(message: string): void;
 }
 
 interface Chunk {
   bytes: Uint8Array;
-  /** Where its first line begins: 1 behind a line break that was put there. */
+  /** Start of its first line: 1 after an inserted line break, otherwise 0. */
   first: number;
   start: number;
   end: number;
@@ -59,50 +59,51 @@ interface Chunk {
 export class FileWriter {
   readonly #options: FileWriterOptions;
   #target: Target;
-  /** The first chunk is the one being written. */
+  /** The first chunk is being written. */
   readonly #queue: Chunk[] = [];
   #pendingBytes = 0;
-  /** Length of the write that another thread does now; 0 when there is none. */
+  /** Length of the write in flight on another thread; 0: none. */
   #writing = 0;
   #retry: NodeJS.Timeout | undefined;
   /** The last write failed. */
   #isFailing = false;
-  /** That is told once, until nothing is left of what could not be written. */
-  #isFailureTold = false;
-  /** Lines given up since a chunk was taken last: that they are is told once, and how many when it is over. */
+  /** The failure was reported. Reset when everything queued has been written. */
+  #isFailureReported = false;
+  /** Lines dropped since the last accepted chunk. The first drop is reported, and their number at the end. */
   #dropped = 0;
   #isClosed = false;
-  /** Takes the place of the target at the next end of a line. */
+  /** Replaces the target at the next end of a line. */
   #nextFile: NativeFile | undefined;
-  /** Set while it could not be opened anew. */
+  /** Set while a failed reopen is retried. */
   #reopening: NodeJS.Timeout | undefined;
-  readonly #waiting: (() => void)[] = [];
+  readonly #drainWaiters: (() => void)[] = [];
   readonly #onWritten = (error: NodeJS.ErrnoException | null, count: number): void => this.#written(error, count);
 
-  /** Opens the file. Throws a BatonError with the path and the reason when that is not possible. */
+  /** Opens the file. Throws a BatonError with path and reason if that fails. */
   constructor(options: FileWriterOptions) {
     this.#options = options;
     this.#target = openTarget(options.path);
   }
 
-  /** Bytes that wait for being written. */
+  /** Queued bytes. */
   get pendingBytes(): number {
     return this.#pendingBytes;
   }
 
   /**
-   * Takes bytes[0, length), which the caller no longer touches: so many whole lines. With `isLast` they are left to flushSync():
-   * a thread that ends takes along what waits for another one to write it.
+   * Takes ownership of bytes[0, length), which contain `lines` whole lines. With `isLast` they are left to flushSync(): a write
+   * that is passed to another thread would be lost when this thread ends.
    */
   write(bytes: Uint8Array, length: number, lines: number, isLast: boolean): void {
     if (this.#isClosed || this.#pendingBytes + length > this.#options.maxPendingBytes) {
       this.#options.counters.dropped += lines;
-      if (this.#dropped === 0) this.#options.onProblem(`'${this.#options.path}' takes no more lines: they are dropped`);
+      if (this.#dropped === 0)
+        this.#options.onProblem(`'${this.#options.path}' accepts no more lines: they are dropped`);
       this.#dropped += lines;
       return;
     }
     if (this.#dropped > 0)
-      this.#options.onProblem(`'${this.#options.path}' takes lines again: ${this.#dropped} were dropped`);
+      this.#options.onProblem(`'${this.#options.path}' accepts lines again: ${this.#dropped} were dropped`);
     this.#dropped = 0;
     this.#queue.push({ bytes, first: 0, start: 0, end: length, lines });
     this.#pendingBytes += length;
@@ -110,39 +111,39 @@ export class FileWriter {
   }
 
   /**
-   * Opens the file anew after a rotation. The old one goes on being used until that is done, which resolves the promise,
-   * or when it fails, which resolves it too: then it is tried again by itself until it works.
+   * Reopens the file after a rotation. The old one is used until then. Resolves when the file is open, or when that fails; it is
+   * then retried until it succeeds.
    */
   async reopen(): Promise<void> {
     if (this.#target.isStandard || this.#isClosed) return;
     const error = await this.#tryToReopen();
     if (error === null) return;
     this.#options.counters.reopenFailed++;
-    this.#options.onProblem(`cannot reopen '${this.#options.path}': ${error.message}; it is tried again`);
+    this.#options.onProblem(`cannot reopen '${this.#options.path}': ${error.message}; retrying`);
   }
 
-  /** Resolves when nothing waits any more, or when writing fails: what has failed before is tried once more. */
+  /** Resolves when everything queued is written, or when a write fails. A failed write is retried once at once. */
   drained(): Promise<void> {
     if (this.#isClosed || (this.#writing === 0 && this.#queue.length === 0)) return Promise.resolve();
-    const drained = new Promise<void>((resolve) => this.#waiting.push(resolve));
+    const drained = new Promise<void>((resolve) => this.#drainWaiters.push(resolve));
     if (this.#isFailing && this.#writing === 0) {
       clearTimeout(this.#retry);
       this.#retry = undefined;
       this.#next();
     }
-    if (this.#waiting.length > 0) this.#retry?.ref();
+    if (this.#drainWaiters.length > 0) this.#retry?.ref();
     return drained;
   }
 
   /**
-   * Writes all that waits before it returns, but gives up at the first error and after `timeoutMs` of a busy pipe. A write
-   * that is under way in another thread is given a moment, and is lost if that thread has not begun it by the end.
+   * Writes everything queued, synchronously. Gives up at the first error, and after `timeoutMs` with a busy pipe. Waits briefly
+   * for a write in flight on another thread, which is lost if that thread has not started it.
    */
   flushSync(timeoutMs: number): void {
     const deadline = performance.now() + timeoutMs;
     const first = this.#writing > 0 ? 1 : 0;
     if (first > 0) {
-      blockThread(UNDER_WAY_MS);
+      blockThread(IN_FLIGHT_WAIT_MS);
       this.#splitFirst();
     }
     while (this.#queue.length > first) {
@@ -153,7 +154,7 @@ export class FileWriter {
     }
   }
 
-  /** Closes the file. What waits is lost: flush before. */
+  /** Closes the file. Queued bytes are lost: flush before. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -163,13 +164,13 @@ export class FileWriter {
     if (this.#writing === 0) this.#closeFiles();
   }
 
-  /** Resolves with what stands against it. */
+  /** Resolves with the error, or null. */
   async #tryToReopen(): Promise<Error | null> {
     let file: NativeFile;
     try {
       file = await loadShim().openOutputLater(this.#options.path, true);
     } catch (error) {
-      this.#reopenLater();
+      this.#scheduleReopen();
       return error as Error;
     }
     this.#reopened(file);
@@ -184,13 +185,13 @@ export class FileWriter {
     this.#next();
   }
 
-  /** Descriptors become free, and directories come back. */
-  #reopenLater(): void {
+  /** Schedules a retry: descriptors may become free, and a directory may return. */
+  #scheduleReopen(): void {
     if (this.#isClosed) return;
     clearTimeout(this.#reopening);
     this.#reopening = setTimeout(() => {
       void this.#tryToReopen().then((error) => {
-        if (error === null) this.#options.onMended(`'${this.#options.path}' is open anew`);
+        if (error === null) this.#options.onRecovered(`'${this.#options.path}' is reopened`);
       });
     }, FAILED_RETRY_MS).unref();
   }
@@ -202,18 +203,18 @@ export class FileWriter {
     if (this.#target.isBusyPipe) this.#fillPipe();
     const chunk = this.#queue[0];
     if (chunk === undefined) {
-      this.#signal();
+      this.#resolveDrained();
     } else if (this.#retry === undefined) {
-      if (this.#isFailing) this.#mend(chunk);
+      if (this.#isFailing) this.#repairLine(chunk);
       this.#writing = this.#writeLength(chunk);
       write(this.#target.fd, chunk.bytes, chunk.start, this.#writing, null, this.#onWritten);
     }
   }
 
-  /** A pipe that does not block is written to right here: that costs less than the way to another thread. */
+  /** Writes to a non-blocking pipe synchronously, which costs less than using another thread. */
   #fillPipe(): void {
     for (let writes = 0; this.#queue.length > 0; writes++) {
-      const code = writes < PIPE_WRITES_A_TURN ? this.#writeNow(0) : 'EAGAIN';
+      const code = writes < PIPE_WRITES_PER_TURN ? this.#writeNow(0) : 'EAGAIN';
       if (code !== '') {
         this.#failed(code);
         return;
@@ -230,26 +231,26 @@ export class FileWriter {
     if (error === null) {
       this.#succeeded(0, count);
     } else {
-      this.#tell(error);
+      this.#reportFailure(error);
       this.#failed(error.code ?? '');
     }
     this.#next();
   }
 
-  /** Writes from the chunk at this place of the queue; returns the code of the error, or nothing. */
+  /** Writes from queue[index]. Returns the error code, or ''. */
   #writeNow(index: number): string {
     const chunk = this.#queue[index]!;
-    if (this.#isFailing) this.#mend(chunk);
+    if (this.#isFailing) this.#repairLine(chunk);
     try {
       this.#succeeded(index, writeSync(this.#target.fd, chunk.bytes, chunk.start, this.#writeLength(chunk), null));
       return '';
     } catch (error) {
-      this.#tell(error as NodeJS.ErrnoException);
+      this.#reportFailure(error as NodeJS.ErrnoException);
       return (error as NodeJS.ErrnoException).code ?? 'EIO';
     }
   }
 
-  /** Takes written bytes off the chunk at this place of the queue. */
+  /** Removes written bytes from queue[index]. */
   #succeeded(index: number, count: number): void {
     this.#options.counters.writeCompleted++;
     this.#isFailing = false;
@@ -259,23 +260,23 @@ export class FileWriter {
     if (chunk.start < chunk.end) return;
     this.#queue.splice(index, 1);
     this.#options.onWritten(chunk.bytes);
-    if (!this.#isFailureTold || this.#queue.length > 0) return;
-    this.#isFailureTold = false;
-    this.#options.onMended(`'${this.#options.path}' is written to again`);
+    if (!this.#isFailureReported || this.#queue.length > 0) return;
+    this.#isFailureReported = false;
+    this.#options.onRecovered(`'${this.#options.path}' is writable again`);
   }
 
-  #tell(error: NodeJS.ErrnoException): void {
+  #reportFailure(error: NodeJS.ErrnoException): void {
     if (error.code === 'EAGAIN') return;
     this.#options.counters.writeFailed++;
-    if (!this.#isFailureTold) this.#options.onProblem(`cannot write to '${this.#options.path}': ${error.message}`);
-    this.#isFailureTold = true;
+    if (!this.#isFailureReported) this.#options.onProblem(`cannot write to '${this.#options.path}': ${error.message}`);
+    this.#isFailureReported = true;
     this.#isFailing = true;
   }
 
-  /** A disk may get space again; a pipe without a reader never gets one. */
+  /** Retries later, since a disk may get free space. A pipe without reader never gets one: everything queued is dropped. */
   #failed(code: string): void {
-    // First: the timer keeps the thread for those who still wait.
-    if (code !== 'EAGAIN') this.#signal();
+    // Before the timer is set: with waiters it would keep the thread alive.
+    if (code !== 'EAGAIN') this.#resolveDrained();
     if (code === 'EPIPE') this.#dropAll();
     else this.#retryIn(code === 'EAGAIN' ? BUSY_RETRY_MS : FAILED_RETRY_MS);
   }
@@ -285,15 +286,15 @@ export class FileWriter {
       this.#retry = undefined;
       this.#next();
     }, delayMs);
-    // Waiting for a reader keeps no process alive, unless somebody waits for that.
-    if (this.#waiting.length === 0) this.#retry.unref();
+    // A retry keeps the process alive only if a caller of drained() waits.
+    if (this.#drainWaiters.length === 0) this.#retry.unref();
   }
 
   /**
-   * After a failure. What a full disk has taken of a line stays there, and others may write behind it first: whoever comes next
-   * ends it, and the line is written once more as a whole.
+   * Called after a failed write. A full disk may have accepted a part of a line, and another process may append first. So the
+   * torn line is ended by the next writer, and the line is written again as a whole.
    */
-  #mend(chunk: Chunk): void {
+  #repairLine(chunk: Chunk): void {
     // Without line breaks there are no lines.
     if (!this.#target.isFile || chunk.bytes[chunk.end - 1] !== NEWLINE) return;
     const before = chunk.end - chunk.start;
@@ -306,12 +307,12 @@ export class FileWriter {
       Object.assign(chunk, { bytes, first: 1, end: bytes.length });
       line = 1;
     }
-    // In front of every line but the first stands the end of another. Where only the last line break is left, it is written in any case.
+    // Every line but the first follows a line break. If only the last line break is left, it is written in any case.
     chunk.start = isTorn || line === chunk.end ? line - 1 : line;
     this.#pendingBytes += chunk.end - chunk.start - before;
   }
 
-  /** Makes what is not under way of the first chunk a chunk of its own. */
+  /** Splits the first chunk after the bytes in flight. */
   #splitFirst(): void {
     const chunk = this.#queue[0]!;
     const middle = chunk.start + this.#writing;
@@ -332,7 +333,7 @@ export class FileWriter {
     this.#pendingBytes = 0;
   }
 
-  /** A write to a pipe ends with a line and is short enough to stay in one piece, unless a line alone is longer. */
+  /** Limits a write to a pipe to whole lines of at most PIPE_BUF bytes, unless a single line is longer. */
   #writeLength({ bytes, start, end }: Chunk): number {
     if (!this.#target.isPipe || end - start <= PIPE_WRITE_BYTES) return end - start;
     const last = bytes.lastIndexOf(NEWLINE, start + PIPE_WRITE_BYTES - 1);
@@ -341,29 +342,29 @@ export class FileWriter {
     return (first < 0 || first >= end ? end : first + 1) - start;
   }
 
-  /** The rest of a line goes to the descriptor that got its beginning, unless that takes nothing any more. */
+  /** Switches to the reopened file. The rest of a line is first written to the old one, unless that is failing. */
   #switchFile(next: NativeFile): void {
     const chunk = this.#queue[0];
     const isInsideLine = chunk !== undefined && chunk.start > 0 && chunk.bytes[chunk.start - 1] !== NEWLINE;
     if (isInsideLine && !this.#isFailing) return;
     this.#close(this.#target.file);
-    this.#target = ownTarget(next);
+    this.#target = openedTarget(next);
     this.#nextFile = undefined;
     clearTimeout(this.#retry);
     this.#retry = undefined;
   }
 
-  #signal(): void {
-    for (const resolve of this.#waiting.splice(0)) resolve();
+  #resolveDrained(): void {
+    for (const resolve of this.#drainWaiters.splice(0)) resolve();
   }
 
   #closeFiles(): void {
     this.#close(this.#target.file);
     if (this.#nextFile !== undefined) this.#close(this.#nextFile);
-    this.#signal();
+    this.#resolveDrained();
   }
 
-  /** Network file systems tell some failed writes only here. */
+  /** Network file systems report some failed writes only on close. */
   #close(file: NativeFile | undefined): void {
     file?.close().catch((error: Error) => {
       this.#options.onProblem(`cannot close '${this.#options.path}': ${error.message}`);
@@ -372,15 +373,15 @@ export class FileWriter {
 }
 
 /**
- * Of the line that is written next, or of which the rest is. Where a line break comes next it is the line behind that: the break
- * ends a torn line, this one or another's, and has perhaps been tried before.
+ * Returns the start of the line that is being written. A line break at `start` ends a torn line, of this or another process, and
+ * may have been tried before: the line after it counts.
  */
 function lineStart({ bytes, first, start }: Chunk): number {
   if (start <= first) return first;
   return bytes[start] === NEWLINE ? start + 1 : bytes.lastIndexOf(NEWLINE, start - 1) + 1;
 }
 
-/** Whether a file ends with a part of a line; undefined when that cannot be read. */
+/** Returns whether a file ends inside a line; undefined if that cannot be read. */
 function endsInsideLine(fd: number): boolean | undefined {
   let own: number | undefined;
   try {
@@ -397,22 +398,22 @@ function endsInsideLine(fd: number): boolean | undefined {
 
 interface Target {
   fd: number;
-  /** Undefined: the descriptor is the process's own, and not ours to close. */
+  /** Undefined: the descriptor was inherited and must not be closed. */
   file: NativeFile | undefined;
-  /** Standard output or error: never opened anew. */
+  /** Standard output or error, which are never reopened. */
   isStandard: boolean;
   isPipe: boolean;
   isFile: boolean;
-  /** A pipe through a description of our own: a full one says EAGAIN. */
+  /** A pipe with its own file description, which is non-blocking: EAGAIN when it is full. */
   isBusyPipe: boolean;
 }
 
 function openTarget(path: string): Target {
   const standard = standardStream(path);
   try {
-    if (standard === undefined) return ownTarget(loadShim().openOutput(path, true));
-    // A pipe is opened anew to have it not blocking without changing it for others. Files are not: what is appended through
-    // another description would be overwritten through the inherited one. Sockets cannot be.
+    if (standard === undefined) return openedTarget(loadShim().openOutput(path, true));
+    // A pipe is opened again to make it non-blocking for this process only. Files are not: bytes appended through another
+    // description would be overwritten through the inherited one. Sockets cannot be.
     const stat = fstatSync(standard);
     const isPipe = stat.isFIFO();
     const isFile = stat.isFile();
@@ -424,14 +425,14 @@ function openTarget(path: string): Target {
   }
 }
 
-/** What was opened by its path, which may lead to something else each time. */
-function ownTarget(file: NativeFile): Target {
+/** Returns the target of an opened path, whose file type may change with each open. */
+function openedTarget(file: NativeFile): Target {
   const stat = fstatSync(file.fd);
   const isPipe = stat.isFIFO();
   return { fd: file.fd, file, isStandard: false, isPipe, isFile: stat.isFile(), isBusyPipe: isPipe };
 }
 
-/** Another user's pipe can be written to but not opened: then the inherited descriptor must do. */
+/** Returns undefined for another user's pipe, which cannot be opened: the inherited descriptor is then used. */
 function openPipe(path: string): NativeFile | undefined {
   try {
     return loadShim().openOutput(path, true);

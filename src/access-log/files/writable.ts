@@ -1,13 +1,13 @@
-// Whether a log file could be opened, found without opening it.
+// Checks that a log file can be opened, without opening it.
 
 import { BatonError, messageOf } from '../../common/errors/errors.js';
 import { standardStream } from '../../common/files/standard-streams.js';
 import { loadShim } from '../../io/shim.js';
 
 /**
- * Refuses a path that cannot be appended to: a directory, no permission, no directory to make the file in, or what a stranger may have
- * put there. Nothing is opened or made.
- * @throws BatonError CONFIG_INVALID
+ * Checks that a path can be appended to. Opens and creates nothing.
+ * @throws BatonError CONFIG_INVALID for a directory, missing permission, a missing parent directory, or a link or file that
+ * another user may have placed there
  */
 export function checkWritable(path: string): void {
   if (standardStream(path) !== undefined) return;

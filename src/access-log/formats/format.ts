@@ -1,4 +1,4 @@
-// Format strings with %OPERATORS%, compiled once: for text logs, for values of headers, and inside JSON logs.
+// Format strings with %OPERATORS%, compiled once: for text logs, header values, and strings in JSON logs.
 
 import { Mistakes, messageOf } from '../../common/errors/errors.js';
 import { LogBuffer } from '../log-buffer.js';
@@ -10,29 +10,29 @@ import type { StreamInfo } from '../stream/stream-info.js';
 import { TextTemplate } from './text-template.js';
 
 export interface FormatOptions {
-  /** Writes nothing instead of `-` for a value that is missing. */
+  /** Writes nothing instead of `-` for a missing value. */
   omitEmptyValues?: boolean;
-  /** What is written becomes a header's value. */
+  /** The output is a header value. */
   isInHeader?: boolean;
-  /** What is written is the body of an answer with this text. */
+  /** Set if the output is the body of a local reply with this text. */
   replyBody?: ReplyBody | undefined;
 }
 
-/** The format of access logs that name none. */
+/** The default format of access logs. */
 export const DEFAULT_FORMAT =
   '[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" ' +
   '%RESPONSE_CODE% %RESPONSE_FLAGS% %BYTES_RECEIVED% %BYTES_SENT% %DURATION% ' +
   '%RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%" "%REQ(USER-AGENT)%" ' +
   '"%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%"\n';
 
-/** Compiles a format string. Throws a FormatError for an operator that is unknown or malformed, Mistakes for several. */
+/** Compiles a format string. Throws a FormatError for an invalid operator, Mistakes for several. */
 export function compileFormat(format: string, options: FormatOptions = {}): Format {
-  const needs = noNeeds();
+  const needs = noHeaderNeeds();
   const operators = parseOperators(format, needs, options);
   return new Format(needs, new TextTemplate(operators, options.omitEmptyValues === true));
 }
 
-/** What a format string consists of, literal text included. */
+/** Returns the parts of a format string, with literal text as Literal. Throws as compileFormat() does. */
 export function parseOperators(format: string, needs: HeaderNeeds, options: FormatOptions = {}): Operator[] {
   const { isInHeader = false, replyBody } = options;
   const operators: Operator[] = [];
@@ -74,14 +74,14 @@ export function parseOperators(format: string, needs: HeaderNeeds, options: Form
   return operators;
 }
 
-/** What a format is compiled to. */
+/** The compiled form of a format. */
 export interface Template {
   write(info: StreamInfo, out: LogBuffer): void;
 }
 
-/** A compiled format. One thread uses it at a time; writing allocates nothing. */
+/** A compiled format. Writing allocates nothing. */
 export class Format {
-  /** Header names that it reads, in lower case. */
+  /** The header names that it reads, in lower case. */
   readonly needs: HeaderNeeds;
   readonly #template: Template;
 
@@ -90,12 +90,12 @@ export class Format {
     this.#template = template;
   }
 
-  /** Appends the line or the value. */
+  /** Appends the line or value. */
   write(info: StreamInfo, out: LogBuffer): void {
     this.#template.write(info, out);
   }
 
-  /** The same as a string of bytes, a character each (Latin-1): for values of headers. */
+  /** Returns the value as a string with one character per byte (Latin-1), as in headers. */
   text(info: StreamInfo): string {
     scratch.length = 0;
     this.#template.write(info, scratch);
@@ -103,7 +103,8 @@ export class Format {
   }
 }
 
-export function noNeeds(): HeaderNeeds {
+/** Returns an empty set of needs. */
+export function noHeaderNeeds(): HeaderNeeds {
   return { request: new Set(), response: new Set(), trailers: new Set() };
 }
 

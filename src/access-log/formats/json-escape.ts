@@ -1,4 +1,4 @@
-// Makes raw bytes the inside of a JSON string, in place: most values need no change and cost one scan.
+// Escapes raw bytes as the content of a JSON string, in place. Most values need no change and cost one scan.
 
 import type { LogBuffer } from '../log-buffer.js';
 
@@ -17,8 +17,8 @@ const SHORT_ESCAPES: Readonly<Record<number, number>> = {
 };
 
 /**
- * Escapes what was appended from `start` on. Valid UTF-8 stays; a byte that is not part of any is shown as the Latin-1
- * character it would be, so that the line is valid JSON whatever a peer sent.
+ * Escapes the bytes from `start` on. Valid UTF-8 is kept; other bytes are written as Latin-1 characters, so that the line is
+ * valid JSON for any input.
  */
 export function escapeJson(out: LogBuffer, start: number): void {
   const end = out.length;
@@ -29,15 +29,15 @@ export function escapeJson(out: LogBuffer, start: number): void {
   appendEscaped(rest, out);
 }
 
-/** Offset of the first byte in [at, end) that may need to be changed, or `end`. */
+/** Returns the offset of the first byte in [at, end) that may need escaping, or `end`. */
 function plainEnd(view: DataView, at: number, end: number): number {
   while (at < end) {
     for (; at + 4 <= end; at += 4) {
       const word = view.getInt32(at, true);
       const quotes = (word ^ 0x22222222) - 0x01010101;
       const backslashes = (word ^ 0x5c5c5c5c) - 0x01010101;
-      // The high bit of each byte below space, of quote and backslash, and of those above 127, which stay so in one of the last two. A
-      // carry may set one too many, which a look at the single bytes then clears up.
+      // Sets the high bit of each byte that is below space, a quote, a backslash, or above 127 (which keeps its bit in one of the
+      // last two terms). A carry may set it for one byte too many; the check of single bytes corrects that.
       if ((((word - 0x20202020) | quotes | backslashes) & 0x80808080) !== 0) break;
     }
     const stop = Math.min(at + 4, end);
@@ -67,7 +67,7 @@ function appendEscaped(raw: Uint8Array, out: LogBuffer): void {
   }
 }
 
-/** Length of the UTF-8 sequence at `at` (RFC 3629 section 4), or 0 when there is none. */
+/** Returns the length of the UTF-8 sequence at `at` (RFC 3629, section 4), or 0 if it is invalid. */
 function sequenceLength(bytes: Uint8Array, at: number): number {
   const first = bytes[at]!;
   if (first < 0x80) return 1;
@@ -75,7 +75,7 @@ function sequenceLength(bytes: Uint8Array, at: number): number {
     first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
   if (length === 0 || at + length > bytes.length) return 0;
   const second = bytes[at + 1]!;
-  // Overlong forms, surrogates and what is above U+10FFFF.
+  // Overlong forms, surrogates, and values above U+10FFFF.
   if (first === 0xe0 && second < 0xa0) return 0;
   if (first === 0xed && second > 0x9f) return 0;
   if (first === 0xf0 && second < 0x90) return 0;

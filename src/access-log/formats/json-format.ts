@@ -1,33 +1,33 @@
-// Formats of JSON logs: a structure whose strings hold operators, compiled once; each stream gives one object a line.
+// Formats of JSON logs: a structure whose strings contain operators, compiled once. Each stream is one object on one line.
 //
-// Keys are sorted by their bytes, as Envoy does, whatever order the configuration has. A string that is exactly one
-// operator gives the operator's value with its type, or null when there is none; other strings give strings.
+// Keys are sorted by their bytes, as in Envoy, regardless of the configured order. A string that is exactly one operator yields
+// the operator's value with its type, or null if it is missing; other strings yield strings.
 
 import { buildEach } from '../../common/errors/errors.js';
 import type { Json, Struct } from '../../config/generated/api.js';
 import { formatPath, type Path } from '../../config/text/path.js';
 import type { LogBuffer } from '../log-buffer.js';
-import { placed } from '../operators/format-error.js';
-import { KnownOperator } from '../operators/known-operator.js';
+import { atPlace } from '../operators/format-error.js';
+import { InlinedOperator } from '../operators/inlined-operator.js';
 import { type HeaderNeeds, Literal, type Operator } from '../operators/operator.js';
 import type { StreamInfo } from '../stream/stream-info.js';
-import { Format, type FormatOptions, noNeeds, parseOperators } from './format.js';
+import { Format, type FormatOptions, noHeaderNeeds, parseOperators } from './format.js';
 import { escapeJson } from './json-escape.js';
 import { TextTemplate } from './text-template.js';
 
 export interface JsonFormatOptions extends FormatOptions {
-  /** Every value is a string, and a missing one `-`: the form of logs before values had types. */
+  /** Every value is a string, and a missing one is `-`: the form of the deprecated json_format. */
   asStrings?: boolean;
-  /** Path of the structure, for messages. */
+  /** Path of the structure, for errors. */
   where?: Path;
 }
 
 /**
- * Compiles a structure of formats. With `omitEmptyValues` keys without a value are left out. Throws a BatonError for an
- * operator that is unknown or malformed, with the path of its key, and Mistakes for several.
+ * Compiles a structure of formats. `omitEmptyValues` leaves out keys without a value. Throws a BatonError with the path of the
+ * key for an invalid operator, Mistakes for several.
  */
 export function compileJsonFormat(format: Struct, options: JsonFormatOptions = {}): Format {
-  const needs = noNeeds();
+  const needs = noHeaderNeeds();
   const node = new Compiler(needs, options).object(format, options.where ?? []);
   return new Format(needs, {
     write(info, out) {
@@ -38,7 +38,7 @@ export function compileJsonFormat(format: Struct, options: JsonFormatOptions = {
 }
 
 interface Node {
-  /** Appends the value; returns false, with nothing appended, when it is to be left out. */
+  /** Appends the value. Returns false, with nothing appended, if the key is to be left out. */
   write(info: StreamInfo, out: LogBuffer): boolean;
 }
 
@@ -78,7 +78,7 @@ class Compiler {
   #string(format: string, path: Path): Node {
     if (!format.includes('%')) return new Literal(JSON.stringify(format));
     const { asStrings = false, omitEmptyValues = false } = this.#options;
-    const operators = placed(formatPath(path), () => parseOperators(format, this.#needs, this.#options));
+    const operators = atPlace(formatPath(path), () => parseOperators(format, this.#needs, this.#options));
     if (operators.length === 1 && !asStrings) return new ValueNode(operators[0]!, omitEmptyValues);
     return new TextNode(new TextTemplate(operators, omitEmptyValues));
   }
@@ -114,11 +114,11 @@ class SequenceNode implements Node {
 
 /** The value of one operator. */
 class ValueNode implements Node {
-  readonly #operator: KnownOperator;
+  readonly #operator: InlinedOperator;
   readonly #omit: boolean;
 
   constructor(operator: Operator, omit: boolean) {
-    this.#operator = new KnownOperator(operator);
+    this.#operator = new InlinedOperator(operator);
     this.#omit = omit;
   }
 

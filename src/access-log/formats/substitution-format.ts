@@ -1,16 +1,16 @@
-// envoy.config.core.v3.SubstitutionFormatString, compiled: of access logs, and of answers that Baton gives itself.
+// Compiles envoy.config.core.v3.SubstitutionFormatString, for access logs and local replies.
 
 import { BatonError, buildEach } from '../../common/errors/errors.js';
 import { readDataSource } from '../../config/fields/data-source.js';
 import type { SubstitutionFormatString } from '../../config/generated/api.js';
-import { placed } from '../operators/format-error.js';
+import { atPlace } from '../operators/format-error.js';
 import type { ReplyBody } from '../operators/reply-body-operator.js';
 import { compileFormat, DEFAULT_FORMAT, type Format } from './format.js';
 import { compileJsonFormat } from './json-format.js';
 
 /**
- * The format of a configuration, or the default one of access logs without. Throws a BatonError that says what is wrong with it and
- * where, Mistakes for several. `replyBody`: it is the format of an answer, which has this text.
+ * Compiles the configured format; undefined: the default format of access logs. `replyBody`: set for a format of local replies.
+ * Throws a BatonError with the place of a mistake, Mistakes for several.
  */
 export function compileSubstitutionFormat(config: SubstitutionFormatString | undefined, replyBody?: ReplyBody): Format {
   if (replyBody !== undefined || !config?.content_type) return compileParts(config, replyBody);
@@ -22,9 +22,9 @@ function compileParts(config: SubstitutionFormatString | undefined, replyBody: R
   if (config?.json_format !== undefined)
     return compileJsonFormat(config.json_format, { ...options, where: ['json_format'] });
   const { text_format_source: source, text_format: text = DEFAULT_FORMAT } = config ?? {};
-  if (source === undefined) return placed('text_format', () => compileFormat(text, options));
+  if (source === undefined) return atPlace('text_format', () => compileFormat(text, options));
   const place = SOURCES.find((member) => source[member] !== undefined);
-  return placed(`text_format_source${place === undefined ? '' : `.${place}`}`, () =>
+  return atPlace(`text_format_source${place === undefined ? '' : `.${place}`}`, () =>
     compileFormat(readDataSource(source).toString(), options),
   );
 }
@@ -33,5 +33,5 @@ const SOURCES = ['inline_string', 'inline_bytes', 'filename', 'environment_varia
 
 function refuseContentType(): never {
   const remedy = 'leave it out: it is for formats of local_reply_config';
-  throw new BatonError('CONFIG_INVALID', 'lines of logs have no content type', { where: 'content_type', remedy });
+  throw new BatonError('CONFIG_INVALID', 'log lines have no content type', { where: 'content_type', remedy });
 }

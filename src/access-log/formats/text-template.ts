@@ -1,21 +1,21 @@
-// Text with operators in it, as a stream's values complete it.
+// A compiled text with operators.
 
 import type { LogBuffer } from '../log-buffer.js';
-import { KnownOperator } from '../operators/known-operator.js';
+import { InlinedOperator } from '../operators/inlined-operator.js';
 import { Literal, type Operator } from '../operators/operator.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 
-/** Text that is the same in every line, and the operator behind it. */
+/** A constant text and the operator after it. */
 interface Step {
   readonly literal: Literal | undefined;
-  readonly operator: KnownOperator | undefined;
+  readonly operator: InlinedOperator | undefined;
 }
 
 export class TextTemplate {
   readonly #steps: readonly Step[];
   readonly #omitsEmptyValues: boolean;
 
-  /** `omitsEmptyValues`: nothing is written for a value that is missing, and not `-`. */
+  /** `omitsEmptyValues`: writes nothing instead of `-` for a missing value. */
   constructor(operators: readonly Operator[], omitsEmptyValues: boolean) {
     this.#steps = stepsOf(operators);
     this.#omitsEmptyValues = omitsEmptyValues;
@@ -39,7 +39,7 @@ function stepsOf(operators: readonly Operator[]): Step[] {
       literal = operator;
       continue;
     }
-    steps.push({ literal, operator: new KnownOperator(operator) });
+    steps.push({ literal, operator: new InlinedOperator(operator) });
     literal = undefined;
   }
   if (literal !== undefined) steps.push({ literal, operator: undefined });

@@ -20,7 +20,7 @@ export class AddressOperator implements Operator {
   write(info: StreamInfo, out: LogBuffer): boolean {
     const address = this.#get(info);
     if (address === '') return false;
-    // Paths and abstract names of Unix sockets have no port.
+    // Unix sockets (paths and abstract names) have no port.
     const isIp = address[0] !== '/' && address[0] !== '@';
     const colon = isIp ? address.lastIndexOf(':') : -1;
     if (this.#part === 'port') {

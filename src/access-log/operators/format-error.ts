@@ -1,10 +1,10 @@
-// What is wrong with a format: which operator, and where.
+// Errors in formats: the operator and its place.
 
 import { BatonError, buildEach, Mistakes } from '../../common/errors/errors.js';
 
-/** A format that is refused: the message names the operator and its position. */
+/** An invalid format. The message names the operator and its position. */
 export class FormatError extends BatonError {
-  /** Index of the character in the format string at which the operator begins. */
+  /** Index of the operator's first character in the format string. */
   readonly position: number;
 
   constructor(what: string, format: string, position: number) {
@@ -13,8 +13,8 @@ export class FormatError extends BatonError {
   }
 }
 
-/** What `build` gives. Throws what is wrong with a format with the place of that format, Mistakes for several. */
-export function placed<T>(where: string, build: () => T): T {
+/** Calls `build`. To each error about a format that it throws, adds the place `where`; several are thrown as Mistakes. */
+export function atPlace<T>(where: string, build: () => T): T {
   try {
     return build();
   } catch (thrown) {
@@ -25,8 +25,8 @@ export function placed<T>(where: string, build: () => T): T {
   }
 }
 
-/** The same for what is wrong in a message that stands at `where`: its places are in there. */
-export function within<T>(where: string, build: () => T): T {
+/** Like atPlace(), but prefixes existing places with `where`: for errors in a nested message. */
+export function withinPlace<T>(where: string, build: () => T): T {
   try {
     return build();
   } catch (thrown) {
@@ -39,7 +39,7 @@ export function within<T>(where: string, build: () => T): T {
   }
 }
 
-/** An operator that is refused, before anybody knows where it stands. */
+/** Returns an error about an operator, still without its position. */
 export function operatorError(message: string): BatonError {
   return new BatonError('CONFIG_INVALID', message);
 }

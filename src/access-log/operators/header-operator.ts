@@ -1,4 +1,4 @@
-// %REQ(X?Y):Z%, %RESP(…)% and %TRAILER(…)%: values of header fields, copied byte by byte from where they were received.
+// %REQ(X?Y):Z%, %RESP(…)% and %TRAILER(…)%: header values, copied as bytes from where they were received.
 
 import { type HeaderKey, headerKey } from '../../common/text/header-names.js';
 import type { LogBuffer } from '../log-buffer.js';
@@ -6,28 +6,28 @@ import type { HeaderView } from '../stream/header-view.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 import type { Operator } from './operator.js';
 
-/** Which head of a stream. */
+/** The heads of a stream. */
 export type HeadName = 'request' | 'response' | 'trailers';
 
 export interface HeaderSelection {
   head: HeadName;
-  /** Names to try one after the other; `:method`, `:path`, `:authority`, `:scheme` and `:status` are not fields but work. */
+  /** Names in order of preference: fields, or `:method`, `:path`, `:authority`, `:scheme`, `:status`. */
   names: readonly string[];
-  /** Bytes after which a value is cut. */
+  /** Values are truncated to this length. */
   maxBytes?: number;
-  /** Cuts a query off the value. */
+  /** Removes the query from the value. */
   withoutQuery?: boolean;
 }
 
-/** Where a value stands in a head. */
+/** The place of a value in a head. */
 const enum Place {
   Field = 0,
   Method = 1,
   Path = 2,
   Scheme = 3,
   Status = 4,
-  /** A pseudo header that this kind of head does not have. */
-  Nowhere = 5,
+  /** A pseudo-header that this kind of head does not have. */
+  None = 5,
 }
 
 interface Source {
@@ -96,7 +96,7 @@ export class HeaderOperator implements Operator {
   }
 }
 
-/** Where the query begins. Not indexOf(), which would look through all of the thread's memory when there is none. */
+/** Returns the start of the query. Not indexOf(), which would search the thread's whole memory if there is none. */
 function pathEnd(bytes: Uint8Array, start: number, end: number): number {
   for (let at = start; at < end; at++) if (bytes[at] === QUESTION_MARK) return at;
   return end;
@@ -117,6 +117,6 @@ function source(head: HeadName, name: string): Source {
     case 'response :status':
       return { place: Place.Status, key };
     default:
-      return { place: Place.Nowhere, key };
+      return { place: Place.None, key };
   }
 }

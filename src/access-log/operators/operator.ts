@@ -1,24 +1,24 @@
-// What every operator of a format is: something that appends one value of a stream to a log buffer.
+// The interface of format operators, each of which appends one value of a stream to a log buffer, and the simplest operators.
 
 import { viewOf } from '../../common/copy-bytes.js';
 import type { LogBuffer } from '../log-buffer.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 
 export interface Operator {
-  /** Whether JSON logs show the value as a number. */
+  /** JSON logs write the value as a number. */
   readonly isNumber: boolean;
-  /** Appends the value; returns false, with nothing appended, when there is none. */
+  /** Appends the value. Returns false, with nothing appended, if there is none. */
   write(info: StreamInfo, out: LogBuffer): boolean;
 }
 
-/** Which header names a format reads: nobody has to keep a head that no format reads. Names are in lower case. */
+/** The header names that a format reads, in lower case. Heads without readers need not be kept. */
 export interface HeaderNeeds {
   readonly request: Set<string>;
   readonly response: Set<string>;
   readonly trailers: Set<string>;
 }
 
-/** Text that is the same in every line. */
+/** A constant text. */
 export class Literal implements Operator {
   readonly isNumber = false;
   readonly #bytes: DataView;
@@ -33,7 +33,7 @@ export class Literal implements Operator {
   }
 }
 
-/** A text field of the stream; an empty one is no value. */
+/** A text of the stream; an empty one counts as missing. */
 export class TextOperator implements Operator {
   readonly isNumber = false;
   readonly #get: (info: StreamInfo) => string;
@@ -50,7 +50,7 @@ export class TextOperator implements Operator {
   }
 }
 
-/** A number of the stream; a negative one is no value, fractions are cut. */
+/** A number of the stream; a negative one counts as missing, fractions are truncated. */
 export class NumberOperator implements Operator {
   readonly isNumber = true;
   readonly #get: (info: StreamInfo) => number;

@@ -1,4 +1,4 @@
-// The table of format operators: what each is called, what may stand in its brackets, and what it writes.
+// The table of format operators: name, parameter and implementation.
 
 import { hostname } from 'node:os';
 import { isFieldName } from '../../common/text/header-names.js';
@@ -10,24 +10,24 @@ import { AddressOperator } from './address-operator.js';
 import { operatorError } from './format-error.js';
 import { HeaderOperator, type HeadName } from './header-operator.js';
 import { type HeaderNeeds, Literal, NumberOperator, type Operator, TextOperator } from './operator.js';
-import { isOtherOperator } from './other-operators.js';
 import { type ReplyBody, ReplyBodyOperator } from './reply-body-operator.js';
 import { FormattedTimeOperator, IsoTimeOperator } from './time-operator.js';
+import { isUnimplementedOperator } from './unimplemented-operators.js';
 
-/** An operator as it stands in a format: %NAME(parameter):maxLength%. */
+/** An operator as written in a format: %NAME(parameter):maxLength%. */
 export interface OperatorCall {
   name: string;
-  /** Between the brackets; undefined without brackets. */
+  /** The text between the brackets; undefined without brackets. */
   parameter: string | undefined;
-  /** Behind the colon. */
+  /** The number after the colon. */
   maxLength: number | undefined;
-  /** What it writes becomes a header's value. */
+  /** The format's output is a header value. */
   isInHeader: boolean;
-  /** The format is of an answer with this text. */
+  /** Set in a format of local replies: their text. */
   replyBody?: ReplyBody | undefined;
 }
 
-/** The operator for a call; notes the headers that it reads. Throws a BatonError that says what is wrong with the call. */
+/** Creates the operator for a call and adds the headers that it reads to `needs`. Throws a BatonError for an invalid call. */
 export function createOperator(call: OperatorCall, needs: HeaderNeeds): Operator {
   const entry = call.name === LOCAL_REPLY_BODY ? REPLY_BODY : OPERATORS.get(call.name);
   if (entry === undefined) throw operatorError(missing(call.name));
@@ -40,12 +40,12 @@ export function createOperator(call: OperatorCall, needs: HeaderNeeds): Operator
 }
 
 function missing(name: string): string {
-  return isOtherOperator(name)
+  return isUnimplementedOperator(name)
     ? `operator %${name}% is not implemented in Baton`
     : `unknown operator %${name}%${didYouMean(name, OPERATORS.keys())}`;
 }
 
-/** The names of all operators that every format has. */
+/** Returns the names of the operators that are available in every format. */
 export function operatorNames(): string[] {
   return [...OPERATORS.keys()];
 }
@@ -62,7 +62,7 @@ const REPLY_BODY: Entry = {
   length: false,
   create({ name, replyBody }) {
     if (replyBody !== undefined) return new ReplyBodyOperator(replyBody);
-    throw operatorError(`operator %${name}% has a value in body_format and body_format_override only`);
+    throw operatorError(`operator %${name}% is available only in body_format and body_format_override`);
   },
 };
 
@@ -100,7 +100,7 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ...address('DOWNSTREAM_REMOTE', (info) => info.downstreamRemoteAddress),
   ...address('DOWNSTREAM_DIRECT_REMOTE', (info) => info.downstreamDirectRemoteAddress),
   ...address('DOWNSTREAM_LOCAL', (info) => info.downstreamLocalAddress),
-  // Nothing makes another one of it.
+  // No filter changes the local address.
   ...address('DOWNSTREAM_DIRECT_LOCAL', (info) => info.downstreamLocalAddress),
   ['CONNECTION_ID', number((info) => info.connectionId)],
   ['CONNECTION_TERMINATION_DETAILS', text((info) => info.connectionTerminationDetails)],
@@ -138,7 +138,7 @@ function header(head: HeadName, withoutQuery = false): Entry {
   };
 }
 
-/** A request's stream goes by its x-request-id. */
+/** The stream ID is the x-request-id. */
 function streamId(): Entry {
   const byHeader = header('request');
   return {
@@ -159,7 +159,7 @@ function time(zone: 'utc' | 'local'): Entry {
   };
 }
 
-/** NAME_ADDRESS, NAME_ADDRESS_WITHOUT_PORT and NAME_PORT. */
+/** Returns the operators NAME_ADDRESS, NAME_ADDRESS_WITHOUT_PORT and NAME_PORT. */
 function address(name: string, get: (info: StreamInfo) => string): [string, Entry][] {
   const part = (which: 'host' | 'port'): Entry => ({
     parameter: 'none',
@@ -186,7 +186,7 @@ function responseCodeDetails(): Entry {
   };
 }
 
-/** So that who splits a line at its spaces finds each value in its place. */
+/** Replaces spaces, so that a line can be split at its spaces. */
 function oneWord(text: string): string {
   return text.includes(' ') ? text.replaceAll(' ', '_') : text;
 }
@@ -237,19 +237,21 @@ function environment(): Entry {
     create({ name, parameter, maxLength, isInHeader }) {
       const value = (process.env[parameter!] ?? '-').slice(0, maxLength);
       if (isInHeader && /[\r\n]/.test(value)) {
-        throw operatorError(`operator %${name}(${parameter})% gives a value with a line end, which no header can hold`);
+        throw operatorError(
+          `operator %${name}(${parameter})% has a value with a line break, which no header can contain`,
+        );
       }
       return new Literal(value);
     },
   };
 }
 
-/** Milliseconds from one point to a later one, or UNSET when one of them has not come. */
+/** Returns the milliseconds between two points in time, or UNSET if one of them is not set. */
 function between(from: number, to: number): number {
   return from === UNSET || to < from ? UNSET : to - from;
 }
 
-/** Flags as text: most streams have none, others have those of the stream before. */
+/** Writes flags as text. The last text is cached, because most streams have none or the same as the previous stream. */
 class FlagsOperator implements Operator {
   readonly isNumber = false;
   readonly #format: (flags: number) => string;

@@ -1,9 +1,9 @@
-// %LOCAL_REPLY_BODY%: the text of an answer that Baton gives itself. Only formats of such answers have it.
+// %LOCAL_REPLY_BODY%: the text of a local reply. Available only in formats of local replies.
 
 import type { LogBuffer } from '../log-buffer.js';
 import type { Operator } from './operator.js';
 
-/** Where the operator finds the text, one character a byte if it is a string of ASCII: whoever writes the format sets it before. */
+/** The text for the operator, one character per byte if it is a string of ASCII. Set before the format is written. */
 export interface ReplyBody {
   text: string | Uint8Array;
 }
@@ -16,7 +16,7 @@ export class ReplyBodyOperator implements Operator {
     this.#body = body;
   }
 
-  /** An empty text is one, and not missing. */
+  /** An empty text counts as a value. */
   write(_info: unknown, out: LogBuffer): boolean {
     const { text } = this.#body;
     if (typeof text === 'string') out.text(text);

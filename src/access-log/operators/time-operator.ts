@@ -1,6 +1,6 @@
-// %START_TIME% and its kin: when a stream began, in ISO form or as a strftime-like format says.
+// %START_TIME% and %START_TIME_LOCAL%: the start of a stream, in ISO form or in a strftime-like format.
 //
-// The text of a second is made once; within it only the digits of the fraction are written anew.
+// The text is rendered once per second; within the second only the digits of the fraction are updated.
 
 import { viewOf } from '../../common/copy-bytes.js';
 import { Moment, pad2, type Zone } from '../../log/moment.js';
@@ -9,12 +9,12 @@ import type { StreamInfo } from '../stream/stream-info.js';
 import { operatorError } from './format-error.js';
 import type { Operator } from './operator.js';
 
-/** `2016-04-15T20:17:00.310Z`, or with the offset of the local zone instead of Z. */
+/** Writes `2016-04-15T20:17:00.310Z`, or the offset of the local zone instead of Z. */
 export class IsoTimeOperator implements Operator {
   readonly isNumber = false;
   readonly #moment: Moment;
   readonly #zone: Zone;
-  /** The text of this second; the digits of the millisecond stand in the middle. */
+  /** The text of the current second. It contains the digits of the millisecond. */
   #text: DataView = new DataView(new ArrayBuffer(0));
   #millisecond = -1;
 
@@ -44,17 +44,17 @@ export class IsoTimeOperator implements Operator {
   }
 }
 
-/** Text that holds for a second, or a number of digits of the fraction. */
+/** A text that is constant for a second, or a number of digits of the fraction. */
 type Part = ((moment: Moment) => string) | number;
 
 export class FormattedTimeOperator implements Operator {
   readonly isNumber = false;
   readonly #moment: Moment;
   readonly #parts: readonly Part[];
-  /** The texts of this second, by part. */
+  /** The texts of the current second, by part. */
   readonly #texts: string[] = [];
 
-  /** Throws a BatonError that names a specifier which is unknown or would break the line. */
+  /** Throws a BatonError for a specifier that is unknown or would break the line. */
   constructor(format: string, zone: Zone) {
     this.#moment = new Moment(zone);
     this.#parts = parseTimeFormat(format);
@@ -79,7 +79,7 @@ export class FormattedTimeOperator implements Operator {
   }
 }
 
-/** The first digits of a second's fraction, which is known in nanoseconds at best. */
+/** Writes the first digits of a second's fraction, which has nanosecond resolution at best. */
 function writeFraction(milliseconds: number, digits: number, out: LogBuffer): void {
   const nanoseconds = Math.floor(milliseconds * 1e6);
   out.digits(Math.floor(nanoseconds / 10 ** (9 - digits)), digits);
@@ -115,7 +115,7 @@ function parseTimeFormat(format: string): Part[] {
   return parts;
 }
 
-/** The specifiers of strftime in the C locale that make sense in one line. */
+/** The specifiers of strftime in the C locale that fit in one line. */
 const FIELDS: Readonly<Record<string, (moment: Moment) => string>> = {
   '%': () => '%',
   a: (m) => m.weekdayName.slice(0, 3),

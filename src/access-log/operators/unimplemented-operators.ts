@@ -1,4 +1,4 @@
-// Operators that Envoy has and Baton has not: whoever uses one is told so, and not that the name is mistyped.
+// Operators of Envoy that Baton does not implement, so that the error does not report an unknown name.
 
 const NAMES = `
 ACCESS_LOG_TYPE BYTES_RETRANSMITTED CEL CLUSTER_METADATA COALESCE CUSTOM_FLAGS DOWNSTREAM_DETECTED_CLOSE_TYPE
@@ -12,13 +12,13 @@ UPSTREAM_HOSTS_ATTEMPTED_WITHOUT_PORT UPSTREAM_HOST_NAME UPSTREAM_HOST_NAMES_ATT
 UPSTREAM_HOST_NAMES_ATTEMPTED_WITHOUT_PORT UPSTREAM_HOST_NAME_WITHOUT_PORT UPSTREAM_LOCAL_CLOSE_REASON UPSTREAM_METADATA
 VIRTUAL_CLUSTER_NAME`;
 
-const OTHERS = new Set(NAMES.trim().split(/\s+/));
+const UNIMPLEMENTED = new Set(NAMES.trim().split(/\s+/));
 
-/** Sizes of what is on the wire, and what TLS knows of either side. */
+/** Wire sizes, and TLS properties of both sides. */
 const FAMILIES =
   /^(?:UP|DOWN)STREAM_(?:(?:WIRE|(?:DECOMPRESSED_)?HEADER)_BYTES_(?:SENT|RECEIVED)|TLS_(?:CIPHER|VERSION|SESSION_ID)|(?:PEER|LOCAL)_(?:SUBJECT|ISSUER|SERIAL|CERT\w*|FINGERPRINT\w+|CHAIN\w+|\w+_SAN))$/;
 
-/** Whether Envoy has an operator of that name, of those that Baton does not implement. */
-export function isOtherOperator(name: string): boolean {
-  return OTHERS.has(name) || FAMILIES.test(name);
+/** Returns whether the name is an operator of Envoy that Baton does not implement. */
+export function isUnimplementedOperator(name: string): boolean {
+  return UNIMPLEMENTED.has(name) || FAMILIES.test(name);
 }

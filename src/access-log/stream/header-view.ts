@@ -1,37 +1,38 @@
-// What a formatter or a filter of access logs reads of a message's head: HeaderBlock has this shape.
+// A head as access log formats and filters read it. HeaderBlock implements this interface.
 
 import type { HeaderKey } from '../../common/text/header-names.js';
 import type { HeadKind } from '../../common/text/joined-names.js';
 import type { Memory } from '../../io/memory.js';
 
-/** The bytes that a head lies in, and room for texts that are compared with them. */
+/** The memory that contains a head, and scratch memory for texts that are compared with it. */
 export type TextMemory = Pick<Memory, 'bytes' | 'view' | 'text' | 'scratch' | 'withdrawScratch' | 'write'>;
 
 export interface HeaderView {
   readonly kind: HeadKind;
   readonly memory: TextMemory;
-  /** Of a request; empty ranges elsewhere. */
+  /** Ranges in a request; otherwise empty. */
   readonly methodStart: number;
   readonly methodEnd: number;
   readonly pathStart: number;
   readonly pathEnd: number;
-  /** Of a request, where its head or its client's proxy tells; '' elsewhere. */
+  /** In a request: from its head or from a preceding proxy; otherwise ''. */
   readonly scheme: '' | 'http' | 'https';
-  /** Of a response; 0 elsewhere. */
+  /** In a response; otherwise 0. */
   readonly status: number;
-  /** Index of the first field at or behind `from` with this name, or -1. */
+  /** Returns the index of the first field with this name at or after `from`, or -1. */
   find(key: HeaderKey, from?: number): number;
-  /** Index of the next field with the name of the field at `index`, or -1. */
+  /** Returns the index of the next field with the name of the field at `index`, or -1. */
   findNext(key: HeaderKey, index: number): number;
   /**
-   * Index of the value of this name, or -1: of its first field, or of all its fields joined where they are one value (HeaderKey.joinedIn).
-   * What is joined lies in scratch, is no field of the head, and is there until the head changes or withdrawValue().
+   * Returns the index of the value for this name, or -1: the first field, or all fields joined if they form one value
+   * (HeaderKey.joinedIn). A joined value is in scratch memory, is not a field of the head, and is valid until the head changes or
+   * withdrawValue().
    */
   findValue(key: HeaderKey): number;
-  /** Gives back the room of a joined value that scratch() has given last. */
+  /** Releases the memory of a joined value, which must be the last allocation of scratch(). */
   withdrawValue(index: number): void;
   valueStart(index: number): number;
   valueEnd(index: number): number;
-  /** The text at findValue(), one character a byte; undefined: there is none. */
+  /** Returns the text at findValue(), one character per byte; undefined: there is none. */
   get(key: HeaderKey): string | undefined;
 }

@@ -1,4 +1,4 @@
-// Why a response is what it is, as the bits of one number, with the texts that logs show.
+// Response flags: the reasons for a response, as bits of a number, and their texts in logs.
 
 export const enum ResponseFlag {
   None = 0,
@@ -32,13 +32,13 @@ export const enum ResponseFlag {
   DropOverload = 1 << 27,
   DownstreamRemoteReset = 1 << 28,
   UnconditionalDropOverload = 1 << 29,
-  /** Of a TCP connection: its last connect has failed before. */
+  /** TCP: the last connect attempt has failed. */
   ConnectAttemptsExceeded = 1 << 30,
 }
 
 /**
- * Short and long text of each flag, by bit. Several are shown in this order, that in which streams get them, as in Envoy: that there
- * is no other try is known before what its answer is.
+ * Short and long text of each flag, by bit. Flags are shown in this order, which is that in which Envoy sets them: the exhausted
+ * retry limit is detected before the flags of the final response.
  */
 const FLAG_TEXTS: readonly (readonly [short: string, long: string])[] = [
   ['UO', 'UpstreamOverflow'],
@@ -74,17 +74,17 @@ const FLAG_TEXTS: readonly (readonly [short: string, long: string])[] = [
   ['URX', 'UpstreamRetryLimitExceeded'],
 ];
 
-/** The flags as `URX,UF`, or `-` when none is set. */
+/** Returns the flags as `URX,UF`, or `-` if none is set. */
 export function shortFlags(flags: number): string {
   return join(flags, 0);
 }
 
-/** The flags as `UpstreamRetryLimitExceeded,UpstreamConnectionFailure`, or `-`. */
+/** Returns the flags as `UpstreamRetryLimitExceeded,UpstreamConnectionFailure`, or `-`. */
 export function longFlags(flags: number): string {
   return join(flags, 1);
 }
 
-/** The bits of what a short text stands for; 0: there is no such flag. */
+/** Returns the bits of a short text; 0: there is no such flag. */
 export function flagsOf(short: string): number {
   return FLAG_TEXTS.reduce((flags, [text], bit) => (text === short ? flags | (1 << bit) : flags), 0);
 }

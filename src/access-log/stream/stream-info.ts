@@ -1,11 +1,11 @@
-// What is known about one request, or one TCP connection, for logs and for values made from formats.
+// The properties of one request or TCP connection, for logs and for values of formats.
 //
-// One object is reused stream after stream: whoever serves the stream calls reset() and fills the fields as things happen.
+// An object is reused for many streams: its owner calls reset() and sets the fields as they become known.
 
 import type { HeaderView } from './header-view.js';
 import { ResponseFlag } from './response-flags.js';
 
-/** The text forms are in PROTOCOL_NAMES. */
+/** See PROTOCOL_NAMES for the texts. */
 export const enum Protocol {
   None = 0,
   Http10 = 1,
@@ -14,50 +14,50 @@ export const enum Protocol {
   Http3 = 4,
 }
 
-/** By Protocol; empty for None. */
+/** Texts by Protocol; empty for None. */
 export const PROTOCOL_NAMES = ['', 'HTTP/1.0', 'HTTP/1.1', 'HTTP/2', 'HTTP/3'] as const;
 
-/** A time that has not come. */
+/** The value of a time that is not set yet. */
 export const UNSET = -1;
 
-/** The two ends of a client's connection as text with port; made when somebody asks. */
-export interface DownstreamEnds {
-  /** The client, which a proxy may have named. */
+/** The addresses of a client's connection as text with port, created on demand. */
+export interface DownstreamAddresses {
+  /** The client, as reported by a preceding proxy if there is one. */
   readonly remoteText: string;
-  /** The socket's own peer. */
+  /** The peer of the socket. */
   readonly directRemoteText: string;
   readonly localText: string;
 }
 
-/** What logs call a cluster. */
+/** The names of a cluster in logs. */
 export interface ClusterNames {
   readonly name: string;
-  /** alt_stat_name, or the same. */
+  /** alt_stat_name, or else `name`. */
   readonly observabilityName: string;
 }
 
-/** Texts are empty, times UNSET and heads undefined until they are known. Times are milliseconds. */
+/** Until they are known, texts are empty, times UNSET and heads undefined. Times are in milliseconds. */
 export class StreamInfo {
-  /** When the first byte of the head arrived, or the connection was accepted: wall clock and monotonic clock. */
+  /** When the first byte of the head was received, or the connection was accepted: wall clock and CLOCK_MONOTONIC. */
   startRealtimeMs = 0;
   startMonotonicMs = 0;
-  /** From the start to the last byte out: set at the end. */
+  /** From the start to the last sent byte. Set at the end. */
   durationMs = 0;
 
   protocol: Protocol = Protocol.None;
   upstreamProtocol: Protocol = Protocol.None;
-  /** `http` or `https`: that of the URL, else the one by which the client came to the first proxy; empty for TCP. */
+  /** `http` or `https`: from the URL, or else that of the client's connection to the first proxy; empty for TCP. */
   scheme = '';
-  /** 0 when no response began. */
+  /** 0 if no response has begun. */
   responseCode = 0;
   responseCodeDetails = '';
   /** Bits of ResponseFlag. */
   responseFlags: number = ResponseFlag.None;
-  /** Of the body in HTTP, of the connection in TCP. */
+  /** HTTP: bytes of the body; TCP: bytes of the connection. */
   bytesReceived = 0;
   bytesSent = 0;
 
-  /** Somebody asks how this server is: statistics of traffic leave the request out. */
+  /** The request is a health check of this server: traffic stats exclude it. */
   isHealthCheck = false;
 
   requestHeaders: HeaderView | undefined = undefined;
@@ -66,38 +66,38 @@ export class StreamInfo {
 
   routeName = '';
   virtualHostName = '';
-  /** The cluster that was chosen. */
+  /** The selected cluster. */
   upstreamCluster: ClusterNames | undefined = undefined;
-  /** Of the last try: address of the host that was chosen, as `127.0.0.1:80`, `[::1]:80` or a path. */
+  /** The host of the last try, as `127.0.0.1:80`, `[::1]:80` or a path. */
   upstreamHost = '';
   upstreamLocalAddress = '';
   upstreamTransportFailureReason = '';
-  /** How often the request was tried upstream. */
+  /** Number of upstream tries. */
   attemptCount = 0;
 
-  downstream: DownstreamEnds | undefined = undefined;
-  /** As inferred from x-forwarded-for; empty: that of the connection. */
+  downstream: DownstreamAddresses | undefined = undefined;
+  /** Inferred from x-forwarded-for; empty: that of the connection. */
   inferredRemoteAddress = '';
   connectionId = 0;
   connectionTerminationDetails = '';
   requestedServerName = '';
 
-  /** Monotonic times. Downstream: last byte of the request in, first and last byte of the response out. */
+  /** Monotonic times. Downstream: last byte of the request received, first and last byte of the response sent. */
   lastDownstreamRxMs = UNSET;
   firstDownstreamTxMs = UNSET;
   lastDownstreamTxMs = UNSET;
-  /** Upstream, in the last try: first and last byte of the request out, first and last byte of the response in. */
+  /** Upstream, in the last try: first and last byte of the request sent, first and last byte of the response received. */
   firstUpstreamTxMs = UNSET;
   lastUpstreamTxMs = UNSET;
   firstUpstreamRxMs = UNSET;
   lastUpstreamRxMs = UNSET;
 
-  /** Of the client, as inferred. */
+  /** The client's address: inferred, or else that of the connection. */
   get downstreamRemoteAddress(): string {
     return this.inferredRemoteAddress !== '' ? this.inferredRemoteAddress : (this.downstream?.remoteText ?? '');
   }
 
-  /** Of the peer itself. */
+  /** The address of the socket's peer. */
   get downstreamDirectRemoteAddress(): string {
     return this.downstream?.directRemoteText ?? '';
   }
@@ -106,8 +106,8 @@ export class StreamInfo {
     return this.downstream?.localText ?? '';
   }
 
-  /** The request is tried again: what is known of the try before is not of the one that counts. */
-  forgetTry(): void {
+  /** Called before a retry: resets what belongs to the previous try. */
+  resetTry(): void {
     this.upstreamProtocol = Protocol.None;
     this.upstreamHost = '';
     this.upstreamLocalAddress = '';
@@ -118,7 +118,7 @@ export class StreamInfo {
     this.lastUpstreamRxMs = UNSET;
   }
 
-  /** Makes the object ready for the next stream that begins now. */
+  /** Prepares the object for a stream that begins now. */
   reset(startRealtimeMs: number, startMonotonicMs: number): void {
     this.startRealtimeMs = startRealtimeMs;
     this.startMonotonicMs = startMonotonicMs;

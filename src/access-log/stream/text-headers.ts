@@ -1,4 +1,4 @@
-// A head whose parts are texts, in the shape of one that has been received: for messages that no codec of Baton's has read.
+// A head that is built from texts, for messages that Baton's codecs have not read.
 
 import type { OutgoingHttpHeaders } from 'node:http';
 import { viewOf } from '../../common/copy-bytes.js';
@@ -34,11 +34,11 @@ export class TextHeaders implements HeaderView {
         this.#ends.push((end += text.length));
       }
     }
-    // Header texts of Node are bytes, a character each.
+    // Node's header texts have one character per byte.
     this.memory = new TextBytes(Buffer.from(texts.join(''), 'latin1'));
   }
 
-  /** Of a request that has come over plain HTTP. An array has the values of several fields of a name. */
+  /** The head of a request over plain HTTP. An array contains the values of several fields with one name. */
   static ofRequest(method: string, path: string, headers: OutgoingHttpHeaders): TextHeaders {
     return new TextHeaders(method, path, 'http', 0, headers);
   }
@@ -68,7 +68,7 @@ export class TextHeaders implements HeaderView {
     return index < 0 ? undefined : this.memory.text(this.valueStart(index), this.valueEnd(index));
   }
 
-  /** Fields that are one value were joined at once. */
+  /** The constructor has already joined fields that form one value. */
   findValue(key: HeaderKey): number {
     return this.find(key);
   }
@@ -81,7 +81,7 @@ function valuesOf(key: HeaderKey, value: number | string | readonly string[], ki
   return (key.joinedIn & kind) === 0 ? value : [value.filter((text) => text !== '').join(',')];
 }
 
-/** The bytes of one head, with scratch behind them. */
+/** The bytes of one head, followed by scratch memory. */
 class TextBytes implements TextMemory {
   bytes!: Buffer;
   view!: DataView;
@@ -117,5 +117,5 @@ class TextBytes implements TextMemory {
   }
 }
 
-/** For streams without a request that could be read: whatever is asked for is missing. */
+/** An empty head, for streams without a readable request. */
 export const NO_HEAD: HeaderView = TextHeaders.ofResponse(0, {});

@@ -1,11 +1,11 @@
-// What policies that pick by hash have in common.
+// The common part of the policies that pick by hash.
 
 import type { ConsistentHashingLbConfig } from '../../config/generated/api.js';
 import { type ImplementedTable, refused, UNBOUNDED_HASHES } from '../sdk.js';
 
-/** Fields of a policy's message that say what hosts are known by. */
+/** Fields of a policy's message that determine by what key hosts are hashed. */
 interface HashingFields extends Pick<ConsistentHashingLbConfig, 'use_hostname_for_hashing'> {
-  /** It counts instead of the older fields beside it. */
+  /** Overrides the older fields beside it. */
   readonly consistent_hashing_lb_config?: ConsistentHashingLbConfig;
 }
 
@@ -17,20 +17,20 @@ export const HASHING_ROWS = {
   },
 } satisfies ImplementedTable;
 
-/** Hosts are known by their names rather than by their addresses. */
+/** Returns whether hosts are hashed by their names instead of their addresses. */
 export function usesHostname(config: HashingFields): boolean {
   return (config.consistent_hashing_lb_config ?? config).use_hostname_for_hashing ?? false;
 }
 
-/** The least and the most of some numbers, and their sum; 0 of none. */
+/** Returns the minimum, the maximum and the sum of `counts`; 0 if it is empty. */
 export function spread(counts: Uint32Array) {
-  let least = counts[0] ?? 0;
-  let most = 0;
+  let min = counts[0] ?? 0;
+  let max = 0;
   let sum = 0;
   for (const count of counts) {
-    least = Math.min(least, count);
-    most = Math.max(most, count);
+    min = Math.min(min, count);
+    max = Math.max(max, count);
     sum += count;
   }
-  return { least, most, sum };
+  return { min, max, sum };
 }

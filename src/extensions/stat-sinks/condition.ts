@@ -1,4 +1,4 @@
-// The condition of a sink's peer: each change is one line in the log, however often things fail in between.
+// The condition of a sink's peer. Each change is logged once, however many sends fail in between.
 
 import { getLogger } from '../sdk.js';
 
@@ -11,32 +11,32 @@ export class Condition {
   #hasSent = false;
   #hasFailed = false;
 
-  /** `peer` as the log calls it: `statsd sink 127.0.0.1:8125`. */
+  /** `peer`: its name in the log, for example `statsd 127.0.0.1:8125`. */
   constructor(peer: string) {
     this.#peer = peer;
   }
 
-  /** A flush begins. A peer works again when it has taken the whole of the one before. */
+  /** Called when a flush begins. A failed peer has recovered when it accepted the whole previous flush. */
   begin(): void {
     const works = this.#hasSent && !this.#hasFailed;
     this.#hasSent = this.#hasFailed = false;
     if (!works || this.#reason === '') return;
-    logger.info(`${this.#peer} takes stats again; ${this.#lost} message(s) were lost`);
+    logger.info(`${this.#peer} accepts stats again; ${this.#lost} message(s) were lost`);
     this.#reason = '';
     this.#lost = 0;
   }
 
-  /** Something was sent. */
+  /** Called when a message was sent. */
   sent(): void {
     this.#hasSent = true;
   }
 
-  /** `lost` messages were not sent, because of `reason`. */
+  /** Called when `lost` messages were not sent. */
   fails(reason: string, lost = 1): void {
     this.#lost += lost;
     this.#hasFailed = true;
     if (this.#reason === reason) return;
-    if (this.#reason === '') logger.warning(`${this.#peer} takes no stats: ${reason}; what is not taken is lost`);
+    if (this.#reason === '') logger.warning(`${this.#peer} accepts no stats: ${reason}; unsent stats are lost`);
     this.#reason = reason;
   }
 }

@@ -1,8 +1,8 @@
-// How the log calls the service that a sink sends to, so that two of a kind can be told apart.
+// Names a sink's service in the log, so that two sinks of one kind can be distinguished.
 
 import type { GrpcService } from '../../config/generated/api.js';
 
-/** `over cluster 'metrics'`, or `at 127.0.0.1:4317` for a target URI. */
+/** Returns `over cluster 'metrics'`, or `at 127.0.0.1:4317` for a target URI. */
 export function placeOf(service: GrpcService): string {
   const cluster = service.envoy_grpc?.cluster_name;
   return cluster === undefined ? `at ${service.google_grpc?.target_uri}` : overCluster(cluster);

@@ -3,7 +3,7 @@
 import type { Format } from '../../access-log/formats/format.js';
 import { compileSubstitutionFormat } from '../../access-log/formats/substitution-format.js';
 import { LogBuffer } from '../../access-log/log-buffer.js';
-import { within } from '../../access-log/operators/format-error.js';
+import { withinPlace } from '../../access-log/operators/format-error.js';
 import type { HeaderNeeds } from '../../access-log/operators/operator.js';
 import type { ReplyBody } from '../../access-log/operators/reply-body-operator.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
@@ -39,7 +39,7 @@ export class ReplyFormat {
 
   /** @throws BatonError for an invalid format, Mistakes for several errors; `where` is its path in the configuration. */
   static of(config: SubstitutionFormatString, where: string): ReplyFormat {
-    return within(where, () => new ReplyFormat(config));
+    return withinPlace(where, () => new ReplyFormat(config));
   }
 
   /**

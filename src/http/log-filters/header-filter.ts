@@ -1,6 +1,6 @@
 // header_filter: a condition on the request head, with the rules of route header matchers.
 
-import { noNeeds } from '../../access-log/formats/format.js';
+import { noHeaderNeeds } from '../../access-log/formats/format.js';
 import type { HeaderNeeds } from '../../access-log/operators/operator.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { NO_HEAD } from '../../access-log/stream/text-headers.js';
@@ -15,7 +15,7 @@ export class HeaderFilter implements LogFilter {
   /** @throws BatonError when the matcher is invalid; `where` is its path in the configuration. */
   constructor(config: HeaderMatcher, where: string) {
     this.#rule = new HeaderRule(config, where);
-    this.needs = { ...noNeeds(), request: new Set([config.name!.toLowerCase()]) };
+    this.needs = { ...noHeaderNeeds(), request: new Set([config.name!.toLowerCase()]) };
   }
 
   /** Without a readable request, as in TCP, the head is treated as empty. */

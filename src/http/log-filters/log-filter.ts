@@ -1,6 +1,6 @@
 // The interface of access log filters (AccessLog.filter): a compiled condition on a stream.
 
-import { noNeeds } from '../../access-log/formats/format.js';
+import { noHeaderNeeds } from '../../access-log/formats/format.js';
 import type { HeaderNeeds } from '../../access-log/operators/operator.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { Random } from '../../common/random.js';
@@ -22,11 +22,11 @@ export interface LogFilterContext {
 }
 
 /** For filters that read no headers. */
-export const NO_NEEDS: HeaderNeeds = noNeeds();
+export const NO_NEEDS: HeaderNeeds = noHeaderNeeds();
 
 /** Returns the union of the needs. */
 export function needsOfAll(all: readonly { readonly needs: HeaderNeeds }[]): HeaderNeeds {
-  const sum = noNeeds();
+  const sum = noHeaderNeeds();
   for (const { needs } of all) {
     for (const head of ['request', 'response', 'trailers'] as const)
       for (const name of needs[head]) sum[head].add(name);

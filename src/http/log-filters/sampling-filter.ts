@@ -1,6 +1,6 @@
 // runtime_filter: matches a share of the streams. Streams with the same x-request-id get the same result, on all hosts.
 
-import { noNeeds } from '../../access-log/formats/format.js';
+import { noHeaderNeeds } from '../../access-log/formats/format.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { Random } from '../../common/random.js';
 import { headerKey } from '../../common/text/header-names.js';
@@ -26,7 +26,7 @@ export class SamplingFilter implements LogFilter {
     this.#numerator = runtime.integer(config.runtime_key, numerator);
     this.#buckets = DENOMINATORS[denominator];
     this.#isIndependent = config.use_independent_randomness ?? false;
-    this.needs = this.#isIndependent ? NO_NEEDS : { ...noNeeds(), request: new Set([REQUEST_ID.name]) };
+    this.needs = this.#isIndependent ? NO_NEEDS : { ...noHeaderNeeds(), request: new Set([REQUEST_ID.name]) };
   }
 
   matches(info: StreamInfo): boolean {

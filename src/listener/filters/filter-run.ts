@@ -1,5 +1,5 @@
-// The network filters of one connection: each sees what the client sends before those behind it, and may hold them back or end it. The
-// terminal filter takes the connection when all have let it through, and gets its events from then on.
+// Runs the network filters of one connection. Each gets received bytes before the next, and may hold them back or end the
+// connection. When all filters have passed the connection, the terminal filter accepts it and gets its events.
 
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { HeldBytes } from '../../io/held-bytes.js';
@@ -11,33 +11,33 @@ import { FilterClose, FilterStatus, type NetworkFilterFactory, type TerminalNetw
 import { FilterStage, type StageOwner } from './filter-stage.js';
 import type { ConnectionFilters, FilteredConnection } from './filtered-connection.js';
 
-/** %CONNECTION_TERMINATION_DETAILS% of a connection that holds what the worker needs, or for which it has no room. */
+/** %CONNECTION_TERMINATION_DETAILS% of a connection that is ended because memory is short. */
 const NO_MEMORY = 'memory_pressure';
 
 export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwner {
   readonly connection: FilteredConnection;
-  /** Why a filter ends it; '' as long as none does. */
+  /** Why a filter has ended the connection, or ''. */
   details = '';
   readonly #terminal: TerminalNetworkFilter;
   readonly #maxHeldBytes: number;
   readonly #timers: Timers;
   readonly #stages: FilterStage[] = [];
-  /** How many stages were called with the new connection. */
+  /** How many filters have been called with onNewConnection(). */
   #begun = 0;
-  /** What the terminal filter has made; undefined before. */
+  /** The terminal filter's handler; undefined until it has accepted the connection. */
   #handler: DownstreamHandler | undefined;
   #heldBytes = 0;
   #receivedBytes = 0;
   #passedBytes = 0;
-  /** When the first of the bytes that are held came, and the last. */
+  /** When the first of the held bytes was received; `#movedMs`: when bytes were last received. */
   #heldSinceMs = 0;
   #movedMs = 0;
-  /** A filter has ended the connection, which may still be to come. */
+  /** A filter has ended the connection, perhaps with a delay. */
   #isRefused = false;
   #delay: Timer<FilterRun> | undefined;
   #isResuming = false;
 
-  /** Undefined when it is closed already. What it throws has not closed the connection. */
+  /** Returns undefined if the connection is already closed. If it throws, the caller must close the connection. */
   static begin(
     connection: FilteredConnection,
     factories: readonly NetworkFilterFactory[],
@@ -76,7 +76,7 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
     }
   }
 
-  /** Whether nothing is to be passed on any more. */
+  /** Nothing more is passed on. */
   get #isFinished(): boolean {
     return this.#isRefused || this.connection.isClosed;
   }
@@ -85,9 +85,9 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
     return this.#receivedBytes - this.#passedBytes;
   }
 
-  // ── What filters ask for ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── Calls of filters ─────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Not at once: the filter may be in the middle of a call, or in one of its own timers. */
+  /** Deferred, because the filter may be on the stack. */
   continueLater(stage: FilterStage): void {
     if (this.#isFinished || stage.isContinuing) return;
     stage.isContinuing = true;
@@ -105,13 +105,13 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
     this.#isRefused = true;
     this.#dropHeld();
     if (delayMs <= 0) return this.#close(how);
-    // A client whose end ends the connection is read until then, or it could not leave.
+    // If a FIN ends the connection, the client is still read until then, so that its FIN is noticed.
     this.connection.setFull(this.#terminal.halfCloses === true);
     this.#delay = new Timer<FilterRun>(this, how === FilterClose.Flush ? closeWithFlush : closeWithoutFlush);
     this.#timers.reschedule(this.#delay, delayMs);
   }
 
-  /** The time of a delayed close has come. */
+  /** Called when the delay of a close is over. */
   closeNow(how: FilterClose): void {
     try {
       this.#close(how);
@@ -129,9 +129,12 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
     else this.connection.close(0, 0, 0);
   }
 
-  // ── The way through the filters ──────────────────────────────────────────────────────────────────────────────────
+  // ── Passing connections and bytes on ─────────────────────────────────────────────────────────────────────────────
 
-  /** Tells the next filters of the connection, up to one that stops, and behind the last of them the terminal filter. */
+  /**
+   * Calls onNewConnection() of the next filters, up to one that stops; after the last one the terminal filter accepts the
+   * connection.
+   */
   #beginNext(): void {
     while (this.#begun < this.#stages.length) {
       const stage = this.#stages[this.#begun++]!;
@@ -146,7 +149,7 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
     if (this.#handler === undefined) this.connection.close(0);
   }
 
-  /** Gives bytes to the filters from `index` on, as far as they let them through. */
+  /** Passes bytes to the filters from `index` on, up to one that stops. */
   #feed(index: number, offset: number, length: number, isEnd: boolean): void {
     for (let at = index; at < this.#stages.length; at++) {
       const stage = this.#stages[at]!;
@@ -175,7 +178,7 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
     if (this.#heldBytes >= this.#maxHeldBytes) this.connection.setFull(true);
   }
 
-  /** Gives what a filter held back to those behind it, as long as they want it. */
+  /** Passes the held bytes of a filter to the next ones, as long as these accept them. */
   #release(stage: FilterStage): void {
     const next = stage.index + 1;
     if (this.#begun === next) this.#beginNext();
@@ -196,12 +199,12 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
     this.#feed(next, 0, 0, true);
   }
 
-  /** Whether the terminal filter is next, and wants nothing more for now. */
+  /** Returns whether the terminal filter is next and has paused reading. */
   #waitsForTerminal(next: number): boolean {
     return next === this.#stages.length && this.connection.isPaused;
   }
 
-  /** Not at once: it may be in the middle of what it was given last. */
+  /** Deferred, because the terminal filter may be on the stack. */
   onTerminalResumed(): void {
     const last = this.#stages.at(-1)!;
     if (this.#isResuming || last.isStopped || (!last.holds && !last.holdsEnd)) return;
@@ -238,7 +241,7 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
       if (!this.#isRefused) this.#feed(0, 0, 0, true);
       return;
     }
-    // The client has left, and what was held back of it has nowhere to go.
+    // The client has left: held bytes are useless.
     this.#dropHeld();
     if (this.#handler === undefined) this.connection.close(0);
     else this.#handler.onEnd();
@@ -278,7 +281,7 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
     this.#handler?.addBuffered?.(sums);
   }
 
-  /** What its filters hold back counts as well: a client that has to wait may be one of very many. */
+  /** Includes the bytes that filters hold: a waiting client may be one of very many. */
   stalled(): Stall | undefined {
     const own = this.#handler?.stalled?.();
     if (this.#heldBytes === 0) return own;
@@ -292,9 +295,9 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
     };
   }
 
-  // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── End ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Called by the connection when it is gone. */
+  /** Called by the connection when it has ended. */
   destroy(): void {
     if (this.#delay !== undefined) this.#timers.cancel(this.#delay);
     this.#dropHeld();

@@ -1,11 +1,11 @@
-// One network filter of one connection, and what it holds back from those behind it.
+// One network filter of one connection, and the bytes that it holds back from the next filters.
 
 import type { Address } from '../../io/addresses/address.js';
 import type { HeldBytes } from '../../io/held-bytes.js';
 import type { DownstreamConnection } from '../downstream-connection.js';
 import type { FilterClose, FilteredClient, NetworkFilter } from '../network-filter.js';
 
-/** What all filters of a connection have in common. */
+/** The common owner of all filters of a connection. */
 export interface StageOwner {
   readonly connection: DownstreamConnection;
   /** See FilteredClient. */
@@ -16,12 +16,12 @@ export interface StageOwner {
 export class FilterStage implements FilteredClient {
   readonly run: StageOwner;
   readonly index: number;
-  /** Set as soon as it is made. */
+  /** Set right after construction. */
   filter: NetworkFilter | undefined;
   isStopped = false;
-  /** It has called continueReading(), and the turn in which that is done has not come. */
+  /** continueReading() was called and takes effect in a later turn. */
   isContinuing = false;
-  /** Bytes that it has seen and those behind it have not; the client's end behind them. */
+  /** Bytes that this filter has seen and the next ones have not; `holdsEnd`: followed by the client's FIN. */
   held: HeldBytes | undefined;
   holdsEnd = false;
 
@@ -30,7 +30,7 @@ export class FilterStage implements FilteredClient {
     this.index = index;
   }
 
-  /** Whether what comes has to wait behind what it holds. */
+  /** Whether further bytes must wait, because the filter has stopped or older bytes are still held. */
   get holds(): boolean {
     return this.isStopped || (this.held !== undefined && !this.held.isEmpty);
   }

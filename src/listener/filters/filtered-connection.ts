@@ -1,22 +1,23 @@
-// A connection with network filters in front of the terminal one: both may pause the client, and either may end it.
+// A connection with network filters before the terminal one. The filters and the terminal filter may pause the client, and either
+// may end it.
 
 import { DownstreamConnection } from '../downstream-connection.js';
 
-/** The filters of a connection, as it sees them. */
+/** The filters of a connection as the connection uses them. */
 export interface ConnectionFilters {
   /** See DownstreamConnection. */
   readonly withheldBytes: number;
   readonly details: string;
-  /** The terminal filter takes what the client sends again. */
+  /** Called when the terminal filter resumes reading. */
   onTerminalResumed(): void;
-  /** The connection is gone. */
+  /** Called when the connection has ended. */
   destroy(): void;
 }
 
 export class FilteredConnection extends DownstreamConnection {
-  /** Undefined until its filters are made, and when none of them has to do with it. */
+  /** Undefined until the filters are created, and if there are none for this connection. */
   run: ConnectionFilters | undefined;
-  /** The terminal filter wants nothing of the client for now; and the filters in front hold as much as they may. */
+  /** The terminal filter has paused reading; `#isFull`: the filters hold as many bytes as allowed. */
   #isPaused = false;
   #isFull = false;
 
@@ -43,7 +44,7 @@ export class FilteredConnection extends DownstreamConnection {
     this.run?.onTerminalResumed();
   }
 
-  /** The client is not read until setFull(false), whatever the terminal filter does. */
+  /** Stops reading the client until setFull(false), independently of the terminal filter. */
   setFull(isFull: boolean): void {
     if (isFull === this.#isFull) return;
     this.#isFull = isFull;

@@ -1,4 +1,4 @@
-// The network filters of a chain and the terminal one behind them, which the listener sees as one.
+// Combines the network filters of a chain and its terminal filter to one terminal filter for the listener.
 
 import type { RouteConfiguration } from '../../config/generated/api.js';
 import type { Timers } from '../../io/time/timing-wheel.js';
@@ -7,7 +7,7 @@ import type { NetworkFilterFactory, TerminalNetworkFilter } from '../network-fil
 import { FilterRun } from './filter-run.js';
 import { FilteredConnection } from './filtered-connection.js';
 
-/** Of a chain whose connections are FilteredConnections. They do not travel to another process: nothing is there of their filters. */
+/** For chains of FilteredConnections. They cannot be handed over to another process, because the state of the filters cannot. */
 export class FilteredTerminal implements TerminalNetworkFilter {
   readonly prepareRoutes?: (routes: RouteConfiguration) => Generator<void, () => void>;
   readonly #factories: readonly NetworkFilterFactory[];
@@ -16,7 +16,7 @@ export class FilteredTerminal implements TerminalNetworkFilter {
   readonly #timers: Timers;
   readonly #report: (error: unknown, what: string) => void;
 
-  /** `maxHeldBytes`: of a connection; its client is not read beyond it. `report` gets what close() of a filter throws. */
+  /** `maxHeldBytes`: per connection; beyond it the client is not read. `report` gets what close() of a filter throws. */
   constructor(
     factories: readonly NetworkFilterFactory[],
     terminal: TerminalNetworkFilter,
@@ -33,7 +33,7 @@ export class FilteredTerminal implements TerminalNetworkFilter {
   }
 
   accept(connection: DownstreamConnection): DownstreamHandler | undefined {
-    if (!(connection instanceof FilteredConnection)) throw new TypeError('its chain makes other connections');
+    if (!(connection instanceof FilteredConnection)) throw new TypeError('the chain must create FilteredConnections');
     return FilterRun.begin(connection, this.#factories, this.#terminal, this.#maxHeldBytes, this.#timers);
   }
 
@@ -43,7 +43,7 @@ export class FilteredTerminal implements TerminalNetworkFilter {
   }
 }
 
-/** What goes wrong with one of them keeps none of the others open. */
+/** Closes all filters. Reports what one throws and continues. */
 export function closeFilters(
   factories: readonly NetworkFilterFactory[],
   report: (error: unknown, what: string) => void,

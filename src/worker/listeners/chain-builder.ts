@@ -134,13 +134,13 @@ export class ChainBuilder {
   #filter(extension: NetworkFilterExtension, config: Any, identity: ChainIdentity): NetworkFilterFactory {
     const factory = extension.createOnWorker(config, identity, this.#context);
     if (typeof factory?.create === 'function') return factory;
-    throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with a create()`);
+    throw new TypeError(`createOnWorker() of '${extension.name}' returned no object with a create()`);
   }
 
   #terminal(extension: TerminalNetworkFilterExtension, config: Any, identity: ChainIdentity): TerminalNetworkFilter {
     const terminal = extension.createOnWorker(config, identity, this.#context);
     if (typeof terminal?.accept === 'function') return terminal;
-    throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with an accept()`);
+    throw new TypeError(`createOnWorker() of '${extension.name}' returned no object with an accept()`);
   }
 }
 

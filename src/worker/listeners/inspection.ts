@@ -25,6 +25,6 @@ export function inspectionOf(config: Listener, context: WorkerContext): Inspecti
 }
 
 function checked(filter: ListenerFilter, name: string): ListenerFilter {
-  if (typeof filter?.inspect === 'function' && filter.mostBytes > 0) return filter;
-  throw new TypeError(`createOnWorker() of '${name}' has returned nothing with an inspect() and mostBytes`);
+  if (typeof filter?.inspect === 'function' && filter.maxBytes > 0) return filter;
+  throw new TypeError(`createOnWorker() of '${name}' returned no object with an inspect() and maxBytes`);
 }

@@ -307,6 +307,6 @@ export class WorkerListeners {
     const { listener: name } = cargo.facts;
     // The latest version.
     const listener = [...this.#listeners.values()].findLast((each) => each.name === name);
-    return listener?.expect(cargo) ?? `there is no listener '${name}'`;
+    return listener?.prepareArrival(cargo) ?? `there is no listener '${name}'`;
   }
 }

@@ -157,7 +157,7 @@ t.test('a rotation that fails leaves the old file in use and is told', async (t)
   log('still');
   await files.flush();
   t.equal(readFileSync(join(`${folder}.away`, 'a.log'), 'utf8'), 'still\n');
-  t.match(readFileSync(processLog, 'utf8'), /error cannot reopen '.*a\.log': ENOENT.*; it is tried again/);
+  t.match(readFileSync(processLog, 'utf8'), /error cannot reopen '.*a\.log': ENOENT.*; retrying/);
   logger.close();
 });
 
@@ -177,7 +177,7 @@ t.test('a rotation that fails is tried again until it works', async (t) => {
   };
   await waitFor(isNew, { what: 'a line in the new file' });
   t.equal(files.counters.reopenFailed, 1);
-  t.match(readFileSync(processLog, 'utf8'), /^info '.*back-later\/a\.log' is open anew$/m);
+  t.match(readFileSync(processLog, 'utf8'), /^info '.*back-later\/a\.log' is reopened$/m);
   logger.close();
 });
 
@@ -220,7 +220,7 @@ t.test('a full disk costs bounded memory, dropped lines are counted, and it is t
   const told = readFileSync(processLog, 'utf8')
     .split('\n')
     .filter((line) => line.includes('/dev/full'));
-  t.match(told.sort(), [/error '\/dev\/full' takes no more lines/, /error cannot write to '\/dev\/full': ENOSPC/]);
+  t.match(told.sort(), [/error '\/dev\/full' accepts no more lines/, /error cannot write to '\/dev\/full': ENOSPC/]);
   logger.close();
 });
 
@@ -375,7 +375,7 @@ t.test('that a full disk takes lines again is told once, and is no error', async
   t.equal(await runOnFullDisk(script), 0);
   const lines = readFileSync(told, 'utf8').trimEnd().split('\n');
   t.equal(lines.length, 2);
-  t.match(lines, [`error cannot write to '${path}': EFBIG`, new RegExp(`^info '${path}' is written to again$`)]);
+  t.match(lines, [`error cannot write to '${path}': EFBIG`, new RegExp(`^info '${path}' is writable again$`)]);
 });
 
 t.test('how many lines were dropped is told when the file takes lines again', async (t) => {
@@ -402,7 +402,7 @@ t.test('how many lines were dropped is told when the file takes lines again', as
   await waitFor(isGone, { what: 'all that waited has come through' });
   fill();
   const told = readFileSync(processLog, 'utf8').split('\n');
-  t.ok(told.some((line) => line.includes(`slow-pipe' takes lines again: ${dropped} were dropped`)));
+  t.ok(told.some((line) => line.includes(`slow-pipe' accepts lines again: ${dropped} were dropped`)));
   closeSync(reader);
   logger.close();
 });

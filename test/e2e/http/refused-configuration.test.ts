@@ -81,7 +81,7 @@ t.test('all errors are reported at once, each with its cause and position', asyn
     [
       'an environment variable with a line break',
       route({ direct_response: { status: 200 }, ...adding('a', '%ENVIRONMENT(TWO_LINES)%') }),
-      /response_headers_to_add\[0\]\.header\.value: .*%ENVIRONMENT\(TWO_LINES\)% gives a value with a line end/,
+      /response_headers_to_add\[0\]\.header\.value: .*%ENVIRONMENT\(TWO_LINES\)% has a value with a line break/,
     ],
     ['a value of an unknown operator', route({ direct_response: { status: 200 }, ...adding('a', '%NO%') }), /%NO%/],
     ['an unknown retry condition', managerOf([routeTo({ prefix: '/' }, 'host', retrying('6xx'))]), /6xx/],

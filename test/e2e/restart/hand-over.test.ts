@@ -317,7 +317,7 @@ t.test('connections without a matching listener in the new configuration stay an
   await waitForLog(parent, "connections of listener 'gone' stay in this process: there is no listener 'gone'");
   await waitForLog(
     parent,
-    "connections of listener 'moved' stay in this process: cluster 'db' is not one that connections go to",
+    "connections of listener 'moved' stay in this process: cluster 'db' is not a cluster of this proxy",
   );
   for (const { client, server, name } of pairs) {
     await client.write(name);

@@ -106,7 +106,7 @@ t.test(
     );
     t.equal((await baton.admin('/reset_counters', { method: 'POST' })).status, 200);
     first.close();
-    await waitFor(() => baton.stderr.includes("the metrics service over cluster 'metrics' takes no stats"), {
+    await waitFor(() => baton.stderr.includes("the metrics service over cluster 'metrics' accepts no stats"), {
       what: 'the log entry',
     });
     t.equal((await baton.admin('/ready')).status, 200);
@@ -222,7 +222,7 @@ t.test('OpenTelemetry: sums, gauges and histograms with attributes; a collector 
   await waitFor(() => samples().reduce((all, count) => all + count, 0) === 6, { what: '6 samples' });
   t.ok(metrics(first, 'edge.server.live').some((each) => each.gauge !== undefined));
   first.close();
-  await waitFor(() => baton.stderr.includes("the OpenTelemetry collector over cluster 'collector' takes no stats"), {
+  await waitFor(() => baton.stderr.includes("the OpenTelemetry collector over cluster 'collector' accepts no stats"), {
     what: 'the log entry',
   });
   t.equal((await baton.admin('/ready')).status, 200);
@@ -245,15 +245,15 @@ t.test('metrics service: unaccepted counts are lost, and the service recovers', 
     { clusters: [staticCluster('metrics', hole.port, HTTP2_CLUSTER)] },
   );
   const flushes = () => peer.lines.values('envoy.server.live', '|g').length;
-  await waitFor(() => baton.stderr.includes("'metrics' takes no stats"), { what: 'the first stream to be given up' });
+  await waitFor(() => baton.stderr.includes("'metrics' accepts no stats"), { what: 'the first stream to be given up' });
   const before = flushes();
   await waitFor(() => flushes() > before + 20, { what: 'further flushes' });
-  t.notMatch(baton.stderr, 'takes stats again');
+  t.notMatch(baton.stderr, 'accepts stats again');
   await hole.close();
   const service = await startMetricsService(t, { port: hole.port });
   await waitFor(() => service.messages.length > 0, { what: 'the restarted service' });
-  await waitFor(() => baton.stderr.includes('takes stats again'), { what: 'the log entry' });
-  const lost = Number(/takes stats again; (\d+) message/.exec(baton.stderr)![1]);
+  await waitFor(() => baton.stderr.includes('accepts stats again'), { what: 'the log entry' });
+  const lost = Number(/accepts stats again; (\d+) message/.exec(baton.stderr)![1]);
   t.ok(lost >= 2 * perFlush(service), `all queued messages are lost: ${lost}`);
   await baton.stop();
 });
@@ -282,10 +282,10 @@ t.test('services that never read or answer block nothing', async (t) => {
       ],
     },
   );
-  await waitFor(() => baton.stderr.includes("'collector' takes no stats: it does not answer"), {
+  await waitFor(() => baton.stderr.includes("'collector' accepts no stats: it does not answer"), {
     what: 'the log entry of the collector',
   });
-  await waitFor(() => baton.stderr.includes("'metrics' takes no stats"), {
+  await waitFor(() => baton.stderr.includes("'metrics' accepts no stats"), {
     what: 'the log entry of the metrics service',
   });
   await request(2);

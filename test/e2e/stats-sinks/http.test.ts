@@ -8,8 +8,8 @@ import { type SinkProxy, startSinkProxy } from './sink-proxy.js';
 
 const OPEN_TELEMETRY = 'type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig';
 const REQUESTS = 'cluster.upstream_rq_total';
-const TAKES_NONE = "the OpenTelemetry collector over cluster 'collector' takes no stats: ";
-const TAKES_AGAIN = "the OpenTelemetry collector over cluster 'collector' takes stats again";
+const ACCEPTS_NONE = "the OpenTelemetry collector over cluster 'collector' accepts no stats: ";
+const ACCEPTS_AGAIN = "the OpenTelemetry collector over cluster 'collector' accepts stats again";
 
 interface Options {
   readonly sink?: Config;
@@ -75,7 +75,7 @@ t.test('each flush is a POST of the same message, on connections of the cluster'
   });
   t.ok((await baton.stat('cluster.collector.upstream_cx_total'))! <= 4, 'connections are reused');
   await baton.stop();
-  t.notMatch(baton.stderr, 'takes no stats');
+  t.notMatch(baton.stderr, 'accepts no stats');
 });
 
 t.test('a flush is split into requests of the configured size, and nothing is lost or sent twice', async (t) => {
@@ -96,14 +96,14 @@ t.test(
     const first = await startHttpCollector(t);
     first.answer = (response) => response.writeHead(500).end('no');
     const { baton, request } = await startExporter(t, first.port);
-    await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it answers with status 500`), { what: 'the log entry' });
+    await waitFor(() => baton.stderr.includes(`${ACCEPTS_NONE}it answers with status 500`), { what: 'the log entry' });
     const before = first.exports.length;
     await waitFor(() => first.exports.length > before + 3, { what: 'further attempts' });
-    t.equal(count(baton.stderr, TAKES_NONE), 1, 'logged once');
+    t.equal(count(baton.stderr, ACCEPTS_NONE), 1, 'logged once');
     first.answer = (response) => response.writeHead(204).end();
-    await waitFor(() => baton.stderr.includes(TAKES_AGAIN), { what: 'the collector to recover' });
+    await waitFor(() => baton.stderr.includes(ACCEPTS_AGAIN), { what: 'the collector to recover' });
     first.close();
-    await waitFor(() => count(baton.stderr, TAKES_NONE) === 2, { what: 'the failure of the stopped collector' });
+    await waitFor(() => count(baton.stderr, ACCEPTS_NONE) === 2, { what: 'the failure of the stopped collector' });
     await waitFor(async () => (await baton.stat('cluster.collector.upstream_cx_connect_fail'))! > 0, {
       what: "the cluster's counter of failed connects",
     });
@@ -112,7 +112,7 @@ t.test(
     });
     t.equal((await baton.admin('/ready')).status, 200);
     const second = await startHttpCollector(t, first.port);
-    await waitFor(() => count(baton.stderr, TAKES_AGAIN) === 2, { what: 'the recovery of the restarted collector' });
+    await waitFor(() => count(baton.stderr, ACCEPTS_AGAIN) === 2, { what: 'the recovery of the restarted collector' });
     await request(2);
     await waitFor(() => clientRequests(second) === 2, { what: '2 requests' });
     await baton.stop();
@@ -123,13 +123,13 @@ t.test('a collector that never answers has a bounded number of pending exports, 
   const collector = await startHttpCollector(t);
   collector.answer = () => {};
   const { baton, request } = await startExporter(t, collector.port, { timeout: '0.3s' });
-  await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it does not answer in time`), { what: 'the timeout' });
+  await waitFor(() => baton.stderr.includes(`${ACCEPTS_NONE}it does not answer in time`), { what: 'the timeout' });
   t.ok((await baton.stat('cluster.collector.upstream_rq_active'))! <= 4, 'few calls at once');
   t.ok((await baton.stat('cluster.collector.upstream_rq_timeout'))! > 0);
   t.ok((await baton.stat('cluster.collector.upstream_rq_504'))! > 0);
   await request(2);
   collector.answer = (response) => response.writeHead(200).end();
-  await waitFor(() => baton.stderr.includes(TAKES_AGAIN), { what: 'the collector to recover' });
+  await waitFor(() => baton.stderr.includes(ACCEPTS_AGAIN), { what: 'the collector to recover' });
   await waitFor(async () => (await baton.stat('cluster.host.upstream_rq_total')) === 2, {
     what: 'traffic to continue',
   });
@@ -148,7 +148,7 @@ t.test('a collector that does not read blocks nothing, and large exports arrive 
   });
   await waitFor(() => collector.begun > 0, { what: 'the start of an export' });
   await request(2);
-  await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it does not answer in time`), { what: 'the timeout' });
+  await waitFor(() => baton.stderr.includes(`${ACCEPTS_NONE}it does not answer in time`), { what: 'the timeout' });
   t.equal((await baton.admin('/ready')).status, 200);
   collector.isDeaf = false;
   const isWhole = () => collector.exports.some(({ metrics }) => metrics.length > 1500);
@@ -162,7 +162,7 @@ t.test('rejected metrics in a response are logged', async (t) => {
   const body = Buffer.from([10, 8, 8, 3, 18, 4, ...Buffer.from('full')]);
   collector.answer = (response) => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end(body);
   const { baton } = await startExporter(t, collector.port);
-  await waitFor(() => baton.stderr.includes(`${TAKES_NONE}it rejects metrics: full`), { what: 'the log entry' });
+  await waitFor(() => baton.stderr.includes(`${ACCEPTS_NONE}it rejects metrics: full`), { what: 'the log entry' });
   await baton.stop();
 });
 
@@ -171,7 +171,7 @@ t.test('the circuit breakers of the cluster apply to exports', async (t) => {
   const { baton } = await startExporter(t, collector.port, {
     cluster: { circuit_breakers: { thresholds: [{ max_requests: 0 }] } },
   });
-  await waitFor(() => baton.stderr.includes(`${TAKES_NONE}the cluster's circuit breaker is open`), {
+  await waitFor(() => baton.stderr.includes(`${ACCEPTS_NONE}the cluster's circuit breaker is open`), {
     what: 'the log entry',
   });
   t.equal(collector.begun, 0);

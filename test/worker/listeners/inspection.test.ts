@@ -7,10 +7,10 @@ import type { ListenerFilter } from '../../../src/listener/listener-filter.js';
 import { inspectionOf } from '../../../src/worker/listeners/inspection.js';
 
 const FILTERS: Readonly<Record<string, unknown>> = {
-  good: { mostBytes: 5, inspect: () => 0 },
-  other: { mostBytes: 7, inspect: () => 0 },
-  blind: { mostBytes: 0, inspect: () => 0 },
-  idle: { mostBytes: 5 },
+  good: { maxBytes: 5, inspect: () => 0 },
+  other: { maxBytes: 7, inspect: () => 0 },
+  blind: { maxBytes: 0, inspect: () => 0 },
+  idle: { maxBytes: 5 },
 };
 const context = {
   extensions: {
@@ -35,7 +35,7 @@ t.test('filters share a timeout of 15 seconds by default, after which connection
 t.test('filters are in the configured order', async (t) => {
   const { filters } = of({}, 'other', 'good')!;
   t.same(
-    filters.map(({ mostBytes }: ListenerFilter) => mostBytes),
+    filters.map(({ maxBytes }: ListenerFilter) => maxBytes),
     [7, 5],
   );
   t.equal(inspectionOf({}, context), undefined, 'without filters no connection is inspected');
@@ -45,7 +45,7 @@ t.test('a filter that inspects no bytes is refused', async (t) => {
   for (const name of ['blind', 'idle', 'none'])
     t.throws(
       () => of({}, name),
-      { message: `createOnWorker() of '${name}' has returned nothing with an inspect()` },
+      { message: `createOnWorker() of '${name}' returned no object with an inspect()` },
       name,
     );
 });

@@ -1,4 +1,4 @@
-// envoy.access_loggers.file: access log lines to a file, appended to by all workers.
+// envoy.access_loggers.file: writes access log lines to a file, to which all workers append.
 
 import type { FileAccessLog } from '../../../config/generated/api.js';
 import { type AccessLoggerExtension, compileFileFormat, createFileAccessLogger, reportMistakes } from '../../sdk.js';

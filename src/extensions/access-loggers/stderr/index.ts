@@ -1,4 +1,4 @@
-// envoy.access_loggers.stderr: access log lines to standard error.
+// envoy.access_loggers.stderr: writes access log lines to standard error.
 
 import type { StderrAccessLog } from '../../../config/generated/api.js';
 import {

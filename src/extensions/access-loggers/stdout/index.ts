@@ -1,4 +1,4 @@
-// envoy.access_loggers.stdout: access log lines to standard output.
+// envoy.access_loggers.stdout: writes access log lines to standard output.
 
 import type { StdoutAccessLog } from '../../../config/generated/api.js';
 import {

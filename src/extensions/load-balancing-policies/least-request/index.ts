@@ -1,13 +1,13 @@
-// envoy.load_balancing_policies.least_request: of a few hosts the one with the fewest active requests.
+// envoy.load_balancing_policies.least_request: the host with the fewest active requests among a few random ones.
 
 import type { LeastRequest as LeastRequestConfig } from '../../../config/generated/api.js';
 import { byValue, type LoadBalancingPolicyExtension, notImplemented } from '../../sdk.js';
 import { LeastRequest, WeightedLeastRequest } from './least-request.js';
 
 export interface LeastRequestSettings {
-  /** Hosts that are looked at for a request. */
+  /** Random hosts that are compared for a request. */
   readonly choiceCount: number;
-  /** How much active requests count against a host's weight. */
+  /** The exponent by which active requests reduce a host's weight. */
   readonly activeRequestBias: { readonly runtimeKey: string; readonly value: number };
 }
 
@@ -36,7 +36,7 @@ export const leastRequest: LoadBalancingPolicyExtension<LeastRequestConfig, Leas
   runtimeNumber: ({ activeRequestBias }) => activeRequestBias,
   createLoadBalancer({ choiceCount }, hosts, { random, runtimeNumber: bias, words }) {
     if (!hosts.isWeighted) return new LeastRequest(hosts, words, choiceCount);
-    // Less than 0 makes no sense and counts as 1, as in Envoy.
+    // A negative bias counts as 1, as in Envoy.
     return new WeightedLeastRequest(hosts, words, bias < 0 ? 1 : bias, random);
   },
 };

@@ -1,11 +1,13 @@
-// LEAST_REQUEST: the host with the fewest active requests, counted over all workers.
+// LEAST_REQUEST: picks the host with the fewest active requests, counted over all workers.
 
 import { EdfSchedule, type HostList, type LoadBalancer, type Random } from '../../sdk.js';
 
-/** More random choices than so many for each host would only find the same ones again. */
+/** Maximum random choices per host: more would only repeat hosts. */
 const CHOICES_PER_HOST = 8;
 
-/** Hosts of equal weight: the least busy of a few random ones. Looking at all of them would send every worker to the same host. */
+/**
+ * For hosts of equal weight: the least busy of a few random ones. Comparing all hosts would send every worker to the same one.
+ */
 export class LeastRequest implements LoadBalancer {
   readonly #hosts: Int32Array;
   readonly #activeWords: Int32Array;
@@ -36,7 +38,7 @@ export class LeastRequest implements LoadBalancer {
   }
 }
 
-/** Hosts of different weights: weighted rotation, in which a host's weight sinks with its active requests, as in Envoy. */
+/** For hosts of different weights: weighted round robin in which active requests reduce a host's weight, as in Envoy. */
 export class WeightedLeastRequest implements LoadBalancer {
   readonly #hosts: Int32Array;
   readonly #weights: Uint32Array;

@@ -1,4 +1,4 @@
-// envoy.load_balancing_policies.maglev: requests of one hash go to one host, by a table.
+// envoy.load_balancing_policies.maglev: consistent hashing with a table.
 
 import type { Maglev } from '../../../config/generated/api.js';
 import { defineLayout, type LoadBalancingPolicyExtension, notImplemented } from '../../sdk.js';
@@ -34,9 +34,9 @@ export const maglev: LoadBalancingPolicyExtension<Maglev, TableSettings> = {
     prefix: 'maglev_lb.',
     layout: MaglevStats,
     measure(settings, hosts, scope) {
-      const { least, most } = spread(maglevCounts(hosts, settings));
-      scope.set(MaglevStats.at.min_entries_per_host, least);
-      scope.set(MaglevStats.at.max_entries_per_host, most);
+      const { min, max } = spread(maglevCounts(hosts, settings));
+      scope.set(MaglevStats.at.min_entries_per_host, min);
+      scope.set(MaglevStats.at.max_entries_per_host, max);
     },
   },
 };
@@ -45,7 +45,7 @@ function tableSize(config: Maglev): number {
   return Number(config.table_size ?? 65_537);
 }
 
-/** With another number of entries a host whose step is a divisor would find no free one. */
+/** A table size must be prime: a host whose step divides the size would never reach some entries. */
 function isPrime(number: number): boolean {
   if (!(number >= 2)) return false;
   for (let divisor = 2; divisor * divisor <= number; divisor++) if (number % divisor === 0) return false;

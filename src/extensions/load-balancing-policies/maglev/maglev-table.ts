@@ -1,12 +1,12 @@
-// MAGLEV: a table of hosts in which a request's hash is an index. Each host takes its entries in an order of its own, in turns with the
-// others (Eisenbud et al. 2016). Entries are as in Envoy, so that both send a request to the same host.
+// MAGLEV: a table of hosts that is indexed by a request's hash. Hosts take turns; each takes the next free entry of its own
+// permutation (Eisenbud et al. 2016). Entries are the same as in Envoy, so that both send a request to the same host.
 
 import { type HostList, type LoadBalancer, type Random, Word64, xxh64Text } from '../../sdk.js';
 
 export interface TableSettings {
-  /** Hosts are known by their names rather than by their addresses. */
+  /** Hosts are hashed by their names instead of their addresses. */
   readonly usesHostname: boolean;
-  /** Entries of the table, a prime. */
+  /** Number of entries, a prime. */
   readonly tableSize: number;
 }
 
@@ -17,7 +17,7 @@ export class MaglevTable implements LoadBalancer {
     this.#table = table;
   }
 
-  /** Yields about every millisecond. */
+  /** Builds a table. Yields about every millisecond. */
   static *build(list: HostList, settings: TableSettings): Generator<void, MaglevTable> {
     const { weights } = list;
     const { tableSize: size } = settings;
@@ -50,7 +50,7 @@ export class MaglevTable implements LoadBalancer {
     const table = this.#table;
     if (hash === undefined) return table[random.below(table.length)]!;
     if (attempt === 0) return table[hash.modulo(table.length)]!;
-    // Nearly all bits are others: the next entries would mostly be the same hosts for all who try again.
+    // Changes nearly all bits: the following entries would be mostly the same hosts for all requests that are retried.
     other.set(~hash.hi, hash.lo ^ -attempt);
     return table[other.modulo(table.length)]!;
   }
@@ -58,11 +58,11 @@ export class MaglevTable implements LoadBalancer {
 
 const other = new Word64();
 
-/** Hosts that are looked at, or entries that are found taken, in a step. */
+/** Hosts that are visited, or occupied entries that are skipped, in a step. */
 const STEP = 32_768;
 const NEW_PER_STEP = 1024;
 
-/** How many entries each host has. */
+/** Returns the number of entries of each host, without building the table. */
 export function maglevCounts(list: Pick<HostList, 'weights' | 'keys'>, settings: TableSettings): Uint32Array {
   const { weights } = list;
   const { tableSize: size } = settings;
@@ -82,20 +82,25 @@ export function maglevCounts(list: Pick<HostList, 'weights' | 'keys'>, settings:
   return counts;
 }
 
-/** How often a host has its turn in the first rounds: the heaviest ones in each, one of half their weight in every second. */
+/**
+ * Returns a host's turns in the first `rounds`: the heaviest hosts have one in each round, one of half their weight in every
+ * second.
+ */
 function turnsBy(rounds: number, weight: number, heaviest: number): number {
   return Math.min(rounds, Math.floor((rounds * weight) / heaviest) + 1);
 }
 
-/** Hosts have their turns in the order of their keys: in that of the configuration entries would change with it. */
+/**
+ * Returns hosts in the order of their keys. Turns follow it, so that the configuration's order of hosts does not change entries.
+ */
 function keyOrder(keys: readonly string[]): Uint32Array {
   const order = Uint32Array.from(keys, (_, item) => item);
   return order.sort((a, b) => (keys[a]! < keys[b]! ? -1 : keys[a]! > keys[b]! ? 1 : a - b));
 }
 
-/** A host that takes entries. */
+/** A host that takes entries, with its permutation. */
 class Candidate {
-  /** The entry that it takes next, if it is free. */
+  /** The entry to take next if it is free. */
   next: number;
   turns = 0;
   readonly #step: number;

@@ -1,4 +1,4 @@
-// envoy.load_balancing_policies.random: any host, by its weight.
+// envoy.load_balancing_policies.random: a random host, in proportion to weights.
 
 import { type LoadBalancingPolicyExtension, notImplemented } from '../../sdk.js';
 import { RandomChoice, WeightedRandomChoice } from './random-choice.js';

@@ -1,4 +1,4 @@
-// RANDOM: any host, as likely as its weight says.
+// RANDOM: picks a random host, with a probability in proportion to its weight.
 
 import type { HostList, LoadBalancer, Random } from '../../sdk.js';
 
@@ -14,7 +14,7 @@ export class RandomChoice implements LoadBalancer {
   }
 }
 
-/** Two table look-ups whatever the number of hosts: the alias method (Vose 1991). */
+/** The alias method (Vose 1991): two table look-ups for any number of hosts. */
 export class WeightedRandomChoice implements LoadBalancer {
   readonly #hosts: Int32Array;
   /** Column i is host i with this probability, and host #alias[i] otherwise. */

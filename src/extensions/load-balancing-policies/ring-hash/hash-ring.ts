@@ -1,16 +1,16 @@
-// RING_HASH: each host has places on a ring of 64-bit numbers, and a request goes to the host of the first place at or behind its hash
-// (Ketama). Places are where Envoy has them, so that both send a request to the same host.
+// RING_HASH (Ketama): each host has places on a ring of 64-bit numbers. A request is sent to the host of the first place at or
+// after its hash. Places are the same as in Envoy, so that both send a request to the same host.
 
 import { type HostList, type LoadBalancer, type Random, Word64, xxh64 } from '../../sdk.js';
 
-/** How many places all hosts together have on a ring. */
+/** Limits for the number of places on a ring. */
 export interface RingSize {
   readonly minSize: number;
   readonly maxSize: number;
 }
 
 export interface RingSettings extends RingSize {
-  /** Hosts are known by their names rather than by their addresses. */
+  /** Hosts are hashed by their names instead of their addresses. */
   readonly usesHostname: boolean;
 }
 
@@ -21,7 +21,7 @@ export class HashRing implements LoadBalancer {
     this.#places = places;
   }
 
-  /** Yields about every millisecond: a ring may have 8 million places. */
+  /** Builds a ring. Yields about every millisecond: a ring may have 8 million places. */
   static *build(list: HostList, settings: RingSettings): Generator<void, HashRing> {
     const counts = ringCounts(list.weights, settings);
     const places = yield* unsortedPlaces(list.hosts, list.keys(settings.usesHostname), counts);
@@ -37,7 +37,7 @@ export class HashRing implements LoadBalancer {
     return hosts[(place + attempt) % hosts.length]!;
   }
 
-  /** The place at or behind a number; behind the last one comes the first. */
+  /** Returns the first place at or after a hash. After the last place the ring continues with the first. */
   #find(hi: number, lo: number): number {
     const { highs, lows, runs, shift } = this.#places;
     let place = runs[hi >>> shift]!;
@@ -47,8 +47,8 @@ export class HashRing implements LoadBalancer {
 }
 
 /**
- * How many places each host has, by its weight: the lightest one has a whole number of them, and all together minSize or a few more,
- * but not more than maxSize. With more hosts than that some have none.
+ * Returns the number of places of each host, in proportion to its weight. The lightest host has a whole number of places; the sum
+ * is minSize or slightly more, but at most maxSize. With more hosts than maxSize some have none.
  */
 export function ringCounts(weights: Uint32Array, { minSize, maxSize }: RingSize): Uint32Array {
   const counts = new Uint32Array(weights.length);
@@ -67,20 +67,23 @@ export function ringCounts(weights: Uint32Array, { minSize, maxSize }: RingSize)
   return counts;
 }
 
-/** In columns: a ring of 8 million places takes 100 MB. */
+/** The places of a ring, in columns: a ring of 8 million places takes 100 MB. */
 interface Places {
   readonly highs: Uint32Array;
   readonly lows: Uint32Array;
   readonly hosts: Int32Array;
-  /** Where places begin whose uppermost bits, all but `shift`, are the index: a run is short, because hashes are spread evenly. */
+  /**
+   * Index of the first place of each run. A run is the places with equal upper bits (all but `shift`). Runs are short: hashes are
+   * uniform.
+   */
   readonly runs: Uint32Array;
   readonly shift: number;
 }
 
-/** Places that are hashed, or moved, in a step. */
+/** Places that are hashed or moved in a step. */
 const STEP = 8192;
 const COUNTS_PER_STEP = 65_536;
-/** Places in a run, about. */
+/** Approximate number of places in a run. */
 const RUN = 4;
 
 function emptyPlaces(count: number): Places {
@@ -94,7 +97,7 @@ function emptyPlaces(count: number): Places {
   };
 }
 
-/** In the order of hosts. `runs` has how many places each run has, one index later. */
+/** Computes the places in the order of hosts. `runs[i + 1]` is the number of places in run i. */
 function* unsortedPlaces(hosts: Int32Array, keys: readonly string[], counts: Uint32Array): Generator<void, Places> {
   const places = emptyPlaces(counts.reduce((total, count) => total + count, 0));
   const hash = new Word64();
@@ -113,7 +116,7 @@ function* unsortedPlaces(hosts: Int32Array, keys: readonly string[], counts: Uin
   return places;
 }
 
-/** By runs first, and then within each: hardly more work than to move each place once. */
+/** Sorts places by run and then within each run, which costs little more than moving each place once. */
 function* sorted(from: Places): Generator<void, Places> {
   const count = from.hosts.length;
   const columns = { highs: new Uint32Array(count), lows: new Uint32Array(count), hosts: new Int32Array(count) };
@@ -136,7 +139,7 @@ function* sorted(from: Places): Generator<void, Places> {
   return places;
 }
 
-/** By insertion. Hosts of equal hashes stay in their order. */
+/** Insertion sort. It is stable: hosts with equal hashes keep their order. */
 function sortRun(places: Places, start: number, end: number): void {
   const { highs, hosts, lows } = places;
   for (let at = start + 1; at < end; at++) {
@@ -157,7 +160,7 @@ function put({ highs, hosts, lows }: Places, at: number, hi: number, lo: number,
   hosts[at] = host;
 }
 
-/** `<key>_<number>`, which is hashed for each place, written in one buffer. */
+/** Writes `<key>_<number>`, which is hashed for each place, to one reused buffer. */
 class NumberedKey {
   readonly bytes: Uint8Array;
   readonly #start: number;
@@ -169,7 +172,7 @@ class NumberedKey {
     this.#start = key.length + 1;
   }
 
-  /** Returns where it ends. */
+  /** Writes the number. Returns the end offset. */
   write(number: number): number {
     let end = this.#start + 1;
     for (let rest = number; rest >= 10; rest = Math.trunc(rest / 10)) end++;
@@ -182,5 +185,5 @@ class NumberedKey {
   }
 }
 
-/** Of the number of a place. */
+/** Maximum decimal digits of a place's number. */
 const MAX_DIGITS = 7;

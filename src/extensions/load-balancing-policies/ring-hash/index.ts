@@ -1,4 +1,4 @@
-// envoy.load_balancing_policies.ring_hash: requests of one hash go to one host, by a ring.
+// envoy.load_balancing_policies.ring_hash: consistent hashing with a ring.
 
 import type { RingHash } from '../../../config/generated/api.js';
 import {
@@ -38,7 +38,7 @@ export const ringHash: LoadBalancingPolicyExtension<RingHash, RingSettings> = {
   picksByHash: true,
   validate(config, report) {
     const { maxSize, minSize } = ringSize(config);
-    // A ring without places would have no host.
+    // An empty ring has no host.
     if (minSize < 1) report('minimum_ring_size', `it must be at least 1, found ${minSize}`, 'maximum_ring_size');
     else if (minSize > maxSize) {
       const what = `minimum_ring_size (${minSize}) > maximum_ring_size (${maxSize})`;
@@ -51,10 +51,10 @@ export const ringHash: LoadBalancingPolicyExtension<RingHash, RingSettings> = {
     prefix: 'ring_hash_lb.',
     layout: RingHashStats,
     measure(settings, { weights }, scope) {
-      const { least, most, sum } = spread(ringCounts(weights, settings));
+      const { min, max, sum } = spread(ringCounts(weights, settings));
       scope.set(RingHashStats.at.size, sum);
-      scope.set(RingHashStats.at.min_hashes_per_host, least);
-      scope.set(RingHashStats.at.max_hashes_per_host, most);
+      scope.set(RingHashStats.at.min_hashes_per_host, min);
+      scope.set(RingHashStats.at.max_hashes_per_host, max);
     },
   },
 };

@@ -1,4 +1,4 @@
-// envoy.load_balancing_policies.round_robin: each host in turn, by its weight.
+// envoy.load_balancing_policies.round_robin: hosts in turn, in proportion to weights.
 
 import { type LoadBalancingPolicyExtension, notImplemented } from '../../sdk.js';
 import { RoundRobin, WeightedRoundRobin } from './round-robin.js';

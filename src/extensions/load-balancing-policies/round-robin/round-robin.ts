@@ -1,8 +1,8 @@
-// ROUND_ROBIN: each host in turn, as often as its weight says.
+// ROUND_ROBIN: picks hosts in turn, each as often as its weight requires.
 
 import { EdfSchedule, type HostList, type LoadBalancer, type Random } from '../../sdk.js';
 
-/** Hosts of equal weight: plain rotation from a random start, so that workers do not all begin with the same host. */
+/** For hosts of equal weight: plain rotation from a random start, so that workers do not all begin with the same host. */
 export class RoundRobin implements LoadBalancer {
   readonly #hosts: Int32Array;
   #next = 0;

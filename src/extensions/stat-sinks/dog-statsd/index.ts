@@ -1,4 +1,4 @@
-// envoy.stat_sinks.dog_statsd: lines with tags to a DogStatsD agent, by UDP or to a Unix datagram socket.
+// envoy.stat_sinks.dog_statsd: sends lines with tags to a DogStatsD agent over UDP or a Unix datagram socket.
 
 import type { DogStatsdSink } from '../../../config/generated/api.js';
 import { onDemand, type StatsSinkExtension } from '../../sdk.js';

@@ -1,4 +1,4 @@
-// envoy.stat_sinks.graphite_statsd: lines with Graphite's tags, by UDP or to a Unix datagram socket.
+// envoy.stat_sinks.graphite_statsd: sends lines with Graphite's tags over UDP or a Unix datagram socket.
 
 import type { GraphiteStatsdSink } from '../../../config/generated/api.js';
 import { onDemand, type StatsSinkExtension } from '../../sdk.js';

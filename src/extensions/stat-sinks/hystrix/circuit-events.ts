@@ -1,5 +1,5 @@
-// The event stream of circuit breaker dashboards: two events of each cluster at every flush, to all who listen. While
-// nobody does, a flush costs nothing.
+// The event stream for circuit breaker dashboards: two events per cluster at each flush, to all clients. Without clients a flush
+// does nothing.
 
 import type { FlushedStats, PrimaryContext, StatsSink } from '../../sdk.js';
 import { EventClient } from './event-client.js';
@@ -7,7 +7,7 @@ import { eventText, KEEP_ALIVE } from './event-text.js';
 import { outcomesOf, RollingWindow } from './rolling-window.js';
 
 const DEFAULT_BUCKETS = 10;
-/** Clusters whose events travel in one piece. */
+/** Clusters whose events are sent in one piece. */
 const CLUSTERS_PER_PIECE = 32;
 
 const HEADERS = {
@@ -69,7 +69,7 @@ export class CircuitEvents implements StatsSink {
   #open(): AsyncIterable<Uint8Array> {
     const client = new EventClient(() => {
       this.#clients.delete(client);
-      // Whoever comes next begins with what is counted then.
+      // The next client starts with new windows.
       if (this.#clients.size === 0) this.#windows = new Map();
     });
     this.#clients.add(client);

@@ -1,7 +1,7 @@
-// One client of an event stream: pieces wait for it, until it falls behind too far.
+// One client of an event stream: a queue of pieces, which ends when the client falls too far behind.
 
-/** Flushes that may begin while pieces of earlier ones still wait. */
-const MOST_LATE = 4;
+/** Flushes that may begin while pieces of earlier ones are still queued. */
+const MAX_LATE_FLUSHES = 4;
 
 export class EventClient implements AsyncIterableIterator<Uint8Array> {
   readonly #left: (client: EventClient) => void;
@@ -10,15 +10,15 @@ export class EventClient implements AsyncIterableIterator<Uint8Array> {
   #isOver = false;
   #wake: (() => void) | undefined;
 
-  /** `left` is called once, when the stream is over for whatever reason. */
+  /** `left` is called once, when the stream ends for any reason. */
   constructor(left: (client: EventClient) => void) {
     this.#left = left;
   }
 
-  /** A flush begins. A client that has not taken several before loses the stream. */
+  /** Called when a flush begins. Ends the stream of a client that has not read several earlier ones. */
   begin(): void {
     this.#late = this.#waiting.length === 0 ? 0 : this.#late + 1;
-    if (this.#late > MOST_LATE) this.end();
+    if (this.#late > MAX_LATE_FLUSHES) this.end();
   }
 
   put(piece: Uint8Array): void {
@@ -50,7 +50,7 @@ export class EventClient implements AsyncIterableIterator<Uint8Array> {
     return piece === undefined ? { done: true, value: undefined } : { done: false, value: piece };
   }
 
-  /** The client has left. */
+  /** Called when the client has left. */
   async return(): Promise<IteratorResult<Uint8Array>> {
     this.end();
     return { done: true, value: undefined };

@@ -1,4 +1,4 @@
-// The two events of a cluster, field by field as dashboards expect them (FACTS §2.21).
+// Renders the two events of a cluster, with the fields that dashboards expect, in Envoy's order.
 
 import type { Distribution } from '../../sdk.js';
 import type { Outcomes } from './rolling-window.js';
@@ -6,7 +6,7 @@ import type { Outcomes } from './rolling-window.js';
 export interface ClusterEvent {
   readonly name: string;
   readonly outcomes: Outcomes;
-  /** Milliseconds of requests since the flush before. */
+  /** Request durations in ms since the previous flush. */
   readonly latency: Distribution | undefined;
   readonly maxPendingRequests: number;
   readonly hosts: number;
@@ -16,7 +16,7 @@ export interface ClusterEvent {
 const QUANTILES = [0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 1];
 const PERCENTS = ['0', '25', '50', '75', '90', '95', '99', '99.5', '100'];
 
-/** Keeps connections alive that see nothing else. */
+/** A comment that keeps idle connections alive. */
 export const KEEP_ALIVE = ':\n\n';
 
 export function eventText(event: ClusterEvent, nowMs: number): string {
@@ -87,7 +87,7 @@ function threadPoolJson(event: ClusterEvent): string {
   });
 }
 
-/** Milliseconds by percentile; 0 when nothing was measured. */
+/** Returns milliseconds by percentile; 0 without measurements. */
 function latencies(latency: Distribution | undefined): { readonly [percent: string]: number } {
   const values = latency?.quantiles(QUANTILES) ?? [];
   return Object.fromEntries(PERCENTS.map((percent, i) => [percent, values[i] || 0]));

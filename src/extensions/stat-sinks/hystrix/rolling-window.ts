@@ -1,4 +1,4 @@
-// What a cluster did in the last flushes: its requests by outcome, as differences over a rolling window (FACTS §2.21).
+// The requests of a cluster by outcome, as differences over a rolling window of flushes.
 
 import type { FlushedStats } from '../../sdk.js';
 
@@ -11,12 +11,12 @@ export interface Outcomes {
   readonly total: number;
 }
 
-/** What a cluster's counters say in all. `prefix` is that of its stats: `cluster.api.` */
+/** Returns a cluster's outcomes since the start. `prefix` is that of its stats, for example `cluster.api.` */
 export function outcomesOf(stats: FlushedStats, prefix: string): Outcomes {
   const count = (name: string) => stats.counter(prefix + name);
   const routeTimeouts = count('upstream_rq_timeout');
   const timeouts = routeTimeouts + count('upstream_rq_per_try_timeout');
-  // What timed out was answered with a 504, which is no error beside the timeout.
+  // A timeout was answered with a 504, which must not count as an error in addition.
   const answered =
     count('upstream_rq_5xx') +
     count('retry.upstream_rq_5xx') +
@@ -32,7 +32,7 @@ export class RollingWindow {
   readonly #flushes: Outcomes[];
   #latest = 0;
 
-  /** Begins with what was counted already: the window is full of it. */
+  /** The window starts filled with `outcomes`, so that earlier requests do not count. */
   constructor(buckets: number, outcomes: Outcomes) {
     this.#flushes = new Array<Outcomes>(buckets + 1).fill(outcomes);
   }
@@ -42,7 +42,7 @@ export class RollingWindow {
     this.#flushes[this.#latest] = outcomes;
   }
 
-  /** The differences between the latest flush and the oldest of the window. */
+  /** The differences between the latest flush and the oldest one in the window. */
   get outcomes(): Outcomes {
     const latest = this.#flushes[this.#latest]!;
     const oldest = this.#flushes[(this.#latest + 1) % this.#flushes.length]!;

@@ -1,71 +1,75 @@
-// What waits at a datagram socket for the kernel or the receiver: so much and no more, and a flush waits a moment for room.
+// The bounded backlog of a datagram socket: datagrams that wait for the kernel or the receiver. A flush waits a limited time for
+// room in it.
 
-/** Of memory, for what a receiver that does not read may cost. */
+/** Memory that a receiver that does not read may cost. */
 const MAX_BYTES = 2 * 1024 * 1024;
-/** What a datagram takes beside its bytes. */
+/** Memory of a datagram in addition to its bytes. */
 const OVERHEAD = 256;
-/** A flush goes on below this. The rest is for what it makes between two looks: the histograms of a cluster are 2,000 lines. */
-const MANY_BYTES = 64 * 1024;
-/** How long a flush may wait in all. */
-const PATIENCE_MS = 1000;
+/** A flush continues below this. The rest is for the output between two checks: the histograms of a cluster are 2,000 lines. */
+const RESUME_BYTES = 64 * 1024;
+/** Maximum time that a flush waits in total. */
+const MAX_WAIT_MS = 1000;
 
 export class Backlog {
   #bytes = 0;
-  #patienceMs = PATIENCE_MS;
-  /** Something was taken since the last flush began. */
-  #isTaken = true;
-  /** Somebody waits until no more than this is left. */
-  #awaitedBytes = 0;
+  #waitLeftMs = MAX_WAIT_MS;
+  /** A datagram was sent since the last flush began. */
+  #hasProgress = true;
+  /** The pending wait ends when no more bytes than this are left. */
+  #wakeAtBytes = 0;
   #wake: (() => void) | undefined;
 
-  /** A flush begins. It waits for nobody who has taken nothing since the one before. */
+  /** Called when a flush begins. It does not wait if nothing was sent since the previous one. */
   begin(): void {
-    this.#patienceMs = this.#isTaken || this.#bytes === 0 ? PATIENCE_MS : 0;
-    this.#isTaken = false;
+    this.#waitLeftMs = this.#hasProgress || this.#bytes === 0 ? MAX_WAIT_MS : 0;
+    this.#hasProgress = false;
   }
 
-  /** A datagram is to wait; false when there is no room for it. */
+  /** Adds a datagram. Returns false if there is no room for it. */
   add(datagram: Buffer): boolean {
     if (this.#bytes + datagram.length + OVERHEAD > MAX_BYTES) return false;
     this.#bytes += datagram.length + OVERHEAD;
     return true;
   }
 
-  /** A datagram that was added has gone. */
+  /** Called when an added datagram was sent. */
   remove(datagram: Buffer): void {
     this.#bytes -= datagram.length + OVERHEAD;
-    this.#isTaken = true;
-    if (this.#bytes <= this.#awaitedBytes) this.#wake?.();
+    this.#hasProgress = true;
+    if (this.#bytes <= this.#wakeAtBytes) this.#wake?.();
   }
 
-  /** All that waited is lost. */
+  /** Called when all added datagrams are lost. */
   clear(): void {
     this.#bytes = 0;
     this.#wake?.();
   }
 
-  /** Undefined when there is room. Otherwise resolves when there is again, or the flush has waited long enough. */
+  /**
+   * Returns undefined if there is room. Otherwise returns a promise that resolves when there is, or when the flush has waited
+   * long enough.
+   */
   room(): Promise<void> | undefined {
-    return this.#left(MANY_BYTES);
+    return this.#waitForBytes(RESUME_BYTES);
   }
 
-  /** The same until nothing waits. */
+  /** As room(), but waits until the backlog is empty. */
   drained(): Promise<void> | undefined {
-    return this.#left(0);
+    return this.#waitForBytes(0);
   }
 
-  #left(bytes: number): Promise<void> | undefined {
-    if (this.#bytes <= bytes || this.#patienceMs <= 0) return undefined;
-    this.#awaitedBytes = bytes;
+  #waitForBytes(bytes: number): Promise<void> | undefined {
+    if (this.#bytes <= bytes || this.#waitLeftMs <= 0) return undefined;
+    this.#wakeAtBytes = bytes;
     return new Promise((resolve) => {
       const sinceMs = performance.now();
       const wake = () => {
         clearTimeout(timer);
         this.#wake = undefined;
-        this.#patienceMs -= performance.now() - sinceMs;
+        this.#waitLeftMs -= performance.now() - sinceMs;
         resolve();
       };
-      const timer = setTimeout(wake, this.#patienceMs);
+      const timer = setTimeout(wake, this.#waitLeftMs);
       this.#wake = wake;
     });
   }

@@ -1,17 +1,18 @@
-// Lines to a host of a cluster by TCP: one connection, kept between flushes, made anew by the flush after it broke.
+// Writes lines to a host of a cluster over one TCP connection. It is kept between flushes; after it broke, the next flush
+// reconnects.
 
 import { type CallingThread, ClusterStream } from '../../sdk.js';
 import type { Condition } from '../condition.js';
 import type { LineWriter } from './line-sink.js';
 
-/** Lines are gathered to pieces of about this many characters. */
+/** Lines are sent in pieces of about this many characters. */
 const PIECE = 16 * 1024;
 
 export class ClusterWriter implements LineWriter {
   readonly #stream: ClusterStream;
   readonly #condition: Condition;
   #text = '';
-  /** There is no connection: the rest of the flush is lost. */
+  /** The connection broke: the rest of the flush is lost. */
   #isLost = false;
 
   constructor(calls: CallingThread, cluster: string, condition: Condition) {
@@ -34,14 +35,14 @@ export class ClusterWriter implements LineWriter {
     if (this.#text.length >= PIECE) this.#put();
   }
 
-  /** There is always some, or the host is taken for dead. */
+  /** Always undefined: ClusterStream closes the connection when too much is queued. */
   room(): undefined {}
 
   end(): void {
     if (!this.#isLost) this.#put();
   }
 
-  /** What is on its way to the host gets a moment. */
+  /** Closes the connection, after a short time for queued lines. */
   close(): Promise<void> {
     return this.#stream.close();
   }

@@ -1,4 +1,4 @@
-// Where the lines of a statsd sink go: the address of a sink's configuration, checked and made a socket.
+// Validates the configured address of a statsd sink and opens a socket for it.
 
 import type { Address } from '../../../config/generated/api.js';
 import { addressText, encodePath, ipAddress, type Report } from '../../sdk.js';
@@ -7,7 +7,7 @@ import type { DatagramSocket } from './datagram-writer.js';
 import { UdpSocket } from './udp-socket.js';
 import { UnixSocket } from './unix-socket.js';
 
-/** Reports what is wrong with the `address` of a sink. */
+/** Reports mistakes in the `address` of a sink. */
 export function checkDatagramAddress(address: Address | undefined, report: Report): void {
   const { socket_address: socket, pipe } = address ?? {};
   if (pipe?.path?.startsWith('@')) {
@@ -26,7 +26,7 @@ export function checkDatagramAddress(address: Address | undefined, report: Repor
   if (!socket.port_value) report('address.socket_address', 'a port_value is needed');
 }
 
-/** A socket for a checked address; `sink` names it in the log. */
+/** Creates a socket for a validated address. `sink` names it in the log. */
 export function datagramSocket(address: Address, sink: string): DatagramSocket {
   const { socket_address: socket, pipe } = address;
   if (pipe !== undefined) return new UnixSocket(pipe.path!, new Condition(`${sink} ${pipe.path}`));

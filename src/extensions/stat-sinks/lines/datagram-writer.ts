@@ -1,16 +1,16 @@
-// Packs lines into datagrams: one line each, or as many as fit.
+// Packs lines into datagrams, one line each or as many as fit.
 
 import type { LineWriter } from './line-sink.js';
 
-/** UDP has no larger ones; what would be larger is not sent at all. */
-const LARGEST = 65_507;
+/** Maximum payload of a UDP datagram over IPv4. */
+const MAX_DATAGRAM_BYTES = 65_507;
 
-/** Sends datagrams to one peer; what it cannot send is lost. */
+/** Sends datagrams to one peer; drops those that it cannot send. */
 export interface DatagramSocket {
-  /** A flush begins: a socket that has failed may be made anew. */
+  /** Called when a flush begins. Reopens a socket that has failed. */
   begin(): void;
   send(datagram: Buffer): void;
-  /** What to wait for before more is sent; undefined when there is nothing. */
+  /** Returns a promise to await before sending more, or undefined. */
   room(): Promise<void> | undefined;
   close(): void | Promise<void>;
 }
@@ -21,10 +21,10 @@ export class DatagramWriter implements LineWriter {
   #held = '';
   #heldBytes = 0;
 
-  /** @param maxBytes of a datagram; one line may be longer. 0: every line is a datagram. */
+  /** @param maxBytes of a datagram, except when a single line is longer; 0: each line is a datagram. */
   constructor(socket: DatagramSocket, maxBytes: number) {
     this.#socket = socket;
-    this.#maxBytes = Math.min(maxBytes, LARGEST);
+    this.#maxBytes = Math.min(maxBytes, MAX_DATAGRAM_BYTES);
   }
 
   begin(): void {

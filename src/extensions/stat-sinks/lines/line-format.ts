@@ -1,13 +1,13 @@
-// The forms of a statsd line: `prefix.name:value|type`, without tags, with those of DogStatsD or with those of Graphite.
+// The formats of a statsd line: `prefix.name:value|type`, without tags, with DogStatsD's tags, or with Graphite's.
 
 import type { FlushedStat } from '../../sdk.js';
 
 export interface LineFormat {
-  /** What stands before `:value`, and what stands behind the type. */
+  /** Returns the text before `:value` and the text after the type. */
   frame(stat: FlushedStat): { readonly head: string; readonly tail: string };
 }
 
-/** `envoy`, the prefix that dashboards know, unless the configuration names another. */
+/** The default prefix, which dashboards expect. */
 export const DEFAULT_PREFIX = 'envoy';
 
 /** `prefix.full.name:value|c` */
@@ -35,12 +35,12 @@ export function graphiteLines(prefix: string): LineFormat {
   };
 }
 
-/** Text that cannot be mistaken for a part of the line. */
+/** Replaces characters that are delimiters in a line. */
 function word(text: string): string {
   return /[:|@#;=,\s]/.test(text) ? text.replace(/[:|@#;=,\s]/g, '_') : text;
 }
 
-/** A DogStatsD tag's value goes up to the next comma: colons may stand in it. */
+/** Like word(), but keeps colons: a DogStatsD tag value ends at the next comma. */
 function tagValue(text: string): string {
   return /[|#,\s]/.test(text) ? text.replace(/[|#,\s]/g, '_') : text;
 }

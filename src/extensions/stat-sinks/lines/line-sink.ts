@@ -1,7 +1,7 @@
-// A sink that writes one line a value: walks a flush and gives the lines to whatever takes them to the server.
+// A sink that renders each value of a flush as a line, and passes the lines to a LineWriter.
 //
-// Counters go out as deltas (`|c`), gauges as values (`|g`), histograms as samples: of the interval, in milliseconds
-// (`|ms`) whatever their unit, as statsd knows no other; fractions of percent histograms as `|h`. Texts have no form here.
+// Counters are sent as deltas (`|c`), gauges as values (`|g`), histograms as samples of the interval: percent histograms as
+// fractions (`|h`), others as milliseconds (`|ms`) whatever their unit is, since statsd has no other. Text values are not sent.
 
 import {
   type FlushedStat,
@@ -15,17 +15,20 @@ import {
 import type { LineFormat } from './line-format.js';
 import { eachSample } from './samples.js';
 
-/** A histogram makes up to a hundred lines, and more. */
+/** A histogram may take more than a hundred lines. */
 const HISTOGRAMS_PER_STEP = 1;
 
+/** Sends lines to a server. */
 export interface LineWriter {
-  /** A flush begins. */
+  /** Called when a flush begins. */
   begin(): void;
-  /** One line, without its end. Never waits: what cannot be sent is dropped, and said in the log. */
+  /** Sends a line, given without line end. Never blocks: a line that cannot be sent is dropped, which is logged. */
   line(text: string): void;
-  /** What to wait for before there is room for further lines; undefined when there is. Resolves soon, whatever the server does. */
+  /**
+   * Returns a promise to await before further lines, or undefined. It resolves within a bounded time whatever the server does.
+   */
   room(): Promise<void> | undefined;
-  /** The flush is over: what was held back goes out. */
+  /** Called when the flush is complete. Sends buffered lines. */
   end(): void;
   close(): void | Promise<void>;
 }

@@ -1,16 +1,16 @@
-// A distribution as statsd samples: every server reads the same counts from them, and the same shape.
+// Renders a distribution as statsd samples. Servers compute the same counts and the same shape from them.
 //
-// Statsd has samples, Baton has counts by bin. Up to SAMPLES of an interval go out as what they are, one line each, at the
-// middle of their bin. Of more, each bin gets its part of SAMPLES lines, at least one, with a sample rate (`|@0.01`) that
-// makes its count whole again: the distribution stays right in servers that count a line as often as its rate says, and,
-// to within a line, in those that use the rate for the count alone.
+// Statsd has samples; Baton has counts per bin. Up to SAMPLES of an interval are sent as one line each, with the middle of their
+// bin as value. If there are more, each bin gets its proportion of SAMPLES lines, at least one, with a sample rate (`|@0.01`)
+// that restores its count. The distribution is then exact in servers that weight each line by 1 / rate. In servers that use the
+// rate only for the count it is exact to within one line per bin.
 
 import { type Distribution, lowerEdge, upperEdge, widthOf } from '../../sdk.js';
 
-/** Lines that a histogram's interval takes at most, beside one for each of its bins. */
+/** Maximum lines for a histogram's interval, plus one for each of its bins. */
 export const SAMPLES = 100;
 
-/** Calls `put` for each line: the value and what stands behind the type, '' or `|@rate`. */
+/** Calls `put` for each line with the value and the suffix after the type: '' or `|@rate`. */
 export function eachSample(distribution: Distribution, put: (value: number, rate: string) => void): void {
   const { bins, counts } = distribution;
   const total = distribution.count();
@@ -25,13 +25,15 @@ export function eachSample(distribution: Distribution, put: (value: number, rate
   }
 }
 
-/** Whole numbers below 100 have bins of their own; others are taken as the middle of theirs. */
+/**
+ * Returns the value that stands for a bin. Integers below 100 have their own bins; other bins are represented by their middle.
+ */
 function middleOf(bin: number): number {
   const lower = lowerEdge(bin);
   return widthOf(bin) <= 1 ? lower : (lower + upperEdge(bin)) / 2;
 }
 
-/** A rate of which even a server that cuts 1 / rate to a whole number makes `weight` again. */
+/** Returns the rate suffix for `weight`. A server that truncates 1 / rate to an integer still gets `weight`. */
 function rateText(weight: number): string {
   if (weight === 1) return '';
   let rate = 1 / weight;

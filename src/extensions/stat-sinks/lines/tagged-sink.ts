@@ -1,4 +1,4 @@
-// Builds the two sinks whose lines have tags; loaded when one is configured.
+// Creates the two sinks whose lines have tags (DogStatsD, Graphite). Loaded when one is configured.
 
 import type { DogStatsdSink, GraphiteStatsdSink } from '../../../config/generated/api.js';
 import type { StatsSink } from '../../sdk.js';

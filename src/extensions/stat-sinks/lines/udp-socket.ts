@@ -1,4 +1,4 @@
-// Datagrams to a UDP address. The socket is connected, so that the kernel tells when nobody listens there.
+// Sends datagrams to a UDP address. The socket is connected, so that the kernel reports when the port is closed.
 
 import type { Socket } from 'node:dgram';
 import type { Condition } from '../condition.js';
@@ -11,9 +11,12 @@ export class UdpSocket implements DatagramSocket {
   readonly #condition: Condition;
   #socket: Socket | undefined;
   #isConnected = false;
-  /** What the kernel has not taken: node:dgram says so in a later turn, also of what it has taken at once. */
+  /**
+   * Datagrams whose send callback is pending. node:dgram calls it in a later turn, even if the kernel accepted the datagram at
+   * once.
+   */
   readonly #backlog = new Backlog();
-  /** Of the first flush, while the socket connects. */
+  /** Datagrams of the first flush, while the socket connects. */
   #early: Buffer[] = [];
 
   constructor(ip: string, port: number, condition: Condition) {
@@ -26,13 +29,13 @@ export class UdpSocket implements DatagramSocket {
     this.#condition.begin();
     this.#backlog.begin();
     if (this.#socket !== undefined) return;
-    // Not loaded where no sink sends to UDP.
+    // Loaded only if a sink sends over UDP.
     const { createSocket } = process.getBuiltinModule('node:dgram');
     const socket = createSocket(this.#ip.includes(':') ? 'udp6' : 'udp4');
     this.#socket = socket;
     socket.unref();
     socket.on('error', (error) => this.#failed(socket, error));
-    // What its type does not say: the callback, not the event, is told when there is no way to the address.
+    // Not in its type: when the address is unreachable, the callback gets the error and no 'error' event is emitted.
     socket.connect(this.#port, this.#ip, (error?: Error | null) => {
       if (error) return this.#failed(socket, error);
       if (socket !== this.#socket) return;
@@ -43,7 +46,7 @@ export class UdpSocket implements DatagramSocket {
 
   send(datagram: Buffer): void {
     if (this.#socket === undefined) return this.#condition.fails('its socket failed');
-    if (!this.#backlog.add(datagram)) return this.#condition.fails('more comes than can be sent');
+    if (!this.#backlog.add(datagram)) return this.#condition.fails('its backlog is full');
     if (this.#isConnected) this.#send(this.#socket, datagram, true);
     else this.#early.push(datagram);
   }
@@ -61,15 +64,15 @@ export class UdpSocket implements DatagramSocket {
   #send(socket: Socket, datagram: Buffer, mayRepeat: boolean): void {
     socket.send(datagram, (error) => {
       if (socket !== this.#socket) return;
-      if (error !== null) this.#condition.fails(isRefusal(error) ? 'nobody listens there' : error.message);
-      // What was refused is an earlier datagram: this one was not sent at all.
+      if (error !== null) this.#condition.fails(isRefusal(error) ? 'connection refused' : error.message);
+      // The error is about an earlier datagram; this one was not sent.
       if (mayRepeat && error !== null && isRefusal(error)) return this.#send(socket, datagram, false);
       this.#backlog.remove(datagram);
       if (error === null) this.#condition.sent();
     });
   }
 
-  /** The socket itself is of no more use: the next flush makes another. */
+  /** Called when the socket is no longer usable. The next flush opens another. */
   #failed(socket: Socket, error: Error): void {
     if (socket !== this.#socket) return;
     this.#condition.fails(error.message, this.#early.splice(0).length);

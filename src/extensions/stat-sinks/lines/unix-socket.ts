@@ -1,19 +1,19 @@
-// Datagrams to a Unix socket, by the unix-dgram package, which is loaded for the first sink that needs it. It works on the
-// primary thread only.
+// Sends datagrams to a Unix socket with the unix-dgram package, which is loaded for the first such sink. The package works only
+// on the primary thread.
 
 import { errorName, loadNative } from '../../sdk.js';
 import type { Condition } from '../condition.js';
 import { Backlog } from './backlog.js';
 import type { DatagramSocket } from './datagram-writer.js';
 
-/** What is used of the package, which brings no types. */
+/** The used part of the package, which has no types. */
 interface UnixDatagrams {
   createSocket(type: 'unix_dgram'): UnixDatagramSocket;
 }
 
 interface UnixDatagramSocket {
   on(event: 'error', listener: (error: Error & { readonly errno?: number }) => void): void;
-  /** After a full receive queue: it has room again. */
+  /** Emitted when a full receive queue has room again. */
   on(event: 'writable', listener: () => void): void;
   connect(path: string): void;
   /** Calls back before it returns. A full receive queue is an error with code 1. */
@@ -32,12 +32,12 @@ export class UnixSocket implements DatagramSocket {
   readonly #datagrams: UnixDatagrams;
   readonly #path: string;
   readonly #condition: Condition;
-  /** The receiver's queue takes ten datagrams at a time, unless net.unix.max_dgram_qlen says otherwise: the others wait here. */
+  /** Datagrams that wait for room in the receiver's queue, which holds ten by default (net.unix.max_dgram_qlen). */
   #waiting: Buffer[] = [];
   readonly #backlog = new Backlog();
   #socket: UnixDatagramSocket | undefined;
 
-  /** Throws a BatonError when the package cannot be loaded. */
+  /** Throws a BatonError if the package cannot be loaded. */
   constructor(path: string, condition: Condition) {
     packageOnce ??= loadNative('unix-dgram') as UnixDatagrams;
     this.#datagrams = packageOnce;
@@ -60,7 +60,7 @@ export class UnixSocket implements DatagramSocket {
     if (this.#socket === undefined) return this.#condition.fails('there is no connection', 1);
     if (!this.#backlog.add(datagram)) return this.#condition.fails('its queue is full');
     this.#waiting.push(datagram);
-    // Others wait for the receiver already.
+    // With more than one waiting, the 'writable' event resumes sending.
     if (this.#waiting.length === 1) this.#pump();
   }
 
@@ -73,24 +73,24 @@ export class UnixSocket implements DatagramSocket {
     this.#close();
   }
 
-  /** Sends what waits, up to a full queue; the package calls again when it has room. */
+  /** Sends waiting datagrams until the receiver's queue is full; the 'writable' event resumes it. */
   #pump(): void {
     while (this.#waiting.length > 0 && this.#sendOne(this.#waiting[0]!)) this.#waiting.shift();
   }
 
   #sendOne(datagram: Buffer): boolean {
-    let isTaken = false;
+    let isSent = false;
     this.#socket?.send(datagram, (error) => {
       if (error === undefined) {
-        isTaken = true;
+        isSent = true;
         this.#backlog.remove(datagram);
         this.#condition.sent();
       } else if (error.code !== CONGESTION) this.#failed(error, this.#waiting.length);
     });
-    return isTaken;
+    return isSent;
   }
 
-  /** The receiver is gone, or not yet there: the next flush tries to reach it. */
+  /** Called when the receiver is not reachable. The next flush reconnects. */
   #failed(error: Error & { readonly errno?: number }, lost: number): void {
     this.#condition.fails(reasonOf(error), lost);
     this.#waiting = [];

@@ -1,4 +1,4 @@
-// Stats as metric families of the metrics service: one family and one metric each.
+// Converts stats to metric families of the metrics service: one family with one metric each.
 
 import type { MetricsServiceConfig } from '../../../config/generated/api.js';
 import { type FlushedStat, Kind, PERCENT_SCALE, QUANTILES } from '../../sdk.js';
@@ -32,7 +32,7 @@ export class Families {
     this.#histograms = mode !== 'SUMMARY';
   }
 
-  /** A counter or a gauge. */
+  /** Converts a counter or a gauge. */
   ofValue(stat: FlushedStat, timestampMs: number): MetricFamily {
     if (stat.kind === Kind.Gauge)
       return this.#family(stat, MetricType.Gauge, timestampMs, { gauge: { value: stat.value } });
@@ -40,7 +40,7 @@ export class Families {
     return this.#family(stat, MetricType.Counter, timestampMs, { counter: { value } });
   }
 
-  /** A histogram's last interval, as summary and histogram or one of them. */
+  /** Converts a histogram's last interval to a summary, a histogram, or both. */
   ofHistogram(stat: FlushedStat, timestampMs: number): MetricFamily[] {
     const interval = stat.histogram?.interval;
     if (interval === undefined) return [];

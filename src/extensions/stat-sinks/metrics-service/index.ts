@@ -1,4 +1,4 @@
-// envoy.stat_sinks.metrics_service: a stream of metrics in Prometheus's data model to a gRPC service.
+// envoy.stat_sinks.metrics_service: streams metrics in Prometheus's data model to a gRPC service.
 
 import type { MetricsServiceConfig } from '../../../config/generated/api.js';
 import { checkGrpcService, onDemand, type StatsSinkExtension } from '../../sdk.js';

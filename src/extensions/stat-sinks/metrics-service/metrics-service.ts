@@ -1,4 +1,4 @@
-// The metrics service's stream: opened by the first flush, kept open, and opened anew by the flush after it broke.
+// The metrics service's sink: one stream, opened by the first flush and kept open. After it broke, the next flush opens another.
 
 import type { ClientWritableStream } from '@grpc/grpc-js';
 import protobuf from 'protobufjs/minimal.js';
@@ -22,10 +22,10 @@ const METHOD = '/envoy.service.metrics.v3.MetricsService/StreamMetrics';
 const FAMILY = 'io.prometheus.client.MetricFamily';
 const NODE = 'envoy.config.core.v3.Node';
 
-/** Bytes that may wait for the service. When more come it is taken for dead. */
+/** Maximum unsent bytes. Beyond that the stream is abandoned. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
-/** How long what waits may take to be sent when the server ends. */
-const LAST_MS = 300;
+/** Time for sending queued messages when the server ends. */
+const CLOSE_TIMEOUT_MS = 300;
 /** Field tags of StreamMetricsMessage: identifier, envoy_metrics; and of Identifier: node. */
 const IDENTIFIER_TAG = 10;
 const METRICS_TAG = 18;
@@ -43,7 +43,7 @@ export class MetricsServiceSink implements StatsSink {
   #isFirst = true;
   #waitingBytes = 0;
   #waitingMessages = 0;
-  /** Since when the stream has taken none of what waits. */
+  /** When the stream last accepted a queued message. */
   #stalledSinceMs = 0;
   readonly #timeoutMs: number;
 
@@ -63,7 +63,7 @@ export class MetricsServiceSink implements StatsSink {
     this.#condition.begin();
     this.#stream ??= this.#open();
     if (this.#waitingBytes > 0 && performance.now() - this.#stalledSinceMs > this.#timeoutMs) {
-      return this.#giveUp(this.#stream, 'it has taken nothing for the timeout of the service', 1);
+      return this.#abandon(this.#stream, 'it accepted nothing for the timeout of the service', 1);
     }
     const message = new Message(this.#family, this.#batchSize, (bytes) => this.#send(bytes));
     const { nowMs } = stats.times;
@@ -83,21 +83,21 @@ export class MetricsServiceSink implements StatsSink {
     if (stream !== undefined) {
       const finished = new Promise<void>((resolve) => void stream.once('finish', resolve));
       stream.end();
-      await atMostMs(finished, LAST_MS);
-      // The service answers when it likes, perhaps never.
+      await atMostMs(finished, CLOSE_TIMEOUT_MS);
+      // The service may never answer.
       stream.cancel();
     }
     this.#channel.close();
   }
 
-  /** What is sent before there is a connection waits for it. */
+  /** Opens a stream. Messages sent before the connection is established are queued. */
   #open(): ClientWritableStream<Uint8Array> {
     const stream = this.#channel.clientStream(METHOD, (error) => {
-      this.#lose(stream, error === null ? 'it has ended the stream' : error.message);
+      this.#lose(stream, error === null ? 'it ended the stream' : error.message);
     });
-    // What went wrong is told by the call's end.
+    // The callback above reports the error.
     stream.on('error', () => {});
-    this.#channel.ready().catch((error: unknown) => this.#giveUp(stream, messageOf(error)));
+    this.#channel.ready().catch((error: unknown) => this.#abandon(stream, messageOf(error)));
     this.#isFirst = true;
     this.#waitingBytes = 0;
     this.#waitingMessages = 0;
@@ -109,7 +109,7 @@ export class MetricsServiceSink implements StatsSink {
     if (stream === undefined) return this.#condition.fails('there is no connection');
     const bytes = this.#isFirst ? Buffer.concat([this.#identifier(), metrics]) : metrics;
     if (this.#waitingBytes + bytes.length > MAX_WAITING_BYTES && this.#waitingBytes > 0) {
-      return this.#giveUp(stream, 'it does not read', 1);
+      return this.#abandon(stream, 'it does not read', 1);
     }
     if (this.#waitingBytes === 0) this.#stalledSinceMs = performance.now();
     this.#isFirst = false;
@@ -129,8 +129,8 @@ export class MetricsServiceSink implements StatsSink {
     return writer.uint32(IDENTIFIER_TAG).fork().uint32(NODE_TAG).bytes(this.#node).ldelim().finish();
   }
 
-  /** `unsent`: messages that are lost beside those that wait. */
-  #giveUp(stream: ClientWritableStream<Uint8Array>, reason: string, unsent = 0): void {
+  /** Abandons the stream. `unsent`: lost messages in addition to the queued ones. */
+  #abandon(stream: ClientWritableStream<Uint8Array>, reason: string, unsent = 0): void {
     if (this.#stream !== stream) return;
     this.#lose(stream, reason, unsent);
     stream.cancel();
@@ -143,7 +143,7 @@ export class MetricsServiceSink implements StatsSink {
   }
 }
 
-/** Metric families as the bytes of StreamMetricsMessages, made as they come: nothing is held but what is encoded. */
+/** Encodes metric families to StreamMetricsMessages as they are added. Holds only encoded bytes. */
 class Message {
   readonly #family: protobuf.Type;
   readonly #batchSize: number;
@@ -163,7 +163,7 @@ class Message {
     if (++this.#count >= this.#batchSize) this.end();
   }
 
-  /** Encodes what was added since the last call, so that nothing long is left for the end. */
+  /** Encodes the families added since the last call, so that end() has little to do. */
   seal(): void {
     if (this.#writer.len === 0) return;
     this.#pieces.push(this.#writer.finish());

@@ -1,8 +1,10 @@
-// An ExportMetricsServiceRequest in the making: encoded as metrics come, in pieces, so that nothing long is left for its end.
+// Builds an ExportMetricsServiceRequest. Metrics are encoded in steps as they are added, so that finish() has little to do.
 
 import protobuf from 'protobufjs/minimal.js';
 
-/** Field tags: ExportMetricsServiceRequest.resource_metrics, ResourceMetrics.resource and .scope_metrics, ScopeMetrics.metrics. */
+/**
+ * Field tags: ExportMetricsServiceRequest.resource_metrics, ResourceMetrics.resource and .scope_metrics, ScopeMetrics.metrics.
+ */
 const RESOURCE_METRICS_TAG = 10;
 const RESOURCE_TAG = 10;
 const SCOPE_METRICS_TAG = 18;
@@ -22,18 +24,18 @@ export class ExportRequest {
     this.#resource = resource;
   }
 
-  /** Metrics in it. */
+  /** Number of added metrics. */
   get count(): number {
     return this.#count;
   }
 
-  /** Adds a metric in plain data. */
+  /** Adds a metric given as plain data. */
   add(metric: object): void {
     this.#metric.encode(metric, this.#writer.uint32(METRICS_TAG).fork()).ldelim();
     this.#count++;
   }
 
-  /** Encodes what was added since the last call: to be called every few hundred metrics. */
+  /** Encodes the metrics added since the last call. Called every few hundred metrics. */
   seal(): void {
     if (this.#writer.len === 0) return;
     const piece = this.#writer.finish();
@@ -42,7 +44,7 @@ export class ExportRequest {
     this.#writer = protobuf.Writer.create();
   }
 
-  /** The message: these bytes behind each other. It is complete. */
+  /** Returns the message as a list of pieces. Nothing may be added afterwards. */
   finish(): readonly Uint8Array[] {
     this.seal();
     const resource = protobuf.Writer.create().uint32(RESOURCE_TAG).bytes(this.#resource).finish();

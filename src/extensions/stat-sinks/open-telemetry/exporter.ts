@@ -1,11 +1,12 @@
-// How an export gets to the collector.
+// The interface for sending an export to the collector.
 
 export interface Exporter {
   /**
-   * Sends an encoded ExportMetricsServiceRequest, in pieces. Gives the encoded response, or undefined when it is in no form that
-   * could say more than that the export was taken. Rejects when it was not; once it is closed, it may reject or never settle.
+   * Sends an encoded ExportMetricsServiceRequest, given in pieces. Resolves with the encoded response, or with undefined when the
+   * response is not protobuf: the export was accepted, without details. Rejects when it was not accepted. After close() it may
+   * reject or never settle.
    */
   export(request: readonly Uint8Array[]): Promise<Uint8Array | undefined>;
-  /** Gives up exports that wait for their answer. */
+  /** Abandons exports in flight. */
   close(): void;
 }

@@ -1,11 +1,11 @@
-// Exports by gRPC (OTLP/gRPC): MetricsService/Export, one call each.
+// Exports over gRPC (OTLP/gRPC): one call of MetricsService/Export per export.
 
 import type { GrpcService } from '../../../config/generated/api.js';
 import { type ClusterHosts, GrpcChannel } from '../../grpc-sdk.js';
 import type { Exporter } from './exporter.js';
 
 const METHOD = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
-/** How long an answer may take, unless the service's timeout says otherwise. */
+/** Timeout of a call, unless the service configures one. */
 const TIMEOUT_MS = 10_000;
 
 export class GrpcExporter implements Exporter {

@@ -1,4 +1,4 @@
-// Exports by HTTP (OTLP/HTTP): a POST each, with the same message in binary form.
+// Exports over HTTP (OTLP/HTTP): one POST per export, with the message in binary form.
 
 import type { HttpService as HttpServiceConfig } from '../../../config/generated/api.js';
 import { type CallingThread, HttpService } from '../../sdk.js';

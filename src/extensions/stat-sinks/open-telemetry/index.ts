@@ -1,4 +1,4 @@
-// envoy.stat_sinks.open_telemetry: metrics to an OpenTelemetry collector by gRPC or by HTTP.
+// envoy.stat_sinks.open_telemetry: exports metrics to an OpenTelemetry collector over gRPC or HTTP.
 
 import type { SinkConfig } from '../../../config/generated/api.js';
 import {

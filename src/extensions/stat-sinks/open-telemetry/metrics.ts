@@ -1,4 +1,4 @@
-// Stats as metrics of OpenTelemetry's protocol: counters as monotonic sums, gauges, histograms with explicit bounds.
+// Converts stats to OpenTelemetry metrics: counters to monotonic sums, gauges, and histograms with explicit bounds.
 
 import type { SinkConfig } from '../../../config/generated/api.js';
 import { type FlushedStat, type FlushTimes, Kind, PERCENT_SCALE } from '../../sdk.js';
@@ -9,7 +9,7 @@ const enum Temporality {
   Cumulative = 2,
 }
 
-/** A 64-bit number as protobufjs takes it. */
+/** A 64-bit number in the form of protobufjs. */
 interface Nanoseconds {
   readonly low: number;
   readonly high: number;
@@ -44,7 +44,7 @@ export class Metrics {
     this.#now = nanoseconds(times.nowMs);
   }
 
-  /** An opentelemetry.proto.metrics.v1.Metric in plain data; undefined when a delta has nothing to say. */
+  /** Returns an opentelemetry.proto.metrics.v1.Metric as plain data, or undefined for a delta of 0. */
   ofValue(stat: FlushedStat): object | undefined {
     if (stat.kind === Kind.Gauge) {
       const { name, attributes } = this.#names(stat);
@@ -96,7 +96,7 @@ export class Metrics {
   }
 }
 
-/** An opentelemetry.proto.common.v1.KeyValue in plain data. */
+/** Returns an opentelemetry.proto.common.v1.KeyValue as plain data. */
 export function attribute(key: string, text: string): object {
   return { key, value: { string_value: text } };
 }

@@ -1,4 +1,4 @@
-// Exports each flush to an OpenTelemetry collector, in one call or several, whose answers nobody waits for.
+// Exports each flush to an OpenTelemetry collector, in one or several calls. A flush does not wait for their responses.
 
 import type protobuf from 'protobufjs/minimal.js';
 import type { Node, SinkConfig } from '../../../config/generated/api.js';
@@ -14,15 +14,15 @@ const METRIC = 'opentelemetry.proto.metrics.v1.Metric';
 const RESOURCE = 'opentelemetry.proto.resource.v1.Resource';
 const RESPONSE = 'opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceResponse';
 
-/** Exports that the collector may have at once; others wait for their turn. */
-const MOST_AT_ONCE = 4;
-/** Flushes that are not wholly answered, and bytes of their exports; a flush that finds more is lost. */
-const MOST_UNANSWERED = 32;
+/** Maximum concurrent exports. Further ones are queued. */
+const MAX_CONCURRENT_EXPORTS = 4;
+/** Maximum flushes with unanswered exports, and bytes of those exports. Beyond either limit a flush is dropped. */
+const MAX_UNANSWERED_FLUSHES = 32;
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
-/** How long the last exports may take when the server ends. */
-const LAST_MS = 900;
+/** Time for the last exports when the server ends. */
+const CLOSE_TIMEOUT_MS = 900;
 
-/** One call. */
+/** One export call. */
 interface Export {
   readonly pieces: readonly Uint8Array[];
   readonly bytes: number;
@@ -30,7 +30,7 @@ interface Export {
 }
 
 interface Flush {
-  /** Exports without an answer; the flush itself counts as one until all of it is handed over. */
+  /** Unanswered exports, plus one until the whole flush is queued. */
   unanswered: number;
 }
 
@@ -41,13 +41,13 @@ export class OpenTelemetrySink implements StatsSink {
   readonly #metric: protobuf.Type;
   readonly #response: protobuf.Type;
   readonly #resource: Uint8Array;
-  readonly #mostPoints: number;
+  readonly #maxPoints: number;
   readonly #waiting: Export[] = [];
   #running = 0;
   #flushes = 0;
   #waitingBytes = 0;
   #isClosed = false;
-  /** Called when no flush has exports without an answer. */
+  /** Called when all exports of all flushes are answered. */
   #allAnswered: (() => void) | undefined;
 
   constructor(config: SinkConfig, node: Node, exporter: Exporter) {
@@ -59,13 +59,13 @@ export class OpenTelemetrySink implements StatsSink {
     this.#metric = types[METRIC];
     this.#response = types[RESPONSE];
     this.#resource = types[RESOURCE].encode({ attributes: resourceAttributes(node) }).finish();
-    this.#mostPoints = config.max_data_points_per_request || Number.POSITIVE_INFINITY;
+    this.#maxPoints = config.max_data_points_per_request || Number.POSITIVE_INFINITY;
     this.#exporter = exporter;
   }
 
   *flush(stats: FlushedStats): Generator<void, void> {
     this.#condition.begin();
-    if (this.#flushes >= MOST_UNANSWERED || this.#waitingBytes > MAX_WAITING_BYTES) {
+    if (this.#flushes >= MAX_UNANSWERED_FLUSHES || this.#waitingBytes > MAX_WAITING_BYTES) {
       return this.#condition.fails('it does not answer');
     }
     const flush = { unanswered: 1 };
@@ -73,12 +73,13 @@ export class OpenTelemetrySink implements StatsSink {
     try {
       yield* this.#exportAll(stats, flush);
     } finally {
-      this.#answeredOne(flush);
+      this.#settle(flush);
     }
   }
 
   async close(): Promise<void> {
-    if (this.#flushes > 0) await atMostMs(new Promise<void>((resolve) => (this.#allAnswered = resolve)), LAST_MS);
+    if (this.#flushes > 0)
+      await atMostMs(new Promise<void>((resolve) => (this.#allAnswered = resolve)), CLOSE_TIMEOUT_MS);
     this.#isClosed = true;
     this.#waiting.length = 0;
     this.#exporter.close();
@@ -87,11 +88,11 @@ export class OpenTelemetrySink implements StatsSink {
   *#exportAll(stats: FlushedStats, flush: Flush): Generator<void, void> {
     const metrics = new Metrics(this.#config, stats.times);
     let request = new ExportRequest(this.#metric, this.#resource);
-    // A metric of these has one data point.
+    // Each metric has one data point.
     const put = (metric: object | undefined) => {
       if (metric === undefined) return;
       request.add(metric);
-      if (request.count < this.#mostPoints) return;
+      if (request.count < this.#maxPoints) return;
       this.#send(request.finish(), flush);
       request = new ExportRequest(this.#metric, this.#resource);
     };
@@ -110,7 +111,8 @@ export class OpenTelemetrySink implements StatsSink {
   }
 
   #next(): void {
-    while (this.#running < MOST_AT_ONCE && this.#waiting.length > 0) void this.#export(this.#waiting.shift()!);
+    while (this.#running < MAX_CONCURRENT_EXPORTS && this.#waiting.length > 0)
+      void this.#export(this.#waiting.shift()!);
   }
 
   async #export({ pieces, bytes, flush }: Export): Promise<void> {
@@ -118,24 +120,24 @@ export class OpenTelemetrySink implements StatsSink {
     try {
       const answer = await this.#exporter.export(pieces);
       if (answer === undefined) this.#condition.sent();
-      else this.#answered(this.#response.toObject(this.#response.decode(answer)));
+      else this.#onResponse(this.#response.toObject(this.#response.decode(answer)));
     } catch (error) {
       if (!this.#isClosed) this.#condition.fails(messageOf(error));
     } finally {
       this.#running--;
       this.#waitingBytes -= bytes;
-      this.#answeredOne(flush);
+      this.#settle(flush);
       this.#next();
     }
   }
 
-  #answeredOne(flush: Flush): void {
+  #settle(flush: Flush): void {
     if (--flush.unanswered > 0) return;
     this.#flushes--;
     if (this.#flushes === 0) this.#allAnswered?.();
   }
 
-  #answered(response: { readonly [field: string]: unknown }): void {
+  #onResponse(response: { readonly [field: string]: unknown }): void {
     const rejection = response['partial_success'] as Rejection | undefined;
     const rejected = Number(rejection?.rejected_data_points ?? 0);
     if (rejected === 0) this.#condition.sent();
@@ -148,7 +150,7 @@ interface Rejection {
   readonly error_message?: string;
 }
 
-/** Who sends: OpenTelemetry asks for service.name. */
+/** Returns the attributes of this server. OpenTelemetry requires service.name. */
 function resourceAttributes({ id = '', cluster = '' }: Node): object[] {
   const attributes = [attribute('service.name', cluster || 'unknown_service:baton')];
   if (id !== '') attributes.push(attribute('service.instance.id', id));

@@ -1,4 +1,4 @@
-// envoy.stat_sinks.statsd: lines to a statsd server, by UDP, to a Unix datagram socket, or by TCP to a host of a cluster.
+// envoy.stat_sinks.statsd: sends lines to a statsd server over UDP, a Unix datagram socket, or TCP to a host of a cluster.
 
 import type { StatsdSink } from '../../../config/generated/api.js';
 import { onDemand, type StatsSinkExtension } from '../../sdk.js';

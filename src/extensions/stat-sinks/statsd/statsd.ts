@@ -1,4 +1,4 @@
-// Builds the statsd sink; loaded when one is configured.
+// Creates the statsd sink. Loaded when one is configured.
 
 import type { StatsdSink } from '../../../config/generated/api.js';
 import type { PrimaryContext, StatsSink } from '../../sdk.js';

@@ -85,6 +85,6 @@ t.test('an access logger whose createOnWorker() returns nothing is refused', asy
   t.equal((await baton.exited).code, 1);
   t.match(
     baton.stderr,
-    "createOnWorker() of 'envoy.access_loggers.fluentd' has returned nothing with needs, log() and close()",
+    "createOnWorker() of 'envoy.access_loggers.fluentd' returned no object with needs, log() and close()",
   );
 });

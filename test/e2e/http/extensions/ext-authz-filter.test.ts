@@ -246,7 +246,7 @@ t.test('invalid configurations are refused with their position', async (t) => {
   const at = 'http_filters\\[0\\]\\.typed_config\\.';
   for (const expected of [
     'allowed_headers\\.patterns\\[0\\]\\.safe_regex\\.regex: ',
-    'http_service\\.authorization_request\\.allowed_headers: allowed_headers of the filter is set as well',
+    'http_service\\.authorization_request\\.allowed_headers: allowed_headers of the filter is also set',
     'http_service\\.authorization_request\\.allowed_headers\\.patterns\\[0\\]\\.safe_regex\\.regex: ',
     'http_service\\.server_uri\\.uri: TLS is not implemented: write it with http://',
     "http_service\\.server_uri\\.cluster: unknown cluster 'servise'; did you mean 'service'\\?",

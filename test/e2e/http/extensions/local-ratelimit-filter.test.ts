@@ -209,7 +209,7 @@ t.test('unsupported configurations are refused', async (t) => {
   for (const mistake of [
     'token_bucket.fill_interval: it must be at least 50 ms',
     "response_headers_to_add[0].header.key: 'a b'",
-    'descriptors[1]: another one has the same entries',
+    'descriptors[1]: another descriptor has the same entries',
     'descriptors[1].token_bucket.fill_interval: it must be at least 50 ms',
     "field 'local_cluster_rate_limit'",
     'typed_per_filter_config.limit: token_bucket must be set',

@@ -253,7 +253,7 @@ t.test('unsupported rules are refused with their position', async (t) => {
       rules('ALLOW', { 'a b': policy(path({ safe_regex: { regex: '(' } })) }),
       /policies\["a b"\]\.permissions\[0\]\.url_path\.path\.safe_regex\.regex/,
     ],
-    [rules('ALLOW', { a: policy(ANY, { authenticated: {} }) }), /authenticated.*no TLS/],
+    [rules('ALLOW', { a: policy(ANY, { authenticated: {} }) }), /authenticated.*TLS is not implemented/],
     [rules('ALLOW', { a: { permissions: [ANY] } }), /principals/],
     [{ track_per_rule_stats: true }, /track_per_rule_stats/],
   ] as const) {

@@ -23,7 +23,7 @@ const FAULTS: Record<string, RegExp> = {
   ),
   scopes: new RegExp(`scopes\\(\\) of 'acme\\.faulty' failed: TypeError: a mistake ${PLACE}`),
   createOnWorker:
-    /listener 'main' cannot be built: .*createOnWorker\(\) of 'acme\.faulty' has returned nothing with a create\(\)/,
+    /listener 'main' cannot be built: .*createOnWorker\(\) of 'acme\.faulty' returned no object with a create\(\)/,
   createOnPrimary: new RegExp(`createOnPrimary\\(\\) of 'acme\\.faulty' failed: TypeError: a mistake ${PLACE}`),
   compileRouteConfig: new RegExp(`compileRouteConfig\\(\\) of 'acme\\.faulty' failed: TypeError: a mistake ${PLACE}`),
 };
@@ -52,11 +52,11 @@ t.test('a mistake in close() on the primary is logged', async (t) => {
   });
   await baton.stop();
   t.same(baton.exit, { code: 0, signal: null });
-  t.match(baton.stderr, "close() of what 'acme.faulty' has on the primary failed: TypeError: a mistake");
+  t.match(baton.stderr, "close() of the primary part of 'acme.faulty' failed: TypeError: a mistake");
 });
 
 for (const [what, message] of [
-  ['createOnWorker', "createOnWorker\\(\\) of 'acme\\.faulty' has returned nothing with a create\\(\\)"],
+  ['createOnWorker', "createOnWorker\\(\\) of 'acme\\.faulty' returned no object with a create\\(\\)"],
   ['createOnWorker by an exception', `TypeError: a mistake ${PLACE}`],
 ] as const) {
   t.test(`a mistake in ${what} of a discovered configuration: the filter keeps the previous one`, async (t) => {

@@ -5,7 +5,7 @@
 // events are recorded. Requests to the filter named 'control' read the events, or have a filter do something later.
 
 import { setImmediate } from 'node:timers/promises';
-import { noNeeds } from '../../../../src/access-log/formats/format.js';
+import { noHeaderNeeds } from '../../../../src/access-log/formats/format.js';
 import type { LuaLua } from '../../../../src/config/generated/api.js';
 import type {
   AccessLoggerExtension,
@@ -302,7 +302,7 @@ const throwingLogger: AccessLoggerExtension = {
   name: 'envoy.access_loggers.wasm',
   typeUrls: [`type.googleapis.com/${LOGGER_TYPE}`],
   createOnWorker: () => ({
-    needs: noNeeds(),
+    needs: noHeaderNeeds(),
     log(info) {
       if (info.responseCode === 418) throw new Error('scripted exception of a logger');
     },

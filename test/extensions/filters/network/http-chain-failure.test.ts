@@ -49,19 +49,19 @@ function worker(): { context: WorkerContext; closed: string[]; reported: string[
   return { context: context as unknown as WorkerContext, closed, reported };
 }
 
-t.test('the filters before one that cannot be made are closed, and the loggers', (t) => {
+t.test('if a filter cannot be created, earlier filters and loggers are closed', (t) => {
   const { context, closed, reported } = worker();
   const config: HttpConnectionManager = {
     access_log: [LOG],
     http_filters: [filter('sticky'), filter('first'), filter('empty'), filter('end')],
   };
-  t.throws(() => connectionManagerOptions(config, CHAIN, context), { message: /nothing with a create/ });
+  t.throws(() => connectionManagerOptions(config, CHAIN, context), { message: /no object with a create/ });
   t.strictSame(closed, ['log', 'first']);
   t.strictSame(reported, ['close() of a filter failed: it sticks']);
   t.end();
 });
 
-t.test('so are all of them when the chain cannot have its routes', (t) => {
+t.test('if the routes are missing, all filters and loggers are closed', (t) => {
   const { context, closed } = worker();
   const config: HttpConnectionManager = {
     access_log: [LOG],

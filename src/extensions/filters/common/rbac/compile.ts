@@ -1,13 +1,13 @@
-// Compiles what policies ask: permissions, of what is to be done, and principals, of who wants to.
+// Compiles the permissions (what is requested) and principals (who requests it) of policies.
 
 import type { CidrRange, Permission, Principal } from '../../../../config/generated/api.js';
 import { BatonError, compileStringMatcher, HeaderRule, ipRange } from '../../../sdk.js';
 import {
   AddressCondition,
+  type Addresses,
   type AddressOf,
   ALWAYS,
   type Condition,
-  type Ends,
   Every,
   HeaderCondition,
   Not,
@@ -16,7 +16,7 @@ import {
   Some,
 } from './conditions.js';
 
-/** One of these. Throws BatonError for what cannot be fulfilled; `where` is the path of the list. */
+/** Compiles a list of which one must hold. `where` is its path. Throws a BatonError if it cannot be compiled. */
 export function compilePermissions(configs: readonly Permission[] | undefined, where: string): Condition {
   return new Some(permissions(configs, where));
 }
@@ -27,10 +27,10 @@ export function compilePrincipals(configs: readonly Principal[] | undefined, whe
 }
 
 const local: AddressOf = (info) => info.downstreamLocalAddress;
-/** The socket's own peer. */
+/** The peer of the socket. */
 const direct: AddressOf = (info) => info.downstreamDirectRemoteAddress;
-/** As a proxy in front has told with the PROXY protocol, whatever x-forwarded-for says. */
-const source = (info: Ends) => info.downstream?.remoteText ?? '';
+/** The address from the PROXY protocol if a preceding proxy sent one; x-forwarded-for is ignored. */
+const source = (info: Addresses) => info.downstream?.remoteText ?? '';
 const remote: AddressOf = (info) => info.downstreamRemoteAddress;
 
 function permissions(configs: readonly Permission[] = [], where: string): Condition[] {
@@ -68,13 +68,13 @@ function common({ any, header, url_path }: Permission | Principal, where: string
   if (url_path?.path !== undefined)
     return new PathCondition(compileStringMatcher(url_path.path, `${where}.url_path.path`));
   if (any === true) return ALWAYS;
-  throw new BatonError('CONFIG_INVALID', 'it asks nothing: say `any: true` where that is meant', { where });
+  throw new BatonError('CONFIG_INVALID', 'it has no condition: write `any: true` if that is meant', { where });
 }
 
-const MOST_BITS = 128;
+const MAX_PREFIX_BITS = 128;
 
 function address({ address_prefix = '', prefix_len = 0 }: CidrRange, addressOf: AddressOf, where: string): Condition {
-  const range = ipRange(address_prefix, Math.min(prefix_len, MOST_BITS));
+  const range = ipRange(address_prefix, Math.min(prefix_len, MAX_PREFIX_BITS));
   if (range !== undefined) return new AddressCondition(range, addressOf);
   throw new BatonError('CONFIG_INVALID', `malformed IP address: ${address_prefix}`, {
     where: `${where}.address_prefix`,

@@ -1,4 +1,4 @@
-// What a policy can ask of a request, or of a connection, compiled to a tree.
+// The conditions of RBAC policies on a request or a connection, compiled to a tree.
 
 import {
   type HeaderBlock,
@@ -12,20 +12,20 @@ import {
   type StringRule,
 } from '../../../sdk.js';
 
-/** The addresses that policies ask for. */
-export type Ends = Pick<
+/** The addresses that conditions use. */
+export type Addresses = Pick<
   StreamInfo,
   'downstream' | 'downstreamRemoteAddress' | 'downstreamDirectRemoteAddress' | 'downstreamLocalAddress'
 >;
 
 export interface Condition {
-  /** `headers`: undefined of a connection, of which nothing holds that is asked of headers. */
-  holds(headers: HeaderBlock | undefined, ends: Ends): boolean;
+  /** Returns whether the condition holds. `headers` is undefined for a connection; header conditions are then false. */
+  holds(headers: HeaderBlock | undefined, addresses: Addresses): boolean;
 }
 
 export const ALWAYS: Condition = { holds: () => true };
 
-/** All of several. */
+/** Logical AND. */
 export class Every implements Condition {
   readonly #conditions: readonly Condition[];
 
@@ -33,13 +33,13 @@ export class Every implements Condition {
     this.#conditions = conditions;
   }
 
-  holds(headers: HeaderBlock | undefined, ends: Ends): boolean {
-    for (const condition of this.#conditions) if (!condition.holds(headers, ends)) return false;
+  holds(headers: HeaderBlock | undefined, addresses: Addresses): boolean {
+    for (const condition of this.#conditions) if (!condition.holds(headers, addresses)) return false;
     return true;
   }
 }
 
-/** One of several. */
+/** Logical OR. */
 export class Some implements Condition {
   readonly #conditions: readonly Condition[];
 
@@ -47,8 +47,8 @@ export class Some implements Condition {
     this.#conditions = conditions;
   }
 
-  holds(headers: HeaderBlock | undefined, ends: Ends): boolean {
-    for (const condition of this.#conditions) if (condition.holds(headers, ends)) return true;
+  holds(headers: HeaderBlock | undefined, addresses: Addresses): boolean {
+    for (const condition of this.#conditions) if (condition.holds(headers, addresses)) return true;
     return false;
   }
 }
@@ -60,8 +60,8 @@ export class Not implements Condition {
     this.#condition = condition;
   }
 
-  holds(headers: HeaderBlock | undefined, ends: Ends): boolean {
-    return !this.#condition.holds(headers, ends);
+  holds(headers: HeaderBlock | undefined, addresses: Addresses): boolean {
+    return !this.#condition.holds(headers, addresses);
   }
 }
 
@@ -80,7 +80,7 @@ export class HeaderCondition implements Condition {
 const QUERY = 63;
 const FRAGMENT = 35;
 
-/** The path without query and fragment. */
+/** Matches the path without query and fragment. */
 export class PathCondition implements Condition {
   readonly #rule: StringRule;
 
@@ -97,8 +97,8 @@ export class PathCondition implements Condition {
   }
 }
 
-/** Which of the addresses of a connection is meant, as text with port. */
-export type AddressOf = (ends: Ends) => string;
+/** Selects an address of a connection, as text with port. */
+export type AddressOf = (addresses: Addresses) => string;
 
 export class AddressCondition implements Condition {
   readonly #range: IpRange;
@@ -109,15 +109,15 @@ export class AddressCondition implements Condition {
     this.#addressOf = addressOf;
   }
 
-  /** Unix sockets are in no range. */
-  holds(_headers: HeaderBlock | undefined, ends: Ends): boolean {
-    // Without the zone of a link-local address: ranges have none.
-    const ip = parseIp(ipOfAddress(this.#addressOf(ends)).replace(/%.*/, ''));
+  /** Addresses of Unix sockets are in no range. */
+  holds(_headers: HeaderBlock | undefined, addresses: Addresses): boolean {
+    // Without the zone of a link-local address, which ranges do not have.
+    const ip = parseIp(ipOfAddress(this.#addressOf(addresses)).replace(/%.*/, ''));
     return ip !== undefined && isInRange(this.#range, ip);
   }
 }
 
-/** The port that the client has connected to is one from `first` on, below `end`. */
+/** The client's destination port is in [first, end). */
 export class PortCondition implements Condition {
   readonly #first: number;
   readonly #end: number;
@@ -127,7 +127,7 @@ export class PortCondition implements Condition {
     this.#end = end;
   }
 
-  holds(_headers: HeaderBlock | undefined, { downstreamLocalAddress: local }: Ends): boolean {
+  holds(_headers: HeaderBlock | undefined, { downstreamLocalAddress: local }: Addresses): boolean {
     // 0 for Unix sockets, as in Envoy.
     const port = portOfAddress(local);
     return this.#first <= port && port < this.#end;

@@ -1,16 +1,16 @@
-// What of policies is implemented, wherever they stand.
+// The implemented fields of policies, for both RBAC filters.
 
 import { byValue, type ImplementedTable, notImplemented, obeyed, refused } from '../../../sdk.js';
 
-const NO_TLS = refused('connections have no TLS of which anything could be asked');
+const NO_TLS = refused('TLS is not implemented');
 const NO_METADATA = refused('there is no dynamic metadata and no filter state');
 const NO_EXPRESSIONS = 'expressions are not implemented: use permissions and principals';
-/** Of the fields `matcher` and `shadow_matcher`. */
+/** For the fields `matcher` and `shadow_matcher`. */
 export const NO_MATCHER = refused('use rules, with policies');
 
 export const RULES = {
   'envoy.config.rbac.v3.RBAC': {
-    // LOG does nothing but set dynamic metadata.
+    // LOG only sets dynamic metadata.
     action: byValue({ ALLOW: true, DENY: true, LOG: false }),
     policies: true,
     ...notImplemented('audit_logging_options'),
@@ -51,7 +51,7 @@ export const RULES = {
     metadata: NO_METADATA,
     filter_state: NO_METADATA,
     sourced_metadata: NO_METADATA,
-    custom: refused('there is no such extension: use the principals that there are'),
+    custom: refused('there are no such extensions: use the other principals'),
   },
   'envoy.config.rbac.v3.Principal.Set': obeyed('ids'),
   'envoy.type.matcher.v3.PathMatcher': obeyed('path'),

@@ -1,9 +1,9 @@
-// envoy.config.rbac.v3.RBAC: policies, and what becomes of requests or connections that match one of them.
+// A compiled envoy.config.rbac.v3.RBAC: policies, and whether matching requests or connections are allowed.
 
 import type { RBAC } from '../../../../config/generated/api.js';
 import type { HeaderBlock } from '../../../sdk.js';
 import { compilePermissions, compilePrincipals } from './compile.js';
-import type { Condition, Ends } from './conditions.js';
+import type { Addresses, Condition } from './conditions.js';
 
 interface Policy {
   readonly name: string;
@@ -12,12 +12,12 @@ interface Policy {
 }
 
 export class Policies {
-  /** Requests that match go on, and no others; or the other way round. */
+  /** ALLOW: only matching requests are allowed. Otherwise (DENY) only others are. */
   readonly #allowsMatching: boolean;
-  /** By name, as Envoy goes through them. */
+  /** In the order of names, as in Envoy. */
   readonly #policies: readonly Policy[];
 
-  /** Throws BatonError for what cannot be compiled; `where` is the configuration's path. */
+  /** Throws a BatonError if a policy cannot be compiled. `where` is the path of the configuration. */
   constructor({ action = 'ALLOW', policies = {} }: RBAC, where: string) {
     this.#allowsMatching = action === 'ALLOW';
     this.#policies = Object.keys(policies)
@@ -33,20 +33,20 @@ export class Policies {
       });
   }
 
-  /** The first policy that a request matches, or a connection without `headers`; undefined: there is none. */
-  match(headers: HeaderBlock | undefined, ends: Ends): string | undefined {
+  /** Returns the name of the first matching policy, or undefined. `headers` is undefined for a connection. */
+  match(headers: HeaderBlock | undefined, addresses: Addresses): string | undefined {
     for (const { name, permission, principal } of this.#policies)
-      if (permission.holds(headers, ends) && principal.holds(headers, ends)) return name;
+      if (permission.holds(headers, addresses) && principal.holds(headers, addresses)) return name;
     return undefined;
   }
 
-  /** Whether the request or connection may go on that match() has found this for. */
+  /** Returns whether a request or connection with this result of match() is allowed. */
   allows(matched: string | undefined): boolean {
     return (matched !== undefined) === this.#allowsMatching;
   }
 }
 
-/** Of what a policy has denied, or none has allowed: how access logs name it. */
+/** Returns the details of a denial for access logs. `policy`: the policy that denied, or undefined if none allowed. */
 export function denialDetails(policy: string | undefined): string {
   return `rbac_access_denied_matched_policy[${(policy ?? 'none').replace(/\s/g, '_')}]`;
 }

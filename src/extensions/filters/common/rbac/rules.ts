@@ -1,9 +1,9 @@
-// The rules of a filter: what is enforced, and what is only counted.
+// The enforced rules and the shadow rules of an RBAC filter.
 
 import type { RBAC } from '../../../../config/generated/api.js';
 import { Policies } from './policies.js';
 
-/** Of the messages of both filters. */
+/** The common fields of the messages of both filters. */
 export interface RulesConfig {
   readonly rules?: RBAC;
   readonly shadow_rules?: RBAC;
@@ -13,7 +13,7 @@ export class RbacRules {
   readonly enforced: Policies | undefined;
   readonly shadow: Policies | undefined;
 
-  /** Throws BatonError for what cannot be compiled. */
+  /** Throws a BatonError if a rule cannot be compiled. */
   constructor({ rules, shadow_rules: shadow }: RulesConfig, where: string) {
     const at = (field: string) => (where === '' ? field : `${where}.${field}`);
     this.enforced = rules && new Policies(rules, at('rules'));

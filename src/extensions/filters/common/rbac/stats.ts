@@ -1,11 +1,11 @@
-// Names of the stats, as in Envoy.
+// The stats of both RBAC filters, named as in Envoy.
 
 import { defineLayout } from '../../../sdk.js';
 
 export const RulesStats = defineLayout({ allowed: 'counter', denied: 'counter' });
 export const ShadowStats = defineLayout({ shadow_allowed: 'counter', shadow_denied: 'counter' });
 
-/** `base`: of the filter, with or without a dot behind it; `own`: of its rules or shadow rules. */
+/** `base`: prefix of the filter, with or without a trailing dot; `own`: rules_stat_prefix or shadow_rules_stat_prefix. */
 export function statsPrefix(base: string, own = ''): string {
   return `${dotted(base)}rbac.${dotted(own)}`;
 }

@@ -1,4 +1,4 @@
-// envoy.filters.http.buffer: holds a request back until it is complete, so that a slow client does not occupy a host.
+// envoy.filters.http.buffer: buffers a request until it is complete, so that a slow client does not occupy a host.
 
 import type { Buffer as BufferConfig, BufferPerRoute } from '../../../../config/generated/api.js';
 import {
@@ -15,7 +15,7 @@ import {
 
 const CONTENT_LENGTH = headerKey('content-length');
 
-/** Of a route that wants no buffering. */
+/** The limit of a route that disables buffering. */
 const OFF = 0;
 
 export const buffer: HttpFilterExtension<BufferConfig> = {
@@ -34,14 +34,14 @@ export const buffer: HttpFilterExtension<BufferConfig> = {
       },
     };
   },
-  /** The most specific place decides. */
+  /** The most specific configuration applies. */
   compileRouteConfig(configs): number | undefined {
     const config = configs.at(-1) as BufferPerRoute | undefined;
     return config?.disabled === true ? OFF : config?.buffer?.max_request_bytes;
   },
 };
 
-/** One a request. A body that is larger than the limit is answered with 413. */
+/** The filter of one request. A body above the limit is answered with 413. */
 class BufferFilter implements HttpFilter {
   readonly #stream: StreamControl;
   readonly #limit: number;
@@ -53,7 +53,7 @@ class BufferFilter implements HttpFilter {
   }
 
   decodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
-    // What becomes a tunnel never ends, and cannot be held.
+    // A tunnel has no end, so it cannot be buffered.
     if (endStream || headers.upgrade) return HeadersStatus.Continue;
     this.#headers = headers;
     this.#stream.setRequestBufferLimit(this.#limit);
@@ -63,7 +63,7 @@ class BufferFilter implements HttpFilter {
   decodeData(_offset: number, length: number, endStream: boolean): DataStatus {
     if (this.#headers === undefined) return DataStatus.Continue;
     if (!endStream) return DataStatus.StopAndBuffer;
-    // Now that the size is known the host gets it, in place of chunks.
+    // The size is now known: it replaces the chunked encoding.
     if (this.#headers.bodyKind === BodyKind.Chunked)
       this.#headers.set(CONTENT_LENGTH, String(this.#stream.heldRequestBytes() + length));
     return DataStatus.Continue;

@@ -1,4 +1,4 @@
-// The CORS filter of one stream: counts the origin, answers a preflight, and tells browsers who may read the response.
+// The CORS filter of one stream: checks and counts the origin, answers preflights, and adds the CORS fields to the response.
 
 import {
   type HeaderBlock,
@@ -34,7 +34,7 @@ export class CorsFilter implements HttpFilter {
   readonly #policy: CorsPolicy;
   readonly #stats: Scope;
   readonly #random: Random;
-  /** That of the request, which the response tells; '': the response is left as it is. */
+  /** The allowed origin of the request, for the response; '': the response is not changed. */
   #origin = '';
 
   constructor(stream: StreamControl, policy: CorsPolicy, stats: Scope, random: Random) {
@@ -48,7 +48,7 @@ export class CorsFilter implements HttpFilter {
     const origin = headers.get(ORIGIN) ?? '';
     if (origin === '') return HeadersStatus.Continue;
     const { enabled, forwardsNotMatching, origins, shadow } = this.#policy;
-    // Drawn once each, so that the shares are exactly those of the policy.
+    // Each fraction is drawn once per request, so that the shares are exact.
     const isEnabled = enabled.isHit(this.#random);
     if (!isEnabled && !shadow.isHit(this.#random)) return HeadersStatus.Continue;
     const isAllowed = origins.allow(headers);
@@ -71,7 +71,7 @@ export class CorsFilter implements HttpFilter {
     return HeadersStatus.Continue;
   }
 
-  /** It passes encodeHeaders() on its way. */
+  /** Answers a preflight. The reply also passes encodeHeaders(). */
   #answer(request: HeaderBlock, method: string): void {
     const { allowHeaders, allowMethods, allowsCredentials, allowsPrivateNetwork, maxAge } = this.#policy;
     this.#stream.sendLocalReply({
@@ -83,7 +83,7 @@ export class CorsFilter implements HttpFilter {
       editHeaders: (headers) => {
         if (this.#origin !== '') headers.add(ALLOW_ORIGIN, this.#origin);
         if (allowsCredentials) headers.add(ALLOW_CREDENTIALS, 'true');
-        // With credentials browsers take a star for a name: what is asked for says the same to all of them.
+        // With credentials, browsers treat `*` as a name. Echoing the requested names has the meaning of `*` for all of them.
         if (allowMethods !== '') headers.add(ALLOW_METHODS, allowMethods === '*' ? method : allowMethods);
         if (allowHeaders !== '') {
           headers.add(ALLOW_HEADERS, allowHeaders === '*' ? (request.get(REQUEST_HEADERS) ?? '') : allowHeaders);
@@ -97,7 +97,7 @@ export class CorsFilter implements HttpFilter {
   }
 }
 
-/** Replaces what a host says, and leaves a field where it is that says the same. */
+/** Sets a field, replacing the host's values. A no-op if the field already has exactly this value. */
 function put(headers: HeaderBlock, key: HeaderKey, value: string): void {
   const index = headers.find(key);
   if (index >= 0 && headers.find(key, index + 1) < 0 && headers.value(index) === value) return;

@@ -1,4 +1,4 @@
-// envoy.filters.http.cors: which pages of other origins may read responses (https://fetch.spec.whatwg.org/#http-cors-protocol).
+// envoy.filters.http.cors: which origins may read responses (https://fetch.spec.whatwg.org/#http-cors-protocol).
 
 import type { Cors, CorsCorsPolicy } from '../../../../config/generated/api.js';
 import { type HttpChain, type HttpFilterExtension, obeyed, RouteKind } from '../../../sdk.js';
@@ -35,7 +35,7 @@ export const cors: HttpFilterExtension<Cors> = {
     const stats = context.scope(statsPrefix(chain), CorsStats);
     return {
       create(stream, policy) {
-        // As in Envoy policies are of routes that lead to a cluster; redirects and direct responses are given without.
+        // As in Envoy, policies apply only to routes to a cluster, not to redirects and direct responses.
         if (policy === undefined || stream.route()?.kind !== RouteKind.Forward) return undefined;
         return new CorsFilter(stream, policy as CorsPolicy, stats, random);
       },

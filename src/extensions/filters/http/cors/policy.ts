@@ -1,4 +1,4 @@
-// CorsPolicy: what route configuration, virtual host, route and weighted cluster say together, compiled.
+// A compiled CorsPolicy, merged from route configuration, virtual host, route and weighted cluster.
 
 import type { CorsCorsPolicy as PolicyConfig, StringMatcher } from '../../../../config/generated/api.js';
 import {
@@ -12,11 +12,11 @@ import {
   type RuntimeFraction,
 } from '../../../sdk.js';
 
-/** Of texts '' is none: the header is not sent. They have one character a byte. */
+/** An empty text means that the header is not sent. Texts have one character per byte. */
 export interface CorsPolicy {
-  /** The share of requests for which the policy is enforced. */
+  /** The fraction of requests for which the policy is enforced. */
   readonly enabled: RuntimeFraction;
-  /** The share of the others whose origin is only counted. */
+  /** The fraction of the other requests whose origin is counted. */
   readonly shadow: RuntimeFraction;
   readonly origins: AllowedOrigins;
   readonly allowMethods: string;
@@ -25,13 +25,13 @@ export interface CorsPolicy {
   readonly maxAge: string;
   readonly allowsCredentials: boolean;
   readonly allowsPrivateNetwork: boolean;
-  /** Hosts answer preflights of origins that are not allowed. */
+  /** Preflights of origins that are not allowed are forwarded to hosts. */
   readonly forwardsNotMatching: boolean;
 }
 
 /**
- * As in Envoy each field is that of the most specific place that sets it, but for the shares: they are those of the most specific place
- * that has a policy, whether it sets them or not.
+ * Merges and compiles policies. As in Envoy, each field comes from the most specific policy that sets it, except for the
+ * fractions, which always come from the most specific policy.
  * @param configs the most general first
  */
 export function compilePolicy(configs: readonly PolicyConfig[], runtime: Runtime): CorsPolicy {
@@ -51,9 +51,9 @@ export function compilePolicy(configs: readonly PolicyConfig[], runtime: Runtime
   };
 }
 
-/** allow_origin_string_match. */
+/** A compiled allow_origin_string_match. */
 export class AllowedOrigins {
-  /** By the list as configured: all routes of a virtual host have the one that it gives them. */
+  /** By the configured list: routes that inherit the list of their virtual host share the compiled object. */
   static readonly #known = new WeakMap<readonly StringMatcher[], AllowedOrigins>();
   readonly #isAny: boolean;
   readonly #rules: readonly HeaderRule[];
@@ -70,7 +70,7 @@ export class AllowedOrigins {
     return origins;
   }
 
-  /** Whether the origin of this request, which has one, is allowed. */
+  /** Returns whether the origin of this request is allowed. The request must have one. */
   allow(request: HeaderBlock): boolean {
     return this.#isAny || matchesAny(this.#rules, request);
   }
@@ -78,7 +78,10 @@ export class AllowedOrigins {
 
 const NO_ORIGINS: readonly StringMatcher[] = [];
 
-/** As in Envoy a matcher that would match an origin `*` allows every one. The API lets no text be empty but an exact one. */
+/**
+ * Returns whether a matcher allows every origin: as in Envoy, one that matches `*`. The API allows an empty text only for
+ * `exact`.
+ */
 function matchesStar({ contains, exact, prefix, safe_regex: regex, suffix }: StringMatcher): boolean {
   if (regex !== undefined) return compileFullMatch(regex.regex ?? '').test('*');
   return (exact ?? prefix ?? suffix ?? contains) === '*';

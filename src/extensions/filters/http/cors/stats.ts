@@ -1,4 +1,4 @@
-// Scope `http.<stat_prefix>.cors.`: what the CORS filter thought of origins.
+// Scope `http.<stat_prefix>.cors.`
 
 import { defineLayout } from '../../../sdk.js';
 

@@ -1,4 +1,5 @@
-// What became of the requests to a cluster, counted in `cluster.<name>.ext_authz.`, with the filter's own stat_prefix behind that.
+// Counts authorization outcomes by the cluster of the request, in `cluster.<name>.ext_authz.`, followed by the filter's
+// stat_prefix if any.
 
 import type { Cluster, DynamicCounter } from '../../../sdk.js';
 

@@ -1,4 +1,4 @@
-// One request that waits for its authorization: the question, and what becomes of the answer.
+// The ext_authz filter of one request: sends the authorization request and applies the response.
 
 import {
   type CallingThread,
@@ -26,28 +26,31 @@ import type { ClusterOutcomes, Outcome } from './cluster-outcomes.js';
 import type { NameRules } from './name-rules.js';
 import { ExtAuthzStats } from './stats.js';
 
-/** The configuration, compiled: one a filter chain and worker. */
+/** The compiled configuration, one per filter chain and worker. */
 export interface ExtAuthzRules {
   readonly timeoutMs: number;
   readonly pathPrefix: string;
-  /** Fields of the request that the service gets besides host and authorization. */
+  /** Fields of the request that the service gets in addition to host and authorization. */
   readonly sent: NameRules | undefined;
   readonly notSent: NameRules | undefined;
   readonly added: readonly Field[];
-  /** Fields of the answer that the host gets in place of the client's (of several with one name the last), and behind those of the client. */
+  /**
+   * Fields of the response for the upstream request: `toHost` replace the client's fields (the last one of each name),
+   * `toHostAppended` are added to them.
+   */
   readonly toHost: NameRules | undefined;
   readonly toHostAppended: NameRules | undefined;
-  /** Fields of a refusal that the client gets; undefined: all. */
+  /** Fields of a denial that the client gets; undefined: all. */
   readonly toClient: NameRules | undefined;
-  /** Fields of the answer that are added to the response of the host. */
+  /** Fields of the response that are added to the host's response. */
   readonly toClientOnSuccess: NameRules | undefined;
   readonly statusOnError: number;
   readonly allowsOnError: boolean;
   readonly marksAllowedOnError: boolean;
 }
 
-/** What an answer that allows a request does to it. */
-interface Consent {
+/** The changes that an allowing response makes. */
+interface Approval {
   readonly removed: readonly HeaderKey[];
   readonly toHost: readonly Field[];
   readonly toHostAppended: readonly Field[];
@@ -56,7 +59,7 @@ interface Consent {
 
 interface Field {
   readonly key: HeaderKey;
-  /** One character a byte. */
+  /** One character per byte. */
   readonly value: string;
 }
 
@@ -75,14 +78,14 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   readonly #cluster: ClusterReference;
   readonly #stats: Scope;
   readonly #outcomes: ClusterOutcomes;
-  /** Where the request goes if it may: it counts the outcome too. */
+  /** The cluster of the request, which counts the outcome too. */
   #target: Cluster | undefined;
   #call: HttpCall | undefined;
-  /** What came with the service's consent, which counts when all of the answer is there. */
-  #consent: Consent | undefined;
-  /** Of the request, which is held until the answer is there. */
+  /** The changes in the head of an allowing response. They apply when the response is complete. */
+  #approval: Approval | undefined;
+  /** The head of the request, which is held until the response is complete. */
   #headers!: HeaderBlock;
-  /** Of the answer: what goes to the client, now or with the response. */
+  /** Fields of the authorization response for the client: for the denial, or for the host's response. */
   #forClient: readonly Field[] = NO_FIELDS;
 
   constructor(
@@ -105,7 +108,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   decodeHeaders(headers: HeaderBlock): HeadersStatus {
     this.#headers = headers;
     this.#target = (this.#stream.route()?.cluster as ClusterReference | undefined)?.current;
-    // The body stays with the client: it may be longer than what can be held.
+    // The body is not read meanwhile: it may exceed the buffer limit.
     this.#stream.pauseRequest();
     this.#call = HttpCall.start(this.#calls, this.#cluster.current, this, this);
     return HeadersStatus.StopIteration;
@@ -121,7 +124,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     this.#call = undefined;
   }
 
-  // ── The question ─────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── The authorization request ────────────────────────────────────────────────────────────────────────────────────
 
   writeHead(head: HeaderBlock): void {
     const request = this.#headers;
@@ -136,19 +139,19 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
 
   #isSent(request: HeaderBlock, index: number): boolean {
     const id = request.id(index);
-    if (isFraming(request, index) || isOfQuestions(request, index)) return false;
+    if (isFraming(request, index) || isReserved(request, index)) return false;
     const { notSent, sent } = this.#rules;
     if (id === HOST) return true;
     if (notSent?.take(request, index) === true) return false;
     return id === AUTHORIZATION || sent?.take(request, index) === true;
   }
 
-  // ── The answer ───────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── The authorization response ───────────────────────────────────────────────────────────────────────────────────
 
   onHead(answer: HeaderBlock): void {
     this.#stream.run(() => {
-      if (answer.status === OK) this.#consent = consentOf(answer, this.#rules);
-      else if (!isServerError(answer.status)) this.#keepOfRefusal(answer);
+      if (answer.status === OK) this.#approval = approvalOf(answer, this.#rules);
+      else if (!isServerError(answer.status)) this.#keepDenialFields(answer);
     });
   }
 
@@ -168,27 +171,27 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   }
 
   #allow(): void {
-    const { removed, toClient, toHost, toHostAppended } = this.#consent!;
+    const { removed, toClient, toHost, toHostAppended } = this.#approval!;
     for (const { key, value } of toHost) this.#headers.set(key, value);
     for (const field of toHostAppended) append(this.#headers, field);
-    // Last: the service can take back what it has said itself.
+    // Last, so that this also removes fields that the service has set.
     for (const key of removed) this.#headers.remove(key);
     this.#forClient = toClient;
     this.#count('ok');
-    this.#goOn();
+    this.#continue();
   }
 
-  /** What the client gets of the service's refusal. */
-  #keepOfRefusal(answer: HeaderBlock): void {
+  /** Keeps the fields of a denial that the client gets. */
+  #keepDenialFields(answer: HeaderBlock): void {
     const { toClient } = this.#rules;
     this.#forClient = fieldsOf(
       answer,
-      (index) => toClient === undefined || toClient.take(answer, index) || isOfRefusals(answer, index),
+      (index) => toClient === undefined || toClient.take(answer, index) || isRequiredForDenial(answer, index),
     );
   }
 
-  #goOn(): void {
-    // First the head: what came with it would be held behind it.
+  #continue(): void {
+    // First the head: resumed first, more body would be buffered behind it.
     this.#stream.continueDecoding();
     this.#stream.resumeRequest();
   }
@@ -197,9 +200,9 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     const fields = this.#forClient;
     this.#forClient = NO_FIELDS;
     this.#count('denied');
-    // As in Envoy, as if a host of it had answered an internal request.
+    // Envoy counts a denial as an internal response of the cluster.
     this.#target?.responses.countResponse(status, true, undefined, false);
-    // As it is made: its content-type takes the place of that of a text.
+    // Applied when the reply is created: its content-type replaces text/plain.
     const editHeaders = (headers: HeaderBlock) => addAll(headers, fields);
     this.#reply({ status, body, details: 'ext_authz_denied', editHeaders });
   }
@@ -210,7 +213,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     if (!allowsOnError) return this.#reply({ status: statusOnError, body: '', details: 'ext_authz_error' });
     if (marksAllowedOnError) this.#headers.add(ALLOWED_ON_ERROR, 'true');
     this.#count('failure_mode_allowed');
-    this.#goOn();
+    this.#continue();
   }
 
   #count(outcome: Outcome): void {
@@ -227,16 +230,16 @@ function addAll(headers: HeaderBlock, fields: readonly Field[]): void {
   for (const { key, value } of fields) headers.add(key, value);
 }
 
-function consentOf(answer: HeaderBlock, rules: ExtAuthzRules): Consent {
+function approvalOf(answer: HeaderBlock, rules: ExtAuthzRules): Approval {
   return {
     removed: removedBy(answer),
-    toHost: taken(answer, rules.toHost),
-    toHostAppended: taken(answer, rules.toHostAppended),
-    toClient: taken(answer, rules.toClientOnSuccess),
+    toHost: fieldsMatching(answer, rules.toHost),
+    toHostAppended: fieldsMatching(answer, rules.toHostAppended),
+    toClient: fieldsMatching(answer, rules.toClientOnSuccess),
   };
 }
 
-/** All lines of it count. */
+/** Returns the field names in all lines of x-envoy-auth-headers-to-remove. */
 function removedBy(answer: HeaderBlock): HeaderKey[] {
   const keys: HeaderKey[] = [];
   for (let index = answer.find(TO_REMOVE); index >= 0; index = answer.findNext(TO_REMOVE, index)) {
@@ -248,11 +251,11 @@ function removedBy(answer: HeaderBlock): HeaderKey[] {
   return keys;
 }
 
-/** The fields that may be passed on, one for each value; `takes` says of which. */
+/** Returns the fields that may be passed on and that `takes` accepts. Values of one list field are joined. */
 function fieldsOf(answer: HeaderBlock, takes: (index: number) => boolean): readonly Field[] {
   const fields: Field[] = [];
   for (let index = 0; index < answer.size; index++) {
-    if (!isOfMessage(answer, index) || !takes(index)) continue;
+    if (!isForwardable(answer, index) || !takes(index)) continue;
     const field = fieldAt(answer, index);
     if ((field.key.joinedIn & answer.kind) === 0) fields.push(field);
     else if (answer.find(field.key) === index) fields.push({ key: field.key, value: answer.get(field.key)! });
@@ -260,7 +263,7 @@ function fieldsOf(answer: HeaderBlock, takes: (index: number) => boolean): reado
   return fields;
 }
 
-function taken(answer: HeaderBlock, rules: NameRules | undefined): readonly Field[] {
+function fieldsMatching(answer: HeaderBlock, rules: NameRules | undefined): readonly Field[] {
   return rules === undefined ? NO_FIELDS : fieldsOf(answer, (index) => rules.take(answer, index));
 }
 
@@ -269,8 +272,8 @@ function fieldAt(headers: HeaderBlock, index: number): Field {
 }
 
 /**
- * Adds a field, or its value to the field that has come before: as in Envoy the service gets one line of each name, so that it cannot
- * take the first of several for all. Those of a cookie are joined as RFC 9113 section 8.2.3 does, with which each is still seen.
+ * Adds a field, or joins its value to an earlier field of that name: the service gets one line per name, as in Envoy, so that it
+ * cannot mistake the first of several for all. Cookies are joined as in RFC 9113, section 8.2.3, which keeps each of them.
  */
 function addJoined(head: HeaderBlock, { key, value }: Field): void {
   const former = head.get(key);
@@ -279,30 +282,30 @@ function addJoined(head: HeaderBlock, { key, value }: Field): void {
   head.set(key, former === undefined ? value : `${former}${key.id === COOKIE ? '; ' : ','}${value}`);
 }
 
-/** Behind those that are there, on a line of its own, except where the fields of the name are one value. */
+/** Appends a field as a separate line, or joins the value if fields of this name form one list. */
 function append(headers: HeaderBlock, { key, value }: Field): void {
   const former = (key.joinedIn & headers.kind) === 0 ? '' : (headers.get(key) ?? '');
   if (former === '') headers.add(key, value);
   else headers.set(key, `${former},${value}`);
 }
 
-/** A field of an answer that may be passed on: it is none of the connection, nor for the filter itself. */
-function isOfMessage(answer: HeaderBlock, index: number): boolean {
+/** Returns whether a response field may be passed on: it is neither hop-by-hop nor for the filter itself. */
+function isForwardable(answer: HeaderBlock, index: number): boolean {
   return !answer.isRemoved(index) && !isFraming(answer, index) && answer.name(index) !== TO_REMOVE.name;
 }
 
-/** What only the filter says to the service: that it gets but a part of the body. */
-function isOfQuestions(request: HeaderBlock, index: number): boolean {
+/** Returns whether only the filter itself may send this field: it announces a partial body. */
+function isReserved(request: HeaderBlock, index: number): boolean {
   return request.name(index) === PARTIAL_BODY;
 }
 
-/** Fields that speak of one connection or one body. */
+/** Returns whether a field belongs to one connection or one body. */
 function isFraming(headers: HeaderBlock, index: number): boolean {
   return FRAMING.has(headers.name(index));
 }
 
-/** What a refusal needs, whatever the list for the client says. */
-function isOfRefusals(headers: HeaderBlock, index: number): boolean {
+/** Returns whether a denial always needs this field. */
+function isRequiredForDenial(headers: HeaderBlock, index: number): boolean {
   const name = headers.name(index);
   return name === 'www-authenticate' || name === 'location';
 }

@@ -1,4 +1,4 @@
-// envoy.filters.http.ext_authz: asks an HTTP service whether a request may go on, and what its host is to be told with it.
+// envoy.filters.http.ext_authz: asks an HTTP service whether a request is allowed, and passes fields of its response on.
 
 import type { Any, ExtAuthz, ExtAuthzHttpService, ExtAuthzPerRoute } from '../../../../config/generated/api.js';
 import {
@@ -34,7 +34,7 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
   implemented: {
     'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz': {
       http_service: true,
-      grpc_service: refused('the service is asked by HTTP: use http_service'),
+      grpc_service: refused('only HTTP services are supported: use http_service'),
       transport_api_version: byValue({ AUTO: false, V2: false, V3: true }),
       failure_mode_allow: true,
       failure_mode_allow_header_add: true,
@@ -61,26 +61,24 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
         'decoder_header_mutation_rules',
         'enable_dynamic_metadata_ingestion',
       ),
-      clear_route_cache_headers: refused('the route is not chosen again after the answer of the service: leave it out'),
+      clear_route_cache_headers: refused('the route is not selected again after the authorization: leave it out'),
       filter_metadata: refused('requests have no dynamic metadata'),
       emit_filter_state_stats: onlyFalse('filters do not set filter state: leave it out'),
       max_denied_response_body_bytes: refused(
-        'the body of a denial is passed on whole: let the service send a short one',
+        'the body of a denial is always sent whole: make the service send a short one',
       ),
       enforce_response_header_limits: onlyFalse(
-        'what the service answers has the limits of every response: leave it out',
+        'responses of the service have the limits of all responses: leave it out',
       ),
       shadow_mode: onlyFalse(
-        'what the service answers is enforced: filter_enabled says for which share of requests it is asked',
+        'the decision is always enforced: filter_enabled sets the share of requests that need authorization',
       ),
-      emit_client_span: onlyFalse('no spans are made: leave it out'),
+      emit_client_span: onlyFalse('tracing is not implemented: leave it out'),
     },
     'envoy.extensions.filters.http.ext_authz.v3.HttpService': {
       ...obeyed('server_uri', 'path_prefix', 'authorization_request', 'authorization_response'),
-      path_override: refused('the service is asked for the path of the request: path_prefix can be put before it'),
-      retry_policy: refused(
-        'the service is asked once: failure_mode_allow says what becomes of requests without an answer',
-      ),
+      path_override: refused('the service gets the path of the request: path_prefix adds a prefix'),
+      retry_policy: refused('calls are not retried: failure_mode_allow decides about requests when the service fails'),
     },
     'envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest': { allowed_headers: true, headers_to_add: true },
     'envoy.extensions.filters.http.ext_authz.v3.AuthorizationResponse': {
@@ -98,20 +96,17 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
   validate(config, report) {
     const filter = unpack(config as Any, FILTER);
     if (filter === undefined) return;
-    if (filter.http_service === undefined) report('', 'http_service must be set: there is nobody to ask');
+    if (filter.http_service === undefined) report('', 'http_service must be set');
     else checkService(filter.http_service, report);
     if (filter.failure_mode_allow !== true && filter.failure_mode_allow_header_add === true)
       report('failure_mode_allow_header_add', 'it has no effect without failure_mode_allow');
     if (filter.failure_mode_allow === true && filter.status_on_error !== undefined)
-      report('status_on_error', 'it has no effect with failure_mode_allow: requests go on');
+      report('status_on_error', 'it has no effect with failure_mode_allow: requests are allowed');
     if (
       filter.allowed_headers !== undefined &&
       filter.http_service?.authorization_request?.allowed_headers !== undefined
     )
-      report(
-        DEPRECATED_LIST,
-        'allowed_headers of the filter is set as well, which has taken its place: leave this out',
-      );
+      report(DEPRECATED_LIST, 'allowed_headers of the filter is also set, and replaces this: leave this out');
     reportMistakes(report, '', () => compileNameRules(filter.allowed_headers, 'allowed_headers'));
     reportMistakes(report, '', () => compileNameRules(filter.disallowed_headers, 'disallowed_headers'));
   },
@@ -129,19 +124,21 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
     const enabled = runtime.fractionOf(config.filter_enabled, { numerator: 100 });
     return {
       create(stream, isDisabled) {
-        if (isDisabled === true || isLost(stream)) return undefined;
+        if (isDisabled === true || hasNoRoute(stream)) return undefined;
         if (enabled.isHit(random)) return new ExtAuthzFilter(stream, rules, calls, cluster, stats, outcomes);
         stats.increment(ExtAuthzStats.at.disabled);
         return undefined;
       },
     };
   },
-  /** The most specific place decides. */
+  /** The most specific configuration applies. */
   compileRouteConfig: (configs) => (configs.at(-1) as ExtAuthzPerRoute | undefined)?.disabled === true,
 };
 
-/** No route takes the request, nor will one that a later filter waits for: it is answered with 404 whatever the service says. */
-function isLost(stream: StreamControl): boolean {
+/**
+ * Returns whether the request has no route and no later filter waits for one: its response is 404 whatever the service decides.
+ */
+function hasNoRoute(stream: StreamControl): boolean {
   return stream.route() === undefined && stream.missingHost() === undefined;
 }
 
@@ -149,17 +146,17 @@ function checkService(service: ExtAuthzHttpService, report: Report): void {
   const { authorization_request: request, authorization_response: response, path_prefix: prefix } = service;
   const { timeout, uri = '' } = service.server_uri ?? {};
   if (service.server_uri === undefined) report('http_service', 'server_uri must be set');
-  // The cluster tells where the service is; of the URI nothing but this matters.
+  // The service's address is that of its cluster; only the scheme of the URI matters.
   else if (/^https:/i.test(uri)) report('http_service.server_uri.uri', 'TLS is not implemented: write it with http://');
   if (timeout !== undefined && durationMs(timeout) === 0) {
-    report('http_service.server_uri.timeout', 'must be above 0: a request without an answer would wait for ever');
+    report('http_service.server_uri.timeout', 'must be above 0: without a timeout a request could wait forever');
   }
   if (prefix !== undefined && !/^\/[\x21-\x7e]*$/.test(prefix))
     report('http_service.path_prefix', "it must begin with '/' and be plain ASCII");
   reportMistakes(report, '', () => compileNameRules(request?.allowed_headers, DEPRECATED_LIST));
   request?.headers_to_add?.forEach(({ key = '', value = '' }, index) => {
     const at = `http_service.authorization_request.headers_to_add[${index}]`;
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key)) report(`${at}.key`, `'${key}' is no name of a header`);
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key)) report(`${at}.key`, `'${key}' is not a header name`);
     if (key.toLowerCase() === 'host') report(`${at}.key`, "the service gets the request's own 'host'");
     if (/[\0\r\n]/.test(value)) report(`${at}.value`, 'it must be one line');
   });
@@ -169,7 +166,7 @@ function checkService(service: ExtAuthzHttpService, report: Report): void {
   }
 }
 
-/** Where `allowed_headers` was before other kinds of services could be asked. */
+/** The deprecated place of `allowed_headers`. */
 const DEPRECATED_LIST = 'http_service.authorization_request.allowed_headers';
 
 const RESPONSE_LISTS = [
@@ -179,7 +176,7 @@ const RESPONSE_LISTS = [
   'allowed_client_headers_on_success',
 ] as const;
 
-/** `config` as validate() accepts it. */
+/** Compiles a configuration that validate() has accepted. */
 function rulesOf(config: ExtAuthz): ExtAuthzRules {
   const { authorization_request: request, authorization_response: response, ...service } = config.http_service!;
   return {

@@ -1,4 +1,4 @@
-// Names of headers that a list of string matchers takes (envoy.type.matcher.v3.ListStringMatcher), in whatever case they come.
+// Matches field names against a list of string matchers (envoy.type.matcher.v3.ListStringMatcher), ignoring case.
 
 import type { ListStringMatcher, StringMatcher } from '../../../../config/generated/api.js';
 import { compileStringMatcher, type HeaderBlock, type StringRule } from '../../../sdk.js';
@@ -10,7 +10,7 @@ export class NameRules {
     this.#rules = rules;
   }
 
-  /** Whether the field's name is one of them. */
+  /** Returns whether the name of a field matches. */
   take(headers: HeaderBlock, index: number): boolean {
     const { memory } = headers;
     for (const rule of this.#rules)
@@ -19,7 +19,7 @@ export class NameRules {
   }
 }
 
-/** Undefined: the list is empty or absent. Throws a BatonError that tells what is wrong with it; `where` is its path. */
+/** Compiles a list; undefined if it is empty or absent. Throws a BatonError with `where`, the path of the list. */
 export function compileNameRules(list: ListStringMatcher | undefined, where: string): NameRules | undefined {
   const patterns = list?.patterns ?? [];
   if (patterns.length === 0) return undefined;

@@ -1,4 +1,4 @@
-// Scope `http.<stat_prefix>.ext_authz.`, with the filter's own stat_prefix behind that if it has one.
+// Scope `http.<stat_prefix>.ext_authz.`, followed by the filter's stat_prefix if it has one.
 
 import { defineLayout } from '../../../sdk.js';
 
@@ -7,6 +7,6 @@ export const ExtAuthzStats = defineLayout({
   denied: 'counter',
   error: 'counter',
   failure_mode_allowed: 'counter',
-  /** Requests that filter_enabled leaves out. */
+  /** Requests that filter_enabled exempts. */
   disabled: 'counter',
 });

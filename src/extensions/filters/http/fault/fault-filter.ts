@@ -1,4 +1,4 @@
-// The fault of one request: it waits, is answered, or waits and is answered then.
+// The fault filter of one request: delays it, aborts it, or both.
 
 import {
   type DynamicCounter,
@@ -16,11 +16,11 @@ import { FaultStats } from './stats.js';
 
 const { at } = FaultStats;
 
-/** What the faults of a chain have in common. */
+/** The common context of the faults in a chain. */
 export interface FaultContext {
   readonly worker: WorkerContext;
   readonly stats: Scope;
-  /** The counter of that name for requests that come from this cluster. */
+  /** Returns the counter `name` for requests from this downstream cluster. */
   counterOf(cluster: string, name: 'delays_injected' | 'aborts_injected'): DynamicCounter;
 }
 
@@ -28,12 +28,12 @@ export class FaultFilter implements HttpFilter {
   readonly #stream: StreamControl;
   readonly #rules: FaultRules;
   readonly #context: FaultContext;
-  /** Where the request comes from, or ''. */
+  /** The downstream cluster that the request names, or ''. */
   #cluster = '';
-  /** It counts as one fault, however many there are. */
+  /** Counted as an active fault: once, even with both a delay and an abort. */
   #isActive = false;
   #timer: Timer<FaultFilter> | undefined;
-  /** Of a request that waits. */
+  /** The head of a delayed request. */
   #held: HeaderBlock | undefined;
 
   constructor(stream: StreamControl, rules: FaultRules, context: FaultContext) {
@@ -69,8 +69,8 @@ export class FaultFilter implements HttpFilter {
     this.#context.worker.timers.reschedule(this.#timer, delayMs);
   }
 
-  /** The delay is over. */
-  goOn(): void {
+  /** Called when the delay is over. */
+  onDelayEnd(): void {
     this.#stream.run(() => {
       if (this.#abortIfDue(this.#held!)) return;
       this.#stream.continueDecoding();
@@ -96,7 +96,7 @@ export class FaultFilter implements HttpFilter {
     });
   }
 
-  /** Whether there may be one more fault. As in Envoy workers that ask at once may all get one. */
+  /** Returns whether another fault may become active. As in Envoy, workers that check concurrently may exceed the limit. */
   #begin(): boolean {
     if (this.#isActive) return true;
     const { stats } = this.#context;
@@ -117,5 +117,5 @@ export class FaultFilter implements HttpFilter {
 }
 
 function onTimer(filter: FaultFilter): void {
-  filter.goOn();
+  filter.onDelayEnd();
 }

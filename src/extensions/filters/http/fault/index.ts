@@ -1,4 +1,4 @@
-// envoy.filters.http.fault: lets requests wait, or answers them, to see how those who have sent them take it.
+// envoy.filters.http.fault: delays or aborts requests, to test how clients handle it.
 
 import type { HTTPFault } from '../../../../config/generated/api.js';
 import {
@@ -14,7 +14,7 @@ import { type FaultContext, FaultFilter } from './fault-filter.js';
 import { FaultRules } from './rules.js';
 import { FaultStats } from './stats.js';
 
-const NO_RATE_LIMIT = refused('responses are not slowed down; use delay, which lets requests wait');
+const NO_RATE_LIMIT = refused('responses are not slowed down: use delay, which delays requests');
 
 export const fault: HttpFilterExtension<HTTPFault> = {
   category: 'envoy.filters.http',
@@ -70,7 +70,7 @@ export const fault: HttpFilterExtension<HTTPFault> = {
       },
     };
   },
-  /** The most specific place decides. */
+  /** The most specific configuration applies. */
   compileRouteConfig: (configs, where, runtime) => new FaultRules(configs.at(-1) as HTTPFault, runtime, where),
 };
 

@@ -1,4 +1,4 @@
-// What a request says about the faults that it wants, and where it comes from.
+// Request headers that control faults and name the downstream cluster and node.
 
 import { type HeaderBlock, type HeaderKey, headerKey } from '../../../sdk.js';
 
@@ -10,7 +10,7 @@ export const DELAY_PERCENTAGE = headerKey('x-envoy-fault-delay-request-percentag
 export const SERVICE_CLUSTER = headerKey('x-envoy-downstream-service-cluster');
 export const SERVICE_NODE = headerKey('x-envoy-downstream-service-node');
 
-/** The whole number from 0 that a header is; undefined: there is none, or it is something else. Of several the first counts. */
+/** Returns the non-negative integer in the first field of that name; undefined if it is absent or not an integer. */
 export function numberIn(headers: HeaderBlock, key: HeaderKey): number | undefined {
   const text = headers.get(key);
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;

@@ -1,4 +1,4 @@
-// HTTPFault, compiled: which requests a fault is for, and what it is.
+// A compiled HTTPFault: which requests get a fault, and which fault.
 
 import type { FaultAbort, FaultDelay, HTTPFault } from '../../../../config/generated/api.js';
 import {
@@ -24,16 +24,16 @@ import {
 } from './request-headers.js';
 import { FaultNumber, FaultShare } from './runtime-values.js';
 
-/** What a request is answered with. */
+/** The response of an aborted request. */
 export interface Abort {
   readonly status: number;
-  /** Undefined: what the status means. */
+  /** Undefined: derived from `status`. */
   readonly grpcStatus: number | undefined;
   readonly body: string;
 }
 
 export class FaultRules {
-  /** Where requests come from is counted. */
+  /** Faults are also counted by downstream cluster. */
   readonly countsClusters: boolean;
   readonly #delay: DelayRule | undefined;
   readonly #abort: AbortRule | undefined;
@@ -55,35 +55,35 @@ export class FaultRules {
     this.#configuredMaxActive = config.max_active_faults ?? Infinity;
   }
 
-  /** It has no fault for any request. */
+  /** No fault is configured. */
   get isEmpty(): boolean {
     return this.#delay === undefined && this.#abort === undefined;
   }
 
-  /** Whether the fault is for this request. */
+  /** Returns whether the request matches the configured conditions. */
   isFor(headers: HeaderBlock, stream: StreamControl): boolean {
     if (this.#upstreamCluster !== '' && stream.route()?.clusterName !== this.#upstreamCluster) return false;
     if (this.#nodes !== undefined && !this.#nodes.has(headers.get(SERVICE_NODE) ?? '')) return false;
     return this.#headers === undefined || matchesAll(this.#headers, headers);
   }
 
-  /** The most faults at a time, in the whole process. */
+  /** Maximum active faults in the whole process. */
   get maxActive(): number {
     return this.#maxActive.valueFor('', this.#configuredMaxActive);
   }
 
-  /** How long this request is to wait, in ms; 0: it is not. */
+  /** Returns the delay of this request in ms; 0: none. */
   delayOf(headers: HeaderBlock, cluster: string, random: Random): number {
     return this.#delay?.of(headers, cluster, random) ?? 0;
   }
 
-  /** What this request is answered with; undefined: it goes on. */
+  /** Returns the abort of this request; undefined: none. */
   abortOf(headers: HeaderBlock, cluster: string, random: Random): Abort | undefined {
     return this.#abort?.of(headers, cluster, random);
   }
 }
 
-/** Where the request says that it comes from, or ''. */
+/** Returns the downstream cluster that the request names, or ''. */
 export function clusterOf(headers: HeaderBlock): string {
   return headers.get(SERVICE_CLUSTER) ?? '';
 }
@@ -98,7 +98,7 @@ class DelayRule {
     this.#share = new FaultShare(runtime, keys.delay_percent_runtime, 'delay.fixed_delay_percent', percentage);
     this.#runtimeMs = new FaultNumber(runtime, keys.delay_duration_runtime, 'delay.fixed_duration_ms');
     this.#isByHeader = header_delay !== undefined;
-    // As in Envoy it is whole milliseconds.
+    // As in Envoy, in whole milliseconds.
     this.#fixedMs = fixed === undefined ? undefined : Math.trunc(durationMs(fixed));
   }
 
@@ -115,7 +115,7 @@ class AbortRule {
   readonly #share: FaultShare;
   readonly #runtimeStatus: FaultNumber;
   readonly #runtimeGrpcStatus: FaultNumber;
-  /** Without either of them the request says it. */
+  /** Without both, the request's headers set the status. */
   readonly #status: number | undefined;
   readonly #grpcStatus: number | undefined;
   readonly #isByHeader: boolean;
@@ -139,7 +139,7 @@ class AbortRule {
     const status = isByHeader ? numberIn(headers, ABORT) : this.#status;
     if (status !== undefined && isStatus(status)) {
       const other = this.#runtimeStatus.valueFor(cluster, status);
-      // No response can have another one that runtime may say.
+      // A runtime value that is not a response status is ignored.
       return { status: isStatus(other) ? other : status, grpcStatus: undefined, body: this.#body };
     }
     const grpcStatus = isByHeader ? numberIn(headers, ABORT_GRPC) : this.#grpcStatus;

@@ -1,19 +1,19 @@
-// Values of runtime that a fault goes by: for all requests, or for those that come from one cluster (fault.http.<cluster>.…). What a
-// cluster is called is the client's to say, so that nothing is kept of its keys.
+// Runtime values of a fault, for all requests or for one downstream cluster (fault.http.<cluster>.…). Clients choose the cluster
+// name, so the keys of clusters are not cached.
 
 import type { FractionalPercent } from '../../../../config/generated/api.js';
 import type { Random, Runtime, RuntimeFraction } from '../../../sdk.js';
 
-/** A share of requests under a key. */
+/** A fraction of requests with a runtime key. */
 export class FaultShare {
   readonly #runtime: Runtime;
   readonly #key: string;
-  /** What the key of a cluster ends with. */
+  /** The end of a cluster's key. */
   readonly #suffix: string;
   readonly #configured: FractionalPercent;
   readonly #fraction: RuntimeFraction;
 
-  /** `suffix` as in `delay.fixed_delay_percent`. */
+  /** `suffix`: for example `delay.fixed_delay_percent`. */
   constructor(runtime: Runtime, key: string | undefined, suffix: string, configured: FractionalPercent | undefined) {
     this.#runtime = runtime;
     this.#key = key || `fault.http.${suffix}`;
@@ -23,8 +23,8 @@ export class FaultShare {
   }
 
   /**
-   * Whether a request gets the fault. `cluster`: where it comes from, or ''. `wanted`: the numerator that it asks for itself, which counts
-   * as far as the configured one goes.
+   * Returns whether a request gets the fault. `cluster`: its downstream cluster, or ''. `wanted`: the numerator that the request
+   * itself asks for, which is limited by the configured one.
    */
   isHit(random: Random, cluster: string, wanted: number | undefined): boolean {
     const key = cluster === '' ? this.#key : this.#keyFor(cluster);
@@ -40,20 +40,20 @@ export class FaultShare {
   }
 }
 
-/** A whole number under a key. */
+/** An integer with a runtime key. */
 export class FaultNumber {
   readonly #runtime: Runtime;
   readonly #key: string;
   readonly #suffix: string;
 
-  /** `suffix` as in `delay.fixed_duration_ms`. */
+  /** `suffix`: for example `delay.fixed_duration_ms`. */
   constructor(runtime: Runtime, key: string | undefined, suffix: string) {
     this.#runtime = runtime;
     this.#key = key || `fault.http.${suffix}`;
     this.#suffix = suffix;
   }
 
-  /** The number for a request that comes from `cluster`, or ''; `configured` where runtime has none. */
+  /** Returns the number for a request from `cluster` (or ''); `configured` if runtime has none. */
   valueFor(cluster: string, configured: number): number {
     const own = cluster === '' ? undefined : this.#runtime.get(`fault.http.${cluster}.${this.#suffix}`)?.integer;
     return own ?? this.#runtime.get(this.#key)?.integer ?? configured;

@@ -1,4 +1,4 @@
-// `http.<stat_prefix>.fault.`: what was injected. Names with the cluster that a request says it comes from appear with it.
+// Scope `http.<stat_prefix>.fault.`: injected faults. Names that contain a request's downstream cluster are created on first use.
 
 import { defineLayout } from '../../../sdk.js';
 

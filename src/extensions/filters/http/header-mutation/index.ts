@@ -32,12 +32,12 @@ export const headerMutation: HttpFilterExtension<FilterConfig> = {
   },
   createOnWorker(config): HttpFilterFactory {
     const own = compile(config.mutations, 'mutations');
-    const isSpecificLast = config.most_specific_header_mutations_wins ?? false;
+    const appliesSpecificLast = config.most_specific_header_mutations_wins ?? false;
     return {
       create(stream, routeConfig) {
         if (routeConfig === undefined) return new HeaderMutationFilter(stream, [own]);
         const levels = routeConfig as readonly Mutations[];
-        return new HeaderMutationFilter(stream, [own, ...(isSpecificLast ? levels : levels.toReversed())]);
+        return new HeaderMutationFilter(stream, [own, ...(appliesSpecificLast ? levels : levels.toReversed())]);
       },
     };
   },
@@ -45,7 +45,7 @@ export const headerMutation: HttpFilterExtension<FilterConfig> = {
     configs.map((config) => compile((config as HeaderMutationPerRoute).mutations, `${where}.mutations`)),
 };
 
-/** What one place says, compiled. */
+/** The compiled mutations of the filter or of one route level. */
 interface Mutations {
   readonly request: HeaderMutations | undefined;
   readonly response: HeaderMutations | undefined;
@@ -53,7 +53,7 @@ interface Mutations {
 
 class HeaderMutationFilter implements HttpFilter {
   readonly #stream: StreamControl;
-  /** Later ones win. */
+  /** Applied in this order. */
   readonly #levels: readonly Mutations[];
 
   constructor(stream: StreamControl, levels: readonly Mutations[]) {
@@ -68,7 +68,7 @@ class HeaderMutationFilter implements HttpFilter {
       isNeeded ||= response?.needsRequestHeaders === true;
     }
     if (isNeeded && !headers.retain()) {
-      throw new NoRoomError('no room in the arena for a request head that the response is made from');
+      throw new NoRoomError('no room in the arena for a request head that response mutations need');
     }
     return HeadersStatus.Continue;
   }
@@ -86,7 +86,7 @@ function compile(config: MutationsConfig | undefined, where: string): Mutations 
   };
 }
 
-/** Mutations happen in the order in which they are written: each is a place of its own. */
+/** Compiles mutations as separate steps, so that they are applied in the configured order. */
 function compileList(mutations: readonly HeaderMutation[] | undefined, where: string): HeaderMutations | undefined {
   return compileHeaderMutations(
     (mutations ?? []).map(({ remove, append }, index) => ({

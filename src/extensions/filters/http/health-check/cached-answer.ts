@@ -1,4 +1,4 @@
-// What a host has answered to the last health check that was passed on to it, while that is recent enough (cache_time).
+// The last response of a host to a health check, cached for cache_time.
 
 import type { Clock } from '../../../sdk.js';
 

@@ -1,4 +1,4 @@
-// Whether clusters have the share of usable hosts that cluster_min_healthy_percentages asks for.
+// Checks clusters against cluster_min_healthy_percentages.
 
 import type { ClusterReference } from '../../../sdk.js';
 
@@ -11,14 +11,14 @@ export interface ClusterMinimum {
 
 export const enum ClusterVerdict {
   Healthy = 0,
-  /** No cluster has the name. */
+  /** There is no such cluster. */
   NotFound = 1,
-  /** It has no hosts, and more than 0 % of them are to be healthy. */
+  /** The cluster has no hosts, and the minimum is above 0 %. */
   Empty = 2,
   Unhealthy = 3,
 }
 
-/** The verdict on the first cluster that is not healthy enough; degraded hosts count as healthy ones. */
+/** Returns the verdict on the first cluster that is not healthy enough. Degraded hosts count as healthy. */
 export function judgeClusters(minimums: readonly ClusterMinimum[]): ClusterVerdict {
   for (const minimum of minimums) {
     const verdict = judge(minimum);

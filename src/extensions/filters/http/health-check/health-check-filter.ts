@@ -1,4 +1,4 @@
-// The health check filter of one stream: answers a health check, or lets it pass, and marks the response (FACTS §11).
+// The health check filter of one stream: answers a health check or passes it on, and marks the response.
 
 import {
   DataStatus,
@@ -16,16 +16,16 @@ import type { CachedAnswer } from './cached-answer.js';
 import { type ClusterMinimum, ClusterVerdict, judgeClusters } from './cluster-minimum.js';
 import { HealthCheckFilterStats } from './stats.js';
 
-/** The configuration, compiled: one a filter chain and worker. */
+/** The compiled configuration, one per filter chain and worker. */
 export interface HealthCheckRules {
   /** Hosts answer health checks. */
   readonly passesThrough: boolean;
-  /** A request for which all of them hold is a health check. */
+  /** A request that matches all of them is a health check. */
   readonly headers: readonly HeaderRule[];
-  /** The last answer of a host; undefined: none is kept. */
+  /** The last response of a host; undefined: responses are not cached. */
   readonly cache: CachedAnswer | undefined;
   readonly clusters: readonly ClusterMinimum[];
-  /** Whether the server has been told to fail health checks. */
+  /** Whether health checks must fail (POST /healthcheck/fail). */
   readonly health: { readonly isFailing: boolean };
   /** Name of this server's own cluster, as byteText(). */
   readonly serviceCluster: string;
@@ -42,7 +42,7 @@ export class HealthCheckFilter implements HttpFilter {
   readonly #stream: StreamControl;
   readonly #rules: HealthCheckRules;
   #isHealthCheck = false;
-  /** The answer is made here, once the whole request has come. */
+  /** This filter answers, when the request is complete. */
   #isAnswered = false;
 
   constructor(stream: StreamControl, rules: HealthCheckRules) {
@@ -92,7 +92,7 @@ export class HealthCheckFilter implements HttpFilter {
 
   #answer(): void {
     const { cache, clusters, health, stats } = this.#rules;
-    // Without an answer to repeat, health checks were failed when this one began.
+    // Without a cached response this filter answers only because health checks were failing when the request began.
     if (health.isFailing || cache?.status === 0) return this.#reply(503, 'health_check_failed', false);
     if (cache !== undefined) {
       stats.increment(at.cached_response);

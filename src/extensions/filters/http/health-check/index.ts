@@ -1,4 +1,4 @@
-// envoy.filters.http.health_check: answers the health checks of whoever sends traffic here, or follows them to a host.
+// envoy.filters.http.health_check: answers health checks of downstream clients, or passes them to a host.
 
 import type { HealthCheckHealthCheck as HealthCheckConfig } from '../../../../config/generated/api.js';
 import {
@@ -25,10 +25,10 @@ export const healthCheck: HttpFilterExtension<HealthCheckConfig> = {
   validate(config, report) {
     const { pass_through_mode, cache_time, cluster_min_healthy_percentages, headers } = config as HealthCheckConfig;
     if (pass_through_mode === false && cache_time !== undefined) {
-      report('cache_time', 'it applies only with pass_through_mode: there is no answer of a host to keep');
+      report('cache_time', 'it applies only with pass_through_mode: otherwise there is no response to cache');
     }
     if (pass_through_mode === true && cluster_min_healthy_percentages !== undefined) {
-      report('cluster_min_healthy_percentages', 'it applies only without pass_through_mode: a host answers');
+      report('cluster_min_healthy_percentages', 'it applies only without pass_through_mode: otherwise a host answers');
     }
     reportMistakes(report, '', () => compileHeaderRules(headers, 'headers'));
   },
@@ -44,7 +44,7 @@ export const healthCheck: HttpFilterExtension<HealthCheckConfig> = {
       cache: cacheMs > 0 ? new CachedAnswer(context.clock, cacheMs) : undefined,
       clusters: percentages.map(([name, percent]) => ({
         cluster: context.clusters.reference(name),
-        // The API takes whole percents: what is behind the point does not count.
+        // As in Envoy, fractions of a percent are ignored.
         minPercent: Math.trunc(Number(percent.value ?? 0)),
       })),
       health: context.serverHealth,

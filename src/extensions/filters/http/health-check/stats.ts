@@ -1,4 +1,4 @@
-// Scope `http.<stat_prefix>.health_check.`: what the health check filter did.
+// Scope `http.<stat_prefix>.health_check.`
 
 import { defineLayout } from '../../../sdk.js';
 

@@ -1,4 +1,4 @@
-// Limits for requests of certain descriptors, which rate_limits of routes and virtual hosts make.
+// Limits for requests with certain descriptors, which rate_limits of routes and virtual hosts create.
 
 import type {
   LocalRateLimit,
@@ -12,11 +12,11 @@ const NONE: readonly Limit[] = [];
 
 export class DescriptorLimits {
   readonly #stage: number;
-  readonly #ofHost: VhRateLimitsOptions;
-  /** By descriptorText(). */
+  readonly #virtualHostMode: VhRateLimitsOptions;
+  /** Keys: descriptorText(). */
   readonly #limits: ReadonlyMap<string, Limit>;
 
-  /** Undefined: there are none. `place` as in LimitRules. */
+  /** Returns undefined if there are no descriptors. `place`: see LimitRules. */
   static of(config: LocalRateLimit, place: string): DescriptorLimits | undefined {
     return (config.descriptors ?? []).length === 0 ? undefined : new DescriptorLimits(config, place);
   }
@@ -24,7 +24,7 @@ export class DescriptorLimits {
   private constructor(config: LocalRateLimit, place: string) {
     const isPerConnection = config.local_rate_limit_per_downstream_connection ?? false;
     this.#stage = config.stage ?? 0;
-    this.#ofHost = config.vh_rate_limits ?? 'OVERRIDE';
+    this.#virtualHostMode = config.vh_rate_limits ?? 'OVERRIDE';
     this.#limits = new Map(
       config.descriptors!.map((descriptor) => {
         const text = descriptorText(descriptor);
@@ -33,14 +33,14 @@ export class DescriptorLimits {
     );
   }
 
-  /** The limits that are for this request, the lowest first: where it is reached no other token is gone. */
+  /** Returns the limits of this request, the slowest first: when it is exhausted, no token of the others was taken. */
   limitsFor(headers: HeaderBlock, stream: StreamControl): readonly Limit[] {
     const route = stream.route();
     if (route?.rateLimits === undefined) return NONE;
     const { clusterName, rateLimits } = route;
     const request = { headers, info: stream.info, clusterName };
     const found = new Set<Limit>();
-    for (const text of rateLimits.descriptors(this.#stage, this.#ofHost, request)) {
+    for (const text of rateLimits.descriptors(this.#stage, this.#virtualHostMode, request)) {
       const limit = this.#limits.get(text);
       if (limit !== undefined) found.add(limit);
     }
@@ -48,7 +48,7 @@ export class DescriptorLimits {
   }
 }
 
-/** Equal for descriptors that are, and as RouteRateLimits makes it of a request. */
+/** Returns a key: equal for equal descriptors, and equal to the text that RouteRateLimits computes for a request. */
 export function descriptorText({ entries = [] }: LocalRateLimitDescriptor): string {
   return entries.map(({ key, value }) => entryText(byteText(key ?? ''), byteText(value ?? ''))).join('');
 }

@@ -1,4 +1,4 @@
-// envoy.filters.http.local_ratelimit: lets so many requests through as there are tokens in a bucket, which all workers share.
+// envoy.filters.http.local_ratelimit: limits requests with token buckets that all workers share.
 
 import type { Any, LocalRateLimit, TokenBucket } from '../../../../config/generated/api.js';
 import {
@@ -14,7 +14,7 @@ import { descriptorText } from './descriptors.js';
 import { LocalRateLimitFilter } from './local-ratelimit-filter.js';
 import { compileHeaders, LimitRules } from './rules.js';
 
-const NO_WILDCARDS = 'an entry of a descriptor stands for one value';
+const NO_WILDCARDS = 'a descriptor entry matches one value';
 const MIN_FILL_INTERVAL_MS = 50;
 
 export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
@@ -38,8 +38,8 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
       stage: true,
       vh_rate_limits: byValue({ OVERRIDE: true, INCLUDE: true, IGNORE: true }),
       always_consume_default_token_bucket: true,
-      local_cluster_rate_limit: refused('the limit is of this process: divide it by the number of processes'),
-      rate_limits: refused('set rate_limits of the routes, or of their virtual host'),
+      local_cluster_rate_limit: refused('the limit applies to this process: divide it by the number of processes'),
+      rate_limits: refused('set rate_limits of the routes or virtual hosts'),
       max_dynamic_descriptors: refused(NO_WILDCARDS),
       enable_retry_after_header: true,
     },
@@ -50,7 +50,7 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
   validate(config, report, isOfRoute) {
     const limit = config as LocalRateLimit;
     if (isOfRoute && limit.token_bucket === undefined)
-      report('', 'token_bucket must be set: what a route says is a limit of its own');
+      report('', 'token_bucket must be set: a route has its own limit');
     checkInterval(limit.token_bucket, '', report);
     const seen = new Set<string>();
     limit.descriptors?.forEach((descriptor, index) => {
@@ -58,7 +58,7 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
         if (!value) report(`descriptors[${index}].entries[${at}].value`, `it must be set: ${NO_WILDCARDS}`);
       });
       const text = descriptorText(descriptor);
-      if (seen.has(text)) report(`descriptors[${index}]`, 'another one has the same entries');
+      if (seen.has(text)) report(`descriptors[${index}]`, 'another descriptor has the same entries');
       seen.add(text);
       checkInterval(descriptor.token_bucket, `descriptors[${index}].`, report);
     });
@@ -66,7 +66,7 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
   },
   createOnWorker(config, context, chain) {
     const own = new LimitRules(config, context.runtime, '', chain.place);
-    // They are there before traffic.
+    // The counters must exist before traffic.
     own.countersFor(context);
     return {
       create(stream, routeConfig) {
@@ -75,7 +75,7 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
       },
     };
   },
-  /** The most specific place decides, and has a bucket of its own. */
+  /** The most specific configuration applies, and has its own buckets. */
   compileRouteConfig(configs: readonly Any[], where, runtime, place): LimitRules {
     return new LimitRules(configs.at(-1) as LocalRateLimit, runtime, where, place);
   },

@@ -1,4 +1,4 @@
-// The local rate limit of one request: it takes a token, and goes on or is answered.
+// The local rate limit filter of one request: takes tokens and allows or refuses the request.
 
 import {
   type HeaderBlock,
@@ -20,7 +20,7 @@ const RETRY_AFTER = headerKey('retry-after');
 
 const enum Outcome {
   Passes,
-  /** It lacks tokens of limits in shadow mode alone. */
+  /** Only limits in shadow mode had no token. */
   Shadowed,
   Limited,
 }
@@ -29,9 +29,9 @@ export class LocalRateLimitFilter implements HttpFilter {
   readonly #stream: StreamControl;
   readonly #rules: LimitRules;
   readonly #context: WorkerContext;
-  /** What the response tells of. */
-  #told: TokenBucket | undefined;
-  /** That had no token. */
+  /** The bucket that the response's x-ratelimit headers describe. */
+  #reported: TokenBucket | undefined;
+  /** The bucket that had no token. */
   #empty: TokenBucket | undefined;
 
   constructor(stream: StreamControl, rules: LimitRules, context: WorkerContext) {
@@ -66,17 +66,17 @@ export class LocalRateLimitFilter implements HttpFilter {
   }
 
   encodeHeaders(headers: HeaderBlock): HeadersStatus {
-    if (this.#told === undefined) return HeadersStatus.Continue;
+    if (this.#reported === undefined) return HeadersStatus.Continue;
     const nowMs = this.#context.clock.monotonicMs;
-    headers.add(LIMIT, String(this.#told.maxTokens));
-    headers.add(REMAINING, String(this.#told.tokens(nowMs)));
-    headers.add(RESET, secondsToToken(this.#told, nowMs));
+    headers.add(LIMIT, String(this.#reported.maxTokens));
+    headers.add(REMAINING, String(this.#reported.tokens(nowMs)));
+    headers.add(RESET, secondsToToken(this.#reported, nowMs));
     return HeadersStatus.Continue;
   }
 
-  /** Takes a token wherever the request needs one. */
+  /** Takes a token from each bucket that applies to the request. */
   #take(headers: HeaderBlock): Outcome {
-    const { alwaysTakesOwn, descriptors, limit } = this.#rules;
+    const { alwaysUsesDefault, descriptors, limit } = this.#rules;
     const limits = descriptors?.limitsFor(headers, this.#stream);
     if (limits === undefined || limits.length === 0)
       return limit === undefined || this.#takeFrom(limit) ? Outcome.Passes : Outcome.Limited;
@@ -86,22 +86,22 @@ export class LocalRateLimitFilter implements HttpFilter {
       if (!each.isShadow) return Outcome.Limited;
       outcome = Outcome.Shadowed;
     }
-    if (limit !== undefined && alwaysTakesOwn && !this.#takeFrom(limit)) outcome = Outcome.Limited;
-    // As in Envoy the response tells of the lowest of those that are for the request's descriptors.
-    this.#tellOf(limits[0]!);
+    if (limit !== undefined && alwaysUsesDefault && !this.#takeFrom(limit)) outcome = Outcome.Limited;
+    // As in Envoy, the headers describe the slowest limit that matches the request's descriptors.
+    this.#reportOn(limits[0]!);
     return outcome;
   }
 
   #takeFrom(limit: Limit): boolean {
-    const bucket = this.#tellOf(limit);
+    const bucket = this.#reportOn(limit);
     if (bucket.take(this.#context.clock.monotonicMs)) return true;
     this.#empty = bucket;
     return false;
   }
 
-  #tellOf(limit: Limit): TokenBucket {
+  #reportOn(limit: Limit): TokenBucket {
     const bucket = limit.bucketFor(this.#stream.info.downstream!, this.#context);
-    if (this.#rules.hasHeaders) this.#told = bucket;
+    if (this.#rules.hasHeaders) this.#reported = bucket;
     return bucket;
   }
 

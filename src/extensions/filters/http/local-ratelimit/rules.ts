@@ -1,4 +1,4 @@
-// LocalRateLimit, compiled: how many requests there may be, which share of them that is for, and what becomes of those beyond.
+// A compiled LocalRateLimit: the limits, the share of requests to which they apply, and the response to requests beyond them.
 
 import type { HeaderValueOption, LocalRateLimit } from '../../../../config/generated/api.js';
 import {
@@ -23,19 +23,19 @@ export class LimitRules {
   readonly enabled: RuntimeFraction;
   readonly enforced: RuntimeFraction;
   readonly hasHeaders: boolean;
-  /** Refused requests are told when to come again. */
+  /** Refused requests get a retry-after header. */
   readonly hasRetryAfter: boolean;
-  /** What requests that go on, and answers, get. */
+  /** Header changes of requests that are limited but not enforced, and of refusals. */
   readonly headers: CompiledHeaders;
-  /** For all requests; undefined: there is none. */
+  /** The default limit for all requests; undefined: none. */
   readonly limit: Limit | undefined;
-  /** For requests of certain descriptors. */
+  /** The limits for requests with certain descriptors. */
   readonly descriptors: DescriptorLimits | undefined;
-  /** Requests of such descriptors need a token of both. */
-  readonly alwaysTakesOwn: boolean;
+  /** Requests with such descriptors also need a token of the default limit. */
+  readonly alwaysUsesDefault: boolean;
   #counters: OutcomeCounters | undefined;
 
-  /** `place`: where in the process the configuration stands. Throws BatonError for headers that cannot be added. */
+  /** `place` identifies the configuration in the process. Throws a BatonError for invalid headers. */
   constructor(config: LocalRateLimit, runtime: Runtime, where: string, place: string) {
     const bucket = config.token_bucket;
     this.#statPrefix = config.stat_prefix!;
@@ -48,23 +48,23 @@ export class LimitRules {
     this.headers = compileHeaders(config, where);
     this.limit = bucket && new Limit(bucket, place, config.local_rate_limit_per_downstream_connection ?? false);
     this.descriptors = DescriptorLimits.of(config, place);
-    this.alwaysTakesOwn = config.always_consume_default_token_bucket ?? true;
+    this.alwaysUsesDefault = config.always_consume_default_token_bucket ?? true;
   }
 
-  /** Where it is counted; the numbers exist from the first call on. */
+  /** Returns the counters. They exist from the first call on. */
   countersFor(context: WorkerContext): OutcomeCounters {
     this.#counters ??= outcomeCounters(context, this.#statPrefix);
     return this.#counters;
   }
 }
 
-/** What requests that go on, and answers, get. */
+/** Header changes of requests that are limited but not enforced, and of refusals. */
 export interface CompiledHeaders {
   readonly request: HeaderMutations | undefined;
   readonly response: HeaderMutations | undefined;
 }
 
-/** Throws BatonError for what no head can have. */
+/** Compiles the configured header changes. Throws a BatonError for invalid ones. */
 export function compileHeaders(config: LocalRateLimit, where: string): CompiledHeaders {
   const at = (list: string) => (where === '' ? list : `${where}.${list}`);
   return {

@@ -1,4 +1,4 @@
-// envoy.filters.http.on_demand: requests whose virtual host is not there yet wait until the management server has been asked.
+// envoy.filters.http.on_demand: holds a request without virtual host until the management server has answered for its host.
 
 import type { OnDemand } from '../../../../config/generated/api.js';
 import {
@@ -24,12 +24,12 @@ export const onDemand: HttpFilterExtension<OnDemand> = {
     },
   },
   createOnWorker(): HttpFilterFactory {
-    // Its place in the chain counts: those before it may answer without that anybody is asked.
+    // Created per request because the position in the chain matters: an earlier filter may answer before the server is asked.
     return { create: (stream) => (stream.missingHost() === undefined ? undefined : new OnDemandFilter(stream)) };
   },
 };
 
-/** One a request without a virtual host. */
+/** The filter of one request without a virtual host. */
 class OnDemandFilter implements HttpFilter, HostWaiter {
   readonly #stream: StreamControl;
   #awaited: MissingHost | undefined;
@@ -49,7 +49,7 @@ class OnDemandFilter implements HttpFilter, HostWaiter {
 
   hostSettled(): void {
     this.#awaited = undefined;
-    // First the head goes on: what came with it would be held behind it, and might be more than may be held.
+    // First the head: resumed first, more body would be buffered behind it and might exceed the limit.
     this.#stream.continueWithNewRoute();
     this.#stream.resumeRequest();
   }

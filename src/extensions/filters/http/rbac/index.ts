@@ -1,4 +1,4 @@
-// envoy.filters.http.rbac: who may do what, by policies over the request and the addresses of its connection.
+// envoy.filters.http.rbac: allows or denies requests by policies about the request and the addresses of its connection.
 
 import type { Any, RBACPerRoute, RbacRBAC } from '../../../../config/generated/api.js';
 import {
@@ -35,7 +35,7 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
       matcher: NO_MATCHER,
       shadow_matcher: NO_MATCHER,
       track_per_rule_stats: refused(
-        'policies are not counted one by one: %RESPONSE_CODE_DETAILS% names the one that denies',
+        'policies are not counted individually: %RESPONSE_CODE_DETAILS% names the policy that denied the request',
       ),
     },
     [PER_ROUTE]: obeyed('rbac'),
@@ -64,7 +64,7 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
       },
     };
   },
-  /** The most specific place decides. Without rules there the route has none. */
+  /** The most specific configuration applies. If it is empty, the route has no rules. */
   compileRouteConfig: (configs, where) => new RbacRules((configs.at(-1) as RBACPerRoute).rbac ?? {}, `${where}.rbac`),
 };
 

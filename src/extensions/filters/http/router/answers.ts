@@ -1,4 +1,4 @@
-// The answers that the router gives when no host does: what clients and logs are told of each way in which that comes about.
+// The router's local replies for each case in which no host answers: response for the client, details and flags for logs.
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import type { LocalReply } from '../../../../http/filters/filter.js';
@@ -13,12 +13,12 @@ export const NO_ROUTE: Answer = {
   flags: ResponseFlag.NoRouteFound,
 };
 
-/** `status`: as the route has it. */
+/** `status`: the route's clusterNotFoundStatus. */
 export function noCluster(status: number): Answer {
   return { status, body: '', details: 'cluster_not_found', flags: ResponseFlag.NoClusterFound };
 }
 
-/** upstream.maintenance_mode.<cluster> of runtime. */
+/** For the runtime key upstream.maintenance_mode.<cluster>. */
 export const MAINTENANCE: Answer = {
   status: 503,
   body: 'maintenance mode',
@@ -33,20 +33,20 @@ export const NO_HEALTHY_HOST: Answer = {
   flags: ResponseFlag.NoHealthyUpstream,
 };
 
-/** `details` tell which timeout it was; `isEmpty`: the request asked for an answer that is no error. */
+/** `details` name the timeout; `isEmpty`: the request asked for an empty 204. */
 export function timedOut(details: string, isEmpty: boolean): Answer {
   const flags = ResponseFlag.UpstreamRequestTimeout;
   if (isEmpty) return { status: 204, body: '', details, flags };
   return { status: 504, body: 'upstream request timeout', details, flags };
 }
 
-/** A stream has lasted as long as it may. */
-export function lastedTooLong(details: string, isRequestComplete: boolean): Answer {
+/** For a stream that reached its maximum duration. */
+export function maxDurationReached(details: string, isRequestComplete: boolean): Answer {
   const flags = ResponseFlag.UpstreamMaxStreamDurationReached;
   return { status: isRequestComplete ? 504 : 408, body: 'upstream max stream duration reached', details, flags };
 }
 
-/** The last try ended without a response. As in Envoy only the details, which logs have, say what the transport says of it. */
+/** For a last try without response. As in Envoy, only the details, for logs, have the transport's error. */
 export function noResponse(failure: Failure, wasRetried: boolean): Answer {
   const { reason, transport, status, flag } = failure;
   const how = wasRetried ? 'retried and the latest reset reason' : 'reset reason';

@@ -1,4 +1,4 @@
-// Routes that are answered here: redirects and direct responses.
+// Answers routes without a cluster: redirects and direct responses.
 
 import { headerKey } from '../../../../common/text/header-names.js';
 import type { ResponseStream } from '../../../../http/filters/filter.js';

@@ -1,22 +1,22 @@
-// How tries fail: the words, flags and codes by which clients, logs and retries know each way.
+// The ways in which tries fail, each with its text, response flag, status and kind of retry.
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { ResetReason } from '../../../../http/codec/streams.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
 import { PoolFailure } from '../../../../upstream/pool-failure.js';
 
-/** One way in which a try can end without a response. */
+/** The reason why a try ended without a response. */
 export interface Failure {
-  /** As in "reset reason: …". */
+  /** The text in "reset reason: …". */
   readonly reason: string;
-  /** What the transport has to say about it, or ''. */
+  /** The transport's error, or ''. */
   readonly transport: string;
   readonly flag: ResponseFlag;
   readonly status: number;
   readonly retry: RetryReset;
 }
 
-/** No connection could be had. */
+/** Returns the failure of a try that got no connection. */
 export function poolFailure(failure: PoolFailure, transport: string): Failure {
   switch (failure) {
     case PoolFailure.Overflow:
@@ -33,7 +33,7 @@ export function poolFailure(failure: PoolFailure, transport: string): Failure {
   }
 }
 
-/** The connection or the stream ended before a response head had come. */
+/** Returns the failure of a try whose connection or stream ended before a response head. */
 export function resetFailure(reason: ResetReason): Failure {
   switch (reason) {
     case ResetReason.ConnectionTermination:

@@ -1,4 +1,4 @@
-// envoy.filters.http.router: the extension that ends every HTTP filter chain.
+// envoy.filters.http.router: the last filter of every HTTP filter chain.
 
 import type { Router as RouterConfig } from '../../../../config/generated/api.js';
 import type { TerminalFilterFactory } from '../../../../http/filters/filter.js';
@@ -18,7 +18,7 @@ export const router: TerminalHttpFilterExtension<RouterConfig> = {
       respectsExpectedTimeout: config.respect_expected_rq_timeout ?? false,
       retryBufferLimit: chain.bufferLimit,
       useRetry: thread.runtime.fraction('upstream.use_retry', { numerator: 100 }),
-      ownRetries: new RetryPolicy({}, '', thread.runtime),
+      defaultRetries: new RetryPolicy({}, '', thread.runtime),
     };
     return { create: (stream) => new Router(stream, thread, options) };
   },

@@ -1,19 +1,19 @@
-// A request as tries send it: its head, and what of its body and trailers has not been sent, or another try would need.
+// A request as tries send it: its head, and the part of its body and trailers that is unsent or that a retry would need.
 
 import type { RequestEncoder } from '../../../../http/codec/streams.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { HeldBytes } from '../../../../io/held-bytes.js';
 import type { Memory } from '../../../../io/memory.js';
 
-/** A try that sends it. */
+/** A try that sends the request. */
 export interface Sender {
-  /** Undefined: it is over. */
+  /** Undefined: the try has ended. */
   readonly encoder: RequestEncoder | undefined;
 }
 
 export class KeptRequest {
   headers!: HeaderBlock;
-  /** All of it has come. */
+  /** The request was received completely. */
   isComplete = false;
   readonly #body: HeldBytes;
   #trailers: HeaderBlock | undefined;
@@ -22,7 +22,7 @@ export class KeptRequest {
     this.#body = new HeldBytes(memory);
   }
 
-  /** Nothing is kept of the one before. */
+  /** Begins a request. Nothing is kept of the previous one. */
   begin(headers: HeaderBlock, isComplete: boolean): void {
     this.headers = headers;
     this.isComplete = isComplete;
@@ -33,19 +33,19 @@ export class KeptRequest {
     return this.#body.bytes;
   }
 
-  /** False when memory is short. */
+  /** Returns false when memory is short. */
   keepBody(offset: number, length: number): boolean {
     return this.#body.append(offset, length);
   }
 
-  /** False when memory is short. */
+  /** Returns false when memory is short. */
   keepTrailers(trailers: HeaderBlock): boolean {
     if (!trailers.hold()) return false;
     this.#trailers = trailers;
     return true;
   }
 
-  /** No other try is to send the body. */
+  /** Called when no further try will send the body. */
   dropBody(): void {
     this.#body.clear();
   }
@@ -57,8 +57,8 @@ export class KeptRequest {
   }
 
   /**
-   * Sends what there is of it to `encoder`, as long as that is the one of `current`; the head of a request that upgrades is not its end.
-   * Returns whether there is more to come on `encoder`, or at least its end.
+   * Sends the kept request to `encoder`, as long as that is the encoder of `current`. The head of an upgrade request does not end
+   * the stream. Returns whether the rest of the request, or its end, is still to be sent.
    */
   sendTo(encoder: RequestEncoder, current: Sender, isUpgrade: boolean): boolean {
     const { isComplete } = this;

@@ -1,4 +1,4 @@
-// By what a request is hashed, for clusters that choose hosts by hash: once, so that all its tries have the same hash.
+// The hash of a request for clusters that pick hosts by hash. It is computed once, so that all tries have the same.
 
 import type { StreamInfo } from '../../../../access-log/stream/stream-info.js';
 import { headerKey } from '../../../../common/text/header-names.js';
@@ -8,13 +8,13 @@ import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js
 
 const SET_COOKIE = headerKey('set-cookie');
 
-/** One object a router, used again for each of its requests. */
+/** One object per router, reused for each request. */
 export class RequestHash {
   readonly #hash = new Word64();
-  /** That the client gets with its response. */
+  /** Set-Cookie values for the response. */
   readonly #cookies: string[] = [];
 
-  /** Undefined when the request has nothing of what the policy hashes. */
+  /** Computes the hash. Returns undefined if the request has nothing that the policy hashes. */
   of(policy: HashPolicy, headers: HeaderBlock, info: StreamInfo): Word64 | undefined {
     this.#cookies.length = 0;
     return policy.evaluate(headers, info, this.#hash, this.#cookies) ? this.#hash : undefined;

@@ -1,5 +1,5 @@
-// The retries of one request as they take place: those that its policy wants, as far as the circuit breaker for retries and the
-// runtime grant them, the hosts that they are at, and what they count.
+// The retries of one request: granted by its policy, the retry circuit breaker and runtime. Also tracks tried hosts and counts
+// retries.
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import type { Random } from '../../../../common/random.js';
@@ -17,12 +17,15 @@ export class Retries extends RetryState {
   readonly #stream: ResponseStream;
   readonly #random: Random;
   readonly #useRetry: RuntimeFraction;
-  /** Whose circuit breaker it has a place in, from the first retry until a response is taken or there is none. */
+  /**
+   * The cluster whose retry circuit breaker counts this request, from the first retry until a response is accepted or none is
+   * left.
+   */
   #holder: Cluster | undefined;
-  /** Addresses of the hosts that had a try, where another one avoids them. */
+  /** Addresses of tried hosts, if the policy avoids them. */
   readonly #previousHosts: string[] = [];
 
-  /** `useRetry`: the share of retries that take place. */
+  /** `useRetry`: the fraction of retries that take place. */
   constructor(stream: ResponseStream, random: Random, useRetry: RuntimeFraction) {
     super();
     this.#stream = stream;
@@ -36,26 +39,26 @@ export class Retries extends RetryState {
   }
 
   /**
-   * The host of a try: one that the request has not been at, where its policy wants that and the picks that it allows find one.
-   * @param hash of the request, if it has one and the cluster chooses by it
+   * Picks the host of a try. If the policy requires it, avoids tried hosts within the configured number of picks.
+   * @param hash of the request, if it has one and the cluster picks by hash
    */
   pickHost(cluster: Cluster, hash: Word64 | undefined): ClusterHost | undefined {
     const previous = this.#previousHosts;
     let host = cluster.pickHost(hash);
-    // Where it has been at none or at all of them there is nothing to be found.
-    const most = previous.length > 0 && previous.length < cluster.hostCount ? this.policy.furtherPicks : 0;
-    for (let attempt = 1; attempt <= most && host !== undefined && previous.includes(host.address); attempt++) {
+    // If no host or all hosts were tried, further picks are useless.
+    const maxPicks = previous.length > 0 && previous.length < cluster.hostCount ? this.policy.furtherPicks : 0;
+    for (let attempt = 1; attempt <= maxPicks && host !== undefined && previous.includes(host.address); attempt++) {
       host = cluster.pickHost(hash, attempt);
     }
     return host;
   }
 
-  /** The try at this host is over, and another one begins. */
-  leave({ address }: ClusterHost): void {
+  /** Called when a try on this host has ended and a retry begins. */
+  addPreviousHost({ address }: ClusterHost): void {
     if (this.policy.avoidsPreviousHosts && !this.#previousHosts.includes(address)) this.#previousHosts.push(address);
   }
 
-  /** The head of a response of `cluster` has come, `nowMs` since 1970: whether there is another try in its place. */
+  /** Called for the head of a response from `cluster`, at `nowMs` since 1970. Returns whether to retry. */
   grantForResponse(headers: HeaderBlock, cluster: Cluster, nowMs: number): boolean {
     const decision = this.hasConditions ? this.onHeaders(headers.status, headers, nowMs) : RetryDecision.No;
     if (decision !== RetryDecision.No) return this.#grant(decision, cluster);
@@ -64,12 +67,12 @@ export class Retries extends RetryState {
     return false;
   }
 
-  /** A try ended without a response head, with the request's head sent or not: whether there is another one. */
+  /** Called when a try ended without response head. `isSent`: the request's head was sent. Returns whether to retry. */
   grantForFailure(kind: RetryReset, cluster: Cluster, isSent: boolean): boolean {
     return this.#grant(this.onReset(kind, isSent), cluster);
   }
 
-  /** There is no further try. The cluster may have been replaced meanwhile by one with another circuit breaker. */
+  /** Called when no retry follows. Releases the place in the circuit breaker, even if the cluster was replaced meanwhile. */
   end(): void {
     this.#holder?.limits.release(LimitKind.Retries, this.#priority);
     this.#holder = undefined;
@@ -77,12 +80,12 @@ export class Retries extends RetryState {
 
   #grant(decision: RetryDecision, cluster: Cluster): boolean {
     if (decision === RetryDecision.LimitExceeded) this.#countLimitExceeded(cluster);
-    if (decision === RetryDecision.Retry && this.#takePlace(cluster)) return true;
+    if (decision === RetryDecision.Retry && this.#reserve(cluster)) return true;
     this.end();
     return false;
   }
 
-  #takePlace(cluster: Cluster): boolean {
+  #reserve(cluster: Cluster): boolean {
     const { limits, stats } = cluster;
     if (this.#holder === undefined && !limits.tryAcquireRetry(this.#priority)) {
       stats.increment(ClusterStats.at.upstream_rq_retry_overflow);
@@ -92,9 +95,9 @@ export class Retries extends RetryState {
     this.#holder ??= cluster;
     if (!this.#useRetry.isHit(this.#random)) return false;
     stats.increment(ClusterStats.at.upstream_rq_retry);
-    const { upstream_rq_retry_backoff_exponential: usual, upstream_rq_retry_backoff_ratelimited: asked } =
+    const { upstream_rq_retry_backoff_exponential: exponential, upstream_rq_retry_backoff_ratelimited: rateLimited } =
       ClusterStats.at;
-    stats.increment(this.waitsForReset ? asked : usual);
+    stats.increment(this.waitsForReset ? rateLimited : exponential);
     return true;
   }
 

@@ -1,4 +1,4 @@
-// The header fields that the router writes itself, in bytes and without strings where every request has them.
+// The header fields that the router adds. Fields of every request are written as bytes, without strings.
 
 import { type HeaderKey, headerKey } from '../../../../common/text/header-names.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
@@ -9,31 +9,31 @@ const EXPECTED_TIMEOUT = headerKey('x-envoy-expected-rq-timeout-ms');
 const ATTEMPT_COUNT = headerKey('x-envoy-attempt-count');
 const OVERLOADED = headerKey('x-envoy-overloaded');
 
-/** How long the response has taken from the end of the request, with all tries, in whole milliseconds. */
+/** Sets the time from the end of the request to the response, all tries included, in whole ms. */
 export function setServiceTime(headers: HeaderBlock, milliseconds: number): void {
   headers.removeId(SERVICE_TIME.id);
   serviceTimes.line(milliseconds).addTo(headers);
 }
 
-/** How long the host has for the try that begins, in whole milliseconds; 0, for ever, is not told. */
+/** Sets the timeout of the try in whole ms. 0, unlimited, is not sent. */
 export function setExpectedTimeout(headers: HeaderBlock, milliseconds: number): void {
   if (milliseconds === 0) return;
   headers.removeId(EXPECTED_TIMEOUT.id);
   expectedTimeouts.line(milliseconds).addTo(headers);
 }
 
-/** Which try this is, the first being 1. */
+/** Sets the number of the try; the first is 1. */
 export function setAttemptCount(headers: HeaderBlock, attempt: number): void {
   headers.removeId(ATTEMPT_COUNT.id);
   attemptCounts.line(attempt).addTo(headers);
 }
 
-/** A circuit breaker refused the request: who sent it should hold back. */
+/** Marks the answer to a request that a circuit breaker refused: the client should back off. */
 export function setOverloaded(headers: HeaderBlock): void {
   headers.set(OVERLOADED, 'true');
 }
 
-/** Lines of one field with a whole number, each made when it is first needed: the same few come again and again. */
+/** Cached lines of one field with an integer value: few values are frequent. */
 class NumberLines {
   readonly #key: HeaderKey;
   readonly #small: (HeaderLine | undefined)[] = [];

@@ -1,8 +1,8 @@
-// The router: takes a request to a host of its route's cluster, tries again where the route allows it, and gives the
-// response back to the stream. One object a stream object, used again for each of its requests.
+// The router: sends a request to a host of its route's cluster, retries it where the route allows, and passes the response to the
+// stream. One object per stream object, reused for each request.
 //
 //   decodeHeaders → #forward → #start → tryConnected → #sendRequest … → tryResponded → tryReceived … → #responseCompleted
-//                              ↑ #startAgain ← #backOff ← Retries ← failure, timeout, retriable response
+//                              ↑ #retry ← #backOff ← Retries ← failure, timeout, retriable response
 
 import type { Word64 } from '../../../../common/xxh64.js';
 import type { RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
@@ -32,7 +32,15 @@ import type { UpstreamConnection } from '../../../../upstream/connections/upstre
 import { PoolFailure } from '../../../../upstream/pool-failure.js';
 import { isCanaryResponse } from '../../../../upstream/response-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
-import { lastedTooLong, MAINTENANCE, NO_HEALTHY_HOST, NO_ROUTE, noCluster, noResponse, timedOut } from './answers.js';
+import {
+  MAINTENANCE,
+  maxDurationReached,
+  NO_HEALTHY_HOST,
+  NO_ROUTE,
+  noCluster,
+  noResponse,
+  timedOut,
+} from './answers.js';
 import { answerDirectly, answerWithRedirect } from './direct.js';
 import { type Failure, poolFailure, resetFailure } from './failures.js';
 import { KeptRequest } from './kept-request.js';
@@ -46,18 +54,18 @@ import { Pause, type TryListener, UpstreamTry } from './upstream-try.js';
 const logger = getLogger('router');
 
 export interface RouterOptions {
-  /** Router.dynamic_stats: the cluster counts status codes and times of responses. */
+  /** Router.dynamic_stats: the cluster counts status codes and response times. */
   readonly hasDynamicStats: boolean;
-  /** Router.suppress_envoy_headers: no x-envoy-* fields are written. */
+  /** Router.suppress_envoy_headers: no x-envoy-* fields are added. */
   readonly suppressEnvoyHeaders: boolean;
   /** Router.respect_expected_rq_timeout. */
   readonly respectsExpectedTimeout: boolean;
-  /** Most bytes of a request body that are kept so that it can be tried again; a route may say less. */
+  /** Maximum bytes of a request body that are kept for a retry; a route may set less. */
   readonly retryBufferLimit: number;
-  /** upstream.use_retry of runtime: the share of retries that take place. */
+  /** The runtime key upstream.use_retry: the fraction of retries that take place. */
   readonly useRetry: RuntimeFraction;
-  /** For requests that ask for retries themselves on a route that has no policy. */
-  readonly ownRetries: RetryPolicy;
+  /** For requests whose headers ask for retries on a route without retry policy. */
+  readonly defaultRetries: RetryPolicy;
 }
 
 export class Router implements TerminalFilter, TryListener {
@@ -69,10 +77,10 @@ export class Router implements TerminalFilter, TryListener {
     timeoutMs: 0,
     perTryMs: 0,
     streamMs: 0,
-    isAnsweredEmpty: false,
-    isOfGrpc: false,
+    isTimeoutEmpty: false,
+    isGrpc: false,
   };
-  /** Of the whole request: each has one, and hardly any reaches it. */
+  /** For the whole request. Each request sets it; hardly any reaches it. */
   readonly #deadline: Deadline;
   readonly #try: UpstreamTry;
   readonly #request: KeptRequest;
@@ -80,20 +88,20 @@ export class Router implements TerminalFilter, TryListener {
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
   #hasResponse = false;
-  /** The host has switched protocols: the directions end one by one. */
+  /** The host has switched protocols: each direction ends separately. */
   #isTunnel = false;
-  /** The response is a canary's. */
+  /** The response is from a canary host. */
   #isCanary = false;
-  /** Filters may hold it. */
+  /** All of it was received; filters may hold it. */
   #isResponseComplete = false;
   #isActive = false;
-  /** The client has not taken enough of former responses. */
+  /** The client's send queue is above its high watermark, perhaps because of earlier responses. */
   #isClientBlocked = false;
-  /** Made by the first request of a route with a hash policy. */
+  /** Created by the first request of a route with a hash policy. */
   #requestHash: RequestHash | undefined;
-  /** Of this request, when it has one. */
+  /** The hash of this request, if it has one. */
   #hash: Word64 | undefined;
-  /** When the request was complete, from which response times count. */
+  /** When the request was complete. Response times count from here. */
   #requestEndMs = 0;
 
   constructor(stream: ResponseStream, thread: UpstreamThread, options: RouterOptions) {
@@ -111,7 +119,7 @@ export class Router implements TerminalFilter, TryListener {
   decodeHeaders(headers: HeaderBlock, endStream: boolean): void {
     const stream = this.#stream;
     stream.httpStats.increment(HttpStats.at.rq_total);
-    // The table that the stream matched against was built with the references that resolve names in this thread.
+    // This thread's route tables are built with ClusterReference as their reference type.
     const route = stream.route as Route<ClusterReference> | undefined;
     if (route === undefined) {
       stream.httpStats.increment(HttpStats.at.no_route);
@@ -133,13 +141,13 @@ export class Router implements TerminalFilter, TryListener {
   decodeData(offset: number, length: number, endStream: boolean): void {
     if (!this.#isActive) return;
     const mayRetry = this.#retries.isEnabled && !this.#hasResponse;
-    if (mayRetry && this.#request.bytes + length > this.#retryBufferLimit) this.#giveUpRetries();
+    if (mayRetry && this.#request.bytes + length > this.#retryBufferLimit) this.#abandonRetries();
     const { encoder, isRunning } = this.#try;
     if (!isRunning || (mayRetry && this.#retries.isEnabled)) {
       if (!this.#request.keepBody(offset, length)) {
-        // A request that is on its way can do without another try.
+        // A running try can continue without the option to retry.
         if (!isRunning) return this.#stream.sendLocalReply(NO_ROOM);
-        this.#giveUpRetries();
+        this.#abandonRetries();
       }
     }
     if (endStream) this.#requestCompleted();
@@ -167,8 +175,11 @@ export class Router implements TerminalFilter, TryListener {
     return this.#route.requestBufferLimit ?? this.#options.retryBufferLimit;
   }
 
-  /** The body has become too large to be kept: the request gets the one try that it has, or, between two, the one that follows. */
-  #giveUpRetries(): void {
+  /**
+   * Gives up further retries because the body is too large to be kept. A running try, or the next one during a backoff, is the
+   * last.
+   */
+  #abandonRetries(): void {
     this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
     this.#retries.disable();
     if (this.#try.isRunning) this.#request.dropBody();
@@ -179,7 +190,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#startTimeout();
     this.#try.requestCompleted(this.#hasResponse);
     if (this.#try.isSent) this.#stream.info.lastUpstreamTxMs = this.#requestEndMs;
-    // With the last byte that is sent the connection is free for another request.
+    // The last byte of the request frees the connection for another request.
     if (this.#isResponseComplete) this.#try.end();
   }
 
@@ -229,7 +240,7 @@ export class Router implements TerminalFilter, TryListener {
   tryInformed(headers: HeaderBlock): void {
     const host = this.#try.host!;
     if (this.#isCounted) this.#count(headers.status, host, isCanaryResponse(headers, host));
-    // The client would see that there are two tries.
+    // The client would notice a second try.
     this.#retries.disable();
     this.#retries.end();
     this.#request.dropBody();
@@ -277,7 +288,7 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   tryReset(reason: ResetReason): void {
-    // A host need not take the rest of a request that it has answered, except in a tunnel.
+    // A host may reset the rest of a request that it has answered, except in a tunnel.
     if (this.#isResponseComplete && !this.#isTunnel) return;
     const failure = resetFailure(reason);
     countHostReset(this.#try.host!, this.#hasResponse);
@@ -296,16 +307,16 @@ export class Router implements TerminalFilter, TryListener {
     this.#cluster.responses.countResponse(status, this.#stream.isInternal, host, isCanary);
   }
 
-  /** The last byte of the response is here; the stream ends with the call that passes it on, or when filters let go of it. */
+  /** Called for the last byte of the response. The stream ends when that byte is passed on, or when filters release it. */
   #responseCompleted(now: number): void {
     const { info, isInternal } = this.#stream;
     this.#isResponseComplete = true;
     this.#deadline.clear();
     info.lastUpstreamRxMs = now;
-    // The try goes on with the client's direction.
+    // The try continues with the client's direction.
     if (this.#isTunnel && !this.#request.isComplete) return;
     this.#try.responseCompleted();
-    // A response that does not wait for its request to be complete has no time.
+    // A response that is complete before its request has no response time.
     if (!this.#request.isComplete) return;
     if (this.#isCounted) {
       const { responses } = this.#cluster;
@@ -316,35 +327,35 @@ export class Router implements TerminalFilter, TryListener {
 
   // ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The route's timeout runs from the end of the request, and from the head of one that upgrades up to its 101. */
+  /** Starts the route's timeout at the end of the request. For an upgrade it runs from the head until the 101. */
   #startTimeout(): void {
     this.#requestEndMs = this.#thread.clock.monotonicMs;
-    // Where one side of a tunnel has ended, the other may go on.
+    // When one direction of a tunnel has ended, the other may continue.
     if (this.#timeouts.timeoutMs > 0 && !this.#isTunnel && !this.#isResponseComplete)
       this.#deadline.set(this.#timeouts.timeoutMs);
   }
 
-  /** The whole request has taken too long. Between two tries there is nothing of the cluster that did. */
+  /** Called when the timeout of the whole request fires. During a backoff it is not counted for the cluster. */
   #routeTimeout(): void {
     const isTrying = !this.#try.isBackingOff;
     if (isTrying) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
     if (this.#try.isRunning) countHostTimeout(this.#try.host!, this.#hasResponse);
-    this.#answerTimeout(timedOut('response_timeout', this.#timeouts.isAnsweredEmpty), isTrying);
+    this.#answerTimeout(timedOut('response_timeout', this.#timeouts.isTimeoutEmpty), isTrying);
   }
 
   tryTimedOut(timeout: TryTimeout): void {
-    this.#guard(() => this.#giveUpOnHost(timeout));
+    this.#guard(() => this.#abandonOnTimeout(timeout));
   }
 
-  /** The host is not waited for any longer: another try, or 504. */
-  #giveUpOnHost({ counter, details, isSlowness }: TryTimeout): void {
+  /** Abandons a try that timed out: retries or answers with 504. */
+  #abandonOnTimeout({ counter, details, isSlowness }: TryTimeout): void {
     this.#cluster.stats.increment(counter);
     if (isSlowness) countHostTimeout(this.#try.host!, this.#hasResponse);
     else if (!this.#hasResponse) countHostMaxDuration(this.#try.host!);
     this.#try.abort();
     if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
-    if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isAnsweredEmpty), true);
-    else this.#answerTimeout(lastedTooLong(details, this.#request.isComplete), false);
+    if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isTimeoutEmpty), true);
+    else this.#answerTimeout(maxDurationReached(details, this.#request.isComplete), false);
   }
 
   #answerTimeout(answer: LocalReply, isCounted: boolean): void {
@@ -370,16 +381,16 @@ export class Router implements TerminalFilter, TryListener {
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);
     this.#try.reset(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
-    // Of what the client has sent: the route may change it.
+    // Hashed before the route changes the request.
     this.#hash = route.hashPolicy === undefined ? undefined : this.#hashOf(route.hashPolicy);
-    if (!suppressEnvoyHeaders || timeouts.isOfGrpc) this.#tellTimeout(headers, 0);
+    if (!suppressEnvoyHeaders || timeouts.isGrpc) this.#announceTimeout(headers, 0);
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
-    // Behind the route's changes: they may ask for retries too.
-    this.#retries.begin(route.retryPolicy ?? this.#options.ownRetries, headers);
-    // Another try needs the head in a later turn.
+    // After the route's changes, which may add retry headers.
+    this.#retries.begin(route.retryPolicy ?? this.#options.defaultRetries, headers);
+    // A retry needs the head in a later turn.
     if (this.#retries.isEnabled && !headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
     if (endStream) this.#startTimeout();
-    // Nothing more is sent of it before its answer.
+    // An upgrade request sends nothing more before its response.
     else if (this.#stream.isUpgrade && timeouts.timeoutMs > 0) this.#deadline.set(timeouts.timeoutMs);
     this.#start();
   }
@@ -390,14 +401,14 @@ export class Router implements TerminalFilter, TryListener {
     return this.#requestHash.of(policy, this.#request.headers, this.#stream.info);
   }
 
-  /** What the try that begins may take, where the host is told. */
-  #tellTimeout(headers: HeaderBlock, elapsedMs: number): void {
+  /** Sets the headers that announce the timeout of a try to the host. */
+  #announceTimeout(headers: HeaderBlock, elapsedMs: number): void {
     const expectedMs = expectedTimeoutMs(this.#timeouts, elapsedMs);
     if (!this.#options.suppressEnvoyHeaders) setExpectedTimeout(headers, expectedMs);
-    if (this.#timeouts.isOfGrpc && expectedMs > 0) setGrpcTimeout(headers, expectedMs);
+    if (this.#timeouts.isGrpc && expectedMs > 0) setGrpcTimeout(headers, expectedMs);
   }
 
-  /** Begins a try: chooses a host and asks its pool for a connection. */
+  /** Begins a try: picks a host and requests a connection from its pool. */
   #start(): void {
     const route = this.#route;
     const cluster = this.#cluster;
@@ -406,7 +417,7 @@ export class Router implements TerminalFilter, TryListener {
     const { info } = this.#stream;
     this.#try.begin(cluster, host);
     const { attempts } = this.#try;
-    if (attempts > 1) info.forgetTry();
+    if (attempts > 1) info.resetTry();
     info.attemptCount = attempts;
     if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${attempts} on ${host.address}`);
     if (route.autoHostRewrite && host.hostname !== '') {
@@ -418,7 +429,7 @@ export class Router implements TerminalFilter, TryListener {
     if (this.#try.isPending) this.#waitForConnection();
   }
 
-  /** The head must outlive the turn, and the body stays with the client until there is a connection. */
+  /** Retains the head beyond the turn, and stops reading the body until there is a connection. */
   #waitForConnection(): void {
     if (!this.#request.headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
     if (!this.#request.isComplete) this.#stream.pauseRequest(Pause.NoConnection);
@@ -432,7 +443,7 @@ export class Router implements TerminalFilter, TryListener {
     if (isUnderWay) this.#stream.resumeRequest(Pause.NoConnection);
   }
 
-  /** A try ended without a response head. */
+  /** Called when a try ended without a response head. */
   #failed(failure: Failure): void {
     if (logger.isDebug) this.#log(`no response: ${failure.reason}`);
     if (this.#isRetried(failure.retry)) return this.#backOff();
@@ -451,12 +462,12 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   nextTry(): void {
-    this.#guard(() => this.#startAgain());
+    this.#guard(() => this.#retry());
   }
 
   /**
-   * What throws in an event of a connection ends that connection. A timer is nobody's event, and the end of a try is one of the
-   * host's connection, which others wait for and which is not counted to its end yet: here it ends the client's.
+   * Runs `act`; an exception ends the client's connection. An exception in an event handler normally ends the connection of that
+   * event. A timer has none, and at the end of a try the event's connection is the host's, which is still in use by the pool.
    */
   #guard(act: () => void): void {
     try {
@@ -466,28 +477,28 @@ export class Router implements TerminalFilter, TryListener {
     }
   }
 
-  /** Its cluster may be another version by now, with other hosts, or gone. */
-  #startAgain(): void {
+  /** Begins a retry. The cluster may have been replaced, with other hosts, or removed. */
+  #retry(): void {
     const cluster = this.#route.cluster!.current;
     if (cluster === undefined) return this.#answerWithoutHost();
     this.#cluster = cluster;
-    this.#retries.leave(this.#try.host!);
-    if (!this.#options.suppressEnvoyHeaders || this.#timeouts.isOfGrpc) {
+    this.#retries.addPreviousHost(this.#try.host!);
+    if (!this.#options.suppressEnvoyHeaders || this.#timeouts.isGrpc) {
       const elapsedMs = this.#request.isComplete ? this.#thread.clock.monotonicMs - this.#requestEndMs : 0;
-      this.#tellTimeout(this.#request.headers, Math.floor(elapsedMs));
+      this.#announceTimeout(this.#request.headers, Math.floor(elapsedMs));
     }
     this.#start();
   }
 
-  /** The response of this try is not wanted: the connection goes back to the pool if nothing more comes on it. */
+  /** Discards the response of this try. The connection returns to the pool if nothing more is expected on it. */
   #abandonTry(isResponseComplete: boolean): void {
     if (isResponseComplete && this.#request.isComplete) this.#try.end();
     else this.#try.abort();
   }
 
-  // ── Answers in a host's stead ────────────────────────────────────────────────────────────────────────────────────
+  // ── Local replies ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** upstream.maintenance_mode.<cluster> of runtime. Nothing of the request has been touched. */
+  /** Answers for the runtime key upstream.maintenance_mode.<cluster>. The request is still unchanged. */
   #refuseForMaintenance(): void {
     const cluster = this.#cluster;
     const { info } = this.#stream;
@@ -497,13 +508,15 @@ export class Router implements TerminalFilter, TryListener {
     this.#answer(MAINTENANCE, true);
   }
 
-  /** No host can be tried, be it for the first time or once more. */
+  /** Called when no host is available, for the first try or a retry. */
   #answerWithoutHost(): void {
     this.#try.host = undefined;
     this.#answer(NO_HEALTHY_HOST);
   }
 
-  /** Answers in a host's stead, which counts as a response of the cluster if it has tried. */
+  /**
+   * Answers instead of a host. The answer counts as a response of the cluster, and of the host of the last try if there was one.
+   */
   #answer({ status, body, details, flags }: LocalReply, isOverload = false, isCounted = true): void {
     this.#stream.sendLocalReply({
       status,

@@ -1,19 +1,18 @@
-// How long a host is waited for in one try: per_try_timeout ends a try whose response does not begin, per_try_idle_timeout one
-// that makes no progress, x-envoy-upstream-stream-duration-ms one that does not end. Made by the first request that has such a
-// time, and used again by those after it.
+// The timeouts of a try: per_try_timeout until the response begins, per_try_idle_timeout without progress, and
+// x-envoy-upstream-stream-duration-ms until the response ends. Created by the first request with such a timeout and then reused.
 
 import { Deadline } from '../../../../io/time/deadline.js';
 import type { TimingWheel } from '../../../../io/time/timing-wheel.js';
 import type { CounterSlot } from '../../../../stats/layout.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 
-/** One way in which a try takes too long. */
+/** A kind of timeout. */
 export interface TryTimeout {
-  /** In the stats of its cluster. */
+  /** The cluster's counter for it. */
   readonly counter: CounterSlot;
-  /** %RESPONSE_CODE_DETAILS% if there is no other try. */
+  /** %RESPONSE_CODE_DETAILS% if the request is not retried. */
   readonly details: string;
-  /** The host was too slow: it is not, where a stream may only last so long. */
+  /** The host was too slow. False for the maximum stream duration. */
   readonly isSlowness: boolean;
 }
 
@@ -48,19 +47,19 @@ export class TryTimeouts {
     this.#end = new Deadline(wheel, () => onTimeout(NO_END));
   }
 
-  /** For each try of the request that begins; 0: none. */
+  /** Sets the timeouts for each try of a new request; 0: none. */
   set(responseMs: number, idleMs: number, streamMs: number): void {
     this.#responseMs = responseMs;
     this.#idleMs = idleMs;
     this.#streamMs = streamMs;
   }
 
-  /** The try has a connection. */
+  /** Called when the try has a connection. */
   begin(): void {
     if (this.#streamMs > 0) this.#end.set(this.#streamMs);
   }
 
-  /** The try has both: the whole request and a connection. A slow sender is no slow host. */
+  /** Called when the try has a connection and the request is complete: a slow client is not a slow host. */
   start(hasResponse: boolean): void {
     this.#isRunning = true;
     if (!hasResponse) this.awaitResponse();
@@ -76,12 +75,12 @@ export class TryTimeouts {
     this.progressed();
   }
 
-  /** Something has come of the response. */
+  /** Called when a part of the response was received. */
   progressed(): void {
     if (this.#isRunning && this.#idleMs > 0) this.#progress.set(this.#idleMs);
   }
 
-  /** The try is over. */
+  /** Called when the try has ended. */
   stop(): void {
     this.#isRunning = false;
     this.#response.clear();

@@ -1,6 +1,6 @@
-// A try of a request: its place in the line of a host's pool, then its stream with what limits the time of that, or the wait until the
-// next try. It counts what host and cluster have to do with it, and knows nothing of the request but how far it is; what becomes of the
-// request is its router's to decide. One object serves one try after another, of one request after another.
+// A try of a request: first queued in a host's pool, then a stream with its timeouts, then the backoff before a retry. It updates
+// the counts of host and cluster. It does not hold the request; the router decides about that. One object serves all tries of all
+// requests of a router.
 
 import { type CodecError, type RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
 import type { ResponseStream } from '../../../../http/filters/filter.js';
@@ -17,11 +17,11 @@ import { type TryTimeout, TryTimeouts } from './try-timeouts.js';
 
 const enum State {
   None = 0,
-  /** Waits in the pool's line. */
+  /** Queued in the pool. */
   Pending = 1,
-  /** Has a connection: the request's bytes go straight to the host. */
+  /** Has a connection: bytes of the request are sent directly. */
   Running = 2,
-  /** Waits before the next try. */
+  /** Waiting before the next try. */
   Backoff = 3,
 }
 
@@ -29,34 +29,36 @@ const enum State {
 export const enum Pause {
   /** There is no connection yet. */
   NoConnection = 1,
-  /** The upstream connection takes no more. */
+  /** The send queue of the upstream connection is above its high watermark. */
   Blocked = 2,
 }
 
-/** What a try tells its router. */
+/** The callbacks of a try to its router. */
 export interface TryListener {
-  /** It has a connection, on which the request begins now. May be called from within UpstreamTry.wait(). */
+  /** Called when the try has a connection, on which the request begins now. May be called within UpstreamTry.wait(). */
   tryConnected(encoder: RequestEncoder, connection: UpstreamConnection): void;
-  /** It gets none, and is over; `detail` as in PoolRequest. */
+  /** Called when the try gets no connection, and has ended. `detail`: see PoolRequest. */
   tryUnconnected(reason: PoolFailure, detail: string): void;
+  /** Called for a 1xx response. */
   tryInformed(headers: HeaderBlock): void;
+  /** Called for the response's head, body and trailers. */
   tryResponded(headers: HeaderBlock, endStream: boolean): void;
   tryReceived(offset: number, length: number, endStream: boolean): void;
   tryEnded(trailers: HeaderBlock): void;
-  /** Its stream was reset, and it is over. */
+  /** Called when the stream was reset. The try has ended. */
   tryReset(reason: ResetReason): void;
-  /** It goes on until the router aborts it. Nothing is thrown. */
+  /** Called when a timeout fired. The try continues until the router aborts it. Must not throw. */
   tryTimedOut(timeout: TryTimeout): void;
-  /** It is time for the next one. Nothing is thrown. */
+  /** Called when the backoff is over. Must not throw. */
   nextTry(): void;
 }
 
 export class UpstreamTry implements PoolRequest {
   pendingPrev: PoolRequest | undefined = undefined;
   pendingNext: PoolRequest | undefined = undefined;
-  /** Of this try, or of the last one. */
+  /** The host of this try or of the previous one. */
   host: ClusterHost | undefined = undefined;
-  /** When it got its connection. */
+  /** When the try got its connection. */
   startMs = 0;
   #attempts = 0;
   #isSent = false;
@@ -67,9 +69,9 @@ export class UpstreamTry implements PoolRequest {
   #cluster!: Cluster;
   #pool: HttpPool | undefined;
   #encoder: RequestEncoder | undefined;
-  /** Made by the first request that has such a time. */
+  /** Created by the first request that has such a timeout. */
   #timeouts: TryTimeouts | undefined;
-  /** Made by the first request that has another try. */
+  /** Created by the first retry. */
   #backOffTimer: Timer<UpstreamTry> | undefined;
 
   constructor(stream: ResponseStream, thread: UpstreamThread, listener: TryListener) {
@@ -86,27 +88,27 @@ export class UpstreamTry implements PoolRequest {
     return this.#state === State.Running;
   }
 
-  /** The next one is waited for. */
+  /** Waiting before the next try. */
   get isBackingOff(): boolean {
     return this.#state === State.Backoff;
   }
 
-  /** How many the request has had, with this one. */
+  /** The number of tries of this request, including this one. */
   get attempts(): number {
     return this.#attempts;
   }
 
-  /** It has had a connection: the host may have something of the request. */
+  /** The try has had a connection: the host may have received a part of the request. */
   get isSent(): boolean {
     return this.#isSent;
   }
 
-  /** While it is running. */
+  /** Defined while running. */
   get encoder(): RequestEncoder | undefined {
     return this.#encoder;
   }
 
-  /** A request begins, each of whose tries may take so long; 0: for ever. */
+  /** Begins a request. The timeouts apply to each try; 0: none. */
   reset(responseMs: number, idleMs: number, streamMs: number): void {
     this.#attempts = 0;
     this.#isSent = false;
@@ -117,9 +119,9 @@ export class UpstreamTry implements PoolRequest {
     this.#timeouts?.set(responseMs, idleMs, streamMs);
   }
 
-  // ── From one to the next ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── From try to try ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** A try on `host`. */
+  /** Begins a try on `host`. */
   begin(cluster: Cluster, host: ClusterHost): void {
     this.#cluster = cluster;
     this.host = host;
@@ -127,7 +129,7 @@ export class UpstreamTry implements PoolRequest {
     this.#attempts++;
   }
 
-  /** Asks the pool for a connection, which it may get within this call. */
+  /** Requests a connection from the pool. It may be assigned within this call. */
   wait(pool: HttpPool): void {
     this.#pool = pool;
     this.#state = State.Pending;
@@ -152,7 +154,7 @@ export class UpstreamTry implements PoolRequest {
     this.#listener.tryUnconnected(reason, detail);
   }
 
-  /** It has nothing more to do with its host. */
+  /** Addresses a running try: detaches it from its host. */
   end(): void {
     if (this.#state !== State.Running) return;
     this.#state = State.None;
@@ -174,7 +176,7 @@ export class UpstreamTry implements PoolRequest {
     this.#listener.nextTry();
   }
 
-  /** Gives up what it has: its place in the line, its connection, or the next try. */
+  /** Abandons the try in any state: leaves the pool's queue, resets the stream, or cancels the backoff. */
   abort(): void {
     const state = this.#state;
     if (state === State.Pending) {
@@ -191,19 +193,19 @@ export class UpstreamTry implements PoolRequest {
     }
   }
 
-  // ── While it is running ──────────────────────────────────────────────────────────────────────────────────────────
+  // ── While running ────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The request is complete: from now on the host is waited for. */
+  /** Called when the request is complete: the host's timeouts begin. */
   requestCompleted(hasResponse: boolean): void {
     if (this.#state === State.Running) this.#timeouts?.start(hasResponse);
   }
 
-  /** The answer to a request that upgrades is waited for before the request is complete. */
+  /** Starts the response timeout of an upgrade request, which is not complete before its response. */
   awaitResponse(): void {
     this.#timeouts?.awaitResponse();
   }
 
-  /** The response is here, though the request may still be under way. */
+  /** Called when the response is complete; the request may still be in progress. */
   responseCompleted(): void {
     this.#timeouts?.stop();
   }
@@ -247,7 +249,7 @@ export class UpstreamTry implements PoolRequest {
     this.#listener.tryReset(reason);
   }
 
-  /** The host takes less of the request than comes. */
+  /** Called when the send queue to the host rises above its high watermark. */
   onWriteBlocked(): void {
     this.#stream.pauseRequest(Pause.Blocked);
     this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);

@@ -1,4 +1,4 @@
-// An attached tap as filters on a worker use it: what is traced, how it is written, and where it goes.
+// An attached tap as filters on a worker use it: match rules, format, and destination.
 
 import type { OutputSink_Format, TapConfig } from '../../../../config/generated/api.js';
 import { MatchRules } from './matching/match-rules.js';
@@ -6,11 +6,11 @@ import { BinaryFormat } from './traces/binary-format.js';
 import { JsonFormat } from './traces/json-format.js';
 import type { TraceFormat } from './traces/trace.js';
 
-/** Bytes of one body in a trace when the configuration does not say. */
+/** Default limit for the bytes of one body in a trace. */
 const DEFAULT_BODY_BYTES = 1024;
 
-/** Bytes of bodies that a worker keeps for traces which are not sent yet, of all requests together. */
-const HELD_LIMIT = 64 * 1024 * 1024;
+/** Maximum bytes of bodies that a worker holds for unsent traces, of all requests together. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
 export class ActiveTap {
   readonly rules: MatchRules;
@@ -19,12 +19,12 @@ export class ActiveTap {
   readonly isStreaming: boolean;
   readonly maxRequestBytes: number;
   readonly maxResponseBytes: number;
-  /** It was detached. */
+  /** The tap was detached. */
   isOver = false;
   readonly #send: (trace: Uint8Array<ArrayBuffer>) => boolean;
   #heldBytes = 0;
 
-  /** @param send gives a trace away; false when it is lost */
+  /** @param send transfers a trace to the primary; returns false if it is lost */
   constructor(config: TapConfig, send: (trace: Uint8Array<ArrayBuffer>) => boolean) {
     const output = config.output_config!;
     this.rules = new MatchRules(config);
@@ -35,14 +35,14 @@ export class ActiveTap {
     this.#send = send;
   }
 
-  /** False when the trace is lost. */
+  /** Returns false if the trace is lost. */
   send(trace: Uint8Array<ArrayBuffer>): boolean {
     return !this.isOver && this.#send(trace);
   }
 
-  /** Whether so many bytes of a body may be kept; release() gives them back. */
+  /** Reserves memory for bytes of a body; release() frees it. Returns false if there is none. */
   tryHold(bytes: number): boolean {
-    if (this.#heldBytes + bytes > HELD_LIMIT) return false;
+    if (this.#heldBytes + bytes > MAX_HELD_BYTES) return false;
     this.#heldBytes += bytes;
     return true;
   }

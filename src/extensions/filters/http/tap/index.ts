@@ -1,4 +1,4 @@
-// envoy.filters.http.tap: shows requests and responses to whoever attaches a tap with POST /tap.
+// envoy.filters.http.tap: sends traces of requests and responses to a client that attaches a tap with POST /tap.
 
 import type { TapTap as TapFilterConfig } from '../../../../config/generated/api.js';
 import {
@@ -17,7 +17,7 @@ import { TapAdmin } from './tap-admin.js';
 import { type TapContext, TapFilter } from './tap-filter.js';
 import { WorkerTaps } from './worker-taps.js';
 
-/** The API has it twice, under two names. */
+/** The API has this message under two names. */
 const MATCH_PREDICATE = obeyed(
   'or_match',
   'and_match',
@@ -31,7 +31,7 @@ const MATCH_PREDICATE = obeyed(
   'http_response_generic_body_match',
 );
 
-/** Of the filter itself, and of what POST /tap takes. */
+/** Fields of the filter's configuration and of the body of POST /tap. */
 const IMPLEMENTED: ImplementedTable = {
   'envoy.extensions.filters.http.tap.v3.Tap': {
     common_config: true,
@@ -63,7 +63,7 @@ const IMPLEMENTED: ImplementedTable = {
   'envoy.config.common.matcher.v3.HttpGenericBodyMatch.GenericTextMatch': obeyed('string_match', 'binary_match'),
   'envoy.config.tap.v3.OutputConfig': {
     ...obeyed('sinks', 'max_buffered_rx_bytes', 'max_buffered_tx_bytes', 'streaming'),
-    min_streamed_sent_bytes: accepted('it is for taps of sockets, of which there are none'),
+    min_streamed_sent_bytes: accepted('it applies to socket taps, which do not exist here'),
   },
   'envoy.config.tap.v3.OutputSink': {
     format: byValue({
@@ -97,9 +97,9 @@ export const tap: HttpFilterExtension<TapFilterConfig> = {
       recordsConnection: config.record_downstream_connection ?? false,
       stats: context.scope(statsPrefix(chain), TapStats),
     };
-    const place = WorkerTaps.of(context).place(configIdOf(config));
+    const slot = WorkerTaps.of(context).slot(configIdOf(config));
     return {
-      create: (stream) => (place.active === undefined ? undefined : new TapFilter(shared, stream, place.active)),
+      create: (stream) => (slot.active === undefined ? undefined : new TapFilter(shared, stream, slot.active)),
     };
   },
 };

@@ -1,4 +1,4 @@
-// What is kept of one message, a request or a response, until its trace is sent.
+// The recorded part of a request or response, until its trace is sent.
 
 import type { ActiveTap } from './active-tap.js';
 import type { TracedBody, TracedHeader, TracedMessage } from './traces/trace.js';
@@ -8,7 +8,7 @@ export class RecordedMessage {
   trailers: readonly TracedHeader[] | undefined;
   receivedMs: number | undefined;
   readonly #tap: ActiveTap;
-  /** Most bytes of the body that are kept. */
+  /** Maximum bytes of the body that are kept. */
   readonly #limit: number;
   #pieces: Uint8Array[] = [];
   #length = 0;
@@ -20,7 +20,7 @@ export class RecordedMessage {
     this.#limit = limit;
   }
 
-  /** Copies as much as is to be kept. */
+  /** Copies the bytes up to the limit. */
   addBody(bytes: Uint8Array): void {
     this.#hasBody = true;
     const length = Math.min(bytes.length, this.#limit - this.#length);
@@ -34,18 +34,18 @@ export class RecordedMessage {
     this.#length += length;
   }
 
-  /** Undefined when none came. */
+  /** Undefined if there was none. */
   get body(): TracedBody | undefined {
     return this.#hasBody ? { bytes: Buffer.concat(this.#pieces), isTruncated: this.#isTruncated } : undefined;
   }
 
-  /** Undefined when not even headers came. */
+  /** Undefined if no headers were received. */
   get traced(): TracedMessage | undefined {
     const { headers, body, trailers = [], receivedMs } = this;
     return headers && { headers, body, trailers, receivedMs };
   }
 
-  /** Forgets everything. */
+  /** Releases everything. */
   clear(): void {
     this.#tap.release(this.#length);
     this.headers = this.trailers = undefined;

@@ -1,22 +1,22 @@
-// What the primary tells the workers of an attached tap, and what they answer: plain data.
+// The messages between the primary and the workers about an attached tap, as plain data.
 
 import type { TapConfig } from '../../../../config/generated/api.js';
 
-/** The name under which both sides talk. */
+/** The name of the port. */
 export const TAP = 'envoy.filters.http.tap';
 
 /** An attached tap; there is at most one. */
 export interface TapSession {
-  /** Tells it from those before it. */
+  /** Distinguishes it from earlier sessions. */
   readonly id: number;
-  /** Filters with this config_id trace. */
+  /** The filters with this config_id are tapped. */
   readonly configId: string;
   readonly config: TapConfig;
-  /** Of TraceBudget. */
+  /** The buffer of the TraceBudget. */
   readonly budget: SharedArrayBuffer;
 }
 
-/** A trace in its format. */
+/** An encoded trace. */
 export interface SentTrace {
   readonly session: number;
   readonly bytes: Uint8Array;

@@ -1,4 +1,4 @@
-// POST /tap: attaches a tap to the filters with a config_id, on all workers, for as long as the client stays.
+// POST /tap: attaches a tap to the filters with a config_id, on all workers, until the client leaves.
 
 import type { TapConfig, TapRequest } from '../../../../config/generated/api.js';
 import {
@@ -18,22 +18,22 @@ import { type Collecting, TraceStream } from './traces/trace-stream.js';
 
 const logger = getLogger('tap');
 
-/** Bodies in traces are held in memory until they are sent. */
+/** Maximum of the configurable body limit: bodies are held in memory until their trace is sent. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
-/** What is answered with 400 and this text. */
+/** A request that is answered with 400 and this message. */
 class RefusedTap extends Error {}
 
-/** The one of a server; it serves its endpoint while there are filters that may be tapped. */
+/** One object per server. It serves its endpoint while there are filters with a tap configuration. */
 export class TapAdmin implements PostEndpoint {
   readonly path = '/tap';
   readonly help = 'tap filter control';
   readonly #context: PrimaryFilterContext;
   readonly #port: PrimaryPort;
-  /** How many filters have this config_id. */
+  /** The number of filters by config_id. */
   readonly #filters = new Map<string, number>();
-  #withdraw: (() => void) | undefined;
-  /** Somebody taps, or is about to. */
+  #unserve: (() => void) | undefined;
+  /** A tap is attached or being attached. */
   #isAttached = false;
   #stream: TraceStream | undefined;
   #sessions = 0;
@@ -53,14 +53,14 @@ export class TapAdmin implements PostEndpoint {
     this.#port = port;
   }
 
-  /** A filter with this config_id has come; close() says that it is gone. */
+  /** Adds a filter with this config_id; close() of the result removes it. */
   add(configId: string): PrimaryPart {
     this.#filters.set(configId, (this.#filters.get(configId) ?? 0) + 1);
-    this.#withdraw ??= this.#context.serve(this);
+    this.#unserve ??= this.#context.serve(this);
     return { close: () => this.#remove(configId) };
   }
 
-  /** Answers POST /tap: with traces, or with 400 and the reason. */
+  /** Answers POST /tap with traces, or with 400 and the reason. */
   async answer(body: Buffer): Promise<EndpointAnswer> {
     if (this.#isAttached) return refused('An attached /tap admin stream already exists. Detach it.');
     if (body.length === 0) return refused('/tap requires a JSON/YAML body');
@@ -74,7 +74,7 @@ export class TapAdmin implements PostEndpoint {
     }
   }
 
-  /** Throws RefusedTap. */
+  /** Parses and checks a request. Throws RefusedTap. */
   async #read(body: Buffer): Promise<TapRequest> {
     const checked = await this.#context.checkMessage('envoy.admin.v3.TapRequest', body.toString());
     if (!checked.ok) throw new RefusedTap(checked.reason);
@@ -96,10 +96,10 @@ export class TapAdmin implements PostEndpoint {
     const session: TapSession = { id: ++this.#sessions, configId, config: config!, budget: budget.buffer };
     this.#port.onMessage = (worker, message) => {
       const trace = message as SentTrace;
-      // Workers that have not heard of the end yet still send.
+      // Workers may still send traces of an earlier session.
       if (trace.session === session.id) stream.put(worker, trace.bytes);
     };
-    this.#port.onWorkerDeath = (worker) => budget.forget(worker);
+    this.#port.onWorkerDeath = (worker) => budget.releaseWorker(worker);
     this.#stream = stream;
     this.#port.publish(session);
     logger.info(`a tap is attached to '${configId}'`);
@@ -111,7 +111,7 @@ export class TapAdmin implements PostEndpoint {
     this.#isAttached = false;
     this.#port.onMessage = this.#port.onWorkerDeath = undefined;
     logger.info(`the tap of '${configId}' is detached`);
-    if (lost > 0) logger.warning(`${lost} trace(s) were lost: the client of the tap took them too slowly`);
+    if (lost > 0) logger.warning(`${lost} trace(s) were lost: the client of the tap reads too slowly`);
   }
 
   #remove(configId: string): void {
@@ -120,19 +120,19 @@ export class TapAdmin implements PostEndpoint {
     else this.#filters.delete(configId);
     if (this.#filters.size > 0) return;
     void this.#stream?.return();
-    this.#withdraw?.();
-    this.#withdraw = undefined;
+    this.#unserve?.();
+    this.#unserve = undefined;
   }
 }
 
-/** Listeners have contexts of their own, and one way to the workers. */
+/** Each listener has its own context; the port is common to all. */
 const known = new WeakMap<PrimaryPort, TapAdmin>();
 
 function refused(reason: string): EndpointAnswer {
   return { status: 400, body: reason };
 }
 
-/** Throws RefusedTap for what the schema cannot say. */
+/** Checks what the schema cannot express. Throws RefusedTap. */
 function checkConfig(config: TapConfig): void {
   try {
     new MatchRules(config);
@@ -147,7 +147,7 @@ function checkConfig(config: TapConfig): void {
   }
 }
 
-/** Undefined when traces are streamed. */
+/** Returns undefined if traces are streamed. */
 function collectingOf({ output_config: output }: TapConfig): Collecting | undefined {
   const buffered = output!.sinks![0]!.buffered_admin;
   if (buffered === undefined) return undefined;

@@ -1,4 +1,4 @@
-// The tap filter of one stream: records what goes by while it may match, and sends it when it does.
+// The tap filter of one stream: records the messages while the stream may match, and sends the trace if it does.
 
 import {
   type Clock,
@@ -18,7 +18,7 @@ import { TapStats } from './stats.js';
 import { Piece, type TracedBody, type TracedHeader } from './traces/trace.js';
 import { tracedRequestHeaders, tracedResponseHeaders, tracedTrailers } from './traces/traced-headers.js';
 
-/** What all filters of one configuration have in common. */
+/** The common context of all filters of one configuration. */
 export interface TapContext {
   readonly clock: Clock;
   readonly memory: Memory;
@@ -28,7 +28,7 @@ export interface TapContext {
   readonly stats: Scope;
 }
 
-/** Trace ids are whole numbers below 2^53. */
+/** Trace IDs are integers below 2^53. */
 const ID_HIGH_RANGE = 2 ** 21;
 
 export class TapFilter implements HttpFilter {
@@ -39,11 +39,11 @@ export class TapFilter implements HttpFilter {
   readonly #request: RecordedMessage;
   readonly #response: RecordedMessage;
   readonly #traceId: number;
-  /** Nothing of the stream is, or will be, of interest. */
-  #isOver = false;
-  /** Pieces are sent as they come. */
+  /** The stream does not match, or its trace is complete. */
+  #isDone = false;
+  /** Pieces are sent as they arrive. */
   #isSending = false;
-  /** A piece was lost: what follows it would not make sense. */
+  /** A piece was lost: the rest of the stream is not sent. */
   #hasLost = false;
 
   constructor(context: TapContext, stream: StreamControl, tap: ActiveTap) {
@@ -65,7 +65,7 @@ export class TapFilter implements HttpFilter {
   }
 
   decodeData(offset: number, length: number, endStream: boolean): DataStatus {
-    if (!this.#isOver) this.#body(this.#request, Part.RequestBody, Piece.RequestBody, offset, length);
+    if (!this.#isDone) this.#body(this.#request, Part.RequestBody, Piece.RequestBody, offset, length);
     if (endStream) this.#requestEnded();
     if (endStream && this.#mayMatch()) this.#startSending();
     return DataStatus.Continue;
@@ -86,7 +86,7 @@ export class TapFilter implements HttpFilter {
   }
 
   encodeData(offset: number, length: number, endStream: boolean): DataStatus {
-    if (!this.#isOver) this.#body(this.#response, Part.ResponseBody, Piece.ResponseBody, offset, length);
+    if (!this.#isDone) this.#body(this.#response, Part.ResponseBody, Piece.ResponseBody, offset, length);
     if (endStream) this.#responseEnded();
     if (endStream && this.#mayMatch()) this.#startSending();
     return DataStatus.Continue;
@@ -106,21 +106,21 @@ export class TapFilter implements HttpFilter {
     if (this.#mayMatch()) {
       this.#context.stats.increment(TapStats.at.rq_tapped);
       if (this.#tap.isStreaming) this.#startSending();
-      else this.#sendWhole();
+      else this.#sendBuffered();
     }
-    this.#giveUp();
+    this.#discard();
   }
 
-  /** Whether the stream is or may become of interest; what was kept of it is dropped when not. */
+  /** Returns whether the stream matches or may still match. If not, drops the recorded messages. */
   #mayMatch(): boolean {
-    if (this.#isOver) return false;
+    if (this.#isDone) return false;
     if (!this.#tap.isOver && this.#match.verdict !== Truth.False) return true;
-    this.#giveUp();
+    this.#discard();
     return false;
   }
 
-  #giveUp(): void {
-    this.#isOver = true;
+  #discard(): void {
+    this.#isDone = true;
     this.#request.clear();
     this.#response.clear();
   }
@@ -146,7 +146,7 @@ export class TapFilter implements HttpFilter {
   #body(message: RecordedMessage, part: Part, piece: Piece, offset: number, length: number): void {
     if (length === 0) return;
     const bytes = this.#context.memory.bytes.subarray(offset, offset + length);
-    if (this.#match.wantsBody(part)) this.#match.onBody(part, bytes);
+    if (this.#match.needsBody(part)) this.#match.onBody(part, bytes);
     if (!this.#mayMatch()) return;
     if (this.#isSending) {
       const limit = message === this.#request ? this.#tap.maxRequestBytes : this.#tap.maxResponseBytes;
@@ -162,7 +162,7 @@ export class TapFilter implements HttpFilter {
     this.#startSending();
   }
 
-  /** Streams what was kept until now, once it is certain that the stream matches. */
+  /** Sends the recorded pieces once the stream is known to match. Later pieces are sent directly. */
   #startSending(): void {
     if (this.#isSending || !this.#tap.isStreaming || this.#match.verdict !== Truth.True) return;
     this.#isSending = true;
@@ -184,7 +184,7 @@ export class TapFilter implements HttpFilter {
     this.#hasLost = !this.#tap.send(segment);
   }
 
-  #sendWhole(): void {
+  #sendBuffered(): void {
     const { info } = this.#stream;
     const connection = this.#context.recordsConnection
       ? { local: info.downstreamLocalAddress, remote: info.downstream?.remoteText ?? '' }

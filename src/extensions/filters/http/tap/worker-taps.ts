@@ -1,22 +1,22 @@
-// The taps of one worker: by config_id the place in which its filters find the tap that is attached to them.
+// The taps of one worker. Filters find the attached tap in a slot for their config_id.
 
 import type { WorkerContext, WorkerPort } from '../../../sdk.js';
 import { ActiveTap } from './active-tap.js';
 import { type SentTrace, TAP, type TapSession } from './session.js';
 import { TraceBudget } from './traces/trace-budget.js';
 
-/** What filters with one config_id look at for each request. */
-export interface TapPlace {
+/** The slot that filters with one config_id read for each request. */
+export interface TapSlot {
   active: ActiveTap | undefined;
 }
 
 export class WorkerTaps {
   readonly #port: WorkerPort;
-  readonly #places = new Map<string, TapPlace>();
+  readonly #slots = new Map<string, TapSlot>();
   #tap: ActiveTap | undefined;
   #configId: string | undefined;
 
-  /** Those of the worker that the context belongs to: there is one object for all its filters. */
+  /** Returns the object of the context's worker, which all its filters share. */
   static of(context: WorkerContext): WorkerTaps {
     const port = context.port(TAP);
     let taps = known.get(port);
@@ -33,20 +33,20 @@ export class WorkerTaps {
     this.#changed(port.state as TapSession | undefined);
   }
 
-  place(configId: string): TapPlace {
-    let place = this.#places.get(configId);
-    if (place === undefined) {
-      place = { active: configId === this.#configId ? this.#tap : undefined };
-      this.#places.set(configId, place);
+  slot(configId: string): TapSlot {
+    let slot = this.#slots.get(configId);
+    if (slot === undefined) {
+      slot = { active: configId === this.#configId ? this.#tap : undefined };
+      this.#slots.set(configId, slot);
     }
-    return place;
+    return slot;
   }
 
   #changed(session: TapSession | undefined): void {
     if (this.#tap !== undefined) this.#tap.isOver = true;
     this.#tap = session && this.#open(session);
     this.#configId = session?.configId;
-    for (const [configId, place] of this.#places) place.active = configId === this.#configId ? this.#tap : undefined;
+    for (const [configId, slot] of this.#slots) slot.active = configId === this.#configId ? this.#tap : undefined;
   }
 
   #open({ id, config, budget }: TapSession): ActiveTap {

@@ -1,19 +1,20 @@
-// envoy.filters.listener.proxy_protocol: a proxy in front says in the first bytes whom a connection is from.
+// envoy.filters.listener.proxy_protocol: reads the client's address from the header that a proxy in front sends in the first
+// bytes.
 
 import type { ProxyProtocol, ProxyProtocolConfig_Version } from '../../../../config/generated/api.js';
 import {
   byValue,
   defineLayout,
-  type InspectedEnds,
+  type InspectedAddresses,
   type ListenerFilter,
   type ListenerFilterExtension,
   refused,
   type Scope,
   Verdict,
 } from '../../../sdk.js';
-import { LONGEST_HEADER, readHeader, type Version, versionOf } from './header.js';
+import { MAX_HEADER_BYTES, readHeader, type Version, versionOf } from './header.js';
 
-const NO_TLV = 'what proxies tell beyond addresses is not kept';
+const NO_TLV = 'TLVs are not kept';
 
 const ProxyProtocolStats = defineLayout({
   not_found_disallowed: 'counter',
@@ -52,11 +53,11 @@ function prefixOf({ stat_prefix: own }: ProxyProtocol): string {
 }
 
 class ProxyProtocolFilter implements ListenerFilter {
-  readonly mostBytes = LONGEST_HEADER;
+  readonly maxBytes = MAX_HEADER_BYTES;
   readonly #stats: Scope;
   readonly #isOptional: boolean;
   readonly #disallowed: readonly Version[];
-  /** Those that are looked for: where a header is optional, bytes of a version that is not allowed are none. */
+  /** The versions to detect: if a header is optional, a disallowed version is not recognized as one. */
   readonly #versions: readonly Version[];
 
   constructor(config: ProxyProtocol, stats: Scope) {
@@ -66,7 +67,7 @@ class ProxyProtocolFilter implements ListenerFilter {
     this.#versions = VERSIONS.filter((version) => !this.#isOptional || !this.#disallowed.includes(version));
   }
 
-  inspect(bytes: Uint8Array, ends: InspectedEnds): number {
+  inspect(bytes: Uint8Array, addresses: InspectedAddresses): number {
     const { at } = ProxyProtocolStats;
     const version = versionOf(bytes, this.#versions);
     if (version === 'incomplete') return Verdict.NeedsMore;
@@ -85,9 +86,9 @@ class ProxyProtocolFilter implements ListenerFilter {
       return Verdict.Refuses;
     }
     this.#stats.increment(at[`versions.v${version}.found`]);
-    if (header.ends !== undefined) {
-      ends.remote = header.ends.source;
-      ends.local = header.ends.destination;
+    if (header.addresses !== undefined) {
+      addresses.remote = header.addresses.source;
+      addresses.local = header.addresses.destination;
     }
     return header.length;
   }

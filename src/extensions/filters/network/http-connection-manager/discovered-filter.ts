@@ -1,4 +1,4 @@
-// An HTTP filter whose configuration is discovered: each new stream gets the filter as it is configured by then.
+// An HTTP filter whose configuration is discovered (ECDS). Each new stream uses the current configuration.
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { withSourcePlace } from '../../../../common/errors/defects.js';
@@ -23,10 +23,10 @@ import { createFactory } from './filter-factory.js';
 
 const logger = getLogger('filter');
 
-/** What a route says to a filter that may be of one kind today and of another tomorrow. */
+/** A route's configuration for a discovered filter, whose kind may change. */
 export interface DiscoveredRouteConfig {
   readonly extension: HttpFilterExtension;
-  /** As that extension has compiled it. */
+  /** Compiled by that extension. */
   readonly config: unknown;
 }
 
@@ -47,8 +47,8 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
     this.#config = config;
     this.#context = context;
     this.#chain = chain;
-    const { default_config: byDefault } = config.config_discovery!;
-    this.#default = byDefault && this.#build(byDefault);
+    const { default_config: defaultConfig } = config.config_discovery!;
+    this.#default = defaultConfig && this.#build(defaultConfig);
     context.filterConfigs.follow(config, this);
   }
 
@@ -58,7 +58,7 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
     try {
       this.#built = config === undefined ? this.#default : this.#build(config);
     } catch (error) {
-      // The primary has checked it for the other chains that use it: what this one had before goes on.
+      // The primary has checked it only for the other chains that use it. This filter keeps the previous configuration.
       this.#built ??= this.#default;
       const why = error instanceof BatonError ? messageOf(error) : withSourcePlace(error);
       logger.error(`the configuration of the filter '${shownName(this.#config.name ?? '')}' cannot be used: ${why}`);
@@ -74,13 +74,13 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
   }
 
   create(stream: StreamControl, routeConfig: unknown): HttpFilter | undefined {
-    if (this.#built === undefined) return new MissingConfig(stream);
+    if (this.#built === undefined) return new UnconfiguredFilter(stream);
     const { extension, factory } = this.#built;
     const given = routeConfig as DiscoveredRouteConfig | undefined;
     return factory.create(stream, given?.extension === extension ? given.config : undefined);
   }
 
-  /** What goes wrong with something that is over keeps nothing else from going on. */
+  /** Closes a replaced filter. Reports what it throws. */
   #close(built: BuiltFilter | undefined): void {
     try {
       built?.factory.close?.();
@@ -96,8 +96,8 @@ export class DiscoveredFilter implements HttpFilterFactory, DiscoveredFilterConf
   }
 }
 
-/** Nothing may pass a filter that nobody has configured: it might be the one that keeps people out. */
-class MissingConfig implements HttpFilter {
+/** Refuses all requests while the filter has no configuration: it may be one that controls access. */
+class UnconfiguredFilter implements HttpFilter {
   readonly #stream: StreamControl;
 
   constructor(stream: StreamControl) {

@@ -1,10 +1,11 @@
-// What an HTTP filter's extension builds on a worker. An author who makes it async, or forgets to return it, is told so, and not by each request.
+// Creates the factory of an HTTP filter on a worker. A createOnWorker() that is async or returns nothing is an error here, not
+// per request.
 
 import type { Any } from '../../../../config/generated/api.js';
 import type { HttpFilterFactory } from '../../../../http/filters/filter.js';
 import type { HttpChainContext, HttpFilterExtension, WorkerContext } from '../../../factories.js';
 
-/** Throws what createOnWorker() throws, and when it returns no factory. */
+/** Throws what createOnWorker() throws, and a TypeError if it returns no factory. */
 export function createFactory(
   extension: HttpFilterExtension,
   config: Any,
@@ -13,5 +14,5 @@ export function createFactory(
 ): HttpFilterFactory {
   const factory = extension.createOnWorker(config, context, chain);
   if (typeof factory?.create === 'function') return factory;
-  throw new TypeError(`createOnWorker() of '${extension.name}' has returned nothing with a create()`);
+  throw new TypeError(`createOnWorker() of '${extension.name}' returned no object with a create()`);
 }

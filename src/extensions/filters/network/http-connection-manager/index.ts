@@ -1,4 +1,4 @@
-// envoy.filters.network.http_connection_manager: the extension that serves HTTP on a listener.
+// envoy.filters.network.http_connection_manager: serves HTTP on a listener.
 
 import { callExtension } from '../../../../common/errors/defects.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
@@ -36,7 +36,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     const { internal_address_config: internal, route_config: routes = {} } = config;
     const host = config.http_protocol_options?.default_host_for_http_10 ?? '';
     if (!/^[\t\x20-\x7e\x80-\uffff]*$/.test(host)) {
-      report('http_protocol_options.default_host_for_http_10', 'it holds what no header can hold');
+      report('http_protocol_options.default_host_for_http_10', 'it is not a valid header value');
     }
     reportLogFilters(config.access_log, 'access_log', report);
     reportMistakes(report, 'local_reply_config', () => LocalReplyRules.of(config.local_reply_config, CHECKING));
@@ -87,7 +87,7 @@ const HTTP1_PREFIX = 'http1.';
 
 function filterScopes(config: HttpConnectionManager, extensions: ExtensionFinder): ScopeRequest[] {
   return (config.http_filters ?? []).flatMap(({ typed_config: own }) => {
-    // Stats of a filter whose configuration is discovered come with that.
+    // The scopes of a discovered filter are created with its configuration.
     if (own === undefined) return [];
     const extension = extensions.httpFilter(own);
     if (extension.isTerminal) return [];

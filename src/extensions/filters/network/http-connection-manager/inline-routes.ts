@@ -1,4 +1,4 @@
-// The routes that stand in a connection manager's own configuration, on one worker.
+// The inline routes of a connection manager on one worker.
 
 import { runSync } from '../../../../common/time/next-turn.js';
 import type { RouteConfiguration } from '../../../../config/generated/api.js';
@@ -12,13 +12,13 @@ export class InlineRoutes implements RouteSource {
   current: RouteTable<unknown>;
   readonly #tables: RouteTableSeries<ClusterReference>;
 
-  /** Without routes: prepare() brings them, which travel apart from the configuration. */
+  /** Starts without routes. They are sent apart from the configuration and set by prepare(). */
   constructor(filters: RouteFilters, context: WorkerContext, place: string) {
     this.#tables = new RouteTableSeries(context, filters.list, place);
     this.current = runSync(this.#tables.next({}));
   }
 
-  /** Throws when the table cannot be built. */
+  /** Builds a table in steps and returns a function that activates it. Throws if it cannot be built. */
   *prepare(config: RouteConfiguration): Generator<void, () => void> {
     const table = yield* this.#tables.next(config);
     return () => {

@@ -1,4 +1,4 @@
-// HttpConnectionManager as configured, turned into what its connections and streams work with on a worker.
+// Converts the configuration of an HTTP connection manager to the options of its connections and streams on a worker.
 
 import type { AccessLogger } from '../../../../access-log/access-logger.js';
 import { headerKey } from '../../../../common/text/header-names.js';
@@ -22,17 +22,20 @@ import { createFactory } from './filter-factory.js';
 import { InlineRoutes } from './inline-routes.js';
 import { routeFilters } from './route-filters.js';
 
-/** Defaults of the API where zero would mean something else. */
+/** Defaults of the API where 0 has another meaning. */
 const DEFAULT_STREAM_IDLE_MS = 5 * 60_000;
 const DEFAULT_IDLE_MS = 60 * 60_000;
 const DEFAULT_DRAIN_MS = 5000;
 const DEFAULT_DELAYED_CLOSE_MS = 1000;
-/** Longer than Envoy's, which is that of delayed_close_timeout: a client that pauses for a second need not lose the end of its answer. */
+/**
+ * Longer than Envoy's, which equals delayed_close_timeout: a client that pauses for a second must not lose the end of its
+ * response.
+ */
 const DEFAULT_FLUSH_MS = 5000;
 const DEFAULT_HEADERS_KB = 60;
 const DEFAULT_MAX_HEADERS = 100;
 
-/** Throws, with no logger and no filter left open, when something of it cannot be had. */
+/** Creates the options. If a part cannot be created, closes the loggers and filters created so far and throws. */
 export function connectionManagerOptions(
   config: HttpConnectionManager,
   chain: HttpChainContext,
@@ -49,7 +52,7 @@ export function connectionManagerOptions(
   }
 }
 
-/** All that is not to be closed. */
+/** Returns the options that need no closing. */
 function settings(
   config: HttpConnectionManager,
   chain: HttpChainContext,
@@ -60,19 +63,19 @@ function settings(
   const http1 = config.http_protocol_options ?? {};
   const returnsRequestId = config.always_set_request_id_in_response ?? false;
   const localReplies = LocalReplyRules.of(config.local_reply_config, context);
-  const speaksTo = routeFilters(config.http_filters, context.extensions);
+  const routeFilterList = routeFilters(config.http_filters, context.extensions);
   return {
     http1: {
       maxHeadBytes: (config.max_request_headers_kb ?? DEFAULT_HEADERS_KB) * 1024,
       maxHeaders: common.max_headers_count ?? DEFAULT_MAX_HEADERS,
       acceptHttp10: http1.accept_http_10 ?? false,
       allowsCustomMethods: http1.allow_custom_methods ?? false,
-      // At the edge; behind trusted proxies it is they that the client speaks to.
+      // Only at the edge: with trusted proxies in front, the client's connection ends at a proxy.
       refusesHttpsTargets: config.use_remote_address === true && (config.xff_num_trusted_hops ?? 0) === 0,
       dropsTrailers: http1.enable_trailers !== true,
     },
-    routes: routeSource(config, speaksTo, context, chain.place),
-    scopes: config.scoped_routes && context.routes.scoped(config.scoped_routes, speaksTo),
+    routes: routeSource(config, routeFilterList, context, chain.place),
+    scopes: config.scoped_routes && context.routes.scoped(config.scoped_routes, routeFilterList),
     forwarding: new ForwardingRules(config, context.identity),
     defaultHost: http1.default_host_for_http_10
       ? new HeaderLine(headerKey('host'), http1.default_host_for_http_10)
@@ -101,14 +104,14 @@ function settings(
     maxConnectionMs: durationMs(common.max_connection_duration, 0),
     drainMs: durationMs(config.drain_timeout, DEFAULT_DRAIN_MS),
     delayedCloseMs: Math.min(LONGEST_TIMER_MS, durationMs(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS)),
-    flushMs: flushTime(config),
+    flushMs: flushTimeoutMs(config),
     maxRequestsPerConnection: common.max_requests_per_connection ?? 0,
     bufferLimit: chain.bufferLimit,
   };
 }
 
-/** delayed_close_timeout counts from the last byte that the client has taken, and 0 is no limit. */
-function flushTime({ delayed_close_timeout: timeout }: HttpConnectionManager): number {
+/** Returns delayed_close_timeout as the flush timeout, which restarts whenever the client reads; 0 is unlimited. */
+function flushTimeoutMs({ delayed_close_timeout: timeout }: HttpConnectionManager): number {
   return Math.min(LONGEST_TIMER_MS, durationMs(timeout, DEFAULT_FLUSH_MS) || LONGEST_TIMER_MS);
 }
 
@@ -121,7 +124,7 @@ function routeSource(
   return config.rds === undefined ? new InlineRoutes(filters, context, place) : context.routes.rds(config.rds, filters);
 }
 
-/** Adds the filters to `filters`, those before one that throws too, and returns the one that ends the chain. */
+/** Creates the filters and adds them to `filters`, also those before one that throws. Returns the terminal filter. */
 function createFilters(
   configs: readonly HttpFilter[],
   context: WorkerContext,

@@ -1,4 +1,4 @@
-// What routes can say to the HTTP filters of a chain: typed_per_filter_config, and fields that are older than that.
+// How routes configure the HTTP filters of a chain: typed_per_filter_config, and older fields of routes.
 
 import { callExtension } from '../../../../common/errors/defects.js';
 import { BatonError } from '../../../../common/errors/errors.js';
@@ -7,14 +7,14 @@ import type { RouteField, RouteFilter } from '../../../../http/routing/tables/ro
 import type { ExtensionFinder, RouteFilters } from '../../../factories.js';
 import type { DiscoveredRouteConfig } from './discovered-filter.js';
 
-/** Those of the chain, in its order: the one that ends it is the last. */
+/** Returns the filters of a chain in order; the terminal one is the last. */
 export function routeFilters(filters: readonly HttpFilter[] = [], extensions: ExtensionFinder): RouteFilters {
   const list = filters.map((filter) => routeFilter(filter, extensions));
   const kinds = filters.map(({ name, typed_config: own }, index) => [name, own?.['@type'], list[index]!.routeField]);
   return { list, signature: JSON.stringify(kinds) };
 }
 
-/** One without a configuration of its own may be of any kind. */
+/** A filter without typed_config, whose configuration is discovered, may be of any kind. */
 function routeFilter(filter: HttpFilter, extensions: ExtensionFinder): RouteFilter {
   const { name = '', typed_config: own } = filter;
   return {
@@ -33,7 +33,7 @@ function routeFilter(filter: HttpFilter, extensions: ExtensionFinder): RouteFilt
   };
 }
 
-/** As in Envoy only typed_per_filter_config has a filter run that is disabled in its chain. */
+/** Returns the older field. As in Envoy, only typed_per_filter_config enables a filter that is disabled in its chain. */
 function routeField(
   { config_discovery: discovery, disabled, typed_config: own }: HttpFilter,
   extensions: ExtensionFinder,
@@ -50,5 +50,7 @@ function checkKind(name: string, config: Any, like: Any, extensions: ExtensionFi
   const filter = extensions.httpFilter(like);
   if (extensions.httpFilter(config) === filter) return;
   const type = config['@type'];
-  throw new BatonError('CONFIG_INVALID', `the filter '${name}' is '${filter.name}', and takes no ${type}`, { where });
+  throw new BatonError('CONFIG_INVALID', `the filter '${name}' is '${filter.name}' and does not accept ${type}`, {
+    where,
+  });
 }

@@ -1,4 +1,4 @@
-// envoy.filters.network.rbac: which clients' connections go on, by policies over their addresses.
+// envoy.filters.network.rbac: allows or denies connections by policies about their addresses.
 
 import type { NetworkRbacRBAC, Permission, Principal, RBAC } from '../../../../config/generated/api.js';
 import {
@@ -14,7 +14,7 @@ import {
   reportMistakes,
   type Scope,
 } from '../../../sdk.js';
-import type { Ends } from '../../common/rbac/conditions.js';
+import type { Addresses } from '../../common/rbac/conditions.js';
 import { NO_MATCHER, RULES } from '../../common/rbac/implemented.js';
 import { denialDetails } from '../../common/rbac/policies.js';
 import { RbacRules } from '../../common/rbac/rules.js';
@@ -63,7 +63,7 @@ function shadowPrefix({ shadow_rules_stat_prefix: own, stat_prefix: base = '' }:
   return statsPrefix(base, own);
 }
 
-/** Envoy refuses what is asked of headers, wherever it stands; a path is one that no connection has. */
+/** Reports header conditions at any depth, which Envoy refuses. A path condition is accepted and never holds for a connection. */
 function reportHeaders({ policies = {} }: RBAC = {}, where: string, report: Report): void {
   for (const [name, { permissions, principals }] of Object.entries(policies)) {
     const path = `${where}.policies[${JSON.stringify(name)}]`;
@@ -90,9 +90,9 @@ interface Settings {
   readonly rules: RbacRules;
   readonly stats: Scope;
   readonly shadowStats: Scope;
-  /** All that comes is counted, and not only the first of it. */
+  /** Every receive event is counted, not only the first. */
   readonly isContinuous: boolean;
-  /** How long a connection that is denied stays open. */
+  /** Delay before a denied connection is closed. */
   readonly delayMs: number;
 }
 
@@ -100,7 +100,7 @@ class RbacFilter implements NetworkFilter {
   readonly #client: FilteredClient;
   readonly #settings: Settings;
   #isDecided = false;
-  /** What policies say of the connection, whose addresses stay the same. */
+  /** The decisions. They are made once, because the addresses of a connection do not change. */
   #isShadowAllowed = true;
   #isAllowed = true;
   #policy: string | undefined;
@@ -110,7 +110,7 @@ class RbacFilter implements NetworkFilter {
     this.#settings = settings;
   }
 
-  /** As in Envoy nothing is decided before the first byte: behind a proxy of TCP, the host is connected to and may speak. */
+  /** As in Envoy, nothing is decided before the first byte: with a TCP proxy, the host is connected before that and may send. */
   onNewConnection(): FilterStatus {
     return FilterStatus.Continue;
   }
@@ -127,11 +127,11 @@ class RbacFilter implements NetworkFilter {
 
   #decide(): void {
     const { enforced, shadow } = this.#settings.rules;
-    const ends = new ConnectionEnds(this.#client);
+    const addresses = new ClientAddresses(this.#client);
     this.#isDecided = true;
-    if (shadow !== undefined) this.#isShadowAllowed = shadow.allows(shadow.match(undefined, ends));
+    if (shadow !== undefined) this.#isShadowAllowed = shadow.allows(shadow.match(undefined, addresses));
     if (enforced === undefined) return;
-    this.#policy = enforced.match(undefined, ends);
+    this.#policy = enforced.match(undefined, addresses);
     this.#isAllowed = enforced.allows(this.#policy);
   }
 
@@ -144,7 +144,7 @@ class RbacFilter implements NetworkFilter {
   }
 }
 
-class ConnectionEnds implements Ends {
+class ClientAddresses implements Addresses {
   readonly downstream: FilteredClient;
 
   constructor(client: FilteredClient) {

@@ -1,11 +1,11 @@
-// What a proxied connection has been in another process.
+// The state of a proxied connection that another process hands over.
 
 import type { FilterProgress } from '../../../../listener/travel.js';
 
-/** Times are monotonic where they do not say otherwise. */
+/** Times are CLOCK_MONOTONIC unless their name says otherwise. */
 export interface FormerPairFacts {
   readonly cluster: string;
-  /** Its address, as `127.0.0.1:80`. */
+  /** The address, for example `127.0.0.1:80`. */
   readonly host: string;
   readonly upstreamLocal: string;
   readonly upstreamStartMs: number;
@@ -35,7 +35,7 @@ const TYPES: Readonly<Record<keyof FormerPairFacts, 'string' | 'number' | 'boole
 };
 
 export const FormerPair = {
-  /** Undefined when it is not what a proxied connection tells. */
+  /** Returns undefined if `progress` is not that of a proxied connection. */
   from(progress: FilterProgress): FormerPairFacts | undefined {
     for (const [name, type] of Object.entries(TYPES)) if (typeof progress[name] !== type) return undefined;
     return progress as unknown as FormerPairFacts;

@@ -1,4 +1,4 @@
-// envoy.filters.network.tcp_proxy: the extension that passes bytes to a host of a cluster.
+// envoy.filters.network.tcp_proxy: forwards bytes between a client and a host of a cluster.
 
 import { durationMs } from '../../../../common/time/duration.js';
 import type { TcpProxy as TcpProxyConfig } from '../../../../config/generated/api.js';
@@ -42,7 +42,7 @@ function statPrefix(config: TcpProxyConfig): string {
   return `tcp.${config.stat_prefix}.`;
 }
 
-/** One cluster, or one of several by weight. */
+/** Returns a function that picks the cluster: the only one, or one of several by weight. */
 function clusterPicker(config: TcpProxyConfig, context: WorkerContext): () => Cluster | undefined {
   const { clusters, random } = context;
   const choices = (config.weighted_clusters?.clusters ?? []).map((choice) => ({

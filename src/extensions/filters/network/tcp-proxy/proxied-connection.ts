@@ -1,7 +1,7 @@
-// One proxied TCP connection: two sockets, and what flows between them.
+// One proxied TCP connection: two sockets, and the bytes between them.
 //
-// A side that cannot take more pauses the other one; a side that ends its direction half-closes the other one. The pair
-// is over when both directions have ended, or when either side breaks.
+// A side whose send queue is full pauses the other one. A FIN on one side half-closes the other. The pair ends when both
+// directions have ended, or when either side breaks.
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { StreamInfo } from '../../../../access-log/stream/stream-info.js';
@@ -20,10 +20,10 @@ import type { Host } from '../../../../upstream/hosts/host.js';
 import type { FormerPairFacts } from './former-pair.js';
 import type { ProxyContext } from './proxy-context.js';
 
-/** How long peers get to read what is on its way to them, and to end their side. */
+/** Time for peers to read pending bytes and to end their side when the connection is drained. */
 const DRAIN_LINGER_MS = 5000;
-/** What the transport takes at most. */
-const LONGEST_FLUSH_MS = 2 ** 31 - 1;
+/** Maximum flush time of the transport. */
+const MAX_FLUSH_MS = 2 ** 31 - 1;
 
 export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvents {
   readonly proxy: ProxyContext;
@@ -38,9 +38,9 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #clientEnded = false;
   #serverEnded = false;
   #isOver = false;
-  /** Frozen, and offered to another process. */
-  #isTravelling = false;
-  #drainEndedOnTheWay = false;
+  /** Both sockets are frozen and offered to another process. */
+  #isFrozen = false;
+  #drainEndedWhileFrozen = false;
 
   constructor(proxy: ProxyContext, downstream: DownstreamConnection) {
     const { clock } = proxy.thread;
@@ -53,7 +53,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.downstream = downstream;
   }
 
-  /** Chooses a host and connects to it; bytes of the client wait in the kernel until that is done. */
+  /** Picks a host and connects to it. Bytes of the client stay in the kernel until it is connected. */
   start(): void {
     this.downstream.pause();
     const { options, stats, thread } = this.proxy;
@@ -68,7 +68,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#connect();
   }
 
-  /** Goes on with what another process has begun; `id` is the socket to the host. */
+  /** Takes over a connection from another process. `id` is the socket to the host. */
   takeOver(former: FormerPairFacts, cluster: Cluster, host: Host, id: number): void {
     const { info } = this;
     info.startRealtimeMs = former.startRealtimeMs;
@@ -87,7 +87,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#resumeTimeouts();
   }
 
-  /** At any moment at which both sides are connected. */
+  /** Possible whenever both sides are connected. */
   depart(): Departure | undefined {
     const { transport, wheel } = this.proxy.thread;
     const id = this.#upstream?.connectedId;
@@ -97,7 +97,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       return undefined;
     }
     wheel.cancel(this.#timer);
-    this.#isTravelling = true;
+    this.#isFrozen = true;
     const ids = [this.downstream.id, id];
     return {
       ids,
@@ -142,10 +142,10 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#upstream?.resume();
   }
 
-  /** Both peers are still speaking: their last bytes must not destroy, by a reset, what was delivered before. */
+  /** Lingers: both peers may still be sending, and a reset would discard bytes that were delivered before. */
   onDrainEnd(): void {
-    if (this.#isTravelling) {
-      this.#drainEndedOnTheWay = true;
+    if (this.#isFrozen) {
+      this.#drainEndedWhileFrozen = true;
       return;
     }
     this.info.connectionTerminationDetails = 'drain_close';
@@ -162,10 +162,10 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     sums.add(this.proxy.stats, at.downstream_cx_rx_bytes_buffered, 0, at.downstream_cx_tx_bytes_buffered, pendingBytes);
   }
 
-  /** Bytes of the host that the client does not take. */
+  /** Reports a client that does not read the host's bytes. */
   stalled(): Stall | undefined {
     const { id, pendingBytes: unsent } = this.downstream;
-    if (unsent === 0 || this.#isTravelling) return undefined;
+    if (unsent === 0 || this.#isFrozen) return undefined;
     const movedMs = this.#activeMs;
     return { id, sinceMs: movedMs, movedMs, bytes: unsent, unsent, end: () => this.#endStalled() };
   }
@@ -212,9 +212,9 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   upstreamConnectFailed(detail: string): void {
     this.#upstream = undefined;
     this.info.upstreamTransportFailureReason = detail;
-    if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#connectAgain();
+    if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#retryConnect();
     this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
-    // Also where there is one attempt: Envoy finds no other left when it would begin it.
+    // Also with a single attempt, as in Envoy.
     this.#fail(ResponseFlag.UpstreamConnectionFailure | ResponseFlag.ConnectAttemptsExceeded, '');
   }
 
@@ -242,7 +242,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const { options, shortestTimeoutMs, stats, thread } = this.proxy;
     const now = thread.clock.monotonicMs;
     let remaining = shortestTimeoutMs;
-    // Nobody is idle who still connects: that has a timeout of its own, and may have further attempts.
+    // The idle timeout does not apply while connecting, which has its own timeout and may be repeated.
     if (options.idleMs > 0 && this.#upstream?.connectedId !== undefined) {
       const left = options.idleMs - (now - this.#activeMs);
       if (left <= 0) {
@@ -264,7 +264,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     thread.wheel.reschedule(this.#timer, remaining);
   }
 
-  /** Timeouts go on where they were. What has come on the way is received before one is found to be over. */
+  /** Resumes the timeouts. They are first checked after bytes that arrived meanwhile were received. */
   #resumeTimeouts(): void {
     const { shortestTimeoutMs, thread } = this.proxy;
     if (shortestTimeoutMs === 0) return;
@@ -293,10 +293,10 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   #stay(ids: readonly number[]): void {
-    this.#isTravelling = false;
+    this.#isFrozen = false;
     for (const id of ids) this.proxy.thread.transport.thaw(id);
     this.#resumeTimeouts();
-    if (this.#drainEndedOnTheWay) this.onDrainEnd();
+    if (this.#drainEndedWhileFrozen) this.onDrainEnd();
   }
 
   #leave(): void {
@@ -318,7 +318,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.upstreamHost = host.address;
   }
 
-  /** Undefined: any host will do. */
+  /** Returns the hash of the client's address; undefined: any host may be picked. */
   #hash(): Word64 | undefined {
     if (!this.proxy.options.hashesSourceIp || !this.#cluster!.picksByHash) return undefined;
     const ip = ipOfAddress(this.info.downstreamRemoteAddress);
@@ -327,8 +327,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     return hash;
   }
 
-  /** Its cluster may be another version by now, with other hosts, or gone. */
-  #connectAgain(): void {
+  /** Begins another attempt. The cluster may have been replaced, with other hosts, or removed. */
+  #retryConnect(): void {
     const cluster = this.proxy.options.findCluster(this.#cluster!.name);
     if (cluster === undefined) return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found');
     this.#cluster = cluster;
@@ -341,15 +341,15 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#finish();
   }
 
-  /** The stream is whole: a peer that has ended its side may read the rest as slowly as if nobody had ended. */
+  /** Closes a complete stream. A peer that has ended its side may read the rest as slowly as on an open connection. */
   #bothEnded(): void {
     const { idleMs } = this.proxy.options;
-    this.#finish(0, idleMs > 0 ? Math.min(idleMs, LONGEST_FLUSH_MS) : LONGEST_FLUSH_MS);
+    this.#finish(0, idleMs > 0 ? Math.min(idleMs, MAX_FLUSH_MS) : MAX_FLUSH_MS);
   }
 
   /**
-   * Ends both sides in order: what is pending on either side is still delivered, to peers that take some of it every `flushMs`.
-   * Peers that speak on get `lingerMs` to end.
+   * Closes both sides in an orderly way: pending bytes are delivered as long as the peer reads some of them every `flushMs`.
+   * Peers that are still sending get `lingerMs` to end.
    */
   #finish(lingerMs = 0, flushMs?: number): void {
     this.#log();
@@ -358,7 +358,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.downstream.close(lingerMs, 0, flushMs);
   }
 
-  /** One side broke: the other one must see that the stream is not whole. */
+  /** Resets both sides: when one breaks, the other one must notice that the stream is incomplete. */
   #break(): void {
     this.#log();
     this.#upstream?.reset();
@@ -378,7 +378,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 }
 
-/** Of the connection that begins. */
+/** Reused for each new connection. */
 const hash = new Word64();
 
 function onTimer(connection: ProxiedConnection): void {

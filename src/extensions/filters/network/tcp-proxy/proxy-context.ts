@@ -1,4 +1,4 @@
-// What all connections of one TCP proxy have in common on one worker.
+// The common context of all connections of one TCP proxy on one worker.
 
 import type { AccessLogger } from '../../../../access-log/access-logger.js';
 import type { Scope } from '../../../../stats/thread-stats.js';
@@ -6,15 +6,15 @@ import type { Cluster } from '../../../../upstream/cluster.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 
 export interface TcpProxyOptions {
-  /** The cluster for a new connection; undefined when it does not exist. */
+  /** Picks the cluster for a new connection. Returns undefined if it does not exist. */
   pickCluster(): Cluster | undefined;
-  /** The cluster of this name, if new connections may go to it. */
+  /** Returns the cluster `name` if it is one of this proxy. */
   findCluster(name: string): Cluster | undefined;
-  /** Milliseconds; 0: for ever. */
+  /** 0: unlimited. */
   idleMs: number;
   maxConnectionMs: number;
   maxConnectAttempts: number;
-  /** Where hosts are chosen by hash, all connections of one client address go to one host. */
+  /** With hash-based load balancing, all connections of one client address go to one host. */
   hashesSourceIp: boolean;
   accessLogs: readonly AccessLogger[];
 }
@@ -22,10 +22,12 @@ export interface TcpProxyOptions {
 export interface ProxyContext {
   readonly thread: UpstreamThread;
   readonly options: TcpProxyOptions;
-  /** tcp.<stat_prefix>. */
+  /** Scope `tcp.<stat_prefix>.` */
   readonly stats: Scope;
-  /** Counts bytes of a client that is gone, which wait for its host; what it returns is called when they do not any more. */
+  /**
+   * Counts a client that has left while its bytes are still pending for the host. Returns a function to call when they are not.
+   */
   beginFlush(): () => void;
-  /** The shortest of the timeouts; 0: there is none. */
+  /** The shortest timeout; 0: none. */
   readonly shortestTimeoutMs: number;
 }

@@ -17,7 +17,7 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
   readonly options: TcpProxyOptions;
   readonly stats: Scope;
   readonly shortestTimeoutMs: number;
-  /** Flushes that last; they may outlive the proxy, whose stats may be somebody else's then. */
+  /** Flushes in progress. They may outlive the proxy, whose stats may then belong to another one. */
   #flushes = 0;
   #isClosed = false;
 
@@ -59,13 +59,13 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
     for (const log of this.options.accessLogs) log.close();
   }
 
-  expect(cargo: Cargo, isClientBlocked: boolean): FilterArrival | string {
+  prepareArrival(cargo: Cargo, isClientBlocked: boolean): FilterArrival | string {
     const former = FormerPair.from(cargo.facts.progress);
     const server = cargo.sockets[1];
     if (former === undefined || server === undefined || cargo.sockets.length !== 2)
-      return 'it is no proxied connection';
+      return 'it is not a proxied connection';
     const cluster = this.options.findCluster(former.cluster);
-    if (cluster === undefined) return `cluster '${former.cluster}' is not one that connections go to`;
+    if (cluster === undefined) return `cluster '${former.cluster}' is not a cluster of this proxy`;
     const host = cluster.hostAt(former.host);
     if (host === undefined) return `cluster '${former.cluster}' has no host ${former.host}`;
     const { transport } = this.thread;

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import {
-  LONGEST_HEADER,
+  MAX_HEADER_BYTES,
   readHeader,
   type Version,
   versionOf,
@@ -19,8 +19,8 @@ function read(bytes: Uint8Array): string | undefined {
   if (version === undefined || version === 'incomplete') return version;
   const header = readHeader(version, bytes);
   if (typeof header === 'string') return header;
-  const { ends, length } = header;
-  return `${ends === undefined ? 'own' : `${addressText(ends.source)} > ${addressText(ends.destination)}`} ${length}`;
+  const { addresses, length } = header;
+  return `${addresses === undefined ? 'own' : `${addressText(addresses.source)} > ${addressText(addresses.destination)}`} ${length}`;
 }
 
 const line = (text: string) => read(Buffer.from(text, 'latin1'));
@@ -80,7 +80,7 @@ t.test('headers of version 2', async (t) => {
   t.equal(read(binaryHeader(0x21, 0x11, more)), '192.0.2.1:1 > 198.51.100.2:2 35');
   t.equal(read(binaryHeader(0x20, 0x00, Buffer.alloc(0))), 'own 16');
   t.equal(read(binaryHeader(0x20, 0x11, endsOf('192.0.2.1', '198.51.100.2', 1, 2))), 'own 28');
-  t.equal(read(binaryHeader(0x20, 0x00, Buffer.alloc(65535))), `own ${LONGEST_HEADER}`);
+  t.equal(read(binaryHeader(0x20, 0x00, Buffer.alloc(65535))), `own ${MAX_HEADER_BYTES}`);
 });
 
 t.test('headers of version 2 that are wrong', async (t) => {

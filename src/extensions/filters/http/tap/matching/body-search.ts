@@ -1,25 +1,25 @@
-// Looks for patterns in a body that comes in pieces: all of them must occur, also across the borders of pieces.
+// Searches for patterns in a body that arrives in pieces. All patterns must occur; they may span pieces.
 
 export class BodySearch {
-  /** Patterns that have not occurred. */
+  /** Patterns not found yet. */
   #missing: readonly Uint8Array[];
-  /** Bytes that are still looked at. */
+  /** Bytes still to be searched. */
   #left: number;
-  /** The end of what has come: a pattern may begin in it. */
+  /** The end of the received bytes, in which a pattern may begin. */
   #tail: Buffer = Buffer.alloc(0);
 
-  /** @param limit how many bytes of the body are looked at; 0: all */
+  /** @param limit how many bytes of the body are searched; 0: all */
   constructor(patterns: readonly Uint8Array[], limit: number) {
     this.#missing = patterns;
     this.#left = limit === 0 ? Number.POSITIVE_INFINITY : limit;
   }
 
-  /** All patterns have occurred. */
+  /** All patterns were found. */
   get isFound(): boolean {
     return this.#missing.length === 0;
   }
 
-  /** Nothing that may still come changes the result. */
+  /** Further bytes do not change the result. */
   get isDecided(): boolean {
     return this.isFound || this.#left <= 0;
   }

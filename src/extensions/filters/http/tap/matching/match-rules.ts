@@ -1,7 +1,7 @@
-// Which requests are tapped: a MatchPredicate, decided while a request and its response go by.
+// Decides which requests are tapped: a compiled MatchPredicate, evaluated while request and response pass.
 //
-// A condition is unknown until its part of the message has come, or can come no more: so that what is tapped does not depend
-// on whether traces are streamed or sent at the end.
+// A condition is unknown until its part of the message has arrived or can no longer arrive. So streamed and buffered traces cover
+// the same requests.
 
 import type {
   MatcherHttpGenericBodyMatch,
@@ -18,7 +18,7 @@ export const enum Truth {
   Unknown = 2,
 }
 
-/** Parts of a request and its response, in no order. */
+/** Parts of a request and its response; the order has no meaning. */
 export const enum Part {
   RequestHeaders = 0,
   RequestBody = 1,
@@ -28,12 +28,12 @@ export const enum Part {
   ResponseTrailers = 5,
 }
 
-/** The predicate of a TapConfig, compiled. */
+/** The compiled predicate of a TapConfig. */
 export class MatchRules {
   readonly #root: Node;
   readonly #leaves: readonly Leaf[];
 
-  /** @throws BatonError when there is no predicate, or one cannot be compiled; it says where within the configuration. */
+  /** Throws a BatonError, with a path within the configuration, if the predicate is missing or invalid. */
   constructor({ match, match_config }: TapConfig) {
     const predicate = match ?? match_config;
     if (predicate === undefined) throw new BatonError('CONFIG_INVALID', 'neither match nor match_config is set');
@@ -42,13 +42,13 @@ export class MatchRules {
     this.#leaves = leaves;
   }
 
-  /** For one request. */
+  /** Creates the state for one request. */
   begin(): MatchState {
     return new MatchState(this.#root, this.#leaves);
   }
 }
 
-/** What is known of one request. */
+/** The evaluation of one request. */
 export class MatchState {
   readonly #root: Node;
   readonly #leaves: readonly Leaf[];
@@ -66,15 +66,15 @@ export class MatchState {
     return evaluate(this.#root, this.#truths);
   }
 
-  /** Headers or trailers have come. */
+  /** Called for headers or trailers. */
   onHeaders(part: Part, headers: HeaderBlock): void {
     this.#leaves.forEach((leaf, index) => {
       if (leaf.part === part) this.#truths[index] = matchesAll(leaf.headers, headers) ? Truth.True : Truth.False;
     });
   }
 
-  /** Whether the next bytes of a body make a difference. */
-  wantsBody(part: Part): boolean {
+  /** Returns whether further bytes of a body can change the result. */
+  needsBody(part: Part): boolean {
     return this.#leaves.some((leaf, index) => leaf.part === part && this.#truths[index] === Truth.Unknown);
   }
 
@@ -87,7 +87,7 @@ export class MatchState {
     });
   }
 
-  /** No more of this part comes: conditions on it that do not hold by now never will. */
+  /** Called when a part is complete: its undecided conditions become false. */
   onEnd(part: Part): void {
     this.#leaves.forEach((leaf, index) => {
       if (leaf.part === part && this.#truths[index] === Truth.Unknown) this.#truths[index] = Truth.False;
@@ -101,17 +101,17 @@ type Node =
   | { readonly kind: 'not'; readonly rule: Node }
   | { readonly kind: 'and' | 'or'; readonly rules: readonly Node[] };
 
-/** A condition on one part. */
+/** A condition on one part of the messages. */
 interface Leaf {
   readonly part: Part;
-  /** Of headers and trailers. */
+  /** For headers and trailers. */
   readonly headers: readonly HeaderRule[];
-  /** Of a body. */
+  /** For a body. */
   readonly patterns: readonly Uint8Array[] | undefined;
   readonly limit: number;
 }
 
-/** The logic of three values: what is unknown stays unknown unless the rest decides. */
+/** Evaluates three-valued logic: the result is unknown unless the known values determine it. */
 function evaluate(node: Node, truths: Uint8Array): Truth {
   switch (node.kind) {
     case 'any':
@@ -150,7 +150,7 @@ function compile(predicate: MatcherMatchPredicate, where: string, leaves: Leaf[]
   return { kind: 'leaf', index: leaves.length - 1 };
 }
 
-/** One of its members is set: the schema says so. */
+/** The schema guarantees that one member is set. */
 function compileLeaf(predicate: MatcherMatchPredicate, where: string): Leaf {
   const { http_request_headers_match: requestHeaders, http_request_trailers_match: requestTrailers } = predicate;
   const { http_response_headers_match: responseHeaders, http_response_trailers_match: responseTrailers } = predicate;

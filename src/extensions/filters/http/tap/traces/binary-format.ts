@@ -1,4 +1,4 @@
-// Traces as protobuf messages, each behind its length as a varint.
+// Writes traces as length-delimited protobuf messages.
 
 import { ProtobufWriter } from '../../../../sdk.js';
 import {
@@ -12,7 +12,7 @@ import {
   type TraceSegment,
 } from './trace.js';
 
-/** Field numbers of envoy.data.tap.v3 and of what it holds. */
+/** Field numbers of envoy.data.tap.v3 and of the messages it contains. */
 const enum Trace {
   Buffered = 1,
   Segment = 2,

@@ -1,4 +1,4 @@
-// Traces as JSON: the proto JSON form with the API's names, indented, and with lists and flags that are empty.
+// Writes traces as JSON: the proto JSON form with the API's field names, indented, including empty lists and default flags.
 
 import {
   type BufferedTrace,
@@ -24,7 +24,7 @@ const PIECE_NAMES: Readonly<Record<Piece, string>> = {
 export class JsonFormat implements TraceFormat {
   readonly #bodyField: 'as_bytes' | 'as_string';
 
-  /** @param bodyField how bodies are shown: in base64, or as text with a replacement for what is not UTF-8 */
+  /** @param bodyField whether bodies are written as base64, or as text in which invalid UTF-8 is replaced */
   constructor(bodyField: 'as_bytes' | 'as_string') {
     this.#bodyField = bodyField;
   }
@@ -59,7 +59,7 @@ export class JsonFormat implements TraceFormat {
   }
 }
 
-/** Each trace ends with its line. */
+/** Each trace ends with a line break. */
 function text(trace: object): Uint8Array<ArrayBuffer> {
   return UTF8.encode(`${JSON.stringify(trace, null, 1)}\n`);
 }

@@ -1,15 +1,15 @@
-// How many bytes of traces may be on their way from each worker to whoever taps: words that workers and primary share.
+// Limits the trace bytes in flight from each worker to the tapping client. The counts are in shared memory.
 //
-// A client that reads slowly must neither block traffic nor fill memory: what a worker has no budget for is lost, and counted.
+// A slow client must neither block traffic nor fill memory: a trace without budget is dropped and counted.
 
-/** Bytes of traces that the client has not taken, of all workers together. */
+/** Maximum trace bytes in flight, of all workers together. */
 const LIMIT = 16 * 1024 * 1024;
 
 export class TraceBudget {
   readonly buffer: SharedArrayBuffer;
-  /** By worker; behind them how many traces were lost. */
+  /** Bytes in flight by worker; the last word counts lost traces. */
   readonly #words: Int32Array;
-  /** The part of each worker. */
+  /** The budget of each worker. */
   readonly #limit: number;
 
   constructor(buffer: SharedArrayBuffer) {
@@ -23,11 +23,11 @@ export class TraceBudget {
   }
 
   /**
-   * On the worker: whether a trace of that size may be sent; it is counted as lost otherwise. One that is larger than the
-   * whole budget may go alone.
+   * On the worker: reserves the budget for a trace. Returns false, and counts the trace as lost, if there is none. A trace that
+   * is larger than the whole budget may be sent alone.
    */
   tryTake(worker: number, bytes: number): boolean {
-    // Nobody else adds to the word: what is free now stays free.
+    // Only this worker adds to the word, so free budget stays free.
     const taken = Atomics.load(this.#words, worker);
     const isFree = taken <= 0 || taken + bytes <= this.#limit;
     if (isFree) Atomics.add(this.#words, worker, bytes);
@@ -35,13 +35,13 @@ export class TraceBudget {
     return isFree;
   }
 
-  /** On the primary: a trace has left. */
-  giveBack(worker: number, bytes: number): void {
+  /** On the primary: called when a trace was sent to the client. */
+  release(worker: number, bytes: number): void {
     Atomics.sub(this.#words, worker, bytes);
   }
 
-  /** On the primary: the worker is gone, and with it what it had sent and nobody has received. */
-  forget(worker: number): void {
+  /** On the primary: called when a worker has died. Traces that it had sent may be lost. */
+  releaseWorker(worker: number): void {
     Atomics.store(this.#words, worker, 0);
   }
 

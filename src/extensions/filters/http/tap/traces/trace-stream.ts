@@ -1,24 +1,24 @@
-// The answer to an attached tap's request: traces as they come, or all at once when enough of them are there.
+// The response body for an attached tap: traces as they arrive, or all at once when enough are collected.
 
 import { LONGEST_TIMER_MS } from '../../../../sdk.js';
 import type { TraceBudget } from './trace-budget.js';
 
-/** Of a buffered_admin sink. */
+/** The options of a buffered_admin sink. */
 export interface Collecting {
   readonly maxTraces: number;
-  /** 0: however long it takes. */
+  /** 0: unlimited. */
   readonly timeoutMs: number;
 }
 
 export interface TraceStreamEvents {
-  /** No further traces are wanted. */
+  /** Called when no further traces are needed. */
   completed(): void;
-  /** Everything is sent, or the client has left. */
+  /** Called when everything was sent, or the client has left. */
   ended(): void;
 }
 
-/** Traces that are collected may have so many bytes; at more the collection is complete. */
-const COLLECTED_LIMIT = 64 * 1024 * 1024;
+/** Maximum bytes of collected traces; beyond it the collection is complete. */
+const MAX_COLLECTED_BYTES = 64 * 1024 * 1024;
 
 interface Waiting {
   readonly worker: number;
@@ -28,12 +28,12 @@ interface Waiting {
 export class TraceStream implements AsyncIterableIterator<Uint8Array> {
   readonly #budget: TraceBudget;
   readonly #events: TraceStreamEvents;
-  /** Undefined: traces are sent as they come. */
+  /** Undefined: traces are sent as they arrive. */
   readonly #collecting: Collecting | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
-  /** No more traces are taken. */
+  /** Further traces are dropped. */
   #isComplete = false;
   #isOver = false;
   #wake: (() => void) | undefined;
@@ -46,18 +46,19 @@ export class TraceStream implements AsyncIterableIterator<Uint8Array> {
     if (timeoutMs > 0) this.#timer = setTimeout(() => this.complete(), Math.min(LONGEST_TIMER_MS, timeoutMs));
   }
 
-  /** A trace has come from a worker. */
+  /** Called for each trace of a worker. */
   put(worker: number, bytes: Uint8Array): void {
-    if (this.#isComplete) return this.#budget.giveBack(worker, bytes.length);
+    if (this.#isComplete) return this.#budget.release(worker, bytes.length);
     this.#waiting.push({ worker, bytes });
     this.#waitingBytes += bytes.length;
     if (this.#collecting === undefined) return this.#wake?.();
-    // Collected traces have a limit of their own: workers may send more.
-    this.#budget.giveBack(worker, bytes.length);
-    if (this.#waiting.length >= this.#collecting.maxTraces || this.#waitingBytes >= COLLECTED_LIMIT) this.complete();
+    // Collected traces have their own limit: the budget is free for further ones.
+    this.#budget.release(worker, bytes.length);
+    if (this.#waiting.length >= this.#collecting.maxTraces || this.#waitingBytes >= MAX_COLLECTED_BYTES)
+      this.complete();
   }
 
-  /** What is here is all that the client gets. */
+  /** Completes the collection: the client gets the traces received so far. */
   complete(): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
@@ -71,7 +72,7 @@ export class TraceStream implements AsyncIterableIterator<Uint8Array> {
   }
 
   async next(): Promise<IteratorResult<Uint8Array>> {
-    while (!this.#mayLeave()) {
+    while (!this.#canSend()) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -80,11 +81,11 @@ export class TraceStream implements AsyncIterableIterator<Uint8Array> {
     const first = this.#isOver ? undefined : this.#waiting.shift();
     if (first === undefined) return this.return();
     const { worker, bytes } = first;
-    if (this.#collecting === undefined) this.#budget.giveBack(worker, bytes.length);
+    if (this.#collecting === undefined) this.#budget.release(worker, bytes.length);
     return { done: false, value: bytes };
   }
 
-  /** The client has left, or has everything. */
+  /** Called when the client has left or has received everything. */
   async return(): Promise<IteratorResult<Uint8Array>> {
     if (!this.#isOver) {
       this.#isOver = true;
@@ -96,7 +97,7 @@ export class TraceStream implements AsyncIterableIterator<Uint8Array> {
     return { done: true, value: undefined };
   }
 
-  #mayLeave(): boolean {
+  #canSend(): boolean {
     return this.#isComplete || (this.#collecting === undefined && this.#waiting.length > 0);
   }
 }

@@ -1,4 +1,4 @@
-// The fields of a head or of trailers as traces show them: pseudo-headers first, as HTTP/2 has them.
+// Converts heads and trailers for traces: pseudo-headers first, as in HTTP/2.
 
 import { type HeaderBlock, knownHeader, requestScheme } from '../../../../sdk.js';
 import type { TracedHeader } from './trace.js';
@@ -34,7 +34,7 @@ function field(headers: HeaderBlock, index: number): TracedHeader {
   return traced(headers.name(index), headers.value(index));
 }
 
-/** `latin1` has a character for each byte. */
+/** `latin1`: one character per byte. */
 function traced(key: string, latin1: string): TracedHeader {
   if (isAscii(latin1)) return { key, value: latin1, raw: undefined };
   const bytes = Buffer.from(latin1, 'latin1');
