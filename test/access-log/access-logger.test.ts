@@ -1,3 +1,5 @@
+// Access loggers: their formats and files.
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -14,7 +16,7 @@ import { stream, tcpStream } from './stream.js';
 
 const directory = tempDir(t);
 
-t.test('each way to give a format', async (t) => {
+t.test('each field that can contain a format', async (t) => {
   const file = join(directory, 'format.txt');
   writeFileSync(file, '%ROUTE_NAME% from a file\n');
   process.env.BATON_TEST_FORMAT = '%ROUTE_NAME% from the environment\n';
@@ -43,7 +45,7 @@ t.test('each way to give a format', async (t) => {
   }
 });
 
-t.test('a format that cannot be had is refused', async (t) => {
+t.test('a format with an unreadable or invalid source is refused', async (t) => {
   const source = (text_format_source: object) => () => compileFileFormat({ log_format: { text_format_source } });
   const missing = {
     code: 'CONFIG_UNREADABLE',
@@ -58,13 +60,13 @@ t.test('a format that cannot be had is refused', async (t) => {
   t.throws(text, { message: /unknown operator %NOPE%/, where: 'text_format' });
 });
 
-t.test('a wrong format opens no file', async (t) => {
+t.test('no file is opened if the format is invalid', async (t) => {
   const path = join(directory, 'untouched.log');
   t.throws(() => createFileAccessLogger({ path, format: '%NOPE%' }, new AccessLogFiles()));
   t.throws(() => readFileSync(path), { code: 'ENOENT' });
 });
 
-t.test('one stream is logged by each logger in its form, with what it needs', async (t) => {
+t.test('each logger of a file uses its own format and header needs', async (t) => {
   const files = new AccessLogFiles();
   const path = join(directory, 'both.log');
   const text = createFileAccessLogger({ path, format: '%REQ(:METHOD)%\n' }, files);
@@ -82,7 +84,7 @@ t.test('one stream is logged by each logger in its form, with what it needs', as
   json.close();
 });
 
-t.test('standard output and standard error take the same formats', async (t) => {
+t.test('standard output and standard error accept the same formats', async (t) => {
   const files = new AccessLogFiles();
   for (const create of [createStdoutAccessLogger, createStderrAccessLogger]) {
     const logger = create({ log_format: { text_format: '%RESP(SERVER)%' } }, files);
@@ -91,7 +93,7 @@ t.test('standard output and standard error take the same formats', async (t) => 
   }
 });
 
-t.test('a line that cannot be finished leaves no part of itself', async (t) => {
+t.test('a line that fails to format leaves no partial line', async (t) => {
   const files = new AccessLogFiles();
   const path = join(directory, 'unfinished.log');
   const text = createFileAccessLogger({ path, format: '<%ROUTE_NAME% %RESPONSE_CODE%>\n' }, files);

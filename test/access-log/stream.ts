@@ -1,4 +1,4 @@
-// A stream as the connection manager describes it, for tests.
+// StreamInfo objects for tests, as the connection manager fills them.
 
 import { Protocol, StreamInfo } from '../../src/access-log/stream/stream-info.js';
 import { headerKey } from '../../src/common/text/header-names.js';
@@ -9,7 +9,7 @@ const memory = new Memory({ receiveBytes: 4096, scratchBytes: 256 * 1024, arenaB
 
 export type Fields = Readonly<Record<string, string>>;
 
-/** With whatever bytes: add() takes those alone that a head can hold. */
+/** Creates a head with any bytes in values; add() would refuse invalid ones. */
 export function fields(values: Fields): HeaderBlock {
   const block = new HeaderBlock(memory);
   for (const [name, value] of Object.entries(values)) {
@@ -34,7 +34,7 @@ export function response(status: number, values: Fields = {}): HeaderBlock {
   return block;
 }
 
-/** A request that went well, with these differences. */
+/** A successful request with `changes`. */
 export function stream(changes: Partial<StreamInfo> = {}): StreamInfo {
   const info = new StreamInfo();
   info.reset(Date.UTC(2016, 3, 15, 20, 17, 0) + 310, 5000);
@@ -74,7 +74,7 @@ export function stream(changes: Partial<StreamInfo> = {}): StreamInfo {
   return Object.assign(info, changes);
 }
 
-/** What a TCP proxy knows: no heads, no status. */
+/** A TCP connection: no heads, no status. */
 export function tcpStream(changes: Partial<StreamInfo> = {}): StreamInfo {
   const info = new StreamInfo();
   info.reset(Date.UTC(2016, 3, 15, 20, 17, 0), 5000);

@@ -1,4 +1,4 @@
-// What an extension has on the primary, as the server holds it.
+// The primary part of an extension, as the server uses it.
 
 import t from 'tap';
 import type { Any } from '../../src/config/generated/api.js';
@@ -23,7 +23,7 @@ function partOf(own: PrimaryPart): PrimaryPart {
   return createPart(extension, { '@type': 'a' }, {} as PrimaryFilterContext)!;
 }
 
-t.test('all that a part can do is asked of it', (t) => {
+t.test('all calls are passed to the part', (t) => {
   const own = new RoutesPart();
   const part = partOf(own);
   part.prepareRoutes!({ '@type': 'b' })();
@@ -32,7 +32,7 @@ t.test('all that a part can do is asked of it', (t) => {
   t.end();
 });
 
-t.test('a part that cares for no routes changes nothing with them', (t) => {
+t.test('a part without routes ignores route changes', (t) => {
   partOf({ close() {} }).prepareRoutes!({ '@type': 'b' })();
   t.end();
 });

@@ -1,4 +1,4 @@
-// Channels to gRPC services whose hosts misbehave.
+// gRPC channels to misbehaving hosts.
 
 import { createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -11,12 +11,12 @@ import { parseAddress } from '../../src/io/addresses/address.js';
 import { freePort } from '../e2e/harness/environment.js';
 import { startTcpUpstream, type Teardown, waitFor, withDeadline } from '../e2e/harness/index.js';
 
-/** A host is connected to once in so long at most. */
-const PAUSE_MS = 500;
+/** Minimum interval between connects to a host. */
+const CONNECT_INTERVAL_MS = 500;
 
-t.test('a host that ends each connection as soon as it is there is not connected to without end', async (t) => {
+t.test('connects to a host that closes each connection at once are paced', async (t) => {
   const server = await startTcpUpstream(t, (socket) => {
-    // SETTINGS, and a GOAWAY that says that nothing was taken.
+    // SETTINGS, and a GOAWAY without a processed stream.
     socket.write(Buffer.from('0000000400000000000000080700000000000000000000000000', 'hex'));
   });
   const began = performance.now();
@@ -24,22 +24,22 @@ t.test('a host that ends each connection as soon as it is there is not connected
   await channel.ready();
   await waitFor(() => server.accepted() >= 4, { what: 'further connections' });
   const accepted = server.accepted();
-  t.ok(accepted <= 2 + (performance.now() - began) / PAUSE_MS, `${accepted} connections`);
+  t.ok(accepted <= 2 + (performance.now() - began) / CONNECT_INTERVAL_MS, `${accepted} connections`);
 });
 
-/** How a server may end its side of a stream. */
+/** Ways in which a server ends its side of a stream. */
 const ENDS: readonly [what: string, end: (stream: ServerHttp2Stream) => void, code: number, messages: number][] = [
-  ['behind a message, without a status', (stream) => answer(stream, MESSAGE), status.UNKNOWN, 1],
+  ['after a message, without a status', (stream) => answer(stream, MESSAGE), status.UNKNOWN, 1],
   ['within a message', (stream) => answer(stream, MESSAGE.subarray(0, 3)), status.UNKNOWN, 0],
-  ['with a page', (stream) => answer(stream, '<html>hello</html>'), status.UNKNOWN, 0],
-  ['behind messages, with a status', answerWell, status.OK, 2],
+  ['with an HTML page', (stream) => answer(stream, '<html>hello</html>'), status.UNKNOWN, 0],
+  ['after messages, with a status', answerWell, status.OK, 2],
 ];
 
 const GRPC = { ':status': 200, 'content-type': 'application/grpc' };
 const MESSAGE = Buffer.from('00000000026869', 'hex');
 
 for (const [what, end, code, messages] of ENDS) {
-  t.test(`a stream ends when its server ends it ${what}`, async (t) => {
+  t.test(`a call ends when its server ends the stream ${what}`, async (t) => {
     const channel = channelTo(t, await startServer(t, end));
     await channel.ready();
     const call = channel.stream('/service/method');
@@ -69,7 +69,7 @@ for (const encoding of [undefined, 'identity', 'snappy']) {
   });
 }
 
-t.test('a channel that is closed while it cannot connect does not try on', async (t) => {
+t.test('a channel that is closed while it cannot connect stops reconnecting', async (t) => {
   const channel = channelTo(t, await freePort(), { connectTimeoutMs: 3_600_000 });
   const ready = channel.ready();
   const call = channel.stream('/service/method');
@@ -80,9 +80,9 @@ t.test('a channel that is closed while it cannot connect does not try on', async
   await t.rejects(withDeadline(ready, 'the end of the attempts'), { message: 'the channel is closed' });
 });
 
-t.test('pings end a connection whose other end has vanished, and its calls', async (t) => {
+t.test('unanswered pings end a connection and its calls', async (t) => {
   const server = await startTcpUpstream(t, (socket) => {
-    // SETTINGS, and nothing ever after.
+    // SETTINGS, and nothing afterwards.
     socket.write(Buffer.from('000000040000000000', 'hex'));
   });
   const channel = channelTo(t, server.port, { keepalive: { intervalMs: 50, timeoutMs: 50 } });
@@ -94,11 +94,11 @@ t.test('pings end a connection whose other end has vanished, and its calls', asy
   await waitFor(() => server.accepted() >= 2, { what: 'a further connection' });
 });
 
-t.test('a connection ends whose other end sends what is no HTTP/2, and its calls', async (t) => {
+t.test('a connection and its calls end when the peer sends invalid HTTP/2', async (t) => {
   const server = await startTcpUpstream(t, (socket) => {
     socket.write(Buffer.from('000000040000000000', 'hex'));
     socket.on('data', (bytes) => {
-      // Behind the client's preface and settings comes the call.
+      // The call follows the client's preface and settings.
       if (bytes.length > 100) socket.write(Buffer.alloc(21, 255));
     });
   });
@@ -107,13 +107,13 @@ t.test('a connection ends whose other end sends what is no HTTP/2, and its calls
   const call = channel.stream('/service/method');
   call.on('error', () => {});
   const ended = new Promise((resolve) => call.on('status', resolve));
-  // Newer versions of Node notice it by themselves.
+  // Newer versions of Node detect it themselves.
   const details = /the peer sent invalid HTTP\/2$|Protocol error$/;
   t.match(await withDeadline(ended, 'a status'), { code: status.INTERNAL, details });
   await waitFor(() => server.accepted() >= 2, { what: 'a further connection' });
 });
 
-t.test('pings that are answered end nothing, also while there are no calls', async (t) => {
+t.test('answered pings keep a connection open, also without calls', async (t) => {
   const server = createServer();
   t.teardown(() => server.close());
   let pings = 0;
@@ -130,19 +130,16 @@ t.test('pings that are answered end nothing, also while there are no calls', asy
   t.equal(sessions, 1);
 });
 
-t.test(
-  'a call that has no answer ends with the timeout of its service, or else with the one that it has',
-  async (t) => {
-    const port = await startServer(t, () => {});
-    const call = (channel: GrpcChannel, ms: number) =>
-      withDeadline(channel.unary('/service/method', new Uint8Array(0), ms), 'the end of its time');
-    const late = { code: status.DEADLINE_EXCEEDED };
-    await t.rejects(call(channelTo(t, port, { service: { timeout: '0.05s' } }), 600_000), late);
-    await t.rejects(call(channelTo(t, port), 50), late);
-  },
-);
+t.test('an unanswered call ends with the timeout of its service, or else with its own', async (t) => {
+  const port = await startServer(t, () => {});
+  const call = (channel: GrpcChannel, ms: number) =>
+    withDeadline(channel.unary('/service/method', new Uint8Array(0), ms), 'the end of its time');
+  const late = { code: status.DEADLINE_EXCEEDED };
+  await t.rejects(call(channelTo(t, port, { service: { timeout: '0.05s' } }), 600_000), late);
+  await t.rejects(call(channelTo(t, port), 50), late);
+});
 
-/** Gives each stream to `serve`, with what comes on it passed over: otherwise it would be reset at its end. */
+/** Calls `serve` with each stream. Its input is discarded: unread, it would make the stream end with a reset. */
 async function startServer(t: Teardown, serve: (stream: ServerHttp2Stream) => void): Promise<number> {
   const server = createServer();
   t.teardown(() => server.close());

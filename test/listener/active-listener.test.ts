@@ -1,4 +1,4 @@
-// Filter chains of a listener on one worker: which take connections, and which only go on.
+// The filter chains of a listener on one worker: current ones, and former ones that only keep their connections.
 
 import t from 'tap';
 import type { Transport } from '../../src/io/transport/transport.js';
@@ -23,17 +23,17 @@ function chain(id: number): FilterChain {
   };
 }
 
-t.test('a chain that was left takes connections again when an update is taken back', (t) => {
+t.test('a former chain accepts connections again when an update is reverted', (t) => {
   const [before, after] = [chain(1), chain(2)];
   const options = { id: 7, name: 'door', transport: {} as Transport } as ActiveListenerOptions;
   const finder = { only: before, find: () => before };
   const listener = new ActiveListener(options, [before], finder);
   listener.setChains([after], finder);
-  t.equal(listener.chain(1), before, 'its connections go on with it: it is not built anew');
+  t.equal(listener.chain(1), before, 'its connections keep it');
   listener.setChains([before], finder);
   const counts = new Map<number, OpenConnections>();
   listener.countOpen(counts);
-  t.same([...counts.keys()], [7, 2], 'only the other one goes');
+  t.same([...counts.keys()], [7, 2], 'only the other one is a former chain');
   listener.removeChain(1);
   t.equal(listener.chain(1), before);
   listener.removeChain(2);
@@ -41,7 +41,7 @@ t.test('a chain that was left takes connections again when an update is taken ba
   t.end();
 });
 
-t.test('sockets that have not begun to listen are let go without a look at what waits', (t) => {
+t.test('stopping a socket that does not listen yet does not accept its backlog', (t) => {
   const removed: [number, boolean][] = [];
   const transport = {
     addListener: (fd: number) => fd,

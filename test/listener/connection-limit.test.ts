@@ -1,9 +1,11 @@
+// The limit of connections of all workers together.
+
 import t from 'tap';
 import { ConnectionLimit, UNLIMITED } from '../../src/listener/connection-limit.js';
 import type { RuntimeInteger } from '../../src/runtime/runtime.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
 
-t.test('workers count together exactly while there is a limit, whenever that is set and taken back', async (t) => {
+t.test('workers share an exact count while there is a limit, which may be set and removed at any time', async (t) => {
   const owner = new SharedWordsOwner();
   const word = owner.allocateCluster();
   const runtime = { value: UNLIMITED };
@@ -32,5 +34,5 @@ t.test('workers count together exactly while there is a limit, whenever that is 
   }
   for (const each of [one, one, other]) each.release();
   set(4);
-  t.equal(all.read(word), 0, 'none is left');
+  t.equal(all.read(word), 0, 'no connection is counted');
 });

@@ -1,10 +1,10 @@
-// What a listener knows of its open connections, in whatever order they come and go.
+// The list of open connections of a listener, with additions and removals in any order.
 
 import fc from 'fast-check';
 import t from 'tap';
 import { ConnectionList } from '../../src/listener/connection-list.js';
 
-t.test('holds those that were added and not removed, each once, however often one is removed', (t) => {
+t.test('contains each added connection once until it is removed; repeated removals are no-ops', (t) => {
   const changes = fc.array(fc.record({ isAdding: fc.boolean(), pick: fc.nat() }), { maxLength: 200 });
   fc.assert(
     fc.property(changes, (all) => {

@@ -1,15 +1,17 @@
+// The drain window of a listener: which responses end their connections.
+
 import fc from 'fast-check';
 import t from 'tap';
 import { Random } from '../../src/common/random.js';
 import { closesConnection, type DrainWindow, moreUrgent } from '../../src/listener/drain-window.js';
 import { ListenerDrain } from '../../src/listener/listener-drain.js';
 
-/** Gives that number; below() of a window is asked with its seconds. */
+/** A random source that returns `value`, limited by below(). */
 const always = (value: number) => ({ below: (n: number) => Math.min(value, n - 1) });
 const LAST = always(Number.POSITIVE_INFINITY);
 const FIRST = always(0);
 
-/** The share of responses that close: how many of `seconds` equally likely numbers say so. */
+/** Returns the fraction of responses that close, over all equally likely random numbers. */
 function share(window: DrainWindow, nowMs: number): number {
   const seconds = Math.max(1, Math.ceil(window.timeMs / 1000));
   let closing = 0;
@@ -17,28 +19,31 @@ function share(window: DrainWindow, nowMs: number): number {
   return closing / seconds;
 }
 
-t.test('gradual closes elapsed / drain time of the connections, by whole seconds that are rounded up', async (t) => {
-  const window: DrainWindow = { startMs: 5000, timeMs: 10_000, strategy: 'gradual' };
-  const curve: [elapsedMs: number, share: number][] = [
-    [0, 0],
-    [1, 0.1],
-    [1000, 0.1],
-    [1001, 0.2],
-    [5000, 0.5],
-    [8999, 0.9],
-    [9001, 1],
-    [10_000, 1],
-    [1e9, 1],
-  ];
-  for (const [elapsedMs, expected] of curve) t.equal(share(window, 5000 + elapsedMs), expected, `${elapsedMs} ms`);
-});
+t.test(
+  'gradual closes the fraction elapsed / drain time of connections, with elapsed rounded up to whole seconds',
+  async (t) => {
+    const window: DrainWindow = { startMs: 5000, timeMs: 10_000, strategy: 'gradual' };
+    const curve: [elapsedMs: number, share: number][] = [
+      [0, 0],
+      [1, 0.1],
+      [1000, 0.1],
+      [1001, 0.2],
+      [5000, 0.5],
+      [8999, 0.9],
+      [9001, 1],
+      [10_000, 1],
+      [1e9, 1],
+    ];
+    for (const [elapsedMs, expected] of curve) t.equal(share(window, 5000 + elapsedMs), expected, `${elapsedMs} ms`);
+  },
+);
 
-t.test('with no time, and with immediate, every response closes at once', async (t) => {
+t.test('with a drain time of 0 or the immediate strategy every response closes', async (t) => {
   t.ok(closesConnection({ startMs: 7, timeMs: 0, strategy: 'gradual' }, 7, LAST));
   t.ok(closesConnection({ startMs: 7, timeMs: 600_000, strategy: 'immediate' }, 7, LAST));
 });
 
-t.test('the share follows the curve when numbers are drawn, never falls, and is 1 from the end on', async () => {
+t.test('the fraction follows the curve with random numbers, never falls, and is 1 after the drain time', async () => {
   const windows = fc.record({
     startMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
     timeMs: fc.integer({ min: 0, max: 900 }).map((seconds) => seconds * 1000),
@@ -62,7 +67,7 @@ t.test('the share follows the curve when numbers are drawn, never falls, and is 
   );
 });
 
-t.test('of two windows the one that is over first holds', async (t) => {
+t.test('of two windows the one that ends first applies', async (t) => {
   const early: DrainWindow = { startMs: 0, timeMs: 10_000, strategy: 'gradual' };
   const late: DrainWindow = { startMs: 4000, timeMs: 10_000, strategy: 'gradual' };
   const now: DrainWindow = { startMs: 5000, timeMs: 90_000, strategy: 'immediate' };
@@ -73,7 +78,7 @@ t.test('of two windows the one that is over first holds', async (t) => {
   t.equal(moreUrgent(now, early), now);
 });
 
-t.test('a listener drains in its window, or while health checks fail on purpose unless it ignores them', async (t) => {
+t.test('a listener drains in its window, or while /healthcheck/fail is in effect unless it ignores that', async (t) => {
   const health = { isFailedOnPurpose: false };
   const drains = [new ListenerDrain(health), new ListenerDrain(undefined)] as const;
   const closing = () => drains.map((drain) => drain.shouldClose(1000, FIRST as Random));

@@ -1,4 +1,5 @@
-// The choice of a filter chain: Envoy's rules one by one, and chains and connections at random against the rules read out.
+// Filter chain matching: Envoy's rules one by one, and random chains and connections compared with a direct evaluation of the
+// rules.
 
 import t from 'tap';
 import { Random } from '../../src/common/random.js';
@@ -9,7 +10,7 @@ import { ipRange, isInRange } from '../../src/io/addresses/ip-range.js';
 import { FilterChainTable } from '../../src/listener/filter-chain-match.js';
 import type { ConnectionAddresses } from '../../src/listener/network-filter.js';
 
-t.test('the narrowest range decides, and what follows does not go back', async (t) => {
+t.test('the narrowest range is selected, and later criteria do not undo that', async (t) => {
   const choose = chooser({
     all: {},
     wide: { prefix_ranges: [range('10.0.0.0', 8)] },
@@ -24,7 +25,7 @@ t.test('the narrowest range decides, and what follows does not go back', async (
   t.equal(choose('[fd00::1]:8', '[fe80::1%1]:80'), 'all');
 });
 
-t.test('the port of the destination comes before its address, as in the example of the documentation', async (t) => {
+t.test('the destination port precedes the destination address, as in the example of the documentation', async (t) => {
   const choose = chooser({
     port: { destination_port: 8080, source_prefix_ranges: [range('10.0.0.0', 8)] },
     address: { prefix_ranges: [range('192.0.2.1', 32)] },
@@ -34,13 +35,13 @@ t.test('the port of the destination comes before its address, as in the example 
   t.equal(choose('11.0.0.1:1', '192.0.2.1:8081'), 'address');
 });
 
-t.test('raw_buffer is more than no transport protocol', async (t) => {
+t.test('raw_buffer is more specific than no transport protocol', async (t) => {
   const choose = chooser({ any: { source_ports: [5] }, raw: { transport_protocol: 'raw_buffer', source_ports: [6] } });
   t.equal(choose('9.9.9.9:6', '10.1.0.1:80'), 'raw');
   t.equal(choose('9.9.9.9:5', '10.1.0.1:80'), 'fallback');
 });
 
-t.test('who is on this machine', async (t) => {
+t.test('source_type: local and external clients', async (t) => {
   const choose = chooser({ here: { source_type: 'SAME_IP_OR_LOOPBACK' }, there: { source_type: 'EXTERNAL' } });
   t.equal(choose('127.0.0.1:1', '10.0.0.1:80'), 'here');
   t.equal(choose('[::1]:1', '[::1]:80'), 'here');
@@ -50,7 +51,7 @@ t.test('who is on this machine', async (t) => {
   t.equal(choose(NO_ADDRESS, { ...NO_ADDRESS, kind: AddressKind.Unix, path: '/run/a' }), 'here');
 });
 
-t.test('Unix sockets have no ports, and the address 255.255.255.255', async (t) => {
+t.test('Unix sockets match no port, and ranges as 255.255.255.255', async (t) => {
   const choose = chooser({
     port: { destination_port: 80 },
     some: { source_prefix_ranges: [range('255.0.0.0', 8)] },
@@ -59,13 +60,13 @@ t.test('Unix sockets have no ports, and the address 255.255.255.255', async (t) 
   t.equal(choose(NO_ADDRESS, { ...NO_ADDRESS, kind: AddressKind.Unix, path: '/run/a' }), 'some');
 });
 
-t.test('one chain without criteria is known at once', async (t) => {
+t.test('a single chain without criteria needs no matching', async (t) => {
   t.equal(new FilterChainTable([{ match: { source_type: 'ANY', source_ports: [] }, chain: 'one' }], 'two').only, 'one');
   t.equal(new FilterChainTable([], 'two').only, 'two');
   t.equal(new FilterChainTable([{ match: { source_ports: [1] }, chain: 'one' }], 'two').only, undefined);
 });
 
-t.test('long lists do not multiply', async (t) => {
+t.test('long lists are not multiplied in the table', async (t) => {
   const ranges = Array.from({ length: 1000 }, (_, index) => range(`10.${index >> 8}.${index & 255}.0`, 24));
   const source_ports = Array.from({ length: 1000 }, (_, index) => index + 1);
   const lists = { prefix_ranges: ranges, source_prefix_ranges: ranges, source_ports };
@@ -78,7 +79,7 @@ t.test('long lists do not multiply', async (t) => {
   t.equal(choose('10.3.0.9:1001', '10.3.0.9:80'), 'fallback');
 });
 
-t.test('chains and connections at random', async (t) => {
+t.test('random chains and connections match as by the rules', async (t) => {
   const random = new Random();
   let decided = 0;
   for (let round = 0; round < 300; round++) {
@@ -92,19 +93,19 @@ t.test('chains and connections at random', async (t) => {
       undefined,
     );
     for (let left = 100; left > 0; left--) {
-      const ends = { remote: randomAddress(random), direct: randomAddress(random), local: randomAddress(random) };
-      const expected = readOut(matches, ends);
+      const addresses = { remote: randomAddress(random), direct: randomAddress(random), local: randomAddress(random) };
+      const expected = evaluateRules(matches, addresses);
       if (expected !== undefined) decided++;
-      if (table.find(ends) !== expected) {
-        t.same(table.find(ends), expected, JSON.stringify({ matches, ends }));
+      if (table.find(addresses) !== expected) {
+        t.same(table.find(addresses), expected, JSON.stringify({ matches, addresses }));
         return;
       }
     }
   }
-  t.ok(decided > 1000, 'chains were chosen');
+  t.ok(decided > 1000, 'enough connections matched a chain');
 });
 
-t.test('what overlaps is what leaves a choice', async (t) => {
+t.test('two matches overlap if each criterion has a common value', async (t) => {
   const random = new Random();
   let overlaps = 0;
   for (let round = 0; round < 2000; round++) {
@@ -119,13 +120,13 @@ t.test('what overlaps is what leaves a choice', async (t) => {
   t.ok(overlaps > 10);
 });
 
-/** The rules, without a table: each criterion keeps the chains with its most specific value. */
-function readOut(matches: readonly FilterChainMatch[], ends: ConnectionAddresses): number | undefined {
+/** Evaluates the rules without a table: each criterion keeps the chains with its most specific value. */
+function evaluateRules(matches: readonly FilterChainMatch[], addresses: ConnectionAddresses): number | undefined {
   let left = [...matches.keys()];
   for (const criterion of CRITERION_NAMES) {
     const scores = left.map((index) => {
       const values: readonly string[] = CRITERIA[criterion](matches[index]!);
-      return Math.max(...values.map((value) => specificity(criterion, value, ends)));
+      return Math.max(...values.map((value) => specificity(criterion, value, addresses)));
     });
     const best = Math.max(...scores);
     if (best < 0) return undefined;
@@ -134,7 +135,7 @@ function readOut(matches: readonly FilterChainMatch[], ends: ConnectionAddresses
   return left[0];
 }
 
-/** -1 when the connection does not fulfil it, 0 when it says nothing. */
+/** Returns -1 if the connection does not match, 0 for an unset criterion. */
 function specificity(criterion: string, value: string, { direct, local, remote }: ConnectionAddresses): number {
   if (value === '') return 0;
   const isLoopback = remote.ip === '127.0.0.1' || remote.ip === '::1';
@@ -199,7 +200,7 @@ function randomAddress(random: Random): Address {
   return ipAddress(IPS[random.below(IPS.length)]!, PORTS[random.below(PORTS.length)]!)!;
 }
 
-/** Names of chains by what is at both ends. */
+/** Returns a function that selects a chain's name by the addresses of a connection. */
 function chooser(matches: Record<string, FilterChainMatch>) {
   const chains = Object.entries(matches).map(([chain, match]) => ({ match, chain }));
   const table = new FilterChainTable(chains, 'fallback');

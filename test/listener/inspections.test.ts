@@ -1,5 +1,4 @@
-// Listener filters of one listener, on a transport and a clock of the test's own: each sees what the one before it has left, and however
-// it ends, a connection is looked at no longer.
+// The inspections of one listener with a test transport and clock: what each filter sees, timeouts, and cleanup in all cases.
 
 import t from 'tap';
 import { TimingWheel } from '../../src/io/time/timing-wheel.js';
@@ -11,7 +10,7 @@ import { type ListenerFilter, Verdict } from '../../src/listener/listener-filter
 import { ListenerStats } from '../../src/stats/layouts/listener.js';
 import type { Scope } from '../../src/stats/thread-stats.js';
 
-/** Takes a line, or asks for more; `saw` is all that it was shown. */
+/** Consumes a line, or needs more bytes. `saw` records its input. */
 class LineFilter implements ListenerFilter {
   readonly maxBytes = 8;
   readonly saw: string[] = [];
@@ -38,7 +37,7 @@ function inspect(settings: Partial<InspectionSettings> = {}) {
   const transport = {
     clock,
     memory: { bytes },
-    peek: (id: number, most: number) => void done.push(`${id} is shown up to ${most}`),
+    peek: (id: number, maxBytes: number) => void done.push(`${id} peeks ${maxBytes}`),
     take: (id: number, count: number) => void done.push(`${id} without ${count}`),
     close: (id: number) => void done.push(`${id} closed`),
   } as unknown as Transport;
@@ -71,30 +70,30 @@ function inspect(settings: Partial<InspectionSettings> = {}) {
   return { begin, counts, done, filters, inspections, passed, show, wait };
 }
 
-t.test('each filter sees what those before it have left, once it is there', async (t) => {
+t.test('each filter sees the bytes that earlier filters have not consumed', async (t) => {
   const { begin, counts, done, filters, passed, show, wait } = inspect();
   const socket = begin(3);
   show(socket, 'o');
   show(socket, 'one\n');
-  t.same(filters[1]!.saw, [], 'of nothing no filter has an opinion');
+  t.same(filters[1]!.saw, [], 'a filter is not called without bytes');
   wait(50);
   show(socket, 'one\ntw');
   show(socket, 'one\ntwo!\nrest');
   t.same(filters[0]!.saw, ['o', 'one\n']);
   t.same(filters[1]!.saw, ['tw', 'two!\nrest']);
-  t.same(done, ['3 is shown up to 16', '3 without 9']);
+  t.same(done, ['3 peeks 16', '3 without 9']);
   t.same(passed, [socket]);
-  t.equal(passed[0]!.startMonotonicMs, 1000, 'it has lasted since it was accepted');
+  t.equal(passed[0]!.startMonotonicMs, 1000, 'it started when it was accepted');
   wait(1000);
-  t.same(counts, { downstream_pre_cx_active: 0 }, 'its time is not over once it has passed');
+  t.same(counts, { downstream_pre_cx_active: 0 }, 'the timeout is cancelled');
 });
 
-t.test('the second may refuse, and who says more than all may see is refused', async (t) => {
+t.test('any filter may refuse, and more bytes than all filters accept are refused', async (t) => {
   const { begin, counts, done, inspections, passed, show } = inspect();
   show(begin(3), 'one\n!');
   show(begin(4), 'one\nnever ends..');
   t.same(
-    done.filter((what) => !what.includes('shown')),
+    done.filter((what) => !what.includes('peeks')),
     ['3 closed', 'dropped', '4 closed', 'dropped'],
   );
   t.same(passed, []);
@@ -102,7 +101,7 @@ t.test('the second may refuse, and who says more than all may see is refused', a
   t.same(counts, { downstream_pre_cx_active: 0 });
 });
 
-t.test('the time for all filters is over once, for those that have not passed', async (t) => {
+t.test('one timeout covers all filters', async (t) => {
   const { begin, counts, done, inspections, show, wait } = inspect();
   const socket = begin(3);
   wait(99);
@@ -113,7 +112,7 @@ t.test('the time for all filters is over once, for those that have not passed', 
   t.same(counts, { downstream_pre_cx_active: 0, downstream_pre_cx_timeout: 1 });
 });
 
-t.test('a time of 0 is never over', async (t) => {
+t.test('a timeout of 0 is unlimited', async (t) => {
   const { begin, counts, inspections, wait } = inspect({ timeoutMs: 0 });
   begin(3);
   wait(24 * 3600 * 1000);
@@ -121,7 +120,7 @@ t.test('a time of 0 is never over', async (t) => {
   t.same(counts, { downstream_pre_cx_active: 1 });
 });
 
-t.test('whoever is not waited for goes on with all that no filter has taken', async (t) => {
+t.test('with continuesOnTimeout the connection gets all bytes that were not consumed', async (t) => {
   const { begin, done, passed, show, wait } = inspect({ continuesOnTimeout: true });
   const socket = begin(3);
   show(socket, 'one\ntw');
@@ -130,7 +129,7 @@ t.test('whoever is not waited for goes on with all that no filter has taken', as
   t.same(passed, [socket]);
 });
 
-t.test('what ends is counted by how it ends', async (t) => {
+t.test('each kind of end has its counter', async (t) => {
   const { begin, counts, done } = inspect();
   begin(3).onEnd();
   begin(4).onReset(104, 0);
@@ -146,7 +145,7 @@ t.test('what ends is counted by how it ends', async (t) => {
   });
 });
 
-t.test('all of them end with their listener', async (t) => {
+t.test('all inspections end with their listener', async (t) => {
   const { begin, counts, done, inspections, wait } = inspect();
   for (const id of [3, 4, 5, 6]) begin(id);
   t.equal(inspections.count, 4);

@@ -1,3 +1,5 @@
+// Access log files: buffering, rotation, full disks, and lines of several threads and processes.
+
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -39,7 +41,7 @@ function setUp(options: FileLogOptions = {}, path = join(directory, `${count++}.
 
 const accessLogUrl = new URL('../../../src/access-log/', import.meta.url).href;
 const streamUrl = new URL('../stream.js', import.meta.url).href;
-/** Makes `log(text)` and `files` for scripts of threads and processes. */
+/** Defines `open()` for scripts in threads and processes. */
 const PRELUDE = `
   const { createFileAccessLogger } = await import(${JSON.stringify(`${accessLogUrl}access-logger.js`)});
   const { AccessLogFiles } = await import(${JSON.stringify(`${accessLogUrl}files/file-log.js`)});
@@ -58,13 +60,13 @@ function run(script: string, stdout: Stdio = 'pipe', stderr: Stdio = 'inherit'):
   return endsWithTest(t, spawn(process.execPath, command, { stdio: ['pipe', stdout, stderr] }));
 }
 
-/** With a pipe of the shell as standard output. */
+/** Runs a script with a shell pipe as standard output. */
 function runIntoPipe(script: string): ChildProcess {
   const command = ['-c', '"$0" --input-type=module -e "$1" | cat', process.execPath, script];
   return endsWithTest(t, spawn('sh', command, { stdio: ['ignore', 'pipe', 'inherit'] }));
 }
 
-/** The largest size of a file, 8 KiB, stands for the disk. Gives the exit status. */
+/** Runs a script with a file size limit of 8 KiB, which simulates a full disk. Returns the exit status. */
 async function runOnFullDisk(script: string): Promise<number | null> {
   const limited = ['--fsize=8192:unlimited', process.execPath];
   const command = [...limited, '--input-type=module', '-e', `${PRELUDE}${script}`];
@@ -73,14 +75,14 @@ async function runOnFullDisk(script: string): Promise<number | null> {
   return code;
 }
 
-t.test('lines are written when the buffer is full, or when they are old enough', async (t) => {
+t.test('lines are written when the buffer is full or the flush interval has passed', async (t) => {
   const full = setUp({ flushMinBytes: 1000, flushIntervalMs: 3_600_000 });
   for (let i = 0; i < 9; i++) full.log('x'.repeat(100));
   await new Promise((resolve) => setImmediate(resolve));
-  t.equal(full.text(), '', 'they wait while the buffer has room');
+  t.equal(full.text(), '', 'lines stay in the buffer while it has room');
   t.equal(full.files.bufferedBytes, 909);
   full.log('x'.repeat(100));
-  await waitFor(() => full.files.bufferedBytes === 0, { what: 'the full buffer is written' });
+  await waitFor(() => full.files.bufferedBytes === 0, { what: 'the full buffer to be written' });
   t.equal(full.text().length, 1010);
   t.equal(full.files.counters.writeBuffered, 10);
   t.equal(full.files.counters.writeCompleted, 1);
@@ -88,15 +90,15 @@ t.test('lines are written when the buffer is full, or when they are old enough',
 
   const old = setUp({ flushIntervalMs: 1 });
   old.log('first');
-  await waitFor(() => old.text() === 'first\n', { what: 'the line is written' });
+  await waitFor(() => old.text() === 'first\n', { what: 'the line to be written' });
   old.log('second');
-  await waitFor(() => old.text() === 'first\nsecond\n', { what: 'the next one too' });
+  await waitFor(() => old.text() === 'first\nsecond\n', { what: 'the next line to be written' });
   t.equal(old.files.counters.flushedByTimer, 2);
   full.logger.close();
   old.logger.close();
 });
 
-t.test('all loggers of a path share one file, which the last one closes after its lines', async (t) => {
+t.test('loggers of one path share a file, which is closed with the last one after its lines are written', async (t) => {
   const { files, logger, log, path, text } = setUp();
   const other = createFileAccessLogger({ path, format: 'other %ROUTE_NAME%\n' }, files);
   log('a');
@@ -105,15 +107,15 @@ t.test('all loggers of a path share one file, which the last one closes after it
   logger.close();
   other.log(tcpStream({ routeName: 'd' }));
   other.close();
-  await waitFor(() => text() === 'a\nother b\nc\nother d\n', { what: 'all lines are written in order' });
+  await waitFor(() => text() === 'a\nother b\nc\nother d\n', { what: 'all lines in order' });
   const again = setUp({}, path);
   again.log('e');
   await again.files.flush();
-  t.ok(again.text().endsWith('other d\ne\n'), 'a file is appended to');
+  t.ok(again.text().endsWith('other d\ne\n'), 'an existing file is appended to');
   again.logger.close();
 });
 
-t.test('after a rotation nothing is lost, and what comes later is in the new file', async (t) => {
+t.test('a rotation loses no line, and later lines are written to the new file', async (t) => {
   const { files, logger, log, path, text } = setUp();
   log('before');
   renameSync(path, `${path}.1`);
@@ -128,10 +130,10 @@ t.test('after a rotation nothing is lost, and what comes later is in the new fil
   logger.close();
 });
 
-t.test('rotations and loggers that come and go leave no descriptor behind', async (t) => {
+t.test('rotations and closed loggers leave no descriptor open', async (t) => {
   const descriptors = () => readdirSync('/proc/self/fd').length;
   const keeper = setUp();
-  // A file of an earlier test may still be open here, and be closed meanwhile.
+  // A file of an earlier test may still be open here and close meanwhile.
   const before = descriptors();
   for (let round = 0; round < 50; round++) {
     const { logger, log } = setUp();
@@ -140,13 +142,13 @@ t.test('rotations and loggers that come and go leave no descriptor behind', asyn
     await keeper.files.reopenAll();
     logger.close();
   }
-  await waitFor(() => descriptors() <= before, { what: 'all descriptors are closed' });
+  await waitFor(() => descriptors() <= before, { what: 'all descriptors to be closed' });
   await keeper.files.flush();
   t.equal(keeper.text(), 'x\n'.repeat(50));
   keeper.logger.close();
 });
 
-t.test('a rotation that fails leaves the old file in use and is told', async (t) => {
+t.test('a failed rotation is logged and keeps the old file in use', async (t) => {
   const folder = join(directory, 'folder');
   mkdirSync(folder);
   const { files, logger, log } = setUp({}, join(folder, 'a.log'));
@@ -161,15 +163,15 @@ t.test('a rotation that fails leaves the old file in use and is told', async (t)
   logger.close();
 });
 
-t.test('a rotation that fails is tried again until it works', async (t) => {
+t.test('a failed rotation is retried until it succeeds', async (t) => {
   const folder = join(directory, 'back-later');
   mkdirSync(folder);
   const { files, logger, log, path, text } = setUp({}, join(folder, 'a.log'));
   renameSync(folder, `${folder}.away`);
   await files.reopenAll();
   mkdirSync(folder);
-  await waitFor(() => existsSync(path), { what: 'the file to be opened anew' });
-  // It is used from the next line on at the latest.
+  await waitFor(() => existsSync(path), { what: 'the file to be reopened' });
+  // It is used at the latest from the next line on.
   const isNew = async () => {
     log('a line');
     await files.flush();
@@ -188,7 +190,7 @@ t.test('a file that cannot be opened is refused', async (t) => {
   t.throws(() => setUp({}, directory), { message: /EISDIR/ });
 });
 
-t.test('whether a file could be opened is told without opening or making it', async (t) => {
+t.test('checkWritable() neither opens nor creates the file', async (t) => {
   const link = (name: string, target: string) => {
     const path = join(directory, name);
     symlinkSync(target, path);
@@ -204,7 +206,7 @@ t.test('whether a file could be opened is told without opening or making it', as
   }
 });
 
-t.test('a full disk costs bounded memory, dropped lines are counted, and it is told once', async (t) => {
+t.test('a full disk costs bounded memory, dropped lines are counted, and the failure is logged once', async (t) => {
   const { files, logger, log } = setUp({ flushMinBytes: 1000, maxPendingBytes: 10_000 }, '/dev/full');
   for (let i = 0; i < 1000; i++) log('x'.repeat(99));
   await files.flush();
@@ -215,16 +217,19 @@ t.test('a full disk costs bounded memory, dropped lines are counted, and it is t
   t.equal(dropped, 900);
   t.ok(files.bufferedBytes <= 10_000, `${files.bufferedBytes} bytes wait`);
   await files.flush();
-  t.equal(files.counters.writeFailed, writeFailed + 1, 'before lines are given up they are tried once more');
+  t.equal(files.counters.writeFailed, writeFailed + 1, 'flush() retries once before it gives up');
   files.flushSync();
-  const told = readFileSync(processLog, 'utf8')
+  const messages = readFileSync(processLog, 'utf8')
     .split('\n')
     .filter((line) => line.includes('/dev/full'));
-  t.match(told.sort(), [/error '\/dev\/full' accepts no more lines/, /error cannot write to '\/dev\/full': ENOSPC/]);
+  t.match(messages.sort(), [
+    /error '\/dev\/full' accepts no more lines/,
+    /error cannot write to '\/dev\/full': ENOSPC/,
+  ]);
   logger.close();
 });
 
-t.test('a file may be called as every object calls something', async (t) => {
+t.test('a file may have the name of a property of all objects', async (t) => {
   const former = process.cwd();
   process.chdir(directory);
   t.teardown(() => process.chdir(former));
@@ -235,7 +240,7 @@ t.test('a file may be called as every object calls something', async (t) => {
   logger.close();
 });
 
-t.test('a buffer may be as large as is asked for', async (t) => {
+t.test('the buffer size is not limited', async (t) => {
   const { files, logger, log, text } = setUp({ flushMinBytes: 9 * 1024 * 1024, flushIntervalMs: 3_600_000 });
   const line = 'x'.repeat(65_535);
   for (let i = 0; i < 200; i++) log(line);
@@ -260,8 +265,8 @@ t.test('a process with a full disk ends at once', async (t) => {
   t.equal(code, 3);
 });
 
-t.test('lines that waited are written when the disk has room again', async (t) => {
-  // A pipe stands for the disk: it takes nothing until it is read.
+t.test('queued lines are written when the disk has room again', async (t) => {
+  // A pipe simulates the disk: it accepts nothing until it is read.
   const path = join(directory, 'pipe');
   execFileSync('mkfifo', [path]);
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -283,21 +288,21 @@ t.test('lines that waited are written when the disk has room again', async (t) =
     read();
     return received.endsWith(`${sent.at(-1)}\n`);
   };
-  await waitFor(isWhole, { what: 'all to have come through' });
+  await waitFor(isWhole, { what: 'all lines' });
   t.same(received.split('\n').slice(0, -1), sent);
   t.equal(files.counters.dropped, 0);
   closeSync(reader);
   for (const line of sent) log(line);
   await files.flush();
-  t.ok(files.counters.dropped > 0, 'without a reader lines are dropped');
+  t.ok(files.counters.dropped > 0, 'lines are dropped without a reader');
   t.equal(files.bufferedBytes, 0);
   logger.close();
 });
 
-t.test('a line that is torn where the disk is full is written whole later, and mixes with no other', async (t) => {
+t.test('a line torn by a full disk is written again as a whole, and is not mixed with others', async (t) => {
   const path = join(directory, 'torn.log');
   const other = join(directory, 'torn-rotated.log');
-  // Files of their own stand for those of other threads.
+  // Separate AccessLogFiles simulate other threads.
   const script = `
     const { execFileSync } = await import('node:child_process');
     const { renameSync } = await import('node:fs');
@@ -324,16 +329,16 @@ t.test('a line that is torn where the disk is full is written whole later, and m
   t.same(
     lines.filter((line) => !isWhole(line)).map((line) => [line[0], lines.indexOf(line)]),
     [['a', 70]],
-    'what was written of it is a line of its own',
+    'the torn part is a separate line',
   );
   t.equal(lines.filter((line) => line.startsWith('a') && isWhole(line)).length, 120);
   t.equal(lines.filter((line) => line.startsWith('b') && isWhole(line)).length, 120);
   const after = linesOf(other);
-  t.ok(after.every(isWhole), 'in the file after a rotation it is whole too');
+  t.ok(after.every(isWhole), 'it is also whole in the file after a rotation');
   t.equal(after.length + linesOf(`${other}.1`).filter(isWhole).length, 120);
 });
 
-t.test('however often a torn line is tried while the disk is full, no line is written twice', async (t) => {
+t.test('retries of a torn line on a full disk write no line twice', async (t) => {
   const path = join(directory, 'tried.log');
   const script = `
     const { execFileSync } = await import('node:child_process');
@@ -347,20 +352,20 @@ t.test('however often a torn line is tried while the disk is full, no line is wr
   `;
   t.equal(await runOnFullDisk(script), 0);
   const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
-  t.same(lines.splice(81, 1), ['x'.repeat(11)], 'what was written of it is a line of its own');
+  t.same(lines.splice(81, 1), ['x'.repeat(11)], 'the torn part is a separate line');
   t.same(
     lines,
     Array.from({ length: 120 }, (_, i) => String(i).padStart(100, 'x')),
   );
 });
 
-t.test('that a full disk takes lines again is told once, and is no error', async (t) => {
-  const path = join(directory, 'mended.log');
-  const told = join(directory, 'mended-process.log');
+t.test('the recovery of a full disk is logged once, and not as an error', async (t) => {
+  const path = join(directory, 'recovered.log');
+  const messages = join(directory, 'recovered-process.log');
   const script = `
     const { execFileSync } = await import('node:child_process');
     const { initLogging } = await import(${JSON.stringify(new URL('../log/logger.js', accessLogUrl).href)});
-    initLogging({ path: ${JSON.stringify(told)}, format: '%l %v' });
+    initLogging({ path: ${JSON.stringify(messages)}, format: '%l %v' });
     const { files, log } = open(${JSON.stringify(path)}, { flushMinBytes: 1000, flushIntervalMs: 3_600_000 });
     for (let i = 0; i < 120; i++) log('x'.repeat(99));
     for (let i = 0; i < 3; i++) await files.flush();
@@ -373,12 +378,12 @@ t.test('that a full disk takes lines again is told once, and is no error', async
     process.exit(0);
   `;
   t.equal(await runOnFullDisk(script), 0);
-  const lines = readFileSync(told, 'utf8').trimEnd().split('\n');
+  const lines = readFileSync(messages, 'utf8').trimEnd().split('\n');
   t.equal(lines.length, 2);
   t.match(lines, [`error cannot write to '${path}': EFBIG`, new RegExp(`^info '${path}' is writable again$`)]);
 });
 
-t.test('how many lines were dropped is told when the file takes lines again', async (t) => {
+t.test('the number of dropped lines is logged when the file accepts lines again', async (t) => {
   const path = join(directory, 'slow-pipe');
   execFileSync('mkfifo', [path]);
   const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -399,10 +404,10 @@ t.test('how many lines were dropped is told when the file takes lines again', as
     }
     return files.bufferedBytes === 0;
   };
-  await waitFor(isGone, { what: 'all that waited has come through' });
+  await waitFor(isGone, { what: 'all queued lines' });
   fill();
-  const told = readFileSync(processLog, 'utf8').split('\n');
-  t.ok(told.some((line) => line.includes(`slow-pipe' accepts lines again: ${dropped} were dropped`)));
+  const messages = readFileSync(processLog, 'utf8').split('\n');
+  t.ok(messages.some((line) => line.includes(`slow-pipe' accepts lines again: ${dropped} were dropped`)));
   closeSync(reader);
   logger.close();
 });
@@ -427,7 +432,7 @@ t.test('threads append whole lines to one file, and none is lost when they end',
   t.notOk(lines.find((line) => !/^(a+|b+|c+)$/.test(line) || line.length < 50));
 });
 
-t.test('a process that ends right after its lines has written them, in order', async (t) => {
+t.test('a process that exits right after logging has written its lines in order', async (t) => {
   const path = join(directory, 'exit.log');
   const child = run(`
     const { files, log } = open(${JSON.stringify(path)});
@@ -442,9 +447,11 @@ t.test('a process that ends right after its lines has written them, in order', a
   t.same(lines, [...Array.from({ length: 50_000 }, (_, i) => `line ${i}`), 'last']);
 });
 
-t.test('a thread that ends at once has written its lines, whatever the threads that write for it do', async (t) => {
-  const path = join(directory, 'at-once.log');
-  const script = `
+t.test(
+  'a thread that exits right after logging has written its lines, even when the thread pool is busy',
+  async (t) => {
+    const path = join(directory, 'at-once.log');
+    const script = `
     const { isMainThread, Worker } = await import('node:worker_threads');
     if (isMainThread) {
       const { pbkdf2 } = await import('node:crypto');
@@ -467,15 +474,16 @@ t.test('a thread that ends at once has written its lines, whatever the threads t
       parentPort.postMessage('begun');
     }
   `;
-  const file = join(directory, 'at-once.mjs');
-  writeFileSync(file, `${PRELUDE}${script}`);
-  const child = spawn(process.execPath, [file], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
-  });
-  t.same(await once(child, 'exit'), [0, null]);
-  t.equal(readFileSync(path, 'utf8').split('\n').length, 101);
-});
+    const file = join(directory, 'at-once.mjs');
+    writeFileSync(file, `${PRELUDE}${script}`);
+    const child = spawn(process.execPath, [file], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
+    });
+    t.same(await once(child, 'exit'), [0, null]);
+    t.equal(readFileSync(path, 'utf8').split('\n').length, 101);
+  },
+);
 
 t.test('standard output works as a pipe, a socket and a file', async (t) => {
   const script = `
@@ -488,16 +496,16 @@ t.test('standard output works as a pipe, a socket and a file', async (t) => {
   const shell = runIntoPipe(`${PRELUDE}${script}`);
   t.equal(await outputOf(shell), expected, 'a pipe');
   const child = run(script);
-  t.equal(await outputOf(child), expected, 'a socket, or what child_process makes');
+  t.equal(await outputOf(child), expected, 'a socket, as child_process creates it');
   const path = join(directory, 'stdout.txt');
   const fd = openSync(path, 'w');
   const both = run(`process.stdout.write('before\\n'); ${script}`, fd);
   await once(both, 'exit');
   closeSync(fd);
-  t.equal(readFileSync(path, 'utf8'), `before\n${expected}`, 'a file that others write to as well');
+  t.equal(readFileSync(path, 'utf8'), `before\n${expected}`, 'a file that the process also writes to otherwise');
 });
 
-t.test('lines for standard output appear within about a second, and standard error is as good', async (t) => {
+t.test('lines to standard output and standard error appear within about a second', async (t) => {
   const child = run(
     `open('/dev/stdout').log('to stdout'); open('/dev/stderr').log('to stderr'); process.stdin.resume();`,
     'pipe',
@@ -510,7 +518,7 @@ t.test('lines for standard output appear within about a second, and standard err
   await once(child, 'exit');
 });
 
-t.test('lines of threads do not mix in a pipe', async (t) => {
+t.test('lines of threads are not mixed in a pipe', async (t) => {
   const worker = `(async () => {
     ${PRELUDE}
     const { workerData } = await import('node:worker_threads');
@@ -528,7 +536,7 @@ t.test('lines of threads do not mix in a pipe', async (t) => {
   t.notOk(lines.find((line) => !/^(a+|b+)$/.test(line)));
 });
 
-t.test('a rotation may put a pipe in the place of a file, and a file in that of a pipe', async (t) => {
+t.test('a rotation may replace a file by a pipe, and a pipe by a file', async (t) => {
   const path = join(directory, 'becomes-a-pipe');
   const [one, other] = ['a', 'b'].map((letter) => ({ letter, ...setUp({}, path) }));
   const both = [one!, other!];
@@ -563,11 +571,11 @@ t.test('a rotation may put a pipe in the place of a file, and a file in that of 
   const before = counters.writeCompleted;
   for (let i = 0; i < 50; i++) one!.log('x'.repeat(1000));
   await one!.files.flush();
-  t.equal(counters.writeCompleted, before + 1, 'not in the small pieces that a pipe takes whole');
+  t.equal(counters.writeCompleted, before + 1, 'one write, not pieces of PIPE_BUF');
   for (const { logger } of both) logger.close();
 });
 
-t.test('a reader that stands still delays the end only as long as is asked', async (t) => {
+t.test('a pipe reader that does not read delays flushSync() only up to its timeout', async (t) => {
   const script = `
     const { files, log } = open('/dev/stdout');
     for (let i = 0; i < 20_000; i++) log('line ' + i);
@@ -590,12 +598,12 @@ t.test('a reader that stands still delays the end only as long as is asked', asy
     ),
   );
   const [status] = await once(shell.stderr!, 'data');
-  t.equal(String(status), 'status 5\n', 'it has ended before anything is read');
+  t.equal(String(status), 'status 5\n', 'the process has exited before anything is read');
   (shell.stdio[3] as NodeJS.WritableStream).end('go\n');
   await once(shell, 'exit');
 });
 
-t.test('an address is no file: a socket as a path is refused', async (t) => {
+t.test('the path of a socket is refused', async (t) => {
   const path = join(directory, 'socket');
   const server = createServer().listen(path);
   await once(server, 'listening');

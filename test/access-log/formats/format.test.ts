@@ -1,3 +1,5 @@
+// Format strings: every operator, invalid formats, and buffers.
+
 import { hostname } from 'node:os';
 import t from 'tap';
 import { compileFormat, DEFAULT_FORMAT } from '../../../src/access-log/formats/format.js';
@@ -24,7 +26,7 @@ t.test('the default format', async (t) => {
   );
 });
 
-t.test('every operator prints its value, and what stands for a missing one', async (t) => {
+t.test('every operator writes its value, or the placeholder of a missing one', async (t) => {
   const full = stream({
     responseTrailers: fields({ 'grpc-status': '0' }),
     upstreamLocalAddress: '127.0.0.1:40000',
@@ -115,12 +117,12 @@ t.test('every operator prints its value, and what stands for a missing one', asy
   }
 });
 
-t.test('missing values can be left out, as values of headers want it', async (t) => {
+t.test('omitEmptyValues leaves out missing values', async (t) => {
   const format = compileFormat('<%REQ(X-NONE)%|%UPSTREAM_HOST%|%RESPONSE_FLAGS%>', { omitEmptyValues: true });
   t.equal(format.text(stream()), '<|10.0.2.1:80|->');
 });
 
-t.test('the start time in any form', async (t) => {
+t.test('the start time in every format', async (t) => {
   const info = stream({ startRealtimeMs: Date.UTC(2018, 2, 5, 3, 4, 9) + 7.25 });
   const cases: [format: string, expected: string][] = [
     ['%Y/%m/%dT%H:%M:%S%z %s', '2018/03/05T03:04:09+0000 1520219049'],
@@ -196,7 +198,7 @@ t.test('bytes of headers are written as they were received', async (t) => {
   const long = 'x'.repeat(5000);
   const info = stream({ requestHeaders: request('/', { 'x-raw': bytes, 'x-long': long }) });
   t.equal(print('%REQ(X-RAW)%', info), bytes);
-  t.equal(print('%REQ(X-LONG)%', info), long, 'also those longer than any buffer');
+  t.equal(print('%REQ(X-LONG)%', info), long, 'also longer ones than the buffer');
   t.equal(
     print('%ROUTE_NAME%', stream({ routeName: 'größe' })),
     Buffer.from('größe').toString('latin1'),
@@ -204,7 +206,7 @@ t.test('bytes of headers are written as they were received', async (t) => {
   );
 });
 
-t.test('a format tells which headers it reads', async (t) => {
+t.test('a format lists the headers that it reads', async (t) => {
   const format = compileFormat('%REQ(A?b)% %REQ(:PATH)% %RESP(Server)%');
   t.same([...format.needs.request], ['a', 'b', ':path']);
   t.same([...format.needs.response], ['server']);
@@ -212,7 +214,7 @@ t.test('a format tells which headers it reads', async (t) => {
   t.equal(compileFormat('%RESPONSE_CODE% %DURATION%').needs.request.size, 0);
 });
 
-t.test('what is unknown or malformed is refused by name and position', async (t) => {
+t.test('unknown and malformed operators are refused with name and position', async (t) => {
   const cases: [format: string, position: number, message: RegExp][] = [
     ['%UPSTREAM_HSOT%', 0, /unknown operator %UPSTREAM_HSOT%/],
     ['abc %NOPE(x)%', 4, /unknown operator %NOPE%/],
@@ -254,7 +256,7 @@ t.test('what is unknown or malformed is refused by name and position', async (t)
   }
 });
 
-t.test('a line is whole wherever its buffer has to grow', async (t) => {
+t.test('a line is complete wherever its buffer has to grow', async (t) => {
   const format = compileFormat('é %START_TIME(%s.%9f)% %RESPONSE_CODE% %TRAILER(X)% %REQ(:PATH)% %UPSTREAM_HOST%\n');
   const whole = format.text(stream());
   t.match(whole, /^\S+ 1460751420\.310000000 204 - \/api\/v1\/locations\?x=1 10\.0\.2\.1:80\n$/);

@@ -1,3 +1,5 @@
+// JSON formats: types of values, escaping, and invalid formats.
+
 import fc from 'fast-check';
 import t from 'tap';
 import { compileJsonFormat } from '../../../src/access-log/formats/json-format.js';
@@ -47,12 +49,12 @@ t.test('keys without a value can be left out', async (t) => {
   t.equal(print(format, tcpStream(), { omitEmptyValues: true }), '{"c":{},"e":[0],"f":"[]","g":"-"}\n');
 });
 
-t.test('values as strings, for logs in the older form', async (t) => {
+t.test('asStrings writes all values as strings, for the deprecated json_format', async (t) => {
   const format = { a: '%DURATION%', b: '%REQ(X-NONE)%', c: 7, d: '%PROTOCOL%' };
   t.equal(print(format, stream(), { asStrings: true }), '{"a":"226","b":"-","c":"7","d":"HTTP/1.1"}\n');
 });
 
-t.test('whatever a peer sends, the line is valid JSON in UTF-8 that holds the same text', async (t) => {
+t.test('for any received bytes the line is valid JSON in UTF-8 with the same text', async (t) => {
   const format = compileJsonFormat({ agent: '%REQ(USER-AGENT)%', both: 'a%REQ(USER-AGENT)%b' });
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
@@ -88,11 +90,11 @@ t.test('whatever a peer sends, the line is valid JSON in UTF-8 that holds the sa
     ['\xf4\x90\x80\x80', '\u00f4\u0090\u0080\u0080'],
   ]) {
     const line = format.text(stream({ requestHeaders: request('/', { 'user-agent': raw! }) }));
-    t.equal(JSON.parse(line).agent, shown, 'bytes that are no UTF-8 are shown as Latin-1');
+    t.equal(JSON.parse(line).agent, shown, 'invalid UTF-8 is written as Latin-1');
   }
 });
 
-t.test('one byte among plain ones comes out as itself, whatever it is and wherever it stands', async (t) => {
+t.test('every byte is preserved at every position', async (t) => {
   const places = Array.from({ length: 9 }, (_place, at) => at);
   const format = compileJsonFormat(Object.fromEntries(places.map((at) => [`x${at}`, `%REQ(X${at})%`])));
   const wrong: string[] = [];
@@ -106,18 +108,18 @@ t.test('one byte among plain ones comes out as itself, whatever it is and wherev
   t.same(wrong, []);
 });
 
-t.test('a wrong operator is refused with the key that holds it', async (t) => {
+t.test('an invalid operator is refused with its key', async (t) => {
   t.throws(() => compileJsonFormat({ a: { b: ['x', '%NOPE%'] } }), {
     where: 'a.b[1]',
     message: /unknown operator %NOPE% at position 0/,
   });
 });
 
-t.test('all wrong operators are told at once, each with its key', async (t) => {
+t.test('all invalid operators are reported together, each with its key', async (t) => {
   const format = { a: '%NOPE%', b: { 'c.d': ['%START_TIME%', 'x %NONE% %REQ(A)% %'] } };
   try {
     compileJsonFormat(format, { where: ['json_format'] });
-    t.fail('it is refused');
+    t.fail('it must be refused');
   } catch (error) {
     t.match(Mistakes.of(error), [
       { where: 'json_format.a', message: /%NOPE% at position 0/ },
@@ -127,7 +129,7 @@ t.test('all wrong operators are told at once, each with its key', async (t) => {
   }
 });
 
-t.test('a JSON format tells which headers it reads', async (t) => {
+t.test('a JSON format lists the headers that it reads', async (t) => {
   const format = compileJsonFormat({ a: { b: '%REQ(X)%' }, c: ['%TRAILER(Y)%'] });
   t.same([...format.needs.request], ['x']);
   t.same([...format.needs.trailers], ['y']);

@@ -1,4 +1,4 @@
-// What holds of each policy that picks by hash.
+// Guarantees of every policy that picks by hash.
 
 import t from 'tap';
 import { maglev } from '../../../src/extensions/load-balancing-policies/maglev/index.js';
@@ -11,7 +11,7 @@ for (const policy of [ringHash, maglev] as LoadBalancingPolicy[]) {
   const { name } = policy;
 
   t.test(
-    `${name}: a hash belongs to the same host in each thread and process, in whatever order hosts come`,
+    `${name}: a hash is assigned to the same host in every thread and process, in any order of hosts`,
     async (t) => {
       const hosts = hostsOf(50, (i) => 1 + (i % 3));
       const first = balancerOf(hosts);
@@ -22,12 +22,12 @@ for (const policy of [ringHash, maglev] as LoadBalancingPolicy[]) {
         t.equal(again.of(`user-${i}`), first.of(`user-${i}`));
         if (reverse.of(`user-${i}`) !== first.of(`user-${i}`)) moved++;
       }
-      // Of weights that make no whole number of places, the order says who has one place more.
+      // If weights yield fractional numbers of places, the order decides which host gets one more.
       t.ok(moved <= (policy === maglev ? 0 : 200), `${moved} of 2000 moved`);
     },
   );
 
-  t.test(`${name}: hosts get requests by their weights, with a hash or without`, async (t) => {
+  t.test(`${name}: hosts get requests in proportion to their weights, with and without a hash`, async (t) => {
     const { of, any } = balancerOf(
       hostsOf(4, (i) => i + 1),
       { minimum_ring_size: '65536' },
@@ -45,7 +45,7 @@ for (const policy of [ringHash, maglev] as LoadBalancingPolicy[]) {
     }
   });
 
-  t.test(`${name}: when a host goes, hardly any requests move but its own`, async (t) => {
+  t.test(`${name}: removing a host moves hardly any requests of other hosts`, async (t) => {
     const hosts = hostsOf(20);
     const before = balancerOf(hosts);
     const after = balancerOf(hosts.slice(1));
@@ -57,11 +57,11 @@ for (const policy of [ringHash, maglev] as LoadBalancingPolicy[]) {
       if (host === gone) t.not(next, gone);
       else if (next !== host) others++;
     }
-    // Of a ring because each of fewer hosts has more places, so that all of them have as many together.
+    // With a ring, because each of the fewer hosts has more places: the total stays the same.
     t.ok(others <= 500, `${others} of 10000 moved`);
   });
 
-  t.test(`${name}: one host alone, and hosts of the same key, get all requests`, async (t) => {
+  t.test(`${name}: a single host, and hosts with one key, get all requests`, async (t) => {
     t.equal(balancerOf(hostsOf(1)).of('x'), '10.0.0.0:80');
     t.equal(balancerOf(hostsOf(1)).any(), '10.0.0.0:80');
     const twins = balancerOf(Array.from({ length: 30 }, () => ({ key: 'twin' })));

@@ -1,4 +1,4 @@
-// Hosts as a policy gets them, and what it makes of them.
+// Test hosts, and load balancers over them.
 
 import { Random } from '../../../src/common/random.js';
 import { runSync } from '../../../src/common/time/next-turn.js';
@@ -27,7 +27,7 @@ export function hostsOf(count: number, weight: (index: number) => number = () =>
   return Array.from({ length: count }, (_, i) => ({ key: `10.0.${i >> 8}.${i & 255}:80`, weight: weight(i) }));
 }
 
-/** A load balancer over hosts of these weights, as the message of the policy says, and the words of active requests. */
+/** Creates a load balancer over hosts with these weights, with the shared words that count active requests. */
 export function balancerOf<C, S>(
   policy: LoadBalancingPolicy<C, S>,
   config: C,
@@ -38,16 +38,16 @@ export function balancerOf<C, S>(
   const settings = policy.settings?.(config) as S;
   const runtimeNumber = policy.runtimeNumber?.(settings).value ?? 0;
   const hosts = hostList(hostsOf(weights.length, (index) => weights[index]!));
-  const balancer = made(policy.createLoadBalancer(settings, hosts, { words, random, runtimeNumber }));
+  const balancer = finished(policy.createLoadBalancer(settings, hosts, { words, random, runtimeNumber }));
   return { words, pick: () => balancer.pick(random) - 100 };
 }
 
-/** Picks for hashes, by the keys of hosts. */
+/** Creates a hashing load balancer whose picks are host keys. */
 export function hashBalancerOf<C, S>(policy: LoadBalancingPolicy<C, S>, config: C, hosts: readonly TestHost[]) {
   const random = new Random(7);
   const context = { words: new Int32Array(), random, runtimeNumber: 0 };
   const settings = policy.settings?.(config) as S;
-  const balancer = made(policy.createLoadBalancer(settings, hostList(hosts), context));
+  const balancer = finished(policy.createLoadBalancer(settings, hostList(hosts), context));
   const hash = new Word64();
   const keyOf = (index: number) => hosts[index - 100]!.key;
   return {
@@ -63,7 +63,7 @@ export function hashBalancerOf<C, S>(policy: LoadBalancingPolicy<C, S>, config: 
   };
 }
 
-/** How often each host is picked. */
+/** Counts how often each host is picked. */
 export function tally(pick: () => number, picks: number, hosts: number): number[] {
   const counts = new Array<number>(hosts).fill(0);
   for (let i = 0; i < picks; i++) counts[pick()]!++;
@@ -73,6 +73,6 @@ export function tally(pick: () => number, picks: number, hosts: number): number[
 /** The hosts of a test in Envoy: test/extensions/load_balancing_policies/ring_hash/ring_hash_lb_test.cc */
 export const PORTS = [90, 91, 92, 93, 94, 95].map((port) => ({ key: `127.0.0.1:${port}` }));
 
-function made(balancer: LoadBalancer | Generator<void, LoadBalancer>): LoadBalancer {
+function finished(balancer: LoadBalancer | Generator<void, LoadBalancer>): LoadBalancer {
   return 'next' in balancer ? runSync(balancer) : balancer;
 }

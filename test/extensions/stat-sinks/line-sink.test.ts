@@ -1,4 +1,4 @@
-// A flush of any size fits through a socket that takes a little at a time.
+// A flush of any size passes through a socket that accepts little at a time.
 
 import t from 'tap';
 import { nextTurn } from '../../../src/common/time/next-turn.js';
@@ -17,7 +17,7 @@ import { startUdpPeer } from '../../e2e/stats-sinks/line-peers.js';
 
 const LISTENERS = 9000;
 
-t.test('UDP: nothing is dropped before it is sent, however fast the lines are made', async (t) => {
+t.test('UDP: no line is dropped before it is sent, regardless of how fast lines are produced', async (t) => {
   const log = captureLog(t);
   const peer = await startUdpPeer(t);
   const socket = new UdpSocket('127.0.0.1', peer.port, new Condition('the receiver'));
@@ -25,7 +25,7 @@ t.test('UDP: nothing is dropped before it is sent, however fast the lines are ma
   for (const step of sink.flush(flushOf(LISTENERS))) {
     if (step === undefined) continue;
     await step;
-    // For the receiver, which is in this thread.
+    // Lets the receiver run, which is in this thread.
     await nextTurn();
   }
   await sink.close();
@@ -33,9 +33,9 @@ t.test('UDP: nothing is dropped before it is sent, however fast the lines are ma
   t.equal(log.text(), '');
 });
 
-t.test('UDP: no way to the receiver is a failure like any other', async (t) => {
+t.test('UDP: an unreachable receiver is reported like any other failure', async (t) => {
   const log = captureLog(t);
-  // The kernel sends nothing to all hosts of a network through a socket that has not asked for that.
+  // The kernel refuses broadcasts from a socket without SO_BROADCAST.
   const socket = new UdpSocket('255.255.255.255', 9, new Condition('the receiver'));
   const sink = new LineSink(plainLines('edge'), new DatagramWriter(socket, 0));
   for (let flush = 0; flush < 2; flush++) {
@@ -46,7 +46,7 @@ t.test('UDP: no way to the receiver is a failure like any other', async (t) => {
   await sink.close();
 });
 
-/** A gauge each. */
+/** A flush with one gauge per listener. */
 function flushOf(listeners: number): FlushedStats {
   const store = new StatsStore({ workers: 1 });
   for (let i = 0; i < listeners; i++) {

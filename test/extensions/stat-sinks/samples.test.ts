@@ -1,4 +1,4 @@
-// Servers that read the lines of a histogram find every sample again.
+// The lines of a histogram restore its counts in servers that read them.
 
 import fc from 'fast-check';
 import t from 'tap';
@@ -6,18 +6,18 @@ import { eachSample, SAMPLES } from '../../../src/extensions/stat-sinks/lines/sa
 import { BINS } from '../../../src/stats/histograms/bins.js';
 import { Distribution } from '../../../src/stats/histograms/distribution.js';
 
-/** As servers do that cut 1 / rate to a whole number. */
+/** As in servers that truncate 1 / rate to an integer. */
 function weightOf(rate: string): number {
   return rate === '' ? 1 : Math.trunc(1 / Number(rate.slice('|@'.length)));
 }
 
-t.test('few samples are sent as they are', async (t) => {
+t.test('few samples are sent without a rate', async (t) => {
   const lines: string[] = [];
   eachSample(new Distribution([0, 1 + 90 * 4], [1, 2]), (value, rate) => lines.push(`${value}${rate}`));
   t.same(lines, ['0', '105', '105']);
 });
 
-t.test('whatever the counts, the rates make them whole again, in a bounded number of lines', async () => {
+t.test('rates restore any counts, in a bounded number of lines', async () => {
   const bins = fc.uniqueArray(fc.integer({ min: 0, max: BINS - 1 }), { minLength: 1, maxLength: 50 });
   fc.assert(
     fc.property(

@@ -1,4 +1,4 @@
-// Routes of a connection manager's own configuration: others are built beside those that requests get, which then see all of them at once.
+// Inline routes of a connection manager: a new table is built in steps beside the current one and replaces it at once.
 
 import t from 'tap';
 import { runSync } from '../../../../src/common/time/next-turn.js';
@@ -26,7 +26,7 @@ function clusterOf({ current }: InlineRoutes): string | undefined {
   return current.match(requestHead('GET /', 'Host: 999.com'), 0)?.clusterName;
 }
 
-t.test('others are built a route at a time, and seen when all are there', async (t) => {
+t.test('new routes are built one per step and become visible together', async (t) => {
   const routes = inlineRoutes();
   const steps = routes.prepare(routesTo('two', 1000));
   let count = 0;
@@ -38,7 +38,7 @@ t.test('others are built a route at a time, and seen when all are there', async 
   t.equal(clusterOf(routes), 'two');
 });
 
-t.test('what is the same virtual host as before is not built again', async (t) => {
+t.test('unchanged virtual hosts are not rebuilt', async (t) => {
   const routes = inlineRoutes();
   const { virtual_hosts: hosts = [] } = routesTo('two', 1000);
   runSync(routes.prepare({ name: 'routes', virtual_hosts: hosts }))();
@@ -50,7 +50,7 @@ t.test('what is the same virtual host as before is not built again', async (t) =
   t.equal(clusterOf(routes), 'three');
 });
 
-t.test('those that cannot be built change nothing', async (t) => {
+t.test('invalid routes change nothing', async (t) => {
   const routes = inlineRoutes();
   const body = { filename: '/nonexistent/file' };
   const bad = { match: { prefix: '/' }, direct_response: { status: 200, body } };

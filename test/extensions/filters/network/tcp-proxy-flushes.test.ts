@@ -1,4 +1,4 @@
-// Flushes of a TCP proxy in its gauge: those that outlive it touch stats that may be somebody else's by then no more.
+// The gauge of active flushes of a TCP proxy: flushes that outlive the proxy do not change its stats, which may have a new owner.
 
 import t from 'tap';
 import { TcpProxy } from '../../../../src/extensions/filters/network/tcp-proxy/tcp-proxy.js';
@@ -7,7 +7,7 @@ import { TcpStats } from '../../../../src/stats/layouts/tcp.js';
 import { StatsStore } from '../../../../src/stats/store.js';
 import { ThreadStats } from '../../../../src/stats/thread-stats.js';
 
-t.test('a proxy that is gone has no flushes, whenever they end', async (t) => {
+t.test('a closed proxy counts no flushes, regardless of when they end', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const ref = store.addScope('tcp.passing.', TcpStats);
   const stats = new ThreadStats(store.attachment(0)).scope(ref);

@@ -1,3 +1,5 @@
+// The least-request policy.
+
 import t from 'tap';
 import { Random } from '../../../../src/common/random.js';
 import { leastRequest } from '../../../../src/extensions/load-balancing-policies/least-request/index.js';
@@ -14,7 +16,7 @@ t.test('least request prefers the idle host, and with one choice is random', asy
   t.same(tally(all.pick, 100, 3), [0, 100, 0]);
 });
 
-t.test('least request looks at each host a few times at most, whatever choice_count says', async (t) => {
+t.test('least request draws each host at most a few times, regardless of choice_count', async (t) => {
   class CountedRandom extends Random {
     looks = 0;
     override below(n: number): number {

@@ -1,3 +1,5 @@
+// The random policy.
+
 import t from 'tap';
 import { random } from '../../../../src/extensions/load-balancing-policies/random/index.js';
 import { balancerOf, tally } from '../hosts.js';

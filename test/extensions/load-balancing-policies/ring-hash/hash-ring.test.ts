@@ -1,3 +1,5 @@
+// The ring-hash policy: places as in Envoy, sizes, and construction in steps.
+
 import fc from 'fast-check';
 import t from 'tap';
 import { Word64, xxh64Text } from '../../../../src/common/xxh64.js';
@@ -5,9 +7,9 @@ import { HashRing, ringCounts } from '../../../../src/extensions/load-balancing-
 import { ringHash } from '../../../../src/extensions/load-balancing-policies/ring-hash/index.js';
 import { hashBalancerOf, hostList, hostsOf, PORTS } from '../hosts.js';
 
-t.test('places on a ring are where Envoy has them', async (t) => {
+t.test('places on a ring are the same as in Envoy', async (t) => {
   const { at } = hashBalancerOf(ringHash, { minimum_ring_size: '12' }, PORTS);
-  // Of test/extensions/load_balancing_policies/ring_hash/ring_hash_lb_test.cc in Envoy.
+  // From test/extensions/load_balancing_policies/ring_hash/ring_hash_lb_test.cc in Envoy.
   const places: [port: number, place: bigint][] = [
     [94, 833437586790550860n],
     [92, 928266305478181108n],
@@ -25,14 +27,14 @@ t.test('places on a ring are where Envoy has them', async (t) => {
   for (const [index, [port, place]] of places.entries()) {
     const next = places[(index + 1) % places.length]![0];
     t.equal(at(place), `127.0.0.1:${port}`);
-    t.equal(at(place + 1n), `127.0.0.1:${next}`, 'behind it begins the next one');
-    t.equal(at(place, 1), `127.0.0.1:${next}`, 'another attempt goes on to the next one');
+    t.equal(at(place + 1n), `127.0.0.1:${next}`, 'after it the next one begins');
+    t.equal(at(place, 1), `127.0.0.1:${next}`, 'a retry picks the next one');
   }
   t.equal(at(0n), '127.0.0.1:94');
   t.equal(at(2n ** 64n - 1n), '127.0.0.1:94');
 });
 
-t.test('a ring has as many places as it may, whatever the weights', async (t) => {
+t.test('a ring keeps its size limits with any weights', async (t) => {
   const sum = (counts: Uint32Array) => counts.reduce((total, count) => total + count, 0);
   const sizes = { minSize: 1024, maxSize: 8 * 1024 * 1024 };
   t.same(ringCounts(Uint32Array.of(1, 1, 1), sizes), Uint32Array.of(342, 342, 342));
@@ -51,7 +53,7 @@ t.test('a ring has as many places as it may, whatever the weights', async (t) =>
   );
 });
 
-t.test('a large ring is built in steps, and has its places in order', async (t) => {
+t.test('a large ring is built in steps, with its places in order', async (t) => {
   const hosts = hostsOf(300);
   const settings = { usesHostname: false, minSize: 300_000, maxSize: 8 * 1024 * 1024 };
   const steps = HashRing.build(hostList(hosts), settings);

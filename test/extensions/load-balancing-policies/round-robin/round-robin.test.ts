@@ -1,10 +1,12 @@
+// The round-robin policy.
+
 import fc from 'fast-check';
 import t from 'tap';
 import { Random } from '../../../../src/common/random.js';
 import { roundRobin } from '../../../../src/extensions/load-balancing-policies/round-robin/index.js';
 import { balancerOf, tally } from '../hosts.js';
 
-t.test('round robin takes equal hosts in order, from a start that differs between workers', async (t) => {
+t.test('round robin picks equal hosts in order, from a start that differs between workers', async (t) => {
   const starts = new Set<number>();
   for (let seed = 0; seed < 30; seed++) {
     const { pick } = balancerOf(roundRobin, {}, [1, 1, 1, 1], new Random(seed));

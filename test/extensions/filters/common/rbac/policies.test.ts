@@ -1,4 +1,4 @@
-// Policies of rbac, compiled: what a permission and a principal ask of a request, and which policy decides.
+// Compiled RBAC policies: permissions, principals, and the policy that decides.
 
 import t from 'tap';
 import type { Permission, Principal, RBAC } from '../../../../../src/config/generated/api.js';
@@ -12,61 +12,61 @@ const cidr = (address_prefix: string, prefix_len?: number) => ({
   ...(prefix_len !== undefined && { prefix_len }),
 });
 
-interface Ends {
+interface Addresses {
   local?: string;
   remote?: string;
   direct?: string;
-  /** As x-forwarded-for says. */
+  /** The address from x-forwarded-for. */
   client?: string;
 }
 
-const infoOf = ({ client = '', direct = '', local = '', remote = '' }: Ends) =>
+const infoOf = ({ client = '', direct = '', local = '', remote = '' }: Addresses) =>
   stream({
     downstream: { directRemoteText: direct, localText: local, remoteText: remote },
     inferredRemoteAddress: client,
   });
 
-function permits(permission: Permission, request: string | Ends): boolean {
+function permits(permission: Permission, request: string | Addresses): boolean {
   const policies = new Policies({ policies: { a: { permissions: [permission], principals: [ANY] } } }, 'rules');
   return matches(policies, request);
 }
 
-function is(principal: Principal, request: string | Ends): boolean {
+function is(principal: Principal, request: string | Addresses): boolean {
   const policies = new Policies({ policies: { a: { permissions: [ANY], principals: [principal] } } }, 'rules');
   return matches(policies, request);
 }
 
-function matches(policies: Policies, request: string | Ends): boolean {
+function matches(policies: Policies, request: string | Addresses): boolean {
   const [line, ...fields] = typeof request === 'string' ? request.split('|') : ['GET /'];
   return policies.match(requestHead(line!, ...fields), infoOf(typeof request === 'string' ? {} : request)) === 'a';
 }
 
-t.test('each address of a connection is asked for by its own name', async (t) => {
-  const ends = { client: '192.0.2.1:0', remote: '192.0.2.2:2', direct: '192.0.2.3:3', local: '192.0.2.4:4' };
+t.test('each address field matches its own address', async (t) => {
+  const addresses = { client: '192.0.2.1:0', remote: '192.0.2.2:2', direct: '192.0.2.3:3', local: '192.0.2.4:4' };
   const fields = { remote_ip: '192.0.2.1', source_ip: '192.0.2.2', direct_remote_ip: '192.0.2.3' };
   for (const [field, ip] of Object.entries(fields)) {
     for (const other of [...Object.values(fields), '192.0.2.4'])
-      t.equal(is({ [field]: cidr(other, 32) }, ends), other === ip, `${field} ${other}`);
+      t.equal(is({ [field]: cidr(other, 32) }, addresses), other === ip, `${field} ${other}`);
   }
-  t.ok(permits({ destination_ip: cidr('192.0.2.4', 32) }, ends));
-  t.notOk(permits({ destination_ip: cidr('192.0.2.3', 32) }, ends));
+  t.ok(permits({ destination_ip: cidr('192.0.2.4', 32) }, addresses));
+  t.notOk(permits({ destination_ip: cidr('192.0.2.3', 32) }, addresses));
 });
 
-t.test('a range holds the addresses of its family alone, and no zone matters', async (t) => {
+t.test('a range contains only addresses of its family, regardless of the zone', async (t) => {
   const from = (remote: string, ...range: Parameters<typeof cidr>) => is({ source_ip: cidr(...range) }, { remote });
   t.ok(from('10.255.0.1:1', '10.0.0.0', 8));
   t.notOk(from('11.0.0.1:1', '10.0.0.0', 8));
   t.ok(from('10.1.2.3:1', '0.0.0.0', 0));
-  t.ok(from('10.1.2.3:1', '10.9.9.9'), 'without a length a range has all of its family');
+  t.ok(from('10.1.2.3:1', '10.9.9.9'), 'a range without length contains its whole family');
   t.ok(from('[2001:db8::7]:1', '2001:db8::', 32));
   t.notOk(from('[2001:db9::7]:1', '2001:db8::', 32));
   t.ok(from('[fe80::1%2]:1', 'fe80::', 10), 'a link-local address with its zone');
   t.notOk(from('10.1.2.3:1', '::', 0));
   t.notOk(from('[::1]:1', '0.0.0.0', 0));
-  t.ok(from('10.1.2.3:1', '10.1.2.3', 200), 'a length beyond its family is all of an address');
+  t.ok(from('10.1.2.3:1', '10.1.2.3', 200), 'an excessive length means the whole address');
 });
 
-t.test('a port is that which was connected to; a range ends before its end', async (t) => {
+t.test('a port condition matches the destination port; the end of a range is exclusive', async (t) => {
   const to = (local: string, permission: Permission) => permits(permission, { local });
   t.ok(to('10.0.0.1:443', { destination_port: 443 }));
   t.notOk(to('10.0.0.1:442', { destination_port: 443 }));
@@ -79,9 +79,9 @@ t.test('a port is that which was connected to; a range ends before its end', asy
     [90, false],
   ] as const)
     t.equal(to(`10.0.0.1:${port}`, { destination_port_range: { start: 80, end: 90 } }), isIn, String(port));
-  t.notOk(to('10.0.0.1:443', { destination_port_range: { start: 80 } }), 'one without an end has no port');
-  t.ok(to('/run/baton.sock', { destination_port: 0 }), 'that of a Unix socket is 0');
-  t.notOk(to('/run/baton:443', { destination_port: 443 }), 'whatever its name is');
+  t.notOk(to('10.0.0.1:443', { destination_port_range: { start: 80 } }), 'a range without end is empty');
+  t.ok(to('/run/baton.sock', { destination_port: 0 }), 'the port of a Unix socket is 0');
+  t.notOk(to('/run/baton:443', { destination_port: 443 }), 'regardless of its name');
   t.notOk(to('@baton:443', { destination_port: 443 }));
 });
 
@@ -93,7 +93,7 @@ t.test('a Unix socket is in no range', async (t) => {
   }
 });
 
-t.test('a path is asked for without its query, a header :path with it', async (t) => {
+t.test('url_path matches without the query, a header :path with it', async (t) => {
   const path = (exact: string): Permission => ({ url_path: { path: { exact } } });
   const whole = (exact: string): Permission => ({ header: { name: ':path', string_match: { exact } } });
   t.ok(permits(path('/a'), 'GET /a?b=/c'));
@@ -103,13 +103,13 @@ t.test('a path is asked for without its query, a header :path with it', async (t
   t.notOk(permits(whole('/a'), 'GET /a?b'));
 });
 
-t.test('a header that there is not, or several of, is matched as routes match it', async (t) => {
+t.test('absent and repeated headers match as in routes', async (t) => {
   const team: Principal = { header: { name: 'X-Team', string_match: { exact: 'ops' } } };
   t.ok(is(team, 'GET /|x-team: ops'));
   t.notOk(is(team, 'GET /'));
   t.ok(is(team, 'GET /|x-team: dev|x-team: ops'), 'each field is a value');
   t.notOk(is({ header: { name: 'x-team', string_match: { exact: 'ops,dev' } } }, 'GET /|x-team: ops|x-team: dev'));
-  t.ok(is({ not_id: team }, 'GET /'), 'who says nothing is none of them');
+  t.ok(is({ not_id: team }, 'GET /'), 'the negation holds without the header');
   const inverted: Principal = { header: { ...team.header!, invert_match: true } };
   t.notOk(is(inverted, 'GET /'), 'an inverted matcher needs the header');
   t.ok(is(inverted, 'GET /|x-team: dev'));
@@ -134,7 +134,7 @@ t.test('conditions are combined', async (t) => {
   }
 });
 
-t.test('the first policy by name decides, whose permission and principal both hold', async (t) => {
+t.test('the first policy by name whose permission and principal hold decides', async (t) => {
   const on = (name: string): Permission & Principal => ({ header: { name, present_match: true } });
   const config = (action: 'ALLOW' | 'DENY'): RBAC => ({
     action,

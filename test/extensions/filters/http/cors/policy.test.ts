@@ -1,4 +1,4 @@
-// CorsPolicy, compiled: which level says what, which origins are allowed, and which share of requests it is for.
+// Compiled CORS policies: how levels are merged, which origins are allowed, and the fractions of requests.
 
 import t from 'tap';
 import { AllowedOrigins, compilePolicy } from '../../../../../src/extensions/filters/http/cors/policy.js';
@@ -6,10 +6,10 @@ import { Runtime } from '../../../../../src/runtime/runtime.js';
 import { requestHead } from '../../../../http/routing/heads.js';
 
 const runtime = new Runtime();
-/** Draws the bound below which a share of so many percent lies. */
+/** A random source that hits fractions above `percent`. */
 const drawing = (percent: number) => ({ nextUint32: () => (percent / 100) * 2 ** 32 }) as never;
 
-t.test('an empty policy is on, and allows nothing', async (t) => {
+t.test('an empty policy is enabled and allows no origin', async (t) => {
   const { enabled, origins, shadow, ...rest } = compilePolicy([{}], runtime);
   t.ok(enabled.isHit(drawing(99)));
   t.notOk(shadow.isHit(drawing(0)));
@@ -25,7 +25,7 @@ t.test('an empty policy is on, and allows nothing', async (t) => {
   });
 });
 
-t.test('fields come from the most specific level that sets them, shares from the most specific one', async (t) => {
+t.test('fields come from the most specific level that sets them, fractions from the most specific level', async (t) => {
   const general = {
     allow_methods: 'GET',
     max_age: '1',
@@ -54,7 +54,7 @@ t.test('fields come from the most specific level that sets them, shares from the
   t.notOk(both.shadow.isHit(drawing(0)));
 });
 
-t.test('a matcher that would match a star allows every origin', async (t) => {
+t.test('a matcher that matches * allows every origin', async (t) => {
   const allows = (matcher: object, ...lines: string[]) =>
     AllowedOrigins.of([matcher]).allow(requestHead('GET /', ...lines));
   for (const matcher of [{ exact: '*' }, { prefix: '*' }, { suffix: '*' }, { contains: '*', ignore_case: true }]) {
@@ -65,11 +65,11 @@ t.test('a matcher that would match a star allows every origin', async (t) => {
   for (const matcher of [{ exact: '' }, { exact: '**' }, { prefix: 'b' }, { safe_regex: { regex: '\\*\\*' } }]) {
     t.notOk(allows(matcher, 'origin: http://a'), JSON.stringify(matcher));
   }
-  t.notOk(allows({ exact: 'a' }, 'origin: a', 'origin: a'), 'two origins are one of another name');
+  t.notOk(allows({ exact: 'a' }, 'origin: a', 'origin: a'), 'two origin fields are joined to one value');
   t.ok(allows({ exact: 'a,b' }, 'origin: a', 'origin: b'));
 });
 
-t.test('a list of origins is compiled once for all routes that have it', async (t) => {
+t.test('routes that share a list of origins share the compiled one', async (t) => {
   const list = [{ exact: 'a' }];
   const of = (max_age: string) => compilePolicy([{ allow_origin_string_match: list }, { max_age }], runtime).origins;
   t.equal(of('1'), of('2'));

@@ -1,4 +1,4 @@
-// The faults of one request, on a clock of the test's own: it waits with its body, is answered, counts as one fault, and leaves nothing behind.
+// The fault filter of single requests, on a test clock: delay, abort, the count of active faults, and cleanup.
 
 import t from 'tap';
 import { ResponseFlag } from '../../../../../src/access-log/stream/response-flags.js';
@@ -15,7 +15,7 @@ const ALL = { numerator: 100 };
 const DELAY: HTTPFault = { delay: { fixed_delay: '1s', percentage: ALL } };
 const ABORT: HTTPFault = { abort: { http_status: 503, percentage: ALL } };
 
-/** Filters of one chain, with its stats; `asked` begins with a request, and tells what becomes of it. */
+/** Creates the filters of one chain, with its stats. `asked` begins a request and records what happens to it. */
 function faulty(config: HTTPFault) {
   const counts: Record<string, number> = {};
   const nameOf = (slot: number) => Object.entries(FaultStats.at).find(([, at]) => at === slot)![0];
@@ -49,15 +49,15 @@ function faulty(config: HTTPFault) {
     } as unknown as StreamControl;
     const filter = new FaultFilter(control, rules, context);
     const status = filter.decodeHeaders(requestHead('GET /', ...lines));
-    return { did, filter, info, goesOn: status === HeadersStatus.Continue };
+    return { did, filter, info, continues: status === HeadersStatus.Continue };
   };
   return { asked, counts, timers };
 }
 
-t.test('a request that waits keeps its body back, and then goes on whole', async (t) => {
+t.test('a delayed request is not read, and continues with its body afterwards', async (t) => {
   const { asked, counts, timers } = faulty(DELAY);
-  const { did, filter, goesOn, info } = asked();
-  t.notOk(goesOn);
+  const { did, filter, continues, info } = asked();
+  t.notOk(continues);
   t.equal(info.responseFlags, ResponseFlag.DelayInjected);
   timers.advance(999);
   t.same(did, ['pause']);
@@ -68,7 +68,7 @@ t.test('a request that waits keeps its body back, and then goes on whole', async
   t.same(counts, { delays_injected: 1, active_faults: 0 });
 });
 
-t.test('one that waits and is answered then is one fault', async (t) => {
+t.test('a delay followed by an abort counts as one active fault', async (t) => {
   const { asked, counts, timers } = faulty({ ...DELAY, ...ABORT, max_active_faults: 1 });
   const { did, filter } = asked('x-envoy-downstream-service-cluster: shop');
   timers.advance(1001);
@@ -84,32 +84,32 @@ t.test('one that waits and is answered then is one fault', async (t) => {
   });
 });
 
-t.test('a client that leaves is waited for no longer', async (t) => {
+t.test('the delay is cancelled when the client leaves', async (t) => {
   const { asked, counts, timers } = faulty(DELAY);
   const { did, filter } = asked();
   filter.onDestroy();
-  t.equal(timers.nextWakeMs(), Infinity, 'nothing keeps the request in memory');
+  t.equal(timers.nextWakeMs(), Infinity, 'no timer is left');
   timers.advance(5000);
   t.same(did, ['pause']);
   t.same(counts, { delays_injected: 1, active_faults: 0 });
 });
 
-t.test('answers are faults too, of which there may be so many', async (t) => {
+t.test('aborts count towards the maximum of active faults', async (t) => {
   const { asked, counts } = faulty({ ...ABORT, max_active_faults: 1 });
   const first = asked();
   t.same(first.did, ['answer 503']);
   const second = asked();
-  t.ok(second.goesOn);
+  t.ok(second.continues);
   t.same(second.did, []);
   t.same(counts, { aborts_injected: 1, active_faults: 1, faults_overflow: 1 });
   second.filter.onDestroy();
-  t.equal(counts['active_faults'], 1, 'it was none');
+  t.equal(counts['active_faults'], 1, 'it was not counted');
   first.filter.onDestroy();
   t.ok(asked().did.includes('answer 503'), 'there is room again');
 });
 
-t.test('a delay has whole milliseconds: less than one is none', async (t) => {
+t.test('delays are truncated to whole milliseconds', async (t) => {
   const { asked, counts } = faulty({ delay: { fixed_delay: '0.0009s', percentage: ALL } });
-  t.ok(asked().goesOn);
+  t.ok(asked().continues);
   t.same(counts, {});
 });

@@ -1,4 +1,4 @@
-// The local rate limit on a clock and with buckets of the test's own: which buckets a request takes from, and what it is told of them.
+// The local rate limit filter with a test clock and test buckets: which buckets a request takes from, and its response headers.
 
 import t from 'tap';
 import type { LocalRateLimit, RateLimit } from '../../../../../src/config/generated/api.js';
@@ -26,13 +26,13 @@ const limit = (more: Partial<LocalRateLimit> = {}): LocalRateLimit => ({
   filter_enforced: ALWAYS,
   ...more,
 });
-/** A request is described by its users. */
+/** Descriptors: one for each user header of a request. */
 const BY_USERS: readonly RateLimit[] = ['x-user', 'x-other'].map((header_name) => ({
   actions: [{ request_headers: { header_name, descriptor_key: 'user' } }],
 }));
 const ofUser = (value: string, tokens: object) => ({ entries: [{ key: 'user', value }], token_bucket: tokens });
 
-/** A filter, and requests to it: '' passes, otherwise the status; behind that what the response tells of its limit. */
+/** Creates a filter. `ask` returns '' if a request passes, otherwise the status; then the rate limit headers of the response. */
 function filtering(config: LocalRateLimit, routes: readonly LocalRateLimit[] = []) {
   const buckets = new Map<string, TokenBucket>();
   const counts: Record<string, number> = {};
@@ -72,28 +72,28 @@ function filtering(config: LocalRateLimit, routes: readonly LocalRateLimit[] = [
     } as unknown as StreamControl;
     const filter = factory.create(control, ofRoute) as HttpFilter;
     const passes = filter.decodeHeaders!(requestHead('GET /', ...lines), true) === HeadersStatus.Continue;
-    if (passes !== (status === '')) throw new Error('it is answered, or goes on');
+    if (passes !== (status === '')) throw new Error('status and local reply disagree');
     filter.encodeHeaders?.(response, true);
     return [status, ...linesOf(response).map((line) => line.replace('x-ratelimit-', ''))].join(' ').trim();
   };
   return { ask, clock, counts };
 }
 
-const told = { enable_x_ratelimit_headers: 'DRAFT_VERSION_03' } as const;
+const withHeaders = { enable_x_ratelimit_headers: 'DRAFT_VERSION_03' } as const;
 
-t.test('what is left is told with the whole seconds until there is more', async (t) => {
-  const { ask, clock } = filtering(limit(told));
+t.test('headers contain the remaining tokens and the whole seconds until the next one', async (t) => {
+  const { ask, clock } = filtering(limit(withHeaders));
   t.equal(ask(), 'limit: 2 remaining: 1 reset: 0');
   t.equal(ask(), 'limit: 2 remaining: 0 reset: 3600');
   clock.monotonicMs += 1;
-  t.equal(ask(), '429 limit: 2 remaining: 0 reset: 3600', 'a part of a second is one more to wait');
+  t.equal(ask(), '429 limit: 2 remaining: 0 reset: 3600', 'a part of a second is rounded up');
   clock.monotonicMs += 1999;
   t.equal(ask(), '429 limit: 2 remaining: 0 reset: 3598');
   clock.monotonicMs += 3_598_000;
   t.equal(ask(), 'limit: 2 remaining: 0 reset: 3600');
 });
 
-t.test('one token comes in each interval, unless it is said how many', async (t) => {
+t.test('each interval adds tokens_per_fill tokens, by default one', async (t) => {
   for (const [more, expected] of [
     [{}, ['', '429', '429']],
     [{ tokens_per_fill: 2 }, ['', '', '429']],
@@ -106,7 +106,7 @@ t.test('one token comes in each interval, unless it is said how many', async (t)
   }
 });
 
-t.test('what nobody has asked to enforce is counted only', async (t) => {
+t.test('a limit that is not enforced only counts', async (t) => {
   const { ask, counts } = filtering(limit({ filter_enforced: undefined, stat_prefix: 'a:b' }));
   t.same([ask(), ask(), ask()], ['', '', '']);
   t.same(counts, {
@@ -118,22 +118,30 @@ t.test('what nobody has asked to enforce is counted only', async (t) => {
   });
 });
 
-t.test('descriptors with the same limit have buckets of their own', async (t) => {
+t.test('descriptors with equal limits have separate buckets', async (t) => {
   const descriptors = [ofUser('ann', bucket(1)), ofUser('bob', bucket(1))];
   const { ask } = filtering(limit({ descriptors, token_bucket: bucket(100) }));
   t.same([ask('x-user: ann'), ask('x-user: ann'), ask('x-user: bob'), ask('x-user: bob')], ['', '429', '', '429']);
-  t.equal(ask('x-user: eve'), '', 'who is none of them has the limit of all');
+  t.equal(ask('x-user: eve'), '', 'the default limit applies to other users');
 });
 
-t.test('of several limits the lowest rate is asked first, and told of', async (t) => {
+t.test('the slowest of several limits is tried first and is shown in headers', async (t) => {
   const descriptors = [ofUser('fast', bucket(1, { fill_interval: '60s' })), ofUser('slow', bucket(2))];
-  const { ask } = filtering(limit({ ...told, descriptors, token_bucket: bucket(100) }));
+  const { ask } = filtering(limit({ ...withHeaders, descriptors, token_bucket: bucket(100) }));
   t.equal(ask('x-user: fast', 'x-other: slow'), 'limit: 2 remaining: 1 reset: 0');
-  t.equal(ask('x-user: fast', 'x-other: slow'), '429 limit: 1 remaining: 0 reset: 60', 'the one that refuses');
-  t.equal(ask('x-user: slow'), '429 limit: 2 remaining: 0 reset: 3600', 'the first token had been taken by then');
+  t.equal(
+    ask('x-user: fast', 'x-other: slow'),
+    '429 limit: 1 remaining: 0 reset: 60',
+    'headers show the limit that refuses',
+  );
+  t.equal(
+    ask('x-user: slow'),
+    '429 limit: 2 remaining: 0 reset: 3600',
+    'its token was taken before the other limit refused',
+  );
 });
 
-t.test('the most specific place that has a limit decides, with a bucket of its own', async (t) => {
+t.test('the most specific configuration applies, with its own bucket', async (t) => {
   const { ask, counts } = filtering(limit({ token_bucket: bucket(1) }), [
     limit({ token_bucket: bucket(9), stat_prefix: 'host' }),
     limit({ token_bucket: bucket(2), stat_prefix: 'route' }),
@@ -144,7 +152,7 @@ t.test('the most specific place that has a limit decides, with a bucket of its o
   t.equal(counts['host.http_local_rate_limit.enabled'], undefined);
 });
 
-t.test('who is refused is told when to come again, if that is wanted', async (t) => {
+t.test('refused requests get retry-after if it is enabled', async (t) => {
   const { ask, clock } = filtering(limit({ enable_retry_after_header: true, token_bucket: bucket(1) }));
   t.equal(ask(), '');
   t.equal(ask(), '429 retry-after: 3600');
@@ -152,7 +160,7 @@ t.test('who is refused is told when to come again, if that is wanted', async (t)
   t.equal(ask(), '429 retry-after: 10');
 });
 
-t.test('limits in shadow mode refuse nothing, and are counted', async (t) => {
+t.test('limits in shadow mode count but do not refuse', async (t) => {
   const shadow = { ...ofUser('a', bucket(1)), shadow_mode: true };
   const { ask, counts } = filtering(limit({ token_bucket: bucket(5), descriptors: [shadow, ofUser('b', bucket(1))] }));
   t.same(
@@ -161,22 +169,22 @@ t.test('limits in shadow mode refuse nothing, and are counted', async (t) => {
   );
   const of = (outcome: string) => counts[`limit.http_local_rate_limit.${outcome}`];
   t.same(['ok', 'rate_limited', 'shadow_mode', 'enforced'].map(of), [1, 2, 2, 0]);
-  t.equal(ask('x-user: a', 'x-other: b'), '', 'the other one has a token');
-  t.equal(ask('x-user: a', 'x-other: b'), '429', 'and is enforced');
-  t.equal(ask('x-user: a'), '', 'the last token that there is for all');
+  t.equal(ask('x-user: a', 'x-other: b'), '', 'the enforced limit has a token');
+  t.equal(ask('x-user: a', 'x-other: b'), '429', 'and refuses without one');
+  t.equal(ask('x-user: a'), '', 'the last token of the default limit');
   t.equal(ask('x-user: a'), '429');
   t.same(['ok', 'rate_limited', 'shadow_mode', 'enforced'].map(of), [1, 6, 4, 2]);
 });
 
-t.test('where there may be no token, nothing passes', async (t) => {
-  const { ask } = filtering(limit({ ...told, token_bucket: { fill_interval: '1s' } }));
+t.test('a bucket with max_tokens 0 refuses everything', async (t) => {
+  const { ask } = filtering(limit({ ...withHeaders, token_bucket: { fill_interval: '1s' } }));
   t.equal(ask(), '429 limit: 0 remaining: 0 reset: 1');
   const { ask: described } = filtering(limit({ descriptors: [ofUser('a', { fill_interval: '1s' })] }));
   t.equal(described('x-user: a'), '429');
   t.equal(described('x-user: b'), '');
 });
 
-t.test('an interval may be 50 ms, and no less', async (t) => {
+t.test('fill_interval must be at least 50 ms', async (t) => {
   const mistakes = (fill_interval: string) => {
     const found: string[] = [];
     const config = limit({ token_bucket: { max_tokens: 1, fill_interval } });

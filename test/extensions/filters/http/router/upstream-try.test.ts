@@ -1,4 +1,4 @@
-// A try of a request by itself: what it leaves behind when it is given up.
+// A single try of a request: its backoff, and what is left when it is aborted.
 
 import t from 'tap';
 import { type TryListener, UpstreamTry } from '../../../../../src/extensions/filters/http/router/upstream-try.js';
@@ -6,13 +6,13 @@ import type { ResponseStream } from '../../../../../src/http/filters/filter.js';
 import { TimingWheel } from '../../../../../src/io/time/timing-wheel.js';
 import type { UpstreamThread } from '../../../../../src/upstream/upstream-thread.js';
 
-t.test('the next try begins when its time has come, and not for a request that has been given up', (t) => {
+t.test('the backoff timer begins the next try, unless the try was aborted', (t) => {
   const onError = (error: unknown) => {
     throw error;
   };
   const wheel = new TimingWheel({ nowMs: 0, onError });
   let begun = 0;
-  const listener = { tryTimedOut: () => t.fail('it is not under way'), nextTry: () => begun++ };
+  const listener = { tryTimedOut: () => t.fail('no timeout is running'), nextTry: () => begun++ };
   const thread = { wheel } as unknown as UpstreamThread;
   const current = new UpstreamTry({} as ResponseStream, thread, listener as unknown as TryListener);
   current.backOff(100);

@@ -1,4 +1,4 @@
-// Predicates of taps: what is certain is known as soon as it is, and nothing sooner.
+// Match predicates of taps: the verdict changes from unknown as soon as it is certain, and not before.
 
 import fc from 'fast-check';
 import t from 'tap';
@@ -57,14 +57,14 @@ const cases: [string, MatcherMatchPredicate, string][] = [
   ['not a response header', { not_match: status('200') }, `${U} ${U} ${U} ${U} yes yes yes`],
   ['a text across pieces', requestBody(0, 'lo wo'), `${U} ${U} yes yes yes yes yes`],
   ['two texts', requestBody(0, 'hell', 'rld'), `${U} ${U} yes yes yes yes yes`],
-  ['a text that does not come', requestBody(0, 'hell', 'none'), `${U} ${U} ${U} no no no no`],
-  ['a text behind the limit', requestBody(9, 'world'), `${U} ${U} no no no no no`],
+  ['a text that does not occur', requestBody(0, 'hell', 'none'), `${U} ${U} ${U} no no no no`],
+  ['a text beyond the limit', requestBody(9, 'world'), `${U} ${U} no no no no no`],
   [
     'bytes',
     { http_response_generic_body_match: { patterns: [{ binary_match: Buffer.from('one').toString('base64') }] } },
     `${U} ${U} ${U} ${U} ${U} yes yes`,
   ],
-  ['trailers that do not come', { http_request_trailers_match: header('x-end', 'yes') }, `${U} ${U} ${U} no no no no`],
+  ['trailers that are absent', { http_request_trailers_match: header('x-end', 'yes') }, `${U} ${U} ${U} no no no no`],
   ['trailers', { http_response_trailers_match: header('x-end', 'yes') }, `${U} ${U} ${U} ${U} ${U} ${U} yes`],
   ['one is enough', { or_match: { rules: [status('200'), path('/a')] } }, 'yes yes yes yes yes yes yes'],
   ['one fails', { and_match: { rules: [status('404'), path('/b')] } }, 'no no no no no no no'],
@@ -74,7 +74,7 @@ const cases: [string, MatcherMatchPredicate, string][] = [
 
 for (const [what, match, expected] of cases) t.equal(verdicts(match), expected, what);
 
-t.test('a body is searched alike however it is cut', async () => {
+t.test('the result of a body search does not depend on the pieces', async () => {
   const letters = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 20 });
   const patterns = fc.array(fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 5 }), {
     minLength: 1,

@@ -2,7 +2,7 @@
 
 import { parseIp } from '../../../../../src/io/addresses/address.js';
 
-/** `command` with the version, `family` with the transport. */
+/** `command` includes the version, `family` the transport. */
 export function binaryHeader(command: number, family: number, rest: Uint8Array): Buffer {
   const fixed = Buffer.from('\r\n\r\n\0\r\nQUIT\n\0\0\0\0', 'latin1');
   fixed[12] = command;
@@ -11,8 +11,8 @@ export function binaryHeader(command: number, family: number, rest: Uint8Array):
   return Buffer.concat([fixed, rest]);
 }
 
-/** The ends of a connection, as they stand in a header: of IPv4 or IPv6. */
-export function endsOf(source: string, destination: string, fromPort: number, toPort: number): Buffer {
+/** Encodes the IPv4 or IPv6 addresses of a connection as in a header. */
+export function addressesOf(source: string, destination: string, fromPort: number, toPort: number): Buffer {
   const ports = Buffer.alloc(4);
   ports.writeUInt16BE(fromPort, 0);
   ports.writeUInt16BE(toPort, 2);

@@ -1,4 +1,4 @@
-// Headers of the PROXY protocol: what they say, and which are none.
+// Parsing of PROXY protocol headers: valid, invalid and incomplete ones.
 
 import fc from 'fast-check';
 import t from 'tap';
@@ -9,11 +9,11 @@ import {
   versionOf,
 } from '../../../../../src/extensions/filters/listener/proxy-protocol/header.js';
 import { addressText } from '../../../../../src/io/addresses/address.js';
-import { binaryHeader, endsOf } from './binary-header.js';
+import { addressesOf, binaryHeader } from './binary-header.js';
 
 const BOTH: readonly Version[] = [1, 2];
 
-/** `source > destination` and the length, or what is wrong. */
+/** Returns `source > destination length`, or the error. */
 function read(bytes: Uint8Array): string | undefined {
   const version = versionOf(bytes, BOTH);
   if (version === undefined || version === 'incomplete') return version;
@@ -36,7 +36,7 @@ t.test('lines of version 1', async (t) => {
   t.equal(line(longest), 'own 107');
 });
 
-t.test('lines that are wrong', async (t) => {
+t.test('invalid lines of version 1', async (t) => {
   for (const text of [
     'PROXY TCP4 192.0.2.1 198.51.100.2 4000 80\n',
     'PROXY TCP4 192.0.2.1 198.51.100.2 4000\r\n',
@@ -66,52 +66,58 @@ t.test('lines that are wrong', async (t) => {
 
 t.test('headers of version 2', async (t) => {
   t.equal(
-    read(binaryHeader(0x21, 0x11, endsOf('192.0.2.1', '198.51.100.2', 4000, 80))),
+    read(binaryHeader(0x21, 0x11, addressesOf('192.0.2.1', '198.51.100.2', 4000, 80))),
     '192.0.2.1:4000 > 198.51.100.2:80 28',
   );
-  t.equal(read(binaryHeader(0x21, 0x21, endsOf('2001:db8::1', '::1', 4000, 80))), '[2001:db8::1]:4000 > [::1]:80 52');
-  // Of a client that has come by QUIC.
   t.equal(
-    read(binaryHeader(0x21, 0x12, endsOf('192.0.2.1', '198.51.100.2', 4000, 80))),
+    read(binaryHeader(0x21, 0x21, addressesOf('2001:db8::1', '::1', 4000, 80))),
+    '[2001:db8::1]:4000 > [::1]:80 52',
+  );
+  // A client over QUIC.
+  t.equal(
+    read(binaryHeader(0x21, 0x12, addressesOf('192.0.2.1', '198.51.100.2', 4000, 80))),
     '192.0.2.1:4000 > 198.51.100.2:80 28',
   );
-  t.equal(read(binaryHeader(0x21, 0x22, endsOf('2001:db8::1', '::1', 4000, 80))), '[2001:db8::1]:4000 > [::1]:80 52');
-  const more = Buffer.concat([endsOf('192.0.2.1', '198.51.100.2', 1, 2), Buffer.from([4, 0, 1, 7, 1, 0, 0])]);
+  t.equal(
+    read(binaryHeader(0x21, 0x22, addressesOf('2001:db8::1', '::1', 4000, 80))),
+    '[2001:db8::1]:4000 > [::1]:80 52',
+  );
+  const more = Buffer.concat([addressesOf('192.0.2.1', '198.51.100.2', 1, 2), Buffer.from([4, 0, 1, 7, 1, 0, 0])]);
   t.equal(read(binaryHeader(0x21, 0x11, more)), '192.0.2.1:1 > 198.51.100.2:2 35');
   t.equal(read(binaryHeader(0x20, 0x00, Buffer.alloc(0))), 'own 16');
-  t.equal(read(binaryHeader(0x20, 0x11, endsOf('192.0.2.1', '198.51.100.2', 1, 2))), 'own 28');
+  t.equal(read(binaryHeader(0x20, 0x11, addressesOf('192.0.2.1', '198.51.100.2', 1, 2))), 'own 28');
   t.equal(read(binaryHeader(0x20, 0x00, Buffer.alloc(65535))), `own ${MAX_HEADER_BYTES}`);
 });
 
-t.test('headers of version 2 that are wrong', async (t) => {
-  const ends = endsOf('192.0.2.1', '198.51.100.2', 4000, 80);
+t.test('invalid headers of version 2', async (t) => {
+  const valid = addressesOf('192.0.2.1', '198.51.100.2', 4000, 80);
   for (const [what, family, rest] of [
-    [0x11, 0x11, ends],
-    [0x31, 0x11, ends],
-    [0x22, 0x11, ends],
-    [0x21, 0x10, ends],
-    [0x21, 0x13, ends],
-    [0x21, 0x01, ends],
-    [0x21, 0x00, ends],
+    [0x11, 0x11, valid],
+    [0x31, 0x11, valid],
+    [0x22, 0x11, valid],
+    [0x21, 0x10, valid],
+    [0x21, 0x13, valid],
+    [0x21, 0x01, valid],
+    [0x21, 0x00, valid],
     [0x21, 0x31, Buffer.alloc(216, 'socket')],
     [0x21, 0x41, Buffer.alloc(216, 7)],
-    [0x21, 0x11, ends.subarray(1)],
-    [0x21, 0x21, ends],
-    [0x21, 0x11, endsOf('0.0.0.0', '198.51.100.2', 1, 2)],
-    // Extensions that end before their heads do, or before their values, or behind the header.
-    [0x21, 0x11, Buffer.concat([ends, Buffer.from([4])])],
-    [0x21, 0x11, Buffer.concat([ends, Buffer.from([4, 0])])],
-    [0x21, 0x11, Buffer.concat([ends, Buffer.from([4, 0, 2, 7])])],
-    [0x21, 0x11, Buffer.concat([ends, Buffer.from([4, 0, 1, 7, 4, 1, 0, 7])])],
+    [0x21, 0x11, valid.subarray(1)],
+    [0x21, 0x21, valid],
+    [0x21, 0x11, addressesOf('0.0.0.0', '198.51.100.2', 1, 2)],
+    // TLVs whose head or value is truncated, or that exceed the header.
+    [0x21, 0x11, Buffer.concat([valid, Buffer.from([4])])],
+    [0x21, 0x11, Buffer.concat([valid, Buffer.from([4, 0])])],
+    [0x21, 0x11, Buffer.concat([valid, Buffer.from([4, 0, 2, 7])])],
+    [0x21, 0x11, Buffer.concat([valid, Buffer.from([4, 0, 1, 7, 4, 1, 0, 7])])],
   ] as const) {
     t.equal(read(binaryHeader(what, family, rest)), 'invalid', `${what} ${family} ${rest.length}`);
   }
 });
 
-t.test('each beginning of a header is incomplete, and what follows one does not matter', async (t) => {
+t.test('a prefix of a header is incomplete, and bytes after a header are ignored', async (t) => {
   for (const whole of [
     Buffer.from('PROXY TCP4 192.0.2.1 198.51.100.2 4000 80\r\n'),
-    binaryHeader(0x21, 0x21, endsOf('2001:db8::1', '::1', 4000, 80)),
+    binaryHeader(0x21, 0x21, addressesOf('2001:db8::1', '::1', 4000, 80)),
     binaryHeader(0x20, 0x00, Buffer.alloc(7)),
   ]) {
     const expected = read(whole);
@@ -120,7 +126,7 @@ t.test('each beginning of a header is incomplete, and what follows one does not 
   }
 });
 
-t.test('what begins as no header is none, at the first byte that says so', async (t) => {
+t.test('other input is detected at the first byte that differs', async (t) => {
   t.equal(line('GET / HTTP/1.1\r\n'), undefined);
   t.equal(line('PROPFIND / HTTP/1.1\r\n'), undefined);
   t.equal(line('PRO'), 'incomplete');
@@ -130,7 +136,7 @@ t.test('what begins as no header is none, at the first byte that says so', async
   t.equal(versionOf(Buffer.from('\r\n\r\n\0'), [1]), undefined);
 });
 
-t.test('no bytes make it throw', async () => {
+t.test('no input makes it throw', async () => {
   const start = fc.constantFrom(
     'PROXY ',
     'PROXY TCP4 ',
