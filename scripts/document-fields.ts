@@ -101,7 +101,8 @@ it, except that Baton is stricter here:
 | more than 100 header lines | 431 | lines of a name that Envoy joins count once |
 | \`ext_authz\`: several \`cookie\` lines in the question | joined with \`; \` | with \`,\`, so that the service takes them for one cookie |
 | \`ext_authz\`: fields of the answer about its own connection and body (\`connection\`, \`te\`, \`trailer\`, \`upgrade\`, \`content-length\` …) | not passed on | passed on if they are listed |
-| \`ext_authz\`: an answer with status 101, or of 600 and more | as one of 500: no consent | passed on to the client |
+| \`ext_authz\`: an answer with status 101 | as one of 500: no consent | passed on to the client |
+| \`health_check\` with \`cache_time\`: a host answers an upgrade with 101 | not repeated | other clients get it too |
 `;
 
 const OPERATORS = `## Operators of formats
