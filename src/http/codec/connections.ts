@@ -117,6 +117,8 @@ export const enum StreamEnd {
   Abandoned = 1,
   /** A tunnel was abandoned before the client's direction had ended: only a reset shows the host that bytes are missing. */
   CutOff = 2,
+  /** A tunnel was ended in order, while either side might still send: the host gets what was sent to it. */
+  Closed = 3,
 }
 
 /** The callbacks of a client codec to the owner of its connection. */

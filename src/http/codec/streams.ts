@@ -31,6 +31,8 @@ export const enum ResetReason {
   RefusedStream = 5,
   /** An exception was thrown while handling the stream. */
   InternalError = 6,
+  /** This side is told to end: as LocalReset, except that a tunnel ends in order. */
+  LocalClose = 7,
 }
 
 /** Why a message is invalid: the status to answer with, and a fixed text for logs (response code details). */

@@ -355,15 +355,29 @@ export class ServerConnection
   onListenerGone(): void {
     if (this.#streams === undefined) return this.onClose(false, ExchangeEnd.Complete);
     this.manager.stats.http.add(HttpStats.at.downstream_rq_rx_reset, this.#activeStreams);
-    this.#cut('downstream_local_disconnect', ResponseFlag.DownstreamConnectionTermination);
+    const isTunnel = this.#streams.isTunnel;
+    this.#abandonStreams(
+      'downstream_local_disconnect',
+      ResponseFlag.DownstreamConnectionTermination,
+      isTunnel ? ResetReason.LocalClose : ResetReason.LocalReset,
+    );
+    if (!isTunnel) return this.socket.reset();
+    // As in Envoy: both peers may still be sending, and a reset could destroy what has been delivered.
+    const { lateFlush, options } = this.manager;
+    this.socket.close(options.delayedCloseMs, lateFlush, options.flushMs);
   }
 
   /** Resets the connection while requests are active, because truncated responses must not look complete. */
   #cut(details: string, flags: number): void {
-    this.#countClose();
-    this.#forEachStream((stream) => stream.abandon(details, flags));
-    this.#end();
+    this.#abandonStreams(details, flags, ResetReason.LocalReset);
     this.socket.reset();
+  }
+
+  /** Ends everything except the socket. */
+  #abandonStreams(details: string, flags: number, reason: ResetReason): void {
+    this.#countClose();
+    this.#forEachStream((stream) => stream.abandon(details, flags, reason));
+    this.#end();
   }
 
   // ── The codec ────────────────────────────────────────────────────────────────────────────────────────────────────

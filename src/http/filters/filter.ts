@@ -6,6 +6,7 @@
 
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { Scope } from '../../stats/thread-stats.js';
+import type { ResetReason } from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
@@ -143,8 +144,11 @@ export interface TerminalFilter {
   /** Called when the unsent part of the response rises above the limit, and when it has drained. */
   onResponseBlocked(): void;
   onResponseDrained(): void;
-  /** Called when the stream ends, after the whole response or early, or when it gets a local reply and ends later. */
-  onDestroy(): void;
+  /**
+   * Called when the stream ends, after the whole response or early, or when it gets a local reply and ends later. `reason`: for what is
+   * still under way; absent: LocalReset.
+   */
+  onDestroy(reason?: ResetReason): void;
 }
 
 /** A stream as its terminal filter uses it: the source of the request and the destination of the response. */

@@ -122,11 +122,12 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   }
 
   /** Abandons the stream. Its decoder gets no further callback. */
-  reset(_reason: ResetReason): void {
+  reset(reason: ResetReason): void {
     if (this.decoder === undefined) return;
     const isUntouched = this.writing === Writing.Head && this.reading === Reading.Head && this.bufferedBytes === 0;
     let end = this.reading === Reading.Complete ? StreamEnd.Complete : StreamEnd.Abandoned;
-    if (this.#isTunnel && this.writing === Writing.Raw) end = StreamEnd.CutOff;
+    if (this.#isTunnel && reason === ResetReason.LocalClose) end = StreamEnd.Closed;
+    else if (this.#isTunnel && this.writing === Writing.Raw) end = StreamEnd.CutOff;
     this.#finish(isUntouched && !this.ended, end);
   }
 

@@ -665,19 +665,19 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
   }
 
-  /** Ends the stream because its connection is reset: the request gets no answer. */
-  abandon(details: string, flags: number): void {
+  /** Ends the stream because its connection ends: the request gets no answer. `reason`: for the host. */
+  abandon(details: string, flags: number, reason: ResetReason): void {
     if (!this.#isOpen) return;
     this.info.responseFlags |= flags;
     this.info.responseCodeDetails = details;
-    this.#finish(false);
+    this.#finish(false, reason);
   }
 
   /**
    * Ends the stream: updates counters, writes the access log and releases resources. `isAnswered`: the client gets a complete response; as
-   * in Envoy, only then is its time recorded.
+   * in Envoy, only then is its time recorded. `reason`: see TerminalFilter.onDestroy().
    */
-  #finish(isAnswered: boolean): void {
+  #finish(isAnswered: boolean, reason?: ResetReason): void {
     const { options, stats, thread } = this.manager;
     const { info } = this;
     const now = thread.clock.monotonicMs;
@@ -686,7 +686,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#flow.end();
     info.lastDownstreamTxMs = now;
     info.durationMs = now - info.startMonotonicMs;
-    this.#terminal.onDestroy();
+    this.#terminal.onDestroy(reason);
     this.#filters?.end();
     stats.http.decrement(HttpStats.at.downstream_rq_active);
     if (info.isHealthCheck) stats.http.increment(HttpStats.at['tracing.health_check']);

@@ -40,6 +40,8 @@ export interface ConnectionPool {
 
 /** How long pending bytes may take when a connection is closed in order. */
 const FLUSH_MS = 1000;
+/** How long the host of a tunnel that is ended in order may go on sending. */
+const TUNNEL_LINGER_MS = 5000;
 
 export class UpstreamConnection extends HostConnection implements ClientCodecEvents, ByteSink {
   readonly pool: ConnectionPool;
@@ -84,7 +86,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
 
   /** Closes the connection. A request on it is reset. */
   close(): void {
-    if (!this.isClosed) this.#close(false);
+    if (!this.isClosed) this.#close(StreamEnd.Complete);
   }
 
   /** Closes the connection if it is idle. The pool assigns no further requests to a busy one. */
@@ -116,7 +118,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   onStreamComplete(reusable: boolean, end: StreamEnd): void {
     if (this.isClosed) return;
     // The connection ends with an active request, and counts so.
-    if (end !== StreamEnd.Complete && !reusable) return this.#close(end === StreamEnd.CutOff);
+    if (end !== StreamEnd.Complete && !reusable) return this.#close(end);
     const { cluster, thread } = this.pool;
     cluster.limits.release(LimitKind.Requests, this.pool.priority);
     const limit = cluster.spec.maxRequestsPerConnection;
@@ -232,10 +234,10 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     return true;
   }
 
-  /** With `isInterrupted` the host sees a reset. */
-  #close(isInterrupted: boolean): void {
-    if (isInterrupted) this.abort();
-    else this.closeInOrder(FLUSH_MS, 0);
+  /** `end`: of the stream that the connection ends with. */
+  #close(end: StreamEnd): void {
+    if (end === StreamEnd.CutOff) this.abort();
+    else this.closeInOrder(FLUSH_MS, end === StreamEnd.Closed ? TUNNEL_LINGER_MS : 0);
     this.pool.connectionClosed(this);
   }
 

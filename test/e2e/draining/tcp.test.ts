@@ -41,7 +41,7 @@ t.test('both ends of a drained TCP connection have an unbroken prefix of the dat
   const open = async (): Promise<[Stream, Stream]> => [await openStream(t, port), await peers.next()];
   const quiet = await open();
   await quiet[0].write('a request');
-  await quiet[1].receives(10);
+  await quiet[1].receives(9);
   await quiet[1].write('a response');
   const busy = await Promise.all([open(), open(), open(), open()]);
   for (const stream of busy.flat()) pump(stream);
@@ -76,11 +76,13 @@ t.test('with skip_exit connections are drained too, and new ones are accepted', 
   await later.receives(7);
 });
 
-t.test('an upgraded connection outlives the drain', async (t) => {
+t.test('an upgraded connection outlives the drain, and ends in order with the process', async (t) => {
+  let hostSaw = '';
   const upstream = await startTcpUpstream(t, (socket) => {
     socket.once('data', () => {
       socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\r\n');
       socket.pipe(socket);
+      socket.on('end', () => (hostSaw += 'end')).on('error', ({ message }) => (hostSaw += message));
     });
   });
   const manager = { route_config: routeAllTo('echo'), upgrade_configs: [{ upgrade_type: 'websocket' }] };
@@ -101,6 +103,10 @@ t.test('an upgraded connection outlives the drain', async (t) => {
   socket.write('still here');
   t.equal(await socket.read(10), 'still here');
   t.equal(socket.closed, 'open');
+  await baton.stop();
+  t.same(await socket.readToEnd(), { text: '', closed: 'end' });
+  await waitFor(() => hostSaw !== '', { what: 'the host to see the end' });
+  t.equal(hostSaw, 'end');
 });
 
 /** Sends block after block, 100 a second, until the other side has closed. */

@@ -643,9 +643,11 @@ t.test('the owner learns what was missing when a stream is reset', (t) => {
     ['the response to an upgrade', chat, '', StreamEnd.Abandoned],
     ['the end of a tunnel', chat, switched, StreamEnd.CutOff],
     ['the end of a tunnel that the host has ended', chat, `${switched}fin`, StreamEnd.CutOff],
+    ['nothing of a tunnel that is to end', chat, switched, StreamEnd.Closed, ResetReason.LocalClose],
+    ['a response, whoever ends it', post, '', StreamEnd.Abandoned, ResetReason.LocalClose],
     ['nothing: the rest of the request is useless', post, 'HTTP/1.1 204 No Content\r\n\r\n', StreamEnd.Complete],
   ] as const;
-  for (const [what, request, answer, expected] of cases) {
+  for (const [what, request, answer, expected, reason = ResetReason.LocalReset] of cases) {
     const peer = new ClientPeer();
     const ends: StreamEnd[] = [];
     peer.onStreamComplete = (_reusable: boolean, end?: StreamEnd) => {
@@ -655,7 +657,7 @@ t.test('the owner learns what was missing when a stream is reset', (t) => {
     peer.receive(answer);
     if (answer.endsWith('fin')) peer.turn(() => peer.codec.end());
     t.same(ends, []);
-    peer.turn(() => peer.codec.reset(ResetReason.LocalReset));
+    peer.turn(() => peer.codec.reset(reason));
     t.same(ends, [expected], what);
     peer.codec.destroy();
   }

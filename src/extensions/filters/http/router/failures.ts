@@ -48,6 +48,7 @@ export function resetFailure(reason: ResetReason): Failure {
     }
     case ResetReason.InternalError:
     case ResetReason.LocalReset:
+    case ResetReason.LocalClose:
       return failed('local reset', '', ResponseFlag.LocalReset, RetryReset.Local);
   }
 }

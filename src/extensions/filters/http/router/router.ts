@@ -204,12 +204,12 @@ export class Router implements TerminalFilter, TryListener {
     this.#try.resumeResponse();
   }
 
-  onDestroy(): void {
+  onDestroy(reason?: ResetReason): void {
     this.#isClientBlocked = false;
     if (!this.#isActive) return;
     this.#isActive = false;
     this.#deadline.clear();
-    this.#try.abort();
+    this.#try.abort(reason);
     this.#retries.end();
     this.#request.drop();
   }

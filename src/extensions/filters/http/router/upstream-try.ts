@@ -177,7 +177,7 @@ export class UpstreamTry implements PoolRequest {
   }
 
   /** Abandons the try in any state: leaves the pool's queue, resets the stream, or cancels the backoff. */
-  abort(): void {
+  abort(reason = ResetReason.LocalReset): void {
     const state = this.#state;
     if (state === State.Pending) {
       this.#state = State.None;
@@ -186,7 +186,7 @@ export class UpstreamTry implements PoolRequest {
       const encoder = this.#encoder!;
       this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
       this.end();
-      encoder.reset(ResetReason.LocalReset);
+      encoder.reset(reason);
     } else if (state === State.Backoff) {
       this.#state = State.None;
       this.#thread.wheel.cancel(this.#backOffTimer!);
