@@ -129,8 +129,11 @@ export interface ClientCodecEvents {
   onCloseNotice?(): void;
   /** Called when the host violated the protocol. Streams have already been reset; the connection must be closed. */
   onProtocolError(error: CodecError): void;
-  /** Called when the host has half-closed and everything before that was handled: the connection must be closed. */
-  onEnded(): void;
+  /**
+   * Called when the host has ended the connection and everything before that was handled: the connection must be closed. `isCutOff`: a
+   * response is incomplete by its own framing.
+   */
+  onEnded(isCutOff: boolean): void;
   /** Called when a tunnel's sending direction has ended: the owner may half-close the socket. */
   onHalfClose?(): void;
 }
@@ -141,6 +144,8 @@ export interface ClientCodec extends ConnectionCodec {
   readonly freeStreams: number;
   /** Begins a request. Requires freeStreams > 0. */
   newStream(decoder: ResponseDecoder): RequestEncoder;
+  /** Called when the host has reset the connection. Streams are reset, and onEnded() follows. */
+  interrupted(): void;
 }
 
 /** An upstream protocol: its codecs, and the ClusterStats.at index of its connection counter. */

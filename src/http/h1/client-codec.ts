@@ -20,7 +20,7 @@ import { HeadKind } from './head/head-parser.js';
 import { Tail } from './lines.js';
 import { SKIP_CODING, SKIP_CONNECTION, SKIP_LENGTH, sendRequestHead } from './serializer.js';
 
-/** If the host half-closes before a response is complete, the stream is reset and onEnded() follows. */
+/** If the host ends the connection before a response is complete, the stream is reset and onEnded() follows. */
 export class H1ClientCodec extends H1Connection<ResponseDecoder> implements ClientCodec, RequestEncoder {
   // Not a #field: methods of the base class that are compiled into one function for both codecs would look it up by name.
   private readonly events: ClientCodecEvents;
@@ -204,14 +204,34 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
       this.#settle();
       return;
     }
+    this.interrupted();
+  }
+
+  interrupted(): void {
+    if (this.isClosed) return;
     const { decoder } = this;
+    const isCutOff = this.#isAmidResponse;
     this.reading = Reading.Closed;
     this.writing = Writing.Complete;
     this.forgetStream();
-    decoder?.onReset(ResetReason.ConnectionTermination, undefined);
+    decoder?.onReset(isCutOff ? ResetReason.ProtocolError : ResetReason.ConnectionTermination, undefined);
     this.dropInput();
     this.dropHead();
-    if (!this.isDestroyed) this.events.onEnded();
+    if (!this.isDestroyed) this.events.onEnded(isCutOff);
+  }
+
+  /** A response has begun whose own framing says that it is incomplete. */
+  get #isAmidResponse(): boolean {
+    switch (this.reading) {
+      case Reading.Head:
+        return this.bufferedBytes > 0;
+      case Reading.Length:
+      case Reading.Chunked:
+      case Reading.Trailers:
+        return true;
+      default:
+        return false;
+    }
   }
 
   /** Sets the reading state for the body of the response. Returns whether there is one. */

@@ -16,7 +16,13 @@ const UNKNOWN = 500;
  * response.
  */
 export function outcomeStatus(headers: HeaderBlock): number {
+  const status = callStatus(headers);
+  return status === 0 || !isGrpcRequest(headers) ? headers.status : status;
+}
+
+/** Returns the HTTP status equivalent to the grpc-status in a head or in trailers; 0: there is none. */
+export function callStatus(headers: HeaderBlock): number {
   const value = headers.mayHave(GRPC_STATUS.id) ? headers.get(GRPC_STATUS) : undefined;
-  if (value === undefined || !isGrpcRequest(headers)) return headers.status;
+  if (value === undefined) return 0;
   return value === '' ? UNKNOWN : (STATUSES[Number(value)] ?? UNKNOWN);
 }

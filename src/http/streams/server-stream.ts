@@ -78,6 +78,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   /** Valid until the stream ends. */
   requestHeaders!: HeaderBlock;
   isInternal = false;
+  /** Determined on arrival, because the head need not outlive the turn. */
+  isGrpc = false;
 
   readonly #terminal: TerminalFilter;
   /** Undefined if the chain has only the terminal filter. */
@@ -96,8 +98,6 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isHalfClosed = false;
   /** The request was invalid, possibly in its framing: no other is read after it. */
   #endsConnection = false;
-  /** Determined on arrival, because the head need not outlive the turn. */
-  #isGrpc = false;
   /** The body of the local reply, while it is being sent. */
   #replyBody: ReplyBody | undefined;
   /** The head of the response, until it is logged. */
@@ -191,7 +191,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { info } = this;
     this.requestHeaders = headers;
     this.#isRequestComplete = endStream;
-    this.#isGrpc = headers.mayHave(CONTENT_TYPE.id) && isGrpcRequest(headers);
+    this.isGrpc = headers.mayHave(CONTENT_TYPE.id) && isGrpcRequest(headers);
     info.requestHeaders = headers;
     info.protocol = this.#encoder.protocol;
     this.connection.describe(info);
@@ -353,7 +353,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.info.virtualHostName = route.virtualHostName;
     if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
     if (route.streamDuration !== undefined) {
-      this.#clocks.maxMs = route.streamDuration.apply(headers, this.#isGrpc, this.manager.options.maxStreamMs);
+      this.#clocks.maxMs = route.streamDuration.apply(headers, this.isGrpc, this.manager.options.maxStreamMs);
       this.connection.wakeWithin(this.#clocks.maxMs);
     }
   }
@@ -491,7 +491,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#endsConnection = reply.status === 400;
     this.#terminal.onDestroy();
     this.#filters?.replaceResponse();
-    encodeReply(this, reply, this.#isGrpc);
+    encodeReply(this, reply, this.isGrpc);
   }
 
   encodeReplyBody(bytes: string | Uint8Array): void {
@@ -551,7 +551,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   #durationTimeout(): void {
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_max_duration_reached);
-    this.sendLocalReply(lastedTooLong(this.#isRequestComplete, this.#isGrpc));
+    this.sendLocalReply(lastedTooLong(this.#isRequestComplete, this.isGrpc));
   }
 
   #requestTimeout(): void {

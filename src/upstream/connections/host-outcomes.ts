@@ -1,7 +1,7 @@
 // Counts what a try shows about its host: one success or one error, and a timeout. Outlier detection gets the same, and connects
 // too. A request refused by a circuit breaker shows nothing about the host.
 
-import { outcomeStatus } from '../../http/headers/grpc-outcome.js';
+import { callStatus, outcomeStatus } from '../../http/headers/grpc-outcome.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
 import { isServerError } from '../../http/headers/status-class.js';
 import { HostStats } from '../../stats/layouts/cluster.js';
@@ -17,6 +17,22 @@ export function countHostConnection({ monitor }: Host): void {
 export function countHostResponse({ monitor, stats }: Host, headers: HeaderBlock): void {
   stats.increment(isServerError(headers.status) ? HostStats.at.rq_error : HostStats.at.rq_success);
   if (monitor !== undefined) monitor.answered(outcomeStatus(headers));
+}
+
+/**
+ * countHostResponse() for a gRPC call, whose grpc-status decides. Returns whether the end of the response decides: countHostCall() must
+ * follow.
+ */
+export function countHostCallHead(host: Host, headers: HeaderBlock, endStream: boolean): boolean {
+  const awaitsStatus = headers.status < 500 && !endStream;
+  if (!awaitsStatus) countHostCall(host, headers.status < 500 ? callStatus(headers) : headers.status);
+  host.monitor?.answered(outcomeStatus(headers));
+  return awaitsStatus;
+}
+
+/** Called when the outcome of a gRPC call is known: `status` as from callStatus(). */
+export function countHostCall({ stats }: Host, status: number): void {
+  stats.increment(status === 0 || status >= 500 ? HostStats.at.rq_error : HostStats.at.rq_success);
 }
 
 /** Called when the head of a response has arrived that will be retried. */

@@ -9,6 +9,7 @@ import {
 } from '../../http/codec/connections.js';
 import type { ByteSink, RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
+import type { ConnectStep } from '../../io/shim.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { Host } from '../hosts/host.js';
 import { type ClusterLimits, LimitKind } from '../limits.js';
@@ -140,7 +141,8 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     this.close();
   }
 
-  onEnded(): void {
+  onEnded(isCutOff: boolean): void {
+    if (isCutOff) this.stats.increment(ClusterStats.at.upstream_cx_protocol_error);
     if (!this.isClosed) this.closedByHost();
   }
 
@@ -164,6 +166,11 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
 
   protected received(offset: number, length: number): void {
     this.#codec!.receive(offset, length);
+  }
+
+  override onReset(errno: number, step: ConnectStep): void {
+    if (this.isConnected) this.#codec!.interrupted();
+    if (!this.isClosed) super.onReset(errno, step);
   }
 
   onEnd(): void {

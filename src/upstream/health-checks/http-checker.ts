@@ -144,10 +144,9 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
   }
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
-    // For other reasons connectionClosed() follows.
-    if (reason !== ResetReason.ProtocolError) return;
-    const text = error === undefined ? '' : ` (${error.detail})`;
-    this.#ended(Outcome.NetworkFailure, `its answer is no HTTP/1.1${text}`);
+    // When the host has ended the connection, connectionClosed() follows.
+    if (reason !== ResetReason.ProtocolError || error === undefined) return;
+    this.#ended(Outcome.NetworkFailure, `its answer is no HTTP/1.1 (${error.detail})`);
   }
 
   onWriteBlocked(): void {}

@@ -204,15 +204,11 @@ export class HttpCall implements PoolRequest {
   onReset(reason: ResetReason, error: CodecError | undefined): void {
     // An event has thrown, which ends the connection.
     if (this.#state === State.Finished) return;
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
     const isProtocolError = reason === ResetReason.ProtocolError;
     countHostReset(this.#host, this.#status !== 0);
     if (this.#status === 0) countUnanswered(this.#cluster, this.#host, isProtocolError ? 502 : 503);
     this.#finish();
-    const text = error === undefined ? '' : ` (${error.detail})`;
-    this.#events.onFailure(
-      isProtocolError ? `its answer is no HTTP/1.1${text}` : 'it has closed the connection without an answer',
-    );
+    this.#events.onFailure(resetText(isProtocolError, error));
   }
 
   onWriteBlocked(): void {
@@ -295,7 +291,6 @@ export class HttpCall implements PoolRequest {
     this.#finish();
     if (state === State.Pending) return this.#pool.cancel(this);
     if (state === State.Finished) return;
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
     encoder!.reset(ResetReason.LocalReset);
   }
 
@@ -315,6 +310,13 @@ function countUnanswered({ responses }: Cluster, host: ClusterHost | undefined, 
 
 function onTimeout(call: HttpCall): void {
   call.timedOut();
+}
+
+function resetText(isProtocolError: boolean, error: CodecError | undefined): string {
+  if (!isProtocolError) return 'it has closed the connection without an answer';
+  return error === undefined
+    ? 'it has closed the connection amid its answer'
+    : `its answer is no HTTP/1.1 (${error.detail})`;
 }
 
 function poolFailureText(reason: PoolFailure, detail: string): string {

@@ -345,29 +345,59 @@ playClient(
   `,
 );
 
-playClient(
-  t,
-  'a server that closes before its response is complete resets the stream',
-  String.raw`
+const CUT_OFF: readonly (readonly [received: string, events: string])[] = [
+  ['HTTP/1.1 20', ''],
+  ['HTTP/1.1 200 OK\\r\\nContent-Len', ''],
+  ['HTTP/1.1 100 Continue\\r\\n\\r\\nHTTP/1.1 2', '.. informational 100'],
+  ['HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nx', '.. headers 200 content-length=5\n.. data x'],
+  ['HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\n', '.. headers 200 content-length=5'],
+  ['HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\n', '.. headers 200 transfer-encoding=chunked'],
+  ['HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0\\r\\nx: ', '.. headers 200 transfer-encoding=chunked'],
+];
+for (const end of ['fin', 'broken']) {
+  for (const [index, [received, events]] of CUT_OFF.entries()) {
+    playClient(
+      t,
+      `a host that ends the connection (${end}) amid a response violates the protocol: ${index}`,
+      `
+      !! request GET /a host=x
+      << GET /a HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n
+      >> ${received}
+      ${events}
+      !! ${end}
+      .. reset protocol
+      .. ended too early
+      `,
+    );
+  }
+}
+
+for (const end of ['fin', 'broken']) {
+  playClient(
+    t,
+    `a host that ends the connection (${end}) before its response has begun resets the stream`,
+    `
   !! request GET /a host=x
-  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
-  >> HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc
-  .. headers 200 content-length=5
-  .. data abc
-  !! fin
+  << GET /a HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n
+  >> HTTP/1.1 100 Continue\\r\\n\\r\\n
+  .. informational 100
+  !! ${end}
   .. reset termination
   .. ended
   `,
-);
+  );
+}
 
 playClient(
   t,
-  'a server that closes before its response has started resets the stream',
+  'a reset does not complete a response that lasts until the connection ends',
   String.raw`
   !! request GET /a host=x
   << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
-  >> HTTP/1.1 20
-  !! fin
+  >> HTTP/1.1 200 OK\r\n\r\nabc
+  .. headers 200
+  .. data abc
+  !! broken
   .. reset termination
   .. ended
   `,

@@ -265,8 +265,8 @@ export class ClientPeer implements ClientCodecEvents, ResponseDecoder {
   onProtocolError(error: CodecError): void {
     this.journal.note(`protocol error ${error.detail}`);
   }
-  onEnded(): void {
-    this.journal.note('ended');
+  onEnded(isCutOff: boolean): void {
+    this.journal.note(isCutOff ? 'ended too early' : 'ended');
   }
   onHalfClose(): void {
     this.journal.note('half-close');

@@ -145,6 +145,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   blocked: (peer) => peer.codec.blocked(),
   drained: (peer) => peer.codec.drained(),
   fin: (peer) => peer.codec.end(),
+  broken: (peer) => (peer as ClientPeer).codec.interrupted(),
   reset: (peer) => peer.codec.reset(ResetReason.LocalReset),
   destroy: (peer) => peer.codec.destroy(),
 };

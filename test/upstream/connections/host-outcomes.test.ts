@@ -3,6 +3,8 @@
 import t from 'tap';
 import { HostStats } from '../../../src/stats/layouts/cluster.js';
 import {
+  countHostCall,
+  countHostCallHead,
   countHostConnection,
   countHostMaxDuration,
   countHostReset,
@@ -30,6 +32,12 @@ function counted(count: (host: Host) => void, isWatched = true): string[] {
   return journal;
 }
 
+function callHead(host: Host, endStream: boolean, status?: string): void {
+  const fields = status === undefined ? [] : [`grpc-status: ${status}`];
+  const head = responseHead(200, 'content-type: application/grpc', ...fields);
+  if (countHostCallHead(host, head, endStream) === endStream) throw new Error('the end of the call must decide');
+}
+
 const CASES: [what: string, count: (host: Host) => void, expected: string[]][] = [
   ['a connection', (host) => countHostConnection(host), ['connected']],
   ['a response', (host) => countHostResponse(host, responseHead(404)), ['rq_success', 'answered 404']],
@@ -40,6 +48,14 @@ const CASES: [what: string, count: (host: Host) => void, expected: string[]][] =
     (host) => countHostResponse(host, responseHead(200, 'content-type: application/grpc', 'grpc-status: 14')),
     ['rq_success', 'answered 503'],
   ],
+  ['a gRPC call without trailers', (host) => callHead(host, true, '0'), ['rq_success', 'answered 200']],
+  ['a failed call without trailers', (host) => callHead(host, true, '14'), ['rq_error', 'answered 503']],
+  ['a rejected call without trailers', (host) => callHead(host, true, '5'), ['rq_success', 'answered 404']],
+  ['a call without a status', (host) => callHead(host, true), ['rq_error', 'answered 200']],
+  ['the head of a call', (host) => callHead(host, false), ['answered 200']],
+  ['the end of a call', (host) => countHostCall(host, 200), ['rq_success']],
+  ['the end of a failed call', (host) => countHostCall(host, 503), ['rq_error']],
+  ['the end of a call without a status', (host) => countHostCall(host, 0), ['rq_error']],
   ['one that is tried again', (host) => countRetriedResponse(host, responseHead(404)), ['rq_error', 'answered 404']],
   ['no connection', (host) => countNoConnection(host, PoolFailure.ConnectFailed), ['rq_error', 'failed']],
   ['none in time', (host) => countNoConnection(host, PoolFailure.ConnectTimeout), ['rq_error', 'failed']],

@@ -2,7 +2,15 @@
 
 import type { Socket } from 'node:net';
 import t from 'tap';
-import { connectRaw, freePort, rawExchange, startTcpUpstream, staticCluster, waitFor } from '../../harness/index.js';
+import {
+  clusterHttpOptions,
+  connectRaw,
+  freePort,
+  rawExchange,
+  startTcpUpstream,
+  staticCluster,
+  waitFor,
+} from '../../harness/index.js';
 import { dechunk, parseMessage } from '../message.js';
 import { managerOf, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';
@@ -16,7 +24,7 @@ const upstream = await startRawUpstream(t, ({ path, socket }) => {
   const bytes = answers()[path];
   if (bytes === undefined) return;
   socket.write(bytes, 'latin1');
-  if (path.startsWith('/ends')) socket.end();
+  if (path.startsWith('/ends') || path.endsWith('cut-off')) socket.end();
   if (path.startsWith('/resets')) setImmediate(() => socket.resetAndDestroy());
 });
 const immediately = await startTcpUpstream(t, (socket) => socket.resetAndDestroy());
@@ -38,6 +46,7 @@ const proxy = await startProxy(t, {
       routeTo({ prefix: '/cluster/resetting' }, 'resetting'),
       routeTo({ prefix: '/cluster/talkative' }, 'talkative'),
       routeTo({ prefix: '/cluster/refusing' }, 'refusing'),
+      routeTo({ prefix: '/calls' }, 'calls'),
       toRaw,
     ]),
     old: managerOf([toRaw], { http_protocol_options: { accept_http_10: true } }),
@@ -50,6 +59,10 @@ const proxy = await startProxy(t, {
     staticCluster('talkative', talkative.port),
     staticCluster('refusing', deaf.port),
     staticCluster('raw', upstream.port),
+    {
+      ...staticCluster('calls', upstream.port),
+      ...clusterHttpOptions({ explicit_http_config: { http_protocol_options: { enable_trailers: true } } }),
+    },
   ],
 });
 
@@ -64,13 +77,18 @@ t.test('without a usable host the response is 503', async (t) => {
   for (let i = 0; i < 5; i++) t.equal((await proxy.get('/cluster/resetting')).status, 503);
 });
 
-t.test('a host that closes before its response results in a 503', async (t) => {
-  for (const path of ['/ends/at-once', '/resets/at-once', '/ends/in-the-head', '/resets/in-the-head']) {
-    const { status, body } = await proxy.get(path);
-    t.equal(status, 503, path);
-    t.match(body, FAILED, path);
-    t.match(body, /connection termination/, path);
+t.test('a host that closes before its response results in a 503, and amid its head in a 502', async (t) => {
+  for (const end of ['/ends', '/resets']) {
+    const none = await proxy.get(`${end}/at-once`);
+    t.match(none, { status: 503, body: FAILED }, end);
+    t.match(none.body, /connection termination$/, end);
   }
+  const half = await proxy.get('/ends/in-the-head');
+  t.match(half, { status: 502, body: FAILED });
+  t.match(half.body, /protocol error$/);
+  await proxy.baton.waitForStat('cluster.raw.upstream_cx_protocol_error', 1);
+  // A reset may overtake the bytes before it.
+  t.match(await proxy.get('/resets/in-the-head'), { body: /protocol error$|connection termination$/ });
 });
 
 t.test('a response that the host aborts is aborted for the client too', async (t) => {
@@ -100,7 +118,7 @@ t.test('a response that the host aborts is aborted for the client too', async (t
 t.test(
   'a slow client gets the received part of an aborted response, and the complete responses before it',
   async (t) => {
-    const broken = 'http.main.rq_reset_after_downstream_response_started';
+    const broken = 'cluster.raw.upstream_cx_protocol_error';
     const before = (await proxy.baton.stat(broken)) ?? 0;
     const client = await connectRaw(t, proxy.port);
     client.socket.pause();
@@ -114,6 +132,35 @@ t.test(
     t.equal(closed, 'end');
   },
 );
+
+t.test('a gRPC call counts for its host as its grpc-status says, and as failed without one', async (t) => {
+  const call = (how: string) =>
+    rawExchange(
+      proxy.port,
+      `POST /calls/${how} HTTP/1.1\r\nhost: a\r\ncontent-type: application/grpc\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`,
+    );
+  const ofHost = async (name: string) =>
+    Number(new RegExp(`^calls::.*::${name}::(\\d+)$`, 'm').exec((await proxy.baton.admin('/clusters')).body)?.[1]);
+  const broken = 'http.main.rq_reset_after_downstream_response_started';
+  const cases: [how: string, errors: number, broken: number][] = [
+    ['fine', 0, 0],
+    ['rejected', 0, 0],
+    ['failed', 1, 0],
+    ['without-status', 1, 0],
+    ['cut-off', 1, 1],
+  ];
+  for (const [how, errors, breaks] of cases) {
+    const before = await ofHost('rq_error');
+    const successes = await ofHost('rq_success');
+    const breaksBefore = (await proxy.baton.stat(broken)) ?? 0;
+    await call(how);
+    await waitFor(async () => (await ofHost('rq_error')) + (await ofHost('rq_success')) === before + successes + 1, {
+      what: how,
+    });
+    t.equal(await ofHost('rq_error'), before + errors, how);
+    t.equal(await proxy.baton.stat(broken), breaksBefore + breaks, how);
+  }
+});
 
 t.test('a body without a length ends with the connection', async (t) => {
   const { status, body } = await proxy.get('/ends/without-length');
@@ -252,6 +299,10 @@ t.test('a client that disconnects cancels its request at the host', async (t) =>
 });
 
 /** Responses of the host by path; none for other paths. */
+function callResponse(trailers: string): string {
+  return `${OK}content-type: application/grpc\r\ntransfer-encoding: chunked\r\n\r\n5\r\n\0\0\0\0\0\r\n0\r\n${trailers}\r\n`;
+}
+
 function answers(): Record<string, string> {
   const length = `${OK}content-length: 10\r\n\r\n`;
   const chunked = `${OK}transfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n`;
@@ -274,6 +325,11 @@ function answers(): Record<string, string> {
     '/ends/between-chunks': chunked,
     '/ends/in-the-trailers': `${chunked}0\r\nx-a: b\r\n`,
     '/ends/without-length': `${OK}\r\nuntil the end`,
+    '/calls/fine': callResponse('grpc-status: 0\r\n'),
+    '/calls/rejected': callResponse('grpc-status: 5\r\n'),
+    '/calls/failed': callResponse('grpc-status: 14\r\n'),
+    '/calls/without-status': callResponse(''),
+    '/calls/cut-off': callResponse('').slice(0, -7),
     '/half/1.1': `${OK}\r\nhalf`,
     '/half/1.0': 'HTTP/1.0 200 OK\r\n\r\nhalf',
     '/half/1.0-kept': 'HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n\r\nhalf',

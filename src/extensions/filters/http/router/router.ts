@@ -8,6 +8,7 @@ import type { Word64 } from '../../../../common/xxh64.js';
 import type { RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';
 import { NO_ROOM } from '../../../../http/filters/no-room.js';
+import { callStatus } from '../../../../http/headers/grpc-outcome.js';
 import { setGrpcTimeout } from '../../../../http/headers/grpc-timeout.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { type Route, RouteKind } from '../../../../http/routing/actions/route.js';
@@ -22,6 +23,8 @@ import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import {
+  countHostCall,
+  countHostCallHead,
   countHostMaxDuration,
   countHostReset,
   countHostResponse,
@@ -94,6 +97,8 @@ export class Router implements TerminalFilter, TryListener {
   #isCanary = false;
   /** All of it was received; filters may hold it. */
   #isResponseComplete = false;
+  /** The end of the gRPC response shows whether the call succeeded. */
+  #awaitsCallStatus = false;
   #isActive = false;
   /** The client's send queue is above its high watermark, perhaps because of earlier responses. */
   #isClientBlocked = false;
@@ -260,7 +265,8 @@ export class Router implements TerminalFilter, TryListener {
       this.#abandonTry(endStream);
       return this.#backOff();
     }
-    countHostResponse(host, headers);
+    if (this.#stream.isGrpc) this.#awaitsCallStatus = countHostCallHead(host, headers, endStream);
+    else countHostResponse(host, headers);
     this.#hasResponse = true;
     if (this.#request.isComplete) this.#request.dropBody();
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
@@ -278,11 +284,16 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   tryReceived(offset: number, length: number, endStream: boolean): void {
-    if (endStream) this.#responseCompleted(this.#thread.clock.monotonicMs);
+    if (endStream) {
+      // A call that ends without trailers has no status.
+      if (this.#awaitsCallStatus) this.#countCall(0);
+      this.#responseCompleted(this.#thread.clock.monotonicMs);
+    }
     this.#stream.encodeData(offset, length, endStream);
   }
 
   tryEnded(trailers: HeaderBlock): void {
+    if (this.#awaitsCallStatus) this.#countCall(callStatus(trailers));
     this.#responseCompleted(this.#thread.clock.monotonicMs);
     this.#stream.encodeTrailers(trailers);
   }
@@ -294,9 +305,22 @@ export class Router implements TerminalFilter, TryListener {
     countHostReset(this.#try.host!, this.#hasResponse);
     if (!this.#hasResponse) return this.#guard(() => this.#failed(failure));
     this.#stream.info.responseFlags |= failure.flag;
-    this.#stream.httpStats.increment(HttpStats.at.rq_reset_after_downstream_response_started);
     const details = `upstream_reset_after_response_started{${failure.reason.replaceAll(' ', '_')}}`;
-    this.#guard(() => this.#stream.resetResponse(details));
+    this.#guard(() => this.#resetResponse(details));
+  }
+
+  /** As in Envoy, only gRPC calls count this. */
+  #resetResponse(details: string): void {
+    if (this.#awaitsCallStatus) {
+      this.#countCall(0);
+      this.#stream.httpStats.increment(HttpStats.at.rq_reset_after_downstream_response_started);
+    }
+    this.#stream.resetResponse(details);
+  }
+
+  #countCall(status: number): void {
+    this.#awaitsCallStatus = false;
+    countHostCall(this.#try.host!, status);
   }
 
   get #isCounted(): boolean {
@@ -363,7 +387,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#try.abort();
     if (this.#hasResponse) {
       this.#stream.info.responseFlags |= answer.flags;
-      return this.#stream.resetResponse(answer.details);
+      return this.#resetResponse(answer.details);
     }
     this.#answer(answer, false, isCounted);
   }
@@ -376,7 +400,7 @@ export class Router implements TerminalFilter, TryListener {
     const { suppressEnvoyHeaders } = this.#options;
     this.#isActive = true;
     this.#request.begin(headers, endStream);
-    this.#hasResponse = this.#isTunnel = this.#isResponseComplete = false;
+    this.#hasResponse = this.#isTunnel = this.#isResponseComplete = this.#awaitsCallStatus = false;
     info.upstreamCluster = this.#cluster.spec;
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);

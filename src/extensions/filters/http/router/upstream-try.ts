@@ -2,6 +2,7 @@
 // the counts of host and cluster. It does not hold the request; the router decides about that. One object serves all tries of all
 // requests of a router.
 
+import { Protocol } from '../../../../access-log/stream/stream-info.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
 import type { ResponseStream } from '../../../../http/filters/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
@@ -184,7 +185,8 @@ export class UpstreamTry implements PoolRequest {
       this.#pool!.cancel(this);
     } else if (state === State.Running) {
       const encoder = this.#encoder!;
-      this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
+      // A stream of HTTP/1 is not reset but its connection closed.
+      if (encoder.protocol >= Protocol.Http2) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
       this.end();
       encoder.reset(reason);
     } else if (state === State.Backoff) {
@@ -244,7 +246,8 @@ export class UpstreamTry implements PoolRequest {
   }
 
   onReset(reason: ResetReason, _error: CodecError | undefined): void {
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
+    if (reason === ResetReason.RemoteReset || reason === ResetReason.RefusedStream)
+      this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
     this.end();
     this.#listener.tryReset(reason);
   }
