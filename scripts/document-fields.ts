@@ -1,4 +1,4 @@
-// Writes docs/compatibility.md, the list of what is implemented, from the table that the loader obeys.
+// Writes docs/compatibility.md, the list of implemented extensions and fields, from the loader's table.
 //
 //   npm run build && node dist/scripts/document-fields.js
 
@@ -42,12 +42,12 @@ This page lists which parts of Envoy's v3 API Baton implements: first the extens
 full name of a message, such as \`envoy.config.route.v3.RouteAction\`. To check a whole configuration at once, run
 \`baton --mode validate -c envoy.yaml\`.
 
-- **Implemented**: the field is obeyed. Values in parentheses are those that work.
-- **Accepted without effect**: the field makes no difference in Baton; the reason is beside it.
+- **Implemented**: the field takes effect. If values are listed in parentheses, only these are accepted.
+- **Accepted without effect**: the field makes no difference in Baton, for the stated reason.
 - **Refused** and **Not implemented**: a configuration that sets the field is [refused](configuration.md#what-is-accepted-is-obeyed), with
   the field's name and line.
 
-Baton knows the API of Envoy 1.40, without the contrib extensions. What that API does not have is not listed: such fields are
+The list is based on the API of Envoy 1.40 without the contrib extensions. Fields that this API does not have are
 [unknown](configuration.md#what-is-accepted-is-obeyed).
 Fields that the API hides or marks as not implemented are listed too. The page is generated from the table that the loader uses
 (\`npm run build && node dist/scripts/document-fields.js\`).
@@ -59,56 +59,56 @@ At the edge, most of them are removed from external requests. The router removes
 
 | header | |
 |---|---|
-| \`x-envoy-retry-on\`, \`x-envoy-retry-grpc-on\`, \`x-envoy-max-retries\`, \`x-envoy-retriable-status-codes\`, \`x-envoy-retriable-header-names\` | obeyed |
-| \`x-envoy-upstream-rq-timeout-ms\`, \`x-envoy-upstream-rq-per-try-timeout-ms\` | obeyed |
-| \`x-envoy-upstream-rq-timeout-alt-response\` | obeyed: timeouts are answered with 204 |
-| \`x-envoy-upstream-stream-duration-ms\` | obeyed: a try that lasts longer is ended, even if data flows |
+| \`x-envoy-retry-on\`, \`x-envoy-retry-grpc-on\`, \`x-envoy-max-retries\`, \`x-envoy-retriable-status-codes\`, \`x-envoy-retriable-header-names\` | implemented |
+| \`x-envoy-upstream-rq-timeout-ms\`, \`x-envoy-upstream-rq-per-try-timeout-ms\` | implemented |
+| \`x-envoy-upstream-rq-timeout-alt-response\` | implemented: timeouts are answered with 204 |
+| \`x-envoy-upstream-stream-duration-ms\` | implemented: a try that lasts longer is ended, even if data flows |
 | \`x-envoy-hedge-on-per-try-timeout\` | without effect: Baton has no hedging |
-| \`x-envoy-upstream-alt-stat-name\` | without effect: requests create no stats of their own |
+| \`x-envoy-upstream-alt-stat-name\` | without effect: requests do not create additional stats |
 
-\`grpc-timeout\` limits gRPC calls on routes with \`grpc_timeout_header_max\` or \`max_grpc_timeout\`. It is not removed: the host is told the time
-that counts, also that of \`max_stream_duration\`.
+\`grpc-timeout\` limits gRPC calls on routes with \`grpc_timeout_header_max\` or \`max_grpc_timeout\`. It is not removed: it is
+set to the effective timeout, which may be that of \`max_stream_duration\`.
 `;
 
 const CREDENTIALS = `## Credentials in a configuration
 
-Envoy hides what the API marks as sensitive. Baton hides credentials that are not marked, too, in \`/config_dump\`, in errors and wherever
+Envoy redacts fields that the API marks as sensitive. Baton also redacts other credentials, in \`/config_dump\`, in errors and wherever
 else it shows a configuration: \`initial_metadata\` of gRPC services, user information in URIs, values of \`authorization\`,
 \`cookie\`, \`x-api-key\` and the like in headers that are added or matched, and members of metadata with such names. In Envoy 1.40
-\`/config_dump\` shows all of these. In \`command_line_options\` of \`/server_info\`, \`config_yaml\` is without them.
-[security.md](security.md#what-is-hidden-of-a-configuration) has the whole list.
+\`/config_dump\` shows all of these. In \`command_line_options\` of \`/server_info\`, \`config_yaml\` is redacted too.
+[security.md](security.md#what-is-hidden-of-a-configuration) has the complete list.
 `;
 
 const STRICTER = `## Requests that Baton reads more strictly than Envoy
 
-Thousands of requests were sent to both. What clients write past rules about paths, hosts, headers and addresses is read as Envoy 1.40 reads
-it, except that Baton is stricter here:
+Thousands of requests were sent to both. Baton interprets requests that try to bypass rules about paths, hosts, headers and addresses like
+Envoy 1.40, except that it is stricter in these cases:
 
-| a request, or an answer to it | Baton | Envoy |
+| a request, or a response to it | Baton | Envoy |
 |---|---|---|
-| two \`Host\` lines; a URL as target without \`Host\`, or with user information; a \`Host\` such as \`user@a\`, \`:80\` or \`a:x\` | 400 | taken |
-| a zone in the host of a URL as target: \`http://[fe80::1%251]/\` | 400 | taken if it is a number |
-| several codings in \`Transfer-Encoding\`, or one but \`chunked\` | 400 | 501 |
-| folded lines, bare LF and CR, further spaces in the request line, chunk sizes in other notations | 400 | partly taken |
-| \`normalize_path\` and a dot segment that is escaped and has parameters: \`/a/%2e%2e;x/b\` | \`/b\` | \`/a/..;x/b\` |
-| \`merge_slashes\` and a path of nothing but slashes | \`/\` | \`//\` |
-| \`Connection\` names \`content-length\`, \`transfer-encoding\` or an \`x-forwarded-…\` field | the field stays; \`host\`, \`x-forwarded-for\`, \`-host\` and \`-proto\`: 400 | removed; the same |
-| \`Connection: upgrade\` names further fields | they are removed | they stay |
-| an upgrade with a chunked body, or in a request for \`h2c\` | no upgrade: forwarded without \`Upgrade\` | 403, or passed on |
-| \`x-forwarded-for\` ends with an address with the name of an interface (\`fe80::1%eth0\`) | no address | its number is looked up if the address is link-local |
+| two \`Host\` lines; a URL as target without \`Host\`, or with user information; a \`Host\` such as \`user@a\`, \`:80\` or \`a:x\` | 400 | accepted |
+| a zone in the host of a URL as target: \`http://[fe80::1%251]/\` | 400 | accepted if it is a number |
+| several codings in \`Transfer-Encoding\`, or one other than \`chunked\` | 400 | 501 |
+| folded lines, bare LF and CR, additional spaces in the request line, chunk sizes in other notations | 400 | partly accepted |
+| \`normalize_path\` and an escaped dot segment with parameters: \`/a/%2e%2e;x/b\` | \`/b\` | \`/a/..;x/b\` |
+| \`merge_slashes\` and a path of only slashes | \`/\` | \`//\` |
+| \`Connection\` names \`content-length\`, \`transfer-encoding\` or an \`x-forwarded-…\` field | the field is kept; \`host\`, \`x-forwarded-for\`, \`-host\` and \`-proto\`: 400 | removed; the same |
+| \`Connection: upgrade\` names further fields | they are removed | they are kept |
+| an upgrade with a chunked body, or to \`h2c\` | no upgrade: forwarded without \`Upgrade\` | 403, or passed on |
+| \`x-forwarded-for\` ends with an address with an interface name (\`fe80::1%eth0\`) | not an address | its number is looked up if the address is link-local |
 | \`http://a?b=c\` as target | \`/?b=c\` | 404 |
-| an empty \`x-forwarded-proto\` that is trusted | scheme of the connection | 404 |
-| more than 100 header lines | 431 | lines of a name that Envoy joins count once |
-| \`ext_authz\`: several \`cookie\` lines in the question | joined with \`; \` | with \`,\`, so that the service takes them for one cookie |
-| \`ext_authz\`: fields of the answer about its own connection and body (\`connection\`, \`te\`, \`trailer\`, \`upgrade\`, \`content-length\` …) | not passed on | passed on if they are listed |
-| \`ext_authz\`: an answer with status 101 | as one of 500: no consent | passed on to the client |
-| \`health_check\` with \`cache_time\`: a host answers an upgrade with 101 | not repeated | other clients get it too |
+| an empty trusted \`x-forwarded-proto\` | scheme of the connection | 404 |
+| more than 100 header lines | 431 | lines that Envoy joins count once |
+| \`ext_authz\`: several \`cookie\` lines in the check request | joined with \`; \` | with \`,\`, so that the service reads them as one cookie |
+| \`ext_authz\`: fields of the response about its own connection and body (\`connection\`, \`te\`, \`trailer\`, \`upgrade\`, \`content-length\` …) | not forwarded | forwarded if they are listed |
+| \`ext_authz\`: a response with status 101 | treated like a 500: denied | forwarded to the client |
+| \`health_check\` with \`cache_time\`: a host answers an upgrade with 101 | not cached | other clients get it too |
 `;
 
 const OPERATORS = `## Operators of formats
 
-These work in access logs, in values of headers to add and in formats of answers. \`%LOCAL_REPLY_BODY%\` works in the latter only. Others are
-refused by name.
+These work in access logs, in values of headers to add and in formats of local replies. \`%LOCAL_REPLY_BODY%\` works only in the latter. Other
+operators are refused by name.
 
 ${operatorNames()
   .map((name) => `\`%${name}%\``)
@@ -119,7 +119,7 @@ const schema = loadSchema();
 const catalog = new ExtensionCatalog(EXTENSIONS);
 const table = implementedBy(EXTENSIONS);
 
-/** The document as it has to be. */
+/** Returns the generated document. */
 export function compatibilityDocument(): string {
   const listed = new Set(SECTIONS.flatMap(([, rows]) => Object.keys(rows)));
   const own = Object.keys(table).filter((name) => !listed.has(name));
@@ -129,7 +129,7 @@ export function compatibilityDocument(): string {
 ${STRICTER}\n${CREDENTIALS}\n${OPERATORS}\n${sections.join('\n')}`;
 }
 
-/** docs/compatibility.md as it is. */
+/** Returns the current docs/compatibility.md. */
 export function readDocument(): string {
   return readFileSync(DOCUMENT, 'utf8');
 }
@@ -171,7 +171,7 @@ function limits(row: AnyRow): string {
   return values.length === Object.keys(row.byValue).length ? '' : ` (${values.join(', ')})`;
 }
 
-/** Why a field is refused; empty where there is nothing to say but that it is not implemented. */
+/** Returns why a field is refused; '' if it is just not implemented. */
 function reasonOf(row: AnyRow | undefined): string {
   return typeof row === 'object' && 'refused' in row ? row.refused : '';
 }
@@ -187,17 +187,17 @@ function extensions(): string {
 |---|---|---|
 ${rows.join('\n')}
 
-\`typed_per_filter_config\` takes the filter's own message for routes, by itself or in \`envoy.config.route.v3.FilterConfig\`. A filter that is
-\`disabled\` in the chain runs on routes that configure it; with \`FilterConfig\` a route can also run it as it is configured in the chain
-(\`config: {}\`), or switch any filter off (\`disabled: true\`). The most specific place decides.
+\`typed_per_filter_config\` accepts the filter's own route message, directly or in \`envoy.config.route.v3.FilterConfig\`. A filter that is
+\`disabled\` in the chain runs on routes that configure it; with \`FilterConfig\` a route can also enable it with the configuration of the chain
+(\`config: {}\`), or disable any filter (\`disabled: true\`). The most specific configuration applies.
 
-Envoy's other extensions are not implemented. Their packages below \`envoy.extensions\`:
+Envoy's other extensions are not implemented. These are their packages below \`envoy.extensions\`:
 
 ${otherPackages().join('\n')}
 `;
 }
 
-/** Packages of extensions without any that is implemented, a line for each group. */
+/** Returns the packages without an implemented extension, one line per group. */
 function otherPackages(): string[] {
   const packageOf = (name: string) =>
     name.replace(/\.v\d+(alpha|beta)?\d*\.[A-Z].*/, '').replace('envoy.extensions.', '');
