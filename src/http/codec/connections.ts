@@ -1,8 +1,6 @@
 // The interface between a codec and the owner of its connection, for any protocol. Received bytes and the peer's FIN go in; streams and the
 // end of the connection come out. streams.ts has the interface between a codec and its streams.
 
-import type { Protocol } from '../../access-log/stream/stream-info.js';
-import type { HeaderBlock } from '../headers/header-block.js';
 import type { StepPool } from '../step-pool.js';
 import type {
   ByteSink,
@@ -44,13 +42,8 @@ export const enum ExchangeEnd {
 
 /** The callbacks of a server codec to the owner of its connection. */
 export interface ServerCodecEvents {
-  /** Called when a request head is complete. Returns the decoder, whose onHeaders() follows. */
+  /** Called when a request head is complete or invalid. Returns the decoder, whose onHeaders() or onInvalid() follows. */
   newStream(encoder: ResponseEncoder): RequestDecoder;
-  /**
-   * Called for an unreadable request without a stream. The owner answers with answerInvalid() and closes; the codec reads nothing more.
-   * `head` has the readable part of the request and is valid until this returns.
-   */
-  onInvalid(error: CodecError, head: HeaderBlock | undefined): void;
   /** Called when the last stream has ended and the connection is ready for the next. That stream's headers are still readable. */
   onIdle(): void;
   /**
@@ -95,10 +88,10 @@ export interface ServerCodec extends ConnectionCodec {
   resumeHead(): boolean;
   /** Refuses the request whose head is waiting. */
   refuseHead(): void;
-  /** The protocol version for an answer to an unreadable or missing request. */
-  readonly protocol: Protocol;
-  /** Answers an unreadable request. A no-op when a response has begun. The owner closes the connection afterwards. */
-  answerInvalid(error: CodecError, isHeadRequest: boolean): void;
+  /** Refuses the next request, whose head is incomplete, as if it were invalid. Nothing more is read. Valid without an active stream. */
+  refuseNext(error: CodecError): void;
+  /** The client has left: an incomplete head becomes a stream that is reset. Returns whether there was one. */
+  abandonNext(): boolean;
 }
 
 /** A downstream protocol: its codecs, and the HttpStats.at indexes of its counters. */

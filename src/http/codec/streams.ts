@@ -4,7 +4,9 @@
 // Codecs do no I/O: bytes enter through receive() and leave through ByteSink. Byte ranges passed to a decoder are valid until the call
 // returns. So are headers, unless HeaderBlock.retain() is called.
 
+import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { Protocol } from '../../access-log/stream/stream-info.js';
+import type { CounterSlot } from '../../stats/layout.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 
 /** The connection as its codec uses it: sends bytes and controls reading. */
@@ -41,30 +43,33 @@ export interface CodecError {
   readonly status: number;
   /** As in Envoy's response code details, for example `http1.content_length_and_chunked`. */
   readonly detail: string;
-  /** Body of the answer, one character per byte; text/plain unless `fields` has a content-type. */
+  /** Body of the answer. */
   readonly body?: string;
-  /** Additional field lines of the answer, each with CRLF; framing and Connection fields are the codec's. */
-  readonly fields?: string;
+  /** For access logs; 0 if undefined. */
+  readonly flags?: ResponseFlag;
+  /** HttpStats.at index of a counter of this error. */
+  readonly counter?: CounterSlot;
 }
 
 /** The arena has no room for the bytes of a message that must be kept. */
-export const NO_MEMORY: CodecError = { status: 503, detail: 'overload' };
+export const NO_MEMORY: CodecError = { status: 503, detail: 'overload', flags: ResponseFlag.OverloadManager };
 
-/** Returns whether the input is not HTTP at all. Other errors concern readable requests that are refused. */
-export function isUnreadable(error: CodecError): boolean {
-  return error.detail.startsWith('http1.');
-}
-
-/** Receives one request as it is decoded. onHeaders(…, true), onData(…, true) or onTrailers() completes the request. */
+/**
+ * Receives one request as it is decoded. onHeaders(…, true), onData(…, true) or onTrailers() completes the request; after onInvalid() no
+ * more of it follows.
+ */
 export interface RequestDecoder {
   onHeaders(headers: HeaderBlock, endStream: boolean): void;
   onData(offset: number, length: number, endStream: boolean): void;
   onTrailers(trailers: HeaderBlock): void;
   /**
-   * Called when the stream ends before it is complete: the client left, or sent invalid input (`error`). Returns the answer to send if no
-   * response has begun: `error`, or a replacement for it.
+   * Called for invalid input before the response has begun. The stream sends the answer, and the codec closes the connection after it.
+   * `head` has the readable part of a head that is invalid itself, valid until this returns; it is undefined if nothing is readable, or if
+   * onHeaders() was called.
    */
-  onReset(reason: ResetReason, error: CodecError | undefined): CodecError | undefined;
+  onInvalid(error: CodecError, head: HeaderBlock | undefined): void;
+  /** Called when the stream ends before it is complete: the client left, or sent invalid input (`error`) when the response had begun. */
+  onReset(reason: ResetReason, error: CodecError | undefined): void;
   /** Called when the response direction rises above its high watermark, and when it falls below its low one. */
   onWriteBlocked(): void;
   onWriteDrained(): void;

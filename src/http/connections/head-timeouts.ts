@@ -1,6 +1,5 @@
 // Selects the timeout that ends a request with an incomplete head: all timeouts of requests begin with the first byte.
 
-import type { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { CounterSlot } from '../../stats/layout.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { CodecError } from '../codec/streams.js';
@@ -11,7 +10,6 @@ export interface HeadTimeout {
   readonly ms: number;
   /** In http.<stat_prefix>. */
   readonly counter: CounterSlot;
-  readonly flag: ResponseFlag;
   readonly answer: CodecError;
 }
 
@@ -37,6 +35,11 @@ export function firstHeadTimeout(limits: RequestLimits): HeadTimeout | undefined
   return set.sort((one, other) => one.ms - other.ms)[0];
 }
 
-function headTimeout(ms: number, counter: CounterSlot, { body, details, flags, status }: LocalReply): HeadTimeout {
-  return { ms, counter, flag: flags, answer: { status, detail: details, body: String(body) } };
+function headTimeout(ms: number, counter: CounterSlot, reply: LocalReply): HeadTimeout {
+  return { ms, counter, answer: refusal(reply) };
+}
+
+/** Returns the error for a request that gets `reply` before its head is complete. */
+export function refusal({ body, details, flags, status }: LocalReply): CodecError {
+  return { status, detail: details, body: String(body), flags };
 }

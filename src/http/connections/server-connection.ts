@@ -9,23 +9,15 @@ import type { DownstreamConnection, DownstreamHandler } from '../../listener/dow
 import type { Departure } from '../../listener/travel.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import { ExchangeEnd, type ServerCodec, type ServerCodecEvents, type ServerProtocol } from '../codec/connections.js';
-import {
-  type ByteSink,
-  type CodecError,
-  isUnreadable,
-  NO_MEMORY,
-  type RequestDecoder,
-  ResetReason,
-  type ResponseEncoder,
-} from '../codec/streams.js';
-import { type HeaderBlock, Method } from '../headers/header-block.js';
+import { type ByteSink, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec/streams.js';
+import type { HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { StepPool } from '../step-pool.js';
 import type { ServerStream, StreamConnection } from '../streams/server-stream.js';
 import { TOO_SLOW } from '../streams/stream-answers.js';
 import { type ClockedConnection, ConnectionClocks, UNSET } from './connection-clocks.js';
 import type { FormerRequests } from './former-requests.js';
-import type { HeadTimeout } from './head-timeouts.js';
+import { type HeadTimeout, refusal } from './head-timeouts.js';
 import type { DeviceStats } from './user-agent-stats.js';
 
 /** Objects that a connection needs only while it is active. */
@@ -61,7 +53,6 @@ export class ServerConnection
     this.clocks = new ConnectionClocks(this, manager, socket.startMonotonicMs);
     if (former === undefined) {
       http.increment(HttpStats.at.downstream_cx_total);
-      http.increment(pools.protocol.connectionsTotal);
       this.clocks.begin();
     } else {
       this.#requests = former.requests;
@@ -159,10 +150,6 @@ export class ServerConnection
 
   newStream(encoder: ResponseEncoder): RequestDecoder {
     this.#requests++;
-    return this.#startStream(encoder);
-  }
-
-  #startStream(encoder: ResponseEncoder | undefined): ServerStream {
     // A pipelined request may have been received with the previous one, and may have waited for another process.
     const now = this.manager.thread.clock.monotonicMs;
     const startMs = this.clocks.requestStartMs === UNSET ? now : this.clocks.requestStartMs;
@@ -197,20 +184,6 @@ export class ServerConnection
     }
   }
 
-  onInvalid(error: CodecError, head: HeaderBlock | undefined): void {
-    if (isUnreadable(error)) this.manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
-    this.#refuse(error, head, error === NO_MEMORY ? ResponseFlag.OverloadManager : ResponseFlag.None);
-  }
-
-  /** Answers an unreadable request and closes. It is counted and logged like a request. */
-  #refuse(error: CodecError, head: HeaderBlock | undefined, flag = ResponseFlag.None): void {
-    const codec = this.#acquireCodec();
-    const stream = this.#startStream(undefined);
-    stream.info.responseFlags |= flag;
-    codec.answerInvalid(stream.refuse(error, head, codec.protocol), head?.method === Method.Head);
-    this.onClose(false);
-  }
-
   onIdle(): void {
     this.clocks.requestStartMs = UNSET;
     if (this.#shouldDepart) this.#prepareDeparture();
@@ -239,6 +212,8 @@ export class ServerConnection
 
   onData(offset: number, length: number): void {
     const now = this.manager.thread.clock.monotonicMs;
+    // As in Envoy, a connection has a protocol from its first byte on.
+    if (this.isUnused) this.manager.stats.http.increment(this.#pools.protocol.connectionsTotal);
     this.clocks.activeMs = now;
     if (this.#streams === undefined && (this.clocks.requestStartMs === UNSET || this.#codec?.holdsEmptyLine))
       this.clocks.requestStartMs = now;
@@ -254,7 +229,8 @@ export class ServerConnection
 
   onReset(): void {
     this.#endedByPeer = true;
-    this.#countClose();
+    const hadHead = this.#codec?.abandonNext() === true;
+    this.#countClose(hadHead || this.#streams !== undefined);
     this.#forEachStream((stream) => stream.onReset(ResetReason.ConnectionTermination, undefined));
     this.#end();
     this.socket.close(0);
@@ -322,8 +298,7 @@ export class ServerConnection
         if (stream.awaitsClient) stream.sendLocalReply(TOO_SLOW);
       });
     }
-    const { body, details, flags, status } = TOO_SLOW;
-    this.#refuse({ status, detail: details, body: String(body) }, undefined, flags);
+    this.#acquireCodec().refuseNext(refusal(TOO_SLOW));
   }
 
   onNoRoom(bytes: number): boolean {
@@ -509,8 +484,8 @@ export class ServerConnection
     return remaining;
   }
 
-  headTimedOut({ answer, flag }: HeadTimeout): void {
-    this.#refuse(answer, undefined, flag);
+  headTimedOut({ answer }: HeadTimeout): void {
+    this.#acquireCodec().refuseNext(answer);
   }
 
   reachedMaxAge(): void {

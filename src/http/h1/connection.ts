@@ -397,9 +397,14 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   /** Stops reading because of invalid input. */
   protected fail(code: H1Error): void {
+    this.refuse(codecError(code));
+  }
+
+  /** Stops reading. Input is dropped last: the head, or its readable part, may lie in it. */
+  protected refuse(error: CodecError): void {
     this.reading = Reading.Closed;
+    this.onInvalid(error);
     this.dropInput();
-    this.onInvalid(codecError(code));
   }
 
   /** Discards received bytes that are not handled yet. */

@@ -196,33 +196,14 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     return this.writing === Writing.Raw;
   }
 
-  /**
-   * Answers an unreadable request with `connection: close`, and with the error's fields and body if there are any; HEAD gets only the
-   * length of the body. A no-op when a response has begun. The owner closes the connection afterwards.
-   */
-  answerInvalid(error: CodecError, isHeadRequest: boolean): void {
-    if (this.writing !== Writing.Head) return;
-    this.writing = Writing.Complete;
-    const { lines } = this.shared;
-    const status = lines.statusLine(error.status, 1);
-    this.sink.send(status.start, status.length);
-    const { body, fields } = error;
-    if (body !== undefined || fields !== undefined) this.#sendRefusal(error, isHeadRequest);
-    else {
-      const tail = lines.tails[Tail.Close | Tail.NoContent]!;
-      this.sink.send(tail.start, tail.length);
-    }
+  refuseNext(error: CodecError): void {
+    this.refuse(error);
   }
 
-  #sendRefusal({ status, body = '', fields = PLAIN }: CodecError, isHeadRequest: boolean): void {
-    // RFC 9110 section 8.6: no Content-Length in a response that cannot have a body.
-    const length = status === 204 || status === 304 ? '' : `content-length: ${body.length}\r\n`;
-    const head = `${length}${fields}connection: close\r\n\r\n`;
-    const { memory } = this.shared;
-    const text = isHeadRequest ? head : head + body;
-    const start = memory.scratch(text.length);
-    memory.write(start, text);
-    this.sink.send(start, text.length);
+  abandonNext(): boolean {
+    if (this.hasStream || this.bufferedBytes === 0 || this.holdsEmptyLine) return false;
+    this.events.newStream(this).onReset(ResetReason.ConnectionTermination, undefined);
+    return true;
   }
 
   protected override canStart(): boolean {
@@ -293,15 +274,30 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   }
 
   protected override onInvalid(error: CodecError): void {
-    if (error.status === VERSION_TOO_LOW) this.#minorVersion = 0;
-    if (this.decoder === undefined) this.events.onInvalid(error, this.head);
-    else this.#breakOff(ResetReason.ProtocolError, error);
+    if (this.writing !== Writing.Head) return this.#breakOff(ResetReason.ProtocolError, error);
+    this.#isLast = true;
+    if (this.decoder !== undefined) return this.decoder.onInvalid(error, undefined);
+    const head = this.#readableHead();
+    this.#isHeadRequest = head?.method === Method.Head;
+    this.#isConnect = this.#isUpgrade = this.#isAnnouncedLast = false;
+    // Also for a request that is refused for its version, as in Envoy.
+    this.#minorVersion = 1;
+    this.decoder = this.events.newStream(this);
+    this.decoder.onInvalid(error, head);
+  }
+
+  /** Returns the part of an invalid head that has been read; undefined if it has no method. */
+  #readableHead(): HeaderBlock | undefined {
+    const { head } = this;
+    if (head === undefined || head.methodEnd <= head.methodStart) return undefined;
+    if (head.pathEnd < head.pathStart) head.pathStart = head.pathEnd = 0;
+    return head;
   }
 
   protected override onEnd(): void {
     switch (this.reading) {
       case Reading.Head:
-        this.#close(false);
+        this.#close(false, this.abandonNext() ? ExchangeEnd.Broken : ExchangeEnd.None);
         break;
       case Reading.Raw:
         this.reading = Reading.Complete;
@@ -312,16 +308,14 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     }
   }
 
-  /** Ends a request that cannot be completed. A protocol error is answered if nothing has been sent yet. */
+  /** Ends a request that cannot be completed. */
   #breakOff(reason: ResetReason, error: CodecError | undefined): void {
     const abort = this.#wouldLookComplete;
-    const isAnswered = error !== undefined && this.writing === Writing.Head;
     const decoder = this.decoder!;
     this.reading = Reading.Closed;
     this.forgetStream();
-    const answer = decoder.onReset(reason, error);
-    if (answer !== undefined) this.answerInvalid(answer, this.#isHeadRequest);
-    this.#close(abort, isAnswered ? ExchangeEnd.None : ExchangeEnd.Broken);
+    decoder.onReset(reason, error);
+    this.#close(abort, ExchangeEnd.Broken);
   }
 
   /** Accepts the tunnel: both directions carry raw bytes from here on. */
@@ -353,9 +347,3 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     if (!this.isDestroyed) this.events.onClose(abort, exchange);
   }
 }
-
-/** Upgrade Required: the request's HTTP version is too old. */
-const VERSION_TOO_LOW = 426;
-
-/** The content type of a text body without `fields`. */
-const PLAIN = 'content-type: text/plain\r\n';

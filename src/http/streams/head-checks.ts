@@ -15,6 +15,8 @@ const SLASH = 47;
 
 /** HTTP/1.0 requests may lack Host; upstream requests are HTTP/1.1 and may not. */
 const MISSING_HOST: LocalReply = { status: 400, body: '', details: 'missing_host_header', flags: 0 };
+/** `OPTIONS *`. */
+const NO_PATH: LocalReply = { status: 404, body: '', details: 'absolute_path_rejected', flags: 0 };
 /** Answered, logged and counted like an unreadable head, because Envoy's codec refuses it. */
 const UNDERSCORE: LocalReply = {
   status: 400,
@@ -37,12 +39,14 @@ export function checkHead(
     if (options.underscores === 'REJECT_REQUEST') {
       stats.http1.increment(Http1CodecStats.at.requests_rejected_with_underscores_in_headers);
       stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
+      stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
       return UNDERSCORE;
     }
     stats.http1.add(Http1CodecStats.at.dropped_headers_with_underscores, dropUnderscoredNames(headers));
   }
   if (headers.memory.bytes[headers.pathStart] !== SLASH && headers.method !== Method.Connect) {
     stats.http.increment(HttpStats.at.downstream_rq_non_relative_path);
+    return NO_PATH;
   }
   const answer = options.paths?.apply(headers);
   if (answer !== undefined) countPath(answer, stats);

@@ -12,20 +12,13 @@ import { NoRoomError } from '../../io/memory.js';
 import { getLogger } from '../../log/logger.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { Scope } from '../../stats/thread-stats.js';
-import {
-  type CodecError,
-  isUnreadable,
-  NO_MEMORY,
-  type RequestDecoder,
-  ResetReason,
-  type ResponseEncoder,
-} from '../codec/streams.js';
+import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec/streams.js';
 import type { LocalReply, TerminalFilter } from '../filters/filter.js';
 import { NO_ROOM } from '../filters/no-room.js';
 import type { EdgeConnection } from '../headers/edge/forwarding-headers.js';
 import { removeHopByHop, removeNominated } from '../headers/edge/hop-by-hop.js';
 import { isGrpcRequest } from '../headers/grpc-reply.js';
-import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
+import { BodyKind, type HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { LocalEnd } from '../normalization/host-normalization.js';
 import type { Route } from '../routing/actions/route.js';
@@ -33,7 +26,6 @@ import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { RouteTable } from '../routing/tables/route-table.js';
 import { checkHead } from './head-checks.js';
 import { encodeReply } from './local-reply.js';
-import { refusalFor } from './refusal.js';
 import { ReplyBody } from './reply-body.js';
 import { RequestFlow } from './request-flow.js';
 import { countStatus } from './status-counters.js';
@@ -100,6 +92,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #endsConnection = false;
   /** The body of the local reply, while it is being sent. */
   #replyBody: ReplyBody | undefined;
+  /** In place of headers that are not readable. */
+  #noHeaders: HeaderBlock | undefined;
   /** The head of the response, until it is logged. */
   #keptHeaders: HeaderBlock | undefined;
 
@@ -113,18 +107,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   /**
-   * Begins a request on `connection` that is answered through `encoder`, or refused by the codec if that is undefined. `requestsTotal` is
-   * the HttpStats.at index of its protocol's counter. Its first byte arrived at `startMs` (monotonic).
+   * Begins a request on `connection` that is answered through `encoder`. `requestsTotal` is the HttpStats.at index of its protocol's
+   * counter. Its first byte arrived at `startMs` (monotonic).
    */
-  start(
-    connection: StreamConnection,
-    encoder: ResponseEncoder | undefined,
-    requestsTotal: number,
-    startMs: number,
-  ): void {
+  start(connection: StreamConnection, encoder: ResponseEncoder, requestsTotal: number, startMs: number): void {
     const { stats } = this.manager;
     this.connection = connection;
-    this.#encoder = encoder!;
+    this.#encoder = encoder;
     this.#isOpen = true;
     this.#isRequestComplete = false;
     this.#hasResponseHead = false;
@@ -193,8 +182,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#isRequestComplete = endStream;
     this.isGrpc = headers.mayHave(CONTENT_TYPE.id) && isGrpcRequest(headers);
     info.requestHeaders = headers;
-    info.protocol = this.#encoder.protocol;
-    this.connection.describe(info);
+    this.#describe();
     this.connection.countClient(headers);
     if (logger.isDebug) this.#logRequest(headers, endStream);
     if (endStream) {
@@ -267,43 +255,71 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
   }
 
-  onReset(reason: ResetReason, error: CodecError | undefined): CodecError | undefined {
-    if (!this.#isOpen) return error;
+  onInvalid(error: CodecError, head: HeaderBlock | undefined): void {
+    if (!this.#isOpen) return;
+    try {
+      this.#refuse(error, head);
+    } catch (thrown) {
+      this.fault(thrown);
+    }
+  }
+
+  /** Answers a request that is invalid, or whose head has not arrived in time. `head`: as in RequestDecoder.onInvalid(). */
+  #refuse({ status, detail, body = '', flags = 0, counter }: CodecError, head: HeaderBlock | undefined): void {
     const { info, manager } = this;
-    let answer: CodecError | undefined;
+    const { http } = manager.stats;
+    if ((flags & ResponseFlag.DownstreamProtocolError) !== 0) {
+      http.increment(HttpStats.at.downstream_cx_protocol_error);
+      http.increment(HttpStats.at.downstream_rq_rx_reset);
+    }
+    if (counter !== undefined) http.increment(counter);
+    if (this.#isWithoutHead) {
+      this.#describe();
+      info.requestHeaders = head;
+      this.#isGrpc = false;
+      this.requestHeaders = head ?? this.#placeholder();
+      // Only for the response: as in Envoy, filters do not see the request.
+      this.#filters?.begin();
+    }
+    this.sendLocalReply({ status, body, details: detail, flags });
+    // A filter holds the response, or its body is long.
+    if (!this.#isOpen || head === undefined || head.retain()) return;
+    info.requestHeaders = undefined;
+    this.requestHeaders = this.#placeholder();
+  }
+
+  /** onHeaders() was not called. */
+  get #isWithoutHead(): boolean {
+    return this.info.protocol === Protocol.None;
+  }
+
+  #describe(): void {
+    this.info.protocol = this.#encoder.protocol;
+    this.connection.describe(this.info);
+  }
+
+  /** Returns empty headers in place of those of a request that are not readable. */
+  #placeholder(): HeaderBlock {
+    this.#noHeaders ??= this.manager.thread.headerBlocks.take();
+    return this.#noHeaders;
+  }
+
+  onReset(reason: ResetReason, error: CodecError | undefined): void {
+    if (!this.#isOpen) return;
+    const { info, manager } = this;
+    if (this.#isWithoutHead) this.#describe();
     if (reason === ResetReason.ProtocolError) {
-      const isProtocol = error !== NO_MEMORY;
+      const { detail = 'codec_error', flags = ResponseFlag.DownstreamProtocolError } = error ?? {};
+      const isProtocol = (flags & ResponseFlag.DownstreamProtocolError) !== 0;
       if (isProtocol) manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
-      info.responseFlags |= isProtocol ? ResponseFlag.DownstreamProtocolError : ResponseFlag.OverloadManager;
-      info.responseCodeDetails = error?.detail ?? 'codec_error';
-      // The codec answers if nothing has been sent yet.
-      if (!this.#hasResponseHead && error !== undefined) {
-        answer = refusalFor(error, info, manager);
-        info.bytesSent = bodyBytes(answer, this.requestHeaders);
-        this.#countAnswer(answer.status);
-      }
+      info.responseFlags |= flags;
+      info.responseCodeDetails = detail;
     } else {
       info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
       info.responseCodeDetails = 'downstream_remote_disconnect';
     }
     manager.stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
-    this.#finish(answer !== undefined);
-    return answer;
-  }
-
-  /** Counts and logs a request whose head is unreadable or missing, with the parts in `head`. Returns the answer for the codec to send. */
-  refuse(error: CodecError, head: HeaderBlock | undefined, protocol: Protocol): CodecError {
-    const { info } = this;
-    this.connection.describe(info);
-    info.requestHeaders = head;
-    info.responseCodeDetails = error.detail;
-    info.protocol = protocol;
-    if (isUnreadable(error)) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
-    const answer = refusalFor(error, info, this.manager);
-    info.bytesSent = bodyBytes(answer, head);
-    this.#countAnswer(answer.status);
-    this.#finish(true);
-    return answer;
+    this.#finish(false);
   }
 
   onWriteBlocked(): void {
@@ -695,11 +711,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
     this.#keptHeaders?.drop();
     this.#keptHeaders = undefined;
+    this.#noHeaders?.drop();
+    this.#noHeaders = undefined;
     this.connection.streamFinished(this);
   }
-}
-
-/** Returns the body size of an answer that the codec sends. */
-function bodyBytes({ body = '' }: CodecError, head: HeaderBlock | undefined): number {
-  return head?.method === Method.Head ? 0 : body.length;
 }

@@ -228,7 +228,7 @@ t.test('response flags and details describe the outcome', async (t) => {
     ],
     ['- 400 DPE', 'http1.', () => rawExchange(port, 'nonsense\r\n\r\n')],
     ['/', '431 DPE http1.headers_too_large', () => rawExchange(port, `GET / HTTP/1.1\r\nx: ${'x'.repeat(70_000)}`)],
-    ['/', '426 - low_version', () => rawExchange(port, 'GET / HTTP/1.0\r\n\r\n')],
+    ['/', '426 DPE low_version', () => rawExchange(port, 'GET / HTTP/1.0\r\n\r\n')],
   ];
   let count = 0;
   for (const [path, expected, act] of cases) {
@@ -280,10 +280,10 @@ t.test('an unparsable request is logged with its response', async (t) => {
     ['nonsense\r\n\r\n', '- - - HTTP/1.1 400 DPE 11', 'Bad Request'],
     [`GET /${'x'.repeat(70_000)}`, 'GET - - HTTP/1.1 431 DPE 31', 'Request Header Fields Too Large'],
     [`GET / HTTP/1.1\r\nx: ${'x'.repeat(70_000)}`, 'GET / - HTTP/1.1 431 DPE 31', 'Request Header Fields Too Large'],
-    ['GET / HTTP/1.0\r\n\r\n', 'GET / - HTTP/1.0 426 - 0', ''],
+    ['GET / HTTP/1.0\r\n\r\n', 'GET / - HTTP/1.1 426 DPE 16', 'Upgrade Required'],
     ['GET /a HTTP/1.1\nhost: x\r\n\r\n', 'GET /a - HTTP/1.1 400 DPE 11', 'Bad Request'],
     [`${head('GET')}\r\n`, 'GET /a?b me HTTP/1.1 400 - 0', ''],
-    [`${head('GET')}host: a b\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 - 0', ''],
+    [`${head('GET')}host: a b\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 DPE 11', 'Bad Request'],
     [`${head('GET')}x : y\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 DPE 11', 'Bad Request'],
     [`${head('GET')}host: x\r\nx_y: z\r\n\r\n`, 'GET /a?b me HTTP/1.1 400 DPE 11', 'Bad Request'],
     // RFC 9110 section 9.3.2: a response to HEAD has no body, whatever its status.

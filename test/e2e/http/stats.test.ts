@@ -196,9 +196,7 @@ t.test('anomalies of requests, connections and threads are counted', async (t) =
   await baton.waitForStat(broken, 2);
   const cutOff = 'http.main.downstream_cx_destroy_local_active_rq';
   t.equal(await baton.stat(cutOff), 0, 'its request was answered');
-  for (const refused of ['GET / HTTP/1.0\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n']) {
-    t.match((await rawExchange(proxy.port, refused)).text, /^HTTP\/1\.1 4\d\d /);
-  }
+  t.match((await rawExchange(proxy.port, 'GET / HTTP/1.1\r\n\r\n')).text, /^HTTP\/1\.1 400 /);
   t.equal(await baton.stat(broken), 2, 'a parsable request is not a protocol error, though it is refused');
   t.equal(await baton.stat('cluster.host.default.total_match_count'), 1, 'its one host');
   t.equal(await baton.stat('cluster.host.warming_state'), 0);

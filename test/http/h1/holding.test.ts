@@ -236,10 +236,10 @@ t.test(
     while (memory.retain(1) !== NO_BLOCK);
 
     server.receive('GET / HTTP');
-    t.same(server.journal.take(), ['invalid 503 overload']);
+    t.same(server.journal.take(), ['invalid 503 overload', 'close']);
     t.match(server.wire.take(), /^HTTP\/1.1 503 Service Unavailable\r\n/);
     second.receive('abc');
-    t.same(second.journal.take().slice(1), ['reset protocol 503 overload', 'close']);
+    t.same(second.journal.take().slice(1), ['invalid 503 overload', 'close']);
     client.receive('HTTP/1.1 200');
     t.same(client.journal.take(), ['reset protocol 503 overload', 'protocol error overload']);
     t.end();

@@ -14,7 +14,7 @@ import type {
 import { H1ClientCodec } from '../../../src/http/h1/client-codec.js';
 import { H1ServerCodec } from '../../../src/http/h1/server-codec.js';
 import { removeHopByHop } from '../../../src/http/headers/edge/hop-by-hop.js';
-import { HeaderBlock, Method } from '../../../src/http/headers/header-block.js';
+import { HeaderBlock, type Method } from '../../../src/http/headers/header-block.js';
 import { Wire } from './wire.js';
 
 /** The parts of a message: status, or method and path, then fields. */
@@ -170,9 +170,8 @@ export class ServerPeer implements ServerCodecEvents, RequestDecoder {
     this.journal.note(`trailers ${describe(trailers)}`);
     this.onRequest?.(this);
   }
-  onReset(reason: ResetReason, error: CodecError | undefined): CodecError | undefined {
+  onReset(reason: ResetReason, error: CodecError | undefined): void {
     this.journal.note(`reset ${reasonName(reason)}${error ? ` ${error.status} ${error.detail}` : ''}`);
-    return error;
   }
   onWriteBlocked(): void {
     this.journal.note('blocked');
@@ -180,9 +179,11 @@ export class ServerPeer implements ServerCodecEvents, RequestDecoder {
   onWriteDrained(): void {
     this.journal.note('drained');
   }
-  onInvalid(error: CodecError, head: HeaderBlock | undefined): void {
+  onInvalid(error: CodecError): void {
     this.journal.note(`invalid ${error.status} ${error.detail}`);
-    this.codec.answerInvalid(error, head?.method === Method.Head);
+    const { status, body } = error;
+    const length: [string, string] = ['content-length', `${body?.length ?? 0}`];
+    this.answer({ start: `${status}`, fields: [length] }, body);
   }
   onIdle(): void {
     this.journal.note('idle');

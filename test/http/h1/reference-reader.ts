@@ -87,7 +87,8 @@ function readAll(text: string, next: (at: number) => Read | undefined): Conversa
 }
 
 function readRequest(text: string, from: number, limits: ReadLimits): Read {
-  const start = text.startsWith('\r\n', from) ? from + 2 : from;
+  const [emptyLines] = /^(?:\r?\n)*/.exec(text.slice(from))!;
+  const start = from + emptyLines.length;
   const lineEnd = endOfLine(text, start);
   const [, method = '', target = '', version = ''] = matched(REQUEST_LINE, text.slice(start, lineEnd));
   const minor = Number(version);
@@ -140,7 +141,7 @@ function targetOf(method: string, target: string): { path: string; host?: string
   const [, host = '', rest = ''] = matched(/^https?:\/\/([^/?]*)(.*)$/i, target);
   const [, port = '0'] = matched(URL_AUTHORITY, host);
   if (Number(port) > 65535) throw new Invalid('port');
-  if (rest === '') return { path: method === 'OPTIONS' ? '*' : '/', host };
+  if (rest === '') return { path: '/', host };
   return { path: rest.startsWith('/') ? rest : `/${rest}`, host };
 }
 

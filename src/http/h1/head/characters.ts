@@ -11,6 +11,9 @@ const TEXT = tableWhere((byte) => byte === 9 || (byte >= 32 && byte !== 127));
 /** Request targets: no control characters, space, '#' or bytes above 127, which hosts decode in different ways. */
 export const TARGET = tableWhere((byte) => byte > 32 && byte < 127 && byte !== 35);
 
+/** Schemes of URLs (RFC 3986 section 3.1). */
+export const SCHEME = table(`+-.${LETTERS_AND_DIGITS}`);
+
 /** A host without its port: registered names and IPv4 addresses. */
 export const HOST = table(`-._~%!$&'()*+,;=${LETTERS_AND_DIGITS}`);
 
@@ -35,6 +38,7 @@ export const enum Char {
   Lf = 10,
   Cr = 13,
   Space = 32,
+  Hash = 35,
   Asterisk = 42,
   Comma = 44,
   Dot = 46,
@@ -46,6 +50,7 @@ export const enum Char {
   Question = 63,
   OpenBracket = 91,
   CloseBracket = 93,
+  Delete = 127,
 }
 
 /** Returns the offset of the first byte at or after `at` that is not in `table`, or `end`. */

@@ -117,12 +117,15 @@ export class HeadParser {
     const bytes = this.#bytes;
     let at = this.#scan;
     if (this.#stage === Stage.Begin) {
-      // One empty line before a request is ignored: old clients send one after a body (RFC 9112 section 2.2).
-      if (at < end && bytes[at] === Char.Cr) {
-        if (at + 1 >= end) return INCOMPLETE;
-        if (bytes[at + 1] !== Char.Lf) return -H1Error.LineEnd;
-        at += 2;
+      // Empty lines before a request are ignored: old clients send one after a body (RFC 9112 section 2.2).
+      while (at < end && (bytes[at] === Char.Cr || bytes[at] === Char.Lf)) {
+        if (bytes[at] === Char.Cr) {
+          if (at + 1 >= end) return this.#waitAt(at);
+          if (bytes[++at] !== Char.Lf) return -H1Error.LineEnd;
+        }
+        at++;
       }
+      if (at >= end) return this.#waitAt(at);
       this.#lineStart = at;
       this.#stage = Stage.Method;
     }
@@ -144,8 +147,8 @@ export class HeadParser {
     if (this.#stage === Stage.Target) {
       at = spanEnd(TARGET, bytes, at, end);
       if (at >= end) return this.#waitAt(at);
-      if (bytes[at] !== Char.Space) return -(bytes[at] === Char.Cr ? H1Error.RequestLine : H1Error.Target);
-      if (at === head.pathStart) return -H1Error.RequestLine;
+      if (bytes[at] !== Char.Space || at === head.pathStart)
+        return -targetError(bytes[at]!, at === head.pathStart || limits.acceptHttp10 === true);
       head.pathEnd = at;
       this.#scan = ++at;
       this.#stage = Stage.Version;
@@ -158,7 +161,7 @@ export class HeadParser {
     }
     if (bytes[behind] !== Char.Cr) return -H1Error.RequestLine;
     if (bytes[behind + 1] !== Char.Lf) return -H1Error.LineEnd;
-    if (head.minorVersion === 0 && limits.acceptHttp10 !== true) return -H1Error.Http10;
+    if (head.minorVersion === 0 && limits.acceptHttp10 !== true) return -H1Error.Version;
     return this.#startFields(head, behind + 2);
   }
 
@@ -210,7 +213,7 @@ export class HeadParser {
     at += VERSION_PREFIX.length;
     if (at >= end) return INCOMPLETE;
     const major = bytes[at]! - Char.Zero;
-    if (major < 1 || major > 9) return -H1Error.RequestLine;
+    if (major < 0 || major > 9) return -H1Error.RequestLine;
     if (at + 1 >= end) return INCOMPLETE;
     if (bytes[at + 1] !== Char.Dot) return -H1Error.RequestLine;
     if (at + 2 >= end) return INCOMPLETE;
@@ -276,7 +279,7 @@ export class HeadParser {
         if (at >= end) break;
         if (bytes[at] !== Char.Colon || at === lineStart) {
           if (at !== lineStart || bytes[at] !== Char.Cr) {
-            return -(bytes[at] === Char.Lf || bytes[at] === Char.Cr ? H1Error.LineEnd : H1Error.FieldName);
+            return -nameError(bytes[at]!);
           }
           if (at + 1 >= end) break;
           return bytes[at + 1] === Char.Lf ? at + 2 : -H1Error.LineEnd;
@@ -326,8 +329,25 @@ export class HeadParser {
     const target = readTarget(head, this.#connectionFields.hostIndex);
     this.usedScratch = target === Target.Http || target === Target.Https;
     if (target === Target.Invalid) return H1Error.Target;
+    if (target === Target.NoUrl) return H1Error.TargetByte;
+    if (target === Target.OtherScheme) return H1Error.Scheme;
     return target === Target.Https && limits.refusesHttpsTargets === true ? H1Error.HttpsTarget : 0;
   }
+}
+
+/** Returns the error for the byte that ended a target too early. */
+function targetError(byte: number, isNoRequest: boolean): H1Error {
+  if (byte === Char.Hash) return H1Error.Fragment;
+  // A request line of HTTP/0.9 has no version.
+  if (byte === Char.Cr) return isNoRequest ? H1Error.RequestLine : H1Error.Version;
+  if (byte === Char.Space) return H1Error.RequestLine;
+  return byte < Char.Space || byte === Char.Delete ? H1Error.TargetControl : H1Error.TargetByte;
+}
+
+/** Returns the error for the byte that ended a name. */
+function nameError(byte: number): H1Error {
+  if (byte === Char.Lf || byte === Char.Cr) return H1Error.LineEnd;
+  return byte === 0 ? H1Error.FieldValue : H1Error.FieldName;
 }
 
 /** Returns the error for the byte that ended a value too early. */
