@@ -22,10 +22,9 @@ export interface ClockedConnection {
   checkRequests(now: number): number;
   /** Called when a request head has not arrived in time. */
   headTimedOut(timeout: HeadTimeout): void;
-  /** Closes a connection that was idle for too long, or that is too old and has no request. */
   close(): void;
-  /** Called at the maximum age: the next response is the last. */
-  reachedMaxAge(): void;
+  /** Called when the connection was idle for too long, or is too old: the next response is the last. Closes an unused connection. */
+  beginDrain(): void;
   onFault(error: unknown): void;
 }
 
@@ -41,6 +40,8 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
   readonly #startMs: number;
   /** The connection has reached max_connection_duration. */
   #isOld = false;
+  /** When a timeout began to drain the connection, UNSET before. */
+  #drainStartMs = UNSET;
 
   /** `startMs`: when the connection was accepted. */
   constructor(connection: ClockedConnection, manager: ManagerContext, startMs: number) {
@@ -48,6 +49,12 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     this.#manager = manager;
     this.#startMs = startMs;
     this.activeMs = startMs;
+  }
+
+  /** A timeout has begun to drain the connection, and drain_timeout has passed since: it closes as soon as it has no request. */
+  get isDrained(): boolean {
+    const startMs = this.#drainStartMs;
+    return startMs !== UNSET && this.#manager.thread.clock.monotonicMs >= startMs + this.#manager.options.drainMs;
   }
 
   moved(): void {
@@ -114,18 +121,32 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
       this.owner.headTimedOut(headTimeout);
       return 0;
     }
+    if (this.#drainStartMs !== UNSET) return this.#checkDrain(now);
     if (options.idleMs === 0) return Number.POSITIVE_INFINITY;
     const left = options.idleMs - (now - this.activeMs);
     if (left > 0) return left;
     stats.http.increment(HttpStats.at.downstream_cx_idle_timeout);
+    this.#beginDrain(now);
+    return options.drainMs;
+  }
+
+  #checkDrain(now: number): number {
+    const left = this.#drainStartMs + this.#manager.options.drainMs - now;
+    if (left > 0) return left;
     this.owner.close();
     return 0;
   }
 
   /**
-   * At its maximum age the connection may send one more response, and waits for its request during drain_timeout. An unused connection
-   * closes at once.
+   * As in Envoy, neither timeout closes a connection that has been used: a request may be on its way. The connection may send one more
+   * response, and waits for its request during drain_timeout.
    */
+  #beginDrain(now: number): void {
+    if (this.#drainStartMs !== UNSET) return;
+    this.#drainStartMs = now;
+    this.owner.beginDrain();
+  }
+
   #checkAge(now: number): number {
     const { options, stats } = this.#manager;
     const left = this.#startMs + options.maxConnectionMs - now;
@@ -133,12 +154,10 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     if (!this.#isOld) {
       this.#isOld = true;
       stats.http.increment(HttpStats.at.downstream_cx_max_duration_reached);
-      this.owner.reachedMaxAge();
-      if (this.owner.isClosed) return Number.POSITIVE_INFINITY;
+      this.#beginDrain(now);
     }
-    if (left + options.drainMs > 0) return left + options.drainMs;
-    if (!this.owner.hasRequests) this.owner.close();
-    return Number.POSITIVE_INFINITY;
+    const drainLeft = this.#drainStartMs + options.drainMs - now;
+    return drainLeft > 0 ? drainLeft : Number.POSITIVE_INFINITY;
   }
 }
 

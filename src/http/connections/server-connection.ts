@@ -186,6 +186,8 @@ export class ServerConnection
 
   onIdle(): void {
     this.clocks.requestStartMs = UNSET;
+    // The response had begun when the drain did, so it could not announce the end.
+    if (this.#closesAfterResponse && this.clocks.isDrained) return this.onClose(false);
     if (this.#shouldDepart) this.#prepareDeparture();
     this.#releaseCodec();
   }
@@ -488,7 +490,7 @@ export class ServerConnection
     this.#acquireCodec().refuseNext(answer);
   }
 
-  reachedMaxAge(): void {
+  beginDrain(): void {
     this.#closesAfterResponse = true;
     if (this.isUnused) this.close();
   }

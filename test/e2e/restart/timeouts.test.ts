@@ -33,7 +33,11 @@ t.test('each timeout closes its connection on time during consecutive restarts',
     listeners: [
       tcpListener('silent', 0, { cluster: 'db', idle_timeout: TIME }),
       tcpListener('old', 0, { cluster: 'db', max_downstream_connection_duration: TIME }),
-      httpListener('idle', 0, { ...web, common_http_protocol_options: { idle_timeout: TIME } }),
+      httpListener('idle', 0, {
+        ...web,
+        common_http_protocol_options: { idle_timeout: TIME },
+        drain_timeout: '0.001s',
+      }),
       httpListener('slow', 0, { ...web, request_headers_timeout: TIME }),
       httpListener('aged', 0, {
         ...web,

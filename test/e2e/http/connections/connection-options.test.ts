@@ -127,6 +127,59 @@ t.test('a connection at its maximum age has drain_timeout for one more request, 
   t.equal((await used.readToEnd()).closed, 'end');
 });
 
+t.test('a request that crosses idle_timeout is answered, as the last one', async (t) => {
+  const echo = await startEchoUpstream(t);
+  const manager = (drain: string) =>
+    managerOf([routeTo({ prefix: '/' }, 'echo')], {
+      common_http_protocol_options: { idle_timeout: '0.1s' },
+      drain_timeout: drain,
+    });
+  const proxy = await startProxy(t, {
+    listeners: { patient: manager('600s'), hasty: manager('0.1s') },
+    clusters: [staticCluster('echo', echo.port)],
+  });
+  const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+  const used = await connectRaw(t, proxy.ports['patient']!);
+  used.write(GET);
+  await used.readUntil('\r\n\r\n');
+  await proxy.baton.waitForStat('http.patient.downstream_cx_idle_timeout', 1);
+  used.write(GET);
+  const answers = (await used.readToEnd()).text.split(/(?=HTTP\/1\.1 )/);
+  t.same(
+    answers.map((answer) => /^HTTP\/1\.1 200 OK\r\n(.+\r\n)*connection: close\r\n/.test(answer)),
+    [false, true],
+  );
+  const unused = await connectRaw(t, proxy.ports['patient']!);
+  t.same(await unused.readToEnd(), { text: '', closed: 'end' }, 'an unused connection closes at once');
+  t.equal(await proxy.baton.stat('http.patient.downstream_cx_idle_timeout'), 2);
+  const silent = await connectRaw(t, proxy.ports['hasty']!);
+  silent.write(GET);
+  t.equal((await silent.readToEnd()).closed, 'end', 'a silent connection closes after drain_timeout');
+  t.equal(await proxy.baton.stat('http.hasty.downstream_cx_idle_timeout'), 1);
+});
+
+t.test('a connection that drains since its response began closes after that', async (t) => {
+  const held: ServerResponse[] = [];
+  const host = await startUpstream(t, (_request, answer) => {
+    answer.write('be');
+    held.push(answer);
+  });
+  const hasty = managerOf([routeTo({ prefix: '/' }, 'host')], {
+    common_http_protocol_options: { max_connection_duration: '0.1s', idle_timeout: '600s' },
+    drain_timeout: '0.001s',
+  });
+  const proxy = await startProxy(t, { listeners: { hasty }, clusters: [staticCluster('host', host.port)] });
+  const client = await connectRaw(t, proxy.port);
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await client.readUntil('be');
+  await proxy.baton.waitForStat('http.hasty.downstream_cx_max_duration_reached', 1);
+  held[0]!.end('gun');
+  const { text, closed } = await client.readToEnd();
+  t.match(text, /gun\r\n0\r\n\r\n$/);
+  t.notMatch(text, /connection: close/);
+  t.equal(closed, 'end');
+});
+
 t.test("a request that outlasts its connection's maximum age is answered completely, as the last one", async (t) => {
   const held: ServerResponse[] = [];
   const host = await startUpstream(t, ({ url }, answer) => {
