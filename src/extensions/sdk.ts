@@ -146,7 +146,7 @@ export type { FlushedStat, FlushedStats, FlushTimes } from '../stats/flush/flush
 export { type FlushStep, STATS_PER_STEP, type StatsSink } from '../stats/flush/sink.js';
 export { lowerEdge, upperEdge, widthOf } from '../stats/histograms/bins.js';
 export { type Distribution, QUANTILES } from '../stats/histograms/distribution.js';
-export { defineLayout, Kind, PERCENT_SCALE } from '../stats/layout.js';
+export { type CounterSlot, defineLayout, Kind, PERCENT_SCALE } from '../stats/layout.js';
 export { ClusterStats } from '../stats/layouts/cluster.js';
 export { scopePrefix } from '../stats/scope-prefix.js';
 export type { DynamicCounter, Scope } from '../stats/thread-stats.js';

@@ -131,8 +131,14 @@ export const OutlierDetectionStats = defineLayout({
   ejections_detected_local_origin_success_rate: 'counter',
   ejections_enforced_failure_percentage: 'counter',
   ejections_detected_failure_percentage: 'counter',
-  ejections_enforced_failure_percentage_local_origin: 'counter',
-  ejections_detected_failure_percentage_local_origin: 'counter',
+  ejections_enforced_local_origin_failure_percentage: 'counter',
+  ejections_detected_local_origin_failure_percentage: 'counter',
+  // Envoy's deprecated names, which dashboards still have.
+  ejections_total: 'counter',
+  ejections_consecutive_5xx: 'counter',
+  ejections_success_rate: 'counter',
+  // Of a kind of outliers that needs a field which Baton refuses.
+  ejections_detected_degradation: 'counter',
 });
 
 /** Scope of one host. Hidden: /clusters shows these stats, /stats does not. */

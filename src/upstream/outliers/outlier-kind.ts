@@ -11,7 +11,7 @@ export const enum OutlierKind {
   LocalOriginFailurePercentage = 6,
 }
 
-/** Names by kind in stats, runtime keys and fields: `ejections_detected_<name>`, `enforcing_<name>`. */
+/** Names by kind in runtime keys and fields: `enforcing_<name>`. */
 export const OUTLIER_NAMES = [
   'consecutive_5xx',
   'consecutive_gateway_failure',
@@ -20,4 +20,15 @@ export const OUTLIER_NAMES = [
   'local_origin_success_rate',
   'failure_percentage',
   'failure_percentage_local_origin',
+] as const;
+
+/** Names by kind in stats: `ejections_detected_<name>`. */
+export const OUTLIER_STATS = [
+  'consecutive_5xx',
+  'consecutive_gateway_failure',
+  'success_rate',
+  'consecutive_local_origin_failure',
+  'local_origin_success_rate',
+  'failure_percentage',
+  'local_origin_failure_percentage',
 ] as const;

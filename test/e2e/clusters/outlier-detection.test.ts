@@ -111,6 +111,8 @@ t.test('a host is ejected after five consecutive failures, and returns when its 
     ejections_enforced_consecutive_5xx: 1,
     ejections_detected_consecutive_5xx: 1,
     ejections_detected_consecutive_gateway_failure: 0,
+    ejections_total: 1,
+    ejections_consecutive_5xx: 1,
     ejections_overflow: 0,
   });
   t.match(await baton.stats('cluster.rows.membership_'), { total: 3, healthy: 2 });
@@ -230,7 +232,7 @@ t.test('a host whose success rate is below those of the others is ejected at the
     await Promise.all(Array.from({ length: 30 }, () => httpRequest(port)));
     return (await stats('rates'))['ejections_active'] === 1;
   });
-  t.match(await stats('rates'), { ejections_enforced_success_rate: 1 });
+  t.match(await stats('rates'), { ejections_enforced_success_rate: 1, ejections_success_rate: 1 });
   // Two hosts are too few to compare: the next interval finds no outlier.
   statuses.set('a', 200);
   const shown = async () => (await baton.admin('/clusters?filter=^rates$')).body;

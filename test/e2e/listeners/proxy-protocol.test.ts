@@ -45,7 +45,8 @@ const directory = tempDir(t);
 const logFile = join(directory, 'access.log');
 const log = fileAccessLog(
   logFile,
-  '%DOWNSTREAM_REMOTE_ADDRESS% %DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT% %DOWNSTREAM_LOCAL_ADDRESS%\n',
+  '%DOWNSTREAM_REMOTE_ADDRESS% %DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT% %DOWNSTREAM_LOCAL_ADDRESS% ' +
+    '%DOWNSTREAM_DIRECT_LOCAL_ADDRESS%\n',
 );
 const lines = () => (existsSync(logFile) ? readFileSync(logFile, 'latin1').split('\n').slice(0, -1) : []);
 const echo = await startEchoUpstream(t);
@@ -115,7 +116,11 @@ t.test('hosts and logs see the client address from the header, in both versions'
   t.equal(await forwardedFor('web', [LINE + GET]), '192.0.2.1');
   t.equal(await forwardedFor('web', [Buffer.concat([BINARY, Buffer.from(GET)])]), '2001:db8::1');
   await waitFor(() => lines().length === 2, { what: 'two lines' });
-  t.same(lines(), ['192.0.2.1:4000 127.0.0.1 198.51.100.2:443', '[2001:db8::1]:4000 127.0.0.1 [2001:db8::2]:443']);
+  const itself = `127.0.0.1:${await port('web')}`;
+  t.same(lines(), [
+    `192.0.2.1:4000 127.0.0.1 198.51.100.2:443 ${itself}`,
+    `[2001:db8::1]:4000 127.0.0.1 [2001:db8::2]:443 ${itself}`,
+  ]);
   t.same([await stat('proxy_proto.web.versions.v1.found'), await stat('proxy_proto.web.versions.v2.found')], [1, 1]);
 });
 
@@ -157,6 +162,7 @@ t.test('connections without a header, or with an invalid one, are closed and cou
     t.equal((await rawExchange(await port('web'), first)).text, '');
     await baton.waitForStat(`proxy_proto.web.${counter}`, 1);
   }
+  t.equal(await stat('downstream_cx_proxy_proto_error'), 3);
   t.equal(await stat('listener.web.downstream_cx_total'), total, 'not counted as a connection');
   t.equal(await stat('listener.web.downstream_pre_cx_active'), 0);
 });
@@ -197,8 +203,12 @@ t.test('a disallowed version is closed', async (t) => {
   t.equal((await rawExchange(await port('strict'), LINE + GET)).text, '');
   t.equal(await forwardedFor('strict', [BINARY, GET]), '2001:db8::1');
   t.same(
-    [await stat('proxy_proto.strict.versions.v1.disallowed'), await stat('proxy_proto.strict.versions.v2.found')],
-    [1, 1],
+    [
+      await stat('proxy_proto.strict.versions.v1.found'),
+      await stat('proxy_proto.strict.versions.v1.disallowed'),
+      await stat('proxy_proto.strict.versions.v2.found'),
+    ],
+    [1, 1, 1],
   );
 });
 

@@ -18,7 +18,7 @@ import {
   OutlierHost,
 } from '../../../upstream/outliers/outlier-detector.js';
 import { ejectionEvent, returnEvent } from '../../../upstream/outliers/outlier-event.js';
-import { OUTLIER_NAMES, OutlierKind } from '../../../upstream/outliers/outlier-kind.js';
+import { OUTLIER_NAMES, OUTLIER_STATS, OutlierKind } from '../../../upstream/outliers/outlier-kind.js';
 import { type OutlierNumber, OutlierSettings, type OutlierSpec } from '../../../upstream/outliers/outlier-spec.js';
 import { type ClusterRates, UNKNOWN } from '../../../upstream/outliers/success-rates.js';
 import { HostWord, type SharedWordsOwner } from '../../../upstream/shared-words.js';
@@ -58,8 +58,8 @@ const STREAKS: readonly { readonly kind: OutlierKind; readonly word: HostWord; r
   },
 ];
 
-const DETECTED = OUTLIER_NAMES.map((name) => OutlierDetectionStats.at[`ejections_detected_${name}`]);
-const ENFORCED = OUTLIER_NAMES.map((name) => OutlierDetectionStats.at[`ejections_enforced_${name}`]);
+const DETECTED = OUTLIER_STATS.map((name) => OutlierDetectionStats.at[`ejections_detected_${name}`]);
+const ENFORCED = OUTLIER_STATS.map((name) => OutlierDetectionStats.at[`ejections_enforced_${name}`]);
 
 export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   readonly #context: OutlierDetectionContext;
@@ -167,7 +167,10 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
   // ── OutlierDecisions ─────────────────────────────────────────────────────────────────────────────────────────────
 
   detected(kind: OutlierKind): void {
+    const { at } = OutlierDetectionStats;
     this.#stats.increment(DETECTED[kind]!);
+    if (kind === OutlierKind.Consecutive5xx) this.#stats.increment(at.ejections_consecutive_5xx);
+    if (kind === OutlierKind.SuccessRate) this.#stats.increment(at.ejections_success_rate);
   }
 
   overflowed(): void {
@@ -179,6 +182,9 @@ export class OutlierDetection implements OutlierDecisions<WatchedHost> {
     logger.debug(`cluster '${shownName(this.#clusterName)}': host ${host.address} ${what}: ${OUTLIER_NAMES[kind]}`);
     const rates = (origin: Origin) => this.rates(origin);
     this.#write(host, ejectionEvent(host, kind, isEnforced, rates, this.#context.now()));
+    // As in Envoy, the old counter knows two kinds, and does not ask whether the ejection is enforced.
+    const isInOldTotal = kind === OutlierKind.Consecutive5xx || kind === OutlierKind.SuccessRate;
+    if (isInOldTotal) this.#stats.increment(OutlierDetectionStats.at.ejections_total);
     if (!isEnforced) return;
     this.#stats.increment(ENFORCED[kind]!);
     this.#stats.increment(OutlierDetectionStats.at.ejections_enforced_total);

@@ -55,8 +55,9 @@ export class HealthCheckFilter implements HttpFilter {
     if (!matchesAll(matchers, headers)) return HeadersStatus.Continue;
     this.#isHealthCheck = true;
     this.#stream.info.isHealthCheck = true;
-    stats.increment(at.request_total);
+    // As in Envoy, the counters are those of the health checks that the filter answers.
     if (passesThrough && !health.isFailing && cache?.isFresh !== true) return HeadersStatus.Continue;
+    stats.increment(at.request_total);
     this.#isAnswered = true;
     if (endStream) this.#answer();
     return HeadersStatus.StopIteration;
@@ -76,16 +77,17 @@ export class HealthCheckFilter implements HttpFilter {
 
   encodeHeaders(headers: HeaderBlock): HeadersStatus {
     const { cache, health, serviceCluster, stats } = this.#rules;
-    if (!this.#isHealthCheck) {
-      if (health.isFailing) headers.set(IMMEDIATE_FAIL, 'true');
-      return HeadersStatus.Continue;
-    }
+    if (health.isFailing) headers.set(IMMEDIATE_FAIL, 'true');
+    if (!this.#isHealthCheck) return HeadersStatus.Continue;
     const { status } = headers;
     const isDegraded = headers.find(DEGRADED) >= 0;
     // A 101 answers only the upgrade that has asked for it.
-    if (!this.#isAnswered && status !== 101) cache?.keep(status, isDegraded);
-    stats.increment(isSuccess(status) ? at.ok : at.failed);
-    if (isDegraded) stats.increment(at.degraded);
+    if (!this.#isAnswered) {
+      if (status !== 101) cache?.keep(status, isDegraded);
+    } else {
+      stats.increment(isSuccess(status) ? at.ok : at.failed);
+      if (isDegraded) stats.increment(at.degraded);
+    }
     headers.set(HEALTH_CHECKED_CLUSTER, serviceCluster);
     return HeadersStatus.Continue;
   }

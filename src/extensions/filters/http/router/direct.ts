@@ -8,9 +8,9 @@ import { HttpStats } from '../../../../stats/layouts/http.js';
 
 const LOCATION = headerKey('location');
 
-/** Answers with the route's redirect. */
+/** Answers with the route's redirect, which Envoy counts as a direct response. */
 export function answerWithRedirect(stream: ResponseStream, route: Route<unknown>, request: HeaderBlock): void {
-  stream.httpStats.increment(HttpStats.at.rq_redirect);
+  stream.httpStats.increment(HttpStats.at.rq_direct_response);
   const location = route.redirectLocation(request, stream.scheme);
   stream.sendLocalReply({
     status: route.redirectStatus,

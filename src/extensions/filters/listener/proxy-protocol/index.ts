@@ -4,6 +4,7 @@
 import type { ProxyProtocol, ProxyProtocolConfig_Version } from '../../../../config/generated/api.js';
 import {
   byValue,
+  type CounterSlot,
   defineLayout,
   type InspectedAddresses,
   type ListenerFilter,
@@ -27,6 +28,11 @@ const ProxyProtocolStats = defineLayout({
   'versions.v2.error': 'counter',
 });
 
+/** Envoy's older counter of connections that are refused for their header, which has no prefix. */
+const RefusalStats = defineLayout({
+  downstream_cx_proxy_proto_error: 'counter',
+});
+
 const VERSIONS: readonly Version[] = [1, 2];
 
 export const proxyProtocol: ListenerFilterExtension<ProxyProtocol> = {
@@ -43,9 +49,16 @@ export const proxyProtocol: ListenerFilterExtension<ProxyProtocol> = {
       tlv_location: refused(NO_TLV),
     },
   },
-  scopes: (config) => [{ prefix: prefixOf(config), layout: ProxyProtocolStats }],
+  scopes: (config) => [
+    { prefix: prefixOf(config), layout: ProxyProtocolStats },
+    { prefix: '', layout: RefusalStats },
+  ],
   createOnWorker: (config, context) =>
-    new ProxyProtocolFilter(config, context.scope(prefixOf(config), ProxyProtocolStats)),
+    new ProxyProtocolFilter(
+      config,
+      context.scope(prefixOf(config), ProxyProtocolStats),
+      context.scope('', RefusalStats),
+    ),
 };
 
 function prefixOf({ stat_prefix: own }: ProxyProtocol): string {
@@ -55,13 +68,15 @@ function prefixOf({ stat_prefix: own }: ProxyProtocol): string {
 class ProxyProtocolFilter implements ListenerFilter {
   readonly maxBytes = MAX_HEADER_BYTES;
   readonly #stats: Scope;
+  readonly #refusals: Scope;
   readonly #isOptional: boolean;
   readonly #disallowed: readonly Version[];
   /** The versions to detect: if a header is optional, a disallowed version is not recognized as one. */
   readonly #versions: readonly Version[];
 
-  constructor(config: ProxyProtocol, stats: Scope) {
+  constructor(config: ProxyProtocol, stats: Scope, refusals: Scope) {
     this.#stats = stats;
+    this.#refusals = refusals;
     this.#isOptional = config.allow_requests_without_proxy_protocol ?? false;
     this.#disallowed = (config.disallowed_versions ?? []).map(numberOf);
     this.#versions = VERSIONS.filter((version) => !this.#isOptional || !this.#disallowed.includes(version));
@@ -72,25 +87,30 @@ class ProxyProtocolFilter implements ListenerFilter {
     const version = versionOf(bytes, this.#versions);
     if (version === 'incomplete') return Verdict.NeedsMore;
     if (version === undefined) {
-      this.#stats.increment(this.#isOptional ? at.not_found_allowed : at.not_found_disallowed);
-      return this.#isOptional ? 0 : Verdict.Refuses;
+      if (!this.#isOptional) return this.#refuse(at.not_found_disallowed);
+      this.#stats.increment(at.not_found_allowed);
+      return 0;
     }
     if (this.#disallowed.includes(version)) {
+      this.#stats.increment(at[`versions.v${version}.found`]);
       this.#stats.increment(at[`versions.v${version}.disallowed`]);
       return Verdict.Refuses;
     }
     const header = readHeader(version, bytes);
     if (header === 'incomplete') return Verdict.NeedsMore;
-    if (header === 'invalid') {
-      this.#stats.increment(at[`versions.v${version}.error`]);
-      return Verdict.Refuses;
-    }
+    if (header === 'invalid') return this.#refuse(at[`versions.v${version}.error`]);
     this.#stats.increment(at[`versions.v${version}.found`]);
     if (header.addresses !== undefined) {
       addresses.remote = header.addresses.source;
       addresses.local = header.addresses.destination;
     }
     return header.length;
+  }
+
+  #refuse(counter: CounterSlot): Verdict {
+    this.#stats.increment(counter);
+    this.#refusals.increment(RefusalStats.at.downstream_cx_proxy_proto_error);
+    return Verdict.Refuses;
   }
 }
 
