@@ -3,11 +3,20 @@
 
 import { describeDefect } from '../common/errors/defects.js';
 import { BatonError } from '../common/errors/errors.js';
-import { compileRegex } from '../common/text/regex.js';
+import { compileRegex, missingGroup } from '../common/text/regex.js';
 import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js';
 import { ExtensionHints } from './catalog/extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
-import type { Any, FilterConfig, LoadBalancingPolicy, RegexMatcher, TypedExtensionConfig } from './generated/api.js';
+import { parseRetryOn, retryOnWords } from './fields/retry-on.js';
+import type {
+  Any,
+  FilterConfig,
+  LoadBalancingPolicy,
+  RegexMatchAndSubstitute,
+  RegexMatcher,
+  RetryPolicy,
+  TypedExtensionConfig,
+} from './generated/api.js';
 import { rowOf } from './implemented/index.js';
 import { alternatives, refusalOf } from './implemented/refusal.js';
 import type { ImplementedTable } from './implemented/table.js';
@@ -69,6 +78,8 @@ export class Checker {
     const isNamed = type.fields.has('typed_config') && type.fields.has('name');
     if (isNamed && message['typed_config'] === undefined) this.#namedOnly(type, message);
     if (type.name === REGEX_MATCHER) this.#regex(message);
+    if (type.name === REGEX_SUBSTITUTION) this.#substitution(message as RegexMatchAndSubstitute);
+    if (type.name === RETRY_POLICY) this.#retryOn(message as RetryPolicy);
   }
 
   #requiredOneof(members: readonly string[], message: Message): void {
@@ -89,6 +100,20 @@ export class Checker {
     const problem = sizeProblem(message as RegexMatcher, this.#regexLimits);
     if (problem?.isError === true) this.#problems.error([...this.#path, 'regex'], problem.message);
     else if (problem !== undefined) this.#problems.warn([...this.#path, 'regex'], problem.message);
+  }
+
+  #substitution({ pattern, substitution = '' }: RegexMatchAndSubstitute): void {
+    const missing = missingGroup(pattern?.regex ?? '', substitution);
+    if (missing === undefined) return;
+    const why = `it names ${missing}, a group that the expression does not have: as in Envoy, nothing is replaced`;
+    this.#problems.warn([...this.#path, 'substitution'], why);
+  }
+
+  #retryOn({ retry_on = '' }: RetryPolicy): void {
+    const { unknown } = parseRetryOn(retry_on);
+    if (unknown.length === 0) return;
+    const why = `'${unknown.join("', '")}' is unknown and has no effect: the conditions are ${retryOnWords().join(', ')}`;
+    this.#problems.warn([...this.#path, 'retry_on'], why);
   }
 
   #field(type: MessageType, field: FieldType, value: unknown, owner: Message): void {
@@ -341,3 +366,5 @@ const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy';
 const BALANCERS = 'envoy.load_balancing_policies';
 const PER_FILTER = 'typed_per_filter_config';
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
+const REGEX_SUBSTITUTION = 'envoy.type.matcher.v3.RegexMatchAndSubstitute';
+const RETRY_POLICY = 'envoy.config.route.v3.RetryPolicy';

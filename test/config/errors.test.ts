@@ -908,9 +908,9 @@ static_resources:
     `baton.yaml:7:144: ${LISTENER}.filter_chains[0].filters[0].typed_config.cluster: unknown cluster 'gone'`,
   ],
   [
-    'duplicate virtual hosts and domains',
+    'duplicate domains',
     withRoutes('{ name: v, domains: [ a.b ] }, { name: v, domains: [ A.b ] }'),
-    `baton.yaml:9:50: ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[1].name: duplicate virtual host 'v': ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0].name is the same`,
+    `baton.yaml:9:64: ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[1].domains[0]: duplicate domain 'a.b': ${LISTENER}.filter_chains[0].filters[0].typed_config.route_config.virtual_hosts[0].domains[0] is the same`,
   ],
   [
     'a terminal filter before other filters',

@@ -103,24 +103,26 @@ function compileFull(pattern: string, bounds: Bounds): Regex {
  */
 export class Replacement {
   readonly #regex: Regex;
-  /** Literal texts, and between them group numbers. */
-  readonly #parts: readonly (string | number)[];
+  /** Literal texts, and between them group numbers; undefined if it names a missing group, and then RE2 replaces nothing. */
+  readonly #parts: readonly (string | number)[] | undefined;
   readonly #mayMatchEmpty: boolean;
 
   /**
    * @param pattern the expression to replace, which must compile
    * @param substitution `\1` stands for a group, `\0` for the match, `\\` for a backslash
-   * @throws BatonError REGEX_INVALID for a substitution that names a missing group or is malformed
+   * @throws BatonError REGEX_INVALID for a malformed substitution
    */
   constructor(pattern: string, substitution: string) {
     this.#regex = compileRegex(pattern, 'g');
-    this.#parts = partsOf(substitution, groupCount(pattern));
+    const parts = partsOf(substitution);
+    this.#parts = missingIn(parts, pattern) === undefined ? parts : undefined;
     // Of RE2's empty-width assertions, only the word boundary does not match in an empty text.
     this.#mayMatchEmpty = compileRegex(pattern).test('') || pattern.includes('\\b');
   }
 
   /** Returns `text` with all matches replaced. `encode` is applied to the literal parts of the substitution. */
   apply(text: string, encode: (own: string) => string = unchanged): string {
+    if (this.#parts === undefined) return text;
     const parts = this.#parts.map((part) => (typeof part === 'string' ? encode(part) : part));
     return this.#mayMatchEmpty ? this.#oneByOne(text, parts) : text.replace(this.#regex, templateOf(parts));
   }
@@ -161,17 +163,31 @@ function unchanged(text: string): string {
   return text;
 }
 
-function partsOf(substitution: string, groups: number): (string | number)[] {
+/**
+ * Returns the first group that the substitution names and the expression does not have, as `\2`; undefined if there is none, or if either
+ * is invalid.
+ */
+export function missingGroup(pattern: string, substitution: string): string | undefined {
+  try {
+    const group = missingIn(partsOf(substitution), pattern);
+    return group === undefined ? undefined : `\\${group}`;
+  } catch {
+    return undefined;
+  }
+}
+
+function missingIn(parts: readonly (string | number)[], pattern: string): number | undefined {
+  const groups = parts.some((part) => typeof part === 'number' && part > 0) ? groupCount(pattern) : 0;
+  return parts.find((part): part is number => typeof part === 'number' && part > groups);
+}
+
+function partsOf(substitution: string): (string | number)[] {
   return substitution.split(/(\\.)/s).map((part) => {
     if (part === '\\\\') return '\\';
     if (!part.includes('\\')) return part;
-    const group = /^\\[0-9]$/.test(part) ? Number(part[1]) : undefined;
-    if (group !== undefined && group <= groups) return group;
-    const remedy = 'put what it stands for in parentheses, or write \\\\ for a backslash';
-    const message =
-      group === undefined
-        ? `the substitution holds '${part}': a backslash must be followed by a digit or a backslash`
-        : `the substitution names ${part}, a group that the expression does not have`;
+    if (/^\\[0-9]$/.test(part)) return Number(part[1]);
+    const remedy = 'write \\\\ for a backslash';
+    const message = `the substitution holds '${part}': a backslash must be followed by a digit or a backslash`;
     throw new BatonError('REGEX_INVALID', message, { remedy });
   });
 }

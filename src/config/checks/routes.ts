@@ -1,4 +1,4 @@
-// Route configurations: unique virtual hosts and domains, existing clusters.
+// Route configurations: unique domains, existing clusters.
 
 import type { Route, RouteAction, RouteConfiguration, VirtualHost } from '../generated/api.js';
 import type { Path } from '../text/path.js';
@@ -15,8 +15,6 @@ export function checkRoutes(
 ): void {
   const hosts = routes.virtual_hosts ?? [];
   const at = [...path, 'virtual_hosts'];
-  const names = hosts.map((host) => host?.name);
-  checkUnique(names, (index) => [...at, index, 'name'], 'virtual host', context.problems);
   checkDomains(hosts, (number) => [...at, number, 'domains'], context);
   const mustExist = routes.validate_clusters ?? needsClusters;
   hosts.forEach((host, number) => {
@@ -88,6 +86,6 @@ function checkWeights(action: RouteAction, path: Path, context: CheckContext, mu
   if (clusters.length > 0 && sum === 0) {
     context.problems.error(path, 'the sum of the weights must be above 0');
   } else if (expected !== undefined && expected !== sum) {
-    context.problems.error([...path, 'total_weight'], `the weights add up to ${sum}, not to ${expected}`);
+    context.problems.warn([...path, 'total_weight'], `it has no effect: the weights add up to ${sum}`);
   }
 }

@@ -6,8 +6,12 @@ import {
   compileRegex,
   compileRequestedFullMatch,
   compileRequestedRegex,
+  missingGroup,
   Replacement,
 } from '../../../src/common/text/regex.js';
+
+const replace = (pattern: string, substitution: string, text: string): string =>
+  new Replacement(pattern, substitution).apply(text);
 
 t.test('an expression matches anywhere, or the whole text', async (t) => {
   t.ok(compileRegex('b+').test('abbc'));
@@ -47,20 +51,17 @@ t.test('an expression that is too long or too costly is refused before RE2 compi
 });
 
 t.test('substitutions name groups by a backslash, and a dollar is literal', async (t) => {
-  const replace = (pattern: string, substitution: string, text: string): string =>
-    new Replacement(pattern, substitution).apply(text);
   const pattern = '^/service/([^/]+)(/.*)$';
   t.equal(replace(pattern, '\\2/instance/\\1', '/service/foo/v1/api'), '/v1/api/instance/foo');
   t.equal(replace(pattern, '$1 \\0 \\\\', '/service/foo/x'), '$1 /service/foo/x \\');
   t.equal(replace('(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)', '\\10', 'abcdefghij'), 'a0', 'a group has one digit');
 });
 
-t.test('a substitution that names a missing group is refused', async (t) => {
-  t.throws(() => new Replacement('a(b)', '\\9x'), {
-    code: 'REGEX_INVALID',
-    message: 'the substitution names \\9, a group that the expression does not have',
-  });
-  t.throws(() => new Replacement('(?:a)[(]\\(\\Q(b)', '\\1'), { code: 'REGEX_INVALID' });
+t.test('a substitution that names a missing group replaces nothing, as in RE2', async (t) => {
+  t.equal(replace('a(b)', '\\9x', 'abab'), 'abab');
+  t.equal(missingGroup('a(b)', '\\1\\9x'), '\\9');
+  t.equal(missingGroup('(?:a)[(]\\(\\Q(b)', '\\1'), '\\1');
+  t.equal(missingGroup('a(b)', '\\0\\1'), undefined);
   t.equal(new Replacement('a', '\\\\9').apply('a'), '\\9', 'an escaped backslash names no group');
   t.equal(new Replacement('(?P<name>a)|(b)', '<\\2>').apply('ab'), '<><b>', 'a group without a match is empty');
 });

@@ -231,6 +231,34 @@ t.test('a deprecated field causes one warning, or none if configured, and each u
   t.equal(quiet.warnings.length, 0);
 });
 
+t.test('routes that Envoy accepts although a part of them has no effect are accepted with a warning', async (t) => {
+  const action = (more: string) => `{ match: { prefix: / }, route: { ${more} } }`;
+  const rewrite = '{ pattern: { regex: "^/(a)" }, substitution: "/\\\\2" }';
+  const routes = [
+    action('cluster: known, retry_policy: { retry_on: "5xx,often,http3-post-connect-failure" }'),
+    action(`cluster: known, regex_rewrite: ${rewrite}`),
+    action('weighted_clusters: { clusters: [ { name: known, weight: 1 } ], total_weight: 100 }'),
+  ];
+  const hosts = `[ { name: v, domains: [ a ], routes: [ ${routes.join(', ')} ] }, { name: v, domains: [ b ] } ]`;
+  const router =
+    '{ name: r, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router } }';
+  const manager = `{ "@type": type.googleapis.com/${HCM}, stat_prefix: p, http_filters: [ ${router} ], route_config: { virtual_hosts: ${hosts} } }`;
+  const chains = `filter_chains: [ { filters: [ { name: h, typed_config: ${manager} } ] } ]`;
+  const address = 'address: { socket_address: { address: 127.0.0.1, port_value: 0 } }';
+  const found = loadText(
+    `static_resources: { listeners: [ { name: l, ${address}, ${chains} } ], clusters: [ { name: known } ] }`,
+  );
+  t.match(found, {
+    ok: true,
+    warnings: [
+      { message: "'often' is unknown and has no effect: the conditions are 5xx, gateway-error, " },
+      { message: 'it names \\2, a group that the expression does not have: as in Envoy, nothing is replaced' },
+      { message: /total_weight/ },
+      { message: 'it has no effect: the weights add up to 1' },
+    ],
+  });
+});
+
 t.test('a per-route configuration of a filter that the chain lacks causes a warning', async (t) => {
   t.match(
     loadText(

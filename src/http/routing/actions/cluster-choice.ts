@@ -49,10 +49,6 @@ export class WeightedChoice<C> implements RouteChoice<C> {
       const message = `the weights of the clusters add up to ${total}`;
       throw new BatonError('CONFIG_INVALID', message, { where, remedy: `give a sum between 1 and ${LARGEST_TOTAL}` });
     }
-    if (config.total_weight !== undefined && config.total_weight !== total) {
-      const message = `the weights of the clusters add up to ${total}, not to ${config.total_weight}`;
-      throw new BatonError('CONFIG_INVALID', message, { where: `${where}.total_weight` });
-    }
   }
 
   choose(_headers: HeaderBlock, random: number): Route<C> {

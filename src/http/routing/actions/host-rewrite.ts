@@ -57,6 +57,14 @@ export class HostRewrite {
   }
 }
 
+/**
+ * host_rewrite_literal of a weighted cluster. As in Envoy it replaces the Host without a record of the former one, before the route's own
+ * rewrite, which finds the new Host.
+ */
+export function literalHost(literal: string | undefined): HeaderLine | undefined {
+  return literal ? new HeaderLine(HOST, literal) : undefined;
+}
+
 /** Replaces the Host of a request. Also used for auto_host_rewrite, when the upstream host is known. */
 export function rewriteHost(
   headers: HeaderBlock,

@@ -6,6 +6,7 @@ import { headerKey } from '../../../common/text/header-names.js';
 import { NoRoomError } from '../../../io/memory.js';
 import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
+import type { HeaderLine } from '../../headers/header-line.js';
 import type { HeaderMutations } from '../../headers/header-mutations.js';
 import type { HashPolicy } from '../hashing/hash-policy.js';
 import type { RetryPolicy } from '../retries/retry-policy.js';
@@ -55,6 +56,8 @@ export interface RouteSettings<C> {
   requestBufferLimit: number | undefined;
   rateLimits: RouteRateLimits | undefined;
   pathRewrite: PathRewrite | undefined;
+  /** Of a weighted cluster. */
+  clusterHost: HeaderLine | undefined;
   hostRewrite: HostRewrite | undefined;
   redirect: Redirect | undefined;
   redirectsToHttps: boolean;
@@ -111,6 +114,7 @@ export class Route<C> {
   readonly #upgrades: ReadonlyMap<string, boolean> | undefined;
   readonly #appendsForwardedHost: boolean;
   readonly #pathRewrite: PathRewrite | undefined;
+  readonly #clusterHost: HeaderLine | undefined;
   readonly #hostRewrite: HostRewrite | undefined;
   readonly #redirect: Redirect | undefined;
   readonly #redirectsToHttps: boolean;
@@ -142,6 +146,7 @@ export class Route<C> {
     this.#upgrades = settings.upgrades;
     this.#appendsForwardedHost = settings.appendsForwardedHost;
     this.#pathRewrite = settings.pathRewrite;
+    this.#clusterHost = settings.clusterHost;
     this.#hostRewrite = settings.hostRewrite;
     this.#redirect = settings.redirect;
     this.#redirectsToHttps = settings.redirectsToHttps;
@@ -162,6 +167,7 @@ export class Route<C> {
 
   /** Applies only the host and path rewrites. */
   applyRewrites(headers: HeaderBlock, keepsOriginals = true): void {
+    this.#clusterHost?.setIn(headers);
     this.#hostRewrite?.apply(headers, keepsOriginals);
     this.#pathRewrite?.apply(headers, keepsOriginals);
   }

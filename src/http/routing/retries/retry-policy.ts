@@ -2,55 +2,11 @@
 
 import { BatonError } from '../../../common/errors/errors.js';
 import { durationMs } from '../../../common/time/duration.js';
+import { parseRetryOn } from '../../../config/fields/retry-on.js';
 import type { RouteAction } from '../../../config/generated/api.js';
 import { Runtime, type RuntimeInteger } from '../../../runtime/runtime.js';
 import { compileHeaderRules, type HeaderRule } from '../matching/header-rule.js';
 import { RateLimitReset } from './rate-limit-reset.js';
-
-/** Conditions of retry_on, as bits. */
-export const enum RetryOn {
-  None = 0,
-  ServerError = 1 << 0,
-  GatewayError = 1 << 1,
-  ConnectFailure = 1 << 2,
-  Retriable4xx = 1 << 3,
-  RefusedStream = 1 << 4,
-  RetriableStatusCodes = 1 << 5,
-  RetriableHeaders = 1 << 6,
-  Reset = 1 << 7,
-  ResetBeforeRequest = 1 << 8,
-  EnvoyRateLimited = 1 << 9,
-  GrpcCancelled = 1 << 10,
-  GrpcDeadlineExceeded = 1 << 11,
-  GrpcResourceExhausted = 1 << 12,
-  GrpcUnavailable = 1 << 13,
-  GrpcInternal = 1 << 14,
-}
-
-/** The conditions in a retry_on text, and its unknown words. */
-export interface ParsedRetryOn {
-  readonly conditions: number;
-  readonly unknown: readonly string[];
-}
-
-/** Parses a comma-separated retry_on. */
-export function parseRetryOn(text: string): ParsedRetryOn {
-  let conditions: number = RetryOn.None;
-  const unknown: string[] = [];
-  for (const part of text.split(',')) {
-    const word = part.trim();
-    if (word === '') continue;
-    const condition = CONDITIONS.get(word);
-    if (condition === undefined) unknown.push(word);
-    else conditions |= condition;
-  }
-  return { conditions, unknown };
-}
-
-/** Returns all words of retry_on. */
-function retryOnWords(): readonly string[] {
-  return [...CONDITIONS.keys()];
-}
 
 type RetryPolicyConfig = NonNullable<RouteAction['retry_policy']>;
 
@@ -77,14 +33,7 @@ export class RetryPolicy {
 
   /** @throws BatonError when the policy is invalid; `where` is its path in the configuration. */
   constructor(config: RetryPolicyConfig, where: string, runtime: Runtime = new Runtime()) {
-    const { conditions, unknown } = parseRetryOn(config.retry_on ?? '');
-    if (unknown.length > 0) {
-      throw new BatonError('CONFIG_INVALID', `unknown retry_on condition '${unknown.join("', '")}'`, {
-        where: `${where}.retry_on`,
-        remedy: `one or more of ${retryOnWords().join(', ')}`,
-      });
-    }
-    this.conditions = conditions;
+    this.conditions = parseRetryOn(config.retry_on ?? '').conditions;
     this.maxRetries = config.num_retries ?? 1;
     this.perTryTimeoutMs = durationMs(config.per_try_timeout, 0);
     this.perTryIdleTimeoutMs = durationMs(config.per_try_idle_timeout, 0);
@@ -124,24 +73,6 @@ export class RetryPolicy {
 }
 
 const DEFAULT_BASE_MS = 25;
-
-const CONDITIONS: ReadonlyMap<string, RetryOn> = new Map<string, RetryOn>([
-  ['5xx', RetryOn.ServerError],
-  ['gateway-error', RetryOn.GatewayError],
-  ['connect-failure', RetryOn.ConnectFailure],
-  ['retriable-4xx', RetryOn.Retriable4xx],
-  ['refused-stream', RetryOn.RefusedStream],
-  ['retriable-status-codes', RetryOn.RetriableStatusCodes],
-  ['retriable-headers', RetryOn.RetriableHeaders],
-  ['reset', RetryOn.Reset],
-  ['reset-before-request', RetryOn.ResetBeforeRequest],
-  ['envoy-ratelimited', RetryOn.EnvoyRateLimited],
-  ['cancelled', RetryOn.GrpcCancelled],
-  ['deadline-exceeded', RetryOn.GrpcDeadlineExceeded],
-  ['resource-exhausted', RetryOn.GrpcResourceExhausted],
-  ['unavailable', RetryOn.GrpcUnavailable],
-  ['internal', RetryOn.GrpcInternal],
-]);
 
 /** Retries nothing. For requests that enable retries by their headers on a route without a policy. */
 export const NO_RETRIES = new RetryPolicy({}, '');

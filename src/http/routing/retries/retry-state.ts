@@ -1,10 +1,11 @@
 // The retries of one request: the conditions of its policy and its x-envoy-* headers, and the number of retries left.
 
 import { HeaderSet, headerKey, knownHeader } from '../../../common/text/header-names.js';
+import { parseRetryOn, RetryOn } from '../../../config/fields/retry-on.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { isServerError } from '../../headers/status-class.js';
 import { matchesAny } from '../matching/header-rule.js';
-import { NO_RETRIES, parseRetryOn, RetryOn, type RetryPolicy } from './retry-policy.js';
+import { NO_RETRIES, type RetryPolicy } from './retry-policy.js';
 
 /** How a try ended without a complete response head. */
 export const enum RetryReset {

@@ -47,6 +47,7 @@ export interface Level {
 export interface Place {
   readonly level: Level;
   readonly where: string;
+  readonly isWeightedCluster?: boolean;
 }
 
 export interface LevelSettings {
@@ -59,7 +60,8 @@ export interface LevelSettings {
 /**
  * Compiles the combined settings of the places.
  * @param places the most specific first
- * @param specificWins header changes of the most specific place apply last; by default those of the most general one do
+ * @param specificWins header changes of the most specific place apply last; by default those of the most general one do. As in Envoy, those
+ *   of a weighted cluster apply first in either case
  * @param placeOf returns the process-wide name of `where`, see RouteTableOptions.place
  */
 export function settingsOfLevels(
@@ -70,7 +72,7 @@ export function settingsOfLevels(
   placeOf: (where: string) => string,
 ): LevelSettings {
   const fromGeneral = [...places].reverse();
-  const inOrder = specificWins ? fromGeneral : places;
+  const inOrder = specificWins ? inOrderOf(fromGeneral) : places;
   const [requestMutations, responseMutations] = buildEach(['request', 'response'] as const, (direction) =>
     mutationsOf(inOrder, direction),
   );
@@ -79,6 +81,12 @@ export function settingsOfLevels(
     responseMutations,
     filterConfigs: filters.map((filter) => filterConfig(filter, fromGeneral, runtime, placeOf)),
   };
+}
+
+/** Returns the places, the most general first, with the weighted cluster before all others. */
+function inOrderOf(fromGeneral: readonly Place[]): readonly Place[] {
+  const weighted = fromGeneral.filter(({ isWeightedCluster }) => isWeightedCluster);
+  return [...weighted, ...fromGeneral.filter(({ isWeightedCluster }) => !isWeightedCluster)];
 }
 
 /** `places`: the most general first. */

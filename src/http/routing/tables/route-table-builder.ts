@@ -13,7 +13,7 @@ import type {
 import { Runtime } from '../../../runtime/runtime.js';
 import { ClusterByHeader, type RouteChoice, WeightedChoice } from '../actions/cluster-choice.js';
 import { directBody } from '../actions/direct-body.js';
-import { HostRewrite } from '../actions/host-rewrite.js';
+import { HostRewrite, literalHost } from '../actions/host-rewrite.js';
 import { PathRewrite } from '../actions/path-rewrite.js';
 import { type CompiledLimits, compileRateLimits, RouteRateLimits } from '../actions/rate-limits.js';
 import { Redirect } from '../actions/redirect.js';
@@ -70,13 +70,17 @@ export function* buildVirtualHosts<C, V>(
   domains: DomainTable<V>,
   make: (built: BuiltVirtualHost<C>) => V,
 ): Generator<void, void> {
+  const names = new Set<string>();
   for (const [index, host] of (config.virtual_hosts ?? []).entries()) {
     const where = `virtual_hosts[${index}]`;
+    const { name = '' } = host;
+    const isNamesake = names.has(name);
+    names.add(name);
     const known = options.built?.get(host);
     if (known !== undefined) yield;
     try {
       const value = make(
-        known ?? (yield* new VirtualHostBuilder(config, host, where, resolveCluster, options).build()),
+        known ?? (yield* new VirtualHostBuilder(config, host, where, resolveCluster, options, isNamesake).build()),
       );
       buildEach(host.domains ?? [], (domain, at) => {
         if (domains.add(domain, value)) return;
@@ -100,6 +104,8 @@ class VirtualHostBuilder<C> {
   readonly #runtime: Runtime;
   readonly #retryPolicy: RetryPolicy | undefined;
   readonly #rateLimits: CompiledLimits;
+  /** A host before it has the same name. */
+  readonly #isNamesake: boolean;
 
   constructor(
     config: RouteConfiguration,
@@ -107,7 +113,9 @@ class VirtualHostBuilder<C> {
     where: string,
     resolveCluster: ClusterResolver<C>,
     options: RouteTableOptions<C>,
+    isNamesake: boolean,
   ) {
+    this.#isNamesake = isNamesake;
     this.#config = config;
     this.#host = host;
     this.#where = where;
@@ -231,17 +239,14 @@ class VirtualHostBuilder<C> {
         this.#runtime,
         (weight, weightWhere) => {
           const places = [
-            { level: weight, where: weightWhere },
+            { level: weight, where: weightWhere, isWeightedCluster: true },
             { level: route, where },
           ];
-          const literal = weight.host_rewrite_literal;
           return this.#toCluster(
             {
               ...settings,
               ...this.#levels(places),
-              hostRewrite: literal
-                ? HostRewrite.of({ ...action, host_rewrite_literal: literal }, weightWhere)
-                : settings.hostRewrite,
+              clusterHost: literalHost(weight.host_rewrite_literal),
             },
             weight.name ?? '',
           );
@@ -281,6 +286,7 @@ class VirtualHostBuilder<C> {
       requestBufferLimit: requestBufferLimit(route, host),
       rateLimits: undefined,
       pathRewrite: undefined,
+      clusterHost: undefined,
       hostRewrite: undefined,
       redirect: undefined,
       redirectsToHttps: false,
@@ -301,12 +307,17 @@ class VirtualHostBuilder<C> {
 
   /**
    * Returns the process-wide name of `where`. Virtual hosts are named instead of numbered, because others may be added or removed before
-   * them.
+   * them. As in Envoy several may have one name: those behind the first one are named by their first domain too.
    */
   #place(where: string): string {
     const { place = '' } = this.#options;
     const isOfHost = where.startsWith(this.#where);
-    return `${place} ${isOfHost ? `'${this.#host.name ?? ''}'${where.slice(this.#where.length)}` : where}`;
+    return `${place} ${isOfHost ? `${this.#hostPlace}${where.slice(this.#where.length)}` : where}`;
+  }
+
+  get #hostPlace(): string {
+    const { domains, name = '' } = this.#host;
+    return this.#isNamesake ? `'${name}' ${domains?.[0] ?? ''}` : `'${name}'`;
   }
 }
 

@@ -54,8 +54,8 @@ t.test('every level adds and removes; the last in order overwrites', async (t) =
   t.equal(usual.headers['x-drop'], undefined);
 
   const specific = await proxy.on('specificWins', '/', { headers: client });
-  t.match(seen(specific.body).headers, { 'x-level': 'weight', 'x-each': 'all, host, route, weight' });
-  t.equal(specific.headers['x-level'], 'weight');
+  t.match(seen(specific.body).headers, { 'x-level': 'route', 'x-each': 'weight, all, host, route' });
+  t.equal(specific.headers['x-level'], 'route');
 });
 
 t.test('append_action decides what happens to an existing field', async (t) => {

@@ -268,7 +268,7 @@ t.test('header mutations: the most general level wins, or the most specific when
     return [valuesOf(head, 'x'), valuesOf(response, 'y')];
   };
   t.same(result(false), [['config'], ['cluster', 'route', 'host', 'config']]);
-  t.same(result(true), [['cluster'], ['config', 'host', 'route', 'cluster']]);
+  t.same(result(true), [['route'], ['cluster', 'config', 'host', 'route']], 'those of a weighted cluster come first');
 });
 
 t.test('response headers may use the request, although it arrived in an earlier turn', async (t) => {
@@ -287,7 +287,7 @@ t.test('response headers may use the request, although it arrived in an earlier 
   head.clear();
 });
 
-t.test('a weighted cluster has its own host rewrite', async (t) => {
+t.test('a weighted cluster rewrites the host before its route does', async (t) => {
   const weighted_clusters = {
     clusters: [
       { name: 'a', weight: 1, host_rewrite_literal: 'a.local' },
@@ -296,13 +296,23 @@ t.test('a weighted cluster has its own host rewrite', async (t) => {
   };
   const seen: Record<string, string> = {};
   for (let random = 0; random < 2 ** 32; random += 2 ** 26) {
-    const head = requestHead('GET /', 'host: old');
-    const routes = [{ match: { prefix: '/' }, route: { weighted_clusters, host_rewrite_literal: 'route' } }];
-    const route = routeOf(head, routes, {}, {}, {}, random);
-    route.applyRewrites(head);
-    seen[route.cluster!] = valuesOf(head, 'host')[0]!;
+    for (const path of ['/', '/own']) {
+      const head = requestHead(`GET ${path}`, 'host: old', 'x-new: new');
+      const routes = [
+        {
+          match: { path: '/own' },
+          route: { weighted_clusters, host_rewrite_header: 'x-new', append_x_forwarded_host: true },
+        },
+        { match: { prefix: '/' }, route: { weighted_clusters, append_x_forwarded_host: true } },
+      ];
+      const route = routeOf(head, routes, {}, {}, {}, random);
+      route.applyRewrites(head);
+      const names = ['host', 'x-envoy-original-host', 'x-forwarded-host'];
+      seen[`${path} ${route.cluster!}`] = names.flatMap((name) => valuesOf(head, name)).join(' ');
+    }
   }
-  t.same(seen, { a: 'a.local', b: 'route' });
+  // As in Envoy, neither field records the host that the cluster replaces.
+  t.same(seen, { '/ a': 'a.local', '/ b': 'old', '/own a': 'new a.local a.local', '/own b': 'new old old' });
 });
 
 t.test('mutations come before rewrites, and see the original request', async (t) => {

@@ -14,6 +14,7 @@ info.downstream = {
   remoteText: '10.9.9.9:1000',
   directRemoteText: '10.9.9.9:1000',
   localText: '10.0.0.1:80',
+  directLocalText: '10.0.0.1:80',
 };
 
 /** Returns the hash of a request, undefined without one, and the cookies set for its client. */

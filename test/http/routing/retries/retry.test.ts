@@ -1,8 +1,9 @@
 // When, and how often, a request is retried by its policy.
 
 import t from 'tap';
+import { parseRetryOn, RetryOn } from '../../../../src/config/fields/retry-on.js';
 import type { RouteAction } from '../../../../src/config/generated/api.js';
-import { parseRetryOn, RetryOn, RetryPolicy } from '../../../../src/http/routing/retries/retry-policy.js';
+import { RetryPolicy } from '../../../../src/http/routing/retries/retry-policy.js';
 import { RetryDecision, RetryReset, RetryState } from '../../../../src/http/routing/retries/retry-state.js';
 import { runtimeOf, setValues } from '../../../runtime/values.js';
 import { linesOf, requestHead, responseHead } from '../heads.js';
