@@ -92,6 +92,8 @@ export class DownstreamConnection {
   /** Text with port or path, cached on first use. */
   #remoteText = '';
   #localText = '';
+  /** Used only if `direct` is set. */
+  #directLocalText = '';
   #isClosed = false;
 
   /** `isNew`: false for a connection from another process. */
@@ -165,14 +167,23 @@ export class DownstreamConnection {
    * many.
    */
   get localText(): string {
-    if (this.#localText === '' && !this.#isClosed) {
-      const raw = this.transport.localAddress(this.id);
-      this.#localText = addressText(decodeSockaddr(raw, 0, raw.length));
-    }
+    if (this.#localText === '' && !this.#isClosed) this.#localText = this.#socketAddress();
     return this.#localText;
   }
 
-  /** Received bytes that the network filters before the terminal one have not passed on. */
+  /** The socket's own address as text with port: `localText` unless a proxy has reported other addresses. */
+  get directLocalText(): string {
+    if (this.direct === undefined) return this.localText;
+    if (this.#directLocalText === '' && !this.#isClosed) this.#directLocalText = this.#socketAddress();
+    return this.#directLocalText;
+  }
+
+  #socketAddress(): string {
+    const raw = this.transport.localAddress(this.id);
+    return addressText(decodeSockaddr(raw, 0, raw.length));
+  }
+
+  /** Bytes of the client that network filters in front have not passed on. */
   get withheldBytes(): number {
     return 0;
   }
@@ -242,11 +253,11 @@ export class DownstreamConnection {
     this.gone();
   }
 
-  /** Determines the local address before the socket is closed: the access log of an active request may need it. */
+  /** Determines the local addresses before the socket is closed: the access log of an active request may need them. */
   #keepEnds(): void {
-    if (this.#localText === '' && this.handler !== undefined && this.handler.activeRequests > 0) {
-      this.#localText = this.localText;
-    }
+    if (this.handler === undefined || this.handler.activeRequests === 0) return;
+    this.#localText = this.localText;
+    this.#directLocalText = this.directLocalText;
   }
 
   #ended(): void {

@@ -61,6 +61,7 @@ export function stream(changes: Partial<StreamInfo> = {}): StreamInfo {
     remoteText: '192.0.2.7:4242',
     directRemoteText: '[2001:db8::1]:51234',
     localText: '/run/baton.sock',
+    directLocalText: '/run/baton.sock',
   };
   info.connectionId = 17;
   info.attemptCount = 2;

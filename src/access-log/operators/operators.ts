@@ -100,8 +100,7 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ...address('DOWNSTREAM_REMOTE', (info) => info.downstreamRemoteAddress),
   ...address('DOWNSTREAM_DIRECT_REMOTE', (info) => info.downstreamDirectRemoteAddress),
   ...address('DOWNSTREAM_LOCAL', (info) => info.downstreamLocalAddress),
-  // No filter changes the local address.
-  ...address('DOWNSTREAM_DIRECT_LOCAL', (info) => info.downstreamLocalAddress),
+  ...address('DOWNSTREAM_DIRECT_LOCAL', (info) => info.downstreamDirectLocalAddress),
   ['CONNECTION_ID', number((info) => info.connectionId)],
   ['CONNECTION_TERMINATION_DETAILS', text((info) => info.connectionTerminationDetails)],
   ['REQUESTED_SERVER_NAME', text((info) => info.requestedServerName)],

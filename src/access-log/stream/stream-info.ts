@@ -27,6 +27,8 @@ export interface DownstreamAddresses {
   /** The peer of the socket. */
   readonly directRemoteText: string;
   readonly localText: string;
+  /** The socket's own address. */
+  readonly directLocalText: string;
 }
 
 /** The names of a cluster in logs. */
@@ -100,6 +102,11 @@ export class StreamInfo {
   /** The address of the socket's peer. */
   get downstreamDirectRemoteAddress(): string {
     return this.downstream?.directRemoteText ?? '';
+  }
+
+  /** Of the socket itself. */
+  get downstreamDirectLocalAddress(): string {
+    return this.downstream?.directLocalText ?? '';
   }
 
   get downstreamLocalAddress(): string {

@@ -63,7 +63,13 @@ export class RequestLog {
     info.bytesSent = request.bytesSent;
     info.requestHeaders = TextHeaders.ofRequest(request.method, request.target, request.requestHeaders);
     info.responseHeaders = TextHeaders.ofResponse(request.status, request.responseHeaders);
-    info.downstream = { remoteText: request.peer, directRemoteText: request.peer, localText: request.localAddress };
+    const { localAddress, peer } = request;
+    info.downstream = {
+      remoteText: peer,
+      directRemoteText: peer,
+      localText: localAddress,
+      directLocalText: localAddress,
+    };
     info.lastDownstreamRxMs = request.receivedMs;
     info.lastDownstreamTxMs = request.endMs;
     for (const each of this.#loggers) each.log(info);

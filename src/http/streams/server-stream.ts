@@ -6,7 +6,7 @@
 // A stream object serves many requests in sequence: start() begins one, #finish() ends it exactly once.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
-import { Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
+import { type ClusterNames, Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
 import { ConnectionHeader, headerKey, knownHeader } from '../../common/text/header-names.js';
 import { NoRoomError } from '../../io/memory.js';
 import { getLogger } from '../../log/logger.js';
@@ -40,6 +40,7 @@ const SWITCHING_PROTOCOLS = 101;
 const EXPECT = knownHeader('expect');
 const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
+const FORCE_TRACE = knownHeader('x-envoy-force-trace');
 const CONTENT_TYPE = headerKey('content-type');
 
 /** The connection of a request, as its stream uses it. */
@@ -58,6 +59,11 @@ export interface StreamConnection extends EdgeConnection, LocalEnd {
   streamFinished(stream: ServerStream): void;
   /** Ends the connection and all its streams after an exception, which may have been thrown while another connection was served. */
   onFault(error: unknown): void;
+}
+
+/** A route's cluster on a worker, as logs use it. */
+interface RouteCluster {
+  readonly current: { readonly spec: ClusterNames } | undefined;
 }
 
 export class ServerStream implements RequestDecoder, FilteredStream {
@@ -90,6 +96,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isHalfClosed = false;
   /** The request was invalid, possibly in its framing: no other is read after it. */
   #endsConnection = false;
+  /** The response repeats the x-request-id: as in Envoy also for internal requests with x-envoy-force-trace. */
+  #returnsRequestId = false;
   /** The body of the local reply, while it is being sent. */
   #replyBody: ReplyBody | undefined;
   /** In place of headers that are not readable. */
@@ -121,6 +129,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#isRequestForwarded = false;
     this.#isHalfClosed = false;
     this.#endsConnection = false;
+    this.#returnsRequestId = this.manager.options.returnsRequestId;
     this.#flow.begin(encoder);
     this.#routing.begin();
     this.isInternal = false;
@@ -220,7 +229,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       // Also without a route, because it may still get one.
       removeHopByHop(headers, true);
     }
-    if (options.keepsRequestHeaders && !headers.retain()) return this.sendLocalReply(NO_ROOM);
+    // External requests have lost the field.
+    const isTraceForced = headers.mayHave(FORCE_TRACE) && headers.findId(FORCE_TRACE) >= 0;
+    this.#returnsRequestId = options.returnsRequestId || isTraceForced;
+    if ((options.keepsRequestHeaders || isTraceForced) && !headers.retain()) return this.sendLocalReply(NO_ROOM);
     this.#filters?.begin();
     const decode = this.#filters?.decode;
     if (decode === undefined) this.#terminal.decodeHeaders(headers, endStream);
@@ -367,6 +379,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (route === undefined) return;
     this.info.routeName = route.name;
     this.info.virtualHostName = route.virtualHostName;
+    // Known before the router runs: as in Envoy, logs and headers name the cluster of a request that a filter answers.
+    this.info.upstreamCluster = (route.cluster as RouteCluster | undefined)?.current?.spec;
     if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
     if (route.streamDuration !== undefined) {
       this.#clocks.maxMs = route.streamDuration.apply(headers, this.isGrpc, this.manager.options.maxStreamMs);
@@ -586,7 +600,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     info.firstDownstreamTxMs = this.#clocks.moved();
     removeHopByHop(headers, status === SWITCHING_PROTOCOLS && this.isUpgrade);
     options.responseHeaders.apply(headers);
-    if (options.returnsRequestId) this.#returnRequestId(headers);
+    if (this.#returnsRequestId) this.#returnRequestId(headers);
     if (this.connection.shouldCloseAfterResponse() || this.#endsConnection) this.#encoder.endConnection();
     if (!this.#isRequestComplete && status !== SWITCHING_PROTOCOLS)
       stats.http.increment(HttpStats.at.downstream_rq_response_before_rq_complete);

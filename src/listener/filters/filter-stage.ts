@@ -52,6 +52,9 @@ export class FilterStage implements FilteredClient {
   get localText(): string {
     return this.run.connection.localText;
   }
+  get directLocalText(): string {
+    return this.run.connection.directLocalText;
+  }
   get startMonotonicMs(): number {
     return this.run.connection.startMonotonicMs;
   }

@@ -110,7 +110,10 @@ const proxy = await startProxy(t, {
       common_http_protocol_options: { max_stream_duration: SOON },
       access_log: ends,
     }),
-    idleConnections: managerOf([toRaw('/')], { common_http_protocol_options: { idle_timeout: SOON }, drain_timeout: SOON }),
+    idleConnections: managerOf([toRaw('/')], {
+      common_http_protocol_options: { idle_timeout: SOON },
+      drain_timeout: SOON,
+    }),
     oldConnections: managerOf([toRaw('/')], {
       common_http_protocol_options: { max_connection_duration: SOON },
       drain_timeout: SOON,

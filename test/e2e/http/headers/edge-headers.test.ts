@@ -41,6 +41,10 @@ const clientHeaders = [
 const proxy = await startProxy(t, {
   listeners: {
     inner: managerOf(routes),
+    trusting: managerOf(routes, {
+      use_remote_address: true,
+      internal_address_config: { cidr_ranges: [{ address_prefix: '127.0.0.1', prefix_len: 32 }] },
+    }),
     edge: managerOf(routes, { use_remote_address: true }),
     behindTwo: managerOf(routes, { use_remote_address: true, xff_num_trusted_hops: 2 }),
     quiet: managerOf(routes, { use_remote_address: true, skip_xff_append: true, ...routerWithout }),
@@ -156,6 +160,9 @@ t.test('x-request-id is generated where it is missing, and always at the edge', 
   const returned = await proxy.on('returning', '/echo', { headers: { 'x-request-id': own } });
   t.equal(returned.headers['x-request-id'], own);
   t.equal((await proxy.on('inner', '/echo')).headers['x-request-id'], undefined);
+  const traced = { headers: { 'x-request-id': own, 'x-envoy-force-trace': '1' } };
+  t.equal((await proxy.on('trusting', '/echo', traced)).headers['x-request-id'], own, 'an internal client asks for it');
+  t.equal((await proxy.on('edge', '/echo', traced)).headers['x-request-id'], undefined, 'an external client cannot');
 });
 
 t.test('a client address from x-forwarded-for has no port', async (t) => {

@@ -22,7 +22,7 @@ interface Addresses {
 
 const infoOf = ({ client = '', direct = '', local = '', remote = '' }: Addresses) =>
   stream({
-    downstream: { directRemoteText: direct, localText: local, remoteText: remote },
+    downstream: { directRemoteText: direct, directLocalText: local, localText: local, remoteText: remote },
     inferredRemoteAddress: client,
   });
 
