@@ -288,7 +288,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (this.#isWithoutHead) {
       this.#describe();
       info.requestHeaders = head;
-      this.#isGrpc = false;
+      this.isGrpc = false;
       this.requestHeaders = head ?? this.#placeholder();
       // Only for the response: as in Envoy, filters do not see the request.
       this.#filters?.begin();
