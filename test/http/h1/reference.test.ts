@@ -184,7 +184,8 @@ function entriesIn(journal: readonly string[]): string[] {
       const isInvalid = !entry.startsWith('reset termination');
       if (isInvalid && entries.at(-1)?.startsWith('data ')) entries.pop();
       entries.push(isInvalid ? 'invalid' : 'missing');
-    } else if (!OWNERS.test(entry)) entries.push(entry);
+    } else if (entry === 'ended too early') entries[entries.lastIndexOf('invalid')] = 'missing';
+    else if (!OWNERS.test(entry)) entries.push(entry);
   }
   return entries;
 }
