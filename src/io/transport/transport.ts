@@ -66,6 +66,8 @@ export class Transport {
   );
   #queued = 0;
   #inBatch = false;
+  /** Events of the current batch. */
+  #eventCount = 0;
   #flushScheduled = false;
 
   /**
@@ -271,6 +273,15 @@ export class Transport {
     this.#submit(Op.ReceiveLimit, id, limits.receiveLimit, 0);
   }
 
+  /** Returns whether this connection's end or reset is the next event of the batch: it has arrived with the bytes before it. */
+  endsNext(id: number): boolean {
+    const next = this.#control[Control.Cursor]! + 1;
+    if (!this.#inBatch || next >= this.#eventCount) return false;
+    const at = next * EVENT_STRIDE;
+    const kind = this.#events[at + 1]! as Event;
+    return this.#events[at] === id && (kind === Event.End || kind === Event.Reset);
+  }
+
   /** Returns the bytes of a connection that the kernel has not accepted yet. */
   pendingBytes(id: number): number {
     return this.#native.pendingBytes(id);
@@ -379,6 +390,7 @@ export class Transport {
     this.memory.endTurn(from > 0);
     this.memory.pressure.unsent = this.#control[Control.Pending]!;
     this.#inBatch = true;
+    this.#eventCount = count;
     // The shim has carried out what an uncaught-exception handler submitted after the last batch failed: the count has changed.
     this.#queued = this.#control[Control.Submissions]!;
     this.failedTurns++;

@@ -128,6 +128,8 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     this.#active--;
     this.#idleSinceMs = thread.clock.monotonicMs;
     if (!reusable) this.close();
+    // The host has ended the connection behind its response: a request would be lost.
+    else if (this.transport.endsNext(this.id)) return;
     else if (isUsedUp || this.pool.isDraining || this.#checkAge()) this.closeWhenIdle();
     else this.pool.connectionReady(this, false);
   }

@@ -1,6 +1,6 @@
 // Upstream connections: reuse, limits of requests, idle time and age, and close after failed requests.
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import t from 'tap';
@@ -30,7 +30,7 @@ const hosts = await Promise.all(
   ['one', 'two', 'three'].map((name) => startUpstream(t, (_request, answer) => answer.end(name))),
 );
 const raw = await startRawUpstream(t, ({ path, socket }) => {
-  if (path === '/hang') return;
+  if (path === '/hang' || path === '/bye') return;
   if (path === '/close') socket.end(response(200, 'last', { connection: 'close' }));
   else if (path === '/old') socket.end('HTTP/1.0 200 OK\r\ncontent-length: 3\r\n\r\nold');
   else socket.write(response(200, 'ok'));
@@ -158,14 +158,30 @@ t.test('bytes that a host sent before the request are not a response to it', asy
     client.write('GET /a HTTP/1.1\r\nhost: a\r\n\r\n');
     await client.readUntil(/ok$/);
     const { socket } = raw.requests.at(-1)!;
-    child.kill('SIGSTOP');
-    await waitFor(() => /\nState:\s+T/.test(readFileSync(`/proc/${child.pid}/status`, 'utf8')));
+    await stop();
     // Both are there when Baton resumes, the request first.
     await written(client.socket, 'GET /a HTTP/1.1\r\nhost: a\r\n\r\n');
     await written(socket, stale);
     child.kill('SIGCONT');
     socket.write('ngth: 5\r\n\r\nstale');
     t.notMatch(await client.readUntil(/\r\n\r\n.+$/s), /stale/);
+    client.end();
+  }
+});
+
+t.test('a connection whose end has arrived with its response gets no other request', async (t) => {
+  const { child } = proxy.baton;
+  t.teardown(() => child.kill('SIGCONT'));
+  for (let round = 0; round < 3; round++) {
+    const { length } = raw.requests;
+    const client = await connectRaw(t, proxy.port);
+    client.write('GET /bye HTTP/1.1\r\nhost: a\r\n\r\nGET /a HTTP/1.1\r\nhost: a\r\n\r\n');
+    const { socket } = await waitFor(() => raw.requests.slice(length).find(({ path }) => path === '/bye'));
+    await stop();
+    await new Promise<void>((resolve) => socket.end(response(200, 'bye'), resolve));
+    child.kill('SIGCONT');
+    t.equal(parseMessage(await client.readUntil('bye')).status, 200);
+    t.match(parseMessage(await client.readUntil(/\r\n\r\n../)), { status: 200, rest: 'ok' });
     client.end();
   }
 });
@@ -202,4 +218,13 @@ t.test('clusters can enable TCP keepalive', async (t) => {
 /** Resolves when the kernel has the bytes. */
 function written(socket: Socket, bytes: string): Promise<void> {
   return new Promise((resolve, reject) => socket.write(bytes, (error) => (error ? reject(error) : resolve())));
+}
+
+/** Stops all threads of the proxy. */
+async function stop(): Promise<void> {
+  const { child, pid } = proxy.baton;
+  child.kill('SIGSTOP');
+  const tasks = `/proc/${pid}/task`;
+  const isStopped = (task: string) => /\nState:\s+T/.test(readFileSync(`${tasks}/${task}/status`, 'utf8'));
+  await waitFor(() => readdirSync(tasks).every(isStopped), { what: 'the process to stop' });
 }
