@@ -518,6 +518,7 @@ export class ServerConnection
     this.clocks.end();
     if (!thread.memory.pressure.waiting.isEmpty) thread.memory.pressure.waiting.remove(this);
     this.#codec?.destroy();
+    stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, this.socket.withheldBytes);
     stats.http.increment(HttpStats.at.downstream_cx_destroy);
     stats.http.decrement(HttpStats.at.downstream_cx_active);
     stats.http.decrement(this.#pools.protocol.connectionsActive);

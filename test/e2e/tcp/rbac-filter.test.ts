@@ -153,6 +153,7 @@ t.test('a denied connection is closed at its first byte, and the host gets none 
     const details = `rbac_access_denied_matched_policy[${matched}] -`;
     await waitFor(() => read(name).length === 2);
     t.same(read(name), [`${details} 5 7`, `${details} 0 7`]);
+    await baton.waitForStat(`tcp.${name}.downstream_cx_rx_bytes_total`, 5);
   }
 });
 
@@ -176,6 +177,7 @@ t.test('HTTP: a denied client gets no response, and one that closes without a by
       [`http.${name}.downstream_cx_destroy_remote`]: 1,
       [`http.${name}.downstream_cx_active`]: 0,
       [`http.${name}.downstream_rq_total`]: 0,
+      [`http.${name}.downstream_cx_rx_bytes_total`]: 2 * GET.length,
     });
     t.same(read(name), []);
   }

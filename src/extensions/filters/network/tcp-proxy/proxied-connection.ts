@@ -368,9 +368,11 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #log(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const { options, thread } = this.proxy;
+    const { options, stats, thread } = this.proxy;
+    const { withheldBytes } = this.downstream;
     thread.wheel.cancel(this.#timer);
-    this.info.bytesReceived += this.downstream.withheldBytes;
+    this.info.bytesReceived += withheldBytes;
+    stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, withheldBytes);
     this.info.connectionTerminationDetails ||= this.downstream.terminationDetails;
     this.info.durationMs = thread.clock.monotonicMs - this.info.startMonotonicMs;
     this.info.lastDownstreamTxMs = thread.clock.monotonicMs;
