@@ -153,6 +153,8 @@ function message(name: string): string {
   }
   for (const { field, row } of rows) {
     if (typeof row === 'object' && 'only' in row) parts.push(`With another \`${field}\`: refused; ${row.otherwise}.`);
+    if (typeof row === 'object' && 'onlyEmpty' in row)
+      parts.push(`With fields in \`${field}\`: refused; ${row.onlyEmpty}.`);
     if (typeof row === 'object' && 'onlyFalse' in row)
       parts.push(`With \`${field}: true\`: refused; ${row.onlyFalse}.`);
     if (reasonOf(row)) parts.push(`Refused: \`${field}\`; ${reasonOf(row)}.`);
@@ -165,6 +167,7 @@ function message(name: string): string {
 function limits(row: AnyRow): string {
   if (row === true) return '';
   if ('only' in row) return ` (\`${row.only}\`)`;
+  if ('onlyEmpty' in row) return ' (`{}`)';
   if ('onlyFalse' in row) return ' (`false`)';
   if (!('byValue' in row)) return '';
   const values = obeyedValues(row);

@@ -103,6 +103,8 @@ export interface PrimaryLogContext {
 /** An extension without code: a configuration may name it. named.ts gives the reason for each. */
 export interface NamedExtension extends Extension {
   readonly category:
+    | 'envoy.formatter'
+    | 'envoy.network.dns_resolver'
     | 'envoy.regex_engines'
     | 'envoy.request_id'
     | 'envoy.resource_monitors'

@@ -1,7 +1,8 @@
 // Extensions without code of their own: a configuration may name them, but Baton does the same without them, or another room
 // reads their configuration.
 
-import { accepted } from '../config/implemented/table.js';
+import { CARES, RESOLVER } from '../config/implemented/common.js';
+import { accepted, notImplemented, onlyEmpty, refused } from '../config/implemented/table.js';
 import type { NamedExtension } from './factories.js';
 
 const RAW_BUFFER = {
@@ -14,6 +15,37 @@ const ONLY_TRACING = accepted(
 );
 
 export const NAMED: readonly NamedExtension[] = [
+  // %REQ_WITHOUT_QUERY% is available in every format, whether a format names its extension or not.
+  {
+    category: 'envoy.formatter',
+    name: 'envoy.formatter.req_without_query',
+    typeUrls: ['type.googleapis.com/envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery'],
+    implemented: { 'envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery': {} },
+  },
+  // Names are always resolved by c-ares. Options that say what it does anyway are accepted.
+  {
+    category: 'envoy.network.dns_resolver',
+    name: CARES,
+    typeUrls: ['type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig'],
+    implemented: {
+      'envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig': {
+        resolvers: refused(RESOLVER),
+        dns_resolver_options: onlyEmpty(RESOLVER),
+        ...notImplemented(
+          'use_resolvers_as_fallback',
+          'filter_unroutable_families',
+          'udp_max_queries',
+          'query_timeout_seconds',
+          'query_tries',
+          'rotate_nameservers',
+          'edns0_max_payload_size',
+          'max_udp_channel_duration',
+          'reinit_channel_on_timeout',
+          'qcache_max_ttl',
+        ),
+      },
+    },
+  },
   // The engine of all regular expressions, whether it is named or not (common/text/regex.ts).
   {
     category: 'envoy.regex_engines',

@@ -57,12 +57,13 @@ interface Entry {
 }
 
 const LOCAL_REPLY_BODY = 'LOCAL_REPLY_BODY';
+/** Formats of other places do not have the text. */
+const NO_REPLY_BODY: ReplyBody = { text: '' };
 const REPLY_BODY: Entry = {
   parameter: 'none',
   length: false,
-  create({ name, replyBody }) {
-    if (replyBody !== undefined) return new ReplyBodyOperator(replyBody);
-    throw operatorError(`operator %${name}% is available only in body_format and body_format_override`);
+  create({ replyBody }) {
+    return new ReplyBodyOperator(replyBody ?? NO_REPLY_BODY);
   },
 };
 

@@ -1,4 +1,4 @@
-// %LOCAL_REPLY_BODY%: the text of a local reply. Available only in formats of local replies.
+// %LOCAL_REPLY_BODY%: the text of a local reply in formats of local replies, nothing in others.
 
 import type { LogBuffer } from '../log-buffer.js';
 import type { Operator } from './operator.js';

@@ -20,7 +20,7 @@ export function checkConnected(socket: SocketAddress | undefined, path: Path, pr
 }
 
 /** For fields that only affect listening. */
-export const LISTENING_ONLY = 'it has an effect only on an address that Baton listens at: leave it out';
+const LISTENING_ONLY = 'it has an effect only on an address that Baton listens at: leave it out';
 
 /** Reports an address that cannot be bound: a name, an IP address with a scope, an invalid path. */
 export function checkBindable(address: Address | undefined, path: Path, problems: Problems): void {

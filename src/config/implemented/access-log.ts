@@ -1,7 +1,7 @@
 // Implemented fields of access loggers and their formats.
 
-import { NO_FORMATTERS } from './common.js';
-import { accepted, byValue, type ImplementedTable, obeyed, refused } from './table.js';
+import { FORMATTER, ONLY_FORMATTER } from './common.js';
+import { accepted, byValue, type ImplementedTable, obeyed, onlyExtension, refused } from './table.js';
 
 export const ACCESS_LOG: ImplementedTable = {
   'envoy.config.accesslog.v3.AccessLog': {
@@ -93,7 +93,7 @@ export const ACCESS_LOG: ImplementedTable = {
     omit_empty_values: true,
     content_type: true,
     json_format_options: accepted('its only field makes no difference'),
-    formatters: refused(NO_FORMATTERS),
+    formatters: onlyExtension(FORMATTER, ONLY_FORMATTER),
   },
   'envoy.config.core.v3.JsonFormatOptions': { sort_properties: accepted('properties are sorted in any case') },
 };

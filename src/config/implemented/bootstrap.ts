@@ -1,7 +1,14 @@
 // Implemented fields of the bootstrap itself.
 
-import { RESOLVER } from './common.js';
-import { accepted, type ImplementedTable, notImplemented, obeyed, onlyFalse, refused } from './table.js';
+import { CARES, RESOLVER } from './common.js';
+import { accepted, type ImplementedTable, notImplemented, obeyed, onlyExtension, onlyFalse, refused } from './table.js';
+
+/** Fields of the node that a dumped bootstrap has. */
+const OF_THE_BUILD = accepted('management servers are told that of this build');
+
+const UNUSED_STATS = 'the traffic stats of clusters that no request has used are shown too, which Envoy then hides';
+const ONE_CHANNEL = 'calls of a service share the connections of its cluster';
+const OF_THE_ALLOCATOR = accepted('it tunes an allocator that this build does not have');
 
 export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap': {
@@ -23,11 +30,10 @@ export const BOOTSTRAP: ImplementedTable = {
     default_regex_engine: true,
     overload_manager: true,
     dns_resolution_config: refused(RESOLVER),
-    typed_dns_resolver_config: refused(RESOLVER),
+    typed_dns_resolver_config: onlyExtension(CARES, RESOLVER),
     ...notImplemented(
       'node_context_params',
       'hds_config',
-      'deferred_stat_options',
       'tracing',
       'enable_dispatcher_stats',
       'header_prefix',
@@ -43,11 +49,25 @@ export const BOOTSTRAP: ImplementedTable = {
       'xds_delegate_extension',
       'xds_config_tracker_extension',
       'listener_manager',
-      'grpc_async_client_manager_config',
-      'memory_allocator_manager',
     ),
+    deferred_stat_options: accepted(UNUSED_STATS),
+    grpc_async_client_manager_config: accepted(ONE_CHANNEL),
+    memory_allocator_manager: OF_THE_ALLOCATOR,
     stats_eviction_interval: refused('stats live as long as the object that they describe: leave it out'),
     enable_worker_cpu_affinity: onlyFalse('the kernel spreads the workers over the processors: leave it out'),
+  },
+  'envoy.config.bootstrap.v3.Bootstrap.DeferredStatOptions': {
+    enable_deferred_creation_stats: accepted(UNUSED_STATS),
+  },
+  'envoy.config.bootstrap.v3.Bootstrap.GrpcAsyncClientManagerConfig': {
+    max_cached_entry_idle_duration: accepted(ONE_CHANNEL),
+  },
+  'envoy.config.bootstrap.v3.MemoryAllocatorManager': {
+    bytes_to_release: OF_THE_ALLOCATOR,
+    memory_release_interval: OF_THE_ALLOCATOR,
+    soft_memory_limit_bytes: OF_THE_ALLOCATOR,
+    max_per_cpu_cache_size_bytes: OF_THE_ALLOCATOR,
+    max_unfreed_memory_bytes: OF_THE_ALLOCATOR,
   },
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig': obeyed('log_format'),
   'envoy.config.bootstrap.v3.Bootstrap.ApplicationLogConfig.LogFormat': obeyed('json_format', 'text_format'),
@@ -60,7 +80,8 @@ export const BOOTSTRAP: ImplementedTable = {
     local_cluster_name: refused('zone-aware routing is not implemented'),
     outlier_detection: true,
     load_stats_config: refused('load reporting is not implemented'),
-    ...notImplemented('upstream_bind_config', 'enable_deferred_cluster_creation'),
+    enable_deferred_cluster_creation: accepted('workers create most clusters when they are first used in any case'),
+    ...notImplemented('upstream_bind_config'),
   },
   'envoy.config.bootstrap.v3.ClusterManager.OutlierDetection': {
     event_log_path: true,
@@ -110,14 +131,22 @@ export const BOOTSTRAP: ImplementedTable = {
     metadata: true,
     locality: true,
     dynamic_parameters: true,
-    ...notImplemented(
-      'user_agent_name',
-      'user_agent_version',
-      'user_agent_build_version',
-      'extensions',
-      'client_features',
-      'listening_addresses',
-    ),
+    user_agent_name: OF_THE_BUILD,
+    user_agent_version: OF_THE_BUILD,
+    user_agent_build_version: OF_THE_BUILD,
+    extensions: OF_THE_BUILD,
+    client_features: OF_THE_BUILD,
+    listening_addresses: accepted('management servers are not told of it'),
+  },
+  'envoy.config.core.v3.BuildVersion': { version: OF_THE_BUILD, metadata: OF_THE_BUILD },
+  'envoy.type.v3.SemanticVersion': { major_number: OF_THE_BUILD, minor_number: OF_THE_BUILD, patch: OF_THE_BUILD },
+  'envoy.config.core.v3.Extension': {
+    name: OF_THE_BUILD,
+    category: OF_THE_BUILD,
+    type_descriptor: OF_THE_BUILD,
+    version: OF_THE_BUILD,
+    disabled: OF_THE_BUILD,
+    type_urls: OF_THE_BUILD,
   },
   'xds.core.v3.ContextParams': obeyed('params'),
 };

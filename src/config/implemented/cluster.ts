@@ -1,6 +1,6 @@
 // Implemented fields of clusters, their endpoints and protocol options.
 
-import { RESOLVER } from './common.js';
+import { CARES, RESOLVER } from './common.js';
 import {
   accepted,
   byValue,
@@ -64,7 +64,7 @@ export const CLUSTER: ImplementedTable = {
     lb_subset_config: refused('define a cluster for each subset, and let routes choose between them'),
     dns_resolvers: refused(RESOLVER),
     dns_resolution_config: refused(RESOLVER),
-    typed_dns_resolver_config: refused(RESOLVER),
+    typed_dns_resolver_config: onlyExtension(CARES, RESOLVER),
     protocol_selection: byValue({ USE_CONFIGURED_PROTOCOL: true, USE_DOWNSTREAM_PROTOCOL: true }),
     ignore_health_on_host_removal: true,
     close_connections_on_host_health_failure: true,

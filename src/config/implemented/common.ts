@@ -1,12 +1,26 @@
 // Implemented fields of small messages that many others contain.
 
-import { accepted, byValue, everyValue, type ImplementedTable, notImplemented, obeyed, refused } from './table.js';
+import {
+  accepted,
+  byValue,
+  everyValue,
+  type ImplementedTable,
+  notImplemented,
+  obeyed,
+  onlyExtension,
+  refused,
+} from './table.js';
 
 /** Why neither the bootstrap nor a cluster can set a DNS resolver. */
 export const RESOLVER = 'the name servers in /etc/resolv.conf are used: leave it out';
 
-/** Why formats support only the built-in operators. */
-export const NO_FORMATTERS = 'only the built-in operators of formats are implemented';
+/** The only extension of `formatters`: its operator is one of the built-in ones. */
+export const FORMATTER = 'envoy.formatter.req_without_query';
+export const ONLY_FORMATTER = 'only the built-in operators of formats and %REQ_WITHOUT_QUERY% are implemented';
+
+/** The only extension of resolvers: the name servers in /etc/resolv.conf are those of c-ares too. */
+export const CARES = 'envoy.network.dns_resolver.cares';
+
 const NO_CREDENTIALS = 'calls use neither TLS nor credentials: leave it out';
 
 export const COMMON: ImplementedTable = {
@@ -57,8 +71,9 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.HttpService': {
     http_uri: true,
     request_headers_to_add: true,
-    formatters: refused(NO_FORMATTERS),
+    formatters: onlyExtension(FORMATTER, ONLY_FORMATTER),
   },
+  'envoy.config.core.v3.DnsResolverOptions': notImplemented('use_tcp_for_dns_lookups', 'no_default_search_domain'),
   'envoy.config.core.v3.HttpUri': obeyed('uri', 'cluster', 'timeout'),
   'envoy.config.core.v3.GrpcService': {
     envoy_grpc: true,

@@ -19,7 +19,7 @@ export const CONFIG_SOURCE: ImplementedTable = {
     ads: true,
     self: refused("name the source itself, such as 'ads: {}'"),
     initial_fetch_timeout: true,
-    resource_api_version: byValue({ AUTO: false, V2: false, V3: true }),
+    resource_api_version: accepted('resources are always those of V3'),
     authorities: refused('xdstp names are not implemented'),
   },
   'envoy.config.core.v3.PathConfigSource': {
@@ -40,7 +40,7 @@ export const CONFIG_SOURCE: ImplementedTable = {
       AGGREGATED_GRPC: false,
       AGGREGATED_DELTA_GRPC: false,
     }),
-    transport_api_version: byValue({ AUTO: false, V2: false, V3: true }),
+    transport_api_version: byValue({ AUTO: true, V2: false, V3: true }),
     grpc_services: true,
     set_node_on_first_message_only: true,
     rate_limit_settings: true,

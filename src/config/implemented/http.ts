@@ -1,7 +1,17 @@
 // Implemented fields of the HTTP connection manager and its HTTP filters.
 
-import { NO_FORMATTERS } from './common.js';
-import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, onlyFalse, refused } from './table.js';
+import { FORMATTER, ONLY_FORMATTER } from './common.js';
+import {
+  accepted,
+  byValue,
+  type ImplementedTable,
+  notImplemented,
+  obeyed,
+  onlyEmpty,
+  onlyExtension,
+  onlyFalse,
+  refused,
+} from './table.js';
 
 const NO_CERTIFICATES =
   'without TLS clients have no certificates: leave it out; x-forwarded-client-cert is removed from requests';
@@ -53,8 +63,8 @@ export const HTTP: ImplementedTable = {
     strip_any_host_port: true,
     strip_matching_host_port: true,
     strip_trailing_host_dot: true,
-    http2_protocol_options: refused('clients are served with HTTP/1.1: leave it out'),
-    tracing: refused('tracing is not implemented: leave it out; trace headers of requests are passed on'),
+    http2_protocol_options: onlyEmpty('clients are served with HTTP/1.1: leave it out'),
+    tracing: onlyEmpty('tracing is not implemented: leave it out; trace headers of requests are passed on'),
     forward_client_cert_details: refused(NO_CERTIFICATES),
     set_current_client_cert_details: refused(NO_CERTIFICATES),
     original_ip_detection_extensions: refused(
@@ -191,7 +201,7 @@ export const HTTP: ImplementedTable = {
     ),
     response_trailers_mutations: refused(NO_TRAILERS),
     request_trailers_mutations: refused(NO_TRAILERS),
-    formatters: refused(NO_FORMATTERS),
+    formatters: onlyExtension(FORMATTER, ONLY_FORMATTER),
   },
   'envoy.config.common.mutation_rules.v3.HeaderMutation': {
     remove: true,

@@ -16,7 +16,12 @@ export function refusalOf(row: AnyRow | undefined, value: unknown, catalog: Exte
   if (row === true || 'accepted' in row || 'everyValue' in row) return undefined;
   if ('refused' in row) return { what: 'field', reason: row.refused };
   if ('only' in row) {
-    return extensionIn(value as Message, catalog) === row.only ? undefined : { what: 'field', reason: row.otherwise };
+    const found = (Array.isArray(value) ? value : [value]) as readonly (Message | null)[];
+    const isOther = found.some((each) => each !== null && extensionIn(each, catalog) !== row.only);
+    return isOther ? { what: 'field', reason: row.otherwise } : undefined;
+  }
+  if ('onlyEmpty' in row) {
+    return Object.keys(value as Message).length === 0 ? undefined : { what: 'field', reason: row.onlyEmpty };
   }
   if ('onlyFalse' in row) return value === false ? undefined : { what: 'field', reason: row.onlyFalse };
   const wrong = (Array.isArray(value) ? value : [value]).find((element) => row.byValue[element as string] !== true);

@@ -13,6 +13,7 @@ import type { Messages } from '../generated/api.js';
  * - everyValue(note), for enums: implemented for all values, including future ones; the note says why
  * - onlyExtension(name, otherwise): implemented for that extension; other extensions are refused, with an alternative
  * - onlyFalse(otherwise): implemented for false, the default; true is refused, with an alternative
+ * - onlyEmpty(otherwise): implemented for a message without fields; others are refused, with an alternative
  * - refused(reason): refused, with the reason
  * - accepted(note): accepted because it cannot change behaviour; the note says why
  */
@@ -20,6 +21,7 @@ export type FieldRow<V> =
   | Refused
   | Accepted
   | OnlyExtension
+  | OnlyEmpty
   | ([V] extends [boolean] ? OnlyFalse : never)
   | (IsEnum<Element<V>> extends true ? ByValue<Element<V> & string> | EveryValue : true);
 
@@ -36,6 +38,10 @@ export interface OnlyExtension {
   /** Canonical name of the extension. */
   readonly only: string;
   readonly otherwise: string;
+}
+
+export interface OnlyEmpty {
+  readonly onlyEmpty: string;
 }
 
 export interface OnlyFalse {
@@ -85,6 +91,10 @@ export function accepted(note: string): Accepted {
 /** For a field whose message has a name and a typed_config. */
 export function onlyExtension(only: string, otherwise: string): OnlyExtension {
   return { only, otherwise };
+}
+
+export function onlyEmpty(otherwise: string): OnlyEmpty {
+  return { onlyEmpty: otherwise };
 }
 
 export function onlyFalse(otherwise: string): OnlyFalse {

@@ -368,7 +368,7 @@ t.test('invalid configurations are refused with their position', async (t) => {
                     typed_config:
                       "@type": type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StdoutAccessLog
                       log_format:
-                        text_format_source: { inline_string: "%LOCAL_REPLY_BODY%" }
+                        text_format_source: { inline_string: "%LOCAL_REPLY_BODY:3%" }
                   - name: log
                     typed_config:
                       "@type": type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StdoutAccessLog
@@ -387,7 +387,7 @@ t.test('invalid configurations are refused with their position', async (t) => {
     [14, 'mappers[1].filter.traceable_filter', /tracing/],
     [15, 'mappers[1].status_code', /600/],
     [22, 'mappers[2].body_format_override.formatters', /only the built-in operators/],
-    [30, 'access_log[0].typed_config.log_format.text_format_source.inline_string', /is available only in body_format/],
+    [30, 'access_log[0].typed_config.log_format.text_format_source.inline_string', /takes no length/],
     [35, 'access_log[1].typed_config.log_format.content_type', /no content type/],
     [36, 'access_log[1].typed_config.log_format.text_format_source.inline_string', /NONSENSE/],
   ];

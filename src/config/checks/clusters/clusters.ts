@@ -8,7 +8,7 @@ import { HTTP_OPTIONS, http1Options, httpOptions, speaksHttp2 } from '../../fiel
 import type { Cluster, ClusterLoadAssignment, Endpoint, OutlierDetection, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
-import { checkConnected, checkPipe, isPlainIp, LISTENING_ONLY } from '../addresses.js';
+import { checkConnected, checkPipe, isPlainIp } from '../addresses.js';
 import { checkUnique } from '../names/unique-names.js';
 import { checkEds } from './eds.js';
 import { checkGrpcCluster } from './grpc-clusters.js';
@@ -250,8 +250,6 @@ function checkEndpoint(
   checkConnected(address.socket_address, [...path, 'address', 'socket_address'], problems);
   checkPipe(address.pipe, [...path, 'address', 'pipe'], problems);
   checkEndpointCheck(endpoint, path, problems);
-  const modeAt = [...path, 'address', 'pipe', 'mode'];
-  if ((address.pipe?.mode ?? 0) !== 0 && !problems.has(modeAt)) problems.error(modeAt, LISTENING_ONLY, 'key');
   if (type === 'STATIC' || type === 'EDS') {
     const host = address.socket_address?.address;
     if (host === undefined || isPlainIp(host) || isTypeWrong) return;

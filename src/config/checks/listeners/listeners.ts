@@ -98,14 +98,11 @@ function checkFilters(chain: FilterChain | undefined, path: Path, context: Check
 function checkFilter(config: Any, path: Path, context: CheckContext): void {
   const manager = unpack(config, HCM);
   if (manager) {
-    if (!manager.http_filters) {
-      if (!context.problems.has([...path, 'http_filters'])) {
-        context.problems.error(
-          path,
-          "http_filters is empty: it must end with a filter such as 'envoy.filters.http.router'",
-        );
-      }
-    } else checkOrder(manager.http_filters, [...path, 'http_filters'], 'HTTP filter', context);
+    const filtersAt = [...path, 'http_filters'];
+    if (!manager.http_filters?.length && !context.problems.has(filtersAt)) {
+      context.problems.warn(path, 'http_filters is empty: every request is answered with 500');
+    }
+    checkOrder(manager.http_filters, filtersAt, 'HTTP filter', context);
     if (manager.http_protocol_options?.allow_absolute_url === false) {
       context.problems.error(
         [...path, 'http_protocol_options', 'allow_absolute_url'],

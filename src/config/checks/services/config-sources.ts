@@ -102,10 +102,6 @@ function checkVirtualHostSource(source: ConfigSource, path: Path, reach: Reach, 
 }
 
 function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
-  const version = [...path, 'transport_api_version'];
-  if (source.transport_api_version !== 'V3' && !problems.has(version)) {
-    problems.error(version, "V3 is the only supported version: set 'transport_api_version: V3'");
-  }
   const services = source.grpc_services ?? [];
   const at = [...path, 'grpc_services'];
   if (services.length !== 1 && !problems.has(at) && !problems.has([...path, 'api_type'])) {

@@ -253,7 +253,6 @@ t.test('invalid configurations are refused with their position', async (t) => {
     'http_service\\.server_uri\\.timeout: must be above 0',
     'http_service\\.path_prefix: it must begin with',
     'failure_mode_allow_header_add: it has no effect without failure_mode_allow',
-    'status_on_error: it has no effect with failure_mode_allow',
     "http_service\\.authorization_request\\.headers_to_add\\[0\\]\\.key: 'a b'",
     "http_service\\.authorization_request\\.headers_to_add\\[1\\]\\.key: the service gets the request's own 'host'",
   ]) {

@@ -35,7 +35,7 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
     'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz': {
       http_service: true,
       grpc_service: refused('only HTTP services are supported: use http_service'),
-      transport_api_version: byValue({ AUTO: false, V2: false, V3: true }),
+      transport_api_version: byValue({ AUTO: true, V2: false, V3: true }),
       failure_mode_allow: true,
       failure_mode_allow_header_add: true,
       status_on_error: true,
@@ -100,8 +100,6 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
     else checkService(filter.http_service, report);
     if (filter.failure_mode_allow !== true && filter.failure_mode_allow_header_add === true)
       report('failure_mode_allow_header_add', 'it has no effect without failure_mode_allow');
-    if (filter.failure_mode_allow === true && filter.status_on_error !== undefined)
-      report('status_on_error', 'it has no effect with failure_mode_allow: requests are allowed');
     if (
       filter.allowed_headers !== undefined &&
       filter.http_service?.authorization_request?.allowed_headers !== undefined

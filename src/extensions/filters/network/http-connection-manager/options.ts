@@ -7,6 +7,7 @@ import { LONGEST_TIMER_MS } from '../../../../common/time/longest-timer.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { closeParts } from '../../../../http/connection-manager.js';
 import type { TerminalFilterFactory } from '../../../../http/filters/filter.js';
+import { NO_FILTERS } from '../../../../http/filters/no-filters.js';
 import { ForwardingRules } from '../../../../http/headers/edge/forwarding-headers.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/headers/edge/response-headers.js';
 import { HeaderLine } from '../../../../http/headers/header-line.js';
@@ -142,6 +143,7 @@ function createFilters(
     if (extension.isTerminal) return extension.createOnWorker(config, context, own);
     filters.push({ factory: createFactory(extension, config, context, own), isDisabled });
   }
+  if (configs.length === 0) return NO_FILTERS;
   throw new Error(`the HTTP filter chain has no terminal filter`);
 }
 
