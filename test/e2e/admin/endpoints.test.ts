@@ -265,7 +265,7 @@ t.test('/stats/recentlookups always counts, and lists names while it is enabled'
 
 t.test('/logging lists loggers and sets their levels, each time starting from the defaults', async (t) => {
   const { body } = await post('/logging');
-  t.match(body, /^active loggers:\n {2}admin: info\n {2}alternate_protocols_cache: info\n/);
+  t.match(body, /^active loggers:\n {2}a2a: info\n {2}admin: info\n/);
   t.ok(body.endsWith('\n\n'));
   t.match(
     (await post('/logging?paths=http:debug,upstream:warn')).body,
