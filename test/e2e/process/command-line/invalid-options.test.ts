@@ -6,7 +6,7 @@ import t from 'tap';
 import { tempDir } from '../../harness/index.js';
 import { runAll } from './run.js';
 
-const COMPONENTS = 'admin, alternate_protocols_cache, aws, assert';
+const COMPONENTS = 'a2a, admin, ai_protocol_manager, alternate_protocols_cache';
 const TAG_REMEDY = '--stats-tag is <tag>:<value>, the tag of letters and digits, the value without a dot';
 const LEVELS = 'are trace, debug, info, warning, error, critical, off';
 
@@ -38,7 +38,6 @@ const MISTAKES: readonly (readonly [args: readonly string[], line: string])[] = 
     ['--component-log-level', 'http:loud'],
     `invalid log level specified 'loud'; levels of --component-log-level ${LEVELS}`,
   ],
-  [['--disable-extensions', 'router'], "invalid extension name 'router'; --disable-extensions is <category>/<name>,…"],
   [['--stats-tag', 'x'], `misformatted stats-tag 'x'; ${TAG_REMEDY}`],
   [['--stats-tag', 'a-b:c'], `misformatted stats-tag 'a-b:c' contains invalid char in 'a-b'; ${TAG_REMEDY}`],
   [['--stats-tag', 'a:b.c'], `misformatted stats-tag 'a:b.c' contains invalid char in 'b.c'; ${TAG_REMEDY}`],
