@@ -1,6 +1,6 @@
 // Computes quantiles, sums, and counts below bounds of samples counted in bins. No I/O.
 
-import { lowerEdge, upperEdge } from './bins.js';
+import { lowerEdge, upperEdge, widthOf } from './bins.js';
 
 /** Default upper bounds. */
 export const DEFAULT_BOUNDS: readonly number[] = [
@@ -27,38 +27,30 @@ export class Distribution {
     return count;
   }
 
-  /** Returns the sum of all samples, each taken as the middle of its bin. */
+  /** Returns the sum of all samples, each taken as the harmonic mean of its bin's edges, as Envoy's histogram library does. */
   sum(): number {
     let sum = 0;
     for (let i = 0; i < this.bins.length; i++) {
-      const bin = this.bins[i]!;
-      sum += ((lowerEdge(bin) + upperEdge(bin)) / 2) * this.counts[i]!;
+      const [lower, upper] = [lowerEdge(this.bins[i]!), upperEdge(this.bins[i]!)];
+      if (upper > 0) sum += ((2 * lower * upper) / (lower + upper)) * this.counts[i]!;
     }
     return sum;
   }
 
   /**
-   * Returns the values below which the given shares (ascending, 0 to 1) of the samples lie, interpolated within bins; NaN
-   * for each if there is no sample. If a share ends with a bin's last sample, its value is that bin's upper edge.
+   * Returns the samples at the given shares (ascending, 0 to 1) of all samples; NaN for each if there is no sample. At a share q
+   * of n samples is sample number ceil(q * n), or the first one. The k samples of a bin divide it into k + 1 equal parts.
    */
   quantiles(shares: readonly number[]): number[] {
     const total = this.count();
     if (total === 0) return shares.map(() => Number.NaN);
     let i = 0;
-    while (this.counts[i] === 0) i++;
-    let below = 0;
-    let through = this.counts[i]!;
-    const last = this.bins.length - 1;
+    let before = 0;
     return shares.map((share) => {
-      const target = share * total;
-      while (i < last && through < target) {
-        below = through;
-        through += this.counts[++i]!;
-      }
-      const lower = lowerEdge(this.bins[i]!);
-      if (target <= below) return lower;
-      const upper = upperEdge(this.bins[i]!);
-      return target >= through ? upper : lower + (upper - lower) * ((target - below) / (through - below));
+      const number = Math.max(1, Math.min(total, Math.ceil(share * total)));
+      while (before + this.counts[i]! < number) before += this.counts[i++]!;
+      const bin = this.bins[i]!;
+      return lowerEdge(bin) + (widthOf(bin) * (number - before)) / (this.counts[i]! + 1);
     });
   }
 

@@ -8,7 +8,7 @@ import { PERCENT_SCALE } from '../layout.js';
 import type { StatsReader } from '../read/reader.js';
 import { Pass, type Section } from '../read/section.js';
 import { Selection, type StatsQuery } from '../read/selection.js';
-import { formatGeneral } from './numbers.js';
+import { formatGeneral, formatShortest } from './numbers.js';
 import { Pieces } from './pieces.js';
 
 export type HistogramBuckets = 'summary' | 'cumulative' | 'disjoint' | 'detailed';
@@ -20,8 +20,6 @@ export interface TextOptions extends StatsQuery {
 
 /** Quantiles of the summary; the detailed form has QUANTILES. */
 const SUMMARY_QUANTILES: readonly number[] = [0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1];
-/** Digits of values; bounds have six, as printf. */
-const DIGITS = 15;
 const NEWLINE = 10;
 const COLON = Buffer.from(': ');
 
@@ -95,7 +93,7 @@ function quantilesText(value: HistogramValue, shares: readonly number[], scale: 
   const cumulative = value.cumulative.quantiles(shares);
   return shares
     .map((share, i) => {
-      const values = `${formatGeneral(interval[i]! / scale, DIGITS)},${formatGeneral(cumulative[i]! / scale, DIGITS)}`;
+      const values = `${formatShortest(interval[i]! / scale)},${formatShortest(cumulative[i]! / scale)}`;
       return `P${formatGeneral(share * 100, 6)}(${values})`;
     })
     .join(' ');
@@ -104,8 +102,8 @@ function quantilesText(value: HistogramValue, shares: readonly number[], scale: 
 function binsText(distribution: Distribution, scale: number): string {
   return distribution.bins
     .map((bin, i) => {
-      const lower = formatGeneral(lowerEdge(bin) / scale, DIGITS);
-      return ` ${lower},${formatGeneral(widthOf(bin) / scale, DIGITS)}:${distribution.counts[i]}`;
+      const lower = formatShortest(lowerEdge(bin) / scale);
+      return ` ${lower},${formatShortest(widthOf(bin) / scale)}:${distribution.counts[i]}`;
     })
     .join(',')
     .trimStart();

@@ -54,8 +54,8 @@ t.test(
       histogram.values.map((value) => value[name]);
     t.same(took.name, 'a.took_ms');
     t.same(column(took, 'interval'), ALL_NULL, 'no samples in this interval');
-    t.equal(column(took, 'cumulative')[9], 7.1);
-    t.equal(column(share, 'interval')[9], 0.76);
+    t.equal(column(took, 'cumulative')[9], 7.05);
+    t.equal(column(share, 'interval')[9], 0.755);
     t.same([never.name, column(never, 'interval'), column(never, 'cumulative')], ['b.never_ms', ALL_NULL, ALL_NULL]);
   },
 );
