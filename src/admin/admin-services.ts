@@ -157,6 +157,8 @@ export interface AdminServices {
   readonly commandLineOptions: { readonly [name: string]: unknown };
 
   state(): ServerStateName;
+  /** A process of a hot restart is starting: this one, or the one that replaces it. */
+  isHotRestartInitializing(): boolean;
   /** Returns the seconds since the start of this process and of the first epoch. */
   uptimes(): { readonly currentEpoch: number; readonly allEpochs: number };
   /** Yields active listeners. May be read in several turns: listeners removed in between are skipped. */

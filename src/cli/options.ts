@@ -240,6 +240,7 @@ export const OPTIONS = {
     default: false,
     help: 'Logs a stack trace as one entry.',
     details: 'Without it, each frame is a separate entry.',
+    info: 'log_stacktrace_single_entry',
   },
   'enable-fine-grain-logging': {
     kind: 'flag',
@@ -313,6 +314,7 @@ export const OPTIONS = {
     default: 64,
     max: 1024 * 1024,
     help: 'How much text an access log buffers before it is written.',
+    info: 'file_flush_min_size',
   },
   'drain-time-s': {
     kind: 'integer',

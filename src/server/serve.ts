@@ -157,6 +157,7 @@ class ServerInstance {
         ...{ addressPath, allowedHosts, maxConnections },
         bootstrap: { ...bootstrap, admin },
         hotRestartVersion: hotRestartVersion(this.#options.restart === undefined),
+        localIp: localIp(this.#options.localAddressFamily),
         reload: this.#reload,
         quit: () => this.#end(0),
         reopenLogs: () => this.#reopenLogs(),

@@ -273,5 +273,6 @@ function endpointSpec(group: LocalityLbEndpoints, { endpoint, ...lb }: LbEndpoin
     check: endpoint?.health_check_config && endpointCheck(endpoint.health_check_config),
     isCanary: lb.metadata?.filter_metadata?.['envoy.lb']?.['canary'] === true,
     metadata: lb.metadata,
+    localityWeight: group.load_balancing_weight,
   };
 }

@@ -73,6 +73,9 @@ export class FakeServices implements AdminServices {
   state() {
     return this.currentState;
   }
+  isHotRestartInitializing() {
+    return false;
+  }
   uptimes() {
     return { currentEpoch: 6.9, allEpochs: 3600.2 };
   }

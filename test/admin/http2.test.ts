@@ -50,23 +50,29 @@ function ask(client: ClientHttp2Session, headers: Record<string, string>, body?:
 
 t.test('the access log contains the headers of answers of both protocols', async (t) => {
   const lines: string[] = [];
-  const format = compileFormat('%PROTOCOL% %RESP(content-type)% %RESP(:status)%');
-  const requestLog = new RequestLog([
-    {
-      needs: format.needs,
-      log(info) {
-        const line = new LogBuffer(100);
-        format.write(info, line);
-        lines.push(Buffer.from(line.bytes.subarray(0, line.length)).toString());
+  const format = compileFormat('%PROTOCOL% %RESP(content-type)% %RESP(:status)% %REQ(x-forwarded-for)%');
+  const requestLog = new RequestLog(
+    [
+      {
+        needs: format.needs,
+        log(info) {
+          const line = new LogBuffer(100);
+          format.write(info, line);
+          lines.push(Buffer.from(line.bytes.subarray(0, line.length)).toString());
+        },
+        close() {},
       },
-      close() {},
-    },
-  ]);
+    ],
+    '192.0.2.7',
+  );
   const { port } = await startAdmin(t, { requestLog });
   await httpRequest(port, '/ready');
-  await ask(session(t, port), { ':path': '/ready' });
+  await ask(session(t, port), { ':path': '/ready', 'x-forwarded-for': '198.51.100.1' });
   await waitFor(() => lines.length === 2, { what: 'both lines' });
-  t.same(lines, ['HTTP/1.1 text/plain; charset=UTF-8 200', 'HTTP/2 text/plain; charset=UTF-8 200']);
+  t.same(lines, [
+    'HTTP/1.1 text/plain; charset=UTF-8 200 192.0.2.7',
+    'HTTP/2 text/plain; charset=UTF-8 200 198.51.100.1,192.0.2.7',
+  ]);
 });
 
 t.test('an access logger that fails affects neither the other loggers nor the server', async (t) => {
@@ -76,10 +82,13 @@ t.test('an access logger that fails affects neither the other loggers nor the se
   const broken = () => {
     throw new Error('on purpose');
   };
-  const requestLog = new RequestLog([
-    { needs, log: broken, close() {} },
-    { needs, log: (info) => void statuses.push(info.responseCode), close() {} },
-  ]);
+  const requestLog = new RequestLog(
+    [
+      { needs, log: broken, close() {} },
+      { needs, log: (info) => void statuses.push(info.responseCode), close() {} },
+    ],
+    '192.0.2.7',
+  );
   const { port } = await startAdmin(t, { requestLog });
   await httpRequest(port, '/ready');
   await httpRequest(port, '/nowhere');

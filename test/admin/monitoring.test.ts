@@ -55,16 +55,24 @@ t.test('unsupported parameters are refused', async (t) => {
     'histogram_buckets=detailed': 'unsupported prometheus histogram bucket mode',
     'histogram_buckets=monitoringnative': native,
     'histogram_buckets=prometheusnative': native,
-    'histogram_buckets=all': 'usage: /stats?histogram_buckets=(cumulative|disjoint|detailed|summary)\n',
+    'histogram_buckets=all':
+      'usage: /stats?histogram_buckets=(cumulative|disjoint|detailed|summary|prometheusnative)\n',
     'native_histogram_max_buckets=0': 'native_histogram_max_buckets must be a whole number from 1 to 999999999\n',
     'filter=(': 'Invalid re2 regex: missing ): (',
     'type=Counter': 'invalid &type= param',
+    'hidden=bad': 'usage: /stats?hidden=(include|only|exclude)\n\n',
   };
   for (const [query, body] of Object.entries(refusals)) {
     for (const path of [`/stats/monitoring?${query}`, `/stats?format=monitoring&${query}`]) {
       const answer = await httpRequest(port, path);
       t.same([answer.status, answer.body], [400, body], path);
     }
+  }
+  const format = await httpRequest(port, '/stats/prometheus?format=yaml');
+  t.match(format, { status: 400, body: /^usage: .*format=/ });
+  for (const known of ['json', 'prometheus', 'text']) {
+    const { status, body } = await httpRequest(port, `/stats/prometheus?format=${known}&filter=nothing`);
+    t.same([status, body], [200, ''], known);
   }
   const text = await httpRequest(port, '/stats?histogram_buckets=monitoringnative');
   t.equal(text.status, 400, 'native histograms have no text form');

@@ -4,9 +4,9 @@ import { compileRequestedFullMatch, type Regex, RegexError } from '../../common/
 import { type FieldMask, maskFits, maskFitsResource, parseFieldMask, trim } from '../../config/schema/field-mask.js';
 import type { Schema } from '../../config/schema/schema.js';
 import { Refusal } from '../admin-handler.js';
-import type { Element, JsonObject } from '../json.js';
-import { compactJson, compactList, compactObject } from './compact-json.js';
+import { type Element, type JsonObject, prettyList } from '../json.js';
 import type { ConfigDump, DumpList, DumpResource } from './config-dump.js';
+import { lineStart, prettyMembers, prettyPieces } from './pretty-pieces.js';
 
 export interface DumpQuery {
   readonly resource?: string | undefined;
@@ -90,10 +90,12 @@ class NameFiltered implements Selected {
   }
 }
 
+/** Depth of an element of `configs`. */
+const DEPTH = 2;
+
 function* answer(elements: Iterable<Element>): Generator<string, void> {
-  yield '{"configs":';
-  yield* compactList(elements);
-  yield '}';
+  yield* prettyList({}, 'configs', elements);
+  yield '\n';
 }
 
 function* dumpElements(dumps: readonly SelectedDump[], mask: FieldMask | undefined): Generator<Iterable<string>, void> {
@@ -103,32 +105,31 @@ function* dumpElements(dumps: readonly SelectedDump[], mask: FieldMask | undefin
 function* dumpElement({ message, fields, lists }: SelectedDump, mask: FieldMask | undefined): Generator<string, void> {
   const head = { '@type': `${TYPE_URL}${message}`, ...(mask === undefined ? fields : trim(fields, mask)) };
   let text = '';
-  for (const piece of compactObject(Object.entries(head))) {
+  for (const piece of prettyMembers(Object.entries(head), DEPTH)) {
     if (text !== '') yield text;
     text = piece;
   }
   // The last piece is the closing brace, which follows the lists.
-  yield text.slice(0, -1);
   for (const { field, resources } of lists) {
     if (mask !== undefined && !mask.has(field)) continue;
     yield* listMember(field, resources);
   }
-  yield '}';
+  yield text;
 }
 
 /** Renders a list. A list without resources is omitted, as fields with default values are. */
 function* listMember(field: string, resources: Selected): Generator<string, void> {
-  let separator = `,${JSON.stringify(field)}:[`;
+  let separator = `,${lineStart(DEPTH + 1)}${JSON.stringify(field)}: [`;
   for (const resource of resources) {
     if (resource === undefined) {
       yield '';
       continue;
     }
-    yield separator;
-    yield* compactJson(resource.message);
+    yield `${separator}${lineStart(DEPTH + 2)}`;
+    yield* prettyPieces(resource.message, DEPTH + 2);
     separator = ',';
   }
-  if (separator === ',') yield ']';
+  if (separator === ',') yield `${lineStart(DEPTH + 1)}]`;
 }
 
 interface ResourceMask {
@@ -191,6 +192,6 @@ function resourceRule(schema: Schema, type: string, mask: FieldMask): (resource:
 
 function* resourceElements(type: string, resources: Selected, mask: FieldMask | undefined): Generator<Element, void> {
   const element = ({ message }: DumpResource) =>
-    compactJson({ '@type': `${TYPE_URL}${type}`, ...(mask === undefined ? message : trim(message, mask)) });
+    prettyPieces({ '@type': `${TYPE_URL}${type}`, ...(mask === undefined ? message : trim(message, mask)) }, DEPTH);
   for (const resource of resources) yield resource && element(resource);
 }

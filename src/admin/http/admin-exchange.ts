@@ -4,14 +4,17 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { Protocol } from '../../access-log/stream/stream-info.js';
 import { type AdminIncoming, type AdminOutgoing, isGone } from './messages/exchange.js';
-import { parseTarget } from './messages/request-target.js';
+import { normalizedTarget, parseTarget } from './messages/request-target.js';
 
 export class Exchange {
   readonly request: AdminIncoming;
   readonly response: AdminOutgoing;
   readonly socket: Socket;
   readonly method: string;
+  /** Normalized path and query. */
   readonly target: string;
+  /** The path cannot be normalized. */
+  readonly hasBadPath: boolean;
   readonly headers: IncomingHttpHeaders;
   readonly protocol: Protocol;
   /** See peerOf(). */
@@ -32,7 +35,9 @@ export class Exchange {
     this.socket = socket;
     this.method = request.method ?? 'GET';
     const { path, authority } = parseTarget(request.url ?? '/');
-    this.target = path;
+    const target = normalizedTarget(path);
+    this.target = target ?? path;
+    this.hasBadPath = target === undefined;
     const isHttp2 = request.httpVersionMajor === 2;
     // HTTP/2 has its own field for the host.
     const host = authority ?? (isHttp2 ? authorityOf(request.headers) : undefined);

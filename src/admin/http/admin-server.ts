@@ -290,6 +290,9 @@ export class AdminServer {
     } else if (fault !== undefined) {
       exchange.details = fault.details;
       answered = { status: 400, headers: { connection: 'close' }, body: fault.text };
+    } else if (exchange.hasBadPath) {
+      exchange.details = 'path_normalization_failed';
+      answered = { status: 400, headers: { connection: 'close' }, body: '' };
     } else {
       const raw = { method, target, headers, body: bytes, peer, isGone: () => isGone(response) };
       answered = await answer(raw, this.handlers, this.#rules, this.#services);

@@ -6,6 +6,7 @@ import { GuardedLogger } from '../../access-log/guarded-logger.js';
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import { type Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
 import { TextHeaders } from '../../access-log/stream/text-headers.js';
+import { isLoopback } from '../../http/headers/edge/edge-lines.js';
 import { getLogger } from '../../log/logger.js';
 
 /** A request that has ended. */
@@ -44,7 +45,11 @@ export class RequestLog {
   readonly #loggers: readonly AccessLogger[];
   readonly #info = new StreamInfo();
 
-  constructor(loggers: readonly AccessLogger[]) {
+  readonly #localIp: string;
+
+  /** `localIp`: this machine's address, which x-forwarded-for has for clients on it, as in Envoy's HTTP layer. */
+  constructor(loggers: readonly AccessLogger[], localIp: string) {
+    this.#localIp = localIp;
     const report = (error: unknown) => logger.error({ err: error }, 'an access logger of the admin interface failed');
     this.#loggers = loggers.map((each) => new GuardedLogger(each, report));
   }
@@ -61,7 +66,7 @@ export class RequestLog {
     if (request.details?.startsWith('http1.')) info.responseFlags |= ResponseFlag.DownstreamProtocolError;
     info.bytesReceived = request.bytesReceived;
     info.bytesSent = request.bytesSent;
-    info.requestHeaders = TextHeaders.ofRequest(request.method, request.target, request.requestHeaders);
+    info.requestHeaders = TextHeaders.ofRequest(request.method, request.target, this.#forwarded(request));
     info.responseHeaders = TextHeaders.ofResponse(request.status, request.responseHeaders);
     const { localAddress, peer } = request;
     info.downstream = {
@@ -73,5 +78,14 @@ export class RequestLog {
     info.lastDownstreamRxMs = request.receivedMs;
     info.lastDownstreamTxMs = request.endMs;
     for (const each of this.#loggers) each.log(info);
+  }
+
+  /** Returns the headers with the client's address in x-forwarded-for. */
+  #forwarded({ peer, requestHeaders }: EndedRequest): OutgoingHttpHeaders {
+    const ip = /^\[?(.*?)\]?:\d+$/.exec(peer)?.[1];
+    if (ip === undefined) return requestHeaders;
+    const former = requestHeaders['x-forwarded-for'] ?? [];
+    const addresses = [former, isLoopback(ip) ? this.#localIp : ip].flat();
+    return { ...requestHeaders, 'x-forwarded-for': addresses.join(',') };
   }
 }

@@ -5,10 +5,11 @@ import { type AdminParameter, type AdminRequest, type AdminResponse, Refusal } f
 import type { AdminServices } from '../admin-services.js';
 import type { QueryParameters } from '../http/messages/query-parameters.js';
 import { statsBody } from '../render/stats-body.js';
-import { statsQuery, unknownBuckets } from './stats-parameters.js';
+import { statsQuery, unknownBuckets, unknownFormat } from './stats-parameters.js';
 
 const PROTOBUF_TYPE = 'application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited';
 const DEFAULT_MAX_BUCKETS = 20;
+const FORMATS = ['html', 'active-html', 'json', 'monitoring', 'prometheus', 'text'];
 
 /** Parameters in /help, besides those of all forms. */
 export const MONITORING_PARAMETERS: readonly AdminParameter[] = [
@@ -33,6 +34,8 @@ export const MONITORING_BUCKETS: AdminParameter = {
 /** Answers a request. Throws a Refusal for unsupported parameters (FACTS §3.1). */
 export async function monitoringAnswer(request: AdminRequest, services: AdminServices): Promise<AdminResponse> {
   const { query, headers } = request;
+  // On its own path the format changes nothing, but it must exist, as in Envoy.
+  if (!FORMATS.includes(query.get('format') ?? 'text')) throw unknownFormat();
   const isProtobuf = query.has('prom_protobuf') || prefersProtobuf(headers.accept);
   const rendering = {
     ...statsQuery(query),

@@ -46,8 +46,20 @@ export function statsQuery(query: QueryParameters): PlainQuery {
     pattern: query.get('filter'),
     invertFilter,
     type: statType(query.get('type')),
-    hidden: HIDDEN.find((known) => known === query.get('hidden')) ?? 'exclude',
+    hidden: hiddenStats(query.get('hidden')),
   };
+}
+
+function hiddenStats(value: string | undefined): (typeof HIDDEN)[number] {
+  if (value === undefined) return 'exclude';
+  const mode = HIDDEN.find((known) => known === value);
+  if (mode === undefined) throw new Refusal(400, 'usage: /stats?hidden=(include|only|exclude)\n\n');
+  return mode;
+}
+
+/** Returns the answer to a format that no endpoint has. */
+export function unknownFormat(): Refusal {
+  return new Refusal(400, 'usage: /stats?format=(html|active-html|json|prometheus|text)\n\n');
 }
 
 /** Returns how text and JSON show histograms. Throws a Refusal for an unknown mode. */
@@ -61,7 +73,7 @@ export function histogramBuckets(query: QueryParameters): HistogramBuckets {
 
 /** Returns the answer to a histogram_buckets value that no format supports. */
 export function unknownBuckets(): Refusal {
-  return new Refusal(400, `usage: /stats?histogram_buckets=(${BUCKETS.join('|')})\n`);
+  return new Refusal(400, `usage: /stats?histogram_buckets=(${BUCKETS.join('|')}|prometheusnative)\n`);
 }
 
 function statType(value: string | undefined): StatsQuery['type'] {

@@ -76,6 +76,11 @@ export class PathNormalizer {
   }
 }
 
+/** Normalizes a path and merges its slashes; undefined if it has a NUL. `path`: see normalizePath(). */
+export function mergedPath(path: string): string | undefined {
+  return normalizePath(path)?.replace(/\/{2,}/g, '/');
+}
+
 /**
  * Resolves dot segments, including those with parameters ("..;x", RFC 3986 section 3.3, which some hosts resolve). Unescapes unreserved
  * characters, escapes characters that are not allowed in a path, and turns backslashes into slashes. Keeps other escapes. Returns undefined

@@ -43,6 +43,8 @@ export interface AdminInterfaceOptions
   /** File that the address is written to; '': none. */
   readonly addressPath: string;
   readonly fileFlush: FileLogOptions;
+  /** This machine's address. */
+  readonly localIp: string;
 }
 
 const logger = getLogger('main');
@@ -95,7 +97,9 @@ export class AdminInterface {
         maxConnections,
         connectionLimit: this.#config.ignore_global_conn_limit ? undefined : configuration.connectionLimits.ofPrimary,
         traffic: new AdminTraffic(store),
-        requestLog: this.#files && new RequestLog(createLoggers(loggers, this.#files, configuration.runtime.runtime)),
+        requestLog:
+          this.#files &&
+          new RequestLog(createLoggers(loggers, this.#files, configuration.runtime.runtime), options.localIp),
       },
     );
   }

@@ -24,6 +24,7 @@ export interface AdminFacts
 }
 
 export function adminServices(server: Server, { dumped, reload, ...facts }: AdminFacts): AdminServices {
+  const { hotRestartVersion } = facts;
   const { epoch, store, threads } = server.primary;
   const { drains } = server.configuration.listeners;
   return {
@@ -32,6 +33,8 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     updateStats: () => server.updateStats(),
     flushesStatsOnAdmin: server.flushes.isOnAdmin,
     state: () => STATE_NAMES[server.state],
+    isHotRestartInitializing: () =>
+      hotRestartVersion !== 'disabled' && (!server.isLive || server.primary.takeOver.isBeginning),
     uptimes: () => uptimes(epoch),
     listeners: () => listenerViews(server.configuration),
     clusters: () => clusterViews(server.configuration),

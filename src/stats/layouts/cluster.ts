@@ -148,6 +148,7 @@ export const HostStats = defineLayout({
   cx_total: 'counter',
   rq_active: 'gauge',
   rq_error: 'counter',
+  rq_pending_active: 'gauge',
   rq_success: 'counter',
   rq_timeout: 'counter',
   rq_total: 'counter',

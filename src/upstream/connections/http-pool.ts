@@ -6,7 +6,7 @@ import { shownName } from '../../common/text/shown.js';
 import type { ClientProtocol } from '../../http/codec/connections.js';
 import type { RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
 import { getLogger } from '../../log/logger.js';
-import { ClusterStats } from '../../stats/layouts/cluster.js';
+import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Host } from '../hosts/host.js';
 import { type ClusterLimits, LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
@@ -149,6 +149,7 @@ export class HttpPool implements ConnectionPool {
     this.#pending++;
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_total);
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_active);
+    this.host.stats.increment(HostStats.at.rq_pending_active);
     this.#connectIfNeeded();
   }
 
@@ -203,5 +204,6 @@ export class HttpPool implements ConnectionPool {
     this.#pending--;
     this.cluster.limits.release(LimitKind.PendingRequests, this.priority);
     this.cluster.stats.decrement(ClusterStats.at.upstream_rq_pending_active);
+    this.host.stats.decrement(HostStats.at.rq_pending_active);
   }
 }

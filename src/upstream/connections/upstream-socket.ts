@@ -2,7 +2,7 @@
 
 import { Priority } from '../../common/priority.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
-import { ClusterStats } from '../../stats/layouts/cluster.js';
+import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Cluster } from '../cluster.js';
 import type { Host } from '../hosts/host.js';
 import { LimitKind } from '../limits.js';
@@ -76,6 +76,7 @@ export class UpstreamSocket extends HostConnection {
     }
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_total);
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_active);
+    host.stats.increment(HostStats.at.rq_pending_active);
   }
 
   /** Undefined while connecting and after the close. */
@@ -197,5 +198,6 @@ export class UpstreamSocket extends HostConnection {
   #pendingEnded(): void {
     this.#cluster.limits.release(LimitKind.PendingRequests, Priority.Default);
     this.stats.decrement(ClusterStats.at.upstream_rq_pending_active);
+    this.host.stats.decrement(HostStats.at.rq_pending_active);
   }
 }

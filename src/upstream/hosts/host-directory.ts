@@ -251,6 +251,7 @@ function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
     a.isCanary === b.isCanary &&
     a.priority === b.priority &&
     a.hostname === b.hostname &&
+    a.localityWeight === b.localityWeight &&
     isSameAddress(a.address, b.address) &&
     isSameLocality(a.locality, b.locality) &&
     isDeepStrictEqual(a.metadata, b.metadata)

@@ -38,6 +38,8 @@ export interface EndpointTraits {
   readonly check?: EndpointCheck;
   /** For the dump of endpoints; not sent to workers. */
   readonly metadata?: Metadata;
+  /** load_balancing_weight of its locality; for the dump of endpoints. */
+  readonly localityWeight?: number;
 }
 
 /** A resolved endpoint. */

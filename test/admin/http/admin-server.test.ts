@@ -36,7 +36,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
 t.test('only the exact path of an endpoint is answered; other paths list the endpoints', async (t) => {
   const { port } = await startAdmin(t);
-  for (const path of ['/stats/', '//stats', '/STATS', '/stat', '/%73tats', '/web/', '/stats%3Fformat=text']) {
+  for (const path of ['/stats/', '/STATS', '/stat', '/web/', '/stats%3Fformat=text', '/stats%2F', '/ready/x']) {
     const answer = await httpRequest(port, path);
     t.equal(answer.status, 404, path);
     t.match(answer.body, /^invalid path\. admin commands are:\n {2}\/: /);
@@ -45,6 +45,30 @@ t.test('only the exact path of an endpoint is answered; other paths list the end
   t.match(await rawExchange(port, 'OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'), {
     text: /^HTTP\/1.1 404 /,
   });
+});
+
+t.test('paths are normalized before they are matched, as in Envoy', async (t) => {
+  const { port } = await startAdmin(t, { allowPaths: [{ exact: '/ready' }, { prefix: '/ready?' }] });
+  for (const path of [
+    '//ready',
+    '/./ready',
+    '/x/../ready',
+    '/%72eady',
+    '///%72ead%79?a=//b',
+    '/../ready',
+    '/x/..//ready',
+  ]) {
+    t.match(await httpRequest(port, path), { status: 200, body: 'LIVE\n' }, path);
+  }
+  for (const path of ['/ready/../help', '/%68elp']) t.equal((await httpRequest(port, path)).status, 403, path);
+  for (const target of ['/ready#a', '/ready?a#b', '/%00ready', '/ready%00']) {
+    const head = `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`;
+    t.match(
+      await rawExchange(port, head),
+      { text: /^HTTP\/1\.1 400 [\s\S]*connection: close[\s\S]*\r\n\r\n$/i },
+      target,
+    );
+  }
 });
 
 t.test('methods other than POST are answered alike by endpoints that change nothing', async (t) => {

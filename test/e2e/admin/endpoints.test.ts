@@ -102,7 +102,9 @@ t.test('/config_dump filters by resource, mask and name', async (t) => {
     ],
   });
   t.match(await dump('?mask=bootstrap.node.id'), { configs: [{ bootstrap: { node: { id: 'n1' } } }] });
-  t.strictSame(await dump('?resource=dynamic_listeners'), { configs: [] });
+  t.strictSame(await dump('?resource=dynamic_listeners'), {});
+  const { body } = await baton.admin('/config_dump?mask=bootstrap.node.id');
+  t.match(body, /^\{\n "configs": \[\n {2}\{\n {3}"@type": [\s\S]*\n {2}\}\n \]\n\}\n$/, 'pretty, with a line end');
   t.match(await baton.admin('/config_dump?resource=nothing'), {
     status: 404,
     body: 'nothing not found in config dump',

@@ -15,6 +15,7 @@ export const serverInfo: AdminHandler = {
       version: services.version,
       state: services.state(),
       hot_restart_version: services.hotRestartVersion,
+      hot_restart_initializing: services.isHotRestartInitializing(),
       command_line_options: services.commandLineOptions as JsonObject,
       node: nodeJson(services.node),
       uptime_current_epoch: `${Math.floor(currentEpoch)}s`,

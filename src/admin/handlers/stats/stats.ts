@@ -1,6 +1,6 @@
 // GET /stats: all stats, in several formats.
 
-import { type AdminHandler, type AdminRequest, type AdminResponse, Refusal } from '../../admin-handler.js';
+import type { AdminHandler, AdminRequest, AdminResponse } from '../../admin-handler.js';
 import type { AdminServices } from '../../admin-services.js';
 import { requireHtml } from '../../html/page.js';
 import { activeStatsPage, statsPage } from '../../html/stats-page.js';
@@ -14,6 +14,7 @@ import {
   SELECTION_PARAMETERS,
   statsQuery,
   USED_ONLY,
+  unknownFormat,
 } from '../../stats/stats-parameters.js';
 
 type Answer = (request: AdminRequest, services: AdminServices) => Promise<AdminResponse>;
@@ -56,7 +57,7 @@ export const stats: AdminHandler = {
     const requested = request.query.get('format') ?? 'text';
     const format = Object.hasOwn(ALIASES, requested) ? ALIASES[requested]! : requested;
     if (!Object.hasOwn(FORMATS, format)) {
-      throw new Refusal(400, 'usage: /stats?format=(html|active-html|json|prometheus|text)\n\n');
+      throw unknownFormat();
     }
     return FORMATS[format]!(request, services);
   },

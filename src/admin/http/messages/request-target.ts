@@ -1,5 +1,7 @@
 // Parses a request target: a path, or a whole URL as proxies send it.
 
+import { mergedPath } from '../../../http/normalization/path-normalization.js';
+
 export interface Target {
   /** Path and query. */
   readonly path: string;
@@ -13,3 +15,18 @@ export function parseTarget(target: string): Target {
   const rest = target.slice(found[0].length);
   return { path: rest.startsWith('/') ? rest : `/${rest}`, authority: found[1]! };
 }
+
+/**
+ * Returns a path with its query as Envoy's admin interface matches it: without repeated slashes, dot segments and needless
+ * escapes. Undefined if the request must be refused, for a fragment or a NUL.
+ */
+export function normalizedTarget(target: string): string | undefined {
+  if (PLAIN.test(target)) return target;
+  if (target.includes('#')) return undefined;
+  if (!target.startsWith('/')) return target;
+  const question = target.indexOf('?');
+  const path = mergedPath(question < 0 ? target : target.slice(0, question));
+  return path === undefined || question < 0 ? path : path + target.slice(question);
+}
+
+const PLAIN = /^(?:\/[\w-]+)+(?:\?[^#]*)?$/;

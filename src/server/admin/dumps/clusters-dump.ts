@@ -5,7 +5,7 @@ import type { Cluster } from '../../../config/generated/api.js';
 import { type DynamicState, shown } from '../../../xds/dynamic-state.js';
 import type { PrimaryCluster } from '../../clusters/version/primary-cluster.js';
 import type { RunningConfiguration } from '../../running/running-configuration.js';
-import { any, type Dump, mapped } from './dump.js';
+import { any, byName, type Dump, mapped } from './dump.js';
 import { statusFields } from './state-fields.js';
 
 const CLUSTER = 'envoy.config.cluster.v3.Cluster';
@@ -15,7 +15,7 @@ export function clustersDump(running: RunningConfiguration, configured: readonly
   const { byName: clusters, warming: warmingClusters } = running.clusters;
   const { states, version } = running.clusterDiscovery;
   const static_clusters = mapped(
-    () => configured,
+    () => byName(configured, ({ name = '' }) => name),
     (config) => {
       const name = config.name ?? '';
       // A cluster that has changed since the bootstrap was loaded, or that is older, has its own time.
@@ -25,11 +25,14 @@ export function clustersDump(running: RunningConfiguration, configured: readonly
     },
   );
   const dynamic_active_clusters = mapped(
-    () => activeOrRefused(running),
+    () => byName(activeOrRefused(running), ([name]) => name),
     ([name, cluster]) => dynamicCluster(name, cluster, warmingClusters.has(name) ? undefined : states.get(name)),
   );
   const dynamic_warming_clusters = mapped(
-    () => [...warmingClusters.values()].filter(({ origin }) => origin.isAddedViaApi),
+    () => {
+      const added = [...warmingClusters.values()].filter(({ origin }) => origin.isAddedViaApi);
+      return byName(added, ({ spec }) => spec.name);
+    },
     (cluster) => dynamicCluster(cluster.spec.name, cluster, states.get(cluster.spec.name)),
   );
   const hasDynamic = version !== '' || states.size > 0;
@@ -45,10 +48,10 @@ function* activeOrRefused({
   clusterDiscovery,
   clusters,
 }: RunningConfiguration): Generator<[string, PrimaryCluster | undefined]> {
-  const { byName, warming } = clusters;
-  for (const [name, cluster] of byName) if (cluster.origin.isAddedViaApi) yield [name, cluster];
+  const { byName: active, warming } = clusters;
+  for (const [name, cluster] of active) if (cluster.origin.isAddedViaApi) yield [name, cluster];
   for (const name of clusterDiscovery.states.keys()) {
-    if (!byName.has(name) && !warming.has(name)) yield [name, undefined];
+    if (!active.has(name) && !warming.has(name)) yield [name, undefined];
   }
 }
 

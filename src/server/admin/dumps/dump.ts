@@ -27,3 +27,11 @@ export function mapped<T>(
     },
   };
 }
+
+/** Returns items in the order of their names, in which Envoy dumps clusters and endpoints. */
+export function byName<T>(items: Iterable<T>, nameOf: (item: T) => string): T[] {
+  return [...items].sort((a, b) => {
+    const [first, second] = [nameOf(a), nameOf(b)];
+    return first < second ? -1 : first > second ? 1 : 0;
+  });
+}

@@ -6,7 +6,7 @@ import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../../upstream/h
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import { shown } from '../../../xds/dynamic-state.js';
 import type { PrimaryCluster } from '../../clusters/version/primary-cluster.js';
-import { any, type Dump, mapped } from './dump.js';
+import { any, byName, type Dump, mapped } from './dump.js';
 import { statusFields, versionFields } from './state-fields.js';
 
 const ASSIGNMENT = 'envoy.config.endpoint.v3.ClusterLoadAssignment';
@@ -31,9 +31,10 @@ export function endpointsDump(clusters: ReadonlyMap<string, PrimaryCluster>): Du
   return { message: 'EndpointsConfigDump', lists: { static_endpoint_configs, dynamic_endpoint_configs } };
 }
 
-/** Yields the clusters of the bootstrap, or of CDS. */
-function* selected(clusters: ReadonlyMap<string, PrimaryCluster>, isAddedViaApi: boolean): Generator<PrimaryCluster> {
-  for (const cluster of clusters.values()) if (cluster.origin.isAddedViaApi === isAddedViaApi) yield cluster;
+/** Returns the clusters of the bootstrap, or of CDS. */
+function selected(clusters: ReadonlyMap<string, PrimaryCluster>, isAddedViaApi: boolean): PrimaryCluster[] {
+  const found = [...clusters.values()].filter(({ origin }) => origin.isAddedViaApi === isAddedViaApi);
+  return byName(found, ({ spec }) => spec.name);
 }
 
 function assignmentName(cluster: PrimaryCluster): string {
@@ -56,7 +57,7 @@ function assignmentOf(cluster: PrimaryCluster): JsonObject {
 function localities(hosts: readonly KnownHost[]): object[] {
   const sorted = groupsOf(hosts).sort((a, b) => a[0]!.endpoint.priority - b[0]!.endpoint.priority);
   return sorted.map((group) => {
-    const { priority, locality } = group[0]!.endpoint;
+    const { priority, locality, localityWeight } = group[0]!.endpoint;
     return {
       locality: {
         region: locality.region || undefined,
@@ -64,6 +65,7 @@ function localities(hosts: readonly KnownHost[]): object[] {
         sub_zone: locality.subZone || undefined,
       },
       lb_endpoints: new LazyList(() => lbEndpoints(group)),
+      load_balancing_weight: localityWeight ?? 0,
       priority: priority || undefined,
     };
   });
