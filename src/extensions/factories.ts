@@ -195,8 +195,11 @@ export interface PrimaryFilterContext {
   checkMessage(name: string, text: string): Promise<CheckedMessage>;
   readonly routes: PrimaryRoutes;
   readonly filterConfigs: PrimaryFilterConfigs;
-  /** Keeps the listener warming until ready() of the result is called. `name` is shown by /init_dump. */
-  waitFor(name: string): { ready(): void };
+  /**
+   * Keeps the listener warming until ready() of the result is called. `name` is shown by /init_dump. `isLocal`: only files of
+   * this machine are needed, so that this takes a moment.
+   */
+  waitFor(name: string, isLocal?: boolean): { ready(): void };
 }
 
 /** The routes of all connection managers, on the primary. */

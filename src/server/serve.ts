@@ -192,12 +192,14 @@ class ServerInstance {
     const { parentSockets } = this.#server.primary.epoch;
     // A process that waits for the file must not read the address of a process that was killed.
     if (parentSockets === undefined && adminAddressPath !== '') removeAddressFile(adminAddressPath);
-    const isAnswered = restart !== undefined && (await admin?.openSocket(loadShim(), parentSockets)) === true;
-    // The admin interface answers before the server is live, for /ready. Where a parent listens, the parent answers until then.
-    if (!isAnswered) await admin?.start();
+    // Bound now, so that an address in use is reported before anything else is started.
+    const isAnswered = (await admin?.openSocket(loadShim(), parentSockets)) === true;
     // Loaded before traffic arrives: if the file could not be read for want of a descriptor later, a serving server would end.
     const reload = watched === undefined ? undefined : await import('./reload/watched-reload.js');
-    await this.#server.start();
+    // The admin interface answers before the server is live, for /ready. Where a parent listens, the parent answers until then.
+    await this.#server.start(async () => {
+      if (!isAnswered && !this.#isEnding) await admin?.start();
+    });
     if (this.#isEnding) return;
     if (isAnswered) await admin?.start();
     if (this.#isEnding) return;

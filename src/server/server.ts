@@ -74,6 +74,7 @@ export class Server {
   readonly #lostSamples = new LostSamples();
   readonly #statsUpdate = new SharedRun(() => this.#updateStats());
   readonly #startUp: StartUp;
+  #dispatching: () => Promise<void> = async () => {};
   #state = ServerState.PreInitializing;
   #settling: NodeJS.Timeout | undefined;
   #shuttingDown: Promise<void> | undefined;
@@ -94,6 +95,10 @@ export class Server {
       {
         ...this.configuration.steps,
         startWorkers: () => this.#startWorkers(),
+        dispatching: async () => {
+          await this.#dispatching();
+          if (!this.isEnding) logger.info('starting main dispatch loop');
+        },
         entered: (state) => {
           this.#state = state;
         },
@@ -136,9 +141,11 @@ export class Server {
   /**
    * Resolves when the server is live, or was shut down earlier. Rejects, with everything closed, when a listener's address cannot
    * be bound.
+   * @param dispatching called when the admin interface has to answer; see StartUp
    */
-  async start(): Promise<void> {
+  async start(dispatching: () => Promise<void> = async () => {}): Promise<void> {
     if (this.isEnding) return;
+    this.#dispatching = dispatching;
     try {
       this.configuration.runtime.watch();
       await this.#createSinks();
@@ -218,7 +225,6 @@ export class Server {
     logger.info(`loading ${secrets.length} static secret(s)`);
     logger.info(`loading ${clusters.length} cluster(s)`);
     logger.info(`loading ${listeners.length} listener(s)`);
-    logger.info('starting main dispatch loop');
   }
 
   async #shutDown(): Promise<void> {

@@ -6,3 +6,8 @@ import type { ConfigSource, PathConfigSource } from '../generated/api.js';
 export function fileOfSource({ path, path_config_source: file }: ConfigSource): PathConfigSource | undefined {
   return path === undefined ? file : { path };
 }
+
+/** Returns whether a source is a file. */
+export function isFileSource(source: ConfigSource | undefined): boolean {
+  return source !== undefined && fileOfSource(source) !== undefined;
+}

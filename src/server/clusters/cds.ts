@@ -2,6 +2,7 @@
 
 import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
+import { isFileSource } from '../../config/fields/file-of-source.js';
 import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
@@ -40,7 +41,7 @@ export class ClusterDiscovery implements Watcher<Cluster> {
   /** Starts the subscription. `init` waits for the first update and its clusters, or for the fetch timeout. */
   start(source: ConfigSource, sources: ConfigSources, init: InitManager): void {
     this.#clusters.useInit(init);
-    this.#target = init.add('CDS');
+    this.#target = init.add('CDS', isFileSource(source));
     sources.subscribe<Cluster>({
       source,
       type: 'cluster',

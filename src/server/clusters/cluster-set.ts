@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { shownName } from '../../common/text/shown.js';
-import { fileOfSource } from '../../config/fields/file-of-source.js';
+import { fileOfSource, isFileSource } from '../../config/fields/file-of-source.js';
 import type { Cluster } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
@@ -296,7 +296,8 @@ export class ClusterSet {
     this.#admit(name);
     if (this.#isStarting) {
       upstream.debug(`add/update cluster ${shownName(name)} during init`);
-      if (this.#init !== undefined) this.#targets.set(cluster, this.#init.add(`cluster ${name}`));
+      if (this.#init !== undefined)
+        this.#targets.set(cluster, this.#init.add(`cluster ${name}`, isLocal(cluster.config)));
       this.#activate(cluster);
     } else {
       upstream.debug(`add/update cluster ${shownName(name)} starting warming`);
@@ -382,4 +383,10 @@ export class ClusterSet {
 /** Returns whether the hosts come from a management server, which is reached through other clusters. */
 function isSecondary({ type, eds_cluster_config: eds }: Cluster): boolean {
   return type === 'EDS' && fileOfSource(eds?.eds_config ?? {}) === undefined;
+}
+
+/** Returns whether a cluster knows its hosts without DNS, a management server or health checks. */
+function isLocal({ eds_cluster_config: eds, health_checks: checks = [], type = 'STATIC' }: Cluster): boolean {
+  if (checks.length > 0) return false;
+  return type === 'STATIC' || (type === 'EDS' && isFileSource(eds?.eds_config));
 }

@@ -1,5 +1,6 @@
 // The discovered HTTP filter configurations (ECDS) on the primary. All chains that name the same one share it.
 
+import { isFileSource } from '../../config/fields/file-of-source.js';
 import { keyOfDiscovered } from '../../extensions/discovered-filters.js';
 import type { DiscoveredFilterUser, PrimaryFilterConfigs, PrimaryPart } from '../../extensions/factories.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
@@ -44,7 +45,9 @@ export class FilterConfigSet implements PrimaryFilterConfigs {
       use.close();
       throw error;
     }
-    const target = isEarly && byDefault !== undefined ? undefined : context.waitFor(`ECDS ${filter.name ?? ''}`);
+    const isLocal = isFileSource(filter.config_discovery!.config_source);
+    const isWaiting = !isEarly || byDefault === undefined;
+    const target = isWaiting ? context.waitFor(`ECDS ${filter.name ?? ''}`, isLocal) : undefined;
     provider.add(use, () => target?.ready());
     return {
       close: () => {

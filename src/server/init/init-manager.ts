@@ -4,6 +4,8 @@
 /** An init target. */
 export interface InitTarget {
   readonly name: string;
+  /** It needs only files of this machine, and is ready in a moment. */
+  readonly isLocal: boolean;
   /** Called when the target is ready or will never be. Further calls are no-ops. */
   ready(): void;
 }
@@ -13,20 +15,23 @@ export class InitManager {
   readonly name: string;
   readonly #targets = new Set<InitTarget>();
   #onReady: (() => void) | undefined;
+  #onRemote: (() => void) | undefined;
 
   constructor(name: string) {
     this.name = name;
   }
 
   /** May be called before wait(), or while another target is not ready. */
-  add(name: string): InitTarget {
+  add(name: string, isLocal = false): InitTarget {
     const target: InitTarget = {
       name,
+      isLocal,
       ready: () => {
         if (this.#targets.delete(target)) this.#check();
       },
     };
     this.#targets.add(target);
+    this.#checkRemote();
     return target;
   }
 
@@ -49,8 +54,22 @@ export class InitManager {
     });
   }
 
+  /** Resolves when a target is not ready that needs more than files of this machine. */
+  whenRemote(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onRemote = resolve;
+      this.#checkRemote();
+    });
+  }
+
   get unreadyTargets(): string[] {
     return Array.from(this.#targets, ({ name }) => name);
+  }
+
+  #checkRemote(): void {
+    if (this.#onRemote === undefined || [...this.#targets].every(({ isLocal }) => isLocal)) return;
+    this.#onRemote();
+    this.#onRemote = undefined;
   }
 
   #check(): void {

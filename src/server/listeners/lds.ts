@@ -1,6 +1,7 @@
 // The listener discovery service: adds, changes and removes listeners from files and management servers.
 
 import { shownName } from '../../common/text/shown.js';
+import { isFileSource } from '../../config/fields/file-of-source.js';
 import type { ConfigSource, Listener } from '../../config/generated/api.js';
 import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
@@ -44,7 +45,7 @@ export class ListenerDiscovery implements Watcher<Listener> {
 
   /** Subscribes. `init` waits for the first update. */
   start(init: InitManager): void {
-    this.#target = init.add('LDS');
+    this.#target = init.add('LDS', isFileSource(this.#source));
     this.#sources.subscribe<Listener>({
       source: this.#source,
       type: 'listener',

@@ -2,6 +2,7 @@
 // all connection managers with the same source and name share.
 
 import { BatonError } from '../../common/errors/errors.js';
+import { isFileSource } from '../../config/fields/file-of-source.js';
 import { ownRoutes } from '../../config/fields/own-routes.js';
 import type { Rds, RouteConfiguration, ScopedRoutes } from '../../config/generated/api.js';
 import type { PrimaryPart, PrimaryRoutes, RouteFilters, RouteUser } from '../../extensions/factories.js';
@@ -104,7 +105,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
   }
 
   #useProvider({ config_source: source, route_config_name: name = '' }: Rds, user: RouteUser): PrimaryPart {
-    const waiting = waitingUser(user, `RDS ${name}`);
+    const waiting = waitingUser(user, `RDS ${name}`, isFileSource(source));
     try {
       const lease = this.#providers.use(source!, name, user.statPrefix, waiting);
       return {
@@ -123,7 +124,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
     const key = keyOfScopedRoutes(config);
     const existing = this.#scoped.get(key);
     const provider = existing ?? this.#newScoped(config, key, user.statPrefix);
-    const waiting = waitingUser(user, `SRDS ${config.name ?? ''}`);
+    const waiting = waitingUser(user, `SRDS ${config.name ?? ''}`, false);
     const close = () => {
       provider.remove(waiting);
       waiting.ready();
@@ -149,8 +150,8 @@ export class PrimaryRouteSet implements PrimaryRoutes {
 }
 
 /** Returns the user for a connection manager whose listener waits for the routes. */
-function waitingUser({ filters, waitFor }: RouteUser, name: string): ProviderUser {
-  const target = waitFor(name);
+function waitingUser({ filters, waitFor }: RouteUser, name: string, isLocal: boolean): ProviderUser {
+  const target = waitFor(name, isLocal);
   return { filters: () => [filters], ready: () => target.ready() };
 }
 

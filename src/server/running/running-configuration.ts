@@ -45,7 +45,7 @@ export interface ConfigurationOptions {
 }
 
 /** The steps of a start that create the configured objects. */
-export type ConfigurationSteps = Omit<StartSteps, 'startWorkers' | 'entered'>;
+export type ConfigurationSteps = Omit<StartSteps, 'startWorkers' | 'dispatching' | 'entered'>;
 
 export class RunningConfiguration {
   readonly runtime: LayeredRuntime;

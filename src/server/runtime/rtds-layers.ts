@@ -1,5 +1,6 @@
 // Runtime layers from files and management servers (RTDS). Each layer is one resource, and empty until that arrives.
 
+import { isFileSource } from '../../config/fields/file-of-source.js';
 import { wrongRuntimeValues } from '../../config/fields/runtime-entries.js';
 import type { RuntimeLayer, RuntimeRuntime as RuntimeResource } from '../../config/generated/api.js';
 import type { LayeredRuntime } from '../../runtime/layered-runtime.js';
@@ -21,7 +22,9 @@ export class RtdsLayers {
           type: 'runtime',
           names: new Set([name]),
           statPrefix: 'runtime.',
-          watcher: new RtdsLayer(name, init.add(`RTDS ${name}`), (values) => runtime.setLayer(layer, values)),
+          watcher: new RtdsLayer(name, init.add(`RTDS ${name}`, isFileSource(rtds.rtds_config)), (values) =>
+            runtime.setLayer(layer, values),
+          ),
         }),
       );
     }

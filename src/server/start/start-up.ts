@@ -4,6 +4,10 @@
 //   INITIALIZING      listeners of the bootstrap and LDS, with their dependencies
 //   LIVE              workers accept
 //
+// The main loop is reported, and the admin interface opened, when workers accept, or as soon as the start waits for more than
+// files of this machine. So clients find the admin interface and the listeners at the same moment, as in Envoy, and management
+// servers, health checks and DNS hold up the listeners alone.
+//
 // Every target bounds its own wait: it ends with initial_fetch_timeout at the latest.
 
 import { getLogger } from '../../log/logger.js';
@@ -28,6 +32,8 @@ export interface StartSteps {
   readonly startListenerDiscovery: ((init: InitManager) => void) | undefined;
   /** Resolves when the workers accept connections. */
   startWorkers(): Promise<void>;
+  /** Called once, when workers accept or the start waits for others. Resolves when the admin interface answers. */
+  dispatching(): Promise<void>;
   entered(state: ServerState): void;
 }
 
@@ -37,6 +43,7 @@ export class StartUp {
   readonly #steps: StartSteps;
   readonly #ended: AbortSignal;
   #waitingFor: InitManager | undefined;
+  #dispatching: Promise<void> | undefined;
 
   /** `ended`: aborted when the server shuts down, which ends every wait. */
   constructor(steps: StartSteps, ended: AbortSignal) {
@@ -73,7 +80,14 @@ export class StartUp {
     if (this.#ended.aborted) return;
     logger.info('all dependencies initialized. starting workers');
     await steps.startWorkers();
-    if (!this.#ended.aborted) steps.entered(ServerState.Live);
+    if (this.#ended.aborted) return;
+    steps.entered(ServerState.Live);
+    await this.#dispatch();
+  }
+
+  #dispatch(): Promise<void> {
+    this.#dispatching ??= this.#steps.dispatching();
+    return this.#dispatching;
   }
 
   async #wait(name: string, begin: (init: InitManager) => void): Promise<void> {
@@ -81,7 +95,10 @@ export class StartUp {
     const init = new InitManager(name);
     begin(init);
     this.#waitingFor = init;
-    await init.whenReady(this.#ended);
+    const ready = init.whenReady(this.#ended).then(() => true);
+    const isReady = await Promise.race([ready, init.whenRemote().then(() => false)]);
+    if (!isReady && !this.#ended.aborted) await this.#dispatch();
+    await ready;
     this.#waitingFor = undefined;
   }
 }

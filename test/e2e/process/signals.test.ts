@@ -207,8 +207,7 @@ t.test('SIGTERM while stats sinks are created ends the server with status 0', as
     extra: { stats_sinks: [sink] },
   });
   const baton = await startBaton(t, { config, wait: 'spawned' });
-  // Their code is loaded behind this line.
-  await waitFor(() => baton.stderr.includes('starting main dispatch loop'), {
+  await waitFor(() => baton.stderr.includes('statically linked extensions:'), {
     what: 'Their code is loaded after this line.',
   });
   t.match(await baton.kill('SIGTERM'), { code: 0, signal: null });

@@ -1,6 +1,7 @@
 // The start of a server: its states, and the reasons to refuse to start.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
@@ -13,6 +14,7 @@ import {
   loopback,
   rawExchange,
   startBaton,
+  staticCluster,
   type Teardown,
   takePort,
   tempDir,
@@ -46,6 +48,42 @@ t.test('the configuration may be JSON, or a command-line argument', async (t) =>
   t.equal((await httpRequest(await fromArgument.listenerPort('web'), '/')).body, 'hello');
   await fromArgument.stop();
 });
+
+t.test('listeners accept when the log reports the main loop, or the admin interface answers', async (t) => {
+  for (const marker of ['starting main dispatch loop', 'admin address: ']) {
+    const port = await freePort();
+    const config = bootstrap({ listeners: [httpListener('web', port, HELLO)], clusters: [] });
+    const baton = await startBaton(t, { config, args: ['-l', 'info'], wait: 'spawned' });
+    await waitFor(() => baton.stderr.includes(marker), { what: marker });
+    t.equal((await httpRequest(port, '/')).body, 'hello', marker);
+    await baton.stop();
+    const last = baton.stderr.slice(baton.stderr.indexOf('starting main dispatch loop'));
+    t.notMatch(last, /starting workers|admin address/);
+  }
+});
+
+t.test(
+  'the main loop is reported while clusters wait for health checks, and the admin interface answers',
+  async (t) => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => void sockets.push(socket));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => {
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    });
+    const check = { timeout: '60s', interval: '60s', unhealthy_threshold: 1, healthy_threshold: 1 };
+    const cluster = staticCluster('checked', (silent.address() as AddressInfo).port, {
+      health_checks: [{ ...check, http_health_check: { path: '/' } }],
+    });
+    const config = bootstrap({ listeners: [httpListener('web', 0, HELLO)], clusters: [cluster] });
+    const baton = await startBaton(t, { config, args: ['-l', 'info'], wait: 'admin' });
+    await waitFor(() => baton.stderr.includes('starting main dispatch loop'), { what: 'the line' });
+    t.notMatch(baton.stderr, /starting workers/);
+    t.match(await baton.admin('/ready'), { status: 503, body: 'PRE_INITIALIZING\n' });
+    await baton.stop();
+  },
+);
 
 t.test('--config-yaml is merged onto the file: lists grow', async (t) => {
   const more = { static_resources: { listeners: [httpListener('second', 0, HELLO)] } };

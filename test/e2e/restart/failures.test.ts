@@ -90,7 +90,7 @@ t.test('a child killed at any stage of its start leaves the parent unchanged', a
   const line = new EpochLine(t);
   const parent = await line.start(0, { config: config(), args: QUICK });
   const port = await parent.listenerPort('web');
-  for (const stage of ['initializing epoch 1', 'starting main dispatch loop', 'starting workers']) {
+  for (const stage of ['initializing epoch 1', 'cm init: all clusters initialized', 'starting workers']) {
     const child = await line.start(1, { config: config(), args: SLOW_START, wait: 'spawned' });
     await waitForLog(child, stage);
     await child.kill();

@@ -28,7 +28,7 @@ export class FilterParts {
    * BatonError, with nothing left open, when a filter cannot be used as configured.
    */
   create(chain: FilterChain, init: InitManager): PrimaryPart {
-    const context: PrimaryFilterContext = { ...this.#context, waitFor: (name) => init.add(name) };
+    const context: PrimaryFilterContext = { ...this.#context, waitFor: (name, isLocal) => init.add(name, isLocal) };
     const parts: { part: PrimaryPart; extension: string }[] = [];
     const all: PrimaryPart = {
       close: () => {
