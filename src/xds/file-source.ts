@@ -238,10 +238,28 @@ export class FileSource {
     }
   }
 
-  *#deliver(subscriber: Subscriber, { version, resources, refused }: ReadFile): Generator<void, void> {
+  /** As in Envoy, a file that has other names only is mistaken. What the subscriber has stays in use. */
+  #rejectOthers(subscriber: Subscriber, { resources, refused }: ReadFile): void {
     const { request, stats, names } = subscriber;
+    stats.rejected();
+    const wanted = typeof names === 'string' ? '' : [...names].map(shownName).join("', '");
+    const found = shownName((resources[0] ?? refused[0])!.name);
+    logger.warning(`${this.#options.path}: it has no resource '${wanted}', but '${found}'`);
+    if (subscriber.isNotified) return;
     subscriber.isNotified = true;
+    try {
+      request.watcher.fetchTimedOut();
+    } catch (failure) {
+      this.#options.failed(`the subscriber of ${request.statPrefix} cannot proceed`, failure);
+    }
+  }
+
+  *#deliver(subscriber: Subscriber, content: ReadFile): Generator<void, void> {
+    const { request, stats, names } = subscriber;
+    const { version, resources, refused } = content;
     stats.attempt();
+    if (hasOnlyOthers(content, names)) return this.#rejectOthers(subscriber, content);
+    subscriber.isNotified = true;
     const began = performance.now();
     const isWanted = ({ name }: { readonly name: string }) => name === '' || includesName(names, name);
     const bad = refused.filter(isWanted);
@@ -264,6 +282,13 @@ export class FileSource {
       logger.warning(`resources of ${this.#options.path} were rejected:\n${describe(rejected)}`);
     }
   }
+}
+
+/** Returns whether a file has resources, but none that a subscriber to single names wants. */
+function hasOnlyOthers({ resources, refused }: ReadFile, names: ResourceNames): boolean {
+  if (names === '*' || includesAll(names) || names.size === 0) return false;
+  const all = [...resources, ...refused];
+  return all.length > 0 && all.every(({ name }) => name !== '' && !includesName(names, name));
 }
 
 function describe(rejected: readonly (Rejection | RefusedResource)[]): string {

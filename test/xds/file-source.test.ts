@@ -64,3 +64,49 @@ t.test('a subscription that begins while a bad version is read gets the previous
   t.equal(store.value('later.update_success'), 1);
   t.same(failures, []);
 });
+
+t.test('a file that has resources of other names only is rejected, as in Envoy', async (t) => {
+  const file = new ResourceFile(tempDir(t), 'routes');
+  file.writeText('first');
+  const contents = [['a'], ['b', 'c'], [], ['c', 'a']];
+  const reader = {
+    read: () => Promise.reject(new Error('not asked for')),
+    readFile: async () => {
+      const resources = contents[0]!.map((name) => ({ name, version: '', message: {}, aliases: [], sensitive: [] }));
+      contents.shift();
+      return { version: `${4 - contents.length}`, resources, refused: [], ttlMs: new Map() };
+    },
+    close() {},
+  };
+  const store = new StatsStore({ workers: 1 });
+  const source = new FileSource({ path: file.path, watch: {}, type: 'route', reader, store, failed: t.fail as never });
+  t.teardown(() => source.close());
+  const subscribe = (name: string) => {
+    const notifications: string[] = [];
+    const watcher = {
+      update({ resources, version }: Update) {
+        notifications.push(`${version}: ${resources.map((each) => each.name).join()}`);
+        return [];
+      },
+      fetchTimedOut: () => void notifications.push('nothing'),
+    };
+    source.subscribe({ source: {}, type: 'route', names: new Set([name]), statPrefix: `${name}.`, watcher });
+    return notifications;
+  };
+  const [a, b] = [subscribe('a'), subscribe('b')];
+  for (const [index, text] of ['first', 'second', 'third', 'fourth'].entries()) {
+    if (index > 0) file.writeText(text);
+    await waitFor(
+      () => store.value('a.update_attempt') === index + 1 && store.value('b.update_attempt') === index + 1,
+      {
+        what: `the ${text} version`,
+      },
+    );
+  }
+  t.same(a, ['1: a', '3: ', '4: a'], 'the first version stays in use');
+  t.same(b, ['nothing', '2: b', '3: ']);
+  for (const name of ['a', 'b']) {
+    t.equal(store.value(`${name}.update_rejected`), name === 'a' ? 1 : 2);
+    t.equal(store.value(`${name}.update_success`), name === 'a' ? 3 : 2);
+  }
+});

@@ -305,7 +305,7 @@ t.test('the client that changes something is logged, and every request is in the
   t.match(baton.stderr, /sent POST \/quitquitquit: 403/);
   t.match(baton.stderr, /admin path "\/healthcheck\/fail" mutates state, method=GET rather than POST/);
   const line =
-    /^\[20[^\]]*Z\] "GET \/config_dump\?include_eds HTTP\/1\.1" 200 - 0 \d{4,} \d+ - "-" "-" "-" "127\.0\.0\.1:\d+" "-"$/m;
+    /^\[20[^\]]*Z\] "GET \/config_dump\?include_eds HTTP\/1\.1" 200 - 0 \d{4,} \d+ - "[\da-f.:]+" "-" "-" "127\.0\.0\.1:\d+" "-"$/m;
   await waitFor(() => line.test(readFileSync(LOG, 'utf8')), { what: 'the line of the request' });
   await rawExchange(baton.adminPort, 'GET http://evil/ready?a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   const ofWhole = /"GET \/ready\?a HTTP\/1\.1" 200 /;
