@@ -177,9 +177,10 @@ export function endpointSpecs(assignment: ClusterLoadAssignment | undefined): En
 
 /** Returns the host of an endpoint that has an address; undefined when its `host` is a name to resolve. */
 export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
-  const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata } = endpoint;
+  const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata, localityWeight } = endpoint;
   const address = endpoint.path === '' ? ipAddress(endpoint.host, endpoint.port) : unixAddress(endpoint.path);
-  return address && { address, hostname, weight, priority, locality, healthFlags, isCanary, check, metadata };
+  if (address === undefined) return undefined;
+  return { address, hostname, weight, priority, locality, healthFlags, isCanary, check, metadata, localityWeight };
 }
 
 function unixAddress(path: string): Address {

@@ -169,7 +169,8 @@ class Target {
   }
 
   hosts(): ResolvedEndpoint[] {
-    const { host, port, weight, priority, locality, healthFlags, isCanary, check, metadata } = this.endpoint;
+    const { host, port, weight, priority, locality, healthFlags, isCanary, check, metadata, localityWeight } =
+      this.endpoint;
     return (this.#addresses ?? []).map((ip) => ({
       address: ipAddress(ip, port)!,
       key: this.isLogical ? `${host}:${port}` : undefined,
@@ -179,6 +180,7 @@ class Target {
       locality,
       healthFlags,
       isCanary,
+      localityWeight,
       check,
       metadata,
     }));

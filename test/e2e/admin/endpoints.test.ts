@@ -25,13 +25,21 @@ import {
 
 const LOG = join(tempDir(t), 'admin.log');
 const echo = await startEchoUpstream(t);
+const UNUSED = staticCluster('unused', [], {
+  load_assignment: {
+    cluster_name: 'unused',
+    endpoints: [
+      { load_balancing_weight: 3, lb_endpoints: [9, 10].map((port) => ({ endpoint: { address: loopback(port) } })) },
+    ],
+  },
+});
 const baton = await startBaton(t, {
   config: bootstrap({
     listeners: [
       httpListener('main', 0, { route_config: routeAllTo('echo') }),
       httpListener('other', 0, { route_config: { ...routeAllTo('echo'), name: 'second' } }),
     ],
-    clusters: [staticCluster('echo', echo.port), staticCluster('unused', [9, 10])],
+    clusters: [staticCluster('echo', echo.port), UNUSED],
     extra: {
       node: { id: 'n1', cluster: 'front' },
       admin: { address: loopback(0), access_log: [fileAccessLog(LOG)], access_log_path: '/dev/null' },
@@ -86,7 +94,7 @@ t.test('/config_dump shows the running configuration', async (t) => {
           endpoints: [{ lb_endpoints: [{ endpoint: { address: loopback(echo.port) }, health_status: 'HEALTHY' }] }],
         },
       },
-      { endpoint_config: { cluster_name: 'unused' } },
+      { endpoint_config: { cluster_name: 'unused', endpoints: [{ load_balancing_weight: 3 }] } },
     ],
   });
   t.match(listeners, { static_listeners: [{ listener: { name: 'main' } }, { listener: { name: 'other' } }] });
