@@ -1,11 +1,12 @@
 // The table of format operators: name, parameter and implementation.
 
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { isFieldName } from '../../common/text/header-names.js';
 import { didYouMean } from '../../common/text/suggest.js';
 import type { LogBuffer } from '../log-buffer.js';
 import { longFlags, shortFlags } from '../stream/response-flags.js';
-import { PROTOCOL_NAMES, type StreamInfo, UNSET } from '../stream/stream-info.js';
+import { PROTOCOL_NAMES, Protocol, type StreamInfo, UNSET } from '../stream/stream-info.js';
 import { AddressOperator } from './address-operator.js';
 import { operatorError } from './format-error.js';
 import { HeaderOperator, type HeadName } from './header-operator.js';
@@ -138,14 +139,30 @@ function header(head: HeadName, withoutQuery = false): Entry {
   };
 }
 
-/** The stream ID is the x-request-id. */
+/** The stream ID is the x-request-id. That of a TCP connection is a UUID, made when it is first logged. */
 function streamId(): Entry {
   const byHeader = header('request');
   return {
     parameter: 'none',
     length: false,
-    create: (call, needs) => byHeader.create({ ...call, parameter: 'x-request-id' }, needs),
+    create: (call, needs) => new StreamIdOperator(byHeader.create({ ...call, parameter: 'x-request-id' }, needs)),
   };
+}
+
+class StreamIdOperator implements Operator {
+  readonly isNumber = false;
+  readonly #header: Operator;
+
+  constructor(header: Operator) {
+    this.#header = header;
+  }
+
+  write(info: StreamInfo, out: LogBuffer): boolean {
+    if (info.protocol !== Protocol.None || info.requestHeaders !== undefined) return this.#header.write(info, out);
+    info.streamId ||= randomUUID();
+    out.text(info.streamId);
+    return true;
+  }
 }
 
 function time(zone: 'utc' | 'local'): Entry {

@@ -81,6 +81,8 @@ export class StreamInfo {
   /** Inferred from x-forwarded-for; empty: that of the connection. */
   inferredRemoteAddress = '';
   connectionId = 0;
+  /** Of a TCP connection; empty until it is logged. */
+  streamId = '';
   connectionTerminationDetails = '';
   requestedServerName = '';
 
@@ -125,6 +127,14 @@ export class StreamInfo {
     this.lastUpstreamRxMs = UNSET;
   }
 
+  /** Forgets when request and response ended, for a tunnel, in which they do not. */
+  forgetEnds(): void {
+    this.lastDownstreamRxMs = UNSET;
+    this.lastDownstreamTxMs = UNSET;
+    this.lastUpstreamTxMs = UNSET;
+    this.lastUpstreamRxMs = UNSET;
+  }
+
   /** Prepares the object for a stream that begins now. */
   reset(startRealtimeMs: number, startMonotonicMs: number): void {
     this.startRealtimeMs = startRealtimeMs;
@@ -152,6 +162,7 @@ export class StreamInfo {
     this.downstream = undefined;
     this.inferredRemoteAddress = '';
     this.connectionId = 0;
+    this.streamId = '';
     this.connectionTerminationDetails = '';
     this.requestedServerName = '';
     this.lastDownstreamRxMs = UNSET;

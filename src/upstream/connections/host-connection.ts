@@ -127,11 +127,25 @@ export abstract class HostConnection implements ConnectionHandler {
 
   /**
    * Closes after the pending bytes are sent; the host must accept some of them every `flushMs`. A host that is still sending gets
-   * `lingerMs` to half-close. `gone` is called when the connection has closed.
+   * `lingerMs` to half-close. `gone` is called when the connection has closed. `by`: whose end of a direction has ended it.
    */
-  protected closeInOrder(flushMs: number, lingerMs: number, gone?: () => void): void {
-    this.#endLocally();
+  protected closeInOrder(flushMs: number, lingerMs: number, gone?: () => void, by = EndedBy.Local): void {
+    if (by === EndedBy.Remote) {
+      this.stats.increment(ClusterStats.at.upstream_cx_destroy_remote);
+      this.#end(by);
+    } else this.#endLocally();
     this.transport.close(this.id, flushMs, lingerMs, gone);
+  }
+
+  /** Counts the end of a connection with an active request. */
+  protected countInterrupted(by: EndedBy): void {
+    const { at } = ClusterStats;
+    this.stats.increment(at.upstream_cx_destroy_with_active_rq);
+    const side =
+      by === EndedBy.Remote
+        ? at.upstream_cx_destroy_remote_with_active_rq
+        : at.upstream_cx_destroy_local_with_active_rq;
+    this.stats.increment(side);
   }
 
   /** Resets the connection. */

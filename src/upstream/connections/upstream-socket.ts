@@ -7,7 +7,7 @@ import type { Cluster } from '../cluster.js';
 import type { Host } from '../hosts/host.js';
 import { LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
-import { type EndedBy, type FormerConnection, HostConnection } from './host-connection.js';
+import { EndedBy, type FormerConnection, HostConnection } from './host-connection.js';
 
 /** Close timeout: how long the host may accept none of the pending bytes. */
 const FLUSH_MS = 5000;
@@ -113,10 +113,10 @@ export class UpstreamSocket extends HostConnection {
   }
 
   /** See closeInOrder(). */
-  close(lingerMs = 0, flushMs = FLUSH_MS, gone?: () => void): void {
+  close(lingerMs = 0, flushMs = FLUSH_MS, gone?: () => void, by = EndedBy.Local): void {
     if (this.isClosed) return;
     this.#countCancelled();
-    this.closeInOrder(flushMs, lingerMs, gone);
+    this.closeInOrder(flushMs, lingerMs, gone, by);
   }
 
   reset(): void {
@@ -180,11 +180,13 @@ export class UpstreamSocket extends HostConnection {
     this.#events.upstreamFault();
   }
 
-  protected ended(_by: EndedBy, wasConnected: boolean): void {
+  protected ended(by: EndedBy, wasConnected: boolean): void {
     this.host.sockets?.delete(this);
     this.#cluster.limits.release(LimitKind.Connections, Priority.Default);
-    if (wasConnected) this.#cluster.requestEnded(this.host);
-    else this.#pendingEnded();
+    if (!wasConnected) return this.#pendingEnded();
+    this.#cluster.requestEnded(this.host);
+    // As in Envoy, the connection is a request that its end interrupts.
+    if (by !== EndedBy.HandOver) this.countInterrupted(by);
   }
 
   /** No-op: the owner has its own timers. */

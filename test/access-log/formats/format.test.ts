@@ -103,7 +103,6 @@ t.test('every operator writes its value, or the placeholder of a missing one', a
     ['%REQUESTED_SERVER_NAME%', 'example.com', '-'],
     ['%ROUTE_NAME%', 'to_places', '-'],
     ['%VIRTUAL_HOST_NAME%', 'default', '-'],
-    ['%STREAM_ID%', 'cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2', '-'],
     ['%HOSTNAME%', hostname(), hostname()],
     ['%ENVIRONMENT(BATON_TEST_ZONE)%', 'zone-a', 'zone-a'],
     ['%ENVIRONMENT(BATON_TEST_ZONE):4%', 'zone', 'zone'],
@@ -115,6 +114,15 @@ t.test('every operator writes its value, or the placeholder of a missing one', a
     t.equal(print(format, full), expected, format);
     t.equal(print(format, tcpStream()), missing, `${format} without a value`);
   }
+});
+
+t.test('%STREAM_ID% is the request ID, or a UUID of a TCP connection', async (t) => {
+  t.equal(print('%STREAM_ID%', stream()), 'cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2');
+  const info = tcpStream();
+  const id = print('%STREAM_ID%', info);
+  t.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  t.equal(print('%STREAM_ID%', info), id, 'the same in each log');
+  t.not(print('%STREAM_ID%', tcpStream()), id);
 });
 
 t.test('omitEmptyValues leaves out missing values', async (t) => {

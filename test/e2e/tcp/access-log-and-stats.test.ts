@@ -27,6 +27,7 @@ const format = [
   '%DOWNSTREAM_LOCAL_ADDRESS%',
   '%DURATION%',
   '%CONNECTION_ID%',
+  '%STREAM_ID%',
 ].join('|');
 const baton = await startBaton(t, {
   config: bootstrap({
@@ -55,7 +56,7 @@ t.test('a line has bytes, addresses and duration of a connection', async (t) => 
   client.end();
   server.end();
   const [line] = await lines('custom', 1);
-  const [received, sent, flags, cluster, host, upstreamLocal, remote, local, duration, id] = line!.split('|');
+  const [received, sent, flags, cluster, host, upstreamLocal, remote, local, duration, id, stream] = line!.split('|');
   t.equal(received, '1234');
   t.equal(sent, '4321');
   t.equal(flags, '-');
@@ -66,6 +67,7 @@ t.test('a line has bytes, addresses and duration of a connection', async (t) => 
   t.equal(local, `127.0.0.1:${port}`);
   t.match(duration, /^\d+$/);
   t.match(id, /^\d+$/);
+  t.match(stream, /^[0-9a-f-]{36}$/);
 });
 
 t.test('each connection has one line, however it ends', async (t) => {
@@ -113,6 +115,7 @@ t.test('stats of the filter, the listener and the cluster count the same traffic
   t.equal(await baton.stat(`${listener}.downstream_cx_active`), 0);
   t.equal(await baton.stat(`${listener}.worker_0.downstream_cx_total`), 1);
   t.equal(await baton.stat('cluster.upstream.upstream_cx_total'), 4);
+  t.equal(await baton.stat('cluster.upstream.upstream_cx_destroy_with_active_rq'), 4, 'a connection is a request');
   t.equal(await baton.stat('cluster.upstream.upstream_cx_rx_bytes_total'), 4321 + 3);
   t.equal(await baton.stat('cluster.upstream.upstream_cx_tx_bytes_total'), 1234 + 5);
 });

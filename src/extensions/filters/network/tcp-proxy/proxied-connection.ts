@@ -15,6 +15,7 @@ import type { Departure } from '../../../../listener/travel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
+import { EndedBy } from '../../../../upstream/connections/host-connection.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from '../../../../upstream/connections/upstream-socket.js';
 import type { Host } from '../../../../upstream/hosts/host.js';
 import type { FormerPairFacts } from './former-pair.js';
@@ -125,7 +126,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   onEnd(): void {
     this.#clientEnded = true;
-    if (this.#upstream === undefined || this.#serverEnded) return this.#bothEnded();
+    if (this.#upstream === undefined || this.#serverEnded) return this.#bothEnded(EndedBy.Local);
     this.#upstream.shutdown();
   }
 
@@ -227,7 +228,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   upstreamEnded(): void {
     this.#serverEnded = true;
-    if (this.#clientEnded) return this.#bothEnded();
+    if (this.#clientEnded) return this.#bothEnded(EndedBy.Remote);
     this.downstream.shutdown();
   }
 
@@ -342,19 +343,19 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   /** Closes a complete stream. A peer that has ended its side may read the rest as slowly as on an open connection. */
-  #bothEnded(): void {
+  #bothEnded(by: EndedBy): void {
     const { idleMs } = this.proxy.options;
-    this.#finish(0, idleMs > 0 ? Math.min(idleMs, MAX_FLUSH_MS) : MAX_FLUSH_MS);
+    this.#finish(0, idleMs > 0 ? Math.min(idleMs, MAX_FLUSH_MS) : MAX_FLUSH_MS, by);
   }
 
   /**
    * Closes both sides in an orderly way: pending bytes are delivered as long as the peer reads some of them every `flushMs`.
-   * Peers that are still sending get `lingerMs` to end.
+   * Peers that are still sending get `lingerMs` to end. `by`: which side of the host's connection has ended it.
    */
-  #finish(lingerMs = 0, flushMs?: number): void {
+  #finish(lingerMs = 0, flushMs?: number, by = EndedBy.Local): void {
     this.#log();
     const isFlushing = this.#upstream !== undefined && this.#upstream.pendingBytes > 0;
-    this.#upstream?.close(lingerMs, flushMs, isFlushing ? this.proxy.beginFlush() : undefined);
+    this.#upstream?.close(lingerMs, flushMs, isFlushing ? this.proxy.beginFlush() : undefined, by);
     this.downstream.close(lingerMs, 0, flushMs);
   }
 
