@@ -112,6 +112,9 @@ export const enum StreamEnd {
   CutOff = 2,
   /** A tunnel was ended in order, while either side might still send: the host gets what was sent to it. */
   Closed = 3,
+  /** Both directions of a tunnel are complete: the client has ended its own first, or the host has. */
+  EndedByClient = 4,
+  EndedByHost = 5,
 }
 
 /** The callbacks of a client codec to the owner of its connection. */

@@ -43,6 +43,8 @@ export class ServerConnection
   #device: DeviceStats | undefined;
   #closesAfterResponse = false;
   #endedByPeer = false;
+  /** The client has ended its direction of a tunnel first. */
+  #wasTunnelEnded = false;
 
   /** `former`: the state of a connection that another process has served. */
   constructor(manager: ManagerContext, pools: ServerPools, socket: DownstreamConnection, former?: FormerRequests) {
@@ -106,6 +108,7 @@ export class ServerConnection
 
   streamFinished(stream: ServerStream): void {
     this.#remove(stream);
+    if (stream.isTunnel) this.#wasTunnelEnded = (stream.info.responseFlags & CLIENT_LEFT) !== 0;
     this.#pools.streams.release(stream);
     this.clocks.moved();
   }
@@ -200,7 +203,7 @@ export class ServerConnection
     const { lateClose, lateFlush, options } = this.manager;
     // Lingering is needed only if input of the client could cause an RST that discards the last response.
     const lingers = !this.#endedByPeer && !this.isUnused && exchange !== ExchangeEnd.Last && options.delayedCloseMs > 0;
-    this.#countClose(exchange === ExchangeEnd.Broken);
+    this.#countClose(exchange === ExchangeEnd.Broken || this.#wasTunnelEnded);
     this.#end();
     if (abort) return this.socket.reset();
     // After a complete exchange the close lingers too; but as in Envoy, a missing FIN of the client is not counted then.
@@ -527,6 +530,8 @@ export class ServerConnection
     this.#device?.lengthMs.record(lengthMs);
   }
 }
+
+const CLIENT_LEFT = ResponseFlag.DownstreamConnectionTermination;
 
 const NOTHING = new Uint8Array(0);
 

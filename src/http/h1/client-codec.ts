@@ -31,6 +31,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   #isUpgrade = false;
   /** The host has switched: raw bytes go both ways. */
   #isTunnel = false;
+  /** The host has ended its direction of a tunnel first. */
+  #isEndedByHost = false;
   /** The connection can be reused after this exchange. */
   #canReuse = true;
   /** Memory.step when the request began. */
@@ -198,6 +200,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     this.#canReuse = false;
     if (this.reading === Reading.Raw) {
       this.reading = Reading.Complete;
+      this.#isEndedByHost = this.writing !== Writing.Complete;
       this.decoder!.onData(0, 0, true);
     }
     if (this.reading === Reading.Complete && this.decoder !== undefined) {
@@ -255,6 +258,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
 
   #openTunnel(): void {
     this.#isTunnel = true;
+    this.#isEndedByHost = false;
     this.#canReuse = false;
     this.reading = Reading.Raw;
     // The rest of a body is sent as raw bytes from here on.
@@ -268,8 +272,13 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
    */
   #settle(): void {
     if (this.isRunning || this.reading !== Reading.Complete || this.decoder === undefined) return;
-    if (this.writing === Writing.Complete) this.#finish(this.#canReuse);
+    if (this.writing === Writing.Complete) this.#finish(this.#canReuse, this.#completeEnd);
     else if (!this.#canReuse && !this.#isTunnel) this.#finish(false);
+  }
+
+  get #completeEnd(): StreamEnd {
+    if (!this.#isTunnel) return StreamEnd.Complete;
+    return this.#isEndedByHost ? StreamEnd.EndedByHost : StreamEnd.EndedByClient;
   }
 
   #finish(reusable: boolean, end = StreamEnd.Complete): void {

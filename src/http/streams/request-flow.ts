@@ -53,6 +53,11 @@ export class RequestFlow {
     this.#encoder.resumeReading();
   }
 
+  /** Ends all pauses: what has been received of the body is delivered before this returns, unless the codec is running. */
+  release(): void {
+    this.resume(this.#paused);
+  }
+
   /** Called before a filter passes on held data: new data must stay behind it, even if the body is resumed meanwhile. */
   beginRelease(): void {
     if (this.#paused !== 0) this.#paused |= PAUSED_BY_RELEASE;

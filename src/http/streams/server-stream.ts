@@ -243,7 +243,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (!this.#isOpen) return;
     this.#clocks.moved();
     this.info.bytesReceived += length;
-    if (endStream) this.#requestCompleted();
+    if (endStream) {
+      this.#requestCompleted();
+      if (this.isTunnel && !this.#isHalfClosed) this.#tunnelEnded(false);
+    }
     if (this.#isReplyingLocally) return;
     const decode = this.#filters?.decode;
     try {
@@ -521,6 +524,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#endsConnection = reply.status === 400;
     this.#terminal.onDestroy();
     this.#filters?.replaceResponse();
+    if (!this.#isRequestComplete && this.#flow.isPaused) {
+      // As in Envoy, what has arrived of the body is read before the reply. If that is the rest of the request, the connection is kept.
+      this.#flow.release();
+      // The body may be invalid, which has another reply.
+      if (!this.#isOpen || info.responseCodeDetails !== reply.details) return;
+    }
     encodeReply(this, reply, this.isGrpc);
   }
 
@@ -602,8 +611,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     options.responseHeaders.apply(headers);
     if (this.#returnsRequestId) this.#returnRequestId(headers);
     if (this.connection.shouldCloseAfterResponse() || this.#endsConnection) this.#encoder.endConnection();
-    if (!this.#isRequestComplete && status !== SWITCHING_PROTOCOLS)
-      stats.http.increment(HttpStats.at.downstream_rq_response_before_rq_complete);
+    if (!this.#isRequestComplete) stats.http.increment(HttpStats.at.downstream_rq_response_before_rq_complete);
     this.#countAnswer(status);
     if (logger.isDebug) logger.debug(`[C${info.connectionId}] response ${status} (${info.responseCodeDetails})`);
     if (endStream) return this.#endWithHeaders(headers);
@@ -636,7 +644,22 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   #halfClose(): void {
     this.#isHalfClosed = true;
+    this.#tunnelEnded(true);
     this.#encoder.halfClose();
+  }
+
+  /** As in Envoy, the peer that ends its direction of a tunnel first is logged and counted as one that ends the stream early. */
+  #tunnelEnded(byHost: boolean): void {
+    const { info } = this;
+    const { http } = this.manager.stats;
+    info.responseFlags |= byHost
+      ? ResponseFlag.UpstreamConnectionTermination
+      : ResponseFlag.DownstreamConnectionTermination;
+    info.responseCodeDetails = byHost
+      ? 'upstream_reset_after_response_started{connection_termination}'
+      : 'downstream_remote_disconnect';
+    http.increment(HttpStats.at.downstream_rq_rx_reset);
+    if (byHost) http.increment(HttpStats.at.downstream_rq_tx_reset);
   }
 
   #returnRequestId(headers: HeaderBlock): void {
@@ -714,14 +737,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#isOpen = false;
     this.#replyBody = undefined;
     this.#flow.end();
-    info.lastDownstreamTxMs = now;
+    if (this.isTunnel) info.forgetEnds();
+    else if (isAnswered) info.lastDownstreamTxMs = now;
     info.durationMs = now - info.startMonotonicMs;
     this.#terminal.onDestroy(reason);
     this.#filters?.end();
     stats.http.decrement(HttpStats.at.downstream_rq_active);
     if (info.isHealthCheck) stats.http.increment(HttpStats.at['tracing.health_check']);
     this.#routing.end();
-    if (isAnswered) stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
+    if (isAnswered && !this.isTunnel) stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
     this.#keptHeaders?.drop();
     this.#keptHeaders = undefined;

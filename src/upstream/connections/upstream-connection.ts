@@ -199,7 +199,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   protected ended(by: EndedBy, wasConnected: boolean): void {
     const { cluster, priority } = this.pool;
     if (!wasConnected) return;
-    if (this.#active > 0) this.#countInterrupted(by);
+    if (this.#active > 0) this.countInterrupted(by);
     this.stats.record(ClusterStats.at.upstream_rq_per_cx, this.#requests);
     // Requests that end here may be retried at once: they need another connection.
     this.pool.connectionEnding(this);
@@ -246,17 +246,10 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   /** `end`: of the stream that the connection ends with. */
   #close(end: StreamEnd): void {
     if (end === StreamEnd.CutOff) this.abort();
-    else this.closeInOrder(FLUSH_MS, end === StreamEnd.Closed ? TUNNEL_LINGER_MS : 0);
+    else {
+      const by = end === StreamEnd.EndedByHost ? EndedBy.Remote : EndedBy.Local;
+      this.closeInOrder(FLUSH_MS, end === StreamEnd.Closed ? TUNNEL_LINGER_MS : 0, undefined, by);
+    }
     this.pool.connectionClosed(this);
-  }
-
-  #countInterrupted(by: EndedBy): void {
-    const { at } = ClusterStats;
-    this.stats.increment(at.upstream_cx_destroy_with_active_rq);
-    const side =
-      by === EndedBy.Remote
-        ? at.upstream_cx_destroy_remote_with_active_rq
-        : at.upstream_cx_destroy_local_with_active_rq;
-    this.stats.increment(side);
   }
 }

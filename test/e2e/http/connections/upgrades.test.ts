@@ -2,13 +2,17 @@
 
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import t from 'tap';
 import {
   type Config,
   connectRaw,
+  fileAccessLog,
+  logLines,
   type RawConnection,
   staticCluster,
   type Teardown,
+  tempDir,
   waitFor,
   withDeadline,
 } from '../../harness/index.js';
@@ -234,6 +238,49 @@ t.test('the directions of a tunnel end one by one, whichever is first', async (t
       'cluster.raw.upstream_rq_active': 0,
     });
   }
+});
+
+t.test('logs and stats name the side that has ended a tunnel first', async (t) => {
+  const file = join(tempDir(t), 'log');
+  const format = '%RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS% %REQUEST_DURATION% %RESPONSE_TX_DURATION%\n';
+  const { baton, port } = await startProxy(t, {
+    listeners: {
+      main: managerOf([routeTo({ prefix: '/' }, 'raw')], {
+        upgrade_configs: [{ upgrade_type: 'websocket' }],
+        access_log: [fileAccessLog(file, format)],
+      }),
+    },
+    clusters: [staticCluster('raw', upstream.port)],
+    args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
+  });
+  const byClient = await open(t, port, '/echo');
+  byClient.end();
+  await byClient.readToEnd();
+  await waitFor(() => logLines(file).length === 1, { what: 'the first line' });
+  await baton.waitForStats({
+    'cluster.raw.upstream_cx_destroy_local_with_active_rq': 1,
+    'cluster.raw.upstream_cx_destroy_remote_with_active_rq': 0,
+    'http.main.downstream_cx_destroy_remote_active_rq': 1,
+    'http.main.downstream_rq_rx_reset': 1,
+    'http.main.downstream_rq_tx_reset': 0,
+    'http.main.downstream_rq_response_before_rq_complete': 1,
+  });
+  const byHost = await open(t, port, '/tunnel');
+  tunnels.at(-1)!.socket.end();
+  await byHost.readToEnd();
+  byHost.end();
+  await waitFor(() => logLines(file).length === 2, { what: 'the second line' });
+  t.same(logLines(file), [
+    '101 DC downstream_remote_disconnect - -',
+    '101 UC upstream_reset_after_response_started{connection_termination} - -',
+  ]);
+  await baton.waitForStats({
+    'cluster.raw.upstream_cx_destroy_local_with_active_rq': 1,
+    'cluster.raw.upstream_cx_destroy_remote_with_active_rq': 1,
+    'cluster.raw.upstream_cx_destroy_remote': 1,
+    'http.main.downstream_cx_destroy_remote_active_rq': 1,
+    'http.main.downstream_rq_tx_reset': 1,
+  });
 });
 
 t.test('a tunnel that breaks after its host has ended is reset on the other side', async (t) => {
