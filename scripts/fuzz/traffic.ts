@@ -62,12 +62,31 @@ const RESPONSES: readonly Buffer[] = [
   crlf('HTTP/1.1 103 Early Hints', 'link: </a>', '', 'HTTP/1.1 204 No Content', '', ''),
   crlf('HTTP/1.1 101 Switching Protocols', 'upgrade: websocket', 'connection: upgrade', '', '\x81\x02yo'),
   crlf('HTTP/1.0 200 OK', '', 'until the end'),
+  // The syntax of old hosts.
+  Buffer.from('HTTP/1.1 200 OK\nx-a: b\n c\ncontent-length: 5\n\nhello'),
+  crlf(
+    'HTTP/1.1  200\tOK',
+    'transfer-encoding:',
+    '\tchunked',
+    'x-a: b',
+    ' c',
+    '',
+    '5  ',
+    'hello',
+    '0 ',
+    'x-t: 1',
+    ' 2',
+    '',
+    '',
+  ),
   crlf('HTTP/1.1 304 Not Modified', 'etag: "a"', 'connection: close, x', 'x: y', '', ''),
   crlf('HTTP/1.1 302 Found', 'location: /b', 'content-length: 0', 'set-cookie: a=b', 'set-cookie: c=d', '', ''),
 ];
 
 const TOKENS: readonly Buffer[] = [
   '\r\n',
+  '\r\n ',
+  '\n\t',
   '\n',
   '\r',
   '\0',

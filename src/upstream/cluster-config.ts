@@ -204,10 +204,12 @@ function keepalive(config: TcpKeepalive | undefined): Keepalive | undefined {
   return { idle: config.keepalive_time, interval: config.keepalive_interval, probes: config.keepalive_probes };
 }
 
+const DEFAULT_RESPONSE_HEADERS_KB = 80;
+
 function clientOptions(common: HttpProtocolOptions, http1: Http1ProtocolOptions): Http1Options {
-  const { maxHeadBytes, maxHeaders } = DEFAULT_HTTP1_OPTIONS;
+  const { maxHeaders } = DEFAULT_HTTP1_OPTIONS;
   return {
-    maxHeadBytes,
+    maxHeadBytes: (common.max_response_headers_kb ?? DEFAULT_RESPONSE_HEADERS_KB) * 1024,
     maxHeaders: common.max_headers_count ?? maxHeaders,
     dropsTrailers: http1.enable_trailers !== true,
   };

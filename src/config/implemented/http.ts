@@ -159,7 +159,7 @@ export const HTTP: ImplementedTable = {
     max_requests_per_connection: true,
     max_stream_duration: true,
     max_connection_duration_jitter: refused('the maximum duration is the same for all connections: leave it out'),
-    max_response_headers_kb: refused('response headers have a fixed limit: leave it out'),
+    max_response_headers_kb: true,
   },
   'envoy.config.core.v3.Http1ProtocolOptions': {
     allow_absolute_url: true,

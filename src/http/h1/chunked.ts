@@ -1,5 +1,6 @@
 // Decodes and encodes the chunked transfer coding (RFC 9112 section 7.1). Decoding is strict: no space around the size, no bare CR or LF,
-// bounded extensions. The codec reads trailer fields with its head parser.
+// bounded extensions. Old hosts may put whitespace after a size, and a bare LF after data. The codec reads trailer fields with its head
+// parser.
 
 import type { Memory } from '../../io/memory.js';
 import type { ByteSink } from '../codec/streams.js';
@@ -11,14 +12,16 @@ export const enum ChunkState {
   /** No digit of the size has been read. */
   Begin = 0,
   Size = 1,
-  Extension = 2,
-  SizeLf = 3,
+  /** In whitespace after the size. */
+  Space = 2,
+  Extension = 3,
+  SizeLf = 4,
   /** `left` bytes of data come next. */
-  Data = 4,
-  DataCr = 5,
-  DataLf = 6,
+  Data = 5,
+  DataCr = 6,
+  DataLf = 7,
   /** After the chunk of size 0: a trailer section, which is often only the empty line. */
-  Trailers = 7,
+  Trailers = 8,
 }
 
 /** A size has at most 16 digits, and bodies of more than 2^53 - 1 bytes are refused. */
@@ -32,8 +35,11 @@ export class ChunkedDecoder {
   left = 0;
   #digits = 0;
   #extensionBytes = 0;
+  #acceptsOld = false;
 
-  begin(): void {
+  /** `acceptsOld`: the syntax of old hosts is accepted. */
+  begin(acceptsOld: boolean): void {
+    this.#acceptsOld = acceptsOld;
     this.state = ChunkState.Begin;
     this.left = 0;
     this.#digits = 0;
@@ -60,9 +66,16 @@ export class ChunkedDecoder {
           } else if (state === ChunkState.Begin) return -H1Error.ChunkSize;
           else if (byte === Char.Cr) state = ChunkState.SizeLf;
           else if (byte === Char.Semicolon) state = ChunkState.Extension;
+          else if (this.#acceptsOld && (byte === Char.Space || byte === Char.Tab)) state = ChunkState.Space;
           else return -H1Error.ChunkSize;
           break;
         }
+        case ChunkState.Space:
+          if (byte === Char.Cr) state = ChunkState.SizeLf;
+          else if (byte === Char.Semicolon) state = ChunkState.Extension;
+          else if (byte !== Char.Space && byte !== Char.Tab) return -H1Error.ChunkSize;
+          else if (++this.#extensionBytes > MAX_EXTENSION_BYTES) return -H1Error.ChunkExtension;
+          break;
         case ChunkState.Extension:
           if (byte === Char.Cr) state = ChunkState.SizeLf;
           else if (EXTENSION[byte] === 0 || ++this.#extensionBytes > MAX_EXTENSION_BYTES) {
@@ -75,8 +88,9 @@ export class ChunkedDecoder {
           state = this.left > 0 ? ChunkState.Data : ChunkState.Trailers;
           break;
         case ChunkState.DataCr:
-          if (byte !== Char.Cr) return -H1Error.ChunkEnd;
-          state = ChunkState.DataLf;
+          if (byte === Char.Cr) state = ChunkState.DataLf;
+          else if (byte === Char.Lf && this.#acceptsOld) state = ChunkState.Begin;
+          else return -H1Error.ChunkEnd;
           break;
         case ChunkState.DataLf:
           if (byte !== Char.Lf) return -H1Error.ChunkEnd;

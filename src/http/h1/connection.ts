@@ -315,7 +315,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
 
   protected readChunked(): void {
     this.#chunked ??= new ChunkedDecoder();
-    this.#chunked.begin();
+    this.#chunked.begin(this.#kind === HeadKind.Response);
     this.reading = Reading.Chunked;
   }
 
@@ -483,7 +483,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   /** Continues reading a head. Returns the offset after it, or 0 if it is incomplete or invalid; errors have been handled then. */
   #readHead(kind: HeadKind, head: HeaderBlock, at: number, end: number): number {
     const reader = this.#reader ?? this.shared.reader;
-    const result = reader.read(kind, head, at, end, this.limits);
+    const result = reader.read(kind, head, at, end, this.limits, this.#kind === HeadKind.Response);
     if (result > 0) {
       this.#reader = undefined;
       return result;

@@ -24,7 +24,7 @@ export const enum H1Error {
   Scheme,
   /** An https URL, where that is refused. */
   HttpsTarget,
-  /** A field line that does not begin with a valid name and a colon; also a folded line. */
+  /** A field line that does not begin with a valid name and a colon; also a folded line of a request. */
   FieldName,
   /** A control character in a value, or NUL in a name. */
   FieldValue,

@@ -703,3 +703,49 @@ t.test('a stream that has sent nothing leaves the connection unchanged', (t) => 
   t.same(peer.journal.take(), ['reusable']);
   t.end();
 });
+
+/** Heads of old hosts, and their fields. */
+const OLD_HEADS: readonly (readonly [received: string, fields: string])[] = [
+  ['HTTP/1.1 200 OK\\nX: y\\nContent-Length: 5\\n\\n', 'x=y content-length=5'],
+  ['HTTP/1.1 200 OK\\r\\nX: y\\nContent-Length: 5\\r\\n\\n', 'x=y content-length=5'],
+  ['HTTP/1.1 200 OK\\nX: y\\r\\nContent-Length: 5\\n\\r\\n', 'x=y content-length=5'],
+  ['HTTP/1.1 200 OK\\r\\nX: a\\r\\n b\\r\\nContent-Length: 5\\r\\n\\r\\n', 'x=a b content-length=5'],
+  [
+    'HTTP/1.1 200 OK\\r\\nX: a\\s\\t\\r\\n \\t b\\r\\n\\tc: d\\r\\nContent-Length: 5\\r\\n\\r\\n',
+    'x=a b c: d content-length=5',
+  ],
+  ['HTTP/1.1 200 OK\\r\\nX:\\r\\n b\\r\\nContent-Length:\\r\\n\\t5\\r\\n\\r\\n', 'x=b content-length=5'],
+  ['HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\nX: b\\r\\n \\r\\n\\t\\r\\n\\r\\n', 'content-length=5 x=b'],
+  ['HTTP/1.1  200\\t OK\\r\\nContent-Length: 5\\r\\nX: a  b\\r\\n\\r\\n', 'content-length=5 x=a  b'],
+  ['HTTP/1.1 200 OK\\r\\nContent-Length:\\r\\n 5\\r\\n\\r\\n', 'content-length=5'],
+  ['HTTP/1.1\\t200\\r\\nContent-Length: 5\\r\\n\\r\\n', 'content-length=5'],
+];
+for (const [index, [received, fields]] of OLD_HEADS.entries()) {
+  playClient(
+    t,
+    `the syntax of old hosts is accepted and rewritten: ${index}`,
+    `
+    !! request GET /a host=x
+    << GET /a HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n
+    >> ${received}hello
+    .. headers 200 ${fields}
+    .. data hello
+    .. end
+    .. reusable
+    `,
+  );
+}
+
+playClient(
+  t,
+  'chunks and trailers of old hosts are accepted',
+  String.raw`
+  !! request GET /a host=x
+  << GET /a HTTP/1.1\r\nhost: x\r\n\r\n
+  >> HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1 \t\r\na\n1 ; x=y\r\nb\r\n0  \r\nX: a\r\n b\r\n\n
+  .. headers 200 transfer-encoding=chunked
+  .. data ab
+  .. trailers x=a b
+  .. reusable
+  `,
+);

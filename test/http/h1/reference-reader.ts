@@ -45,6 +45,8 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*
 const AUTHORITY = /^(?:\[[0-9A-Za-z:._~%-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
 const URL_AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-.]+)(?::0*([0-9]{1,5}))?$/;
 const CHUNK_LINE = /^([0-9A-Fa-f]{1,16})(?:;([\t\x20-\x7e]*))?$/;
+/** Old hosts put whitespace after the size. */
+const OLD_CHUNK_LINE = /^([0-9A-Fa-f]{1,16})[ \t]*(?:;([\t\x20-\x7e]*))?$/;
 const MAX_EXTENSION_BYTES = 16384;
 const TOO_MANY_NAMES = 10;
 /** Names that a client may not list in Connection. */
@@ -113,12 +115,13 @@ function readRequest(text: string, from: number, limits: ReadLimits): Read {
 }
 
 function readResponseMessage(text: string, from: number, method: string, limits: ReadLimits): Read {
-  const lineEnd = endOfLine(text, from);
-  const [, version = '', start = ''] = matched(STATUS_LINE, text.slice(from, lineEnd));
+  const { head, end } = modernHead(text, from, true);
+  const lineEnd = endOfLine(head, 0);
+  const [, version = '', start = ''] = matched(STATUS_LINE, head.slice(0, lineEnd));
   const minor = Number(version);
   const status = Number(start);
   if (status === 101) throw new Invalid('an unrequested switch');
-  const { lines, end } = readFields(text, lineEnd + 2, limits);
+  const { lines } = readFields(head, lineEnd + 2, limits);
   if (end - from > limits.maxHeadBytes) throw new Invalid('a header section that is too long');
   const { isChunked, length } = framingOf(lines);
   const hasNoBody = status < 200 || status === 204;
@@ -130,7 +133,8 @@ function readResponseMessage(text: string, from: number, method: string, limits:
   };
   if (hasNoBody || status === 304 || method === 'HEAD')
     return { ...message, body: '', trailers: [], end: 'complete', behind: end };
-  if (isChunked || length !== undefined) return { ...message, ...readBody(text, end, isChunked, length ?? 0, limits) };
+  if (isChunked || length !== undefined)
+    return { ...message, ...readBody(text, end, isChunked, length ?? 0, limits, true) };
   return { ...message, body: text.slice(end), trailers: [], end: 'complete', behind: text.length };
 }
 
@@ -173,20 +177,30 @@ function framingOf(lines: Section['lines']): { isChunked: boolean; length: numbe
 
 type Body = Pick<Read, 'body' | 'trailers' | 'end' | 'behind'>;
 
-function readBody(text: string, at: number, isChunked: boolean, length: number, limits: ReadLimits): Body {
-  if (isChunked) return readChunks(text, at, limits);
+function readBody(
+  text: string,
+  at: number,
+  isChunked: boolean,
+  length: number,
+  limits: ReadLimits,
+  isResponse = false,
+): Body {
+  if (isChunked) return readChunks(text, at, limits, isResponse);
   const body = text.slice(at, at + length);
   const behind = at + body.length;
   return { body, trailers: [], end: body.length < length ? 'missing' : 'complete', behind };
 }
 
-function readChunks(text: string, at: number, limits: ReadLimits): Body {
+function readChunks(text: string, at: number, limits: ReadLimits, isResponse: boolean): Body {
   let body = '';
   let extensionBytes = 0;
   try {
     for (;;) {
       const lineEnd = endOfLine(text, at);
-      const [, digits = '', extension = ''] = matched(CHUNK_LINE, text.slice(at, lineEnd));
+      const [, digits = '', extension = ''] = matched(
+        isResponse ? OLD_CHUNK_LINE : CHUNK_LINE,
+        text.slice(at, lineEnd),
+      );
       const size = Number(`0x${digits}`);
       extensionBytes += extension.length;
       if (!Number.isSafeInteger(size) || extensionBytes > MAX_EXTENSION_BYTES) throw new Invalid('chunk');
@@ -194,18 +208,51 @@ function readChunks(text: string, at: number, limits: ReadLimits): Body {
       if (size === 0) break;
       body += text.slice(at, at + size);
       at += size;
+      if (isResponse && text[at] === '\n') {
+        at++;
+        continue;
+      }
       if (!'\r\n'.startsWith(text.slice(at, at + 2))) throw new Invalid('the end of a chunk');
       if (at + 2 > text.length) throw new Incomplete();
       at += 2;
     }
-    const { lines, end } = readFields(text, at, limits);
-    if (end - at > limits.maxHeadBytes) throw new Invalid('trailers that are too long');
-    return { body, trailers: fieldsOf(lines), end: 'complete', behind: end };
+    const { head, end } = isResponse ? modernHead(text, at, false) : { head: text.slice(at), end: 0 };
+    const fields = readFields(head, 0, limits);
+    const { lines } = fields;
+    const behind = isResponse ? end : at + fields.end;
+    if (behind - at > limits.maxHeadBytes) throw new Invalid('trailers that are too long');
+    return { body, trailers: fieldsOf(lines), end: 'complete', behind };
   } catch (error) {
     if (error instanceof Invalid) return { body, trailers: [], end: 'invalid', behind: at };
     if (error instanceof Incomplete) return { body, trailers: [], end: 'missing', behind: at };
     throw error;
   }
+}
+
+/** Returns a head, or trailers, in the strict syntax, and the offset after it. */
+function modernHead(text: string, from: number, hasStatusLine: boolean): { head: string; end: number } {
+  const lines: string[] = [];
+  let at = from;
+  for (let line = '?'; line !== '' || (hasStatusLine && lines.length === 1); lines.push(line)) {
+    const end = text.indexOf('\n', at);
+    if (end < 0) throw new Incomplete();
+    line = text.slice(at, end).replace(/\r$/, '');
+    at = end + 1;
+  }
+  const raw = text.slice(from, at);
+  const isStrict = !/(?<!\r)\n|\n[ \t]/.test(raw) && (!hasStatusLine || STATUS_LINE.test(lines[0]!));
+  if (isStrict) return { head: raw, end: at };
+  const modern: string[] = [];
+  const first = hasStatusLine ? 1 : 0;
+  for (const [index, line] of lines.entries()) {
+    const trimmed = line.replace(/[ \t]+$/, '');
+    if (index < first)
+      modern.push(trimmed.replace(/^([^ \t]*)[ \t]+([^ \t]+)/, '$1 $2').replace(/^([^ \t]* [^ \t]+)[ \t]+/, '$1 '));
+    else if (index > first && /^[ \t]/.test(line))
+      modern.push(`${modern.pop()!} ${trimmed.replace(/^[ \t]+/, '')}`.replace(/ $/, ''));
+    else modern.push(trimmed === '' ? line : trimmed);
+  }
+  return { head: modern.map((line) => `${line}\r\n`).join(''), end: at };
 }
 
 /** Replaces a length that is not in canonical form. */

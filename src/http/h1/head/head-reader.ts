@@ -9,12 +9,21 @@ import { H1Error } from '../errors.js';
 import { Char } from './characters.js';
 import { HeadKind, HeadParser, INCOMPLETE } from './head-parser.js';
 import type { KnownFields } from './known-fields.js';
+import { MAX_GROWTH, OldSyntax } from './old-syntax.js';
+
+/** Bytes in the old syntax that are rewritten at a time. */
+const SLICE = 1024;
 
 export class HeadReader {
   readonly #memory: Memory;
   readonly #parser: HeadParser;
   #block = NO_BLOCK;
   #used = 0;
+  #old: OldSyntax | undefined;
+  /** The kept bytes are rewritten ones. */
+  #isOld = false;
+  /** Bytes received of a head that is rewritten. */
+  #oldBytes = 0;
 
   constructor(memory: Memory, known: KnownFields) {
     this.#memory = memory;
@@ -43,14 +52,16 @@ export class HeadReader {
 
   /**
    * Reads bytes[at, end). Returns the offset after the head, a negated H1Error, or INCOMPLETE: all bytes were kept, and the same reader and
-   * `head` must get the next ones. With NoMemory no byte was consumed.
+   * `head` must get the next ones. With NoMemory no byte was consumed. `acceptsOld`: the syntax of old hosts is accepted.
    */
-  read(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: Http1Options): number {
-    if (this.#block !== NO_BLOCK) return this.#readOn(kind, head, at, end, limits);
+  read(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: Http1Options, acceptsOld = false): number {
+    if (this.#isOld) return this.#readOld(kind, head, at, end, limits);
+    if (this.#block !== NO_BLOCK) return this.#readOn(kind, head, at, end, limits, acceptsOld);
     const limit = Math.min(limits.maxHeadBytes, LARGEST_BLOCK);
     const stop = end - at > limit ? at + limit : end;
     this.#parser.begin(kind, at);
     const result = this.#parser.parse(head, stop, limits);
+    if (acceptsOld && mayBeOld(result)) return this.#beginOld(kind, head, at, end, limits);
     if (result !== INCOMPLETE) return result;
     if (stop - at >= limit) return -H1Error.HeadTooLarge;
     return this.#keep(kind, head, at, end);
@@ -61,6 +72,7 @@ export class HeadReader {
     if (this.#block !== NO_BLOCK) this.#memory.release(this.#block);
     this.#block = NO_BLOCK;
     this.#used = 0;
+    this.#isOld = false;
   }
 
   #keep(kind: HeadKind, head: HeaderBlock, at: number, end: number): number {
@@ -79,7 +91,14 @@ export class HeadReader {
     this.#parser.begin(kind, this.#block);
   }
 
-  #readOn(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: Http1Options): number {
+  #readOn(
+    kind: HeadKind,
+    head: HeaderBlock,
+    at: number,
+    end: number,
+    limits: Http1Options,
+    acceptsOld: boolean,
+  ): number {
     const before = this.#used;
     const limit = Math.min(limits.maxHeadBytes, LARGEST_BLOCK);
     const total = Math.min(before + end - at, limit);
@@ -87,6 +106,10 @@ export class HeadReader {
     this.#memory.bytes.copyWithin(this.#block + before, at, at + total - before);
     this.#used = total;
     const result = this.#parser.parse(head, this.#block + total, limits);
+    if (acceptsOld && mayBeOld(result)) {
+      this.#used = before;
+      return this.#beginOld(kind, head, at, end, limits);
+    }
     if (result < 0) return result;
     if (result === INCOMPLETE) return total >= limit ? -H1Error.HeadTooLarge : INCOMPLETE;
     const behind = at + (result - this.#block - before);
@@ -95,6 +118,53 @@ export class HeadReader {
       return -H1Error.NoMemory;
     }
     return behind;
+  }
+
+  /** Parses again what has been kept, and bytes[at, end), in the old syntax. */
+  #beginOld(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: Http1Options): number {
+    const kept = this.#block;
+    const keptEnd = kept + this.#used;
+    this.#block = NO_BLOCK;
+    this.#used = this.#oldBytes = 0;
+    this.#isOld = true;
+    this.#old ??= new OldSyntax();
+    this.#old.begin(kind === HeadKind.Trailers);
+    const result = kept === NO_BLOCK ? INCOMPLETE : this.#readOld(kind, head, kept, keptEnd, limits);
+    if (kept !== NO_BLOCK) this.#memory.release(kept);
+    return result === INCOMPLETE ? this.#readOld(kind, head, at, end, limits) : result;
+  }
+
+  #readOld(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: Http1Options): number {
+    const old = this.#old!;
+    const limit = Math.min(limits.maxHeadBytes, LARGEST_BLOCK);
+    while (at < end) {
+      const stop = Math.min(end, at + SLICE);
+      if (!this.#makeRoom(kind, head, this.#used + old.heldBack + MAX_GROWTH * (stop - at))) {
+        this.reset();
+        return -H1Error.NoMemory;
+      }
+      this.#used = old.write(this.#memory.bytes, at, stop, this.#block + this.#used) - this.#block;
+      this.#oldBytes += old.readTo - at;
+      at = old.readTo;
+      let result = this.#parser.parse(head, this.#block + this.#used, limits);
+      const isTooLarge = this.#oldBytes > limit || (this.#oldBytes === limit && result === INCOMPLETE);
+      if (result >= 0 && isTooLarge) result = -H1Error.HeadTooLarge;
+      if (result > 0 && this.#handOver(head, result)) return at;
+      if (result !== INCOMPLETE) {
+        this.reset();
+        return result > 0 ? -H1Error.NoMemory : result;
+      }
+    }
+    return INCOMPLETE;
+  }
+
+  #makeRoom(kind: HeadKind, head: HeaderBlock, length: number): boolean {
+    if (this.#block !== NO_BLOCK)
+      return length <= this.#memory.blockSize(this.#block) || this.#grow(kind, head, length);
+    this.#block = this.#take(kind, length, length);
+    if (this.#block === NO_BLOCK) return false;
+    this.#startAgain(kind, head);
+    return true;
   }
 
   /** Takes an arena block. Under memory pressure request heads must wait; response heads and trailers may not. */
@@ -109,7 +179,8 @@ export class HeadReader {
     const wanted = length > PIECE_BYTES ? Math.max(length, Math.min(2 * this.retained, LARGEST_BLOCK)) : length;
     const larger = this.#take(kind, length, wanted);
     if (larger === NO_BLOCK) return false;
-    this.#memory.bytes.copyWithin(larger, this.#block, this.#block + this.#used);
+    const heldBack = this.#isOld ? this.#old!.heldBack : 0;
+    this.#memory.bytes.copyWithin(larger, this.#block, this.#block + this.#used + heldBack);
     this.#memory.release(this.#block);
     this.#block = larger;
     this.#startAgain(kind, head);
@@ -126,5 +197,20 @@ export class HeadReader {
     }
     this.reset();
     return true;
+  }
+}
+
+/** Returns whether the result of the parser is an error that a head in the old syntax may cause. */
+function mayBeOld(result: number): boolean {
+  switch (-result) {
+    case H1Error.StatusLine:
+    case H1Error.FieldName:
+    case H1Error.LineEnd:
+    // The value may be on the next line.
+    case H1Error.ContentLength:
+    case H1Error.Coding:
+      return true;
+    default:
+      return false;
   }
 }

@@ -344,7 +344,7 @@ function answers(): Record<string, string> {
     '/garbage/field': `${OK}no colon\r\n\r\n`,
     '/garbage/name': `${OK}bad name: a\r\ncontent-length: 0\r\n\r\n`,
     '/garbage/value': `${OK}a: b\0c\r\ncontent-length: 0\r\n\r\n`,
-    '/garbage/large-head': `${OK}a: ${'x'.repeat(70 * 1024)}\r\ncontent-length: 0\r\n\r\n`,
+    '/garbage/large-head': `${OK}a: ${'x'.repeat(82 * 1024)}\r\ncontent-length: 0\r\n\r\n`,
     '/garbage/many-fields': `${OK}${'a: b\r\n'.repeat(1001)}content-length: 0\r\n\r\n`,
   };
 }
