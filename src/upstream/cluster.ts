@@ -99,11 +99,11 @@ export class Cluster implements PooledCluster {
    */
   pickHost(hash?: Word64, attempt?: number): ClusterHost | undefined {
     const index = this.#balancer.pick(this.thread.random, hash, attempt);
+    if (this.#balancer.pickedInPanic) this.stats.increment(ClusterStats.at.lb_healthy_panic);
     if (index < 0) {
       this.stats.increment(ClusterStats.at.upstream_cx_none_healthy);
       return undefined;
     }
-    if (this.#balancer.pickedInPanic) this.stats.increment(ClusterStats.at.lb_healthy_panic);
     return this.#hosts.host(index);
   }
 

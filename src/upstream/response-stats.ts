@@ -102,10 +102,9 @@ class CodeCounters {
   count(status: number): void {
     (this.#completed ??= this.#counter('upstream_rq_completed')).increment();
     const codeClass = (status / 100) | 0;
-    // As in Envoy, statuses from 600 on have no counters of their own.
-    if (codeClass > 5) return;
-    (this.#byClass[codeClass] ??= this.#counter(`upstream_rq_${codeClass}xx`)).increment();
-    (this.#byCode[status] ??= this.#counter(`upstream_rq_${status}`)).increment();
+    // As in Envoy, statuses from 600 on share one counter and have no class.
+    if (codeClass <= 5) (this.#byClass[codeClass] ??= this.#counter(`upstream_rq_${codeClass}xx`)).increment();
+    (this.#byCode[status] ??= this.#counter(`upstream_rq_${codeClass <= 5 ? status : 'unknown'}`)).increment();
   }
 
   record(milliseconds: number): void {

@@ -73,6 +73,8 @@ export class StreamInfo {
   /** The host of the last try, as `127.0.0.1:80`, `[::1]:80` or a path. */
   upstreamHost = '';
   upstreamLocalAddress = '';
+  /** upstreamHost, once it is connected. */
+  upstreamRemoteAddress = '';
   upstreamTransportFailureReason = '';
   /** Number of upstream tries. */
   attemptCount = 0;
@@ -120,6 +122,7 @@ export class StreamInfo {
     this.upstreamProtocol = Protocol.None;
     this.upstreamHost = '';
     this.upstreamLocalAddress = '';
+    this.upstreamRemoteAddress = '';
     this.upstreamTransportFailureReason = '';
     this.firstUpstreamTxMs = UNSET;
     this.lastUpstreamTxMs = UNSET;
@@ -157,6 +160,7 @@ export class StreamInfo {
     this.upstreamCluster = undefined;
     this.upstreamHost = '';
     this.upstreamLocalAddress = '';
+    this.upstreamRemoteAddress = '';
     this.upstreamTransportFailureReason = '';
     this.attemptCount = 0;
     this.downstream = undefined;

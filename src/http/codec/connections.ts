@@ -104,7 +104,7 @@ export interface ServerProtocol {
 
 /** How a stream to a host ended. */
 export const enum StreamEnd {
-  /** Request and response are complete, or the host needs no more of the request. */
+  /** Request and response are complete. */
   Complete = 0,
   /** It was abandoned before the response was complete. */
   Abandoned = 1,

@@ -173,8 +173,11 @@ export interface ResponseStream {
   encodeTrailers(trailers: HeaderBlock): void;
   /** Called when a tunnel's request direction has ended and all of it has been passed on. The response direction may have ended before. */
   requestForwarded(): void;
-  /** Pause and resume the request body. `who` is a bit that identifies the caller, below the filters' bit. */
-  pauseRequest(who: number): void;
+  /**
+   * Pause and resume the request body. `who` is a bit that identifies the caller, below the filters' bit; `isCounted`: in the stats of flow
+   * control, which is the default.
+   */
+  pauseRequest(who: number, isCounted?: boolean): void;
   resumeRequest(who: number): void;
   /** Sends a local reply instead of the response; see StreamControl. */
   sendLocalReply(reply: LocalReply): void;

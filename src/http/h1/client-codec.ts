@@ -35,6 +35,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   #isEndedByHost = false;
   /** The connection can be reused after this exchange. */
   #canReuse = true;
+  #protocol = Protocol.Http11;
   /** Memory.step when the request began. */
   #beginning = 0;
 
@@ -55,8 +56,9 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     return this.decoder !== undefined;
   }
 
+  /** The version of the host's last response, as far as there was one. */
   get protocol(): Protocol {
-    return Protocol.Http11;
+    return this.#protocol;
   }
 
   get freeStreams(): number {
@@ -127,7 +129,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   reset(reason: ResetReason): void {
     if (this.decoder === undefined) return;
     const isUntouched = this.writing === Writing.Head && this.reading === Reading.Head && this.bufferedBytes === 0;
-    let end = this.reading === Reading.Complete ? StreamEnd.Complete : StreamEnd.Abandoned;
+    const isComplete = this.reading === Reading.Complete && this.writing === Writing.Complete;
+    let end = isComplete ? StreamEnd.Complete : StreamEnd.Abandoned;
     if (this.#isTunnel && reason === ResetReason.LocalClose) end = StreamEnd.Closed;
     else if (this.#isTunnel && this.writing === Writing.Raw) end = StreamEnd.CutOff;
     this.#finish(isUntouched && !this.ended, end);
@@ -137,6 +140,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     const head = this.head!;
     const decoder = this.decoder!;
     const { status } = head;
+    this.#protocol = head.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
     if (this.writing === Writing.Head) {
       this.fail(H1Error.Unrequested);
     } else if (status === 101) {
@@ -273,7 +277,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   #settle(): void {
     if (this.isRunning || this.reading !== Reading.Complete || this.decoder === undefined) return;
     if (this.writing === Writing.Complete) this.#finish(this.#canReuse, this.#completeEnd);
-    else if (!this.#canReuse && !this.#isTunnel) this.#finish(false);
+    else if (!this.#canReuse && !this.#isTunnel) this.#finish(false, StreamEnd.Abandoned);
   }
 
   get #completeEnd(): StreamEnd {

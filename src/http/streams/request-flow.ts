@@ -13,6 +13,8 @@ export class RequestFlow {
   #encoder: ResponseEncoder | undefined;
   /** Bits of the parts that pause the body. */
   #paused = 0;
+  /** A pause is counted whose end is not. */
+  #isCounted = false;
   /** Nesting depth of filters that are passing on held data. */
   #releases = 0;
 
@@ -24,6 +26,7 @@ export class RequestFlow {
   begin(encoder: ResponseEncoder | undefined): void {
     this.#encoder = encoder;
     this.#paused = 0;
+    this.#isCounted = false;
     this.#releases = 0;
   }
 
@@ -36,11 +39,14 @@ export class RequestFlow {
     return this.#paused !== 0;
   }
 
-  /** Pauses the body on behalf of `who`, a bit. */
-  pause(who: number): void {
-    if (this.#paused === 0 && this.#encoder !== undefined) {
-      this.#encoder.pauseReading();
-      this.#http.increment(HttpStats.at.downstream_flow_control_paused_reading_total);
+  /** Pauses the body on behalf of `who`, a bit. `isCounted`: the pause is one of flow control. */
+  pause(who: number, isCounted = true): void {
+    if (this.#encoder !== undefined) {
+      if (this.#paused === 0) this.#encoder.pauseReading();
+      if (isCounted && !this.#isCounted) {
+        this.#isCounted = true;
+        this.#http.increment(HttpStats.at.downstream_flow_control_paused_reading_total);
+      }
     }
     this.#paused |= this.#releases > 0 ? who | PAUSED_BY_RELEASE : who;
   }
@@ -49,7 +55,10 @@ export class RequestFlow {
     if ((this.#paused & who) === 0) return;
     this.#paused &= ~who;
     if (this.#paused !== 0 || this.#encoder === undefined) return;
-    this.#http.increment(HttpStats.at.downstream_flow_control_resumed_reading_total);
+    if (this.#isCounted) {
+      this.#isCounted = false;
+      this.#http.increment(HttpStats.at.downstream_flow_control_resumed_reading_total);
+    }
     this.#encoder.resumeReading();
   }
 

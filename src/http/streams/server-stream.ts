@@ -502,8 +502,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.manager.thread.transport.report(error, what);
   }
 
-  pauseRequest(who: number): void {
-    this.#flow.pause(who);
+  pauseRequest(who: number, isCounted?: boolean): void {
+    this.#flow.pause(who, isCounted);
   }
 
   resumeRequest(who: number): void {

@@ -59,6 +59,8 @@ export abstract class HostConnection implements ConnectionHandler {
   /** The connect timeout. Once connected, subclasses may use it: timerFired() is called. */
   protected readonly timer: Timer<HostConnection>;
   readonly #cluster: ConnectingCluster;
+  /** The host has half-closed. */
+  protected hasHostEnded = false;
   #localText = '';
   #state = State.Connecting;
 
@@ -218,9 +220,10 @@ export abstract class HostConnection implements ConnectionHandler {
 
   /** As in Envoy, a connect that is abandoned counts as failed. */
   #endLocally(): void {
-    this.stats.increment(ClusterStats.at.upstream_cx_destroy_local);
+    const { at } = ClusterStats;
+    this.stats.increment(this.hasHostEnded ? at.upstream_cx_destroy_remote : at.upstream_cx_destroy_local);
     if (this.#state === State.Connecting) this.#countConnectFailure();
-    this.#end(EndedBy.Local);
+    this.#end(this.hasHostEnded ? EndedBy.Remote : EndedBy.Local);
   }
 
   #countConnectFailure(): void {

@@ -43,7 +43,8 @@ export function countRetriedResponse({ monitor, stats }: Host, headers: HeaderBl
 
 /** Called when the try could not get a connection. */
 export function countNoConnection(host: Host, reason: PoolFailure): void {
-  if (reason !== PoolFailure.Overflow && reason !== PoolFailure.PendingOverflow) countHostReset(host, false);
+  if (reason === PoolFailure.Overflow) host.stats.increment(HostStats.at.rq_error);
+  else if (reason !== PoolFailure.PendingOverflow) countHostReset(host, false);
 }
 
 /** Called when the connection broke or the response is not valid HTTP. A response that had begun is counted already. */

@@ -6,6 +6,7 @@ import { shownName } from '../../common/text/shown.js';
 import type { ClientProtocol } from '../../http/codec/connections.js';
 import type { RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
 import { getLogger } from '../../log/logger.js';
+import type { CounterSlot } from '../../stats/layout.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Host } from '../hosts/host.js';
 import { type ClusterLimits, LimitKind } from '../limits.js';
@@ -140,7 +141,7 @@ export class HttpPool implements ConnectionPool {
   #wait(request: PoolRequest): void {
     const { cluster } = this;
     if (!cluster.limits.tryAcquire(LimitKind.PendingRequests, this.priority))
-      return this.#overflow(request, PoolFailure.PendingOverflow);
+      return this.#overflow(request, PoolFailure.PendingOverflow, ClusterStats.at.upstream_rq_pending_overflow);
     request.pendingPrev = this.#lastPending;
     request.pendingNext = undefined;
     if (this.#lastPending === undefined) this.#firstPending = request;
@@ -153,8 +154,8 @@ export class HttpPool implements ConnectionPool {
     this.#connectIfNeeded();
   }
 
-  #overflow(request: PoolRequest, reason: PoolFailure): void {
-    this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
+  #overflow(request: PoolRequest, reason: PoolFailure, counter: CounterSlot): void {
+    this.cluster.stats.increment(counter);
     if (logger.isDebug) logger.debug(`cluster '${shownName(this.cluster.spec.name)}': a circuit breaker is open`);
     request.onPoolFailure(reason, '');
   }
@@ -185,8 +186,7 @@ export class HttpPool implements ConnectionPool {
   /** Starts the request on a free connection, which must exist. */
   #attach(request: PoolRequest): void {
     if (!this.cluster.limits.tryAcquire(LimitKind.Requests, this.priority)) {
-      this.cluster.stats.increment(ClusterStats.at.upstream_rq_active_overflow);
-      return this.#overflow(request, PoolFailure.Overflow);
+      return this.#overflow(request, PoolFailure.Overflow, ClusterStats.at.upstream_rq_active_overflow);
     }
     const connection = this.#free[this.#free.length - 1]!;
     const encoder = connection.startRequest(request);

@@ -176,6 +176,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   }
 
   onEnd(): void {
+    this.hasHostEnded = true;
     // Data received before the end may still wait for the client: the codec calls onEnded() when all of it is consumed.
     this.#codec!.end();
   }

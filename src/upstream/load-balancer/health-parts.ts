@@ -51,7 +51,8 @@ export function healthParts(hosts: HostSetData, policy: HealthPolicy, panicPerce
       add(level.degradedHosts, loads.degraded[priority]!, false);
     }
   }
-  if (parts.length === 0) parts.push({ below: 100, isPanic: false, hosts: [] });
+  // A cluster without hosts is below any threshold.
+  if (parts.length === 0) parts.push({ below: 100, isPanic: levels.length === 0 && panicPercent > 0, hosts: [] });
   return parts;
 }
 

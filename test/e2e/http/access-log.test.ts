@@ -214,7 +214,7 @@ t.test('response flags and details describe the outcome', async (t) => {
     ['/full', '503 UO upstream_reset_before_response_started{overflow}', () => on('/full')],
     ['/end', '503 UC upstream_reset_before_response_started{connection_termination}', () => on('/end')],
     ['/garbage', '502 UPE upstream_reset_before_response_started{protocol_error}', () => on('/garbage')],
-    ['/half', '200 UC upstream_reset_after_response_started{', () => on('/half').catch(() => {})],
+    ['/half', '200 UPE upstream_reset_after_response_started{protocol_error}', () => on('/half').catch(() => {})],
     ['/hang/timeout', '504 UT response_timeout', () => on('/hang/timeout')],
     ['/hang/idle', '504 SI stream_idle_timeout', () => on('/hang/idle')],
     ['/stall/timeout', '200 UT response_timeout', () => on('/stall/timeout').catch(() => {})],

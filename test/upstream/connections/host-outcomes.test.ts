@@ -59,7 +59,7 @@ const CASES: [what: string, count: (host: Host) => void, expected: string[]][] =
   ['one that is tried again', (host) => countRetriedResponse(host, responseHead(404)), ['rq_error', 'answered 404']],
   ['no connection', (host) => countNoConnection(host, PoolFailure.ConnectFailed), ['rq_error', 'failed']],
   ['none in time', (host) => countNoConnection(host, PoolFailure.ConnectTimeout), ['rq_error', 'failed']],
-  ['an open circuit breaker', (host) => countNoConnection(host, PoolFailure.Overflow), []],
+  ['an open circuit breaker', (host) => countNoConnection(host, PoolFailure.Overflow), ['rq_error']],
   ['a full line', (host) => countNoConnection(host, PoolFailure.PendingOverflow), []],
   ['a break before a response', (host) => countHostReset(host, false), ['rq_error', 'failed']],
   ['a break in one', (host) => countHostReset(host, true), ['failed']],

@@ -98,13 +98,13 @@ const BREAKS: [
     'a host resets during its response',
     (_, host) => host.reset(),
     false,
-    '200 upstream_reset_after_response_started{connection_termination} UC 0 3',
+    '200 upstream_reset_after_response_started{protocol_error} UPE 0 3',
   ],
   [
     'a host ends during its response',
     (_, host) => host.end(),
     false,
-    '200 upstream_reset_after_response_started{connection_termination} UC 0 3',
+    '200 upstream_reset_after_response_started{protocol_error} UPE 0 3',
   ],
   [
     'a host sends garbage during its response',

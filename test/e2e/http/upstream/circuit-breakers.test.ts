@@ -99,8 +99,8 @@ t.test('max_requests applies to all workers together, and to each priority separ
   await proxy.baton.waitForStat('cluster.requests.circuit_breakers.default.remaining_rq', 0);
   const pools = await proxy.baton.stat('cluster.requests.circuit_breakers.default.remaining_cx_pools');
   t.ok(pools! > 0, 'max_connection_pools is neither limited nor exceeded');
-  await proxy.baton.waitForStat('cluster.requests.upstream_rq_pending_overflow', CLIENTS - 3);
-  t.equal(await proxy.baton.stat('cluster.requests.upstream_rq_active_overflow'), CLIENTS - 3);
+  await proxy.baton.waitForStat('cluster.requests.upstream_rq_active_overflow', CLIENTS - 3);
+  t.equal(await proxy.baton.stat('cluster.requests.upstream_rq_pending_overflow'), 0);
 
   const high = proxy.get('/requests/high');
   await waitFor(() => held.length === 4, { what: 'a request of high priority to pass' });

@@ -157,7 +157,7 @@ export class Router implements TerminalFilter, TryListener {
     }
     if (endStream) this.#requestCompleted();
     if (isRunning) encoder!.data(offset, length, endStream);
-    else if (!endStream) this.#stream.pauseRequest(Pause.NoConnection);
+    else if (!endStream) this.#stream.pauseRequest(Pause.NoConnection, false);
     if (endStream && this.#isTunnel) this.#stream.requestForwarded();
   }
 
@@ -229,6 +229,7 @@ export class Router implements TerminalFilter, TryListener {
     info.upstreamProtocol = encoder.protocol;
     info.firstUpstreamTxMs = this.#try.startMs;
     info.upstreamLocalAddress = connection.localText;
+    info.upstreamRemoteAddress = info.upstreamHost;
     if (this.#isClientBlocked) this.#try.pauseResponse();
     this.#sendRequest(encoder);
   }
@@ -402,6 +403,8 @@ export class Router implements TerminalFilter, TryListener {
     this.#request.begin(headers, endStream);
     this.#hasResponse = this.#isTunnel = this.#isResponseComplete = this.#awaitsCallStatus = false;
     info.upstreamCluster = this.#cluster.spec;
+    // The route may report it in fields that it adds.
+    info.attemptCount = 1;
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);
     this.#try.reset(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
@@ -442,7 +445,6 @@ export class Router implements TerminalFilter, TryListener {
     this.#try.begin(cluster, host);
     const { attempts } = this.#try;
     if (attempts > 1) info.resetTry();
-    info.attemptCount = attempts;
     if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${attempts} on ${host.address}`);
     if (route.autoHostRewrite && host.hostname !== '') {
       const keepsOriginals = !this.#options.suppressEnvoyHeaders;
@@ -456,7 +458,7 @@ export class Router implements TerminalFilter, TryListener {
   /** Retains the head beyond the turn, and stops reading the body until there is a connection. */
   #waitForConnection(): void {
     if (!this.#request.headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
-    if (!this.#request.isComplete) this.#stream.pauseRequest(Pause.NoConnection);
+    if (!this.#request.isComplete) this.#stream.pauseRequest(Pause.NoConnection, false);
   }
 
   #sendRequest(encoder: RequestEncoder): void {
@@ -479,7 +481,7 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   #backOff(): void {
-    if (!this.#request.isComplete) this.#stream.pauseRequest(Pause.NoConnection);
+    if (!this.#request.isComplete) this.#stream.pauseRequest(Pause.NoConnection, false);
     const delayMs = this.#retries.backoffMs(this.#thread.random.fraction());
     if (logger.isDebug) this.#log(`tries again in ${Math.round(delayMs)} ms`);
     this.#try.backOff(delayMs);
@@ -503,6 +505,7 @@ export class Router implements TerminalFilter, TryListener {
 
   /** Begins a retry. The cluster may have been replaced, with other hosts, or removed. */
   #retry(): void {
+    this.#stream.info.attemptCount++;
     const cluster = this.#route.cluster!.current;
     if (cluster === undefined) return this.#answerWithoutHost();
     this.#cluster = cluster;
@@ -551,8 +554,8 @@ export class Router implements TerminalFilter, TryListener {
         if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
         const { host } = this.#try;
         if (isCounted && this.#isCounted) this.#count(status, host, host?.isCanary ?? false);
-        if (this.#try.attempts > 0 && this.#route.includesAttemptCountInResponse)
-          setAttemptCount(headers, this.#try.attempts);
+        const { attemptCount } = this.#stream.info;
+        if (attemptCount > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, attemptCount);
       },
     });
   }

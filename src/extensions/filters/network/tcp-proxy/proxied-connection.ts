@@ -77,7 +77,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     info.bytesReceived = former.bytesReceived;
     info.bytesSent = former.bytesSent;
     info.upstreamCluster = cluster.spec;
-    info.upstreamHost = former.host;
+    info.upstreamHost = info.upstreamRemoteAddress = former.host;
     info.upstreamLocalAddress = former.upstreamLocal;
     info.attemptCount = this.#attempts = former.attempts;
     this.#activeMs = former.activeMs;
@@ -206,6 +206,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   upstreamConnected(): void {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     this.info.upstreamLocalAddress = this.#upstream!.localText;
+    this.info.upstreamRemoteAddress = this.info.upstreamHost;
     this.downstream.resume();
     this.downstream.drain.departures?.add(this.downstream);
   }
