@@ -69,8 +69,13 @@ export class FileWriter {
   #isFailing = false;
   /** The failure was reported. Reset when everything queued has been written. */
   #isFailureReported = false;
-  /** Lines dropped since the last accepted chunk. The first drop is reported, and their number at the end. */
+  /**
+   * Lines dropped since the file accepted no more. The first drop is reported. Their number is reported with the first chunk that is
+   * accepted after a write has succeeded: on a full disk a small chunk may still fit into the queue.
+   */
   #dropped = 0;
+  /** A write has succeeded since the last drop. */
+  #hasWritten = false;
   #isClosed = false;
   /** Replaces the target at the next end of a line. */
   #nextFile: NativeFile | undefined;
@@ -100,11 +105,13 @@ export class FileWriter {
       if (this.#dropped === 0)
         this.#options.onProblem(`'${this.#options.path}' accepts no more lines: they are dropped`);
       this.#dropped += lines;
+      this.#hasWritten = false;
       return;
     }
-    if (this.#dropped > 0)
+    if (this.#dropped > 0 && this.#hasWritten) {
       this.#options.onProblem(`'${this.#options.path}' accepts lines again: ${this.#dropped} were dropped`);
-    this.#dropped = 0;
+      this.#dropped = 0;
+    }
     this.#queue.push({ bytes, first: 0, start: 0, end: length, lines });
     this.#pendingBytes += length;
     if (!isLast) this.#next();
@@ -254,6 +261,7 @@ export class FileWriter {
   #succeeded(index: number, count: number): void {
     this.#options.counters.writeCompleted++;
     this.#isFailing = false;
+    this.#hasWritten = true;
     const chunk = this.#queue[index]!;
     chunk.start += count;
     this.#pendingBytes -= count;
