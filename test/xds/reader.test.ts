@@ -12,6 +12,7 @@ import { ConnectedSources } from '../../src/xds/connected-sources.js';
 import { CachedReader } from '../../src/xds/reading/cached-reader.js';
 import { ReadingThread, type ReadingThreadOptions } from '../../src/xds/reading/reading-thread.js';
 import { type DynamicOptions, readingSettings } from '../../src/xds/reading/settings.js';
+import type { ReadingResults, ReadingTask } from '../../src/xds/reading/task.js';
 import type { Update } from '../../src/xds/resource.js';
 import type { EncodedResource } from '../../src/xds/resource-reader.js';
 import { ResourceFile } from '../e2e/dynamic/resource-file.js';
@@ -96,6 +97,35 @@ t.test('an unchanged resource is the same object, a changed one is another', asy
     ['v2', 'v2', 'v2'],
     'without versions of their own',
   );
+});
+
+t.test('resources without bytes are handled in turns too', async (t) => {
+  // Answers at once, so that every turn of the loop is one that the reader takes.
+  class InstantThread extends ReadingThread {
+    readonly sizes: number[] = [];
+    override runWithRetries<T extends ReadingTask>(task: T): Promise<ReadingResults[T['kind']]> {
+      const { encoded } = task as Extract<ReadingTask, { kind: 'resources' }>;
+      this.sizes.push(encoded.length);
+      const refused = { kind: 'refused', name: '', version: '', details: 'no name', message: undefined } as const;
+      const counts = { unknownFields: 0, deprecatedUses: 0, unfinishedUses: 0 };
+      return Promise.resolve({ items: encoded.map(() => refused), warnings: [], counts } as never);
+    }
+  }
+  const thread = new InstantThread({ settings: readingSettings(BOOTSTRAP, DEFAULTS), counted: () => {} });
+  t.teardown(() => thread.close());
+  let turns = 0;
+  let isOver = false;
+  const countTurns = () => {
+    turns++;
+    if (!isOver) setImmediate(countTurns);
+  };
+  setImmediate(countTurns);
+  const empty = { ...encoded(CLUSTER, {}), value: new Uint8Array(0) };
+  const { refused } = await new CachedReader(thread).read('cluster', 'v1', new Array(50_000).fill(empty));
+  isOver = true;
+  t.equal(refused.length, 50_000);
+  t.ok(turns >= 12, `it has taken ${turns} turns`);
+  t.ok(Math.max(...thread.sizes) <= 8192, `tasks of ${thread.sizes.join()} resources`);
 });
 
 t.test('names, versions, aliases and TTLs come from the wrapper', async (t) => {

@@ -93,6 +93,9 @@ export class ClusterDiscovery implements Watcher<Cluster> {
     }
     for (const resource of update.refused) {
       this.#states.set(resource.name, refused(this.#stateOf(resource.name), resource));
+      if ((work += UNCHANGED_WORK) < WORK_PER_STEP) continue;
+      work = 0;
+      yield;
     }
     for (const name of gone) {
       logger.debug(`cds: remove cluster '${shownName(name)}'`);

@@ -19,6 +19,8 @@ const logger = getLogger('upstream');
 const LISTENERS_PER_STEP = 16;
 /** Cost of an unchanged listener, relative to a changed one. */
 const UNCHANGED_WORK = 1 / 16;
+/** Cost of a refused resource, relative to a changed listener. */
+const REFUSED_WORK = 1 / 256;
 
 export class ListenerDiscovery implements Watcher<Listener> {
   readonly #source: ConfigSource;
@@ -100,6 +102,9 @@ export class ListenerDiscovery implements Watcher<Listener> {
     }
     for (const resource of update.refused) {
       this.#failures.set(resource.name, refused(this.#stateOf(resource.name), resource));
+      if ((work += REFUSED_WORK) < LISTENERS_PER_STEP) continue;
+      work = 0;
+      yield;
     }
     if (hasChanged) this.#version = update.version;
     this.#target?.ready();

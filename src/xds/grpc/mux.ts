@@ -2,7 +2,7 @@
 // turn of the loop are sent together, so that an update of many resources leads to one request.
 
 import { messageOf } from '../../common/errors/errors.js';
-import { nextTurn } from '../../common/time/next-turn.js';
+import { inTurns, nextTurn } from '../../common/time/next-turn.js';
 import { atMostMs } from '../../common/time/within-ms.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
 import { escaped } from '../../config/text/problem.js';
@@ -154,7 +154,8 @@ export class Mux implements StreamEvents {
 
   async #handle(message: Buffer, isCurrent: () => boolean): Promise<void> {
     if (this.#isClosed) return;
-    const response = this.#decode(message);
+    const response = await this.#decode(message);
+    if (this.#isClosed) return;
     if (response.identifier !== undefined) this.#stream.identify(response.identifier);
     const channel = this.#channels.get(response.typeUrl);
     this.#handling = channel;
@@ -166,9 +167,9 @@ export class Mux implements StreamEvents {
     this.#schedule();
   }
 
-  #decode(message: Buffer): Response {
+  async #decode(message: Buffer): Promise<Response> {
     try {
-      return this.#isDelta ? decodeDeltaResponse(message) : decodeStateResponse(message);
+      return await inTurns(this.#isDelta ? decodeDeltaResponse(message) : decodeStateResponse(message));
     } catch (error) {
       throw new UnreadableError(`a response of ${message.length} bytes cannot be read: ${messageOf(error)}`, {
         cause: error,

@@ -170,7 +170,7 @@ export class TypeChannel {
     this.#version = version;
     const rejections = yield* this.#deliver(changes, (watch) => this.#protocol.isComplete(includesAll(watch.names)));
     if (changes.resources.length > MANY_RESOURCES) yield;
-    this.#record(changes, new Set(rejections.map(({ name }) => name)));
+    yield* this.#record(changes, new Set(rejections.map(({ name }) => name)));
     return rejections;
   }
 
@@ -188,15 +188,22 @@ export class TypeChannel {
     return rejections;
   }
 
-  /** Records the results for subscribed resources. */
-  #record({ resources, refused, removed }: ResourceChanges, rejected: ReadonlySet<string>): void {
+  /** Records the results for subscribed resources, MANY_RESOURCES per step. */
+  *#record({ resources, refused, removed }: ResourceChanges, rejected: ReadonlySet<string>): Generator<void, void> {
     const known = this.#known;
     // An unsubscribed resource may be subscribed again before the server has been notified: see request().
     const isKept = (each: Named) => this.#isSubscribed(each) || known.last(each.name) !== undefined;
-    for (const { name } of refused) if (name !== '' && isKept({ name, aliases: [] })) known.refuse(name);
-    for (const resource of resources.filter(isKept)) {
-      if (rejected.has(resource.name)) known.reject(resource);
-      else known.accept(resource);
+    let done = 0;
+    for (const { name } of refused) {
+      if (name !== '' && isKept({ name, aliases: [] })) known.refuse(name);
+      if (++done % MANY_RESOURCES === 0) yield;
+    }
+    for (const resource of resources) {
+      if (isKept(resource)) {
+        if (rejected.has(resource.name)) known.reject(resource);
+        else known.accept(resource);
+      }
+      if (++done % MANY_RESOURCES === 0) yield;
     }
     known.isAll = this.#protocol.isWildcard;
     const isComplete = this.#protocol.isComplete(known.isAll);
@@ -245,7 +252,7 @@ const MAX_HANDLING_MS = 5000;
 /** Watches per step: a few milliseconds' work. */
 const WATCHES_PER_STEP = 128;
 
-/** More resources are recorded in a separate step. */
+/** Resources recorded per step. More are recorded in a turn of their own. */
 const MANY_RESOURCES = 4096;
 
 const NO_NAMES: ReadonlySet<string> = new Set();

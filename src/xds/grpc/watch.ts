@@ -143,8 +143,10 @@ export class Watch {
 
 /** Returns the errors, one per line, truncated to a length that suits logs and servers. */
 export function rejectionText(rejections: readonly (Rejection | RefusedResource)[]): string {
-  const text = rejections
-    .map(({ name, details }) => (name === '' ? details : `${shownName(name)}: ${details}`))
-    .join('\n');
-  return text.length > MAX_TEXT_CHARS ? `${text.slice(0, MAX_TEXT_CHARS)}...(truncated)` : text;
+  let text = '';
+  for (const [index, { name, details }] of rejections.entries()) {
+    text += `${index === 0 ? '' : '\n'}${name === '' ? details : `${shownName(name)}: ${details}`}`;
+    if (text.length > MAX_TEXT_CHARS) return `${text.slice(0, MAX_TEXT_CHARS)}...(truncated)`;
+  }
+  return text;
 }

@@ -2,7 +2,7 @@
 // object.
 
 import { createHash, hash } from 'node:crypto';
-import { inTurns, nextTurn } from '../../common/time/next-turn.js';
+import { inTurns } from '../../common/time/next-turn.js';
 import { redact } from '../../config/schema/sensitive.js';
 import { escaped } from '../../config/text/problem.js';
 import { RESOURCE_MESSAGES, type RefusedResource, type Resource, type ResourceType } from '../resource.js';
@@ -21,12 +21,12 @@ import type { ReadItem, ReadingResult } from './task.js';
 const BATCH_BYTES = 1024 * 1024;
 /** Work per turn of the loop: characters read, or bytes hashed. */
 const TURN_CHARS = 256 * 1024;
-/** Cost of a cached resource, in characters read. */
+/** Cost of a cached or refused resource, in characters read. */
 const CACHED_COST_CHARS = 32;
+/** Cost of any resource besides its bytes, which may be none. */
+const RESOURCE_COST_BYTES = 256;
 /** Minimum cache size. */
 const MIN_CACHE_CHARS = 1024 * 1024;
-/** Longer lists are processed in separate turns. */
-const MANY_RESOURCES = 4096;
 
 /** A cached usable resource. */
 interface Known {
@@ -43,8 +43,13 @@ interface Entry {
   readonly key: string;
   readonly sent: { readonly version?: string; readonly aliases?: readonly string[] };
   /** The result of reading it; undefined: the cached one is current. */
-  readonly item: ReadItem | undefined;
+  item: ReadItem | undefined;
   readonly known: Known | undefined;
+}
+
+/** A resource of a response. */
+interface EncodedEntry extends Entry {
+  readonly sent: EncodedResource;
 }
 
 export class CachedReader implements ResourceReader {
@@ -86,17 +91,10 @@ export class CachedReader implements ResourceReader {
   }
 
   async #read(type: ResourceType, version: string, encoded: readonly EncodedResource[]): Promise<ReadResources> {
-    const keys = await inTurns(keysOf(encoded));
     const { generation } = this.#thread;
-    const known = keys.map((key) => this.#known.get(key));
-    const fresh = encoded.filter((_, index) => known[index]?.generation !== generation);
-    const items = await this.#readFresh(RESOURCE_MESSAGES[type], fresh);
-    if (encoded.length > MANY_RESOURCES) await nextTurn();
-    const read = new Map(fresh.map((resource, index) => [resource, items[index]!]));
-    const entries = encoded.map((sent, index) => {
-      return { key: keys[index]!, sent, item: read.get(sent), known: known[index] };
-    });
-    if (encoded.length > MANY_RESOURCES) await nextTurn();
+    const entries = await inTurns(this.#entriesOf(encoded));
+    const fresh = entries.filter(({ known }) => known?.generation !== generation);
+    await this.#readFresh(RESOURCE_MESSAGES[type], fresh);
     return inTurns(this.#collect(version, entries, generation));
   }
 
@@ -118,15 +116,29 @@ export class CachedReader implements ResourceReader {
     return { version: result.version, ...(await inTurns(this.#collect(result.version, entries, generation))) };
   }
 
-  /** Reads uncached resources. Returns one item each, even if the thread dies. */
-  async #readFresh(message: string, encoded: readonly EncodedResource[]): Promise<ReadItem[]> {
-    const items: ReadItem[] = [];
-    for (const batch of batchesOf(encoded)) {
-      const result = await this.#readBatch(message, batch);
-      this.#thread.report(result);
-      for (const item of result.items) items.push(item);
+  /** Returns the entries of resources, with what is cached of them. */
+  *#entriesOf(encoded: readonly EncodedResource[]): Generator<void, EncodedEntry[]> {
+    const entries: EncodedEntry[] = [];
+    let done = 0;
+    for (const sent of encoded) {
+      const key = JSON.stringify([sent.name, sent.typeUrl, hash('sha256', sent.value, 'base64')]);
+      entries.push({ key, sent, item: undefined, known: this.#known.get(key) });
+      done += costOf(sent);
+      if (done < TURN_CHARS) continue;
+      done = 0;
+      yield;
     }
-    return items;
+    return entries;
+  }
+
+  /** Reads uncached resources. Sets the item of each, even if the thread dies. */
+  async #readFresh(message: string, entries: readonly EncodedEntry[]): Promise<void> {
+    for (const batch of batchesOf(entries)) {
+      const encoded = batch.map(({ sent }) => sent);
+      const result = await this.#readBatch(message, encoded);
+      this.#thread.report(result);
+      for (const [index, entry] of batch.entries()) entry.item = result.items[index];
+    }
   }
 
   async #readBatch(message: string, encoded: readonly EncodedResource[]): Promise<ReadingResult> {
@@ -159,6 +171,11 @@ export class CachedReader implements ResourceReader {
     let done = 0;
     let size = 0;
     for (const { key, sent, item, known: before } of entries) {
+      if (done >= TURN_CHARS) {
+        done = 0;
+        yield;
+      }
+      done += CACHED_COST_CHARS;
       if (item?.kind === 'alive') {
         ttlMs.set(item.name, item.ttlMs);
         continue;
@@ -166,6 +183,7 @@ export class CachedReader implements ResourceReader {
       if (item?.kind === 'refused') {
         const message = item.message && (yield* unpack(item.message));
         refused.push({ name: item.name, version: item.version || version, details: item.details, message });
+        done += item.message === undefined ? 0 : sizeOf(item.message);
         continue;
       }
       // The update may contain the same content twice.
@@ -180,6 +198,7 @@ export class CachedReader implements ResourceReader {
         const details = `duplicate resource '${escaped(name)}': another resource of the update has the same name`;
         const message = redact(resource.message as object, resource.sensitive);
         refused.push({ name, version: resource.version, details, message });
+        done += known.size;
         continue;
       }
       names.add(name);
@@ -188,10 +207,6 @@ export class CachedReader implements ResourceReader {
       resources.push(resource);
       const lifeMs = item === undefined ? known.ttlMs : item.ttlMs;
       if (lifeMs !== undefined) ttlMs.set(name, lifeMs);
-      done += CACHED_COST_CHARS;
-      if (done < TURN_CHARS) continue;
-      done = 0;
-      yield;
     }
     this.#largest = Math.max(this.#largest, size);
     this.#evict();
@@ -242,19 +257,6 @@ function* knownOf(item: ReadItem, generation: number): Generator<void, Known> {
   return { resource, ttlMs, size: sizeOf(item.message), generation };
 }
 
-function* keysOf(encoded: readonly EncodedResource[]): Generator<void, string[]> {
-  const keys: string[] = [];
-  let done = 0;
-  for (const { name, typeUrl, value } of encoded) {
-    keys.push(JSON.stringify([name, typeUrl, hash('sha256', value, 'base64')]));
-    done += value.length;
-    if (done < TURN_CHARS) continue;
-    done = 0;
-    yield;
-  }
-  return keys;
-}
-
 function* keysOfItems(items: readonly ReadItem[]): Generator<void, string[]> {
   const keys: string[] = [];
   let done = 0;
@@ -294,12 +296,16 @@ function copied(encoded: readonly EncodedResource[]): EncodedResource[] {
   });
 }
 
-function* batchesOf(encoded: readonly EncodedResource[]): Generator<EncodedResource[], void> {
-  let batch: EncodedResource[] = [];
+function costOf({ value }: EncodedResource): number {
+  return value.length + RESOURCE_COST_BYTES;
+}
+
+function* batchesOf(entries: readonly EncodedEntry[]): Generator<EncodedEntry[], void> {
+  let batch: EncodedEntry[] = [];
   let bytes = 0;
-  for (const resource of encoded) {
-    batch.push(resource);
-    bytes += resource.value.length;
+  for (const entry of entries) {
+    batch.push(entry);
+    bytes += costOf(entry.sent);
     if (bytes < BATCH_BYTES) continue;
     yield batch;
     batch = [];

@@ -53,6 +53,9 @@ const WRAPPER = 'type.googleapis.com/envoy.service.discovery.v3.Resource';
 /** google.rpc.Code of a NACK. */
 const INTERNAL = 13;
 
+/** Fields of a response in one step: some milliseconds of work. */
+const FIELDS_PER_STEP = 8192;
+
 /** Wire types. */
 const VARINT = 0;
 const DELIMITED = 2;
@@ -92,10 +95,10 @@ export function withClientFeatures(node: Uint8Array, features: readonly string[]
   return Buffer.concat([node, writer.finish()]);
 }
 
-/** Throws when it is none. */
-export function decodeStateResponse(bytes: Uint8Array): Response {
+/** Reads a response, FIELDS_PER_STEP fields per step. Throws when it is none. */
+export function* decodeStateResponse(bytes: Uint8Array): Generator<void, Response> {
   const response = { ...EMPTY, resources: [] as SentResource[] };
-  eachField(protobuf.Reader.create(bytes), (field, reader) => {
+  yield* fieldsInSteps(protobuf.Reader.create(bytes), (field, reader) => {
     if (field === 1) response.version = reader.string();
     else if (field === 2) response.resources.push(unwrapped(readAny(reader)));
     else if (field === 4) response.typeUrl = reader.string();
@@ -107,10 +110,10 @@ export function decodeStateResponse(bytes: Uint8Array): Response {
   return response;
 }
 
-/** Throws when it is none. */
-export function decodeDeltaResponse(bytes: Uint8Array): Response {
+/** Reads a response, FIELDS_PER_STEP fields per step. Throws when it is none. */
+export function* decodeDeltaResponse(bytes: Uint8Array): Generator<void, Response> {
   const response = { ...EMPTY, resources: [] as SentResource[], removed: [] as string[] };
-  eachField(protobuf.Reader.create(bytes), (field, reader) => {
+  yield* fieldsInSteps(protobuf.Reader.create(bytes), (field, reader) => {
     if (field === 1) response.version = reader.string();
     else if (field === 2) response.resources.push(readResource(inner(reader)));
     else if (field === 4) response.typeUrl = reader.string();
@@ -205,13 +208,25 @@ function firstText(outer: Reader): string {
   return name;
 }
 
-/** Reads a message. `read` is called for fields of the wire type, and returns false for unknown ones. */
-function eachField(reader: Reader, read: (field: number, reader: Reader) => boolean, wireType = DELIMITED): void {
-  while (reader.pos < reader.len) {
-    const key = reader.uint32();
-    if (key >>> 3 === 0) throw new Error('a field has the number 0');
-    if ((key & 7) !== wireType || !read(key >>> 3, reader)) reader.skipType(key & 7);
+/** Reads the next field of a message, and returns false for an unknown one. */
+type FieldReader = (field: number, reader: Reader) => boolean;
+
+/** Reads a message. `read` is called for fields of the wire type. */
+function eachField(reader: Reader, read: FieldReader, wireType = DELIMITED): void {
+  while (reader.pos < reader.len) readField(reader, read, wireType);
+}
+
+function* fieldsInSteps(reader: Reader, read: FieldReader): Generator<void, void> {
+  for (let fields = 1; reader.pos < reader.len; fields++) {
+    readField(reader, read, DELIMITED);
+    if (fields % FIELDS_PER_STEP === 0) yield;
   }
+}
+
+function readField(reader: Reader, read: FieldReader, wireType: number): void {
+  const key = reader.uint32();
+  if (key >>> 3 === 0) throw new Error('a field has the number 0');
+  if ((key & 7) !== wireType || !read(key >>> 3, reader)) reader.skipType(key & 7);
 }
 
 /** Returns a reader of the next embedded message. */
