@@ -2,7 +2,7 @@
 
 /** A flag (several if they are synonyms) and what it prints. */
 export const LOG_FLAGS: readonly (readonly [flags: readonly string[], meaning: string])[] = [
-  [['%v'], 'the message'],
+  [['%v'], 'the message; lines after its first are indented'],
   [['%_'], 'the message, with line ends as \\n'],
   [['%j'], 'the message, escaped for a JSON string'],
   [['%n'], 'name of the logger: the component, or the file with --enable-fine-grain-logging'],

@@ -1,7 +1,7 @@
 // The layout of log lines (--log-format), compiled once into a list of writers, one per flag.
 
 import { basename } from 'node:path';
-import { printableLines } from '../common/text/shown.js';
+import { indentedLines, joinedLines } from '../common/text/shown.js';
 import type { MessageLevel } from './levels.js';
 import { Moment, pad2 } from './moment.js';
 
@@ -118,10 +118,13 @@ const RAW_MESSAGES: Readonly<Record<string, Writer>> = {
   v: (r) => r.message,
   _: (r) => r.message.replaceAll('\n', '\\n'),
 };
-/** Message flags that escape control characters: a message may quote data from a peer, which must not control a terminal. */
+/**
+ * Message flags that escape control characters and indent further lines: a message may quote data from a peer, which must neither
+ * control a terminal nor begin a line.
+ */
 const MESSAGES: Readonly<Record<string, Writer>> = {
-  v: (r) => printableLines(r.message),
-  _: (r) => printableLines(r.message).replaceAll('\n', '\\n'),
+  v: (r) => indentedLines(r.message),
+  _: (r) => joinedLines(r.message),
 };
 
 /** The flags of spdlog that do not depend on options. */

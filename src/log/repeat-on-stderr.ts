@@ -1,6 +1,7 @@
 // Repeats fatal messages on standard error if the log does not show them there.
 
 import { print } from '../common/process/print.js';
+import { indentedLines } from '../common/text/shown.js';
 import type { Logger } from './log-methods.js';
 
 /**
@@ -9,5 +10,5 @@ import type { Logger } from './log-methods.js';
  */
 export function repeatOnStderr(logger: Logger, logPath: string | undefined, message: string): void {
   const isOnStderr = logPath === undefined || logPath === '' || logPath === '/dev/stderr';
-  if (!isOnStderr || !logger.isLevelEnabled('critical')) print(process.stderr, `${message}\n`);
+  if (!isOnStderr || !logger.isLevelEnabled('critical')) print(process.stderr, `${indentedLines(message)}\n`);
 }

@@ -19,7 +19,7 @@ function print(pattern: string, options = {}, changes: Partial<LogRecord> = {}):
 
 t.test('every flag of the specification prints its value', async (t) => {
   const expected: Record<string, string> = {
-    '%v': record.message,
+    '%v': 'first "a\\b"\n  second\t\u00e9',
     '%_': 'first "a\\b"\\nsecond\t\u00e9',
     '%j': 'first \\"a\\\\b\\"\\nsecond\\t\u00e9',
     '%N': 'abc/1.0/Clean/RELEASE/OpenSSL',
@@ -91,6 +91,19 @@ t.test('local time follows the time zone, with its changes', async (t) => {
 t.test('midnight and noon of the 12-hour clock', async (t) => {
   t.equal(print('%r', {}, { epochMs: Date.UTC(2024, 0, 1, 0, 30) }), '12:30:00 AM\n');
   t.equal(print('%r', {}, { epochMs: Date.UTC(2024, 0, 1, 12, 30) }), '12:30:00 PM\n');
+});
+
+t.test('only the first line of a message begins where a line of the log begins', async (t) => {
+  const forged = '[2026-01-01 00:00:00.000][1][critical][main] closed';
+  const message = `refused:\n${forged}\r${forged}\u2028${forged}\n${forged}`;
+  for (const pattern of ['[%t][%l] %v', '[%t][%l] %-9v']) {
+    const [first, ...others] = print(pattern, { threadId: () => 7 }, { message })
+      .trimEnd()
+      .split(/[\n\r\u2028]/);
+    t.equal(first, '[7][warning] refused:', pattern);
+    t.equal(others.length, 2);
+    for (const line of others) t.ok(line.startsWith(`  ${forged}`), line);
+  }
 });
 
 t.test('flags with a width pad and cut texts', async (t) => {

@@ -6,6 +6,9 @@ export const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u206
 /** The same, except tabs and line feeds. */
 const UNPRINTABLE_WITHIN_LINES = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
+/** Indentation of the further lines of a text. */
+const INDENT = '  ';
+
 /** Maximum length of a shown name. */
 const MAX_NAME = 256;
 
@@ -14,9 +17,17 @@ export function onOneLine(text: string): string {
   return text.replace(UNPRINTABLE, escapeOf);
 }
 
-/** Returns a text with its line breaks, and escapes for other unprintable characters. */
-export function printableLines(text: string): string {
-  return text.replace(UNPRINTABLE_WITHIN_LINES, escapeOf);
+/**
+ * Returns a text with its line breaks, and escapes for other unprintable characters. All lines but the first are indented: what a
+ * peer or a file has named cannot pass for a line of the log's own.
+ */
+export function indentedLines(text: string): string {
+  return text.replace(UNPRINTABLE_WITHIN_LINES, escapeOf).replaceAll('\n', `\n${INDENT}`);
+}
+
+/** Returns a text on one line, with `\n` for line breaks, and escapes for other unprintable characters except tabs. */
+export function joinedLines(text: string): string {
+  return text.replace(UNPRINTABLE_WITHIN_LINES, escapeOf).replaceAll('\n', '\\n');
 }
 
 /** Returns a name from a configuration or a management server as one line. Cuts a long name and appends how much was cut. */
