@@ -126,6 +126,39 @@ t.test('the time for a text is linear in its length', async (t) => {
   }
 });
 
+// Expressions with alternatives keep a state for each repetition, and the engine's stack is limited.
+t.test('texts of megabytes are read, or refused with their places', async (t) => {
+  const length = 16_000_000;
+  const longTexts = {
+    'a plain scalar': 'a'.repeat(length),
+    'a plain scalar with colons': `${'a:'.repeat(length / 2)}a`,
+    'a number': '1.'.padEnd(length, '1'),
+    'a quoted scalar': `"${'a'.repeat(length)}"`,
+  };
+  for (const [what, text] of Object.entries(longTexts)) t.equal(problemsOf(`node:\n  id: ${text}\n`), '', what);
+  const wrong = 'node { ids: "a" }';
+  const longProtos = {
+    'blank lines': [`${'\n'.repeat(length)}${wrong}`, `${length + 1}:8: node.ids: unknown field`],
+    comments: [`${'# a\n'.repeat(length / 4)}${wrong}`, `${length / 4 + 1}:8: node.ids: unknown field`],
+    'a string': [`node { id: "${'a'.repeat(length)}" ids: "a" }`, `1:${length + 15}: node.ids: unknown field`],
+    'an open string': [`node { id: "${'a'.repeat(length)}`, '1:12: an unterminated string'],
+    escapes: [`node { id: "${'\\377'.repeat(length / 4)}" }`, '1:12: node.id: its escapes are not UTF-8'],
+  };
+  for (const [what, [text, problem]] of Object.entries(longProtos)) {
+    t.match(problemsOf(text!, { file: 'a.pb_text' }), `a.pb_text:${problem}`, what);
+  }
+});
+
+t.test('escapes in text protobufs are UTF-8, in strings but not in bytes', async (t) => {
+  const problems = (text: string) => problemsOf(`node { ${text} ids: "a" }`, { file: 'a.pb_text' });
+  for (const good of ['"\\303\\251"', '"\\xc3" "\\xa9"', '"\\u00e9\\n\\\\377"', '"\\U0001f600"', '"é"']) {
+    t.notMatch(problems(`id: ${good}`), /escapes/, good);
+  }
+  for (const bad of ['"\\303"', '"\\xC3a"', '"a" "\\377"', "'\\x80'"]) {
+    t.match(problems(`id: ${bad}`), /^a\.pb_text:1:12: node\.id: its escapes are not UTF-8; write/m, bad);
+  }
+});
+
 t.test('messages are limited in length, even if they quote long values', async (t) => {
   const address = '1.'.repeat(10_000);
   const host = `{ endpoint: { address: { socket_address: { address: "${address}", port_value: 1 } } } }`;

@@ -1,5 +1,6 @@
 // Finds all mistakes in a text protobuf that the library has refused. The library reports only the first one.
 
+import { isUtf8 } from 'node:buffer';
 import type protobufjs from 'protobufjs';
 import { didYouMean } from '../../common/text/suggest.js';
 import { oldFieldHint } from '../text/hints.js';
@@ -28,9 +29,15 @@ interface Token {
   readonly offset: number;
 }
 
-// A comment ends only at the end of its line; otherwise many '#' could be split in exponentially many ways.
-const TOKEN =
-  /(?:\s|#[^\n]*(?:\n|$))*(?:(?<string>"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*')|(?<number>\.?[0-9][\w.+]*(?:(?<=[eE])-[0-9]+)?)|(?<word>\w[\w.]*)|(?<sign>[[\]{}<>:,;/-])|(?<end>$))/y;
+/** White space, or a comment. */
+const BLANK = /\s+|#[^\n]*/y;
+/** A token other than a string. */
+const TOKEN = /(?<number>\.?[0-9][\w.+]*(?:(?<=[eE])-[0-9]+)?)|(?<word>\w[\w.]*)|(?<sign>[[\]{}<>:,;/-])|(?<end>$)/y;
+/** A part of a string, by its quote: whole strings of megabytes would exhaust the stack of an expression. */
+const STRING_PART: Readonly<Record<string, RegExp>> = {
+  '"': /[^"\\\n]+|\\[^\n]/y,
+  "'": /[^'\\\n]+|\\[^\n]/y,
+};
 
 /** Thrown at a syntax error, after which the text cannot be interpreted. */
 class SyntaxMistake extends Error {}
@@ -202,6 +209,7 @@ class Search {
     if (known !== null && 'values' in known) this.#enum(known, token, sign);
     else if (type === 'string' || type === 'bytes') {
       if (first.kind !== 'string') this.#note(first, 'expected a quoted string');
+      else if (type === 'string') return this.#string(first);
     } else if (type === 'bool') {
       if (sign || !BOOLEAN.test(token.text)) this.#note(first, 'expected true or false');
     } else if (type === 'float' || type === 'double') {
@@ -209,6 +217,13 @@ class Search {
     } else if (!INTEGER.test(token.text)) this.#note(first, 'expected a whole number');
     else if (sign && /^u|^fixed/.test(type)) this.#note(first, 'it cannot be negative');
     this.#skip(first);
+  }
+
+  /** Reads the parts of a string, which are one text. */
+  #string(first: Token): void {
+    let text = contentOf(first);
+    while (this.#peek().kind === 'string') text += contentOf(this.#take());
+    if (!isText(text)) this.#note(first, NOT_UTF8);
   }
 
   #enum({ values }: protobufjs.Enum, token: Token, sign: boolean): void {
@@ -253,18 +268,30 @@ class Search {
   }
 
   #read(): Token {
-    TOKEN.lastIndex = this.#at;
-    const groups = TOKEN.exec(this.#text)?.groups;
+    const offset = this.#skipAll(BLANK, this.#at);
+    const text = this.#text;
+    const part = STRING_PART[text[offset] ?? ''];
+    if (part !== undefined) {
+      const end = this.#skipAll(part, offset + 1);
+      if (text[end] === text[offset]) {
+        this.#at = end + 1;
+        return { kind: 'string', text: text.slice(offset, this.#at), offset };
+      }
+    }
+    TOKEN.lastIndex = offset;
+    const groups = TOKEN.exec(text)?.groups;
     const found = Object.entries(groups ?? {}).find(([, text]) => text !== undefined);
     if (found === undefined) {
-      const blank = /(?:\s|#[^\n]*(?:\n|$))*/y;
-      blank.lastIndex = this.#at;
-      const offset = this.#at + blank.exec(this.#text)![0].length;
       this.#stop({ kind: 'end', text: '', offset }, 'an unterminated string or an unexpected character');
     }
-    const [kind, text] = found as [Token['kind'], string];
     this.#at = TOKEN.lastIndex;
-    return { kind, text, offset: this.#at - text.length };
+    return { kind: found[0] as Token['kind'], text: found[1]!, offset };
+  }
+
+  /** Returns the offset after all that matches from there, one after the other. */
+  #skipAll(pattern: RegExp, from: number): number {
+    pattern.lastIndex = from;
+    for (let end = from; ; end = pattern.lastIndex) if (!pattern.test(this.#text)) return end;
   }
 
   #note({ offset }: Token, message: string | (() => string)): void {
@@ -281,6 +308,32 @@ class Search {
     throw new SyntaxMistake();
   }
 }
+
+const NOT_UTF8 = "its escapes are not UTF-8; write characters as they are, or as '\\u00e9'";
+
+function contentOf({ text }: Token): string {
+  return text.slice(1, -1);
+}
+
+/** Returns whether the bytes of a string, with those of its octal and hexadecimal escapes, are UTF-8. */
+function isText(written: string): boolean {
+  if (!written.includes('\\')) return true;
+  const bytes = Buffer.from(written);
+  let length = 0;
+  for (let at = 0; at < bytes.length; length++) {
+    if (bytes[at] !== 0x5c) {
+      bytes[length] = bytes[at++]!;
+      continue;
+    }
+    const [whole, octal, hex] = BYTE_ESCAPE.exec(bytes.toString('latin1', at, at + 4)) ?? ['\\_'];
+    bytes[length] = octal ? Number.parseInt(octal, 8) : hex ? Number.parseInt(hex, 16) : 0x5f;
+    at += whole.length;
+  }
+  return isUtf8(bytes.subarray(0, length));
+}
+
+/** An escape that is a byte. All others are whole characters. */
+const BYTE_ESCAPE = /^\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2}))/;
 
 function unknownField(type: protobufjs.Type, name: string): string {
   const message = type.fullName.slice(1);

@@ -27,7 +27,8 @@ export function readPlainYaml(text: string, events?: ValueEvents): PlainYaml | u
     const value = reader.read();
     return { value, size: reader.size };
   } catch (error) {
-    if (error === NOT_PLAIN) return undefined;
+    // A text of megabytes exhausts the stack of an expression with alternatives. The library reads it piece by piece.
+    if (error === NOT_PLAIN || error instanceof RangeError) return undefined;
     if (error === TOO_DEEP) return { value: undefined, size: reader.size, tooDeepAt: reader.at };
     throw error;
   }
