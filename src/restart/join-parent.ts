@@ -53,6 +53,8 @@ export interface JoinDeadlines {
 
 const DEADLINES: JoinDeadlines = { retryMs: 1000, welcomeMs: 10_000 };
 const MAX_TRIES = 10;
+/** Tries while the file of a supervised parent's socket is missing: a parent that lives makes it again within a second. */
+const MISSING_TRIES = 3;
 /** Maximum wait for the proof of a parent whose welcome has arrived and which has died: the proof arrives on another socket. */
 const PROOF_MS = 20;
 
@@ -98,7 +100,8 @@ async function sayHello(access: ParentAccess, options: JoinOptions, retryMs: num
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code !== 'ECONNREFUSED' && code !== 'ENOENT') throw noParent(epoch, messageOf(error));
-      if (isParentOptional) return false;
+      const mayReturn = isSupervised && code === 'ENOENT' && tries < MISSING_TRIES;
+      if (isParentOptional && !mayReturn) return false;
       why = 'nobody listens at its socket';
       logger.warning('hot restart sendmsg() connection refused, retrying');
     }

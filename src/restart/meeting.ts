@@ -35,6 +35,8 @@ const MAX_TRIES = 1000;
 const MAX_WAITING = 4;
 /** Retry interval for binding a lost name. */
 const REBIND_MS = 1000;
+/** How often the files of the sockets are looked for. A child waits longer for a missing one: see join-parent.ts. */
+const FILE_CHECK_MS = 1000;
 
 const logger = getLogger('main');
 
@@ -51,6 +53,8 @@ export class Meeting {
     logger.warning(`a message to the hot restart socket is dropped: ${why}`),
   );
   readonly #tooFewDescriptors = new OccasionalLog((text) => logger.error(text));
+  /** Looks for the files of the sockets; undefined for abstract names. */
+  readonly #fileCheck: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   /** Binds both names. Throws a BatonError: NameTakenError when another process has one of them. */
@@ -79,6 +83,11 @@ export class Meeting {
       throw error;
     }
     this.#removeAbandoned();
+    if (socketPath.startsWith('@')) return;
+    this.#fileCheck = setInterval(() => {
+      this.#asParent.ensure();
+      this.#asChild.ensure();
+    }, FILE_CHECK_MS).unref();
   }
 
   /** Binds names of an unused base ID. Throws a BatonError when none is found. */
@@ -141,6 +150,7 @@ export class Meeting {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    clearInterval(this.#fileCheck);
     this.#asParent.close();
     this.#asChild.close();
     this.#removeAbandoned();
@@ -202,7 +212,11 @@ class BoundSocket implements MessageSocketEvents {
   #socket: NativeMessageSocket;
   /** Inode of its file, which is removed at the end; undefined for an abstract name. */
   #inode: number | undefined;
+  /** The socket has ended, and none replaces it yet. */
+  #hasEnded = false;
   #retryTimer: NodeJS.Timeout | undefined;
+  /** The last logged reason why the name cannot be bound again. */
+  #lastFailure = '';
 
   /** Throws BatonError. */
   constructor(shim: NativeShim, name: string, options: MeetingOptions, receiver: Receiver) {
@@ -216,6 +230,13 @@ class BoundSocket implements MessageSocketEvents {
   /** As NativeMessageSocket.sendTo(). */
   sendTo(address: Uint8Array, bytes: Uint8Array, fds: readonly number[]): boolean {
     return this.#socket.sendTo(address, bytes, fds);
+  }
+
+  /** Binds the name again if its file is missing: programs that clean up directories may remove it. */
+  ensure(): void {
+    if (this.#inode === undefined || this.#retryTimer !== undefined || inodeOf(this.#name) === this.#inode) return;
+    logger.warning(`the file of the hot restart socket '${this.#name}' was removed; binding it again`);
+    this.#rebind();
   }
 
   close(): void {
@@ -237,16 +258,26 @@ class BoundSocket implements MessageSocketEvents {
 
   onEnd(errno: number): void {
     logger.error(`the hot restart socket '${this.#name}' has ended (${errorName(errno)}); binding it again`);
+    this.#hasEnded = true;
     this.#rebind();
   }
 
   #rebind(): void {
+    const former = this.#socket;
+    this.#retryTimer = undefined;
     try {
       this.#socket = this.#bind();
     } catch (error) {
-      logger.error(`no process can take over from this one: ${messageOf(error)}; retrying`);
+      const reason = messageOf(error);
+      if (reason !== this.#lastFailure) logger.error(`no process can take over from this one: ${reason}; retrying`);
+      this.#lastFailure = reason;
       this.#retryTimer = setTimeout(() => this.#rebind(), REBIND_MS);
+      return;
     }
+    if (!this.#hasEnded) former.close();
+    if (this.#lastFailure !== '') logger.info(`the hot restart socket '${this.#name}' is bound again`);
+    this.#hasEnded = false;
+    this.#lastFailure = '';
   }
 
   #bind(): NativeMessageSocket {
@@ -261,6 +292,15 @@ class BoundSocket implements MessageSocketEvents {
       if (fd !== undefined) this.#shim.closeDescriptor(fd);
       throw bindError(error, name, this.#options);
     }
+  }
+}
+
+/** Returns the inode of a file, or undefined if there is none. */
+function inodeOf(path: string): number | undefined {
+  try {
+    return lstatSync(path).ino;
+  } catch {
+    return undefined;
   }
 }
 

@@ -584,6 +584,20 @@ t.test('under the wrapper a dead parent is no reason to wait or to end', async (
   };
   t.equal(await join(silent, false, true), undefined);
   t.equal(tries, 1, 'the wrapper started this process while the parent lived');
+  tries = 0;
+  const removed = (door: Door) => {
+    door.absence = 'ENOENT';
+    door.isAbsent = ++tries < 3;
+    if (!door.isAbsent) door.refuse('because');
+  };
+  await t.rejects(join(removed, false, true), { message: 'because' }, 'a parent makes a removed file again');
+  tries = 0;
+  const missing = (door: Door) => {
+    door.absence = 'ENOENT';
+    silent(door);
+  };
+  t.equal(await join(missing, false, true), undefined);
+  t.equal(tries, 4, 'a parent that does not is dead');
   t.equal(await join(gone, false, true), undefined);
   await t.rejects(
     join(() => {}, false, true),
@@ -794,6 +808,7 @@ class Door implements ParentAccess {
   events!: LinkEvents<ToChild>;
   isFull = false;
   isAbsent = false;
+  absence = 'ECONNREFUSED';
   readonly closed: number[] = [];
   readonly link = new TestLink<ToParent>((message) => message);
   #proof: Parameters<ParentAccess['onProof']>[0] = () => {};
@@ -803,7 +818,7 @@ class Door implements ParentAccess {
 
   sayHello(): boolean {
     this.act(this);
-    if (this.isAbsent) throw Object.assign(new Error('nobody'), { code: 'ECONNREFUSED' });
+    if (this.isAbsent) throw Object.assign(new Error('nobody'), { code: this.absence });
     return !this.isFull;
   }
   openLink(events: LinkEvents<ToChild>): Link<ToParent> {

@@ -153,6 +153,34 @@ t.test('a socket that ends is bound again', async (t) => {
   t.ok(await send('child', 'proof'));
 });
 
+t.test('a socket whose file is removed is bound again, and frees its name at the end', async (t) => {
+  const directory = tempDir(t);
+  const socketPath = join(directory, 'restart');
+  const meeting = new Meeting(shim, { socketPath, socketMode: 0o640, baseId: 0, epoch: 0 }, () => undefined);
+  const sender = shim.watchMessages(shim.openMeetingSocket(at(join(directory, 'sender'))), silent);
+  t.teardown(() => {
+    meeting.close();
+    sender.close();
+  });
+  let received = 0;
+  meeting.onHello(() => received++);
+  const files = ['parent', 'child'].map((which) => `${socketPath}_${which}_0`);
+  const isBound = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSocket() === true;
+  const sends = (path: string) => {
+    try {
+      return isBound(path) && sender.sendTo(at(path), Buffer.from('hello'), []);
+    } catch {
+      return false;
+    }
+  };
+  for (const path of files) rmSync(path);
+  for (const path of files) await waitFor(() => sends(path), { what: path });
+  await waitFor(() => received === 1, { what: 'a hello to the new socket' });
+  t.equal(lstatSync(files[0]!).mode & 0o777, 0o640);
+  meeting.close();
+  t.same(readdirSync(directory), ['sender']);
+});
+
 function at(path: string): Uint8Array {
   return encodeAddress({ kind: AddressKind.Unix, ip: '', port: 0, path });
 }

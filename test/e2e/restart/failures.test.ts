@@ -332,6 +332,15 @@ t.test('file sockets: permissions, stale files, a missing directory, a path that
   }
 });
 
+t.test('a process takes over although the socket files of its parent were removed', async (t) => {
+  const line = new EpochLine(t, join(tempDir(t), 'restart'));
+  const parent = await line.start(0, { config: config(), args: QUICK });
+  for (const which of ['parent', 'child']) rmSync(`${line.socketPath}_${which}_0`);
+  const child = await restarts(t, line, parent, await parent.listenerPort('web'));
+  t.match(parent.stderr, /the file of the hot restart socket '.*_parent_0' was removed; binding it again/);
+  await child.stop();
+});
+
 t.test('garbage, other versions and other users at the socket are ignored', async (t) => {
   const directory = tempDir(t);
   chmodSync(directory, 0o711);
