@@ -2,7 +2,7 @@
 
 _baton() {
   local word=${COMP_WORDS[COMP_CWORD]} option='' value=''
-  # The word as it stands in the line: bash cuts words at '=' and ':', and replaces only the last piece.
+  # The word as in the line: bash splits words at '=' and ':', and replaces only the last piece.
   local whole=${COMP_LINE:0:COMP_POINT}
   whole=${whole##*[[:space:]]}
   COMPREPLY=()
@@ -10,7 +10,7 @@ _baton() {
     --*=*) option=${whole%%=*} value=${whole#*=} ;;
     -[a-z]=*) option=${whole%%=*} value=${whole#*=} ;;
     *)
-      # The word before the whole one; the pieces of the whole one end where its length is reached.
+      # The word before the whole one; the pieces of the whole one end when its length is reached.
       local index=$COMP_CWORD length=${#word}
       while ((length < ${#whole} && index > 0)); do
         index=$((index - 1))
@@ -52,14 +52,14 @@ _baton() {
       _baton_words "$value" gradual immediate
       return ;;
     --config-yaml | --admin-allowed-hosts | --admin-max-connections | --base-id | --concurrency | --worker-buffer-memory-mb | --log-format | --restart-epoch | --socket-mode | --service-cluster | --service-node | --service-zone | --file-flush-interval-msec | --file-flush-min-size-kb | --drain-time-s | --parent-shutdown-time-s | --disable-extensions | --stats-tag)
-      # Only its user knows what could stand here.
+      # The value cannot be completed.
       return ;;
   esac
   [[ $whole == --*=* ]] && return
   _baton_options "$whole"
 }
 
-# All options but those that the line has already: most may be given once.
+# All options except those already in the line: most may be given once.
 _baton_options() {
   local name
   for name in --config-path --config-yaml --watch-config --mode --admin-address-path --admin-allowed-hosts --admin-max-connections --local-address-ip-version --base-id --use-dynamic-base-id --base-id-path --skip-hot-restart-on-no-parent --skip-hot-restart-parent-stats --concurrency --worker-buffer-memory-mb --log-level --component-log-level --cpuset-threads --log-path --log-format --log-format-escaped --restart-epoch --log-stacktrace-single-entry --enable-fine-grain-logging --socket-path --socket-mode --hot-restart-version --service-cluster --service-node --service-zone --file-flush-interval-msec --file-flush-min-size-kb --drain-time-s --drain-strategy --drain-on-sigterm --hand-over-connections --parent-shutdown-time-s --disable-hot-restart --enable-mutex-tracing --allow-unknown-fields --allow-unknown-static-fields --reject-unknown-dynamic-fields --ignore-unknown-dynamic-fields --skip-deprecated-logs --disable-extensions --version --schema --enable-core-dump --stats-tag --help; do
@@ -102,7 +102,7 @@ _baton_component_levels() {
   _baton_cut "$1"
 }
 
-# Takes from the replies what stands before the last piece of the value that bash replaces.
+# Removes the part before the last piece of the value, which bash replaces, from the replies.
 _baton_cut() {
   local kept='' index
   [[ $COMP_WORDBREAKS == *:* && $1 == *:* ]] && kept=${1%:*}:

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-// Writes which revision is built, whether the tree had changes, and what was left out, into src/common/package/generated/build.ts.
+// Writes the revision, whether the tree had changes, and omitted parts to src/common/package/generated/build.ts.
 //
-// Usage: node scripts/build-info.mjs [--admin-html=false]. It runs before tsc. Outside a git checkout BATON_REVISION names
-// the revision.
+// Usage: node scripts/build-info.mjs [--admin-html=false]. Runs before tsc. Outside a git checkout BATON_REVISION is the
+// revision.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ writeFileSync(
 
 export const BUILD = { revision: '${revision}', status: '${status}' } as const;
 
-/** Whether the admin interface has pages for browsers. */
+/** Whether the admin interface has browser pages. */
 export const ADMIN_HTML: boolean = ${hasHtml};
 `,
 );

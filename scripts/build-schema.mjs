@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Compiles Envoy's API into what Baton reads: dist/schema.json (the bundle) and src/config/generated/api.ts (the types).
+// Compiles the description of Envoy's API to dist/schema.json (the bundle) and src/config/generated/api.ts (the types).
 //
-// Usage: node scripts/build-schema.mjs. It runs before tsc, because the sources import the generated types.
+// Usage: node scripts/build-schema.mjs. Runs before tsc, because the sources import the generated types.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -27,7 +27,7 @@ function read(checkout) {
   }
 }
 
-/** Writes a file only when its content changed, so that tsc and people see no new date for nothing. */
+/** Writes a file only if its content has changed, so that its modification time is kept otherwise. */
 function put(path, text) {
   const file = join(root, path);
   mkdirSync(dirname(file), { recursive: true });
@@ -35,7 +35,7 @@ function put(path, text) {
   try {
     old = readFileSync(file, 'utf8');
   } catch {
-    // The first build: there is no old file.
+    // The first build has no old file.
   }
   if (old !== text) writeFileSync(file, text);
 }

@@ -1,16 +1,16 @@
-// Puts the compiled program together into dist/baton: a few files instead of hundreds, which every thread of every process
-// loads in half the time, and in which V8 sees the constants of other modules. dist/src stays as it is, for tests and scripts.
+// Bundles the compiled program into dist/baton: a few files instead of hundreds, which every thread of every process loads in
+// half the time, and in which V8 can use constants of other modules. dist/src is unchanged, for tests and scripts.
 //
-// Each entry is put together for itself, since threads share no modules. Parts that several of them have in common would be dozens of
-// files, and Node opens all that a module imports at once: a thread that starts where descriptors are short would not find enough.
+// Each entry is bundled separately, because threads share no modules. Common chunks would be dozens of files, and Node opens all
+// imports of a module at once: a thread that starts while descriptors are short could not open them.
 //
-// pino is put in too: every thread has it, and loads it in 6 ms and 0.7 MB that way instead of 18 ms and 6.5 MB, for its own way is
-// some thirty files, with threads that Baton's loggers do not use. Other packages stay in node_modules: some hold native code, and some
-// ask where they lie.
+// pino is bundled too: every thread uses it, and loads it in 6 ms and 0.7 MB this way instead of 18 ms and 6.5 MB, because it
+// consists of about thirty files, including threads that Baton's loggers do not use. Other packages stay in node_modules: some
+// contain native code, and some need their own path.
 //
-// The entries are main.js, restarter/main.js and the files that the program names with programFile('…'). An entry only calls the program
-// loader (scripts/bundle/program-loader.cjs), which loads the other files from code caches. Beside each file lies one, .lines, with the
-// places of its lines in the source (src/common/package/source-places.ts).
+// The entries are main.js, restarter/main.js and the files that the program names with programFile('…'). An entry only calls the
+// program loader (scripts/bundle/program-loader.cjs), which loads the other files from code caches. Each file has a .lines file
+// with the source positions of its lines (src/common/package/source-places.ts).
 
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
@@ -22,10 +22,10 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = join(root, 'dist/src');
 const target = join(root, 'dist/baton');
 
-/** Of the files that the build puts beside the program. */
+/** Files that the build places beside the program. */
 const LOADER = 'program-loader.js';
 
-/** pino and what it is made of. */
+/** pino and its dependencies. */
 const PUT_IN = [
   'pino',
   '@pinojs/redact',
@@ -39,7 +39,7 @@ const PUT_IN = [
 /** pino's threads. */
 const NO_TRANSPORT = "module.exports = () => { throw new Error('pino has no transports here') }";
 
-/** What is loaded by and by at the start: the modules of each that those before it do not have are one file. */
+/** Modules that are loaded one after the other at startup: for each, the modules that the previous ones lack are one file. */
 const STAGES = ['main', 'cli/run', 'server/serve', 'restarter/main', 'restarter/run'];
 
 rmSync(target, { recursive: true, force: true });
@@ -54,7 +54,7 @@ writeFileSync(join(target, 'LICENCES'), licences());
 // npm makes them executable once, when it links them: an installed `baton` must outlive the next build.
 for (const name of programs) chmodSync(join(target, `${name}.js`), 0o755);
 
-/** An entry, and what it loads on demand. */
+/** Bundles an entry with the modules that it loads on demand. */
 async function putTogether(entry) {
   const bundle = await rolldown({
     input: { [entry]: compiledPath(entry) },
@@ -84,7 +84,7 @@ async function putTogether(entry) {
   writeFileSync(join(target, `${entry}.js`), entryFile(entry));
 }
 
-/** What Node runs: the program's own files are loaded by the program loader. */
+/** Returns the entry file for Node. The program loader loads the program's other files. */
 function entryFile(entry) {
   const shebang = programs.includes(entry) ? '#!/usr/bin/env node\n' : '';
   const loader = relative(dirname(entry), LOADER);
@@ -93,8 +93,8 @@ function entryFile(entry) {
 }
 
 /**
- * Gives the name of the file that a module is put into, or null where rolldown chooses. An entry is apart from what it imports: it waits
- * for parts that import that as well.
+ * Returns the name of a module's output file, or null to let rolldown choose. An entry is separate from its imports, because it
+ * awaits parts that import these as well.
  */
 function stageOf(entry) {
   let stages;
@@ -105,7 +105,7 @@ function stageOf(entry) {
   };
 }
 
-/** A module and all that it imports, but for what it loads on demand. */
+/** Returns a module and all of its imports, except those loaded on demand. */
 function importedBy(root, graph) {
   const found = new Set();
   const waiting = [root];
@@ -126,13 +126,13 @@ function isPackage(name) {
   return !name.startsWith('.') && !name.startsWith('/');
 }
 
-/** Their licences ask for a copy of each beside what was put in. */
+/** Copies the licences of bundled packages, as they require. */
 function licences() {
   const text = (name) => readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8').trim();
   return PUT_IN.map((name) => `Licence of ${name}, which is part of these files:\n\n${text(name)}\n`).join('\n\n');
 }
 
-/** With the map that the compiler wrote, so that places are those of the TypeScript source. */
+/** Loads the compiler's source map too, so that positions refer to the TypeScript source. */
 function load(path) {
   if (path.endsWith('/node_modules/pino/lib/transport.js')) return NO_TRANSPORT;
   if (!path.startsWith(compiled)) return undefined;
@@ -143,12 +143,12 @@ function findThreads(code) {
   for (const [, path] of code.matchAll(/\bprogramFile\('([^']+)\.js'\)/g)) threads.add(path);
 }
 
-/** V8 keeps such a source in half the memory. What is not ASCII stands in texts only: comments are left out. */
+/** Escapes non-ASCII characters, which occur only in strings: V8 stores an ASCII source in half the memory. */
 function toAscii(code) {
   return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Of the SourceLines that src/common/package/source-places.ts reads. */
+/** The format of SourceLines, which src/common/package/source-places.ts reads. */
 function linesOf({ fileName, code, map }) {
   const places = new SourceMap(JSON.parse(map.toString()));
   const files = [];

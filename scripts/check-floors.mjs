@@ -1,5 +1,5 @@
-// Reads every import in src and refuses those that point up: a room imports only from floors below it, and no file
-// takes part in a cycle. Type imports count, for a reader has to follow them too. Extensions see the rooms below through a façade.
+// Checks every import in src: a room may import only from floors below it, and no file may be part of an import cycle. Type
+// imports count, because readers have to follow them too. Extensions access lower rooms only through a façade.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -20,11 +20,11 @@ const FLOORS = [
   ['main.ts', 'cli'],
 ];
 
-/** Which rooms of one floor may look into each other: importer, then the rooms it may import from. */
+/** Exceptions for rooms on the same floor: the importer, and the rooms that it may import from. */
 const NEIGHBOURS = {
   io: ['common'],
   http: ['listener'],
-  // An upstream connection speaks through the codecs, which live with HTTP.
+  // Upstream connections use the codecs, which are in http.
   upstream: ['http'],
   server: ['worker'],
   'main.ts': ['cli'],
@@ -33,9 +33,9 @@ const NEIGHBOURS = {
 /** The one file that loads the native transport. */
 const SHIM_FACADE = 'src/io/shim.ts';
 
-/** All that the folder of an extension imports of what is below: what it needs beyond that, the first of them is to name. */
+/** The only files outside its folder that an extension may import. What it needs beyond that is added to the first one. */
 const FOR_EXTENSIONS = ['src/extensions/sdk.ts', 'src/extensions/grpc-sdk.ts', 'src/config/generated/api.ts'];
-/** Extensions that are the data plane itself: they are built of its parts. */
+/** Extensions that are part of the data plane and use its internals. */
 const INSIDERS = ['filters/http/router', 'filters/network/http-connection-manager', 'filters/network/tcp-proxy'];
 
 const floorOf = new Map(FLOORS.flatMap((rooms, index) => rooms.map((room) => [room, index + 1])));
@@ -45,7 +45,7 @@ const files = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: t
   .sort();
 const known = new Set(files);
 const complaints = [];
-/** file → the files of src that it imports */
+/** The imports in src of each file. */
 const graph = new Map();
 
 for (const file of files) {
@@ -70,7 +70,7 @@ const imports = [...graph.values()].reduce((sum, targets) => sum + targets.lengt
 console.log(`floors: ${files.length} files, ${imports} imports, ${complaints.length} complaints`);
 process.exitCode = complaints.length === 0 ? 0 : 1;
 
-/** Every module named by a static import, a re-export, an import() or an import type. */
+/** Returns every module in a static import, a re-export, an import() or an import type. */
 function importsOf(source) {
   const clause = String.raw`(?:type\s+)?(?:[\w$]+\s*,?\s*)?(?:\{[^}]*\}|\*(?:\s*as\s+[\w$]+)?)?\s*from\s*`;
   const pattern = new RegExp(
@@ -83,14 +83,14 @@ function importsOf(source) {
   for (const match of source.matchAll(pattern)) {
     const { from, bare, call } = match.groups;
     const lineStart = source.lastIndexOf('\n', match.index) + 1;
-    // import() is looked for anywhere in a line, so a comment that shows one must not count.
+    // import() is searched anywhere in a line, so comments must be skipped.
     if (call !== undefined && /^\s*(\/\/|\*|\/\*)/.test(source.slice(lineStart, match.index + 1))) continue;
     found.push({ specifier: from ?? bare ?? call, line: source.slice(0, match.index).split('\n').length });
   }
   return found;
 }
 
-/** What is wrong with `file` importing `target`, or undefined. */
+/** Returns why `file` must not import `target`, or undefined. */
 function complaintAbout(file, target) {
   if (!target.startsWith('src/')) {
     return target.endsWith('.json') ? undefined : `imports ${target}, which is outside src`;
@@ -114,7 +114,7 @@ function isPlainExtension(file) {
   return isInExtensionFolder(file) && !INSIDERS.some((folder) => file.startsWith(`src/extensions/${folder}/`));
 }
 
-/** Files beside the folders are the room's own. */
+/** Returns the room of a file: its folder in src, or the file itself. */
 function isInExtensionFolder(file) {
   return roomOf(file) === 'extensions' && file.split('/').length > 3;
 }
@@ -123,7 +123,7 @@ function roomOf(file) {
   return file.split('/')[1];
 }
 
-/** One cycle for each group of files that can reach each other, as the path from a file back to itself. */
+/** Returns one cycle for each group of files that can reach each other, as a path from a file back to itself. */
 function cycles() {
   const found = [];
   const settled = new Set();

@@ -1,7 +1,7 @@
 // Writes dist/baton.schema.json: a JSON Schema (draft-07) of the configurations that Baton accepts, for editors and validators.
 //
-// It is made of the API's bundle, the table of implemented fields and the registered extensions, so a field that is not
-// implemented is no property of it. It never refuses what the loader accepts; the loader checks more.
+// It is generated from the API's bundle, the table of implemented fields and the registered extensions, so it has no properties
+// for fields that are not implemented. It accepts everything that the loader accepts; the loader checks more.
 
 import { writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
@@ -29,7 +29,7 @@ export type SchemaNode = { readonly [keyword: string]: unknown };
 const BOOTSTRAP = 'envoy.config.bootstrap.v3.Bootstrap';
 const TYPED_EXTENSION = 'envoy.config.core.v3.TypedExtensionConfig';
 
-/** The schema of this build. */
+/** Returns the schema of this build. */
 export function jsonSchema(extensions: readonly Extension[] = EXTENSIONS): SchemaNode {
   return new Writer(extensions).schema();
 }
@@ -56,7 +56,7 @@ class Writer {
     };
   }
 
-  /** A reference to the definition of a message; `category` is that of the extensions that fit its Any fields. */
+  /** Returns a reference to a message's definition; `category`: the category of extensions in its Any fields. */
   #message(name: string, category: string | undefined): SchemaNode {
     const key = name === TYPED_EXTENSION && category !== undefined ? `${name}:${category}` : name;
     this.#define(key, () => this.#object(this.#schema.message(name)!, category));
@@ -65,7 +65,7 @@ class Writer {
 
   #define(key: string, make: () => SchemaNode): void {
     if (Object.hasOwn(this.#definitions, key)) return;
-    // Messages may hold themselves: the place is taken before they are looked into.
+    // Messages can contain themselves, so the entry is reserved first.
     this.#definitions[key] = {};
     this.#definitions[key] = make();
   }
@@ -75,7 +75,7 @@ class Writer {
     for (const field of type.fields.values()) {
       const row = rowOf(this.#table, type.name, field.name);
       if (!isOpen(row)) continue;
-      // Policies that Baton lacks are for other proxies, and may be anything.
+      // Policies that Baton does not have are for other proxies, and may have any content.
       const node = type.name === LB_POLICY ? ANY_MAP : this.#field(field, row, category);
       const described = describe(node, noteOf(field, row));
       properties[field.name] = described;
@@ -114,24 +114,24 @@ class Writer {
     }
   }
 
-  /** A choice by '@type' of the extensions of a category, or of all; an empty map counts as not set. */
+  /** Returns a choice by '@type' among the extensions of a category, or all of them. An empty map counts as not set. */
   #any(category: string | undefined): SchemaNode {
     const key = `Any:${category ?? 'all'}`;
     this.#define(key, () => this.#choice(category, []));
     return { $ref: `#/definitions/${key}` };
   }
 
-  /** The same with further messages to choose from. */
+  /** Returns the same with additional messages. */
   #choice(category: string | undefined, more: readonly Choice[]): SchemaNode {
     const fitting = this.#extensions.filter((extension) => category === undefined || extension.category === category);
-    // Some are extensions of several categories, with one message.
+    // Some extensions have several categories and the same message.
     const names = [...new Set(fitting.flatMap((extension) => extension.typeUrls.map(messageNameOf)))];
     const choices = [...names.map((name) => ({ name, node: this.#extension(name) })), ...more, ...TYPED_STRUCTS];
     return {
       type: ['object', 'null'],
       anyOf: [{ required: ['@type'] }, { maxProperties: 0 }],
       properties: { '@type': { anyOf: [{ enum: names.map(typeUrlOf) }, ...choices.map(({ name }) => urlOf(name))] } },
-      // By condition instead of as alternatives: what is wrong is told of the message that was meant.
+      // Conditions instead of alternatives, so that errors refer to the selected message.
       allOf: choices.map(({ name, node }) => ({
         if: { properties: { '@type': urlOf(name) }, required: ['@type'] },
         // biome-ignore lint/suspicious/noThenProperty: that is the keyword
@@ -140,7 +140,10 @@ class Writer {
     };
   }
 
-  /** What a route says to a filter, by itself or in the wrapper. What is optional may be of an extension that is not there. */
+  /**
+   * Returns the schema of a route's filter configuration, direct or in the wrapper. An optional one may be that of an unknown
+   * extension.
+   */
   #routeConfig(category: string | undefined): SchemaNode {
     const key = 'Any of routes';
     this.#define(key, () => {
@@ -153,7 +156,7 @@ class Writer {
     return { $ref: `#/definitions/${key}` };
   }
 
-  /** The definition of a message beside its '@type'. */
+  /** Returns the definition of a message that also has an '@type'. */
   #extension(name: string): SchemaNode {
     const key = `Any of ${name}`;
     this.#define(key, () => {
@@ -165,7 +168,7 @@ class Writer {
   }
 }
 
-/** A message that an Any can hold, and its definition. */
+/** A message that an Any can contain, and its definition. */
 interface Choice {
   readonly name: string;
   readonly node: SchemaNode;
@@ -175,7 +178,7 @@ const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy.Policy';
 
 const ANY_MAP: SchemaNode = { type: ['object', 'null'] };
 
-/** What stands before the last slash of a type URL does not matter. */
+/** The part of a type URL before the last slash is not compared. */
 function urlOf(name: string): SchemaNode {
   return { type: 'string', pattern: `^(.*/)?${name.replaceAll('.', '\\.')}$` };
 }
@@ -214,7 +217,7 @@ const SPECIAL: { readonly [kind: string]: SchemaNode } = {
 function scalar(kind: ScalarKind, rules: FieldRules): SchemaNode {
   switch (kind) {
     case 'string':
-      // YAML's 1.0 is a text there, and it cannot be told from 1 here.
+      // YAML's 1.0 is a string there, and cannot be distinguished from 1 here.
       return { type: ['string', 'number'], ...textRules(rules['string'] ?? {}) };
     case 'bytes':
       return { type: 'string', pattern: '^[A-Za-z0-9+/_-]*={0,2}$' };
@@ -260,7 +263,7 @@ function numberRules(rules: { readonly [rule: string]: unknown }): SchemaNode {
   };
 }
 
-/** `min_items` as `minItems`, `max_len` as `maxLength`. */
+/** Converts rules such as `min_items` to `minItems` and `max_len` to `maxLength`. */
 function bounds(rules: { readonly [rule: string]: unknown } | undefined, from: string, to: string): SchemaNode {
   if (rules === undefined || rules['ignore_empty'] === true) return {};
   const [min, max] = [rules[`min_${from}`], rules[`max_${from}`]];
@@ -270,12 +273,12 @@ function bounds(rules: { readonly [rule: string]: unknown } | undefined, from: s
   };
 }
 
-/** The values of an enum that a row lets through; undefined: all. */
+/** Returns the enum values that a row allows; undefined: all. */
 function valuesIn(row: AnyRow): readonly string[] | undefined {
   return typeof row === 'object' && 'byValue' in row ? obeyedValues(row) : undefined;
 }
 
-/** By name in any case, as editors offer them in their own; or by number. */
+/** Accepts a name in any case, so that editors suggest the original one, or a number. */
 function enumeration(type: EnumType, implemented: readonly string[] | undefined): SchemaNode {
   const names = implemented ?? [...type.values.keys()];
   const numbers = [...new Set(names.map((name) => type.values.get(name)!))];
@@ -292,9 +295,9 @@ function anyCase(name: string): string {
   return name.replace(/[a-z]/gi, (letter) => `[${letter.toUpperCase()}${letter.toLowerCase()}]`);
 }
 
-/** A key without a value counts as not set. */
+/** Also accepts null: a key without a value counts as not set. */
 function orNull(node: SchemaNode): SchemaNode {
-  // Definitions take it themselves.
+  // Definitions accept null themselves.
   if ('$ref' in node) return node;
   if (node['type'] !== undefined) return { ...node, type: [node['type'], 'null'].flat() };
   if (Array.isArray(node['anyOf'])) return { ...node, anyOf: [...(node['anyOf'] as SchemaNode[]), { type: 'null' }] };
@@ -303,7 +306,7 @@ function orNull(node: SchemaNode): SchemaNode {
 
 function describe(node: SchemaNode, note: string): SchemaNode {
   if (note === '') return node;
-  // What stands beside a $ref is ignored.
+  // Keywords beside a $ref are ignored.
   return '$ref' in node ? { allOf: [node], description: note } : { ...node, description: note };
 }
 

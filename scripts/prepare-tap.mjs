@@ -1,5 +1,5 @@
-// Makes tap's test class match .taprc. tap rebuilds it by itself when the two differ, but the run that does so still
-// starts its tests with the loaders of the old plugins, and the TypeScript one cannot load with this compiler.
+// Rebuilds tap's test class according to .taprc. tap does that itself if the two differ, but that run still starts its tests with
+// the loaders of the old plugins, and the TypeScript one cannot be loaded with this compiler.
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

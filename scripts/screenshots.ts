@@ -1,4 +1,4 @@
-// Takes the pictures of the admin pages in docs/images: a server with traffic, looked at with Chromium.
+// Takes the screenshots of the admin pages in docs/images, with Chromium and a server with traffic.
 //
 //   npm run build && node dist/scripts/screenshots.js [directory]
 
@@ -24,11 +24,11 @@ interface Picture {
   readonly name: string;
   readonly path: string;
   readonly scheme: 'light' | 'dark';
-  /** Brings the page into the state that is to be seen. */
+  /** Puts the page into the state to show. */
   readonly prepare: (page: Page) => Promise<unknown>;
 }
 
-/** How long traffic is watched before a picture is taken, so that the lines show something. */
+/** How long traffic runs before a screenshot, so that the charts have data. */
 const WATCH_MS = 40_000;
 
 const PICTURES: readonly Picture[] = [
@@ -53,7 +53,7 @@ try {
 
 async function takePictures(directory: string): Promise<void> {
   const { path: chromium } = findPeer('chromium');
-  if (chromium === undefined) throw new Error('the pictures need chromium (Debian package chromium)');
+  if (chromium === undefined) throw new Error('the screenshots need chromium (Debian package chromium)');
   mkdirSync(directory, { recursive: true });
   const url = await startServer();
   const browser = await startBrowser(borrower, chromium);
@@ -86,7 +86,7 @@ async function showTimes(page: Page): Promise<void> {
   await page.locator('.histogram').nth(1).waitFor();
 }
 
-/** A Baton with traffic that goes up and down; gives the address of its admin interface. */
+/** Starts Baton with varying traffic. Returns the address of its admin interface. */
 async function startServer(): Promise<string> {
   const api = await Promise.all([startHost(3), startHost(6), startHost(20)]);
   const images = await startHost(40);
@@ -106,7 +106,7 @@ async function startServer(): Promise<string> {
   return `http://127.0.0.1:${baton.adminPort}/`;
 }
 
-/** A server that takes about `meanMs` for an answer, and sometimes fails. */
+/** Starts a server that answers after about `meanMs`, and sometimes fails. */
 async function startHost(meanMs: number): Promise<number> {
   const server = createServer((_request, response) => {
     response.statusCode = Math.random() < 0.01 ? 503 : 200;
@@ -120,7 +120,7 @@ async function startHost(meanMs: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Some `mean` requests a second that come and go like a wave. */
+/** Sends about `mean` requests a second, in waves. */
 function sendTraffic(port: number, mean: number): void {
   const agent = new Agent({ keepAlive: true });
   let tick = 0;

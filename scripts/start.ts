@@ -1,4 +1,4 @@
-// `npm start`: Baton with the arguments that are given, or, without any, the quick start with an upstream of its own.
+// `npm start`: runs Baton with the given arguments, or, without any, the quick start with its own upstream.
 
 import { spawn } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url';
 import { packagePath } from '../src/common/package/package-root.js';
 
 const QUICKSTART = 'examples/quickstart.yaml';
-/** As in the quick start's cluster. */
+/** The port in the quick start's cluster. */
 const UPSTREAM_PORT = 8081;
 
 const given = process.argv.slice(2);
 const upstream = given.length === 0 ? await startUpstream() : undefined;
 const main = fileURLToPath(new URL('../baton/main.js', import.meta.url));
-// The quick start may run beside others, which have the usual base ID.
+// The quick start may run beside other servers, which have the default base ID.
 const quickStart = ['-c', packagePath(QUICKSTART), '--use-dynamic-base-id'];
 const baton = spawn(process.execPath, [main, ...(given.length > 0 ? given : quickStart)], {
   stdio: 'inherit',
@@ -24,7 +24,7 @@ baton.on('exit', (code) => {
   process.exitCode = code ?? 1;
 });
 
-/** Answers every request with what it has received: what a proxy adds can be seen. */
+/** Answers every request with the received request, which shows the headers that the proxy adds. */
 function startUpstream(): Promise<Server> {
   const server = createServer((request, response) => {
     const head = [`${request.method} ${request.url}`];

@@ -10,7 +10,7 @@ mkdir -p "$copy"
 rm -rf "$copy/src"
 cp -R native-shim/binding.gyp native-shim/src "$copy"
 export PATH="$PWD/node_modules/.bin:$PATH"
-# What npm tells its install scripts: headers that are on this machine, if it is set so.
+# Passed by npm to install scripts: local headers, if configured.
 nodedir="$(npm config get nodedir 2>/dev/null || true)"
 [ "$nodedir" = undefined ] || [ -z "$nodedir" ] || export npm_config_nodedir="$nodedir"
 CXXFLAGS='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g' \
@@ -18,12 +18,12 @@ CXXFLAGS='-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit
   { cat "$copy/build.log"; exit 1; }
 tsc -p . --outDir "$compiled" || [ -f "$compiled/test/native-shim/harness/harness.js" ]
 
-# The runtime has to come before node, which is not instrumented. Node and V8 leave their own memory to the kernel at exit,
-# so leak reports would be about them; leaks of the shim are looked for by its tests.
+# The runtime must be preloaded, because node is not instrumented. Node and V8 do not free their memory at exit, so leak reports
+# would be about them; the shim's tests check for its leaks.
 export BATON_SHIM_BUILD="$copy/build/Release"
 export ASAN_OPTIONS='detect_leaks=0:abort_on_error=0:exitcode=97'
 export UBSAN_OPTIONS='print_stacktrace=1'
-# Seconds for one test file, as in .taprc: node alone would give it 30.
+# Seconds for one test file, as in .taprc; node's default is 30.
 export TAP_TIMEOUT=400
 runtime="$(c++ -print-file-name=libasan.so)"
 failed=0

@@ -1,6 +1,6 @@
-// Goes before the module that tap loads into each process and thread of a test, to note which files it loads: for coverage and for
-// `tap --changed`, which are not used here. That would take a thread and a message for every module, as long as many a test itself,
-// also in the programs that tests start, and would change their stacks.
+// Disables the module that tap loads into each process and thread of a test to record the loaded files, for coverage and `tap
+// --changed`, which are not used here. It needs a thread and a message for every module, which takes as long as many tests, also
+// in the programs that tests start, and it changes their stacks.
 
 import module from 'node:module';
 

@@ -1,4 +1,4 @@
-// What a step of the build reads, as one text: another one when any of these files has other content, is new, or is gone.
+// The inputs of a build step as one text, which differs when a file has changed, was added or was removed.
 
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -6,14 +6,14 @@ import { join } from 'node:path';
 
 export class Inputs {
   #root;
-  /** path → hash of the content: each file is read once. */
+  /** Hashes of contents by path. Each file is read once. */
   #known = new Map();
 
   constructor(root) {
     this.#root = root;
   }
 
-  /** `paths`: files and folders below the root; what is not there counts as such. `isWanted` gets each path. */
+  /** `paths`: files and folders below the root; missing ones are recorded as missing. `isWanted` filters the paths. */
   fingerprint(paths, isWanted = () => true) {
     const sum = createHash('sha256');
     for (const path of filesBelow(this.#root, paths).filter(isWanted)) sum.update(`${path} ${this.#hashOf(path)}\n`);
@@ -32,7 +32,7 @@ export class Inputs {
   }
 }
 
-/** Paths of all files that these paths name or have below them, sorted. */
+/** Returns the sorted paths of all files at or below these paths. */
 export function filesBelow(root, paths) {
   return paths
     .flatMap((path) => {

@@ -1,7 +1,7 @@
-// A step of the build, which is left out when nothing has changed since it ran: neither what it reads nor what it has written.
+// A build step, which is skipped if neither its inputs nor its outputs have changed since it ran.
 //
-// What there was then is in dist/.build, so that a removed dist is built whole. Inputs are compared by their content, because
-// checkouts and copies change the times of files; outputs by size and time, because only builds write them.
+// The state after the last run is in dist/.build, so a deleted dist is rebuilt completely. Inputs are compared by content,
+// because checkouts and copies change modification times; outputs by size and time, because only builds write them.
 
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ export class Step {
   #fingerprint;
   #outputs;
 
-  /** `outputs`: files and folders that the step writes. `isForced`: it runs in any case. */
+  /** `outputs`: files and folders that the step writes. `isForced`: it always runs. */
   constructor(root, name, { fingerprint, outputs, isForced }) {
     this.#root = root;
     this.#record = join(root, RECORDS, `${name}.json`);
@@ -25,12 +25,12 @@ export class Step {
     this.#isForced = isForced;
   }
 
-  /** Calls `action(isWhole)` if the step has to run; `isWhole`: what it has written before is not as it was. */
+  /** Calls `action(isWhole)` if the step must run. `isWhole`: its previous outputs have been changed. */
   run(action) {
     const before = this.#isForced ? undefined : this.#read();
     const isWhole = before === undefined || !this.#isIntact(before.outputs);
     if (!isWhole && before.fingerprint === this.#fingerprint) return;
-    // A step that fails or is interrupted runs again.
+    // A step that fails or is interrupted must run again.
     rmSync(this.#record, { force: true });
     action(isWhole);
     mkdirSync(join(this.#root, RECORDS), { recursive: true });
@@ -41,7 +41,7 @@ export class Step {
     try {
       return JSON.parse(readFileSync(this.#record, 'utf8'));
     } catch {
-      // It has not run yet, or what it left is damaged.
+      // It has not run yet, or its record is damaged.
       return undefined;
     }
   }

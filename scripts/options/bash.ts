@@ -12,7 +12,7 @@ export function bashCompletion(): string {
 
 _baton() {
   local word=\${COMP_WORDS[COMP_CWORD]} option='' value=''
-  # The word as it stands in the line: bash cuts words at '=' and ':', and replaces only the last piece.
+  # The word as in the line: bash splits words at '=' and ':', and replaces only the last piece.
   local whole=\${COMP_LINE:0:COMP_POINT}
   whole=\${whole##*[[:space:]]}
   COMPREPLY=()
@@ -20,7 +20,7 @@ _baton() {
     --*=*) option=\${whole%%=*} value=\${whole#*=} ;;
     -[a-z]=*) option=\${whole%%=*} value=\${whole#*=} ;;
     *)
-      # The word before the whole one; the pieces of the whole one end where its length is reached.
+      # The word before the whole one; the pieces of the whole one end when its length is reached.
       local index=$COMP_CWORD length=\${#word}
       while ((length < \${#whole} && index > 0)); do
         index=$((index - 1))
@@ -33,14 +33,14 @@ _baton() {
   case $option in
 ${cases()}
     ${withValue().join(' | ')})
-      # Only its user knows what could stand here.
+      # The value cannot be completed.
       return ;;
   esac
   [[ $whole == --*=* ]] && return
   _baton_options "$whole"
 }
 
-# All options but those that the line has already: most may be given once.
+# All options except those already in the line: most may be given once.
 _baton_options() {
   local name
   for name in ${names.join(' ')}; do
@@ -83,7 +83,7 @@ _baton_component_levels() {
   _baton_cut "$1"
 }
 
-# Takes from the replies what stands before the last piece of the value that bash replaces.
+# Removes the part before the last piece of the value, which bash replaces, from the replies.
 _baton_cut() {
   local kept='' index
   [[ $COMP_WORDBREAKS == *:* && $1 == *:* ]] && kept=\${1%:*}:

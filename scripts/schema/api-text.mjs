@@ -1,4 +1,4 @@
-// The form in which src/config/api describes messages: lines that are easy to read, to compare and to write by hand.
+// The text format in which src/config/api describes messages: lines that are easy to read, compare and write by hand.
 //
 //   # A comment.
 //   file envoy/type/v3/percent.proto [unfinished]
@@ -10,11 +10,12 @@
 //   enum FractionalPercent.DenominatorType
 //     HUNDRED = 0
 //
-// The folder of the file is the package; a type whose name begins with a capital letter lies in it, others are named in full. Before a
-// type stands 'repeated' or 'optional', or it is 'map<string, Type>'. Behind the number of a field or value stand words that say more of
-// it (MARKS), 'category <that of the extensions that fit>', and last the rules of protoc-gen-validate in JSON, durations as texts.
+// The folder of the file is the package. A type name that begins with a capital letter is in the package, others are full names.
+// A type may be preceded by 'repeated' or 'optional', or is 'map<string, Type>'. The number of a field or value may be followed
+// by marks (MARKS), 'category <extension category>', and last the rules of protoc-gen-validate in JSON, with durations as
+// strings.
 
-/** Words behind a number, and what they set. */
+/** The marks, and the properties that they set. */
 const MARKS = {
   deprecated: 'isDeprecated',
   /** Deprecated, and refused by default. */
@@ -32,11 +33,11 @@ const FIELD =
   /^( {2}| {4})(repeated |optional )?(?:map<(\w+), ([\w.]+)>|([\w.]+)) (\w+) = (\d+)((?: (?!rules )[\w.]+)*)(?: rules (\{.*\}))?$/;
 const VALUE = /^ {2}(\w+) = (-?\d+)((?: \w+)*)$/;
 
-/** What is wrong with what describes the API, for its author. */
+/** An error in the description of the API. */
 export class ApiError extends Error {}
 
 /**
- * The types that a text describes.
+ * Returns the types that a text describes.
  * @param {string} text
  * @param {string} name of the file, for errors
  * @returns {object[]} in their order: messages { name, file, at, was, isUnfinished, fields, oneofs }, enums { name, file, at, values }
@@ -130,7 +131,7 @@ class Reader {
       const word = words[at];
       if (word === 'category' && at + 1 < words.length) found.category = words[++at];
       else if (Object.hasOwn(MARKS, word)) found[MARKS[word]] = true;
-      else this.#fail(`'${word}' has no meaning here; known are ${Object.keys(MARKS).join(', ')}, category and rules`);
+      else this.#fail(`'${word}' is unknown here; expected ${Object.keys(MARKS).join(', ')}, category and rules`);
     }
     return found;
   }
@@ -139,7 +140,7 @@ class Reader {
     try {
       return JSON.parse(text);
     } catch (error) {
-      return this.#fail(`the rules are no JSON: ${error.message}`);
+      return this.#fail(`the rules are not valid JSON: ${error.message}`);
     }
   }
 
@@ -156,13 +157,13 @@ class Reader {
   }
 }
 
-/** The package of the messages in a .proto file: the folder in which it lies. */
+/** Returns the package of the messages in a .proto file: its folder. */
 export function packageOf(path) {
   return path.slice(0, path.lastIndexOf('/')).replaceAll('/', '.');
 }
 
 /**
- * The text that describes types; readApi() reads the same from it.
+ * Returns the text that describes types, from which readApi() reads the same types.
  * @param {readonly object[]} types those of a file together
  * @returns {string}
  */

@@ -1,4 +1,4 @@
-// What Baton knows of Envoy's API: the types that src/config/api describes, and those of extensions' own .proto files.
+// Loads the types of Envoy's API from src/config/api, and those of extensions' own .proto files.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,10 +16,10 @@ const SCALARS = new Set(
 );
 
 /**
- * All types, by their full names.
+ * Returns all types by full name.
  * @param {string} root the checkout
  * @returns {Map<string, object>} as readApi() gives them
- * @throws {ApiError} for what is wrong, a line each
+ * @throws {ApiError} with all errors, one per line
  */
 export function loadApi(root) {
   const types = new Map();
@@ -27,7 +27,7 @@ export function loadApi(root) {
     if (!name.endsWith('.txt') || name === EXTENSIONS_FILE) continue;
     for (const type of readApi(readFileSync(join(root, FOLDER, name), 'utf8'), `${FOLDER}/${name}`)) {
       const other = types.get(type.name);
-      if (other !== undefined) throw new ApiError(`${type.at}: '${type.name}' is described in ${other.at} already`);
+      if (other !== undefined) throw new ApiError(`${type.at}: '${type.name}' is already described in ${other.at}`);
       types.set(type.name, type);
     }
   }
@@ -68,7 +68,7 @@ function mistakesOfEnum({ name, at, values }) {
   if (values.length === 0 || values[0].number !== 0) return [`${at}: ${name}: the first value of an enum is 0`];
   const names = new Set();
   return values.flatMap((value) => {
-    if (names.has(value.name)) return [`${value.at}: ${name}: '${value.name}' is there already`];
+    if (names.has(value.name)) return [`${value.at}: ${name}: '${value.name}' is already defined`];
     names.add(value.name);
     return [];
   });

@@ -1,17 +1,18 @@
-// Makes the bundle of types that Baton reads (src/config/schema/bundle.ts): small, for each process reads it at its start.
+// Builds the bundle of types that Baton reads (src/config/schema/bundle.ts). It is small, because each process reads it at
+// startup.
 //
 //   { nested: { <package or type>: { nested, fields, oneofs, was, unfinished, values, valuesOptions } },
 //     extensions: { <category>: <names> } }
 //
-// A field is `<shape><type> <number>`, or a list of that and its options. The shape is `[]` for a list, `{<key>}` for a map. A type is
-// a scalar, `.` and a full name, or, with a capital letter, the rest of its name behind the package of the message. A package is what stands
-// before the outermost type.
+// A field is `<shape><type> <number>`, or a list of that and its options. The shape is `[]` for a list, `{<key>}` for a map. A
+// type is a scalar, `.` and a full name, or, with a capital letter, the name relative to the message's package. A package is the
+// part before the outermost type.
 //
 // Options of a field: rules (protoc-gen-validate), deprecated, disallowed (deprecated and refused by default), sensitive
 // (redacted in dumps), category (of the extension that fits), optional, unfinished (work in progress in the API). Of an enum
-// value: deprecated, disallowed. A message has its v2 name (was), for hints. A oneof is the places of its first and last
-// member among the fields, and true behind them if one must be set. The names of extensions stand in one text, each
-// with `=` and the package of its messages where that does not follow from the name.
+// value: deprecated, disallowed. A message has its v2 name (was), for hints. A oneof is the indexes of its first and last member
+// among the fields, followed by true if one must be set. The names of extensions are one text, each with `=` and the package of
+// its messages if that does not follow from the name.
 
 import { ApiError } from './api-text.mjs';
 
@@ -27,14 +28,14 @@ export function bundleOf(types, extensions = {}) {
 }
 
 /**
- * The types by the parts of their names.
+ * Returns the types as a tree by the parts of their names.
  * @param {ReadonlyMap<string, object>} types
- * @param {(type: object) => object} make what stands of a type
+ * @param {(type: object) => object} make returns the entry of a type
  * @returns {{nested: object}}
  */
 export function treeOf(types, make) {
   const root = { nested: {} };
-  // A type comes before those that are nested in it.
+  // A type precedes those nested in it.
   for (const name of [...types.keys()].sort()) {
     let node = root;
     for (const part of name.split('.')) {
@@ -69,7 +70,7 @@ function oneofJson({ name, isRequired }, fields) {
   const first = fields.findIndex(({ oneof }) => oneof === name);
   const last = fields.findLastIndex(({ oneof }) => oneof === name);
   const stranger = fields.slice(first, last).find(({ oneof }) => oneof !== name);
-  if (stranger) throw new ApiError(`${stranger.at}: '${stranger.name}' stands between members of the oneof '${name}'`);
+  if (stranger) throw new ApiError(`${stranger.at}: '${stranger.name}' is between members of the oneof '${name}'`);
   return isRequired ? [first, last, true] : [first, last];
 }
 
@@ -110,7 +111,10 @@ function namesText(packages) {
   return texts.join(' ');
 }
 
-/** Whether `home` is the package that src/config/catalog/substitutes.ts takes an extension of that name to have, or there is none. */
+/**
+ * Returns whether `home` is the package that src/config/catalog/substitutes.ts derives from an extension's name, or there is
+ * none.
+ */
 function follows(home, name) {
   return home === '' || home.replace(/\.v\d+$/, '') === name.replace(/^envoy\.(?!extensions\.)/, 'envoy.extensions.');
 }

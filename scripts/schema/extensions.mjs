@@ -5,18 +5,18 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApiError } from './api-text.mjs';
 
-/** Where they are, below the folder of the API. */
+/** The file, below the folder of the API. */
 export const EXTENSIONS_FILE = 'extensions.txt';
 
 const CATEGORY = /^category ([\w.]+)$/;
 const EXTENSION = /^ {2}([\w./-]+)((?: [\w.]+)*)$/;
 
 /**
- * By category and name, the package of the messages; empty for an extension that none configures.
+ * Returns the package of the messages by category and name; '' for an extension without messages.
  * @param {string} root the checkout
  * @param {ReadonlyMap<string, object>} types as loadApi() gives them
  * @returns {{[category: string]: {[name: string]: string}}}
- * @throws {ApiError} for what is wrong, with file and line
+ * @throws {ApiError} with file and line
  */
 export function loadExtensions(root, types) {
   const file = `src/config/api/${EXTENSIONS_FILE}`;
@@ -31,14 +31,14 @@ export function loadExtensions(root, types) {
       if (line === '' || line.startsWith('#')) return;
       const category = CATEGORY.exec(line)?.[1];
       if (category !== undefined) {
-        if (Object.hasOwn(found, category)) fail(`the category '${category}' is there already`);
+        if (Object.hasOwn(found, category)) fail(`the category '${category}' is already defined`);
         names = found[category] = {};
         return;
       }
       const [, name, messages] =
         EXTENSION.exec(line) ?? fail(`expected 'category' or the name of an extension, found '${line}'`);
       if (names === undefined) fail("a line 'category <name>' is missing before it");
-      if (Object.hasOwn(names, name)) fail(`'${name}' is there already`);
+      if (Object.hasOwn(names, name)) fail(`'${name}' is already defined`);
       const known = messages.split(' ').slice(1);
       for (const message of known) if (!types.has(message)) fail(`there is no message '${message}'`);
       names[name] = known[0]?.replace(/\.[A-Z].*/, '') ?? '';

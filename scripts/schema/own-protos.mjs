@@ -1,4 +1,5 @@
-// Reads the .proto files of extensions, src/config/protos: messages that Envoy does not have. They can hold those of the API.
+// Reads the .proto files of extensions, src/config/protos: messages that Envoy does not have. They can contain messages of the
+// API.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -8,11 +9,11 @@ import { treeOf } from './bundle.mjs';
 
 const FOLDER = 'src/config/protos';
 
-/** Files that say what options mean. What Baton makes of the options is below; the files are not read. */
+/** Files that define options. They are not read; the supported options are below. */
 const OF_OPTIONS = new Set(['validate/validate.proto', 'udpa/annotations/sensitive.proto']);
-/** All that is in them is described by one file. */
+/** Their contents are described by one file. */
 const OF_GOOGLE = /^google\/protobuf\/(any|duration|empty|field_mask|struct|timestamp|wrappers)\.proto$/;
-/** Options of fields that mean something to Baton or to protobuf. */
+/** Field options that Baton or protobuf supports. */
 const OPTIONS = new Set([
   '(validate.rules)',
   '(udpa.annotations.sensitive)',
@@ -26,7 +27,7 @@ const OPTIONS = new Set([
  * Adds the types of all files below src/config/protos, if there is such a folder.
  * @param {string} root the checkout
  * @param {Map<string, object>} types of the API
- * @throws {ApiError} for a file that cannot be read, and for options that Baton would not obey
+ * @throws {ApiError} for a file that cannot be read, and for unsupported options
  */
 export function addOwnProtos(root, types) {
   const folder = join(root, FOLDER);
@@ -69,13 +70,16 @@ function load(root, folder, files, types) {
   }
 }
 
-/** As much of a type as another file needs that names it. */
+/** Returns the part of a type that files which refer to it need. */
 function protobufJson({ values, fields }) {
   if (values !== undefined) return { values: Object.fromEntries(values.map(({ name, number }) => [name, number])) };
   return { fields: Object.fromEntries(fields.map(({ name, id, type }) => [name, { type, id }])) };
 }
 
-/** protobufjs names the message in which a type is unknown, and of all else nothing but the line: it is in the file that was read last. */
+/**
+ * Adds the file to an error. protobufjs names the message of an unknown type, and otherwise only the line, in the file that
+ * was read last.
+ */
 function placeOf({ message }, root) {
   return message.startsWith('no such ') ? '' : `${relative(root, protobuf.parse.filename)}: `;
 }
@@ -121,7 +125,7 @@ function optionsOf(field, say) {
   return found;
 }
 
-/** Rules with durations as texts. */
+/** Returns the rules with durations as strings. */
 function withTexts(rules) {
   return Object.fromEntries(
     Object.entries(rules).map(([kind, own]) => [

@@ -1,5 +1,5 @@
-// Refuses (validate.rules) that Baton would not obey, wherever they stand: an author must not rely on them. src/config/schema/rules.ts
-// obeys those that stand here.
+// Refuses unsupported (validate.rules), so that authors do not rely on them. src/config/schema/rules.ts implements those listed
+// here.
 
 const NUMBER = 'const lt lte gt gte in not_in ignore_empty';
 const NUMBERS = 'float double int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64'.split(' ');
@@ -25,7 +25,7 @@ const WELL_KNOWN = /^google\.protobuf\.(Any|Duration|Timestamp|(\w+)Value)$/;
 const DURATION = /^\d+(?:\.\d{1,9})?s$/;
 
 /**
- * What is wrong with the rules of a field.
+ * Returns the errors in the rules of a field.
  * @param {object} field as readApi() gives it
  * @param {(name: string) => object | undefined} typeOf the type of a full name
  * @returns {string[]}

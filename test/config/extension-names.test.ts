@@ -67,9 +67,9 @@ t.test('an alternative is suggested for names like for messages', async (t) => {
 
 for (const [line, mistake] of [
   ['  envoy.a no.such.Message', "there is no message 'no.such.Message'"],
-  ['  envoy.access_loggers.file', "'envoy.access_loggers.file' is there already"],
+  ['  envoy.access_loggers.file', "'envoy.access_loggers.file' is already defined"],
   [' envoy.a', "expected 'category' or the name of an extension, found ' envoy.a'"],
-  ['category envoy.access_loggers', "the category 'envoy.access_loggers' is there already"],
+  ['category envoy.access_loggers', "the category 'envoy.access_loggers' is already defined"],
 ] as const) {
   t.test(`the line '${line}' fails the build`, async (t) => {
     const root = tempDir(t);

@@ -74,7 +74,7 @@ for (const [line, instead, mistake] of [
   [
     '  bool keep_matching = 3',
     '  bool keep_matching = 3 depricated',
-    "'depricated' has no meaning here; known are deprecated, disallowed, unfinished, sensitive, category and rules",
+    "'depricated' is unknown here; expected deprecated, disallowed, unfinished, sensitive, category and rules",
   ],
   [
     '  bool keep_matching = 3',
@@ -91,8 +91,12 @@ for (const [line, instead, mistake] of [
     '  Bool keep_matching = 3',
     "xds.type.matcher.v3.Matcher.OnMatch.keep_matching: there is no type 'xds.type.matcher.v3.Bool'",
   ],
-  ['  bool keep_matching = 3', '  bool keep_matching = 3 rules {"bool":{"const":true}', 'the rules are no JSON: '],
-  ['  bool keep_matching = 3', '  bool keep_matching = 3 rules {"bool":true,}', 'the rules are no JSON: '],
+  [
+    '  bool keep_matching = 3',
+    '  bool keep_matching = 3 rules {"bool":{"const":true}',
+    'the rules are not valid JSON: ',
+  ],
+  ['  bool keep_matching = 3', '  bool keep_matching = 3 rules {"bool":true,}', 'the rules are not valid JSON: '],
   [
     '  bool keep_matching = 3',
     '  bool keep_matching = 3 rules {"uint32":{"gt":1}}',
