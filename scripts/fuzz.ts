@@ -1,8 +1,8 @@
 // `npm run fuzz`: mutated traffic against a running server, its admin port and the sockets of its hot restart, then mutated configurations,
 // for a bounded time.
 //
-// Ends with status 1 when a worker died, an exception was caught, a stack trace was printed or something was left behind,
-// and prints the inputs that came before it. The same seed gives the same mutations, though traffic is sent in another order.
+// Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
+// the preceding inputs. The same seed produces the same mutations, but traffic may be sent in another order.
 
 import minimist from 'minimist';
 import { Random } from '../src/common/random.js';

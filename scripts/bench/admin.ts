@@ -1,4 +1,4 @@
-// What large answers of the admin interface cost: time, size, memory, and how long /ready takes meanwhile.
+// The cost of large responses of the admin interface: time, size, memory, and the latency of /ready meanwhile.
 
 import { Worker } from 'node:worker_threads';
 import minimist from 'minimist';
@@ -26,7 +26,7 @@ const USAGE = `npm run bench:admin -- [options]
   --crowd=TEXT     only what these ask for that has this in its name
 `;
 
-/** What is asked for, by its name in the table. */
+/** The requests, by their name in the table. */
 const FORMS: Readonly<Record<string, string>> = {
   '(idle)': '',
   text: '/stats',
@@ -51,7 +51,7 @@ interface Row extends ReadyTimes {
   bytes: number;
   /** Of the whole process. */
   cpuMs: number;
-  /** Peak above what was resident before the first request. */
+  /** Peak above the resident size before the first request. */
   memoryBytes: number;
 }
 
@@ -82,7 +82,7 @@ async function measureForms(clusters: number, rounds: number): Promise<void> {
 }
 
 async function measureCrowd(routes: number, crowds: readonly string[]): Promise<void> {
-  // Each client has a connection, and those that poll /ready have theirs.
+  // Each client has a connection, and so does each poller of /ready.
   const baton = await startSubject({ clusters: routes, routes }, ['--admin-max-connections', '512']);
   try {
     await describe(baton, `200 clients, ${routes} clusters and routes`);

@@ -1,5 +1,5 @@
-// What a request costs in Baton's own code: the whole data plane of a worker, from received bytes to submitted sends, on a
-// transport that is only played. No kernel, no peers: the figure repeats on a busy machine.
+// The cost of a request in Baton's own code: the whole data plane of a worker, from received bytes to submitted sends, on a
+// simulated transport. Without kernel and peers, the result is repeatable on a busy machine.
 //
 //   npm run build && node dist/scripts/bench/data-plane.js [--browser] [--varied] [--access-log=PATH] [--connections=64] [--seconds=3]
 
@@ -55,19 +55,19 @@ const RESPONSE =
   'HTTP/1.1 200 OK\r\nServer: up\r\nDate: Fri, 20 Nov 2026 08:43:06 GMT\r\nContent-Type: text/plain\r\nContent-Length: 128\r\nConnection: keep-alive\r\n\r\n' +
   'x'.repeat(128);
 
-/** With --varied, behind the first field: each request has another number. */
+/** With --varied, added after the first field, with a different number in each request. */
 const VARIED_FIELD = 'X-Number: 00000000\r\n';
 const DIGITS = 8;
 
-/** Rounds of one request a connection that are measured together: some ten milliseconds. */
+/** Rounds of one request per connection that are measured together, about ten milliseconds. */
 const WINDOW_ROUNDS = 50;
 const LISTENER_ID = 1;
 const FIRST_CLIENT = 2;
 
-/** Hands batches to the data plane and reads what it submits. */
+/** Passes batches to the data plane and reads its submissions. */
 class PlayedTransport implements NativeTransport {
   readonly options: TransportOptions;
-  /** Upstream connections that have been asked something since the last look. */
+  /** Upstream connections that have received a request since the last check. */
   readonly asked: number[] = [];
   readonly connecting: number[] = [];
   #next: number;
@@ -118,7 +118,7 @@ class PlayedTransport implements NativeTransport {
     return false;
   }
   copyFrozen(): never {
-    throw new Error('nothing is frozen here');
+    throw new Error('connections are never frozen here');
   }
   thaw(): boolean {
     return false;
@@ -222,8 +222,8 @@ process.stdout.write(
 process.exit(0);
 
 /**
- * Serves rounds of one request a connection for so long; gives the µs of a request in each short window, in ascending order. The
- * best tells what the code costs: whatever disturbs the machine makes others longer, and none shorter.
+ * Serves rounds of one request per connection for a time. Returns the µs per request in each short window, in ascending order.
+ * The best one is the cost of the code: other activity only makes windows longer.
  */
 function run(forSeconds: number): number[] {
   const all: number[] = [];
@@ -254,7 +254,7 @@ function nextNumber(): void {
   for (let digit = 0; digit < DIGITS; digit++) request[last - digit] = 48 + ((number >>> (digit * 3)) & 7);
 }
 
-/** As the shim does: one behind the other, each where a cache line begins. */
+/** Like the shim: one after the other, each aligned to a cache line. */
 function place(index: number, id: number, bytes: Buffer): void {
   const { events, memory } = played.options;
   const offset = index * ((bytes.length + 63) & ~63);
@@ -289,7 +289,7 @@ function accept(): void {
     control[Control.AcceptedBy + index] = LISTENER_ID;
   }
   played.batch(clients);
-  // The connections' descriptions and first requests make upstream connections.
+  // The first requests open the upstream connections.
   for (let index = 0; index < clients; index++) place(index, FIRST_CLIENT + index, request);
   played.batch(clients);
   while (played.connecting.length > 0) connectAll();

@@ -1,4 +1,4 @@
-// What updates of listeners, routes, clusters and endpoints leave behind: memory, shared words, stats and descriptors.
+// Leaks after updates of listeners, routes, clusters and endpoints: memory, shared words, stats and descriptors.
 
 import minimist from 'minimist';
 import { ChangingProxy } from '../../test/e2e/dynamic/changing-proxy.js';
@@ -27,7 +27,7 @@ interface Row {
   readonly updates: number;
   readonly held: Held;
   readonly descriptors: number;
-  /** Since the row before. */
+  /** Since the previous row. */
   readonly updatesPerSecond: number;
 }
 
@@ -54,7 +54,7 @@ async function main(argv: string[]): Promise<void> {
 async function sourceOf(t: Teardown, name: string): Promise<ResourceSource> {
   if (name === 'files') return new FileSource(tempDir(t));
   if (name !== 'sotw' && name !== 'delta') throw new Error(`unknown source ${name}`);
-  // It loads the schema.
+  // Loads the schema.
   const { startControlPlane } = await import('../../test/e2e/harness/control-plane.js');
   return new StreamSource(await startControlPlane(t), name);
 }

@@ -1,4 +1,4 @@
-// What clients that make a worker hold memory cost it and others: requests whose heads never end, and readers that do not read.
+// The effect of clients that occupy a worker's memory: requests whose heads never end, and clients that do not read.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ One worker. It needs two descriptors a client, so ulimit -n above twice the clie
 const HEAD_TIMEOUT_S = 60;
 const DEADLINE_MS = 60_000;
 const DOWNLOAD_BYTES = 4 * 1024 * 1024;
-/** Connects under way: a listener's backlog is not endless. */
+/** Connects in flight: a listener's backlog is limited. */
 const CONNECTING = 200;
 
 interface Running {
@@ -101,7 +101,7 @@ async function slowReaders(baton: Running, count: number) {
   await waitWhileResident(baton);
 }
 
-/** How far the resident memory falls behind a burst. */
+/** Returns how far the resident memory decreases after a burst. */
 async function waitWhileResident(baton: Running) {
   for (let seconds = 0; seconds <= 30; seconds += 10) {
     await sleep(seconds === 0 ? 500 : 10_000);
@@ -109,7 +109,7 @@ async function waitWhileResident(baton: Running) {
   }
 }
 
-/** Statuses of `count` requests with heads of 17 to 60 KB, and how long they took. */
+/** Returns the statuses of `count` requests with heads of 17 to 60 KB, and their duration. */
 async function requests(baton: Running, count: number, atOnce: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: atOnce });
   const statuses = new Map<string, number>();

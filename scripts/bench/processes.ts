@@ -1,9 +1,9 @@
-// Processes of a benchmark: pinned to a core, measured through /proc, and gone when the benchmark ends, however it ends.
+// Processes of a benchmark: pinned to a core, measured through /proc, and ended with the benchmark in any case.
 
 import { type ChildProcess, execFileSync, type StdioOptions, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Cores: the proxy under test has one for itself, everything else shares another. */
+/** Cores: the proxy under test has one to itself, everything else shares another. */
 export interface Cores {
   proxy: number;
   load: number;
@@ -20,7 +20,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => process.exit(130));
 }
 
-/** Starts a process in a group of its own on one core. */
+/** Starts a process in its own process group on one core. */
 export function spawnPinned(
   core: number,
   command: string,
@@ -34,7 +34,7 @@ export function spawnPinned(
   return child;
 }
 
-/** Asks for a process's end, then insists, and waits until it has gone with its whole group. */
+/** Terminates a process, then kills it, and waits until its whole group has ended. */
 export async function end(child: ChildProcess): Promise<void> {
   const pid = child.pid!;
   if (child.exitCode === null && child.signalCode === null) {
@@ -48,7 +48,7 @@ export async function end(child: ChildProcess): Promise<void> {
   running.delete(pid);
 }
 
-/** Runs a program to its end and gives what it printed. Throws when it fails. */
+/** Runs a program and returns its output. Throws when it fails. */
 export async function output(child: ChildProcess): Promise<string> {
   let text = '';
   child.stdout!.setEncoding('utf8').on('data', (chunk: string) => {
@@ -60,19 +60,19 @@ export async function output(child: ChildProcess): Promise<string> {
   return text;
 }
 
-/** CPU seconds, user and system, of a process and its living descendants, threads that have ended included. */
+/** Returns the CPU seconds, user and system, of a process and its running descendants, including ended threads. */
 export function cpuSeconds(pid: number): number {
   let ticks = 0;
   for (const each of tree(pid)) {
     const stat = readFileSync(`/proc/${each}/stat`, 'latin1');
-    // The name in parentheses may hold spaces; utime and stime are the 12th and 13th field behind it.
+    // The name in parentheses may contain spaces; utime and stime are the 12th and 13th field after it.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     ticks += Number(fields[11]) + Number(fields[12]);
   }
   return ticks / clockTicks;
 }
 
-/** Resident bytes of a process and its descendants. */
+/** Returns the resident bytes of a process and its descendants. */
 export function residentBytes(pid: number): number {
   let kilobytes = 0;
   for (const each of tree(pid)) {
@@ -82,7 +82,7 @@ export function residentBytes(pid: number): number {
   return kilobytes * 1024;
 }
 
-/** Two of the cores this process may run on. */
+/** Returns two of the cores on which this process may run. */
 export function chooseCores(): Cores {
   const status = readFileSync('/proc/self/status', 'latin1');
   const allowed = /^Cpus_allowed_list:\s+(.*)$/m
@@ -97,7 +97,7 @@ export function chooseCores(): Cores {
   return { proxy: allowed[1]!, load: allowed[0]! };
 }
 
-/** How many descriptors a process may have, at most. */
+/** Returns the maximum number of descriptors of a process. */
 export function descriptorLimit(): number {
   const line = /^Max open files\s+\S+\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'latin1'));
   return line?.[1] === 'unlimited' ? 1 << 20 : Number(line?.[1] ?? 1024);
@@ -125,6 +125,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // ESRCH: nobody is left in it.
+    // ESRCH: the group has no process left.
   }
 }

@@ -13,12 +13,12 @@ export interface WorkloadResult {
   peers: Map<string, Measurement>;
 }
 
-/** One line that is overwritten, when somebody watches. */
+/** Overwrites one status line if the output is a terminal. */
 export function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-/** The median of each figure over the rounds; failures are added up. */
+/** Returns the median of each figure over the rounds, and the sum of failures. */
 export function summarize(rounds: readonly Measurement[]): Measurement {
   const of = (pick: (one: Measurement) => number): number => median(rounds.map(pick));
   return {
@@ -31,7 +31,7 @@ export function summarize(rounds: readonly Measurement[]): Measurement {
   };
 }
 
-/** Machine and versions, for the head of a report. */
+/** Returns machine and versions for the head of a report. */
 export function describeMachine(peers: readonly string[]): string {
   const versions = [`Node ${process.versions.node}`];
   if (peers.includes('nginx')) versions.push(versionOf('nginx', '-v'));
@@ -40,7 +40,7 @@ export function describeMachine(peers: readonly string[]): string {
   return `${all.length} × ${all[0]?.model ?? 'unknown CPU'}, Linux ${release()}; ${versions.join(', ')}.`;
 }
 
-/** One row a workload and peer, with the ratios of CPU efficiency to the other peers. */
+/** Returns one row per workload and peer, with the ratios of CPU efficiency to the other peers. */
 export function loadTable(results: readonly WorkloadResult[]): string {
   const references = ['nginx', 'haproxy', 'relay'].filter((name) => results.some(({ peers }) => peers.has(name)));
   const rows = results.flatMap(({ workload, peers }) =>
@@ -66,7 +66,7 @@ export function loadTable(results: readonly WorkloadResult[]): string {
   );
 }
 
-/** Memory and start-up, one row a peer. */
+/** Returns memory and startup time, one row per peer. */
 export function footprintTable(footprints: ReadonlyMap<string, Footprint>): string {
   const rows = [...footprints].map(([name, one]) => [
     name,
@@ -78,7 +78,7 @@ export function footprintTable(footprints: ReadonlyMap<string, Footprint>): stri
   return markdown(['proxy', 'first answer ms', 'idle MB', 'with idle connections MB', 'KB each'], rows);
 }
 
-/** Everything, for a program to read. */
+/** Returns all results in machine-readable form. */
 export function toJson(
   machine: string,
   results: readonly WorkloadResult[],
@@ -103,7 +103,7 @@ function versionOf(program: string, option: string): string {
   return `${program} ${/\d+\.\d+\.\d+/.exec(text)?.[0] ?? '?'}`;
 }
 
-/** A table whose first two columns are texts, the others figures. */
+/** Returns a table whose first two columns are text, and the others figures. */
 export function markdown(header: string[], rows: string[][]): string {
   const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
   const line = (cells: string[]): string =>

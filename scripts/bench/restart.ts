@@ -1,4 +1,4 @@
-// What clients notice of restarts under load: Baton beside nginx and HAProxy, with the same clients, one after the other.
+// Failures that clients observe during restarts under load: Baton, nginx and HAProxy, one after the other with the same clients.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -34,23 +34,23 @@ const USAGE = `npm run bench:restart -- [options]
 
 interface Run {
   peer: RestartablePeer;
-  /** Of the first process and of each that follows. */
+  /** Of the first and each later process. */
   workers: number[];
   requests: number;
-  /** No TCP stream may end, however old. */
+  /** No TCP stream may end, regardless of its age. */
   keepsStreams: boolean;
 }
 
 interface Restart {
   liveMs: number;
-  /** From the start of the new process until the old one had gone. */
+  /** From the start of the new process until the old one has exited. */
   tally: Tally;
 }
 
 interface Result {
   name: string;
   restarts: Restart[];
-  /** Before the first restart and after the last one included. */
+  /** Including the time before the first and after the last restart. */
   whole: Tally;
   failures: string[];
 }
@@ -59,7 +59,7 @@ const PARTS: readonly string[] = ['restarts', 'kills', 'random-kills'];
 const NO_KILLS = { kills: [], isClean: true };
 const HAND_OVER = '--hand-over-connections';
 
-/** Streams that the old process ends may be cut when they are about as old as its drain time. */
+/** Streams that are about as old as the drain time may be ended by the old process. */
 const CUT_SECONDS = 0.9;
 const WARM_UP_MS = 2000;
 const MAX_LOAD_MS = 10 * 60_000;
@@ -162,7 +162,7 @@ async function restart(running: RunningPeer, clients: Clients, workers: number):
   return { liveMs, tally: await clients.mark() };
 }
 
-/** Loads on, without a restart, until the number is reached. Throws when it is not reached in time. */
+/** Continues the load without a restart until the number is reached. Throws when it is not reached in time. */
 async function untilAnswered(clients: Clients, requests: number, restarts: readonly Restart[]): Promise<void> {
   const end = performance.now() + MAX_LOAD_MS;
   let answered = restarts.reduce((sum, { tally }) => sum + tally.requests, 0);
@@ -173,7 +173,7 @@ async function untilAnswered(clients: Clients, requests: number, restarts: reado
   }
 }
 
-/** One row a run; times are median and longest over the restarts. */
+/** Returns one row per run; times are median and maximum over the restarts. */
 function table(results: readonly Result[]): string {
   const rows = results.map(({ name, restarts, whole }) => [
     name,
@@ -221,7 +221,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-// An exit ends every process that runs; a signal alone would leave them.
+// exit() ends every running process; a signal alone would not.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
 
 main(process.argv.slice(2)).then(

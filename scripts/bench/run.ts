@@ -1,7 +1,7 @@
-// The benchmark: Baton beside nginx, HAProxy and a C relay, in CPU time a request, latency, memory and start-up time.
+// The benchmark: compares Baton with nginx, HAProxy and a C relay in CPU time per request, latency, memory and startup time.
 //
-// Every proxy has one core for itself, load generator and upstream share another. All of them run at once and are loaded
-// one after the other, round by round, so that whatever else the machine does disturbs all of them alike.
+// Every proxy has one core to itself; load generator and upstream share another. All proxies run at once and are loaded one after
+// the other, round by round, so that other activity on the machine affects them alike.
 
 import { writeFileSync } from 'node:fs';
 import { type Environment, prepareEnvironment } from './comparison/environment.js';

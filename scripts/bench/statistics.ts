@@ -1,6 +1,6 @@
 // The statistics that benchmarks use.
 
-/** The middle value, or the mean of the two middle ones; NaN for none. */
+/** Returns the median; NaN for an empty list. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -8,7 +8,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor(middle)]!;
 }
 
-/** The smallest value that `share` (0 to 1) of the values do not exceed. */
+/** Returns the smallest value that `share` (0 to 1) of the values do not exceed. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;

@@ -1,4 +1,4 @@
-// What hostile clients send to the admin port: requests of HTTP/1.1, frames of HTTP/2, and mutations of both.
+// Inputs of hostile clients of the admin port: HTTP/1.1 requests, HTTP/2 frames, and mutations of both.
 
 import { HANDLERS } from '../../src/admin/handlers/index.js';
 import type { Random } from '../../src/common/random.js';
@@ -16,17 +16,17 @@ import { mutateBytes, pick } from './mutation.js';
 
 /** One connection. */
 export interface AdminInput {
-  /** Each is written in a turn of the loop of its own, so that most come in segments of their own. */
+  /** Each piece is written in its own turn of the loop, so that most are sent as separate segments. */
   readonly pieces: readonly Buffer[];
   /** What the client does after the last piece. */
   readonly leaving: 'end' | 'reset' | 'close';
-  /** Whether it reads what comes. */
+  /** Whether the client reads responses. */
   readonly reads: boolean;
 }
 
-/** All but the endpoint that is there to end the process. */
+/** All endpoints except the one that ends the process. */
 const ENDPOINTS = HANDLERS.filter(({ path }) => path !== '/quitquitquit');
-/** Take a second of the processor, so they are asked seldom. */
+/** They take a second of CPU, so they are requested rarely. */
 const COSTLY = ['/config/reload', '/heap_dump', '/peak_heap_dump', '/cpuprofiler', '/heapprofiler', '/allocprofiler'];
 
 const METHODS = [
@@ -169,7 +169,7 @@ export function adminInput(random: Random): AdminInput {
   };
 }
 
-/** For a file that holds a finding: one input a line, its pieces in base64. */
+/** Returns the text for a file with a finding: one input per line, its pieces in base64. */
 export function inputLine({ pieces, leaving, reads }: AdminInput): string {
   return JSON.stringify({ leaving, reads, pieces: pieces.map((each) => each.toString('base64')) });
 }
@@ -177,7 +177,7 @@ export function inputLine({ pieces, leaving, reads }: AdminInput): string {
 function inPieces(random: Random, bytes: Buffer): Buffer[] {
   const pieces: Buffer[] = [];
   const isSplit = random.below(2) === 0;
-  // Of a long input only the beginning is split, for each piece takes a turn.
+  // Only the beginning of a long input is split, because each piece takes a turn.
   for (let at = 0; at < bytes.length; ) {
     const to = isSplit && pieces.length < 20 ? Math.min(bytes.length, at + 1 + random.below(60)) : bytes.length;
     pieces.push(bytes.subarray(at, to));
@@ -186,7 +186,7 @@ function inPieces(random: Random, bytes: Buffer): Buffer[] {
   return pieces;
 }
 
-/** Requests on one connection, the last of which may be cut. */
+/** Requests on one connection, the last of which may be truncated. */
 function http1(random: Random): Buffer {
   const count = random.below(4) === 0 ? 2 + random.below(random.below(10) === 0 ? 150 : 8) : 1;
   const all = Buffer.concat(Array.from({ length: count }, () => http1Request(random)));
@@ -216,7 +216,7 @@ function target(random: Random): string {
   return query.length === 0 ? endpoint.path : `${endpoint.path}?${query.join('&')}`;
 }
 
-/** The opening, as it is to be or nearly so, and frames. */
+/** The connection preface, valid or nearly so, and frames. */
 function http2(random: Random): Buffer {
   const parts = [opening()];
   const streams = [1, 3, 5, 7, 9, 11];
@@ -235,7 +235,7 @@ function frames(random: Random, streams: readonly number[]): Buffer {
     case 1:
       return request(stream, target(random), { ':method': pick(random, METHODS), ...someFields(random) });
     case 2:
-      // In one segment, so it is reset before it is handled.
+      // In one segment, so that it is reset before it is handled.
       return Buffer.concat([
         frame(Headers, FrameFlag.EndHeaders | (flags & 1), stream, head(random)),
         frame(RstStream, 0, stream, uint32(random.below(14))),
@@ -281,7 +281,7 @@ function frames(random: Random, streams: readonly number[]): Buffer {
     }
     case 12: {
       const odd = frame(pick(random, [Headers, PushPromise, 10, 12, 255]), flags, stream, noise(random, 60));
-      // A length that is not its own.
+      // A wrong length.
       if (random.below(2) === 0) odd.writeUIntBE(pick(random, [0, 1, 16_384, 16_385, 0xffffff]), 0, 3);
       return odd;
     }

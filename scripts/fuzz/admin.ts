@@ -1,7 +1,7 @@
 // Hostile clients of a running server's admin port, over HTTP/1.1 and HTTP/2.
 //
-// Inputs are sent in batches, after each of which the server is looked at. A batch that brings a defect to light is sent again to new
-// servers, smaller each time, so that the least that does it is kept, in a file.
+// Inputs are sent in batches, after each of which the server is checked. A batch that reveals a defect is sent again to new
+// servers, smaller each time, and the smallest failing one is written to a file.
 
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -23,22 +23,25 @@ import { type AdminInput, adminInput, inputLine } from './admin-inputs.js';
 import { smallest } from './minimize.js';
 import { defectIn, Finding, Scope } from './scope.js';
 
-/** Connections at a time. */
+/** Concurrent connections. */
 const CONNECTIONS = 24;
-/** How long an answer is waited for: most inputs get none, for they are incomplete. */
+/** How long to wait for a response: most inputs are incomplete and get none. */
 const PATIENCE_MS = 40;
 const INPUTS_PER_BATCH = 240;
-/** Batches after which caches are full and every kind of answer has been given: memory is compared with what it is then. */
+/**
+ * Batches after which caches are full and every kind of response has been sent: memory is compared with its size at that
+ * time.
+ */
 const WARM_UP_BATCHES = 40;
-/** What it may come to be above that: heaps grow and shrink by as much. */
+/** Allowed growth above that: heaps grow and shrink by as much. */
 const MAX_GROWTH_MB = 192;
-/** Descriptors that are free again when all clients have gone. A few more are those of upstreams, profiles and logs. */
+/** Descriptors that may stay open when all clients have disconnected: those of upstreams, profiles and logs. */
 const SPARE_DESCRIPTORS = 8;
 const DEADLINE_MS = 15_000;
-/** What an input must not count. */
+/** Counters that inputs must not increment. */
 const ERROR_STATS = ['server.uncaught_exceptions', 'server.envoy_bug_failures'];
 
-/** Throws a Finding when the server shows a defect. Returns what was done. */
+/** Throws a Finding when the server shows a defect. Returns a summary. */
 export async function fuzzAdmin(scope: Scope, random: Random, durationMs: number): Promise<string> {
   const target = await Target.start(scope);
   const end = performance.now() + durationMs;
@@ -61,7 +64,7 @@ export async function fuzzAdmin(scope: Scope, random: Random, durationMs: number
   return `${inputs} inputs, ${answered} of them answered; ${target.memoryMb()} MB; no defect`;
 }
 
-/** The least of a batch that shows a defect of a new server. */
+/** Returns the smallest part of a batch that shows a defect in a new server. */
 async function explained(batch: readonly AdminInput[]): Promise<string> {
   const fails = async (inputs: readonly AdminInput[]): Promise<boolean> => {
     const scope = new Scope();
@@ -110,7 +113,7 @@ class Target {
     return this.#memoryMb;
   }
 
-  /** Sends inputs on so many connections at a time, each on one of its own. */
+  /** Sends inputs, each on its own connection, with a limited number at a time. */
   async send(inputs: readonly AdminInput[], connections: number): Promise<void> {
     const port = this.#baton.adminPort;
     const waiting = [...inputs].reverse();
@@ -123,11 +126,11 @@ class Target {
     await Promise.all(Array.from({ length: connections }, client));
   }
 
-  /** What is wrong with the server, now that all clients have gone; undefined when nothing is. */
+  /** Returns the defect of the server after all clients have disconnected, or undefined. */
   async defect(): Promise<string | undefined> {
     const baton = this.#baton;
     try {
-      // Some input may have had the log tell less, or everything; and may have begun a profile.
+      // An input may have changed the log level or started a profile.
       await this.#post('/logging?level=info');
       for (const profiler of ['cpu', 'heap', 'alloc']) await this.#post(`/${profiler}profiler?enable=n`);
       await this.#post('/healthcheck/ok');
@@ -157,7 +160,7 @@ class Target {
   }
 }
 
-/** Sends an input in its pieces, and leaves as it says. Tells whether anything came back. */
+/** Sends an input in its pieces, and disconnects as specified. Returns whether anything was received. */
 async function exchange(port: number, { pieces, leaving, reads }: AdminInput): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   let hasAnswer = false;
@@ -193,7 +196,7 @@ function descriptors({ pid }: BatonProcess): string[] {
     try {
       return [readlinkSync(`${directory}/${name}`)];
     } catch {
-      // It was closed meanwhile.
+      // The connection was closed meanwhile.
       return [];
     }
   });

@@ -1,4 +1,4 @@
-// Mutated configurations: the loader refuses or accepts, and never throws; what it accepts the program can serve.
+// Mutated configurations: the loader refuses or accepts them, and never throws; the program can serve accepted ones.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,17 +34,17 @@ const EXAMPLES = [
   'examples/access-control.yaml',
   'examples/sticky-sessions.yaml',
 ];
-/** Starting the program takes a hundred times as long as loading: it gets this share of the time. */
+/** The share of time for starting the program, which takes a hundred times as long as loading. */
 const PROGRAM_SHARE = 0.5;
-/** The same for files of very many mistakes, which take long to read. */
+/** The share of time for files with very many errors, which take long to read. */
 const LARGE_SHARE = 0.2;
-/** So much of a processor's time such a file may take: where the time grows with the square of the mistakes, it is minutes. */
+/** The CPU time that such a file may take: if the time were quadratic in the errors, it would be minutes. */
 const LARGE_CPU_S = 15;
 const DEADLINE_MS = 15_000;
 /** A hundred problems with two lines each. */
 const MAX_SHOWN = 300_000;
 
-/** Throws a Finding when a configuration brings an exception to light. Returns what was done. */
+/** Throws a Finding when a configuration causes an exception. Returns a summary. */
 export async function fuzzConfigurations(scope: Scope, random: Random, durationMs: number): Promise<string> {
   const seeds = EXAMPLES.map((path) => confine(parse(readFileSync(packagePath(path), 'utf8'))));
   const catalog = new ExtensionCatalog(EXTENSIONS);
@@ -71,7 +71,7 @@ export async function fuzzConfigurations(scope: Scope, random: Random, durationM
     }
     const now = performance.now();
     if (programMs > (now - start) * PROGRAM_SHARE) continue;
-    // Both in turn, for few configurations survive their mutations.
+    // Both in turn, because few configurations stay valid.
     if (isAccepted && served <= 4 * validated + 4) {
       await serve(text);
       served++;
@@ -85,7 +85,7 @@ export async function fuzzConfigurations(scope: Scope, random: Random, durationM
   return `${small}, ${large} with very many mistakes; no defect`;
 }
 
-/** A file of very many mistakes takes no longer than its length explains, and what is shown of them is bounded. */
+/** Checks that the time for a file with very many errors is proportional to its length, and that the output is bounded. */
 function loadLarge(random: Random, folder: string, catalog: ExtensionCatalog): void {
   const { text, extension } = repeatedMistakes(random);
   const path = join(folder, `large${extension}`);
@@ -103,7 +103,7 @@ function loadLarge(random: Random, folder: string, catalog: ExtensionCatalog): v
   if (shown.length > MAX_SHOWN) throw new Finding(`${shown.length} characters are shown\n\n${text.slice(0, 500)}`);
 }
 
-/** Tells whether the configuration is accepted. */
+/** Returns whether the configuration is accepted. */
 function load(text: string, catalog: ExtensionCatalog): boolean {
   try {
     const result = loadConfiguration({ yaml: text }, catalog, CONFIGURATION_CHECKS);
@@ -117,7 +117,7 @@ function load(text: string, catalog: ExtensionCatalog): boolean {
   }
 }
 
-/** The program refuses with status 1 and a message. */
+/** Checks that the program refuses with status 1 and a message. */
 async function validate(text: string): Promise<void> {
   await inScope(async (scope) => {
     const baton = await startBaton(scope, { config: text, args: ['--mode', 'validate'], wait: 'spawned' });
@@ -127,11 +127,14 @@ async function validate(text: string): Promise<void> {
   });
 }
 
-/** The program serves, or says which address it cannot have: everything else is found before. Then it ends in order. */
+/**
+ * Checks that the program serves, or reports an unavailable address: all other errors are found earlier. Then it must end in
+ * an orderly way.
+ */
 async function serve(text: string): Promise<void> {
   await inScope(async (scope) => {
     const resolvConf = join(tempDir(scope), 'resolv.conf');
-    // Names of mutated clusters are nobody's business: nobody answers there.
+    // No DNS server answers, so names of mutated clusters are not looked up elsewhere.
     writeFileSync(resolvConf, 'nameserver 127.0.0.1:1\n');
     const baton = await startBaton(scope, {
       config: text,
@@ -142,18 +145,18 @@ async function serve(text: string): Promise<void> {
     const fail = (what: string): never => {
       throw new Finding(`${what}\n${defectIn(baton.stderr) ?? baton.stderr}\n\n${text}`);
     };
-    await waitFor(() => isUp(baton), { deadlineMs: DEADLINE_MS }).catch(() => fail('it does not come up'));
+    await waitFor(() => isUp(baton), { deadlineMs: DEADLINE_MS }).catch(() => fail('it does not start'));
     if (baton.exit === undefined) baton.child.kill('SIGTERM');
     const { code, signal } = await withDeadline(baton.exited, 'the end of a server', DEADLINE_MS).catch(() =>
       fail('it does not end'),
     );
     const isExplained = code === 1 && /\[critical\].*cannot listen on/.test(baton.stderr);
     if ((code !== 0 && !isExplained) || signal !== null) fail(`it ended with status ${code}, signal ${signal}`);
-    if (defectIn(baton.stderr) !== undefined) fail('it tells of a defect');
+    if (defectIn(baton.stderr) !== undefined) fail('its log shows a defect');
   });
 }
 
-/** It is live, or has ended; without an admin interface to ask, its workers are being started. */
+/** Returns whether it is live or has ended; without an admin interface, whether its workers are being started. */
 async function isUp(baton: BatonProcess): Promise<boolean> {
   if (baton.exit !== undefined) return true;
   if (!baton.stderr.includes('starting workers')) return false;
@@ -170,7 +173,7 @@ async function inScope(action: (scope: Scope) => Promise<void>): Promise<void> {
   }
 }
 
-/** What is listened on gets ports that the system chooses, and files lie in the working directory. */
+/** Replaces listen ports by system-chosen ones, and puts files in the working directory. */
 function confine(bootstrap: unknown): unknown {
   const { admin, static_resources: resources, ...rest } = bootstrap as Record<string, unknown>;
   const confined: Record<string, unknown> = { ...rest };

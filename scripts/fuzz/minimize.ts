@@ -1,11 +1,11 @@
-// Makes inputs that bring a defect to light fewer.
+// Minimizes a list of inputs that reveals a defect.
 
-/** How often it is asked at most: each time a server is started. */
+/** Maximum number of attempts; each one starts a server. */
 const MAX_TRIALS = 60;
 
 /**
- * The fewest of the inputs, in their order, that still fail: halves, quarters and smaller parts are left out as long as that is so.
- * Undefined when not even all of them fail again.
+ * Returns the smallest sublist of the inputs that still fails: halves, quarters and smaller parts are removed as long as it does.
+ * Returns undefined when the complete list does not fail again.
  */
 export async function smallest<T>(
   inputs: readonly T[],

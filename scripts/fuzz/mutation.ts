@@ -1,13 +1,13 @@
-// Mutations: of bytes as a broken or hostile peer would send them, and of configurations as people mistype them.
+// Mutations of bytes, as a broken or hostile peer would send them, and of configurations, as people mistype them.
 
 import type { Random } from '../../src/common/random.js';
 
-/** One of the list. */
+/** Returns a random item of the list. */
 export function pick<T>(random: Random, list: readonly T[]): T {
   return list[random.below(list.length)]!;
 }
 
-/** A few changes to one of the seeds. */
+/** Returns one of the seeds with a few changes. */
 export function mutateBytes(random: Random, seeds: readonly Buffer[], tokens: readonly Buffer[]): Buffer {
   let bytes = Buffer.from(pick(random, seeds));
   for (let left = random.below(5); left > 0; left--) bytes = changeBytes(random, bytes, seeds, tokens);
@@ -54,7 +54,7 @@ function changeBytes(
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** A copy with a few changes. */
+/** Returns a copy with a few changes. */
 export function mutateConfiguration(random: Random, seed: unknown): unknown {
   const copy = structuredClone(seed) as Json;
   for (let left = 1 + random.below(3); left > 0; left--) changeValue(random, copy);
@@ -112,7 +112,7 @@ const ODD_VALUES: readonly Json[] = [
   { '': {} },
 ];
 
-/** Changes one value somewhere, which may mean to remove it, to double it, or to give it another name. */
+/** Changes one random value, or removes, duplicates or renames it. */
 function changeValue(random: Random, root: Json): void {
   const places: { holder: Json[] | { [key: string]: Json }; key: string }[] = [];
   collect(root, places);
@@ -131,7 +131,7 @@ function changeValue(random: Random, root: Json): void {
       else record[`${key}${pick(random, ['', 's', '_', 'x'])}`] = record[key]!;
       break;
     case 2:
-      // What stands elsewhere in the same configuration is the likeliest wrong thing.
+      // A value from elsewhere in the same configuration is the most likely error.
       record[key] = structuredClone((other.holder as { [key: string]: Json })[other.key]!);
       break;
     case 3:

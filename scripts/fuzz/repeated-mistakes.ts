@@ -1,9 +1,9 @@
-// Configurations that have the same kind of mistake tens of thousands of times: what one of them costs is small, and all together may not be.
+// Configurations with the same kind of error tens of thousands of times: the cost of one is small, but may add up.
 
 import type { Random } from '../../src/common/random.js';
 import { pick } from './mutation.js';
 
-/** A line or an element of a list that is wrong in its own way; `\0` becomes its number. */
+/** An invalid line or list element; `\0` is replaced by its number. */
 const MISTAKES = [
   ...['key_\0: 1', 'static_resource\0: {}', 'admin: {}', '"\\e[3\0m": 1', 'node: [\0]', 'k\0: &a\0 [1]', 'k\0: *a'],
   ...['k\0: &a {b: *a}', '<<: *a', '<<: {b\0: 1}', 'k\0: {<<: *a, c\0: 1}', 'k\0: !b 1', 'k\0: "b', '  k\0: 1'],
@@ -43,7 +43,7 @@ const HOLDERS = [
 
 const COUNT = 20_000;
 
-/** A text and the end of the name of its file. */
+/** A text and its file extension. */
 export function repeatedMistakes(random: Random): { readonly text: string; readonly extension: string } {
   const shapes = Array.from({ length: 1 + random.below(2) }, () => pick(random, MISTAKES));
   const isList = random.below(2) === 0;

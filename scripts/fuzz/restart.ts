@@ -1,5 +1,5 @@
-// Mutated messages at the sockets of a hot restart: to a running server as a attacker and as its child, and to a process that waits for
-// its parent, as that parent.
+// Mutated messages to the sockets of a hot restart: to a running server as an attacker and as its child, and to a process that
+// waits for its parent, as that parent.
 
 import { closeSync, openSync, readdirSync, readlinkSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
@@ -32,7 +32,7 @@ const DATAGRAMS: readonly Buffer[] = [
   Buffer.alloc(0),
   Buffer.alloc(1, 1),
 ];
-/** Without one that ends the parent, for that would do so. */
+/** Excludes the message that ends the parent. */
 const TO_PARENT: readonly Buffer[] = [
   encodeToParent({ kind: 'live', taken: [0, 1, 2 ** 32 - 1], parentShutdownTimeS: 60, connectionWorkers: 0 }),
   encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 2 ** 32 - 1, connectionWorkers: 2 ** 32 - 1 }),
@@ -78,17 +78,17 @@ const TOKENS: readonly Buffer[] = [
   Buffer.from([0x0a, 0xff, 0x7f]),
   Buffer.from([0x80]),
 ];
-/** Messages of one conversation, at most. */
+/** Maximum messages of one conversation. */
 const MAX_MESSAGES = 12;
-/** After so many inputs the server is looked at. */
+/** The server is checked after this many inputs. */
 const INPUTS_PER_CHECK = 500;
-/** Of the time; the rest of it a server is fuzzed. */
+/** Share of the time; the rest is for a running server. */
 const CHILD_SHARE = 0.4;
 const DEADLINE_MS = 20_000;
 
 const shim = loadShim();
 
-/** Throws a Finding when a process ends, logs a defect, keeps a descriptor, or does not serve. Returns what was done. */
+/** Throws a Finding when a process ends, logs a defect, leaks a descriptor, or does not serve. Returns a summary. */
 export async function fuzzRestart(_scope: Scope, random: Random, durationMs: number): Promise<string> {
   const end = performance.now() + durationMs;
   const parent = await fuzzParent(random, performance.now() + durationMs * (1 - CHILD_SHARE));
@@ -107,7 +107,7 @@ async function fuzzParent(random: Random, endMs: number): Promise<{ datagrams: n
     try {
       const target = await Target.start(scope);
       let inputs = 0;
-      // A mutation may say that the server is to end, which it obeys.
+      // A mutated message may request the server to end.
       while (performance.now() < endMs && !target.hasEnded) {
         for (let count = 0; count < 20; count++, datagrams++) {
           await target.send(random, mutateBytes(random, DATAGRAMS, TOKENS), pick(random, ['parent', 'child']));
@@ -150,7 +150,7 @@ class Target {
     const manager = { route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [route] }] } };
     const config = bootstrap({ listeners: [httpListener('web', 0, manager)], clusters: [] });
     const baton = await line.start(0, { config, args: ['--hand-over-connections', '--concurrency', '2'] });
-    // The child's name, to which a parent proves who it is.
+    // The child's socket name, at which a parent proves its identity.
     const attacker = new DatagramSender(`${line.socketPath}_child_1`);
     scope.teardown(() => attacker.close());
     return new Target(line, baton, await baton.listenerPort('web'), attacker);
@@ -160,7 +160,7 @@ class Target {
     return this.#baton.exit !== undefined;
   }
 
-  /** One datagram, with descriptors of several kinds. */
+  /** Sends one datagram, with descriptors of several kinds. */
   async send(random: Random, bytes: Buffer, which: string): Promise<void> {
     const fds = someDescriptors(random);
     try {
@@ -170,7 +170,7 @@ class Target {
     }
   }
 
-  /** A link, and mutated messages on it. */
+  /** Opens a link, and sends mutated messages on it. */
   async converse(random: Random): Promise<void> {
     const [here, there] = shim.socketPair();
     let isOver = false;
@@ -201,7 +201,7 @@ class Target {
     }
   }
 
-  /** It serves, and has what it had. */
+  /** Checks that the server serves, and has no more descriptors than before. */
   async check(): Promise<void> {
     const isWell = async () => {
       if (this.hasEnded) return true;
@@ -252,7 +252,7 @@ class Target {
   }
 }
 
-/** Processes of epoch 1 that are about to begin, in this process. */
+/** Simulates starting processes of epoch 1 within this process. */
 async function fuzzChild(random: Random, endMs: number): Promise<number> {
   let links = 0;
   while (performance.now() < endMs) {
@@ -281,7 +281,7 @@ async function playParent(random: Random, socketPath: string, inputs: string[]):
         try {
           link.send(bytes.subarray(0, 64 * 1024), fds);
         } catch {
-          // It has had enough.
+          // The peer has closed the link.
         }
         for (const each of fds) shim.closeDescriptor(each);
       };
@@ -302,7 +302,7 @@ async function playParent(random: Random, socketPath: string, inputs: string[]):
     await setImmediate();
     facts.parentSockets?.closeRest();
   } catch (error) {
-    // It says why it does not take over.
+    // The error must state why the process does not take over.
     if (!(error instanceof Error) || error.name !== 'BatonError') {
       throw new Finding(`${error instanceof Error ? error.stack : String(error)}\n\n${inputs.join('\n')}`);
     }
@@ -313,7 +313,7 @@ async function playParent(random: Random, socketPath: string, inputs: string[]):
   }
 }
 
-/** What a child hears changes nothing here. */
+/** Ignores messages to the child. */
 const NO_SERVER: RestartedServer = {
   concurrency: 2,
   offer: () => [],
@@ -336,7 +336,7 @@ const NO_SERVER: RestartedServer = {
   end() {},
 };
 
-/** None mostly, and sometimes one of a kind that is no link. The caller closes them. */
+/** Returns usually no descriptor, and sometimes one that is not a link. The caller closes them. */
 function someDescriptors(random: Random): number[] {
   const fds: number[] = [];
   while (random.below(2) === 0 && fds.length < 64) {

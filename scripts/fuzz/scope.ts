@@ -1,9 +1,9 @@
-// What a part of a fuzz run holds, and gives back at its end; and what it may find.
+// The resources of a part of a fuzz run, which are released at its end, and its findings.
 
-/** Something that a user must never see. The message holds everything needed to look into it. */
+/** A defect that a user must never see. The message has everything needed to investigate it. */
 export class Finding extends Error {}
 
-/** Ends what was started in it, the last first. Stands in for the test that the end-to-end harness usually serves. */
+/** Ends everything that was started in it, in reverse order. Replaces the test object for the end-to-end harness. */
 export class Scope {
   readonly #actions: (() => unknown)[] = [];
 
@@ -16,7 +16,7 @@ export class Scope {
   }
 }
 
-/** The part of a log that tells of a defect; undefined when there is none. */
+/** Returns the part of a log that shows a defect, or undefined. */
 export function defectIn(log: string): string | undefined {
   const match = /^.*(?: died|internal error|exception|unhandled|Assertion|\s{4,}at \S.*:\d+:\d+).*$/m.exec(log);
   if (match === null) return undefined;

@@ -18,11 +18,11 @@ import {
 import { mutateBytes, pick } from './mutation.js';
 import { defectIn, Finding, type Scope } from './scope.js';
 
-/** Connections at a time. */
+/** Concurrent connections. */
 const CONNECTIONS = 24;
-/** How long an answer is waited for: most mutated requests get none, for they are incomplete. */
+/** How long to wait for a response: most mutated requests are incomplete and get none. */
 const PATIENCE_MS = 40;
-/** After so many inputs the server is looked at. */
+/** The server is checked after this many inputs. */
 const INPUTS_PER_CHECK = 200;
 
 const crlf = (...lines: string[]): Buffer => Buffer.from(`${lines.join('\r\n')}`, 'latin1');
@@ -114,7 +114,7 @@ const TOKENS: readonly Buffer[] = [
   'a: b\r\n'.repeat(120),
 ].map((text) => Buffer.from(text, 'latin1'));
 
-/** Throws a Finding when the server shows a defect. Returns what was done. */
+/** Throws a Finding when the server shows a defect. Returns a summary. */
 export async function fuzzTraffic(scope: Scope, random: Random, durationMs: number): Promise<string> {
   const hostile = await startHostileUpstream(scope, random);
   const echo = await startEchoUpstream(scope);
@@ -144,7 +144,7 @@ export async function fuzzTraffic(scope: Scope, random: Random, durationMs: numb
   return `${inputs} inputs, ${answered} of them answered; no defect`;
 }
 
-/** Sends the input in pieces, and leaves in one of the ways in which clients leave. Tells whether anything came back. */
+/** Sends the input in pieces, and disconnects in one of several ways. Returns whether anything was received. */
 async function exchange(random: Random, port: number, input: Buffer): Promise<boolean> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   let hasAnswer = false;
@@ -170,7 +170,7 @@ async function exchange(random: Random, port: number, input: Buffer): Promise<bo
   return hasAnswer;
 }
 
-/** The server answers an ordinary request, and its log tells of no defect. */
+/** Checks that the server answers an ordinary request, and that its log shows no defect. */
 async function check(baton: BatonProcess, port: number, recent: readonly Buffer[]): Promise<void> {
   const { status } = await httpRequest(port, '/direct').catch((error: unknown) => ({ status: String(error) }));
   const defect = defectIn(baton.stderr) ?? (status === 200 ? undefined : `an ordinary request got ${status}`);
@@ -179,18 +179,20 @@ async function check(baton: BatonProcess, port: number, recent: readonly Buffer[
 
 async function nothingIsLeft(baton: BatonProcess, recent: readonly Buffer[]): Promise<void> {
   const gauges = /^(?:http|cluster|listener)\.\S*_active: [1-9]\d*$/gm;
-  // Pools keep idle connections to upstreams, and the question itself is a request.
+  // Pools keep idle connections to upstreams, and this check itself is a request.
   const isLeft = (line: string): boolean => !/upstream_cx_active|^(?:listener|http)\.admin/.test(line);
   let left: string[] = [];
   await waitFor(async () => {
     left = ((await baton.admin('/stats')).body.match(gauges) ?? []).filter(isLeft);
     return left.length === 0;
   }).catch(() => {
-    throw new Finding(`left behind when all clients had gone:\n${left.join('\n')}\n\n${recent.map(shown).join('\n')}`);
+    throw new Finding(
+      `left behind after all clients had disconnected:\n${left.join('\n')}\n\n${recent.map(shown).join('\n')}`,
+    );
   });
 }
 
-/** Answers whatever comes with mutated responses, and leaves in different ways. Returns the port. */
+/** Starts an upstream that answers everything with mutated responses, and disconnects in different ways. Returns the port. */
 async function startHostileUpstream(scope: Scope, random: Random): Promise<number> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -1,4 +1,4 @@
-// A thread of many clients that each ask for one answer after the other, and read it, until they are told to stop.
+// A thread of many clients that each request and read one response after the other, until they are stopped.
 
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 export interface Crowd {
   readonly port: number;
   readonly clients: number;
-  /** The clients take these in turn, each its own again and again. */
+  /** Assigned to the clients in turn; each client repeats its own. */
   readonly asks: readonly Ask[];
 }
 
@@ -14,17 +14,17 @@ export interface Ask {
   readonly method?: string;
   readonly path: string;
   readonly body?: string;
-  /** Each request has a connection of its own. */
+  /** Each request uses a new connection. */
   readonly isAlone?: boolean;
 }
 
 export interface CrowdResult {
-  /** Whole answers. */
+  /** Complete responses. */
   answers: number;
   bytes: number;
-  /** Answers with another status than 200. */
+  /** Responses with a status other than 200. */
   refused: number;
-  /** Connections that ended before the answer. */
+  /** Connections that ended before the response. */
   failed: number;
 }
 

@@ -1,4 +1,4 @@
-// How long /ready takes while very many clients ask for large answers at once.
+// The latency of /ready while very many clients request large responses at once.
 
 import { Worker } from 'node:worker_threads';
 import { cpuSeconds } from '../processes.js';
@@ -10,7 +10,7 @@ import { forgetPeak, peakAboveIdle, pollReady, type ReadyTimes, type Subject, sl
 const CLIENTS = 200;
 const SECONDS = 8;
 
-/** What the clients ask for, by its name in the table. */
+/** The clients' requests, by their name in the table. */
 export const CROWDS: Readonly<Record<string, readonly Ask[]>> = {
   '(nobody)': [],
   '/stats and /config_dump': [{ path: '/stats' }, { path: '/config_dump?include_eds' }],
@@ -88,7 +88,7 @@ async function measure(subject: Subject, name: string, clients: number): Promise
   const cores = (cpuSeconds(subject.pid) - cpuBefore) / SECONDS;
   const { answers, bytes, failed, refused } = await stop(crowd);
   const memory = peakAboveIdle(subject);
-  // What was asked for last must not count for the next row.
+  // The last requests must not be counted in the next row.
   await sleep(1000);
   return [
     name,

@@ -1,4 +1,4 @@
-// A thread that reads one answer to its end, so that who measures latency meanwhile is not held up by it.
+// A thread that reads one response to its end, so that it does not delay the latency measurement.
 
 import { request } from 'node:http';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -1,4 +1,4 @@
-// The Baton whose admin interface is measured: started with a large configuration, asked for /ready, read through /proc.
+// The Baton whose admin interface is measured: started with a large configuration, polled for /ready, observed through /proc.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -52,13 +52,13 @@ export async function startSubject(size: Size, options: readonly string[] = []):
     const port = Number(readFileSync(addressPath, 'utf8').split(':').at(-1));
     if ((await get(port, '/ready')).status !== 200) continue;
     const liveMs = performance.now() - begun;
-    // Two flushes later everything that is made once has been made.
+    // After two flushes all one-time allocations have been made.
     await sleep(12_000);
     return { child, pid: child.pid!, port, liveMs, idleBytes: statusBytes(child.pid!, 'VmRSS'), stop };
   }
 }
 
-/** Clusters of one host each, and a listener with one route to each of the first clusters. */
+/** Returns clusters of one host each, and a listener with one route to each of the first clusters. */
 function bootstrap({ clusters, routes }: Size): unknown {
   const socket = (address: string, port_value: number) => ({ socket_address: { address, port_value } });
   return {
@@ -121,11 +121,11 @@ export function get(port: number, path: string, isNewConnection = false): Promis
 export interface ReadyTimes {
   /** Milliseconds of each /ready. */
   readonly ready: number[];
-  /** How long the primary ran, of each of these: what others do on the machine is not in it. */
+  /** CPU time of the primary during each of these, which other programs do not affect. */
   readonly ran: number[];
 }
 
-/** Asks for /ready again and again, at least once, until `isDone`: every second time by a new connection. */
+/** Requests /ready repeatedly, at least once, until `isDone`, every second time on a new connection. */
 export async function pollReady({ port, pid }: Subject, times: ReadyTimes, isDone: () => boolean): Promise<void> {
   let isNewConnection = false;
   do {
@@ -141,17 +141,17 @@ export async function pollReady({ port, pid }: Subject, times: ReadyTimes, isDon
 
 const POLL_MS = 2;
 
-/** How long the primary thread has run on a core, in milliseconds. */
+/** Returns the CPU time of the primary thread in milliseconds. */
 function primaryRanMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'latin1').split(' ')[0]) / 1e6;
 }
 
-/** VmHWM counts from what is resident now. */
+/** Resets VmHWM to the current resident size. */
 export function forgetPeak({ pid }: Subject): void {
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }
 
-/** What the process had resident at its peak, above what it had before the first request. */
+/** Returns the peak resident size above that before the first request. */
 export function peakAboveIdle({ pid, idleBytes }: Subject): number {
   return statusBytes(pid, 'VmHWM') - idleBytes;
 }

@@ -1,4 +1,4 @@
-// What every measurement shares: the compiled helper programs, a directory for files, the upstream.
+// Shared by all measurements: the compiled helper programs, a directory for files, the upstream.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ export interface Environment {
   stop(): Promise<void>;
 }
 
-/** Compiles the helpers, starts the upstream, and arranges for everything to go when the process ends. */
+/** Compiles the helpers, starts the upstream, and registers the cleanup at the end of the process. */
 export async function prepareEnvironment(): Promise<Environment> {
   const cores = chooseCores();
   const directory = mkdtempSync(join(tmpdir(), 'baton-bench-'));

@@ -7,20 +7,20 @@ import type { Environment } from './environment.js';
 import { type Peer, startPeer } from './peers/peer.js';
 
 export interface Footprint {
-  /** Median time to the first answer of three starts. */
+  /** Median time to the first response over three starts. */
   startUpMs: number;
   idleBytes: number;
   connections: number;
-  /** Resident with that many idle connections, each of which has had one request answered. */
+  /** Resident size with that many idle connections, each after one request. */
   connectedBytes: number;
 }
 
 const STARTS = 3;
-/** How long after its first answer a process is looked at. */
+/** When the memory is read after the first response. */
 const SETTLED_MS = 2000;
-/** The relay opens an upstream connection for each client, HAProxy wants to be able to. */
+/** The relay opens an upstream connection for each client, and HAProxy reserves descriptors for that. */
 const TWO_DESCRIPTORS = ['relay', 'haproxy'];
-/** Descriptors a proxy needs besides its clients'. */
+/** Descriptors that a proxy needs in addition to those of its clients. */
 const SPARE_DESCRIPTORS = 500;
 
 /** Starts the peer three times; the last one's memory is read before and while idle connections are open. */

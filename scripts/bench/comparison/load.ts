@@ -1,4 +1,4 @@
-// One measurement: wrk against one port, and what it cost the proxy.
+// One measurement: wrk against one port, and the proxy's CPU time.
 
 import { packagePath } from '../../../src/common/package/package-root.js';
 import { cpuSeconds, output, spawnPinned } from '../processes.js';
@@ -6,15 +6,15 @@ import { portFor, type RunningPeer } from './peers/peer.js';
 import type { Workload } from './workloads.js';
 
 export interface Measurement {
-  /** Requests or megabytes, as the workload's unit says, in a CPU second of the proxy's whole process tree. */
+  /** Requests or megabytes, according to the workload's unit, per CPU second of the proxy's process tree. */
   perCpuSecond: number;
-  /** The same in a second of the clock. */
+  /** The same per second of wall-clock time. */
   perSecond: number;
-  /** Cores the proxy kept busy; below 1, load or upstream were the limit. */
+  /** Cores that the proxy kept busy; below 1, load generator or upstream were the bottleneck. */
   cores: number;
   p50Ms: number;
   p99Ms: number;
-  /** Connections that failed, answers that were not 2xx or 3xx, timeouts. */
+  /** Failed connections, responses other than 2xx or 3xx, timeouts. */
   failed: number;
 }
 
@@ -28,7 +28,7 @@ interface WrkResult {
   failed: number;
 }
 
-/** Loads the peer for some seconds. Throws when not one answer came. */
+/** Loads the peer for some seconds. Throws when there was no response at all. */
 export async function measure(
   running: RunningPeer,
   workload: Workload,

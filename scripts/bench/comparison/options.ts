@@ -33,10 +33,10 @@ export const USAGE = `npm run bench -- [options]
   --list                print the workloads and end
 `;
 
-/** Small-request workloads that tell within a minute whether something became slower. */
+/** Small-request workloads that show a regression within a minute. */
 const QUICK = ['get-small-curl-8', 'get-small-curl-64', 'get-small-browser-64', 'get-10k-curl-64', 'tcp-requests-64'];
 
-/** Reads the command line. Throws an Error with a sentence for the user when it cannot be obeyed. */
+/** Parses the command line. Throws an Error with a message for the user if it is invalid. */
 export function parseOptions(argv: string[]): BenchOptions {
   const args = minimist(argv, {
     boolean: ['quick'],
@@ -79,12 +79,13 @@ function list(value: string | undefined): string[] | undefined {
 }
 
 function oneOf(option: string, value: string, allowed: string[]): string {
-  if (!allowed.includes(value)) throw new Error(`--${option} is one of ${allowed.join(', ')}, not ${value}`);
+  if (!allowed.includes(value)) throw new Error(`--${option} must be one of ${allowed.join(', ')}, not ${value}`);
   return value;
 }
 
 function positive(option: string, value: string): number {
   const number = Number(value);
-  if (!Number.isInteger(number) || number < 1) throw new Error(`--${option} is a whole number above 0, not ${value}`);
+  if (!Number.isInteger(number) || number < 1)
+    throw new Error(`--${option} must be a whole number above 0, not ${value}`);
   return number;
 }

@@ -1,4 +1,4 @@
-// How long it takes from the start of a process to its first answer.
+// The time from the start of a process to its first response.
 
 import { connect } from 'node:net';
 
@@ -6,7 +6,7 @@ const REQUEST = 'GET /small HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n
 const DEADLINE_MS = 20_000;
 const RETRY_MS = 2;
 
-/** Milliseconds until a request to the port of 127.0.0.1 is answered with 200. Throws after 20 seconds. */
+/** Returns the milliseconds until a request to the port on 127.0.0.1 is answered with 200. Throws after 20 seconds. */
 export async function timeToFirstAnswer(port: number): Promise<number> {
   const start = performance.now();
   for (;;) {
@@ -20,7 +20,7 @@ export async function timeToFirstAnswer(port: number): Promise<number> {
   }
 }
 
-/** The beginning of the answer, or the error's code. */
+/** Returns the beginning of the response, or the error's code. */
 function tryOnce(port: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(REQUEST));

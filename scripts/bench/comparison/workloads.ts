@@ -1,4 +1,4 @@
-// What is measured: each workload is one way of loading one of a proxy's four ports.
+// The workloads: each one loads one of a proxy's four ports in a certain way.
 
 export interface Workload {
   name: string;
@@ -6,18 +6,18 @@ export interface Workload {
   protocol: 'http' | 'tcp';
   logged: boolean;
   path: string;
-  /** With `Connection: close` each request gets a connection of its own. */
+  /** With `Connection: close` each request uses a new connection. */
   headers: readonly string[];
   connections: number;
   postBytes: number;
-  /** What the CPU time is divided by: requests, or megabytes (10^6) where an answer is large. */
+  /** The divisor of the CPU time: requests, or megabytes (10^6) for large responses. */
   unit: 'requests' | 'MB';
 }
 
-/** What curl sends. wrk adds Host. */
+/** The headers of curl. wrk adds Host. */
 const CURL = ['User-Agent: curl/8.5.0', 'Accept: */*'];
 
-/** What a browser sends for a page: a head of about 550 bytes. */
+/** The headers of a browser for a page: a head of about 550 bytes. */
 const BROWSER = [
   'Connection: keep-alive',
   'sec-ch-ua: "Chromium";v="130", "Google Chrome";v="130", "Not?A_Brand";v="99"',

@@ -1,5 +1,5 @@
-// Times one access log line: `npm run build && node dist/scripts/bench/components/access-log.js`. Prints nanoseconds a line for a
-// few formats.
+// Times one access log line: `npm run build && node dist/scripts/bench/components/access-log.js`. Prints nanoseconds per line for
+// a few formats.
 
 import { compileFormat, DEFAULT_FORMAT, type Format } from '../../../src/access-log/formats/format.js';
 import { compileJsonFormat } from '../../../src/access-log/formats/json-format.js';
@@ -40,7 +40,7 @@ for (const [name, format] of formats) {
   console.log(`${name}: ${best.toFixed(0)} ns a line`);
 }
 
-/** Nanoseconds of processor time a line, with the clock moving on as it does under load. */
+/** Returns the CPU nanoseconds per line, with an advancing clock as under load. */
 function time(format: Format): number {
   const start = process.cpuUsage();
   for (let line = 0; line < LINES; line++) {

@@ -1,6 +1,6 @@
-// Nanoseconds that the HTTP/1.1 codecs need for one exchange: request in and out, response in and out. No sockets.
+// Nanoseconds of the HTTP/1.1 codecs for one exchange: request in and out, response in and out. No sockets.
 //
-//   npx tsc -p . --outDir build-bench && node build-bench/scripts/bench/components/codec.js
+//   npm run build && node dist/scripts/bench/components/codec.js
 
 import { headerKey } from '../../../src/common/text/header-names.js';
 import type { ClientCodecEvents, ServerCodecEvents } from '../../../src/http/codec/connections.js';
@@ -49,7 +49,7 @@ class Sink implements ByteSink {
   requestTurn(): void {}
 }
 
-/** The least that a proxy does between two codecs. */
+/** The minimal proxy between two codecs. */
 class Relay implements ServerCodecEvents, ClientCodecEvents, RequestDecoder, ResponseDecoder {
   client!: H1ClientCodec;
   #response!: ResponseEncoder;
@@ -99,7 +99,7 @@ class Relay implements ServerCodecEvents, ClientCodecEvents, RequestDecoder, Res
   }
 }
 
-/** The best of many short rounds: what other processes take is not counted. */
+/** Takes the best of many short rounds, which excludes the effect of other processes. */
 const ROUNDS = 400;
 const RUNS_A_ROUND = 2000;
 const memory = new Memory();

@@ -1,5 +1,5 @@
-// How long an assignment of many endpoints keeps a thread from its other work: on the primary, which lays the hosts out, and on
-// a worker, which takes them over. `npm run build && node dist/scripts/bench/components/host-updates.js [hosts]`
+// How long an assignment of many endpoints blocks a thread: on the primary, which prepares the hosts, and on a worker, which
+// applies them. `npm run build && node dist/scripts/bench/components/host-updates.js [hosts]`
 
 import { deserialize, serialize } from 'node:v8';
 import { Random } from '../../../src/common/random.js';
@@ -59,7 +59,7 @@ function primary(what: string, make: (round: number) => ClusterLoadAssignment, r
   report(`primary: ${what}`, times);
 }
 
-/** What is done beforehand, with turns for others in between. */
+/** The preparation, in steps with other work in between. */
 function steps(what: string, given: ClusterLoadAssignment): void {
   const times: number[] = [];
   const preparation = directory
@@ -73,7 +73,7 @@ function steps(what: string, given: ClusterLoadAssignment): void {
   report(`primary: ${what}, ${times.length} of them`, times);
 }
 
-/** A worker that has used all of its hosts takes over a list in which some are new. */
+/** A worker that has used all of its hosts applies a list with some new ones. */
 function worker(policy: LoadBalancingPolicy): void {
   const settings = policy.settings?.({});
   const times: number[] = [];
@@ -119,5 +119,5 @@ for (const policy of POLICIES) worker(policy);
 directory.update(
   endpointSpecs(assignment(0, (host) => 1 + (host % 7))).flatMap((endpoint) => staticEndpoint(endpoint) ?? []),
 );
-console.log('of different weights');
+console.log('with different weights');
 for (const policy of POLICIES) worker(policy);

@@ -1,5 +1,5 @@
-// How long a route configuration of many virtual hosts keeps a thread from its other work: on the primary, which packs it, and on a
-// worker, which unpacks and builds it. `npm run build && node dist/scripts/bench/components/route-updates.js [hosts] [routes of each]`
+// How long a route configuration of many virtual hosts blocks a thread: on the primary, which packs it, and on a worker, which
+// unpacks and builds it. `npm run build && node dist/scripts/bench/components/route-updates.js [hosts] [routes of each]`
 
 import type { RouteConfiguration } from '../../../src/config/generated/api.js';
 import type { WorkerPort } from '../../../src/extensions/factories.js';
@@ -17,7 +17,7 @@ const ROUNDS = 15;
 const SOURCE = { ads: {} };
 const NAME = 'routes';
 
-/** The timeouts of `changed` virtual hosts are those of the round. */
+/** Returns a configuration in which the timeouts of `changed` virtual hosts depend on the round. */
 function configuration(round: number, changed: number): RouteConfiguration {
   const routesOf = (timeout: number) =>
     Array.from({ length: ROUTES }, (_, route) => ({
@@ -62,7 +62,7 @@ function measure(what: string, changed: number): void {
     timed(steps, () => tables.apply(snapshot));
     whole.push(sum + steps.at(-1)!);
   }
-  if (source.current.name !== NAME) throw new Error('the routes have not come');
+  if (source.current.name !== NAME) throw new Error('the routes are missing');
   report(`${what}, primary: packing, once for all workers`, packing);
   report(`${what}, worker: all steps of an update`, whole);
   report(`${what}, worker: a step, ${Math.round(steps.length / ROUNDS)} of them`, steps);

@@ -1,4 +1,4 @@
-// CPU time of routing and header rules for one request: `node build/scripts/bench/components/routing.js`.
+// CPU time of routing and header rules for one request: `npm run build && node dist/scripts/bench/components/routing.js`.
 
 import { StreamInfo } from '../../../src/access-log/stream/stream-info.js';
 import { Random } from '../../../src/common/random.js';
@@ -32,7 +32,7 @@ const BROWSER = [
   'Cookie: session=0123456789abcdef; theme=dark',
 ];
 
-/** A head whose bytes stay, and a function that makes it new in `block`. */
+/** Returns a head whose bytes are kept, and a function that resets `block` to it. */
 function requestOf(path: string, lines: readonly string[]): (block: HeaderBlock) => void {
   const text = `GET ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n`;
   const at = memory.permanent(text.length);
@@ -62,7 +62,7 @@ function requestOf(path: string, lines: readonly string[]): (block: HeaderBlock)
   };
 }
 
-/** Prints the median CPU time of several rounds; `baseline` is taken off. Returns nanoseconds a call. */
+/** Prints the median CPU time of several rounds minus `baseline`. Returns nanoseconds per call. */
 function measure(name: string, call: () => void, baseline = 0): number {
   const times: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,4 +1,4 @@
-// What statistics cost: nanoseconds a count on a worker, adding scopes, merging, and rendering a million stats.
+// The cost of statistics: nanoseconds per count on a worker, adding scopes, merging, and rendering a million stats.
 //
 // node dist/scripts/bench/components/stats.js [clusters]
 

@@ -1,4 +1,4 @@
-// Reads an HTTP/1.1 answer of echo.c piece by piece, and compares it with what must come.
+// Parses an HTTP/1.1 response of echo.c piece by piece, and compares it with the expected one.
 
 #pragma once
 #include <inttypes.h>
@@ -11,14 +11,14 @@
 struct expected {
   char account[128];
   size_t account_length, pad;
-  uint64_t seed;  // where in the pattern the padding begins
+  uint64_t seed;  // position of the padding in the pattern
 };
 
 struct answer {
   char head[4096];
   size_t head_length, body_at, body_length;
   int in_body, closes;
-  const char *wrong;  // what is not as expected
+  const char *wrong;  // the first mismatch
 };
 
 enum reading { MORE, CONTINUE, DONE, WRONG };
@@ -49,7 +49,7 @@ static enum reading answer_head(struct answer *a, const struct expected *e) {
   return MORE;
 }
 
-// Takes bytes up to the end of one answer, interim or final; `at` and `left` move on behind them.
+// Consumes bytes up to the end of one response, interim or final, and advances `at` and `left`.
 static enum reading answer_read(struct answer *a, const struct expected *e, const char **at, size_t *left) {
   while (*left > 0 && !a->in_body) {
     if (a->head_length == sizeof a->head - 1) {

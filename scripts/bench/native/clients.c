@@ -1,15 +1,15 @@
-// Clients of a proxy before echo.c that notice everything: each lost, doubled, cut or changed answer, refused or reset
-// connection, and how long nothing was answered.
+// Clients of a proxy in front of echo.c that detect each lost, duplicated, truncated or changed response, each refused or reset
+// connection, and how long there was no response.
 //
 //   clients HTTP-PORT TCP-PORT [name=value …]
 //
 //   keepalive=16 idle=8 post=8 pipelined=4 fresh=8 stream=4 short=2   how many clients of each kind
-//   rate=N       at most so many requests a second (0: as fast as answers come)
-//   deadline=S   seconds after which an answer counts as lost (default 60)
-//   cut=S        a TCP stream that ends younger than this failed; later ends are counted apart (default: never may one end)
+//   rate=N       maximum requests per second (0: as fast as responses arrive)
+//   deadline=S   seconds after which a response counts as lost (default 60)
+//   cut=S        a TCP stream that ends before this age has failed; later ends are counted separately (default: none may end)
 //
-// A line on the standard input is answered with what happened since the last one, as JSON; its end lets what is under
-// way finish, prints the whole, and ends. A request behind an announced close on the same connection is repeated once.
+// For each line on standard input, prints the counts since the last one as JSON. At end of input, finishes requests in flight,
+// prints the totals and exits. A request after an announced close on the same connection is repeated once.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,23 +28,23 @@ enum { PIPELINE = 8, OUT = 1 << 17, BLOCK = 8192, WINDOW = 4 * BLOCK, SHORT_LENG
 enum { PRINTED_FAILURES = 100 };
 static const double BLOCK_PAUSE = 0.005, IDLE_PAUSE = 0.25, SHORT_PAUSE = 0.02, CLOSE_PATIENCE = 20, OWN_PAUSE = 0.1;
 
-enum state { GONE, CONNECTING, OPEN, CLOSING };  // CLOSING: the end is announced and awaited
+enum state { GONE, CONNECTING, OPEN, CLOSING };  // CLOSING: the close was announced and is pending
 
 struct request {
   uint64_t id;
   size_t body_length;
-  int expects;  // waits for 100 before its body
+  int expects;  // waits for 100 before the body
 };
 
 struct client {
   enum kind kind;
   enum state state;
   int fd, watches_out, repeats, asked_to_close;
-  double opened, since, due;  // since: the last progress of what is under way
-  unsigned long answers;      // on this connection
+  double opened, since, due;  // since: last progress of a request in flight
+  unsigned long answers;      // responses on this connection
   uint16_t port;
   struct request requests[PIPELINE];
-  int count, answered;  // requests under way, and how many of them are answered
+  int count, answered;  // requests in flight, and how many of them are answered
   struct answer answer;
   uint64_t seed, sent, received;  // of a stream
   char out[OUT];
@@ -79,7 +79,7 @@ static void hang_up(struct client *c) {
   c->out_at = c->out_length = c->held = 0;
 }
 
-// Ends the connection, and gives up what was under way on it.
+// Ends the connection, and abandons its requests in flight.
 static void fail(struct client *c, enum failure failure, int error) {
   COUNT(failed[failure], 1);
   if (printed++ < PRINTED_FAILURES) {
@@ -103,7 +103,7 @@ static void watch(struct client *c, int out) {
   epoll_ctl(epoll, EPOLL_CTL_MOD, c->fd, &event);
 }
 
-// Sends what is not held back. Errors are left to the next recv, behind which answers may still wait.
+// Sends bytes that are not held. Errors are reported by the next recv, after responses that may still be unread.
 static void push(struct client *c) {
   size_t end = c->out_length - c->held;
   while (c->out_at < end) {
@@ -188,7 +188,7 @@ static void open_connection(struct client *c) {
   memset(&c->answer, 0, sizeof c->answer);
   if (c->fd < 0 || (connect(c->fd, (struct sockaddr *)&address, size) && errno != EINPROGRESS)) {
     if (c->fd >= 0 && errno == ECONNREFUSED) return fail(c, REFUSED, errno);
-    // Descriptors or ports of this side are short: no failure of the proxy.
+    // Descriptors or ports are short on this side, which is not a failure of the proxy.
     COUNT(own_errors, 1);
     hang_up(c);
     c->due = now + OWN_PAUSE;
@@ -202,7 +202,7 @@ static void open_connection(struct client *c) {
   COUNT(connections, 1);
 }
 
-// Begins what the client does next: requests (new ones, or those to be repeated), or the next piece of a stream.
+// Starts the client's next action: new or repeated requests, or the next piece of a stream.
 static void begin(struct client *c) {
   if (!is_stream(c) && c->repeats == 0) {
     c->count = c->kind == PIPELINED ? PIPELINE : 1;
@@ -232,7 +232,8 @@ static int may_begin(const struct client *c) {
   if (stopping) return 0;
   if (c->kind == SHORT) return c->state == GONE;
   if (c->kind == STREAM) return c->sent - c->received + BLOCK <= WINDOW || c->state == GONE;
-  // Pipelined requests are paid for afterwards: who must save up first is overtaken by all others for ever.
+  // Pipelined requests are charged afterwards: a client that had to wait for enough budget would never be served before the
+  // others.
   return c->answered == c->count && (rate == 0 || tokens >= 1);
 }
 
@@ -255,7 +256,7 @@ static void answered(struct client *c) {
   if (c->kind == FRESH) hang_up(c);
 }
 
-// Takes what was received. Returns 0 when the connection is no longer there.
+// Handles received bytes. Returns 0 when the connection no longer exists.
 static int take(struct client *c, const char *at, size_t left) {
   c->since = is_stream(c) ? now : c->since;
   if (is_stream(c)) {
@@ -332,7 +333,7 @@ static void handle(struct client *c, uint32_t events) {
   if (c->state == OPEN && events & EPOLLOUT) push(c);
 }
 
-// Deadlines, what may begin now, and at the end the connections that nothing is under way on. Returns how many clients are left.
+// Checks deadlines, starts due actions, and at the end closes idle connections. Returns the number of remaining clients.
 static int turn(int from) {
   int left = 0;
   for (int i = 0; i < client_count; i++) {
@@ -403,7 +404,7 @@ int main(int argc, char **argv) {
     double before = now;
     now = clock_seconds();
     LONGEST(longest_stall, now - before);
-    // A pause of this side is made up for by a burst of a fiftieth of a second at most.
+    // After a pause of this process, the burst is limited to a fiftieth of a second.
     tokens = fmin(tokens + rate * (now - before), fmax(rate / 50, PIPELINE));
     for (int i = 0; i < count; i++) {
       if (events[i].data.ptr == NULL) command();

@@ -1,10 +1,10 @@
-// An origin whose answers prove what it has received: lost, doubled and foreign bytes all show.
+// An origin whose responses prove what it received, so that lost, duplicated and foreign bytes are detected.
 //
 //   echo
 //
-// Prints "HTTP-PORT TCP-PORT". HTTP/1.1 requests are answered with "PATH BODY-LENGTH BODY-FINGERPRINT\n", and behind that with
-// as many pattern bytes as "pad=N" in the path asks for, from the position that the path's first number names. TCP
-// connections get their bytes back, and their end. Senders bound what is under way. One thread, epoll, edge-triggered.
+// Prints "HTTP-PORT TCP-PORT". HTTP/1.1 requests are answered with "PATH BODY-LENGTH BODY-FINGERPRINT\n", followed by as many
+// pattern bytes as "pad=N" in the path requests, from the position in the path's first number. TCP connections get their bytes
+// and their FIN back. Senders limit the bytes in flight. One thread, epoll, edge-triggered.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -56,7 +56,7 @@ static void drop(int fd) {
   close(fd);
 }
 
-// The value of a field in a head that ends with NUL, or NULL.
+// Returns the value of a field in a NUL-terminated head, or NULL.
 static const char *field(const char *head, const char *name) {
   const char *at = strcasestr(head, name);
   if (!at) return NULL;
@@ -64,7 +64,7 @@ static const char *field(const char *head, const char *name) {
   return at + strspn(at, " ");
 }
 
-// Finds the body's end, with its length and fingerprint. Returns the bytes it takes, or -1 when more must come.
+// Finds the body's end, and computes its length and fingerprint. Returns the size of the body, or -1 if it is incomplete.
 static ssize_t read_chunks(const char *at, size_t left, size_t *length, uint64_t *print) {
   const char *start = at, *limit = at + left;
   for (;;) {
@@ -93,7 +93,7 @@ static void answer(struct connection *c, const char *path, size_t length, uint64
   append(&c->out, pattern_at(strtoull(path + 1, NULL, 10)), pad);
 }
 
-// Answers the first request in the buffer when it is whole. 1: answered; 0: more must come; -1: not understood.
+// Answers the first request in the buffer if it is complete. Returns 1: answered; 0: incomplete; -1: invalid.
 static int answer_one(struct connection *c) {
   char *end = c->in.length > 0 ? memmem(c->in.at, c->in.length, "\r\n\r\n", 4) : NULL;
   if (!end) return 0;

@@ -1,8 +1,8 @@
-// Holds idle keep-alive connections open: each has had one request answered.
+// Holds idle keep-alive connections open, each after one request.
 //
 //   idle PORT COUNT
 //
-// Prints "open COUNT" when all are there and ends, with resets that leave no TIME_WAIT behind, when its input ends.
+// Prints "open COUNT" when all are open. Exits at end of input, with resets that leave no TIME_WAIT.
 
 #define _GNU_SOURCE
 #include <netinet/in.h>

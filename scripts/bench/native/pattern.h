@@ -1,4 +1,4 @@
-// Bytes that both ends of a connection know beforehand, and a fingerprint for those that only one of them knows.
+// Bytes that both ends of a connection can predict, and a fingerprint for bytes that only one of them has.
 
 #pragma once
 #include <stdint.h>
@@ -6,7 +6,7 @@
 
 enum { PATTERN_PERIOD = 65521, PATTERN_MAX = 1 << 17 };
 
-// The pattern begins anywhere in its period, and goes on from there for PATTERN_MAX bytes.
+// The pattern starts at any position in its period, and has PATTERN_MAX bytes from there.
 static unsigned char pattern_bytes[PATTERN_PERIOD + PATTERN_MAX];
 
 static void pattern_prepare(void) {
@@ -17,7 +17,7 @@ static void pattern_prepare(void) {
   }
 }
 
-// At most PATTERN_MAX bytes that belong at this position.
+// Returns up to PATTERN_MAX bytes for this position.
 static inline const unsigned char *pattern_at(uint64_t position) {
   return pattern_bytes + position % PATTERN_PERIOD;
 }

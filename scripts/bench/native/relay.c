@@ -1,9 +1,9 @@
-// The floor of a benchmark: copies bytes between a client and an upstream connection and looks at none of them. A request
-// costs it two recv and two send, which no proxy that treats requests one by one can do without.
+// The lower bound of a benchmark: copies bytes between a client and an upstream connection without inspecting them. A request
+// takes two recv and two send calls, which every proxy that processes requests individually needs.
 //
 //   relay PORT UPSTREAM_PORT
 //
-// One upstream connection a client. One thread, epoll, edge-triggered; a slow side pauses the other.
+// One upstream connection per client. One thread, epoll, edge-triggered; a slow side pauses the other.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,8 +20,8 @@ enum { MAX_FDS = 1 << 17, BUFFER = 1 << 17 };
 
 struct side {
   int peer;             // -1: no connection on this descriptor
-  int finished;         // its FIN has been passed on
-  char *pending;        // bytes for this side that its socket did not take
+  int finished;         // its FIN has been forwarded
+  char *pending;        // bytes that this side's socket did not accept
   size_t start, length; // of pending
 };
 
@@ -48,7 +48,7 @@ static int dial(void) {
   return fd;
 }
 
-// The descriptors are closed after the batch of events, or a new connection could take a number that is still in it.
+// Descriptors are closed after the batch of events, because otherwise a new connection could reuse a number that is still in it.
 static void drop(int fd) {
   int both[2] = {fd, sides[fd].peer};
   for (int i = 0; i < 2; i++) {
@@ -58,7 +58,7 @@ static void drop(int fd) {
   }
 }
 
-// Copies from `fd` to its peer until nothing is left to read or the peer takes no more.
+// Copies from `fd` to its peer until nothing is left to read or the peer's socket is full.
 static void copy(int fd) {
   int peer = sides[fd].peer;
   struct side *to = &sides[peer];
@@ -83,11 +83,11 @@ static void copy(int fd) {
       to->length = (size_t)(n - sent);
       memcpy(to->pending, buffer + sent, to->length);
     }
-    if (n < BUFFER) return;  // drained: the next bytes raise a new edge
+    if (n < BUFFER) return;  // drained: further bytes trigger a new edge
   }
 }
 
-// Sends what `fd` did not take before; when all is gone, its peer is read again.
+// Sends the pending bytes of `fd`; when all are sent, resumes reading from its peer.
 static void flush(int fd) {
   struct side *side = &sides[fd];
   if (side->length == 0) return;

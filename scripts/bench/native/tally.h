@@ -1,4 +1,4 @@
-// What the load has seen: in all, and since the last mark.
+// Counts of the load generator: total, and since the last mark.
 
 #pragma once
 #include <stdio.h>
@@ -7,9 +7,9 @@
 enum kind { KEEPALIVE, IDLE, POST, PIPELINED, FRESH, STREAM, SHORT, KINDS };
 static const char *const kind_names[KINDS] = {"keepalive", "idle", "post", "pipelined", "fresh", "stream", "short"};
 
-// refused, connect: no connection.  reset, closed, short: it ended before an announced end, by RST, by FIN, inside an answer.
-// wrong: not the expected bytes.  late: nothing for the deadline.  unannounced: an idle connection ended.  unclosed: an
-// announced end did not come.  cut: a TCP stream ended while it was young.  again: a repeated request met an announced end.
+// refused, connect: no connection. reset, closed, short: ended unannounced by RST, by FIN, within a response. wrong: unexpected
+// bytes. late: no response within the deadline. unannounced: an idle connection ended. unclosed: an announced end did not happen.
+// cut: a TCP stream ended too early. again: a repeated request hit an announced end.
 enum failure { REFUSED, CONNECT, RESET, CLOSED, SHORTENED, FALSE_BYTES, LATE, UNANNOUNCED, UNCLOSED, CUT, AGAIN, FAILURES };
 static const char *const failure_names[FAILURES] = {"refused", "connect", "reset", "closed", "short", "wrong",
                                                     "late", "unannounced", "unclosed", "cut", "again"};

@@ -1,10 +1,10 @@
-// A fast HTTP/1.1 origin with fixed answers, so that a benchmark measures the proxy before it and not its upstream.
+// A fast HTTP/1.1 origin with fixed responses, so that a benchmark measures the proxy in front of it and not its upstream.
 //
 //   upstream PORT
 //
 //   /small  128 bytes      /10k  10 KiB      /100m  100 MB
 //
-// Request bodies (Content-Length or chunked) are read and thrown away before the answer. One thread, epoll, edge-triggered.
+// Request bodies (Content-Length or chunked) are read and discarded before the response. One thread, epoll, edge-triggered.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,7 +20,7 @@
 enum { MAX_FDS = 1 << 17, HEAD_MAX = 16384, RECEIVE = 1 << 18, FILLER = 1 << 18 };
 enum { SMALL = 128, TEN_K = 10240, HUNDRED_M = 100000000 };
 
-// Where a connection is in its request.
+// The parsing phase of a connection.
 enum phase { HEAD, LENGTH_BODY, CHUNK_SIZE, CHUNK_DATA, CHUNK_END, TRAILERS };
 
 struct answer {
@@ -31,12 +31,12 @@ struct answer {
 
 struct connection {
   enum phase phase;
-  char *partial;          // a head that has not come completely
+  char *partial;          // an incomplete head
   size_t partial_length;
   size_t body_left;       // of the request
   size_t line_length;     // of the chunk-size or trailer line being read
   const struct answer *answer;
-  size_t sent, to_send;   // of the answer
+  size_t sent, to_send;   // of the response
 };
 
 static struct connection *connections[MAX_FDS];
@@ -62,7 +62,7 @@ static void drop(int fd) {
   close(fd);
 }
 
-// Sends what is left of the answer. 0: done or to be continued when writable; -1: the connection is gone.
+// Sends the rest of the response. Returns 0: done, or to be continued when writable; -1: the connection is closed.
 static int push(int fd, struct connection *c) {
   while (c->sent < c->to_send) {
     const struct answer *a = c->answer;
@@ -93,7 +93,7 @@ static int respond(int fd, struct connection *c) {
   return push(fd, c);
 }
 
-// The answer that a request line asks for, and how its body is framed.
+// Determines the response to a request line, and the framing of its body.
 static int begin(int fd, struct connection *c, const char *head, size_t length) {
   const char *path = memchr(head, '/', length < 16 ? length : 16);
   c->answer = &small;
@@ -117,7 +117,7 @@ static int begin(int fd, struct connection *c, const char *head, size_t length) 
   return 0;
 }
 
-// Takes the bytes of one recv through the phases.
+// Parses the bytes of one recv.
 static int consume(int fd, struct connection *c, const char *at, size_t left) {
   while (left > 0) {
     if (c->phase == HEAD) {

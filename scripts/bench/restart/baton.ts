@@ -1,4 +1,4 @@
-// Baton's hot restart, with the times that its proof names.
+// Baton's hot restart, with the times documented in docs/hot-restart.md.
 
 import {
   bootstrap,
@@ -14,7 +14,7 @@ import { DEADLINE_MS, OLD_LIVES_SECONDS, type Place, type RestartablePeer } from
 
 const TIMES = { '--drain-time-s': '1', '--parent-shutdown-time-s': String(OLD_LIVES_SECONDS) };
 
-/** Baton, started with these further arguments, which may give other times. The teardown ends whatever is left of it. */
+/** Returns Baton, started with additional arguments, which may set other times. The teardown ends all remaining processes. */
 export function baton(t: Teardown, name: string, more: readonly string[] = []): RestartablePeer {
   const times = Object.entries(TIMES).filter(([option]) => !more.includes(option));
   return {

@@ -1,4 +1,4 @@
-// HAProxy's reload: its master starts itself anew on USR2, and gets the listen sockets from the old worker.
+// HAProxy's reload: its master re-executes itself on USR2, and gets the listen sockets from the old worker.
 
 import { spawn } from 'node:child_process';
 import { openSync, writeFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ defaults
   backlog 4096
   http-reuse always
   option http-keep-alive
-  # Without it idle connections end unannounced as soon as the reload begins.
+  # Without it idle connections are closed unannounced as soon as the reload begins.
   option idle-close-on-response
 frontend http
   bind 127.0.0.1:${ports.http}

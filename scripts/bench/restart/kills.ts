@@ -1,5 +1,5 @@
-// What clients notice when processes of a hot restart are killed under baton-restarter: the new one and the old one, as the new one
-// starts, at the instant of the take-over, and while the old one drains; and the one that serves when there is no other.
+// Failures that clients observe when processes of a hot restart are killed under baton-restarter: the new one and the old one,
+// while the new one starts, at the take-over, and while the old one drains; and the only one.
 
 import { type Teardown, waitFor } from '../../../test/e2e/harness/index.js';
 import { killHolding, TrackedLoad } from '../../../test/e2e/restart/tracked-load.js';
@@ -9,11 +9,11 @@ import { DEADLINE_MS } from './peer.js';
 
 type Moment = keyof typeof MOMENTS;
 
-/** Of the old processes that are killed. */
+/** Of the killed old processes. */
 export const LAST_EPOCH = 4;
 
 const CLIENTS = { fresh: 4, kept: 6, streams: 4 };
-/** Answers that show that all is well again. */
+/** Responses after which the service counts as restored. */
 const ENOUGH = 200;
 
 export interface Kill {
@@ -21,19 +21,22 @@ export interface Kill {
   readonly moment: Moment | 'alone';
   readonly victim: 'new' | 'old' | 'serving';
   readonly epoch: number;
-  /** The longest time in which no new connection was answered, from the kill on; and the same over ENOUGH answers before it. */
+  /** The longest time without a response on a new connection since the kill, and the same over ENOUGH responses before it. */
   readonly outageMs: number;
   readonly usualMs: number;
-  /** Connections that the killed process had. */
+  /** Connections of the killed process. */
   readonly held: number;
-  /** Requests on new connections that failed, and connections from before that ended, without those. */
+  /** Failed requests on new connections, and other existing connections that ended. */
   readonly failedNew: number;
   readonly cut: number;
-  /** The wrapper's, once it has; null while it lives. */
+  /** The exit status of the wrapper; null while it runs. */
   readonly status: number | null;
 }
 
-/** Kills processes until the old one is of a later epoch. Returns what each kill has cost, and whether clients noticed nothing where another process could serve. */
+/**
+ * Kills processes until the old one is of a later epoch. Returns the cost of each kill, and whether no client failed while
+ * another process could serve.
+ */
 export async function measureKills(t: Teardown, lastEpoch: number): Promise<{ kills: Kill[]; isClean: boolean }> {
   const kills: Kill[] = [];
   for (const isHandingOver of [false, true]) {
@@ -55,7 +58,7 @@ export async function measureKills(t: Teardown, lastEpoch: number): Promise<{ ki
   return { kills, isClean };
 }
 
-/** One row a kind of kill; times are the longest over the epochs. */
+/** Returns one row per kind of kill; times are the maximum over the epochs. */
 export function killsTable(kills: readonly Kill[]): string {
   const groups = new Map<string, Kill[]>();
   for (const kill of kills) {
@@ -90,7 +93,7 @@ export function killsTable(kills: readonly Kill[]): string {
 
 /** Baton under the wrapper, with clients. */
 class KillLine {
-  /** The one that serves. */
+  /** The serving process. */
   epoch = 0;
   readonly #line: TrackedLine;
   readonly #load: TrackedLoad;
@@ -109,21 +112,21 @@ class KillLine {
     return new KillLine(line, load, isHandingOver);
   }
 
-  /** The new one. Afterwards the old one serves, or the next new one, which the wrapper has started. */
+  /** Kills the new one. Afterwards the old one serves, or the next new one, which the wrapper has started. */
   killNew(moment: Moment): Promise<Kill> {
     const epoch = this.epoch + 1;
     return this.#kill({ moment, victim: 'new', epoch }, async (times) => {
       if (moment === 'starts') return this.#logs(`epoch ${epoch} never became live`);
       await this.#line.live(epoch, times + 1);
-      // Its old one is the next to be killed as it drains.
+      // Its old process is killed next, while it drains.
       if (moment !== 'drains') this.epoch = epoch;
     });
   }
 
-  /** The old one. Afterwards the new one serves. */
+  /** Kills the old one. Afterwards the new one serves. */
   async killOld(moment: Moment): Promise<Kill> {
     const { epoch } = this;
-    // One that still drains would end with its connections when the next one takes over.
+    // A process that still drains would end with its connections when the next one takes over.
     if (moment === 'takes over') {
       const held = await killHolding(this.#line.pidOf(epoch - 1), this.#line.ports);
       await this.#load.answers(ENOUGH);
@@ -136,7 +139,7 @@ class KillLine {
     });
   }
 
-  /** The one that serves, when no other does. */
+  /** Kills the only serving process. */
   killServing(): Promise<Kill> {
     const { epoch } = this;
     const before = this.#line.count('epoch 0 started');
@@ -149,7 +152,7 @@ class KillLine {
     if (status !== 0) throw new Error(`the wrapper ended with ${status}:\n${this.#line.wrapper.stdout}`);
   }
 
-  /** `settled` resolves when the next one serves that is to; it is told how often the epoch had been started. */
+  /** `settled` gets the number of starts of the epoch so far, and resolves when the expected process serves. */
   async #kill(
     { moment, victim, epoch }: Pick<Kill, 'moment' | 'victim' | 'epoch'>,
     settled: (times: number) => Promise<void>,
@@ -160,7 +163,7 @@ class KillLine {
     const usualMs = load.takeLongestGapMs();
     const earlier = load.takeFailures();
     if (earlier.length > 0) throw new Error(`failures before a kill: ${JSON.stringify(earlier)}`);
-    // A drain that was seen before goes on.
+    // A drain that was seen before continues.
     if (moment !== 'alone' && !(moment === 'drains' && victim === 'old')) await this.#line.next(moment);
     const times = this.#line.count(`epoch ${epoch} started`);
     const held = await killHolding(this.#line.pidOf(epoch), this.#line.ports);

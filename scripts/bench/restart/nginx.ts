@@ -1,4 +1,4 @@
-// nginx's exchange of its binary: USR2 starts a second master on the same sockets, WINCH and QUIT end the first.
+// nginx's binary upgrade: USR2 starts a second master on the same sockets, WINCH and QUIT end the first.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ export const nginx: RestartablePeer = {
     const configure = (count: number): void =>
       writeFileSync(configuration, configurationText(directory, ports, origin, count));
     configure(workers);
-    // It exchanges its binary only as a daemon, and starts the new one by the path that it was started with itself.
+    // nginx upgrades its binary only as a daemon, and starts the new one with the path that it was started with.
     const program = execFileSync('sh', ['-c', 'command -v nginx'], { encoding: 'utf8' }).trim();
     execFileSync(program, ['-p', directory, '-c', configuration, '-e', join(directory, 'error.log')], {
       stdio: 'inherit',
@@ -105,6 +105,6 @@ function tryKill(pid: number, signal: NodeJS.Signals): void {
   try {
     if (pid > 0) process.kill(pid, signal);
   } catch {
-    // It has gone.
+    // It has exited.
   }
 }

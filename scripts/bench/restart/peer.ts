@@ -1,4 +1,4 @@
-// A proxy that is restarted under load: how it is started, replaced by a new one, and ended.
+// The interface of a proxy that is restarted under load: starting, replacing and ending it.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { waitFor } from '../../../test/e2e/harness/index.js';
@@ -6,24 +6,24 @@ import type { Ports } from '../../../test/e2e/restart/clients.js';
 
 export interface RestartablePeer {
   name: string;
-  /** Where each restart leads, in workers. */
+  /** The number of workers after each restart. */
   start(place: Place, workers: number): Promise<RunningPeer>;
 }
 
-/** Where a peer runs. */
+/** The environment of a peer. */
 export interface Place {
-  /** Its own, and empty at the start. */
+  /** Private to the peer, and empty at the start. */
   directory: string;
   /** Where it listens. */
   ports: Ports;
-  /** Where it sends requests and connections. */
+  /** The ports of its upstream. */
   origin: Ports;
 }
 
 export interface RunningPeer {
-  /** Starts a new process beside the running one; gives the milliseconds until it had taken over. */
+  /** Starts a new process beside the running one. Returns the milliseconds until it has taken over. */
   replace(workers: number): Promise<number>;
-  /** Waits until the process that was replaced has gone. */
+  /** Waits until the replaced process has exited. */
   oldHasGone(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export const OLD_LIVES_SECONDS = 2;
 
 export const DEADLINE_MS = 60_000;
 
-/** Waits for as many children of a process as were asked for, none of them among `others`. */
+/** Waits until a process has the requested number of children, none of them among `others`. */
 export async function newChildren(
   pid: number,
   count: number,
@@ -59,7 +59,7 @@ export function childrenOf(pid: number): number[] {
   });
 }
 
-/** Whether there is such a process, and not only its exit status. */
+/** Returns whether the process is running, and not a zombie. */
 function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -1,5 +1,5 @@
-// Kills at random times under baton-restarter and load: the new process, the old one or the wrapper by SIGKILL, at whatever they do;
-// SIGSTOP of the new one for some seconds; storms of signals. What clients notice beside what the killed process held is a defect.
+// Kills at random times under baton-restarter and load: SIGKILL of the new process, the old one or the wrapper; SIGSTOP of the
+// new one for some seconds; bursts of signals. Any failure beyond the connections of the killed process is a defect.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,16 +12,16 @@ import { DEADLINE_MS } from './peer.js';
 
 const CLIENTS = { fresh: 4, kept: 6, streams: 4 };
 const ENOUGH = 100;
-/** From the signal for a new process until something is killed. */
+/** Time from the signal for a new process until a kill. */
 const MAX_DELAY_MS = 4000;
 const MAX_STOP_MS = 3000;
-/** Rounds of one line: then its wrapper is ended, or killed. */
+/** Rounds with one wrapper, which is then terminated or killed. */
 const ROUNDS_OF_LINE = 10;
 
 const ACTIONS = ['kill new', 'kill new', 'kill old', 'stop new', 'kill both in turn', 'SIGHUP storm'] as const;
 type Action = (typeof ACTIONS)[number];
 
-/** Does so many; `report` is told what goes wrong, as it does. Returns how much did. */
+/** Runs this many kills and passes each failure to `report`. Returns the number of failures. */
 export async function killAtRandom(
   t: Teardown,
   count: number,
@@ -75,12 +75,12 @@ class RandomLine {
     return this.#line.wrapper.process.exitCode !== null;
   }
 
-  /** One restart, and what happens amid it. */
+  /** Runs one restart, with a kill during it. */
   async round(action: Action): Promise<string[]> {
     const { wrapper } = this.#line;
     const held = new Set<number>();
     let isOutage = false;
-    // What still drains would end with its connections when the process after the next one takes over.
+    // A process that still drains would end with its connections when the next but one takes over.
     const serving = this.#serving();
     for (const pid of this.#pids()) if (pid !== serving) await this.#kill(pid, held);
     await this.#load.answers(ENOUGH);
@@ -110,7 +110,7 @@ class RandomLine {
     }
     await this.#quiet();
     await this.#load.answers(ENOUGH);
-    // In a storm a process may end the one before the one before it, which had connections.
+    // In a burst a process may end its predecessor's predecessor, which had connections.
     const isExcused = (isNew: boolean) => (isNew ? isOutage : action === 'SIGHUP storm');
     const failures = this.#load.takeFailures(held).filter(({ isNew }) => !isExcused(isNew));
     const found = failures.map(({ isNew, port, why }) => `client ${port}${isNew ? ', new' : ''}: ${why}`);
@@ -118,7 +118,7 @@ class RandomLine {
     return found.length === 0 ? [] : [`${found.join('\n')}\n${wrapper.stdout.split('\n').slice(-25).join('\n')}`];
   }
 
-  /** Ends the wrapper in order, by a storm of signals, or by SIGKILL; nothing is to be left of it. */
+  /** Ends the wrapper in an orderly way, by a burst of signals, or by SIGKILL; nothing may be left of it. */
   async end(isKilled: boolean): Promise<string[]> {
     const { wrapper } = this.#line;
     await this.#load.end();
@@ -146,13 +146,13 @@ class RandomLine {
     try {
       for (const port of await killHolding(pid, ports)) held.add(port);
     } catch (error) {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
       if (!/ENOENT|ESRCH/.test(String((error as NodeJS.ErrnoException).code))) throw error;
     }
     return isAlone;
   }
 
-  /** The process that has become live last, or serves again. */
+  /** Returns the process that became live last, or serves again. */
   #serving(): number | undefined {
     const { stdout } = this.#line.wrapper;
     const epoch = [...stdout.matchAll(/epoch (\d+) (?:is live|serves again)/g)].at(-1)?.[1];
@@ -187,7 +187,7 @@ class RandomLine {
     return this.#line.wrapper.stdout.split(text).length - 1;
   }
 
-  /** Of the processes that run, the newest first. */
+  /** Returns the IDs of running processes, the newest first. */
   #pids(): number[] {
     const { stdout } = this.#line.wrapper;
     const pids = [...stdout.matchAll(/started \(pid (\d+)\)/g)].map(([, pid]) => Number(pid));
@@ -208,6 +208,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
   }
 }

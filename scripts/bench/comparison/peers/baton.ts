@@ -1,4 +1,4 @@
-// Baton with one worker, statistics, x-request-id and x-forwarded-for on, as they are by default.
+// Baton with one worker; statistics, x-request-id and x-forwarded-for are on, as by default.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import {
 import { spawnPinned } from '../../processes.js';
 import type { Peer, Ports } from './peer.js';
 
-/** A Baton that is started by this command and these arguments. */
+/** Returns a Baton that is started by this command and these arguments. */
 export function baton([command, ...args]: string[]): Peer {
   return {
     name: 'baton',
@@ -31,7 +31,7 @@ export function baton([command, ...args]: string[]): Peer {
 }
 
 function configure(upstreamPort: number, ports: Ports, [httpLog, tcpLog]: string[]): Config {
-  // A request timeout far away, like the peers': its timer is part of the work, its end no part of the measurement.
+  // A long request timeout, like the peers': its timer is part of the work, but it must not fire.
   const manager = { use_remote_address: true, route_config: routeAllTo('origin', { timeout: '3600s' }) };
   const log = (path: string): Config => ({ access_log: [fileAccessLog(path)] });
   return bootstrap({

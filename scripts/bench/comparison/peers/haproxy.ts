@@ -10,7 +10,7 @@ export const haproxy: Peer = {
   supports: () => true,
   start: ({ cores, directory, upstreamPort }, ports) => {
     const configuration = join(directory, 'haproxy.cfg');
-    // It writes no files itself; a log line goes to standard output in one write, the nearest it has to a file.
+    // HAProxy writes no log files; each log line is one write to standard output, which comes closest.
     const log = join(directory, 'haproxy.log');
     writeFileSync(log, '');
     writeFileSync(configuration, configure(upstreamPort, ports));
@@ -24,7 +24,7 @@ function configure(upstreamPort: number, ports: Ports): string {
   return `
 global
   nbthread 1
-  # It refuses to start without two descriptors for each of these.
+  # HAProxy refuses to start without two descriptors for each of these.
   maxconn ${Math.min(12000, Math.floor((descriptorLimit() - 200) / 2))}
   log stdout format raw local0
 defaults

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { spawnPinned } from '../../processes.js';
 import type { Peer, Ports } from './peer.js';
 
-/** Debian builds TCP proxying as a module of its own (libnginx-mod-stream). */
+/** Debian packages TCP proxying as a separate module (libnginx-mod-stream). */
 const STREAM_MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so';
 const hasStream = existsSync(STREAM_MODULE);
 
@@ -55,8 +55,8 @@ ${temporary.join('\n')}
   proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
   proxy_set_header X-Forwarded-Proto $scheme;
   proxy_set_header X-Request-Id $request_id;
-  # Bodies pass through in both directions: without these nginx would put large ones in files. The buffer that holds a
-  # whole POST body takes 40 % off its cost.
+  # Bodies are streamed in both directions: without these nginx would write large ones to files. A buffer for a whole POST body
+  # saves 40 % of its cost.
   proxy_request_buffering off;
   client_body_buffer_size 128k;
   proxy_max_temp_file_size 0;

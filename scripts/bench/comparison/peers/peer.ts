@@ -1,4 +1,4 @@
-// A proxy that takes part: how it is started, and what a running one offers.
+// The interface of a compared proxy, and of a running one.
 
 import type { ChildProcess } from 'node:child_process';
 import { truncateSync } from 'node:fs';
@@ -8,7 +8,7 @@ import type { Environment } from '../environment.js';
 import { timeToFirstAnswer } from '../start-up.js';
 import type { Workload } from '../workloads.js';
 
-/** Where a proxy listens: HTTP and bare TCP, each without and with an access log. */
+/** The ports of a proxy: HTTP and TCP, each without and with an access log. */
 export interface Ports {
   http: number;
   httpLogged: number;
@@ -26,7 +26,7 @@ export interface Peer {
   name: string;
   /** Writes the configuration and starts the process, pinned to the proxy's core. */
   start(environment: Environment, ports: Ports): Started;
-  /** Whether the peer can run the workload at all. */
+  /** Returns whether the peer supports the workload. */
   supports(workload: Workload): boolean;
 }
 
@@ -40,7 +40,7 @@ export interface RunningPeer {
   stop(): Promise<void>;
 }
 
-/** Starts a peer on free ports and waits for its first answer. */
+/** Starts a peer on free ports and waits for its first response. */
 export async function startPeer(peer: Peer, environment: Environment): Promise<RunningPeer> {
   const ports = { http: await freePort(), httpLogged: await freePort(), tcp: await freePort(), tcpLogged: 0 };
   ports.tcpLogged = await freePort();
@@ -62,7 +62,7 @@ export async function startPeer(peer: Peer, environment: Environment): Promise<R
   };
 }
 
-/** The port that a workload loads. */
+/** Returns the port for a workload. */
 export function portFor(workload: Workload, ports: Ports): number {
   if (workload.protocol === 'http') return workload.logged ? ports.httpLogged : ports.http;
   return workload.logged ? ports.tcpLogged : ports.tcp;

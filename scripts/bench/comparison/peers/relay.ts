@@ -1,4 +1,4 @@
-// The floor: a C program that only copies bytes (native/relay.c). It has one port and no log.
+// The lower bound: a C program that only copies bytes (native/relay.c). It has one port and no log.
 
 import { spawnPinned } from '../../processes.js';
 import { isOnce } from '../workloads.js';
@@ -6,7 +6,7 @@ import type { Peer } from './peer.js';
 
 export const relay: Peer = {
   name: 'relay',
-  // It does not read who ends a connection.
+  // It does not parse Connection headers.
   supports: (workload) => !workload.logged && !isOnce(workload),
   start: ({ cores, upstreamPort, programs }, ports) => {
     ports.tcp = ports.http;
