@@ -1,4 +1,4 @@
-// A management server: tells proxies by aggregated discovery what a YAML file holds, and again whenever the file changes.
+// A management server: sends the content of a YAML file to proxies by aggregated discovery, and again whenever the file changes.
 //
 //   node dist/examples/control-plane.js examples/dynamic/resources.yaml [port]
 
@@ -38,7 +38,7 @@ function serve(stream: Stream): void {
   streams.set(stream, asked);
   stream.on('data', ({ type_url, version_info, error_detail: error }: Request) => {
     console.log(`${type_url}: ${error ? `refused: ${error.message}` : `runs version '${version_info}'`}`);
-    // The first request asks; those that follow say what became of an answer.
+    // The first request subscribes; later ones acknowledge or refuse a response.
     if (!asked.has(type_url)) send(stream, type_url);
     asked.add(type_url);
   });

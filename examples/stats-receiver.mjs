@@ -1,5 +1,5 @@
-// Takes what the sinks of examples/stats-sinks.yaml send, and prints a line of each message: statsd by UDP on 8125 and by
-// TCP on 8126, DogStatsD on a Unix socket, Graphite on 8127, both gRPC services on 4317, OpenTelemetry by HTTP on 4318.
+// Receives the output of the sinks in examples/stats-sinks.yaml, and prints a line of each message: statsd over UDP on 8125 and
+// over TCP on 8126, DogStatsD on a Unix socket, Graphite on 8127, both gRPC services on 4317, OpenTelemetry over HTTP on 4318.
 //
 //   node examples/stats-receiver.mjs [word]     only lines with that word
 

@@ -1,5 +1,5 @@
-// Upstreams to try the examples with: the ports 8081 to 8083 answer with what they have received, 8084 fails two requests
-// of three, so that retries can be seen.
+// Upstreams for the examples: ports 8081 to 8083 answer with the received request, and 8084 fails two of three requests, which
+// shows retries.
 //
 //   node examples/upstreams.mjs
 

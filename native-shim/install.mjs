@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Compiles the native code that Baton loads, packages and native-shim, for the Node that runs this. Usable builds are kept.
 //
-// Usage: node native-shim/install.mjs [re2] [unix-dgram] [native-shim]. npm runs it when it installs Baton. package.json forbids packages
-// to compile themselves, because npm would show nothing of that for minutes.
+// Usage: node native-shim/install.mjs [re2] [unix-dgram] [native-shim]. npm runs it when it installs Baton. package.json prevents
+// packages from compiling themselves, because npm would show no progress for minutes.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,7 +12,7 @@ import { delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const NEEDED = `Compiling needs python3, make, a C++ compiler (Debian: apt-get install python3 build-essential) and the headers of
-Node.js, which node-gyp downloads unless they lie beside the program or npm_config_nodedir says where.`;
+Node.js, which node-gyp downloads unless they are installed beside the program or npm_config_nodedir is set.`;
 
 const here = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
@@ -36,11 +36,12 @@ for (const name of names.length > 0 ? names : Object.keys(PARTS)) {
   if (status !== 0)
     end(`${error === undefined ? output.join('') : error.message}\n${name} was not compiled. ${NEEDED}`);
   if (!part.isUsable())
-    end(`${name} was compiled, but not for Node ${process.version}: is npm_config_nodedir another one? ${NEEDED}`);
+    end(`${name} was compiled, but not for Node ${process.version}: is npm_config_nodedir that of another version? ${NEEDED}`);
   console.error(`Compiled ${name} in ${Math.round((performance.now() - began) / 1000)} s.`);
 }
 
-/** Tested in a new process: a process that has tried to load a module for another Node may not be able to load the new one. */
+/** Returns whether the module can be loaded, in a new process, because a process that failed to load one for another Node may
+/*  fail again. */
 function loads(name) {
   return spawnSync(process.execPath, ['-e', `require(${JSON.stringify(name)})`], { cwd: here }).status === 0;
 }
