@@ -107,8 +107,8 @@ Envoy 1.40, except that it is stricter in these cases:
 
 const OPERATORS = `## Operators of formats
 
-These work in access logs, in values of headers to add and in formats of local replies. \`%LOCAL_REPLY_BODY%\` works only in the latter. Other
-operators are refused by name.
+These work in access logs, in values of headers to add and in formats of local replies. \`%LOCAL_REPLY_BODY%\` has a value only in the latter.
+Other operators are refused by name.
 
 ${operatorNames()
   .map((name) => `\`%${name}%\``)
