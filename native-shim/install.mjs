@@ -36,7 +36,9 @@ for (const name of names.length > 0 ? names : Object.keys(PARTS)) {
   if (status !== 0)
     end(`${error === undefined ? output.join('') : error.message}\n${name} was not compiled. ${NEEDED}`);
   if (!part.isUsable())
-    end(`${name} was compiled, but not for Node ${process.version}: is npm_config_nodedir that of another version? ${NEEDED}`);
+    end(
+      `${name} was compiled, but not for Node ${process.version}: is npm_config_nodedir that of another version? ${NEEDED}`,
+    );
   console.error(`Compiled ${name} in ${Math.round((performance.now() - began) / 1000)} s.`);
 }
 

@@ -1,5 +1,5 @@
-// The documents speak of what is there: links lead to files and headings, a method that is named is one of that class, and no room is
-// forgotten.
+// The documents match the code: links lead to existing files and headings, named methods exist in their class, and every folder of
+// src is documented.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -38,13 +38,13 @@ for (const document of DOCUMENTS) {
   });
 }
 
-t.test('every room of src is drawn on its floors, and told of', async (t) => {
+t.test('every folder of src is in the floors picture and in CONTRIBUTING.md', async (t) => {
   const drawing = readFileSync(packagePath('docs/images/floors.svg'), 'utf8');
   const drawn = Array.from(drawing.matchAll(/class="room">([^<]*)</g), ([, names]) => names!.split(' · ')).flat();
-  const told = readFileSync(packagePath('CONTRIBUTING.md'), 'utf8');
+  const table = readFileSync(packagePath('CONTRIBUTING.md'), 'utf8');
   for (const room of readdirSync(packagePath('src'))) {
     t.ok(drawn.includes(room), `docs/images/floors.svg has ${room}`);
-    t.ok(told.includes(`\`src/${room}`), `CONTRIBUTING.md has src/${room}`);
+    t.ok(table.includes(`\`src/${room}`), `CONTRIBUTING.md has src/${room}`);
   }
 });
 
@@ -85,7 +85,7 @@ t.test('examples/dynamic/resources.yaml', async (t) => {
   }
 });
 
-t.test('docs/compatibility.md is what the loader obeys', async (t) => {
+t.test('docs/compatibility.md matches the implemented fields', async (t) => {
   t.equal(readDocument(), compatibilityDocument(), 'npm run build && node dist/scripts/document-fields.js writes it');
 });
 
@@ -93,7 +93,7 @@ function load(example: string): LoadResult {
   return loadConfiguration({ path: packagePath(example) }, new ExtensionCatalog(EXTENSIONS));
 }
 
-/** What reads resources for a server with that bootstrap. */
+/** Returns a reader of resources for a server with that bootstrap. */
 function reader(example: string): MessageReader {
   const loaded = load(example);
   const options = { rejectsUnknown: true, ignoresUnknown: false, skipsDeprecatedLogs: false, disabledExtensions: [] };
@@ -109,11 +109,11 @@ interface Link {
   readonly text: string;
   /** '': the document itself. */
   readonly target: string;
-  /** Behind '#'. */
+  /** The part after '#'. */
   readonly heading: string | undefined;
 }
 
-/** Links within the repository. */
+/** Returns the links within the repository. */
 function links(document: string): Link[] {
   const found = readFileSync(packagePath(document), 'utf8').matchAll(/\[([^\]]*)\]\(([^)#\s]*)(?:#([^)\s]+))?[^)]*\)/g);
   return Array.from(found, ([, text, target, heading]) => ({ text: text!, target: target!, heading })).filter(
@@ -121,7 +121,7 @@ function links(document: string): Link[] {
   );
 }
 
-/** As links name them. */
+/** Returns the anchors of the headings. */
 function headings(document: string): string[] {
   const text = readFileSync(packagePath(document), 'utf8').replace(/```.*?```/gs, '');
   return Array.from(text.matchAll(/^#+ (.*)$/gm), ([, heading]) =>

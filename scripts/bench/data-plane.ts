@@ -65,7 +65,7 @@ const LISTENER_ID = 1;
 const FIRST_CLIENT = 2;
 
 /** Passes batches to the data plane and reads its submissions. */
-class PlayedTransport implements NativeTransport {
+class FakeTransport implements NativeTransport {
   readonly options: TransportOptions;
   /** Upstream connections that have received a request since the last check. */
   readonly asked: number[] = [];
@@ -298,7 +298,7 @@ function accept(): void {
   played.batch(asked.length);
 }
 
-function buildWorker(): PlayedTransport {
+function buildWorker(): FakeTransport {
   const store = new StatsStore({ workers: 1 });
   const words = new SharedWordsOwner();
   const ports = new WorkerPorts(0, {}, () => {});
@@ -321,9 +321,9 @@ function buildWorker(): PlayedTransport {
   directory.update(discoverySpec(cluster).endpoints.map((endpoint) => staticEndpoint(endpoint)!));
   const block = words.allocateCluster();
 
-  let transportPlayed!: PlayedTransport;
+  let transportPlayed!: FakeTransport;
   const shim: Pick<NativeShim, 'createTransport'> = {
-    createTransport: (options) => (transportPlayed = new PlayedTransport(options, clients)),
+    createTransport: (options) => (transportPlayed = new FakeTransport(options, clients)),
   };
   const { timers, ...io } = openThreadIo(shim as NativeShim, {
     memory: new Memory(),
@@ -355,7 +355,7 @@ function buildWorker(): PlayedTransport {
     timers,
     filterConfigs: new FilterConfigs(),
     routes: new RouteTables({ clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT)),
-    serverHealth: { isFailing: false, isFailedOnPurpose: false },
+    serverHealth: { isFailing: false, isFailRequested: false },
     accessLogFiles: new AccessLogFiles(),
     extensions,
     headerBlocks: new HeaderBlockPool(io.memory),

@@ -18,7 +18,7 @@ import { mutateBytes, pick } from './mutation.js';
 export interface AdminInput {
   /** Each piece is written in its own turn of the loop, so that most are sent as separate segments. */
   readonly pieces: readonly Buffer[];
-  /** What the client does after the last piece. */
+  /** The client's action after the last piece. */
   readonly leaving: 'end' | 'reset' | 'close';
   /** Whether the client reads responses. */
   readonly reads: boolean;

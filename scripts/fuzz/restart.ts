@@ -275,7 +275,7 @@ async function playParent(random: Random, socketPath: string, inputs: string[]):
       if (fd === undefined) return;
       if (random.below(50) > 0) meeting.sendTo(at('child_1'), Buffer.from([1]), []);
       const link = shim.watchMessages(fd, { onMessage() {}, onWritable() {}, onEnd() {} });
-      const say = (bytes: Buffer) => {
+      const send = (bytes: Buffer) => {
         const fds = someDescriptors(random);
         inputs.push(`${bytes.toString('hex').slice(0, 2000)} ${fds.length}`);
         try {
@@ -285,7 +285,7 @@ async function playParent(random: Random, socketPath: string, inputs: string[]):
         }
         for (const each of fds) shim.closeDescriptor(each);
       };
-      for (let left = random.below(MAX_MESSAGES); left > 0; left--) say(mutateBytes(random, TO_CHILD, TOKENS));
+      for (let left = random.below(MAX_MESSAGES); left > 0; left--) send(mutateBytes(random, TO_CHILD, TOKENS));
       link.close();
     },
     onWritable() {},
@@ -317,7 +317,7 @@ async function playParent(random: Random, socketPath: string, inputs: string[]):
 const NO_SERVER: RestartedServer = {
   concurrency: 2,
   offer: () => [],
-  offerMore: () => [],
+  offerNewSockets: () => [],
   onSockets() {},
   socketsReceived() {},
   childLost() {},
@@ -326,7 +326,7 @@ const NO_SERVER: RestartedServer = {
   handOver: async () => {},
   furtherSockets: () => [],
   release: async () => {},
-  takeBack: () => Promise.resolve(),
+  reclaim: () => Promise.resolve(),
   async *exportStats() {},
   importStats() {},
   parentEnded() {},

@@ -18,11 +18,11 @@ export function manPage(): string {
   const sections: readonly (readonly [title: string, body: string])[] = [
     ['NAME', `baton \\- ${plain(SUMMARY)}`],
     ['SYNOPSIS', synopsis()],
-    ['DESCRIPTION', DESCRIPTION.map(running).join('\n.PP\n')],
+    ['DESCRIPTION', DESCRIPTION.map(prose).join('\n.PP\n')],
     ['OPTIONS', OPTION_ROWS.map(([name, row]) => option(name, row)).join('\n')],
-    ['LOG FORMAT', `The flags of ${running('--log-format')}:\n${LOG_FLAGS.map(logFlag).join('\n')}`],
+    ['LOG FORMAT', `The flags of ${prose('--log-format')}:\n${LOG_FLAGS.map(logFlag).join('\n')}`],
     ['LOG IN JSON FORM', jsonLog()],
-    ['COMPONENTS', `The loggers of ${running('--component-log-level')}:\n${running(`${COMPONENTS.join(', ')}.`)}`],
+    ['COMPONENTS', `The loggers of ${prose('--component-log-level')}:\n${prose(`${COMPONENTS.join(', ')}.`)}`],
     ['SIGNALS', entries(SIGNALS)],
     ['EXIT STATUS', entries(EXIT_STATUS)],
     ['ENVIRONMENT', entries(ENVIRONMENT)],
@@ -49,27 +49,27 @@ function option(name: string, row: OptionRow): string {
   const value = row.value === undefined ? '' : ` \\fI${plain(row.value)}\\fR`;
   const names = [...(row.alias === undefined ? [] : [`-${row.alias}`]), `--${name}`];
   const shown = shownDefault(row);
-  const text = running(fullText(row)) + (shown === undefined ? '' : `\nDefault:\n${plain(shown)}`);
+  const text = prose(fullText(row)) + (shown === undefined ? '' : `\nDefault:\n${plain(shown)}`);
   return `.TP\n${names.map((each) => `\\fB${plain(each)}\\fR${value}`).join(', ')}\n${text}`;
 }
 
 function logFlag([flags, meaning]: (typeof LOG_FLAGS)[number]): string {
-  return `.TP 9\n\\fB${flags.map(plain).join('\\fR, \\fB')}\\fR\n${running(meaning)}`;
+  return `.TP 9\n\\fB${flags.map(plain).join('\\fR, \\fB')}\\fR\n${prose(meaning)}`;
 }
 
 function jsonLog(): string {
   const [about, records] = JSON_LOG;
   const command = `baton -c front-proxy.yaml \\\n  ${JSON_LOG_OPTION} \\\n  2>&1 | npx pino-pretty`;
   return [
-    running(about!),
-    `.PP\n${running(records!)}\n${verbatim(command)}\n${entries(JSON_LOG_MEMBERS)}`,
-    OWN_JSON_LOG.map((text) => `.PP\n${running(text)}`).join('\n'),
+    prose(about!),
+    `.PP\n${prose(records!)}\n${verbatim(command)}\n${entries(JSON_LOG_MEMBERS)}`,
+    OWN_JSON_LOG.map((text) => `.PP\n${prose(text)}`).join('\n'),
     verbatim(OWN_JSON_LOG_FORMAT),
   ].join('\n');
 }
 
 function entries(list: readonly Entry[]): string {
-  return list.map(([name, meaning]) => `.TP\n\\fB${plain(name)}\\fR\n${running(meaning)}`).join('\n');
+  return list.map(([name, meaning]) => `.TP\n\\fB${plain(name)}\\fR\n${prose(meaning)}`).join('\n');
 }
 
 function example(purpose: string, command: string): string {
@@ -81,7 +81,7 @@ function verbatim(text: string): string {
 }
 
 /** Returns text with option names in bold. */
-function running(text: string): string {
+function prose(text: string): string {
   return fill(plain(text)).replace(/(?<![\w-])\\-\\-[a-z][a-z0-9]*(?:\\-[a-z0-9]+)*/g, (name) => `\\fB${name}\\fR`);
 }
 

@@ -20,7 +20,7 @@ export function commandLineDocument(): string {
 
 # Command line
 
-${DESCRIPTION.map(running).join('\n\n')}
+${DESCRIPTION.map(prose).join('\n\n')}
 
 This page is also a man page, [baton.1](baton.1): \`man -l docs/baton.1\`. \`npm install -g .\` installs it.
 
@@ -30,7 +30,7 @@ ${OPTION_ROWS.map(([name, row]) => optionRow(name, row)).join('\n')}
 
 ## Examples
 
-${EXAMPLES.map(([purpose, command]) => `${running(purpose)}\n\n\`\`\`sh\n${command}\n\`\`\``).join('\n\n')}
+${EXAMPLES.map(([purpose, command]) => `${prose(purpose)}\n\n\`\`\`sh\n${command}\n\`\`\``).join('\n\n')}
 
 ## Log format
 
@@ -38,11 +38,11 @@ The flags of \`--log-format\`:
 
 | flag | prints |
 |---|---|
-${LOG_FLAGS.map(([flags, meaning]) => `| ${flags.map(code).join(', ')} | ${running(meaning)} |`).join('\n')}
+${LOG_FLAGS.map(([flags, meaning]) => `| ${flags.map(code).join(', ')} | ${prose(meaning)} |`).join('\n')}
 
 ## Log in JSON form
 
-${JSON_LOG.map(running).join('\n\n')}
+${JSON_LOG.map(prose).join('\n\n')}
 
 \`\`\`sh
 baton -c front-proxy.yaml ${JSON_LOG_OPTION}
@@ -55,7 +55,7 @@ baton -c front-proxy.yaml ${JSON_LOG_OPTION}
 
 | member | holds |
 |---|---|
-${JSON_LOG_MEMBERS.map(([name, meaning]) => `| ${code(name)} | ${running(meaning)} |`).join('\n')}
+${JSON_LOG_MEMBERS.map(([name, meaning]) => `| ${code(name)} | ${prose(meaning)} |`).join('\n')}
 
 [pino-pretty](https://github.com/pinojs/pino-pretty) makes them readable. The log goes to standard error unless \`--log-path\` is given:
 
@@ -68,7 +68,7 @@ baton -c front-proxy.yaml ${JSON_LOG_OPTION} 2>&1 | npx pino-pretty
 [02:46:40.347] WARN (main/6021) <src/server/serve.ts:187>: caught SIGTERM
 \`\`\`
 
-${OWN_JSON_LOG.map(running).join('\n\n')}
+${OWN_JSON_LOG.map(prose).join('\n\n')}
 
 \`\`\`yaml
 ${OWN_JSON_LOG_FORMAT}
@@ -121,11 +121,11 @@ function optionRow(name: string, row: OptionRow): string {
   const value = row.value === undefined ? '' : ` <${row.value}>`;
   const names = [...(row.alias === undefined ? [] : [`-${row.alias}`]), `--${name}`];
   const shown = shownDefault(row);
-  return `| ${names.map((each) => code(each + value)).join('<br>')} | ${shown === undefined ? '' : code(shown)} | ${running(fullText(row))} |`;
+  return `| ${names.map((each) => code(each + value)).join('<br>')} | ${shown === undefined ? '' : code(shown)} | ${prose(fullText(row))} |`;
 }
 
 function entries(list: readonly Entry[]): string {
-  return list.map(([name, meaning]) => `- ${name.split(', ').map(code).join(', ')}: ${running(meaning)}`).join('\n');
+  return list.map(([name, meaning]) => `- ${name.split(', ').map(code).join(', ')}: ${prose(meaning)}`).join('\n');
 }
 
 function code(text: string): string {
@@ -133,7 +133,7 @@ function code(text: string): string {
 }
 
 /** Escapes text for Markdown, with option names as code. */
-function running(text: string): string {
+function prose(text: string): string {
   return text
     .replace(/[\\<>|*_[\]]/g, (sign) => `\\${sign}`)
     .replace(/(?<![\w-])--[a-z][a-z0-9]*(?:-[a-z0-9]+)*/g, (name) => `\`${name}\``);

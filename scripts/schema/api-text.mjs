@@ -40,7 +40,7 @@ export class ApiError extends Error {}
  * Returns the types that a text describes.
  * @param {string} text
  * @param {string} name of the file, for errors
- * @returns {object[]} in their order: messages { name, file, at, was, isUnfinished, fields, oneofs }, enums { name, file, at, values }
+ * @returns {object[]} in order: messages { name, file, at, was, isUnfinished, fields, oneofs }, enums { name, file, at, values }
  * @throws {ApiError} with file and line
  */
 export function readApi(text, name) {

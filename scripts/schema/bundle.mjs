@@ -17,8 +17,8 @@
 import { ApiError } from './api-text.mjs';
 
 /**
- * @param {ReadonlyMap<string, object>} types as loadApi() gives them
- * @param {object} extensions as loadExtensions() gives them: the package of messages by category and name
+ * @param {ReadonlyMap<string, object>} types as loadApi() returns them
+ * @param {object} extensions as loadExtensions() returns them: the package of messages by category and name
  * @returns {{nested: object, extensions: object}} the bundle
  */
 export function bundleOf(types, extensions = {}) {

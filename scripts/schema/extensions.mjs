@@ -14,7 +14,7 @@ const EXTENSION = /^ {2}([\w./-]+)((?: [\w.]+)*)$/;
 /**
  * Returns the package of the messages by category and name; '' for an extension without messages.
  * @param {string} root the checkout
- * @param {ReadonlyMap<string, object>} types as loadApi() gives them
+ * @param {ReadonlyMap<string, object>} types as loadApi() returns them
  * @returns {{[category: string]: {[name: string]: string}}}
  * @throws {ApiError} with file and line
  */

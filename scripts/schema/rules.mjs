@@ -34,7 +34,7 @@ export function mistakesInRules(field, typeOf) {
   return field.rules === undefined ? [] : mistakesIn(field.rules, shapeOf(field, typeOf), field, typeOf);
 }
 
-/** `kinds`: of rules that fit. */
+/** `kinds`: the permitted kinds of rules. */
 function mistakesIn(rules, kinds, field, typeOf) {
   return Object.entries(rules).flatMap(([kind, own]) => {
     if (!kinds.includes(kind)) return [`rules of '${kind}' do not fit it: it is of '${kinds.join("' or '")}'`];

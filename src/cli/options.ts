@@ -1,6 +1,6 @@
 // The option table. Parsing, --help, /server_info and the documents are generated from its rows.
 
-import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
+import { MAX_TIMER_MS } from '../common/time/max-timer.js';
 import { withoutSecrets } from '../config/text/yaml/yaml-document.js';
 import { LEVEL_NAMES, parseLevel } from '../log/levels.js';
 import { DEFAULT_LOG_FORMAT } from '../log/log-format.js';
@@ -302,7 +302,7 @@ export const OPTIONS = {
     value: 'ms',
     default: 10_000,
     min: 1,
-    max: LONGEST_TIMER_MS,
+    max: MAX_TIMER_MS,
     help: 'How long an access log buffers text before it is written.',
     details: 'Text is written earlier if --file-flush-min-size-kb is reached.',
     info: 'file_flush_interval',

@@ -314,7 +314,7 @@ export interface WorkerContext extends UpstreamThread {
   readonly routes: WorkerRoutes;
   readonly filterConfigs: WorkerFilterConfigs;
   /** Whether health checks must fail now (POST /healthcheck/fail). Changes at any time: read it for each use. */
-  readonly serverHealth: { readonly isFailing: boolean; readonly isFailedOnPurpose: boolean };
+  readonly serverHealth: { readonly isFailing: boolean; readonly isFailRequested: boolean };
   /** Returns the scope `prefix`. Throws if scopes() of the extension did not list it. */
   scope(prefix: string, layout: Layout): Scope;
   /**

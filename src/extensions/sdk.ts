@@ -181,7 +181,7 @@ export { errorName } from '../common/errors/errno.js';
 export { loadNative } from '../common/package/native-code.js';
 export { ProtobufWriter } from '../common/protobuf-writer.js';
 export type { Random } from '../common/random.js';
-export { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
+export { MAX_TIMER_MS } from '../common/time/max-timer.js';
 export { atMostMs } from '../common/time/within-ms.js';
 export {
   type Address,

@@ -1,7 +1,7 @@
 // A grpc-js name resolver for clusters: the target `baton-cluster:name` resolves to the current hosts of a cluster.
 
 import { type ChannelOptions, experimental, status } from '@grpc/grpc-js';
-import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
+import { MAX_TIMER_MS } from '../common/time/max-timer.js';
 import { type Address, AddressKind } from '../io/addresses/address.js';
 import { LIMITS_OPTION } from './call-breaker.js';
 import type { ClusterHosts, Http2Keepalive } from './cluster-hosts.js';
@@ -64,8 +64,8 @@ class ClusterResolver implements Resolver {
 function keepaliveOptions(keepalive: Http2Keepalive | undefined): ChannelOptions {
   if (keepalive === undefined) return {};
   return {
-    'grpc.keepalive_time_ms': Math.min(LONGEST_TIMER_MS, keepalive.intervalMs),
-    'grpc.keepalive_timeout_ms': Math.min(LONGEST_TIMER_MS, keepalive.timeoutMs),
+    'grpc.keepalive_time_ms': Math.min(MAX_TIMER_MS, keepalive.intervalMs),
+    'grpc.keepalive_timeout_ms': Math.min(MAX_TIMER_MS, keepalive.timeoutMs),
     'grpc.keepalive_permit_without_calls': 1,
   };
 }

@@ -14,7 +14,7 @@ import {
   setLogger,
 } from '@grpc/grpc-js';
 import { durationMs } from '../common/time/duration.js';
-import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
+import { MAX_TIMER_MS } from '../common/time/max-timer.js';
 import type { GrpcService } from '../config/generated/api.js';
 import { getLogger } from '../log/logger.js';
 import { beginCall } from './call-breaker.js';
@@ -81,7 +81,7 @@ export class GrpcChannel {
   ready(): Promise<void> {
     const cluster = this.#service.envoy_grpc?.cluster_name;
     const timeoutMs = cluster === undefined ? DEFAULT_CONNECT_MS : this.#hosts.connectTimeoutMs(cluster);
-    const deadline = Date.now() + Math.min(LONGEST_TIMER_MS, timeoutMs);
+    const deadline = Date.now() + Math.min(MAX_TIMER_MS, timeoutMs);
     const channel = this.#client.getChannel();
     return new Promise((resolve, reject) => {
       // Replaces Client.waitForReady(), which requests the state of a channel that is being closed: that makes it reconnect,

@@ -9,7 +9,7 @@ export const explainUnreadable: Interceptor = (options, nextCall) =>
     start(metadata, _listener, next) {
       next(metadata, {
         onReceiveStatus(received, next) {
-          // Its type says that `code` is always set.
+          // Although its type declares `code` as always set.
           next((received.code as number | undefined) === undefined ? { ...received, ...UNREADABLE } : received);
         },
       });

@@ -3,12 +3,12 @@
 import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Transport } from '../io/transport/transport.js';
 import type { DownstreamConnection, DownstreamHandler } from '../listener/downstream-connection.js';
-import type { FilterArrival, TerminalNetworkFilter } from '../listener/network-filter.js';
-import type { Cargo } from '../listener/travel.js';
+import type { HandedOverConnection } from '../listener/hand-over.js';
+import type { FilterTakeOver, TerminalNetworkFilter } from '../listener/network-filter.js';
 import { HttpStats } from '../stats/layouts/http.js';
-import { FormerRequests } from './connections/former-requests.js';
 import { firstHeadTimeout, type HeadTimeout } from './connections/head-timeouts.js';
 import { ServerConnection, type ServerPools } from './connections/server-connection.js';
+import { TakenOverRequests } from './connections/taken-over-requests.js';
 import { h1Server } from './h1/protocol.js';
 import type {
   ConnectionManagerOptions,
@@ -71,14 +71,14 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
    * Takes over a connection from another chain. From its next request on, this chain's routes, filters and timeouts apply, as on a new
    * connection.
    */
-  prepareArrival({ facts, input, sockets }: Cargo, isClientBlocked: boolean): FilterArrival | string {
-    const former = FormerRequests.from(facts.progress, isClientBlocked);
-    if (sockets.length !== 1 || former === undefined) return 'it is not an HTTP connection';
+  prepareTakeOver({ facts, input, sockets }: HandedOverConnection, isClientBlocked: boolean): FilterTakeOver | string {
+    const takenOver = TakenOverRequests.from(facts.progress, isClientBlocked);
+    if (sockets.length !== 1 || takenOver === undefined) return 'it is not an HTTP connection';
     let handler: ServerConnection | undefined;
     return {
       pausesClient: false,
       begin: (connection) => {
-        handler = new ServerConnection(this, this.#pools, connection, former);
+        handler = new ServerConnection(this, this.#pools, connection, takenOver);
         return handler;
       },
       begun: () => handler?.processInput(input),

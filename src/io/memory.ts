@@ -44,10 +44,10 @@ export function openMemory(arenaBytes: number): Memory {
 const MIN_ARENA = 32 * 1024 * 1024;
 
 /** Maximum size of an arena: offsets are small integers, and native code has 32-bit offsets. */
-export const LARGEST_ARENA = 2032 * 1024 * 1024;
+export const MAX_ARENA_BYTES = 2032 * 1024 * 1024;
 
 /** The longest range that one block can hold: the largest head with its additions. */
-export const LARGEST_BLOCK = 8704 * 1024;
+export const MAX_BLOCK_BYTES = 8704 * 1024;
 
 /** Up to this length copyBytes() is faster than copyWithin(). */
 const SHORT_COPY = 96;
@@ -173,7 +173,7 @@ export class Memory {
    * the block.
    */
   retain(length: number, wanted = length): number {
-    const block = wanted > LARGEST_BLOCK ? NO_BLOCK : this.#arena.take(wanted);
+    const block = wanted > MAX_BLOCK_BYTES ? NO_BLOCK : this.#arena.take(wanted);
     return block === NO_BLOCK ? this.#retainOther(length, wanted) : block;
   }
 

@@ -4,9 +4,9 @@ import { getHeapStatistics } from 'node:v8';
 import type { NativeShim } from './shim.js';
 
 /** Above this heap size collection is left to V8, because it would block the thread for more than 100 ms. */
-const LARGEST_HEAP = 32 * 1024 * 1024;
+const MAX_HEAP_BYTES = 32 * 1024 * 1024;
 
 /** Collects the garbage at once. V8 would keep it until the thread was idle for eight seconds, which never happens under traffic. */
 export function collectStartGarbage(shim: NativeShim): void {
-  if (getHeapStatistics().used_heap_size <= LARGEST_HEAP) shim.collectGarbage();
+  if (getHeapStatistics().used_heap_size <= MAX_HEAP_BYTES) shim.collectGarbage();
 }

@@ -11,10 +11,10 @@ import type { ConnectionLimit } from './connection-limit.js';
 import { ConnectionList } from './connection-list.js';
 import { type ConnectionOwner, DownstreamConnection } from './downstream-connection.js';
 import type { DrainWindow } from './drain-window.js';
+import type { HandedOverConnection, HandOverQueue, PreparedTakeOver } from './hand-over.js';
 import type { InspectedSocket } from './inspected-socket.js';
 import { type InspectionEvents, type InspectionSettings, Inspections } from './inspections.js';
-import type { FilterArrival, FilterChain, FilterChainFinder } from './network-filter.js';
-import type { Arrival, Cargo, Departures } from './travel.js';
+import type { FilterChain, FilterChainFinder, FilterTakeOver } from './network-filter.js';
 
 export interface ActiveListenerOptions {
   id: number;
@@ -54,7 +54,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   #finder: FilterChainFinder;
   /** Removed chains that only keep their connections, by ID. */
   readonly #formerChains = new Map<number, FilterChain>();
-  #departures: Departures | undefined;
+  #handOverQueue: HandOverQueue | undefined;
   /** IDs of its sockets in the transport. */
   readonly #ids: number[] = [];
   #isAccepting = false;
@@ -85,7 +85,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#finder = finder;
     for (const [id, chain] of former) if (!this.#chains.has(id)) this.#formerChains.set(id, chain);
     for (const id of this.#chains.keys()) this.#formerChains.delete(id);
-    for (const chain of chains) setDepartures(chain, this.#departures);
+    for (const chain of chains) setHandOverQueue(chain, this.#handOverQueue);
   }
 
   /** Returns a chain, current or former. */
@@ -197,14 +197,14 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   }
 
   /** Starts moving its connections to another process; undefined: stops that, and they drain. */
-  depart(departures: Departures | undefined): void {
-    this.#departures = departures;
-    for (const chain of this.#allChains()) setDepartures(chain, departures);
-    if (departures === undefined) return;
+  handOver(handOverQueue: HandOverQueue | undefined): void {
+    this.#handOverQueue = handOverQueue;
+    for (const chain of this.#allChains()) setHandOverQueue(chain, handOverQueue);
+    if (handOverQueue === undefined) return;
     for (const connection of [...this.#connections]) {
       // An earlier process has refused it or is dead; another one may take it over.
-      connection.mustStay = false;
-      departures.add(connection);
+      connection.hasHandOverFailed = false;
+      handOverQueue.add(connection);
     }
   }
 
@@ -212,14 +212,14 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
    * Prepares to take over a connection from another process, with copies of its descriptors. Returns a string with the reason if
    * that is not possible.
    */
-  prepareArrival(cargo: Cargo): Arrival | string {
-    const { fingerprint } = cargo.facts;
+  prepareTakeOver(handedOver: HandedOverConnection): PreparedTakeOver | string {
+    const { fingerprint } = handedOver.facts;
     const chain = [...this.#chains.values()].find((each) => each.fingerprint() === fingerprint);
     if (chain === undefined) return `the filter chain of listener '${this.name}' has changed`;
-    const [client] = cargo.sockets;
+    const [client] = handedOver.sockets;
     if (client === undefined) return 'it has no socket';
     const isBlocked = client.pending.length > this.#limits.highWatermark;
-    const expected = chain.terminal.prepareArrival?.(cargo, isBlocked) ?? 'its filters cannot resume connections';
+    const expected = chain.terminal.prepareTakeOver?.(handedOver, isBlocked) ?? 'its filters cannot resume connections';
     if (typeof expected === 'string') return expected;
     if (!this.#mayAccept()) {
       expected.drop();
@@ -234,7 +234,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
       return error instanceof Error ? error.message : String(error);
     }
     return {
-      begin: () => this.#begin(id, chain, cargo, expected),
+      begin: () => this.#begin(id, chain, handedOver, expected),
       drop: () => {
         this.#transport.releaseFrozen(id);
         this.#releaseLimits();
@@ -243,7 +243,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     };
   }
 
-  #begin(id: number, chain: FilterChain, { facts }: Cargo, expected: FilterArrival): void {
+  #begin(id: number, chain: FilterChain, { facts }: HandedOverConnection, expected: FilterTakeOver): void {
     const connection = new DownstreamConnection(this.#transport, id, this, chain, this.#nextSerial(), facts, false);
     this.#connections.add(connection);
     try {
@@ -258,7 +258,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
       throw error;
     }
     // This process may be about to be replaced as well.
-    this.#departures?.add(connection);
+    this.#handOverQueue?.add(connection);
   }
 
   onAccept(id: number, offset: number, length: number): ConnectionHandler | undefined {
@@ -398,8 +398,8 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
 }
 
 /** Connections whose filters could not resume them in another process must not stop for it: they drain. */
-function setDepartures({ drain, terminal }: FilterChain, departures: Departures | undefined): void {
-  if (terminal.prepareArrival !== undefined) drain.departures = departures;
+function setHandOverQueue({ drain, terminal }: FilterChain, handOverQueue: HandOverQueue | undefined): void {
+  if (terminal.prepareTakeOver !== undefined) drain.handOverQueue = handOverQueue;
 }
 
 /** Open connections and requests. */

@@ -1,14 +1,14 @@
 // The socket of one accepted connection: its addresses, its stats, and the single place where it ends.
 
-import { LONGEST_TIMER_MS } from '../common/time/longest-timer.js';
+import { MAX_TIMER_MS } from '../common/time/max-timer.js';
 import { type Address, AddressKind, addressText, decodeSockaddr } from '../io/addresses/address.js';
 import type { ConnectionHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
 import { getLogger } from '../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
+import type { ChainIdentity, PreparedHandOver } from './hand-over.js';
 import type { ListenerDrain } from './listener-drain.js';
-import type { ChainIdentity, Departure } from './travel.js';
 
 const logger = getLogger('connection');
 
@@ -65,7 +65,7 @@ export interface DownstreamHandler extends ConnectionHandler {
   /**
    * Freezes the connection so that another process can take it over. Returns undefined when that is not possible at this moment.
    */
-  depart?(): Departure | undefined;
+  prepareHandOver?(): PreparedHandOver | undefined;
 }
 
 export class DownstreamConnection {
@@ -84,7 +84,7 @@ export class DownstreamConnection {
   /** Index among the connections of its listener. */
   place = -1;
   /** Another process has refused to take it over. */
-  mustStay = false;
+  hasHandOverFailed = false;
   /** The socket's peer; undefined if it is `remote`. */
   readonly direct: Address | undefined;
   readonly #remoteKind: AddressKind;
@@ -228,7 +228,7 @@ export class DownstreamConnection {
    */
   close(lingerMs: number, lateToken = 0, flushMs = FLUSH_MS): void {
     if (this.#isClosed) return;
-    if (!(lingerMs >= 0 && lingerMs <= LONGEST_TIMER_MS))
+    if (!(lingerMs >= 0 && lingerMs <= MAX_TIMER_MS))
       throw new RangeError(`a connection cannot linger for ${lingerMs} ms`);
     this.#keepEnds();
     if (lateToken !== 0) this.transport.requestLate(this.id, lateToken);
@@ -247,7 +247,7 @@ export class DownstreamConnection {
   }
 
   /** Called when another process has taken over the frozen connection. */
-  leave(): void {
+  release(): void {
     this.transport.releaseFrozen(this.id);
     if (logger.isDebug) logger.debug(`[C${this.serial}] handed over to another process`);
     this.gone();

@@ -2,13 +2,13 @@
 
 import type { Random } from '../common/random.js';
 import { closesConnection, type DrainWindow, moreUrgent } from './drain-window.js';
-import type { Departures } from './travel.js';
+import type { HandOverQueue } from './hand-over.js';
 
 export class ListenerDrain {
   /** Undefined while the chain does not drain. */
   window: DrainWindow | undefined;
   /** Undefined while connections do not move to another process. */
-  departures: Departures | undefined;
+  handOverQueue: HandOverQueue | undefined;
   readonly #health: DrainHealth | undefined;
 
   /** `health` is for listeners with drain_type DEFAULT; undefined with MODIFY_ONLY. */
@@ -25,11 +25,11 @@ export class ListenerDrain {
   shouldClose(nowMs: number, random: Random): boolean {
     const { window } = this;
     if (window !== undefined && closesConnection(window, nowMs, random)) return true;
-    return this.#health?.isFailedOnPurpose === true;
+    return this.#health?.isFailRequested === true;
   }
 }
 
 /** Whether POST /healthcheck/fail is in effect, which may change between two responses. */
 export interface DrainHealth {
-  readonly isFailedOnPurpose: boolean;
+  readonly isFailRequested: boolean;
 }

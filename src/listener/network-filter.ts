@@ -5,7 +5,7 @@ import type { DownstreamAddresses } from '../access-log/stream/stream-info.js';
 import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Address } from '../io/addresses/address.js';
 import type { ConnectionChain, DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
-import type { Cargo } from './travel.js';
+import type { HandedOverConnection } from './hand-over.js';
 
 /** Whether the next filters get what this filter has seen. */
 export const enum FilterStatus {
@@ -74,7 +74,7 @@ export interface TerminalNetworkFilter {
    * Prepares to take over a connection that the same filter has served in another process. Returns a string with the reason if
    * that is not possible. Absent: it never is. `isClientBlocked`: the send queue to the client is above its high watermark.
    */
-  prepareArrival?(cargo: Cargo, isClientBlocked: boolean): FilterArrival | string;
+  prepareTakeOver?(handedOver: HandedOverConnection, isClientBlocked: boolean): FilterTakeOver | string;
   /**
    * Builds new inline routes in steps, one per route. Returns a function that activates them for new requests. Throws if they
    * cannot be built. Absent: the filter has no routes.
@@ -109,7 +109,7 @@ export interface ConnectionAddresses {
 }
 
 /** A filter's preparation for a connection from another process. */
-export interface FilterArrival {
+export interface FilterTakeOver {
   /** The client must not be read at first. */
   readonly pausesClient: boolean;
   /** Called when this process owns the connection; the client's socket is thawed afterwards. */

@@ -50,11 +50,11 @@ export class LogSink {
     if (this.#path === undefined) return;
     const next = openTarget(this.#path);
     if (next === STDOUT) return;
-    const former = this.#target;
-    const stays = isSamePipe(next.fd, former.fd);
+    const previous = this.#target;
+    const stays = isSamePipe(next.fd, previous.fd);
     if (!stays) this.#target = next;
     // An error on closing a file cannot be handled.
-    (stays ? next : former).close().catch(() => {});
+    (stays ? next : previous).close().catch(() => {});
   }
 
   /** Retries the backlog for a short time, before the thread ends. */
@@ -129,7 +129,7 @@ function openTarget(path: string): Target {
   }
 }
 
-/** Another description of the same pipe would accept no more data than this one. */
+/** Returns whether both are the same pipe. Reopening a blocked pipe does not help. */
 function isSamePipe(one: number, other: number): boolean {
   const [a, b] = [fstatSync(one), fstatSync(other)];
   return a.isFIFO() && a.dev === b.dev && a.ino === b.ino;

@@ -104,7 +104,7 @@ export function watchLoggerFiles(onNew: (file: LoggerFile) => void): LoggerFile[
 }
 
 /** Adds files that have a logger in another thread to loggerFiles() and loggerStates(). */
-export function noteLoggerFiles(files: readonly LoggerFile[]): void {
+export function registerLoggerFiles(files: readonly LoggerFile[]): void {
   for (const file of files) otherFiles.set(`${file.component} ${file.file}`, file);
 }
 

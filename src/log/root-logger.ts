@@ -22,7 +22,7 @@ export class RootLogger {
       destination,
     );
     // Children inherit the listener.
-    this.#root.on('level-change', (_level, number, _formerLevel, _former, logger) => {
+    this.#root.on('level-change', (_level, number, _previousLevel, _previous, logger) => {
       (logger as unknown as { isDebug: boolean }).isDebug = number <= LEVEL_NUMBERS.debug;
     });
   }

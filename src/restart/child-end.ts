@@ -269,7 +269,7 @@ export class ChildEnd implements LinkEvents<ToChild> {
     const state = this.#state;
     this.#finish();
     if (state === 'welcomed') return this.#host.parentLost(why, false);
-    if (state === 'live') logger.warning(`the parent process has gone (${why}); this one serves on`);
+    if (state === 'live') logger.warning(`the parent process was lost (${why}); this one keeps serving`);
     else logger.info('the parent process has ended');
   }
 

@@ -180,7 +180,7 @@ class Answer implements LinkEvents<ToChild> {
         else if (this.#isProven && this.#isComplete) settle(resolve);
         // Its proof, sent before its end, may be unread.
         else if (this.#isComplete && this.#ended?.[1] === true && !this.#isProofLate) this.#awaitProof();
-        else if (this.#ended !== undefined) fail(`the parent process has gone: ${this.#ended[0]}${this.#distrust}`);
+        else if (this.#ended !== undefined) fail(`the parent process was lost: ${this.#ended[0]}${this.#distrust}`);
       };
       if (signal.aborted) abort();
       else this.#update();

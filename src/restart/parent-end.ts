@@ -34,11 +34,11 @@ export interface ParentHost {
   /** --parent-shutdown-time-s of this process. */
   readonly parentShutdownTimeS: number;
   offer(): readonly Offer[];
-  /** Returns sockets added since the last call of offer() or offerMore(). */
-  offerMore(): readonly Offer[];
+  /** Returns sockets added since the last call of offer() or offerNewSockets(). */
+  offerNewSockets(): readonly Offer[];
   /** Adds sockets to an offer. The host owns them: they may listen, and the child may have ended. */
   addSockets(id: number, fds: readonly number[]): void;
-  /** Called when the child has ended before it was live. */
+  /** Called when the child was lost before it was live. */
   childLost(): void;
   /**
    * Called when the child serves: this process and its admin interface accept nothing from now on. Resolves when the admin
@@ -51,7 +51,7 @@ export interface ParentHost {
    * Called when the child that had taken over is dead: this process serves again. Resolves when it has all its sockets; never
    * rejects.
    */
-  takeBack(): Promise<void>;
+  reclaim(): Promise<void>;
   /**
    * Hands established connections over to this many workers of the child. Returns the child's ends of the channels, which the
    * caller closes; none when the connections stay. Throws when descriptors are exhausted.
@@ -197,13 +197,13 @@ export class ParentEnd {
     );
     // The sockets are sent first: from then on no connection in their queues is lost, whichever process dies.
     this.#sendSockets(link, this.#host.offer());
-    logger.info(`a child process of epoch ${hello.epoch} initializes; this one serves on`);
+    logger.info(`a child process of epoch ${hello.epoch} initializes; this one keeps serving`);
   }
 
   /** Offers sockets that were added after the child was welcomed: it cannot bind their addresses itself. */
   offerNewSockets(): void {
     if (this.#state !== 'welcomed' || this.#child === undefined) return;
-    const offers = this.#host.offerMore();
+    const offers = this.#host.offerNewSockets();
     if (offers.length > 0) this.#sendSockets(this.#child, offers);
   }
 
@@ -230,7 +230,7 @@ export class ParentEnd {
     this.#heardMs = performance.now();
     this.#silence?.clear();
     const { silentMs } = this.#deadlines;
-    this.#silence = new PatientTimeout(() => this.#abandonChild(`it said nothing for ${silentMs / 1000} s`), silentMs);
+    this.#silence = new PatientTimeout(() => this.#abandonChild(`it sent nothing for ${silentMs / 1000} s`), silentMs);
     this.#settleContender(BUSY);
   }
 
@@ -239,7 +239,7 @@ export class ParentEnd {
     const { contestedSilentMs } = this.#deadlines;
     const leftMs = this.#heardMs + contestedSilentMs - performance.now();
     const timer = new PatientTimeout(() => {
-      this.#abandonChild(`it said nothing for ${contestedSilentMs / 1000} s, and another process wants to take over`);
+      this.#abandonChild(`it sent nothing for ${contestedSilentMs / 1000} s, and another process wants to take over`);
     }, leftMs);
     this.#contender = { hello, link, timer };
   }
@@ -265,14 +265,14 @@ export class ParentEnd {
     this.#state = 'idle';
     this.#isAlone = false;
     this.#timer?.clear();
-    logger.error('the child process that took over has gone; this one serves again');
-    this.#takeBack();
+    logger.error('the child process that took over has ended; this one serves again');
+    this.#reclaim();
   }
 
-  #takeBack(): void {
+  #reclaim(): void {
     this.#isTakingBack = true;
     // The next child must not wait forever, even after an error.
-    void this.#host.takeBack().finally(() => {
+    void this.#host.reclaim().finally(() => {
       this.#isTakingBack = false;
       if (this.#state !== 'welcomed') this.#settleContender();
     });
@@ -469,17 +469,17 @@ export class ParentEnd {
     if (this.#state === 'ending') return;
     if (this.#state === 'replaced' && isGone) {
       this.#state = 'idle';
-      logger.error(`the child process that took over has gone (${why}); this one serves again`);
-      return this.#takeBack();
+      logger.error(`the child process that took over has ended (${why}); this one serves again`);
+      return this.#reclaim();
     }
     const wasLive = this.#state === 'replaced';
     if (!wasLive) this.#host.childLost();
     const what = wasLive
-      ? 'the child process cannot be talked to any more'
-      : 'the child process has gone before it was live';
+      ? 'the link to the child process is unusable'
+      : 'the child process was lost before it was live';
     if (!wasLive && !this.#isAlone) {
       this.#state = 'idle';
-      logger.warning(`${what} (${why}); this one serves on`);
+      logger.warning(`${what} (${why}); this one keeps serving`);
       return;
     }
     this.#state = 'alone';
@@ -494,7 +494,7 @@ export class ParentEnd {
   /** Refuses the child, which may still run and must not proceed as if this process had ended. */
   #abandonChild(why: string): void {
     const link = this.#child;
-    link?.send({ kind: 'refusal', reason: `its parent has given it up: ${why}` });
+    link?.send({ kind: 'refusal', reason: `its parent has abandoned it: ${why}` });
     link?.close();
     this.#childEnded(why, false);
   }

@@ -4,12 +4,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 
 /**
  * starting → live → draining (a newer one is live) → live again (that one is dead); from each of them → leaving, when this
- * wrapper has told it to end. A child may end in any of them.
+ * wrapper has signalled it to end. A child may exit in any phase.
  */
 export type Phase = 'starting' | 'live' | 'draining' | 'leaving';
 
 /** How a child ended. */
-export interface Departure {
+export interface EpochExit {
   /** With status 0. */
   readonly isClean: boolean;
   /** For the log: 'status 1', 'signal SIGSEGV', or why it could not be started. */
@@ -17,7 +17,7 @@ export interface Departure {
 }
 
 export interface EpochEvents {
-  onLeft(epoch: Epoch, departure: Departure): void;
+  onExit(epoch: Epoch, exit: EpochExit): void;
 }
 
 export class Epoch {
@@ -42,21 +42,21 @@ export class Epoch {
   readonly #child: ChildProcess | undefined;
   #hasPendingUsr1 = false;
 
-  /** Starts the program. If that fails, onLeft() is called in a later turn of the loop. */
+  /** Starts the program. If that fails, onExit() is called in a later turn of the loop. */
   constructor(number: number, command: readonly string[], env: NodeJS.ProcessEnv, events: EpochEvents) {
     this.number = number;
     try {
       this.#child = start(command, { ...env, RESTART_EPOCH: String(number) });
     } catch (error) {
-      setImmediate(() => this.#left(events, { isClean: false, how: String(error) }));
+      setImmediate(() => this.#exited(events, { isClean: false, how: String(error) }));
       return;
     }
     this.#child.on('error', (error) => {
-      if (this.pid === undefined) this.#left(events, { isClean: false, how: error.message });
+      if (this.pid === undefined) this.#exited(events, { isClean: false, how: error.message });
     });
     this.#child.once('exit', (status, signal) => {
       const how = signal === null ? `status ${status}` : `signal ${signal}`;
-      this.#left(events, { isClean: status === 0, how });
+      this.#exited(events, { isClean: status === 0, how });
     });
   }
 
@@ -115,9 +115,9 @@ export class Epoch {
     for (const timer of this.timers.splice(0)) clearTimeout(timer);
   }
 
-  #left(events: EpochEvents, departure: Departure): void {
+  #exited(events: EpochEvents, exit: EpochExit): void {
     for (const timer of this.timers.splice(0)) clearTimeout(timer);
-    events.onLeft(this, departure);
+    events.onExit(this, exit);
   }
 }
 

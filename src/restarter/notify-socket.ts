@@ -78,7 +78,7 @@ export class NotifySocket {
         if (credentials !== undefined) this.#listener(credentials.pid, parseAssignments(bytes));
       },
       onLost: (errno, credentials) => {
-        this.#lost.log(`what process ${credentials?.pid} said on the notify socket is lost: ${errorName(errno)}`);
+        this.#lost.log(`a message of process ${credentials?.pid} to the notify socket is lost: ${errorName(errno)}`);
       },
       onWritable() {},
       onEnd: (errno) => {

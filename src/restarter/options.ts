@@ -27,7 +27,7 @@ Runs the program, and starts its next epoch at SIGHUP. The program finds its num
 
   --strict             any child that exits with another status than 0 ends everything with status 1
   --live-timeout-s <s> how long a child may take to become live, 0 for no limit (default 300)
-  --silence-s <s>      a program that says nothing on NOTIFY_SOCKET for this time counts as live (default 10)
+  --silence-s <s>      a program that sends nothing to NOTIFY_SOCKET for this time counts as live (default 10)
   --end-timeout-s <s>  how long children may take to exit at the end, before they are killed (default 30)
   --help               prints this text
 

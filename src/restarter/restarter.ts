@@ -3,19 +3,20 @@
 import type { SignalName } from '../common/process/signals.js';
 import { OccasionalLog } from '../log/occasional-log.js';
 import { BackOff } from './back-off.js';
-import { type Departure, Epoch, type EpochEvents } from './epoch.js';
+import { Epoch, type EpochEvents, type EpochExit } from './epoch.js';
 import { logger } from './log.js';
 import type { Options } from './options.js';
 import { RunningEpochs } from './running-epochs.js';
 import type { ServiceManager } from './service-manager.js';
 
-/** Logged characters of a stranger's message. */
+/** Logged characters of a message from a process that is no child. */
 const MAX_NAMES_LOGGED = 200;
-/** Logged messages of strangers at a time. */
-const MAX_STRANGERS_LOGGED = 5;
+/** Such messages that are logged at a time. */
+const MAX_FOREIGN_LOGGED = 5;
 
 /**
- * Maximum delay when no epoch serves, because the next one likely becomes live like the last. It doubles with each that does not.
+ * Maximum delay of a restart while no epoch serves. It is short, because the next epoch probably becomes live as the last one did,
+ * and doubles with each epoch that does not.
  */
 const MAX_OUTAGE_MS = 1000;
 /** How long a child may take to free the socket names that another one needs. */
@@ -35,7 +36,7 @@ export class Restarter implements EpochEvents {
   readonly #options: Options;
   readonly #context: RestarterContext;
   readonly #backOff = new BackOff();
-  readonly #strangers = new OccasionalLog((text) => logger.warning(text), MAX_STRANGERS_LOGGED);
+  readonly #foreign = new OccasionalLog((text) => logger.warning(text), MAX_FOREIGN_LOGGED);
   readonly #running = new RunningEpochs();
   /** The newest live epoch; or the one that will serve again because the newest is dead. */
   #current: Epoch | undefined;
@@ -45,7 +46,7 @@ export class Restarter implements EpochEvents {
   #isNextRequested = false;
   /** The serving epoch has died, and none has replaced it yet. */
   #needsReplacement = false;
-  /** Number of epochs that died before they were live, since the last that died after it. */
+  /** Number of consecutive epochs that died before they were live. */
   #failures = 0;
   #restartTimer: NodeJS.Timeout | undefined;
   /** The next epoch starts when the holder of its socket names has ended. */
@@ -88,7 +89,7 @@ export class Restarter implements EpochEvents {
         .join(', ')
         .replaceAll(/[^ -~]/g, '?')
         .slice(0, MAX_NAMES_LOGGED);
-      this.#strangers.log(`process ${pid}, which is no epoch's, said ${names}: it is not believed`);
+      this.#foreign.log(`process ${pid}, which is not a child, sent ${names}: ignored`);
       return;
     }
     this.#usesNotify = true;
@@ -114,9 +115,9 @@ export class Restarter implements EpochEvents {
     return last === undefined || performance.now() - last <= maxAgeMs;
   }
 
-  onLeft(epoch: Epoch, { isClean, how }: Departure): void {
+  onExit(epoch: Epoch, { isClean, how }: EpochExit): void {
     this.#running.delete(epoch);
-    logger[isClean ? 'info' : 'warning'](`epoch ${epoch.number} (pid ${epoch.pid ?? 'none'}) left: ${how}`);
+    logger[isClean ? 'info' : 'warning'](`epoch ${epoch.number} (pid ${epoch.pid ?? 'none'}) exited: ${how}`);
     const wasStarting = epoch === this.#starting;
     if (wasStarting) this.#starting = undefined;
     const wasCurrent = epoch === this.#current;
@@ -185,7 +186,7 @@ export class Restarter implements EpochEvents {
 
   #freeNames(old: Epoch, number: number): void {
     if (old.phase === 'leaving') return;
-    logger.warning(`${old.describe()} still has the socket names that epoch ${number} needs: it is told to leave`);
+    logger.warning(`${old.describe()} still has the socket names that epoch ${number} needs: terminating it`);
     old.terminate();
     old.timers.push(setTimeout(() => old.kill(), FREE_NAMES_MS));
   }
@@ -202,7 +203,7 @@ export class Restarter implements EpochEvents {
 
   /** Called when a program without notifications has been silent: it may not support them. */
   #onSilence(epoch: Epoch): void {
-    if (!this.#usesNotify) this.#becomesLive(epoch, 'says nothing on NOTIFY_SOCKET, and counts as live');
+    if (!this.#usesNotify) this.#becomesLive(epoch, 'sent nothing to NOTIFY_SOCKET, and counts as live');
   }
 
   #onLiveTimeout(epoch: Epoch): void {
@@ -258,9 +259,9 @@ export class Restarter implements EpochEvents {
     this.#proceed();
   }
 
-  /** Called when the serving epoch has ended without a request, in order or not: the next one must start. */
+  /** Called when the serving epoch has ended without a request, with any status: the next one must start. */
   #onServingLost(epoch: Epoch): void {
-    logger.error(`epoch ${epoch.number} was the one that served`);
+    logger.error(`the serving epoch ${epoch.number} has ended`);
     this.#lostServing(this.#liveMs(epoch));
     // A program without notifications does not resume serving.
     if (this.#usesNotify) this.#current = this.#running.predecessorOf(epoch);
@@ -286,7 +287,7 @@ export class Restarter implements EpochEvents {
   #onStartFailed(epoch: Epoch): void {
     const predecessor = this.#current?.phase === 'draining' ? this.#current : undefined;
     const serving = predecessor === undefined ? this.#current : undefined;
-    const rest = serving === undefined ? 'none serves' : `epoch ${serving.number} serves on`;
+    const rest = serving === undefined ? 'none serves' : `epoch ${serving.number} keeps serving`;
     logger.error(`epoch ${epoch.number} never became live: ${rest}`);
     if (predecessor !== undefined) {
       logger.error(`epoch ${predecessor.number} does not serve again: it is killed`);
@@ -309,7 +310,7 @@ export class Restarter implements EpochEvents {
     this.#context.manager.stopping(this.#describe());
     const { endTimeoutMs } = this.#options;
     setTimeout(() => {
-      logger.error(`not all have left within ${endTimeoutMs / 1000} s: the rest is killed`);
+      logger.error(`not all have exited within ${endTimeoutMs / 1000} s: the rest is killed`);
       this.#killEverything();
     }, endTimeoutMs);
     this.#proceed();

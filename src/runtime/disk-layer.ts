@@ -6,7 +6,7 @@ import { BatonError, messageOf } from '../common/errors/errors.js';
 import type { Layer } from './layer.js';
 import { type RuntimeValue, valueOfText } from './value.js';
 
-/** Maximum nesting of directories. It also ends links that lead back up. */
+/** Maximum nesting of directories. It also bounds loops of symbolic links. */
 export const MAX_DEPTH = 16;
 /** Larger files are not values and must not fill the memory. */
 export const MAX_FILE_BYTES = 64 * 1024;

@@ -177,7 +177,7 @@ class ServerInstance {
         this.#watch?.close();
         this.#notifier?.replaced();
       },
-      tookBack: () => {
+      reclaimed: () => {
         this.#notifier?.live();
         this.#watchFile();
       },

@@ -275,7 +275,7 @@ export class Server {
     logger.info(`server flags path: ${directory}`);
     if (!existsSync(join(directory, 'drain'))) return;
     logger.info('starting server in drain mode');
-    this.setHealth(HealthFailure.OnPurpose, true);
+    this.setHealth(HealthFailure.Requested, true);
   }
 
   async #createSinks(): Promise<void> {

@@ -35,7 +35,7 @@ import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } f
 import { BufferedSampler } from './stats/buffered-sampler.js';
 import { errorCounts } from './stats/error-counts.js';
 import { FilesystemStatsUpdate } from './stats/filesystem-stats.js';
-import { MemoryCare } from './stats/memory-care.js';
+import { MemoryMaintenance } from './stats/memory-maintenance.js';
 import { ThreadScopes } from './stats/thread-scopes.js';
 import { WorkerConfiguration } from './worker-configuration.js';
 
@@ -69,7 +69,7 @@ class Worker {
   readonly #profiled: ProfiledThread;
   readonly #heartbeat: NodeJS.Timeout;
   readonly #sampler: BufferedSampler;
-  readonly #memoryCare: MemoryCare;
+  readonly #memoryMaintenance: MemoryMaintenance;
   readonly #handOver: HandOver;
   /** Received parts of an incomplete runtime change. */
   #runtimeParts: RuntimeChange['entries'][] = [];
@@ -127,7 +127,12 @@ class Worker {
     };
     this.#sampler = new BufferedSampler(this.#transport);
     const memoryScope = this.#scopes.find(bufferMemoryPrefix(start.index), BufferMemoryStats);
-    this.#memoryCare = new MemoryCare(this.#name, { transport: io.transport, relief, shim, scope: memoryScope });
+    this.#memoryMaintenance = new MemoryMaintenance(this.#name, {
+      transport: io.transport,
+      relief,
+      shim,
+      scope: memoryScope,
+    });
     this.#heartbeat = startHeartbeat(start.heartbeat, start.index);
     this.#configuration = new WorkerConfiguration(start, {
       thread,
@@ -186,7 +191,7 @@ class Worker {
     try {
       this.#dispatch(message);
     } catch (error) {
-      internalError(`internal error: the primary's message '${message.kind}' was not carried out`, error);
+      internalError(`internal error: the primary's message '${message.kind}' could not be handled`, error);
     }
   }
 
@@ -229,9 +234,9 @@ class Worker {
       case 'connections':
         return answer(message.reply, this.#connections());
       case 'hand-over':
-        return this.#handOver.depart(message.channels, message.descriptors);
+        return this.#handOver.startSending(message.channels, message.descriptors);
       case 'take-over':
-        return this.#handOver.arrive(message.channels);
+        return this.#handOver.startReceiving(message.channels);
       case 'extension-state':
         this.#transport.beginTurn();
         return this.#ports.changed(message.name, message.state);
@@ -248,7 +253,7 @@ class Worker {
     this.#timers.close();
     clearInterval(this.#heartbeat);
     this.#sampler.close();
-    this.#memoryCare.close();
+    this.#memoryMaintenance.close();
     await atMostMs(this.#accessLogFiles.flush(), FINAL_FLUSH_MS);
     this.#accessLogFiles.flushSync(0);
     this.#filesystemStats.close();

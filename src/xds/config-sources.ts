@@ -1,4 +1,4 @@
-// All configuration sources of a server, as the server's parts subscribe to them. Nothing is loaded, watched or connected before
+// All configuration sources of a server. Nothing is loaded, watched or connected before
 // the first subscription.
 
 import { onDemand } from '../common/package/on-demand.js';

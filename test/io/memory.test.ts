@@ -1,7 +1,7 @@
 // The memory of a thread: scratch until the end of the turn, blocks until their release, and the behaviour when it is full.
 
 import t from 'tap';
-import { LARGEST_BLOCK, Memory, NO_BLOCK } from '../../src/io/memory.js';
+import { MAX_BLOCK_BYTES, Memory, NO_BLOCK } from '../../src/io/memory.js';
 
 const LAYOUT = { receiveBytes: 4096, scratchBytes: 4096, arenaBytes: 16 * 65536 };
 
@@ -25,7 +25,7 @@ t.test('blocks have the requested size and never overlap', (t) => {
 
 t.test('any size may use the whole arena, and the rest of larger blocks when it is full', (t) => {
   const memory = new Memory(LAYOUT);
-  t.equal(memory.retain(LARGEST_BLOCK + 1), NO_BLOCK);
+  t.equal(memory.retain(MAX_BLOCK_BYTES + 1), NO_BLOCK);
   t.not(memory.retain(20_000), NO_BLOCK, 'half of a chunk');
   let count = 0;
   while (memory.retain(10) !== NO_BLOCK) count++;
@@ -81,7 +81,7 @@ t.test('scratch is reset with each turn; overflow goes to the arena for the turn
   memory.endTurn();
   t.equal(memory.retainedBytes(), 0);
   t.equal(memory.scratch(4000), first);
-  t.throws(() => memory.scratch(LARGEST_BLOCK + 1), RangeError);
+  t.throws(() => memory.scratch(MAX_BLOCK_BYTES + 1), RangeError);
   t.end();
 });
 

@@ -79,13 +79,13 @@ t.test('of two windows the one that ends first applies', async (t) => {
 });
 
 t.test('a listener drains in its window, or while /healthcheck/fail is in effect unless it ignores that', async (t) => {
-  const health = { isFailedOnPurpose: false };
+  const health = { isFailRequested: false };
   const drains = [new ListenerDrain(health), new ListenerDrain(undefined)] as const;
   const closing = () => drains.map((drain) => drain.shouldClose(1000, FIRST as Random));
   t.same(closing(), [false, false]);
-  health.isFailedOnPurpose = true;
+  health.isFailRequested = true;
   t.same(closing(), [true, false]);
-  health.isFailedOnPurpose = false;
+  health.isFailRequested = false;
   for (const drain of drains) drain.window = { startMs: 0, timeMs: 1000, strategy: 'gradual' };
   t.same(closing(), [true, true]);
 });

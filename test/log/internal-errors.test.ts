@@ -51,7 +51,7 @@ t.test('an exception fails the domain that caused it, wherever it is thrown', as
     errors.inDomain(domain('one'), () => { throw new Error('at once'); });
     errors.inDomain(domain('two'), () => void setTimeout(() => { throw new Error('in a timer'); }, 1));
     errors.inDomain(domain('three'), () => void Promise.resolve().then(() => { throw new Error('in a promise'); }));
-    errors.inDomain(domain('four'), () => errors.outsideDomains(() => Promise.reject(new Error('nobody is to blame'))));
+    errors.inDomain(domain('four'), () => errors.outsideDomains(() => Promise.reject(new Error('outside all domains'))));
     const broken = { name: 'five', fail() { throw new Error('in fail()'); } };
     errors.inDomain(broken, () => { throw new Error('at once'); });`);
   const lines = out.trim().split('\n').sort();

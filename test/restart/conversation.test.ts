@@ -165,7 +165,7 @@ t.test("a silent child is refused; one that sends 'alive' is not", async (t) => 
   t.notOk(link.isClosed, 'for any duration');
   clearInterval(alive);
   await waitFor(() => link.isClosed);
-  const reason = 'its parent has given it up: it said nothing for 0.2 s';
+  const reason = 'its parent has abandoned it: it sent nothing for 0.2 s';
   t.same(link.sent.at(-1)?.message, { kind: 'refusal', reason });
   t.match(greet(end).link.sent, [{ message: { kind: 'welcome' } }]);
   t.same(host.log, []);
@@ -314,7 +314,7 @@ t.test('a parent that is not terminated in time ends by itself', async (t) => {
   }
 });
 
-t.test('a parent also ends by itself when another child has ended before it was live', async (t) => {
+t.test('a parent also ends by itself when another child was lost before it was live', async (t) => {
   const { end, host } = parent();
   const { events } = greet(end);
   events.message(live([], 60), []);
@@ -350,7 +350,7 @@ t.test('a parent whose child is dead serves again, and the next child takes over
 t.test('a child that arrives while sockets are being bound again waits for them', async (t) => {
   const { end, host } = parent();
   let isBack = () => {};
-  host.takeBack = () => new Promise<void>((resolve) => (isBack = resolve));
+  host.reclaim = () => new Promise<void>((resolve) => (isBack = resolve));
   const dead = greet(end);
   dead.events.message(live([], 60), []);
   dead.events.ended('it has ended', true);
@@ -551,14 +551,14 @@ t.test('joining fails after a refusal, silence, death or a full socket', async (
     [(door) => door.refuse('because'), /^because$/, true],
     [(door) => door.refuse(`one\nline\u001b[2J${'x'.repeat(60_000)}`), /^one\\nline\\(x1b|u001b)\[2Jx{400,500}$/, true],
     [() => {}, /has not answered in 0\.02 s$/, false],
-    [(door) => door.events.ended('it has ended', true), /^the parent process has gone: it has ended/, false],
+    [(door) => door.events.ended('it has ended', true), /^the parent process was lost: it has ended/, false],
     [
       (door) => {
         door.prove();
         door.events.message({ kind: 'welcome', welcome }, [7]);
         door.events.ended('it has ended', true);
       },
-      /^the parent process has gone/,
+      /^the parent process was lost/,
       true,
     ],
     [(door) => (door.isFull = true), /cannot be reached: its socket is full/, false],
@@ -766,11 +766,11 @@ function parent(deadlines: Partial<ParentDeadlines> = {}) {
     offers: [] as Offer[],
     log,
     offer: () => host.offers,
-    offerMore: () => host.offers,
+    offerNewSockets: () => host.offers,
     addSockets: (id: number, fds: readonly number[]) => void log.push(`sockets ${id}: ${fds.join()}`),
     childLost() {},
     release: async (ids: ReadonlySet<number>) => void log.push(`released ${[...ids].join()}`),
-    takeBack: async (): Promise<void> => void log.push('takes back'),
+    reclaim: async (): Promise<void> => void log.push('takes back'),
     replaced: async (taken: ReadonlySet<number>) => void log.push(`replaced ${[...taken].join()}`),
     async *exportStats() {
       yield PIECE;

@@ -474,9 +474,9 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const plane = await startControlPlane(t);
     const subscriber = startSubscriber(t, plane, plane.api(protocol));
     plane.set('cluster', [cluster('a')]);
-    let goOn = () => {};
+    let resume = () => {};
     subscriber.slowness = new Promise((resolve) => {
-      goOn = resolve;
+      resume = resolve;
     });
     const seen = subscriber.subscribe({ source: ADS, type: 'cluster' });
     await waitFor(() => subscriber.reads === 1, { what: 'the first response' });
@@ -492,7 +492,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     } as const;
     plane.set('endpoints', [endpoints('e')]);
     await subscriber.subscribe(other).has('e');
-    goOn();
+    resume();
     await seen.has('a', '2');
     await plane.waitForAck('cluster');
     t.same(

@@ -112,7 +112,7 @@ async function stop(crowd: Worker | undefined): Promise<CrowdResult> {
     crowd.once('error', reject);
   });
   crowd.postMessage('stop');
-  const told = await result;
+  const counts = await result;
   await crowd.terminate();
-  return told;
+  return counts;
 }

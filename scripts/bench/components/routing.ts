@@ -174,7 +174,7 @@ for (const [kind, lines] of [
 ] as const) {
   const make = requestOf('/index.html', lines);
   const block = new HeaderBlock(memory);
-  const baseline = measure(`(${kind} head made anew)`, () => {
+  const baseline = measure(`(reset of the ${kind} head)`, () => {
     make(block);
     memory.endTurn();
   });
@@ -193,7 +193,7 @@ for (const [kind, lines] of [
   const edge = new ForwardingRules({ use_remote_address: true }, local);
   run('forwarding: edge', () => edge.apply(block, client, random));
   const inner = new ForwardingRules({}, local);
-  run('forwarding: behind a proxy that says nothing', () => inner.apply(block, client, random));
+  run('forwarding: behind a proxy without x-forwarded headers', () => inner.apply(block, client, random));
   const paths = PathNormalizer.of({ normalize_path: true, merge_slashes: true })!;
   run('path normalization, nothing to do', () => paths.apply(block));
   const info = new StreamInfo();

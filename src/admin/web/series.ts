@@ -16,8 +16,8 @@ export class Rates {
   }
 
   /**
-   * Records a counter's value and returns its rate; undefined at its first reading. After a reset the counter has grown from
-   * 0.
+   * Records a counter's value and returns its rate; undefined at its first reading. A counter that has decreased was reset, so
+   * its growth is counted from 0.
    */
   read(name: string, total: number): number | undefined {
     const growth = this.growth(name, total);

@@ -3,6 +3,7 @@
 import { existsSync, type FSWatcher, lstatSync, readlinkSync, realpathSync, statSync, watch } from 'node:fs';
 import { basename, dirname, join, parse, resolve } from 'node:path';
 import { messageOf } from '../errors/errors.js';
+import { MAX_TIMER_MS } from '../time/max-timer.js';
 
 export interface FileWatchEvents {
   /** Called when the file has changed and was then quiet for a moment. A removed file is reported when it exists again. */
@@ -27,8 +28,6 @@ const QUIET_MS = 200;
 const MAX_WAIT_MS = 2000;
 /** Interval of retries for directories that cannot be watched for lack of descriptors or inotify watches. */
 const RETRY_MS = 2000;
-/** The longest timer that Node accepts. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** The kernel's limit of links on one path. */
 const MAX_LINKS = 40;
 
@@ -65,7 +64,7 @@ export class FileWatch {
     this.#within = within && { path: resolve(within.path), seesContent: within.seesContent };
     this.#identity = identity;
     this.#events = events;
-    if (pollMs !== undefined) this.#poll = setInterval(() => this.#check(), Math.min(pollMs, LONGEST_TIMER_MS)).unref();
+    if (pollMs !== undefined) this.#poll = setInterval(() => this.#check(), Math.min(pollMs, MAX_TIMER_MS)).unref();
     this.#watch();
     if (fileIdentity(this.#path) !== identity) this.#onEvent();
   }

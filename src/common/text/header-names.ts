@@ -155,7 +155,7 @@ export function isConnectionHeader(id: number): boolean {
 }
 
 /** Length of the longest known name. */
-export const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length));
+export const MAX_NAME_BYTES = Math.max(...NAMES.map((name) => name.length));
 
 /**
  * Returns the number of the name in bytes[start, end), ignoring case; OTHER_HEADER if it is unknown. `view` covers the same
@@ -163,7 +163,7 @@ export const LONGEST_NAME = Math.max(...NAMES.map((name) => name.length));
  */
 export function headerIdOf(bytes: Uint8Array, view: DataView, start: number, end: number): number {
   const length = end - start;
-  if (length === 0 || length > LONGEST_NAME) return OTHER_HEADER;
+  if (length === 0 || length > MAX_NAME_BYTES) return OTHER_HEADER;
   let id = SLOTS[slotOf(length, bytes[start]!, bytes[start + (length >> 1)]!, bytes[end - 1]!)]!;
   for (; id !== OTHER_HEADER; id = NEXT_IN_SLOT[id]!) {
     if (NAME_LENGTHS[id] !== length) continue;

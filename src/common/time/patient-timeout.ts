@@ -1,7 +1,7 @@
 // A timeout for a message from a peer. Node runs timers before it polls sockets: after the process or the machine was
 // stopped for a while, the timeout would fire before messages that arrived in the meantime. Here they are handled first.
 
-import { LONGEST_TIMER_MS } from './longest-timer.js';
+import { MAX_TIMER_MS } from './max-timer.js';
 
 /** After a stop, received messages are handled for as long as the timer is late, but at most for this time. */
 export const MAX_CATCH_UP_MS = 1000;
@@ -26,10 +26,10 @@ export class PatientTimeout {
 
   #wait(): NodeJS.Timeout {
     const leftMs = Math.max(0, Math.ceil(this.#dueMs - performance.now()));
-    if (leftMs <= LONGEST_TIMER_MS) return setTimeout(() => this.#onDue(), leftMs);
+    if (leftMs <= MAX_TIMER_MS) return setTimeout(() => this.#onDue(), leftMs);
     return setTimeout(() => {
       this.#timer = this.#wait();
-    }, LONGEST_TIMER_MS);
+    }, MAX_TIMER_MS);
   }
 
   #onDue(): void {

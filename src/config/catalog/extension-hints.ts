@@ -9,7 +9,7 @@ import { packageOf, substituteFor } from './substitutes.js';
 
 /** Packages whose messages configure Envoy's extensions. */
 const ENVOY_PACKAGES = /^(envoy|xds|udpa|google)\./;
-/** For a message that was added together with an extension. */
+/** The reason for a message outside Envoy's packages that no extension claims. */
 const UNCLAIMED = ': no extension in src/extensions/index.ts has this message in its typeUrls';
 
 export class ExtensionHints {

@@ -92,7 +92,7 @@ export const ACCESS_LOG: ImplementedTable = {
     text_format_source: true,
     omit_empty_values: true,
     content_type: true,
-    json_format_options: accepted('its only field makes no difference'),
+    json_format_options: accepted('its only field has no effect'),
     formatters: onlyExtension(FORMATTER, ONLY_FORMATTER),
   },
   'envoy.config.core.v3.JsonFormatOptions': { sort_properties: accepted('properties are sorted in any case') },

@@ -1,7 +1,7 @@
 // The configurable options of the codecs.
 
 export interface Http1Options {
-  /** Limit for start line, fields and empty line together; at most LARGEST_BLOCK. */
+  /** Limit for start line, fields and empty line together; at most MAX_BLOCK_BYTES. */
   maxHeadBytes: number;
   maxHeaders: number;
   /** Serves HTTP/1.0 requests; otherwise they are answered with 426. */

@@ -33,7 +33,7 @@ export const enum ResetReason {
   RefusedStream = 5,
   /** An exception was thrown while handling the stream. */
   InternalError = 6,
-  /** This side is told to end: as LocalReset, except that a tunnel ends in order. */
+  /** This side was asked to end: the same as LocalReset, except that a tunnel is closed gracefully. */
   LocalClose = 7,
 }
 

@@ -6,7 +6,7 @@ import type { RoomWaiter } from '../../io/arena/room-queue.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import type { Stall } from '../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../listener/downstream-connection.js';
-import type { Departure } from '../../listener/travel.js';
+import type { PreparedHandOver } from '../../listener/hand-over.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import { ExchangeEnd, type ServerCodec, type ServerCodecEvents, type ServerProtocol } from '../codec/connections.js';
 import { type ByteSink, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec/streams.js';
@@ -16,8 +16,8 @@ import type { StepPool } from '../step-pool.js';
 import type { ServerStream, StreamConnection } from '../streams/server-stream.js';
 import { TOO_SLOW } from '../streams/stream-answers.js';
 import { type ClockedConnection, ConnectionClocks, UNSET } from './connection-clocks.js';
-import type { FormerRequests } from './former-requests.js';
 import { type HeadTimeout, refusal } from './head-timeouts.js';
+import type { TakenOverRequests } from './taken-over-requests.js';
 import type { DeviceStats } from './user-agent-stats.js';
 
 /** Objects that a connection needs only while it is active. */
@@ -47,20 +47,25 @@ export class ServerConnection
   #wasTunnelEnded = false;
 
   /** `former`: the state of a connection that another process has served. */
-  constructor(manager: ManagerContext, pools: ServerPools, socket: DownstreamConnection, former?: FormerRequests) {
+  constructor(
+    manager: ManagerContext,
+    pools: ServerPools,
+    socket: DownstreamConnection,
+    takenOver?: TakenOverRequests,
+  ) {
     const { http } = manager.stats;
     this.manager = manager;
     this.#pools = pools;
     this.socket = socket;
     this.clocks = new ConnectionClocks(this, manager, socket.startMonotonicMs);
-    if (former === undefined) {
+    if (takenOver === undefined) {
       http.increment(HttpStats.at.downstream_cx_total);
       this.clocks.begin();
     } else {
-      this.#requests = former.requests;
-      this.clocks.activeMs = former.activeMs;
-      this.clocks.requestStartMs = former.requestStartMs;
-      if (former.isBlocked) this.onBlocked();
+      this.#requests = takenOver.requests;
+      this.clocks.activeMs = takenOver.activeMs;
+      this.clocks.requestStartMs = takenOver.requestStartMs;
+      if (takenOver.isBlocked) this.onBlocked();
       this.#resumeTimeouts();
     }
     http.increment(HttpStats.at.downstream_cx_active);
@@ -92,7 +97,11 @@ export class ServerConnection
       this.#closesAfterResponse = true;
     }
     const { clock, random } = this.manager.thread;
-    if (!this.#closesAfterResponse && !this.#shouldDepart && this.socket.drain.shouldClose(clock.monotonicMs, random)) {
+    if (
+      !this.#closesAfterResponse &&
+      !this.#shouldHandOver &&
+      this.socket.drain.shouldClose(clock.monotonicMs, random)
+    ) {
       this.manager.stats.http.increment(HttpStats.at.downstream_cx_drain_close);
       this.#closesAfterResponse = true;
     }
@@ -191,7 +200,7 @@ export class ServerConnection
     this.clocks.requestStartMs = UNSET;
     // The response had begun when the drain did, so it could not announce the end.
     if (this.#closesAfterResponse && this.clocks.isDrained) return this.onClose(false);
-    if (this.#shouldDepart) this.#prepareDeparture();
+    if (this.#shouldHandOver) this.#stopForHandOver();
     this.#releaseCodec();
   }
 
@@ -385,11 +394,11 @@ export class ServerConnection
 
   // ── Moving to another process ────────────────────────────────────────────────────────────────────────────────────
 
-  /** Departs only between two requests, with the received part of the next one. */
-  depart(): Departure | undefined {
+  /** Possible only between two requests. The received part of the next one moves too. */
+  prepareHandOver(): PreparedHandOver | undefined {
     const codec = this.#codec;
-    const canLeave = this.#shouldDepart && this.#streams === undefined && codec?.isBetweenRequests !== false;
-    if (!canLeave || !this.socket.transport.freeze(this.socket.id)) {
+    const canMove = this.#shouldHandOver && this.#streams === undefined && codec?.isBetweenRequests !== false;
+    if (!canMove || !this.socket.transport.freeze(this.socket.id)) {
       codec?.startRequests();
       return undefined;
     }
@@ -404,8 +413,8 @@ export class ServerConnection
         requestStartMs: this.clocks.requestStartMs,
       },
       input: codec?.copyBuffered() ?? NOTHING,
-      stay: () => this.#stay(),
-      leave: () => this.#leave(),
+      resume: () => this.#resume(),
+      release: () => this.#release(),
     };
   }
 
@@ -422,35 +431,35 @@ export class ServerConnection
   }
 
   /** Whether the connection should move to another process at the next opportunity. */
-  get #shouldDepart(): boolean {
+  get #shouldHandOver(): boolean {
     return (
-      this.socket.drain.departures !== undefined &&
-      !this.socket.mustStay &&
+      this.socket.drain.handOverQueue !== undefined &&
+      !this.socket.hasHandOverFailed &&
       !this.#closesAfterResponse &&
       !this.#endedByPeer
     );
   }
 
-  #prepareDeparture(): void {
-    const departures = this.socket.drain.departures!;
-    if (!departures.hasRoom) return departures.add(this.socket);
+  #stopForHandOver(): void {
+    const handOverQueue = this.socket.drain.handOverQueue!;
+    if (!handOverQueue.hasRoom) return handOverQueue.add(this.socket);
     this.#acquireCodec().holdRequests();
-    departures.ready(this.socket);
+    handOverQueue.ready(this.socket);
   }
 
-  #stay(): void {
+  #resume(): void {
     this.socket.transport.thaw(this.socket.id);
     if (this.#codec?.isAwaitingRoom === true) this.onRoom();
     this.#resumeTimeouts();
     this.#codec?.startRequests();
   }
 
-  #leave(): void {
+  #release(): void {
     const { http } = this.manager.stats;
     this.#codec?.destroy();
     http.decrement(HttpStats.at.downstream_cx_active);
     http.decrement(this.#pools.protocol.connectionsActive);
-    this.socket.leave();
+    this.socket.release();
   }
 
   // ── ClockedConnection: called by the clocks ──────────────────────────────────────────────────────────────────────

@@ -227,7 +227,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     if (!this.isDestroyed) this.events.onEnded(isCutOff);
   }
 
-  /** A response has begun whose own framing says that it is incomplete. */
+  /** A response has begun that is incomplete by its own framing. */
   get #isAmidResponse(): boolean {
     switch (this.reading) {
       case Reading.Head:

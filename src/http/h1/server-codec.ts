@@ -52,7 +52,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   }
 
   /**
-   * Handles a half-close. Outside of tunnels it ends the current request, because it cannot be told from a client that has gone; bytes
+   * Handles a half-close. Outside of tunnels it ends the current request, because it is indistinguishable from a client that has disconnected; bytes
    * after that request are ignored. In a tunnel each direction ends on its own.
    */
   override end(): void {

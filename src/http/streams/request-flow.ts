@@ -39,8 +39,8 @@ export class RequestFlow {
     return this.#paused !== 0;
   }
 
-  /** Pauses the body on behalf of `who`, a bit. `isCounted`: the pause is one of flow control. */
-  pause(who: number, isCounted = true): void {
+  /** Pauses the body on behalf of `part`, a bit. `isCounted`: the pause is one of flow control. */
+  pause(part: number, isCounted = true): void {
     if (this.#encoder !== undefined) {
       if (this.#paused === 0) this.#encoder.pauseReading();
       if (isCounted && !this.#isCounted) {
@@ -48,12 +48,12 @@ export class RequestFlow {
         this.#http.increment(HttpStats.at.downstream_flow_control_paused_reading_total);
       }
     }
-    this.#paused |= this.#releases > 0 ? who | PAUSED_BY_RELEASE : who;
+    this.#paused |= this.#releases > 0 ? part | PAUSED_BY_RELEASE : part;
   }
 
-  resume(who: number): void {
-    if ((this.#paused & who) === 0) return;
-    this.#paused &= ~who;
+  resume(part: number): void {
+    if ((this.#paused & part) === 0) return;
+    this.#paused &= ~part;
     if (this.#paused !== 0 || this.#encoder === undefined) return;
     if (this.#isCounted) {
       this.#isCounted = false;

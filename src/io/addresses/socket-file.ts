@@ -25,7 +25,7 @@ export function removeStaleSocket(path: string): void {
   }
 }
 
-/** A new file seems abandoned between its creation by bind() and the moment from which the kernel finds the socket by it. */
+/** Younger files are kept: for a moment after bind() has created a file, the kernel does not find the socket by it. */
 const MIN_AGE_MS = 1000;
 
 /**

@@ -5,7 +5,7 @@ import { CHUNK_BYTES, CHUNK_SHIFT, ChunkPool, NO_CHUNK } from './chunk-pool.js';
 
 /** Sizes of the blocks that chunks are cut into. */
 export const CUT_SIZES = [1024, 2048, 4096, 8192, 16384, 32768] as const;
-const LARGEST_CUT = 32768;
+const MAX_CUT_BYTES = 32768;
 
 /** No block is available. Offset 0 is never a block. */
 export const NO_BLOCK = 0;
@@ -39,12 +39,12 @@ export class Arena {
 
   /** Returns a block of the smallest size that holds `length` bytes, or NO_BLOCK. */
   take(length: number): number {
-    return length > LARGEST_CUT ? this.#takeRun(length) : this.#takeCut(cutFor(length));
+    return length > MAX_CUT_BYTES ? this.#takeRun(length) : this.#takeCut(cutFor(length));
   }
 
   /** Returns a block of a larger size than take() does, or NO_BLOCK. Larger sizes may have free blocks in their cut chunks. */
   takeLarger(length: number): number {
-    if (length > LARGEST_CUT) return NO_BLOCK;
+    if (length > MAX_CUT_BYTES) return NO_BLOCK;
     for (let index = cutFor(length) + 1; index < CUT_SIZES.length; index++) {
       const block = this.#takeCut(index);
       if (block !== NO_BLOCK) return block;
@@ -54,7 +54,7 @@ export class Arena {
 
   /** Returns the largest available block below the size for `length` bytes, or NO_BLOCK. */
   takeSmaller(length: number): number {
-    for (let index = length > LARGEST_CUT ? CUT_SIZES.length - 1 : cutFor(length) - 1; index >= 0; index--) {
+    for (let index = length > MAX_CUT_BYTES ? CUT_SIZES.length - 1 : cutFor(length) - 1; index >= 0; index--) {
       const block = this.#takeCut(index);
       if (block !== NO_BLOCK) return block;
     }

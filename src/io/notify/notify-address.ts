@@ -1,6 +1,6 @@
 // Reads the environment variables by which a service manager, or baton-restarter, requests notifications (sd_notify(3)).
 
-import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
+import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import { AddressKind, encodeAddress } from '../addresses/address.js';
 
 /**
@@ -22,5 +22,5 @@ export function notifyAddress(env: NodeJS.ProcessEnv): Uint8Array | undefined {
 export function watchdogIntervalMs(env: NodeJS.ProcessEnv): number | undefined {
   const { WATCHDOG_USEC: usec = '', WATCHDOG_PID: pid } = env;
   if (!/^[1-9]\d*$/.test(usec) || (pid !== undefined && pid !== String(process.pid))) return undefined;
-  return Math.min(Number(usec) / 1000, LONGEST_TIMER_MS);
+  return Math.min(Number(usec) / 1000, MAX_TIMER_MS);
 }

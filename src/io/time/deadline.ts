@@ -6,7 +6,7 @@ import { Timer, type TimingWheel } from './timing-wheel.js';
 const NEVER = Number.POSITIVE_INFINITY;
 
 /** A pending timer keeps its owner alive. An unused owner is released after this long. */
-const LONGEST_SLEEP_MS = 250;
+const MAX_SLEEP_MS = 250;
 
 export class Deadline {
   readonly #wheel: TimingWheel;
@@ -45,7 +45,7 @@ export class Deadline {
   }
 
   #sleep(leftMs: number): void {
-    const forMs = leftMs < LONGEST_SLEEP_MS ? leftMs : LONGEST_SLEEP_MS;
+    const forMs = leftMs < MAX_SLEEP_MS ? leftMs : MAX_SLEEP_MS;
     this.#wakesAtMs = this.#wheel.nowMs + forMs;
     this.#wheel.reschedule(this.#timer, forMs);
   }

@@ -6,7 +6,7 @@
 // Node runs its timers before it polls sockets. The wheel's timers fire after both, so that after a stall of the thread or machine, input
 // that arrived in time is handled before its timeout fires.
 
-import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
+import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import { MAX_CATCH_UP_MS } from '../../common/time/patient-timeout.js';
 import { Clock } from './clock.js';
 import { type Timer, type Timers, TimingWheel } from './timing-wheel.js';
@@ -54,7 +54,7 @@ export class TimerDriver implements Timers {
     if (this.#isFiring || this.#isClosed) return;
     clearTimeout(this.#timeout);
     this.#dueMs = atMs;
-    const delayMs = Math.min(Math.max(Math.ceil(atMs - monotonicMs()), 1), LONGEST_TIMER_MS);
+    const delayMs = Math.min(Math.max(Math.ceil(atMs - monotonicMs()), 1), MAX_TIMER_MS);
     this.#timeout = setTimeout(this.#onTimeout, delayMs);
   }
 

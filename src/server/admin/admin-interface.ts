@@ -165,9 +165,9 @@ export class AdminInterface {
   }
 
   /** Called when the process that replaced this one is dead. Failures are logged. */
-  async takeBack(): Promise<void> {
+  async reclaim(): Promise<void> {
     try {
-      if (this.#socket !== undefined && !this.#socket.takeBack()) {
+      if (this.#socket !== undefined && !this.#socket.reclaim()) {
         this.#socket.close();
         this.#socket = await AdminSocket.open(loadShim(), this.#config, undefined);
       }

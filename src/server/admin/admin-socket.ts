@@ -84,13 +84,13 @@ export class AdminSocket {
     };
   }
 
-  /** Called when a child process answers on this socket and owns its file. The socket stays open for takeBack(). */
+  /** Called when a child process answers on this socket and owns its file. The socket stays open for reclaim(). */
   handOver(): void {
     this.#isHandedOver = true;
   }
 
   /** Called when that process is dead. Returns whether clients still reach this socket: it is open and its file is unchanged. */
-  takeBack(): boolean {
+  reclaim(): boolean {
     this.#isHandedOver = false;
     if (!this.#isOpen || !isFile(this.#address)) return this.#isOpen;
     const isPresent = lstatSync(this.#address.path, { throwIfNoEntry: false })?.ino === this.#inode;

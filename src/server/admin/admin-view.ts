@@ -53,7 +53,7 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     setLevelRules: (rules) => threads.setLevelRules(rules),
     workersUpdated: () => threads.handled(),
     setHealthFailing: (isFailing) => {
-      server.setHealth(HealthFailure.OnPurpose, isFailing);
+      server.setHealth(HealthFailure.Requested, isFailing);
     },
     memory: () => threads.memory(),
     configDumps: (includeEds) => configDumps(server.configuration, dumped(), includeEds),

@@ -3,7 +3,7 @@
 import { Random } from '../../common/random.js';
 import { random } from '../../extensions/load-balancing-policies/random/index.js';
 import { Memory } from '../../io/memory.js';
-import { PageCare } from '../../io/page-care.js';
+import { PageReleaser } from '../../io/page-releaser.js';
 import { openThreadIo } from '../../io/thread-io.js';
 import type { TimerDriver } from '../../io/time/timer-driver.js';
 import { internalError } from '../../log/internal-errors.js';
@@ -104,7 +104,7 @@ export class PrimaryCalls implements CallingThread {
       reportFailedCheck: (report) => clusters.reportFailedCheck(report),
       reportOutlier: (report) => clusters.reportOutlier(report),
     };
-    return { thread, timers, pages: new PageCare(io.transport, shim), manager: new ClusterManager(thread) };
+    return { thread, timers, pages: new PageReleaser(io.transport, shim), manager: new ClusterManager(thread) };
   }
 }
 
@@ -121,6 +121,6 @@ function snapshotOf(cluster: PrimaryCluster): ClusterSnapshot {
 interface Running {
   readonly thread: UpstreamThread;
   readonly timers: TimerDriver;
-  readonly pages: PageCare;
+  readonly pages: PageReleaser;
   readonly manager: ClusterManager;
 }

@@ -229,9 +229,9 @@ export class ListenerSet implements ListenerEvents {
   }
 
   /** Called when the child is dead: this process accepts again. Resolves when it does so on all sockets. */
-  takeBack(): Promise<void> {
+  reclaim(): Promise<void> {
     const reopened = this.#replacement.end();
-    this.draining.takeBack();
+    this.draining.reclaim();
     return reopened;
   }
 

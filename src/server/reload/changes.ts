@@ -7,13 +7,13 @@ import type { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import type { ClusterSet, StagedClusters } from '../clusters/cluster-set.js';
 import type { Change } from './carry-out.js';
 import type { ReloadPlan } from './comparison/comparison.js';
-import type { DepartingClusters } from './departing-clusters.js';
+import type { DrainingClusters } from './draining-clusters.js';
 import { ListenerChange, type ReloadedListeners, RouteChange } from './listener-changes.js';
 
 export interface Reloaded extends ReloadedListeners {
   readonly runtime: Pick<LayeredRuntime, 'replaceStaticLayers'>;
   readonly clusters: Pick<ClusterSet, 'removeStatic' | 'byName' | 'stage' | 'warming'>;
-  readonly departing: Pick<DepartingClusters, 'keep' | 'remove'>;
+  readonly drainingClusters: Pick<DrainingClusters, 'keep' | 'remove'>;
 }
 
 export function changesOf(plan: ReloadPlan, server: Reloaded): Change[] {
@@ -41,7 +41,7 @@ class ClusterChange implements Change {
   #staged: StagedClusters | undefined;
   #isUsed = false;
   /** Clusters that an earlier reload has removed and that draining listeners still use. */
-  #departing: readonly string[] = [];
+  #pendingRemovals: readonly string[] = [];
 
   constructor(configs: readonly Cluster[], server: Reloaded) {
     this.#configs = configs;
@@ -60,7 +60,7 @@ class ClusterChange implements Change {
     this.#checkNames();
     this.#isUsed = true;
     this.#staged!.commit();
-    this.#departing = this.#server.departing.keep(this.#configs.map(({ name = '' }) => name));
+    this.#pendingRemovals = this.#server.drainingClusters.keep(this.#configs.map(({ name = '' }) => name));
     return this.#server.settle();
   }
 
@@ -84,7 +84,7 @@ class ClusterChange implements Change {
       const known = new Set(this.#former.map(({ name }) => name));
       const added = this.#configs.flatMap(({ name = '' }) => (known.has(name) ? [] : [name]));
       this.#server.clusters.removeStatic(added);
-      this.#server.departing.remove(this.#departing);
+      this.#server.drainingClusters.remove(this.#pendingRemovals);
       await this.#server.settle();
     }
   }
@@ -110,17 +110,17 @@ async function restore(former: readonly Cluster[], { clusters }: Reloaded): Prom
 
 /** Clusters are removed last, so nothing that could fail follows. */
 function clusterRemoval(removed: readonly string[], server: Reloaded): Change {
-  const { clusters, departing, settle } = server;
+  const { clusters, drainingClusters, settle } = server;
   const former = removed.flatMap((name) => clusters.byName.get(name)?.config ?? []);
   return {
     prepare: () => {},
     commit: () => {
-      departing.remove(removed);
+      drainingClusters.remove(removed);
       return settle();
     },
     discard: () => {},
     undo: async () => {
-      departing.keep(removed);
+      drainingClusters.keep(removed);
       await restore(former, server);
       await settle();
     },

@@ -22,8 +22,8 @@ const WARMING_MS = 60_000;
 export class ListenerChange implements Change {
   readonly #server: ReloadedListeners;
   readonly #set: readonly ListenerSpec[];
-  /** Listeners that are changed or removed, as they were before. */
-  readonly #former: readonly ListenerSpec[];
+  /** The previous versions of listeners that are changed or removed. */
+  readonly #previous: readonly ListenerSpec[];
   readonly #removed: readonly string[];
   readonly #places: ReadonlyMap<number, number>;
   #plan: ListenerPlan | undefined;
@@ -33,7 +33,7 @@ export class ListenerChange implements Change {
     const removed = removedListeners.flatMap((number) => known.get(number) ?? []);
     this.#server = server;
     this.#set = listeners.map((listener) => specOf(listener, known));
-    this.#former = [
+    this.#previous = [
       ...listeners.flatMap(({ before }) => (before === undefined ? [] : (known.get(before) ?? []))),
       ...removed,
     ];
@@ -57,9 +57,9 @@ export class ListenerChange implements Change {
 
   async undo(): Promise<void> {
     const { listeners, settle } = this.#server;
-    const known = new Set(this.#former.map(({ name }) => name));
+    const known = new Set(this.#previous.map(({ name }) => name));
     const added = this.#set.flatMap(({ name }) => (known.has(name) ? [] : [name]));
-    const plan = await prepared(this.#former, added, this.#server);
+    const plan = await prepared(this.#previous, added, this.#server);
     renumber(listeners, new Map(Array.from(this.#places, ([before, after]) => [after, before])));
     await applied(plan, settle);
   }
@@ -69,14 +69,14 @@ export class ListenerChange implements Change {
 export class RouteChange implements Change {
   readonly #server: ReloadedListeners;
   readonly #set: readonly ListenerSpec[];
-  readonly #former: readonly ListenerSpec[];
+  readonly #previous: readonly ListenerSpec[];
   #apply: (() => void) | undefined;
 
   constructor({ routes }: ReloadPlan, server: ReloadedListeners) {
     const known = staticSpecs(server.listeners);
     this.#server = server;
     this.#set = routes.map((listener) => specOf(listener, known));
-    this.#former = routes.map(({ before, number }) => ({ ...known.get(before!)!, number }));
+    this.#previous = routes.map(({ before, number }) => ({ ...known.get(before!)!, number }));
   }
 
   prepare(): void {
@@ -91,7 +91,7 @@ export class RouteChange implements Change {
   discard(): void {}
 
   undo(): Promise<void> {
-    this.#server.listeners.planRoutes(this.#former)();
+    this.#server.listeners.planRoutes(this.#previous)();
     return this.#server.settle();
   }
 }
@@ -151,7 +151,7 @@ function specOf(
   { before, config, number, shown }: PlannedListener,
   known: ReadonlyMap<number, ListenerSpec>,
 ): ListenerSpec {
-  const former = before === undefined ? undefined : known.get(before);
-  const name = former?.name ?? (config.name || randomUUID());
+  const previous = before === undefined ? undefined : known.get(before);
+  const name = previous?.name ?? (config.name || randomUUID());
   return { name, config, isStatic: true, number, shown, state: accepted({ version: '' }) };
 }

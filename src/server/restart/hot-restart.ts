@@ -38,7 +38,7 @@ export interface HotRestartOptions {
 export interface RestartedServer
   extends Pick<
       ParentHost,
-      'addSockets' | 'childLost' | 'exportStats' | 'handOverConnections' | 'empty' | 'release' | 'takeBack'
+      'addSockets' | 'childLost' | 'exportStats' | 'handOverConnections' | 'empty' | 'release' | 'reclaim'
     >,
     Pick<ChildHost, 'importStats' | 'parentEnded' | 'takeConnections'> {
   /** Number of workers. */
@@ -46,7 +46,7 @@ export interface RestartedServer
   /** Returns the sockets of listeners and admin; the server keeps the descriptors. */
   offer(): readonly Offer[];
   /** Returns the sockets that listeners have got since then. */
-  offerMore(): readonly Offer[];
+  offerNewSockets(): readonly Offer[];
   /** Sets a callback for more sockets to offer to a starting child. */
   onSockets(listener: () => void): void;
   /** Called when more of the parent's sockets have arrived. */
@@ -203,10 +203,10 @@ export class HotRestart {
     // Clients wait at the sockets that a dead parent has handed over: only this process can serve them. A live parent serves them
     // itself.
     if (this.#options.isSupervised && !isRefusal && (await this.#isParentGone())) {
-      logger.warning(`the parent process has gone before this one was live (${why}); this one continues`);
+      logger.warning(`the parent process was lost before this one was live (${why}); this one continues`);
       return server.parentEnded();
     }
-    logger.critical(`the parent process has gone before this one was live (${why})`);
+    logger.critical(`the parent process was lost before this one was live (${why})`);
     server.end(1);
   }
 
@@ -300,11 +300,11 @@ export class HotRestart {
       generation: this.#facts.generation,
       parentShutdownTimeS: this.#options.parentShutdownTimeS,
       offer: () => server.offer(),
-      offerMore: () => server.offerMore(),
+      offerNewSockets: () => server.offerNewSockets(),
       addSockets: (id, fds) => server.addSockets(id, fds),
       childLost: () => server.childLost(),
       release: (ids) => server.release(ids),
-      takeBack: () => server.takeBack(),
+      reclaim: () => server.reclaim(),
       replaced: (taken) => {
         // First: if the parent saw the end of this process, it would serve again beside the child.
         this.#child?.terminate();

@@ -9,9 +9,9 @@ import type { AdminInterface } from '../admin/admin-interface.js';
 import type { Drain } from '../draining/drain-manager.js';
 import type { Server } from '../server.js';
 import { isQuiet } from '../workers/open-connections.js';
+import { distribute, openHandOverChannels } from './hand-over-channels.js';
 import type { RestartedServer } from './hot-restart.js';
 import { StatsExport } from './stats-export.js';
-import { distribute, openTravelChannels } from './travel-channels.js';
 
 export interface SuccessionEvents {
   /** Called when this process accepts connections, beside its parent. */
@@ -19,7 +19,7 @@ export interface SuccessionEvents {
   /** Called when a child process has taken over: this process only ends its connections. */
   handedOver(): void;
   /** Called when that child is dead: this process serves again. */
-  tookBack(): void;
+  reclaimed(): void;
   /** The process is draining before its end. */
   readonly isDraining: boolean;
   /** Ends the process with this exit status. */
@@ -58,7 +58,7 @@ export class Succession implements RestartedServer {
     return ofAdmin === undefined ? ofListeners : [...ofListeners, ofAdmin];
   }
 
-  offerMore(): readonly Offer[] {
+  offerNewSockets(): readonly Offer[] {
     return this.#server.configuration.listeners.offers.offerNew();
   }
 
@@ -119,16 +119,16 @@ export class Succession implements RestartedServer {
     return this.#server.configuration.listeners.release(ids);
   }
 
-  takeBack(): Promise<void> {
+  reclaim(): Promise<void> {
     const { configuration, isEnding, primary } = this.#server;
     if (isEnding || this.#events.isDraining) return Promise.resolve();
     const { listeners } = configuration;
     primary.takeOver.undone();
-    const reopened = listeners.takeBack();
+    const reopened = listeners.reclaim();
     if (this.#drain !== undefined) listeners.drains.undo(this.#drain);
     this.#drain = undefined;
-    void this.#admin?.takeBack();
-    this.#events.tookBack();
+    void this.#admin?.reclaim();
+    this.#events.reclaimed();
     // The dead child's sinks have received what was exported to it.
     const { sinks } = this.#server.flushes;
     if (!sinks.isEmpty) this.#export?.forEachExported((name, total) => sinks.creditUpTo(name, total));
@@ -153,7 +153,7 @@ export class Succession implements RestartedServer {
 
   handOverConnections(childWorkers: number): number[] {
     const { shim, workers } = this.#server.primary;
-    const plan = openTravelChannels(shim, this.concurrency, childWorkers);
+    const plan = openHandOverChannels(shim, this.concurrency, childWorkers);
     plan.byWorker.forEach((channels, index) => {
       workers.send(index, { kind: 'hand-over', channels, descriptors: plan.descriptors });
     });

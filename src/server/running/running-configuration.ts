@@ -22,7 +22,7 @@ import { ListenerSet } from '../listeners/listener-set.js';
 import { FilterParts } from '../listeners/version/filter-parts.js';
 import type { Primary } from '../primary.js';
 import type { ReloadPlan } from '../reload/comparison/comparison.js';
-import { DepartingClusters } from '../reload/departing-clusters.js';
+import { DrainingClusters } from '../reload/draining-clusters.js';
 import { reloadParts } from '../reload/reload-parts.js';
 import type { NamedSources } from '../reload/sources-in-use.js';
 import { PrimaryRouteSet } from '../routes/primary-route-set.js';
@@ -67,7 +67,7 @@ export class RunningConfiguration {
   #bootstrap: Bootstrap;
   readonly #rtds = new RtdsLayers();
   readonly #parts: FilterParts;
-  readonly #departing: DepartingClusters;
+  readonly #drainingClusters: DrainingClusters;
 
   constructor(
     primary: Primary,
@@ -96,7 +96,7 @@ export class RunningConfiguration {
     const { filterConfigs, routes } = this;
     this.#parts = new FilterParts(extensions, ports, serveEndpoint, { routes, filterConfigs });
     this.listeners = new ListenerSet(primary, this.#parts, draining, publish);
-    this.#departing = new DepartingClusters(this.clusters, this.listeners.draining, (names) => {
+    this.#drainingClusters = new DrainingClusters(this.clusters, this.listeners.draining, (names) => {
       this.clusterDiscovery.staticsRemoved(names);
     });
     const { lds_config: lds } = bootstrap.dynamic_resources ?? {};
@@ -158,7 +158,9 @@ export class RunningConfiguration {
     const { carryOut, changesOf } = await reloadParts();
     const { listeners, runtime, clusters } = this;
     const settle = this.#primary.publication.steps();
-    await carryOut(changesOf(plan, { runtime, clusters, departing: this.#departing, listeners, ended, settle }));
+    await carryOut(
+      changesOf(plan, { runtime, clusters, drainingClusters: this.#drainingClusters, listeners, ended, settle }),
+    );
     await this.runtimePublication.sent();
     this.#bootstrap = next;
     this.#sources.bootstrapChanged();

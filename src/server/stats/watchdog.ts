@@ -4,7 +4,7 @@
 // with the limits. The timers fire twice within the shortest limit.
 
 import { durationMs } from '../../common/time/duration.js';
-import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
+import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import type { Watchdog as WatchdogConfig, Watchdogs } from '../../config/generated/api.js';
 import { monotonicMs } from '../../io/time/timer-driver.js';
 import { WatchdogStats } from '../../stats/layouts/server.js';
@@ -109,5 +109,5 @@ function watchdogLimits(config: WatchdogConfig | undefined): WatchdogLimits {
 
 /** Returns the interval of the checks, at most the longest that a timer supports. */
 function halfOf({ missMs, megaMissMs }: WatchdogLimits): number {
-  return Math.max(1, Math.min(Math.floor(Math.min(missMs, megaMissMs) / 2), LONGEST_TIMER_MS));
+  return Math.max(1, Math.min(Math.floor(Math.min(missMs, megaMissMs) / 2), MAX_TIMER_MS));
 }

@@ -2,7 +2,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { withRemedy } from '../../common/errors/shortages.js';
-import { noteLoggerFiles } from '../../log/logger.js';
+import { registerLoggerFiles } from '../../log/logger.js';
 import type { ToWorker, WorkerStart } from '../../worker/messages/messages.js';
 import type { SnapshotFailure } from './snapshots.js';
 import { WorkerThread } from './worker-thread.js';
@@ -22,7 +22,7 @@ export interface WorkerSetEvents {
   failed(failure: SnapshotFailure): void;
   /** Called with a message for an extension's part on the primary. */
   extension(index: number, name: string, message: unknown): void;
-  /** Called when a worker has died; another one will replace it. Its share of shared numbers must be released. */
+  /** Called when a worker has died; another one will replace it. Its share of shared counts must be released. */
   died(index: number): void;
 }
 
@@ -55,7 +55,7 @@ export class WorkerSet {
             reject(new Error(failure.message));
           },
           extension: (name, message) => this.#events.extension(index, name, message),
-          loggerFiles: noteLoggerFiles,
+          loggerFiles: registerLoggerFiles,
           died: (error) => {
             this.#events.died(index);
             // Better to end than never to become live: a supervisor can then start another server.

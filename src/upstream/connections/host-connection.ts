@@ -29,7 +29,7 @@ export interface ConnectingCluster {
 }
 
 /** A connection that another process has made and frozen. */
-export interface FormerConnection {
+export interface TakenOverConnection {
   readonly id: number;
   /** When it began to connect (monotonic). */
   readonly startMs: number;
@@ -64,21 +64,21 @@ export abstract class HostConnection implements ConnectionHandler {
   #localText = '';
   #state = State.Connecting;
 
-  /** Begins to connect, or takes over `former`. Throws, with nothing counted, when the connect cannot begin. */
-  protected constructor(cluster: ConnectingCluster, host: Host, former?: FormerConnection) {
+  /** Begins to connect, or takes over `takenOver`. Throws, with nothing counted, when the connect cannot begin. */
+  protected constructor(cluster: ConnectingCluster, host: Host, takenOver?: TakenOverConnection) {
     const { spec, stats, thread } = cluster;
     this.#cluster = cluster;
     this.host = host;
     this.transport = thread.transport;
     this.stats = stats;
     this.timer = new Timer<HostConnection>(this, onTimer);
-    this.startMs = former?.startMs ?? thread.clock.monotonicMs;
-    this.id = former?.id ?? thread.transport.connect(host.sockaddr, spec, cluster.bufferLimits, this);
+    this.startMs = takenOver?.startMs ?? thread.clock.monotonicMs;
+    this.id = takenOver?.id ?? thread.transport.connect(host.sockaddr, spec, cluster.bufferLimits, this);
     stats.increment(ClusterStats.at.upstream_cx_active);
     host.stats.increment(HostStats.at.cx_active);
-    if (former !== undefined) {
+    if (takenOver !== undefined) {
       this.#state = State.Connected;
-      thread.transport.setHandler(former.id, this);
+      thread.transport.setHandler(takenOver.id, this);
       return;
     }
     stats.increment(ClusterStats.at.upstream_cx_total);

@@ -7,7 +7,7 @@ import type { Cluster } from '../cluster.js';
 import type { Host } from '../hosts/host.js';
 import { LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
-import { EndedBy, type FormerConnection, HostConnection } from './host-connection.js';
+import { EndedBy, HostConnection, type TakenOverConnection } from './host-connection.js';
 
 /** Close timeout: how long the host may accept none of the pending bytes. */
 const FLUSH_MS = 5000;
@@ -58,19 +58,19 @@ export class UpstreamSocket extends HostConnection {
     events: UpstreamSocketEvents,
     cluster: Cluster,
     host: Host,
-    former: FormerConnection,
+    takenOver: TakenOverConnection,
   ): UpstreamSocket {
     // The connection exists already: no breaker may refuse it.
     cluster.limits.acquire(LimitKind.Connections, Priority.Default);
-    return new UpstreamSocket(events, cluster, host, former);
+    return new UpstreamSocket(events, cluster, host, takenOver);
   }
 
-  private constructor(events: UpstreamSocketEvents, cluster: Cluster, host: Host, former?: FormerConnection) {
-    super(cluster, host, former);
+  private constructor(events: UpstreamSocketEvents, cluster: Cluster, host: Host, takenOver?: TakenOverConnection) {
+    super(cluster, host, takenOver);
     this.#events = events;
     this.#cluster = cluster;
     if (cluster.spec.closesOnHostFailure) (host.sockets ??= new Set()).add(this);
-    if (former !== undefined) {
+    if (takenOver !== undefined) {
       cluster.requestResumed(host);
       return;
     }
@@ -126,7 +126,7 @@ export class UpstreamSocket extends HostConnection {
   }
 
   /** Releases the frozen connection, which another process continues. */
-  leave(): void {
+  release(): void {
     this.handOver();
   }
 

@@ -10,8 +10,8 @@ import { AcceptFailures } from '../../listener/accept-failures.js';
 import { ActiveListener, type OpenConnections } from '../../listener/active-listener.js';
 import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../listener/connection-limit.js';
 import type { DrainWindow } from '../../listener/drain-window.js';
+import type { HandedOverConnection, HandOverQueue, PreparedTakeOver } from '../../listener/hand-over.js';
 import type { FilterChain, FilterChainFinder } from '../../listener/network-filter.js';
-import type { Arrival, Cargo, Departures } from '../../listener/travel.js';
 import { forEachGuarded } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
@@ -47,7 +47,7 @@ export class WorkerListeners {
   readonly #acceptFailures: AcceptFailures;
   readonly #listeners = new Map<number, ActiveListener>();
   readonly #builder: ChainBuilder;
-  #departures: Departures | undefined;
+  #handOverQueue: HandOverQueue | undefined;
   /** Sockets that will be added when descriptors are available. */
   readonly #lateSockets = new Map<WorkerSockets, NodeJS.Timeout>();
   readonly #unbuilt = new UnbuiltListeners((snapshot) => {
@@ -104,7 +104,7 @@ export class WorkerListeners {
   #add(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): void {
     const listener = this.#create(snapshot, chains, finder);
     listener.takeSockets(this.#socketsOf(snapshot), snapshot.isShared);
-    if (this.#departures !== undefined) listener.depart(this.#departures);
+    if (this.#handOverQueue !== undefined) listener.handOver(this.#handOverQueue);
     this.#listeners.set(snapshot.id, listener);
     if (snapshot.isListening) listener.accept();
   }
@@ -297,16 +297,16 @@ export class WorkerListeners {
   }
 
   /** Hands existing and new connections over to another process; undefined: stops that, and they drain. */
-  depart(departures: Departures | undefined): void {
-    this.#departures = departures;
-    for (const listener of this.#listeners.values()) listener.depart(departures);
+  handOver(handOverQueue: HandOverQueue | undefined): void {
+    this.#handOverQueue = handOverQueue;
+    for (const listener of this.#listeners.values()) listener.handOver(handOverQueue);
   }
 
-  /** Returns the arrival of a connection from another process, or the reason why it cannot continue here. */
-  expect(cargo: Cargo): Arrival | string {
-    const { listener: name } = cargo.facts;
+  /** Prepares to take over a connection from another process. Returns a string with the reason if that is not possible. */
+  prepareTakeOver(handedOver: HandedOverConnection): PreparedTakeOver | string {
+    const { listener: name } = handedOver.facts;
     // The latest version.
     const listener = [...this.#listeners.values()].findLast((each) => each.name === name);
-    return listener?.prepareArrival(cargo) ?? `there is no listener '${name}'`;
+    return listener?.prepareTakeOver(handedOver) ?? `there is no listener '${name}'`;
   }
 }

@@ -4,7 +4,7 @@
 /** Reasons for failing, as independent bits. */
 export const enum HealthFailure {
   /** POST /healthcheck/fail, or the file drain in flags_path at the start; until /healthcheck/ok. */
-  OnPurpose = 1,
+  Requested = 1,
   /** The server drains before it ends. */
   Ending = 2,
 }
@@ -25,9 +25,9 @@ export class ServerHealth {
     return Atomics.load(this.#word, 0) !== 0;
   }
 
-  /** Failing was requested: clients should leave, so their connections end with the next response. */
-  get isFailedOnPurpose(): boolean {
-    return (Atomics.load(this.#word, 0) & HealthFailure.OnPurpose) !== 0;
+  /** Failure was requested by the operator: each connection is closed with its next response. */
+  get isFailRequested(): boolean {
+    return (Atomics.load(this.#word, 0) & HealthFailure.Requested) !== 0;
   }
 
   /** Sets or clears a reason. Called only by the primary. */

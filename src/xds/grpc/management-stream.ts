@@ -6,7 +6,7 @@ import { messageOf } from '../../common/errors/errors.js';
 import { Random } from '../../common/random.js';
 import { shownName } from '../../common/text/shown.js';
 import { durationMs } from '../../common/time/duration.js';
-import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
+import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
 import { endsLine } from '../../config/schema/line-rules.js';
 import { escaped } from '../../config/text/problem.js';
@@ -196,7 +196,7 @@ export class ManagementStream {
     this.#channel?.close();
     if (reason !== this.#lastFailure) logger.warning(`${shownName(this.#name)} closed: ${escaped(reason)}`);
     this.#lastFailure = reason;
-    this.#retryTimer = setTimeout(() => this.open(), Math.min(LONGEST_TIMER_MS, this.#backOff.next()));
+    this.#retryTimer = setTimeout(() => this.open(), Math.min(MAX_TIMER_MS, this.#backOff.next()));
     this.#events.lost();
   }
 
@@ -220,7 +220,7 @@ export class ManagementStream {
         this.#drainTimer = undefined;
         this.send();
       },
-      Math.min(LONGEST_TIMER_MS, Math.ceil(ms)),
+      Math.min(MAX_TIMER_MS, Math.ceil(ms)),
     );
   }
 

@@ -3,7 +3,7 @@
 import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
 import { durationMs } from '../../common/time/duration.js';
-import { LONGEST_TIMER_MS } from '../../common/time/longest-timer.js';
+import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import { PatientTimeout } from '../../common/time/patient-timeout.js';
 import { getLogger } from '../../log/logger.js';
 import type { RefusedResource, Update } from '../resource.js';
@@ -45,7 +45,7 @@ export class Watch {
     this.#stats = new SubscriptionStats(context.store, request.statPrefix, request.type);
     this.#stats.attempt();
     const { initial_fetch_timeout: timeout } = request.source;
-    const timeoutMs = Math.min(LONGEST_TIMER_MS, durationMs(timeout, DEFAULT_FETCH_MS));
+    const timeoutMs = Math.min(MAX_TIMER_MS, durationMs(timeout, DEFAULT_FETCH_MS));
     if (timeoutMs === 0) return;
     // A response in progress has arrived in time. It gets the same time again at most: slow reading is not the server's fault.
     this.#timer = new PatientTimeout(() => void handled(timeoutMs).then(() => this.#fetchTimedOut()), timeoutMs);

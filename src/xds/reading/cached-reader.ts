@@ -1,4 +1,4 @@
-// The reader of one subscription. It caches what it has read, so that an unchanged resource costs a hash and remains the same
+// The reader of one subscription. It caches resources, so that an unchanged one costs only a hash and remains the same
 // object.
 
 import { createHash, hash } from 'node:crypto';
@@ -228,7 +228,7 @@ export class CachedReader implements ResourceReader {
     this.#known.delete(key);
   }
 
-  /** Evicts the least recently used resources, because the set of names may change forever. */
+  /** Evicts the least recently used resources, because new names may be sent without limit. */
   #evict(): void {
     for (const [key, { resource }] of this.#known) {
       if (this.#size <= 2 * this.#largest) return;

@@ -1,4 +1,4 @@
-// Connections that no response can close: TCP proxy connections are closed in an orderly way during the drain; upgraded ones
+// Connections that no response can close: TCP proxy connections are closed gracefully during the drain; upgraded ones
 // stay.
 
 import { createHash } from 'node:crypto';
@@ -24,40 +24,45 @@ const peers = await startPeers(t);
 
 const BLOCK = Uint8Array.from({ length: 65_521 }, (_, index) => (index ^ (index >> 8)) & 0xff);
 
-t.test('both ends of a drained TCP connection have an unbroken prefix of the data, and an orderly close', async (t) => {
-  const log = join(tempDir(t), 'log');
-  const access_log = [fileAccessLog(log, '%CONNECTION_TERMINATION_DETAILS%\n')];
-  const baton = await startBaton(t, {
-    config: bootstrap({
-      listeners: [tcpListener('wire', 0, { cluster: 'peers', access_log })],
-      clusters: [staticCluster('peers', peers.port)],
-    }),
-    args: [
-      ...['--concurrency', '2', '--drain-time-s', '2', '--drain-strategy', 'immediate'],
-      ...['--file-flush-interval-msec', '50'],
-    ],
-  });
-  const port = await baton.listenerPort('wire');
-  const open = async (): Promise<[Stream, Stream]> => [await openStream(t, port), await peers.next()];
-  const quiet = await open();
-  await quiet[0].write('a request');
-  await quiet[1].receives(9);
-  await quiet[1].write('a response');
-  const busy = await Promise.all([open(), open(), open(), open()]);
-  for (const stream of busy.flat()) pump(stream);
-  const early = busy.flat().map(({ length }) => length);
-  await baton.admin('/drain_listeners?graceful', { method: 'POST' });
-  await Promise.all(busy.flat().map((stream, index) => stream.receives(early[index]! + 1_000_000)));
-  t.equal(quiet[0].closed, 'open');
-  const late = await open();
-  for (const stream of [...busy.flat(), ...quiet, ...late]) t.equal(await stream.isClosed(), 'end');
-  for (const stream of busy.flat()) t.equal(stream.fingerprint(), beginning(stream.length));
-  t.equal(quiet[0].head, 'a response');
-  t.equal(quiet[1].head, 'a request');
-  await baton.waitForStat('cluster.peers.upstream_cx_active', 0);
-  await baton.waitForStat(`listener.127.0.0.1_${port}.downstream_cx_active`, 0);
-  await waitFor(() => readFileSync(log, 'utf8') === 'drain_close\n'.repeat(6), { what: 'a log entry with the reason' });
-});
+t.test(
+  'both ends of a drained TCP connection receive an unbroken prefix of the data, and a graceful close',
+  async (t) => {
+    const log = join(tempDir(t), 'log');
+    const access_log = [fileAccessLog(log, '%CONNECTION_TERMINATION_DETAILS%\n')];
+    const baton = await startBaton(t, {
+      config: bootstrap({
+        listeners: [tcpListener('wire', 0, { cluster: 'peers', access_log })],
+        clusters: [staticCluster('peers', peers.port)],
+      }),
+      args: [
+        ...['--concurrency', '2', '--drain-time-s', '2', '--drain-strategy', 'immediate'],
+        ...['--file-flush-interval-msec', '50'],
+      ],
+    });
+    const port = await baton.listenerPort('wire');
+    const open = async (): Promise<[Stream, Stream]> => [await openStream(t, port), await peers.next()];
+    const quiet = await open();
+    await quiet[0].write('a request');
+    await quiet[1].receives(9);
+    await quiet[1].write('a response');
+    const busy = await Promise.all([open(), open(), open(), open()]);
+    for (const stream of busy.flat()) pump(stream);
+    const early = busy.flat().map(({ length }) => length);
+    await baton.admin('/drain_listeners?graceful', { method: 'POST' });
+    await Promise.all(busy.flat().map((stream, index) => stream.receives(early[index]! + 1_000_000)));
+    t.equal(quiet[0].closed, 'open');
+    const late = await open();
+    for (const stream of [...busy.flat(), ...quiet, ...late]) t.equal(await stream.isClosed(), 'end');
+    for (const stream of busy.flat()) t.equal(stream.fingerprint(), beginning(stream.length));
+    t.equal(quiet[0].head, 'a response');
+    t.equal(quiet[1].head, 'a request');
+    await baton.waitForStat('cluster.peers.upstream_cx_active', 0);
+    await baton.waitForStat(`listener.127.0.0.1_${port}.downstream_cx_active`, 0);
+    await waitFor(() => readFileSync(log, 'utf8') === 'drain_close\n'.repeat(6), {
+      what: 'a log entry with the reason',
+    });
+  },
+);
 
 t.test('with skip_exit connections are drained too, and new ones are accepted', async (t) => {
   const baton = await startBaton(t, {
@@ -76,7 +81,7 @@ t.test('with skip_exit connections are drained too, and new ones are accepted', 
   await later.receives(7);
 });
 
-t.test('an upgraded connection outlives the drain, and ends in order with the process', async (t) => {
+t.test('an upgraded connection outlives the drain, and is closed gracefully when the process ends', async (t) => {
   let hostSaw = '';
   const upstream = await startTcpUpstream(t, (socket) => {
     socket.once('data', () => {

@@ -5,7 +5,7 @@ export const DEFAULT_DEADLINE_MS = 40_000;
 
 const POLL_MS = 10;
 /** Long waits poll less often, up to this interval: the polled servers need CPU time too. */
-const LONGEST_POLL_MS = 50;
+const MAX_POLL_MS = 50;
 
 export interface WaitOptions {
   deadlineMs?: number;
@@ -39,7 +39,7 @@ export async function waitFor<T>(
     if (waited > deadlineMs) {
       throw new Error(`still waiting after ${deadlineMs} ms for: ${what}`, { cause: lastError });
     }
-    const pause = isAsking ? Math.min(Math.max(waited / 10, POLL_MS), LONGEST_POLL_MS) : POLL_MS;
+    const pause = isAsking ? Math.min(Math.max(waited / 10, POLL_MS), MAX_POLL_MS) : POLL_MS;
     await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }

@@ -50,7 +50,7 @@ t.test('the primary, the configuration thread and a worker start from caches', a
   }
 });
 
-/** An installation of its own, with its own caches. */
+/** Makes a separate installation with its own caches. */
 function install(t: Test) {
   const root = tempDir(t);
   for (const name of ['package.json', 'dist/baton', 'dist/code-cache', 'dist/schema.json'])
@@ -97,7 +97,7 @@ for (const [what, damage] of [
   });
 }
 
-t.test('caches are written when the package is installed, and are left out without the program', async (t) => {
+t.test('caches are written when the package is installed, unless the program is missing', async (t) => {
   const copy = install(t);
   cpSync(packagePath('scripts/bundle'), copy.path('scripts/bundle'), { recursive: true });
   const before = copy.files('dist/code-cache').length;

@@ -118,7 +118,7 @@ t.test('a child that sends an oversize message and then exits', async (t) => {
   child.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
   await waitFor(() => child.received.includes('replaced'), { what: 'the take-over' });
   child.sayAtLength(new Uint8Array(70_000));
-  await waitForLog(parent, 'cannot be talked to any more');
+  await waitForLog(parent, 'the link to the child process is unusable');
   child.close();
   await waitForLog(parent, 'this one serves again');
   await survives();
@@ -185,7 +185,7 @@ t.test('a child that is silent after its hello is replaced by the next process',
   silent.freeName();
   const child = await line.start(1, { config: CONFIG, args: QUICK });
   t.equal(await child.listenerPort('web'), port);
-  t.match(parent.stderr, 'it said nothing for 8 s, and another process wants to take over');
+  t.match(parent.stderr, 'it sent nothing for 8 s, and another process wants to take over');
   t.ok(silent.received.includes('refusal'), 'it is notified');
   await child.stop();
 });
@@ -202,7 +202,7 @@ t.test('a child that sends garbage, or repeats its hello, is treated as gone', a
   const live = await welcomed(t, line.socketPath);
   live.say(encodeToParent({ kind: 'live', taken: [], parentShutdownTimeS: 600, connectionWorkers: 0 }));
   live.say(Buffer.from('nonsense'), [0, 1, 2]);
-  await waitForLog(parent, 'the child process cannot be talked to any more');
+  await waitForLog(parent, 'the link to the child process is unusable');
   live.close();
   await waitForLog(parent, 'this one serves again');
   // The fake child took no socket: the listener was closed, and is opened again.
@@ -218,7 +218,7 @@ t.test('a child that sends garbage, or repeats its hello, is treated as gone', a
   await waitForLog(parent, 'previous baton process is still initializing');
   child.close();
   attacker.close();
-  await waitFor(() => parent.stderr.split('has gone before it was live').length > 1);
+  await waitFor(() => parent.stderr.split('has ended before it was live').length > 1);
   await survives();
 });
 

@@ -61,7 +61,7 @@ t.test('every client is answered when listeners are removed and added again whil
   });
 
   await first.kill();
-  await waitForLog(parent, 'the child process has gone before it was live');
+  await waitForLog(parent, 'the child process was lost before it was live');
   const refused = (name: keyof typeof ports) => isRefused(ports[name]);
   await waitFor(() => refused('goes'), { what: 'the close of the removed listener' });
   await answers('again', 'new');

@@ -1,4 +1,4 @@
-// A process whose successor died takes back everything that it has handed over: sockets of every kind, admin, updates, its
+// A process whose child died takes back everything that it handed over: sockets of every kind, admin, updates, its
 // watched file, sinks.
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -30,8 +30,8 @@ function web(name: string, text: string, address: Config, more: Config = {}): Co
   return { ...httpListener(name, 0, managerOf([answering({ prefix: '/' }, text)])), address, ...more };
 }
 
-/** Waits until the parent has been replaced, kills the child, and waits until the parent serves again. */
-async function killed(parent: BatonProcess, child: BatonProcess): Promise<void> {
+/** Kills the child and waits until the parent serves again. */
+async function killChild(parent: BatonProcess, child: BatonProcess): Promise<void> {
   await child.kill();
   await waitForLog(parent, 'this one serves again');
 }
@@ -88,7 +88,7 @@ t.test(
       });
       await waitFor(() => isRefused(ports.dropped), { what: 'the close of the listener that the child does not have' });
       if (moved) await waitFor(() => readFileSync(addressPath!, 'utf8') === `127.0.0.1:${ports.admin}`);
-      await killed(parent, child);
+      await killChild(parent, child);
       await waitFor(async () => !(await isRefused(ports.dropped)), { what: 'the dropped listener' });
       await waitFor(serves, { what: 'all listeners' });
       await waitFor(async () => (await unix(adminPath!, '/ready')).body === 'LIVE\n', { what: 'admin' });
@@ -119,7 +119,7 @@ t.test(
     await waitForLog(parent, "lds: add/update listener 'comes'");
     await waitFor(() => isRefused(ports.goes), { what: 'the close of the listener in both processes' });
     await waitFor(async () => (await httpRequest(ports.stays)).body === 'changed', { what: 'the change' });
-    await killed(parent, child);
+    await killChild(parent, child);
     await waitFor(async () => (await httpRequest(ports.stays)).body === 'changed', {
       what: 'the change in the parent',
     });
@@ -161,7 +161,7 @@ t.test('the parent watches its file again, and its sinks receive no count twice'
   await waitFor(async () => (await httpRequest(port)).body === 'second', { what: 'the change in the child' });
   await waitForQuiet(counted);
   const before = counted()!;
-  await killed(parent, child);
+  await killChild(parent, child);
   await waitFor(async () => (await httpRequest(port)).body === 'second', { what: 'the change in the parent' });
   await waitForQuiet(counted);
   const requests = await parent.stat('http.web.downstream_rq_total');

@@ -182,7 +182,7 @@ t.test('a child gives up on a parent that does not answer', async (t) => {
     await waitFor(() => alone.exit !== undefined, { what: 'the exit of the child', deadlineMs: 30_000 });
     t.match(alone.exit, { code: 1 });
     t.equal(alone.stderr.split('hot restart sendmsg() connection refused, retrying').length, 12);
-    t.match(alone.stderr, 'cannot be reached: nobody listens at its socket');
+    t.match(alone.stderr, 'cannot be reached: no process listens at its socket');
   });
 
   t.test('the child of a stopped parent gives up, and the parent keeps serving', async (t) => {
@@ -228,7 +228,7 @@ t.test('a stopped child does not keep its parent from serving', async (t) => {
   t.match(await ends(other), { code: 1 });
   t.match(other.stderr, 'unable to bind domain socket with base_id=0, id=1, errno=98 (see --base-id option)');
   await child.kill();
-  await waitForLog(parent, 'the child process has gone before it was live');
+  await waitForLog(parent, 'the child process was lost before it was live');
   await (await restarts(t, line, parent, port)).stop();
 });
 
@@ -241,13 +241,13 @@ t.test('a parent that dies before its child is live ends the child too; later th
   parent.child.kill('SIGKILL');
   await waitFor(() => early.exit !== undefined, { what: 'the exit of the child' });
   t.match(early.exit, { code: 1 });
-  t.match(early.stderr, 'the parent process has gone');
+  t.match(early.stderr, 'the parent process was lost');
 
   const again = await line.start(0, { config: config(), args: QUICK });
   const child = await line.start(1, { config: config(), args: ['--parent-shutdown-time-s', '60'] });
   await waitForLog(again, 'closing and draining listeners');
   await again.kill();
-  await waitForLog(child, 'the parent process has gone');
+  await waitForLog(child, 'the parent process was lost');
   await serves(t, child, await child.listenerPort('web'));
   t.not(await child.listenerPort('web'), port);
   await child.stop();
@@ -259,7 +259,7 @@ t.test('after the death of a child that took over, another child can follow the 
   const child = await line.start(1, { config: config(), args: ['--parent-shutdown-time-s', '60'] });
   await waitForLog(parent, 'closing and draining listeners');
   await child.kill();
-  await waitForLog(parent, 'the child process that took over has gone');
+  await waitForLog(parent, 'the child process that took over has ended');
   const port = await parent.listenerPort('web');
   await serves(t, parent, port);
   await (await restarts(t, line, parent, port)).stop();

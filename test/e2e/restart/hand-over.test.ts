@@ -393,7 +393,7 @@ t.test('when the new process is killed, connections still in the old one are ser
   const child = await line.start(1, { config, args: [...args, '--concurrency', '1'] });
   await waitForLog(parent, 'handing established connections over to the child process');
   child.child.kill('SIGKILL');
-  await waitForLog(parent, 'the child process that took over has gone');
+  await waitForLog(parent, 'the child process that took over has ended');
   for (const request of ['', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n']) {
     client.write(request);
     await release();

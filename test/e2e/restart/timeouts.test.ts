@@ -1,4 +1,4 @@
-// --hand-over-connections: the timeouts of a connection continue, however often it changes the process.
+// --hand-over-connections: the timeouts of a connection continue when it is handed over, any number of times.
 
 import t from 'tap';
 import {
@@ -19,11 +19,11 @@ import { openStream, startPeers } from '../tcp/stream.js';
 
 /** Longer than a restart takes, so that no connection spends its whole timeout in one process. */
 const TIME = '5s';
-/** Takes far longer than that. */
+/** So many restarts take far longer than TIME. */
 const MAX_RESTARTS = 20;
 const ARGS = ['--concurrency', '1', '--parent-shutdown-time-s', '600', '--drain-time-s', '600'];
 
-// They are idle most of the time.
+// These tests are idle most of the time.
 t.jobs = 2;
 
 t.test('each timeout closes its connection on time during consecutive restarts', async (t) => {
@@ -73,7 +73,7 @@ t.test('each timeout closes its connection on time during consecutive restarts',
     if (restarts > 1) continue;
     const received = (await current.stat('server.hand_over.connections_received'))!;
     // On a slow machine some may have timed out before.
-    t.ok(received + all.filter(({ closed }) => closed !== 'open').length >= all.length, `${received} have travelled`);
+    t.ok(received + all.filter(({ closed }) => closed !== 'open').length >= all.length, `${received} were handed over`);
   }
   t.same(
     all.map(({ closed }) => closed),

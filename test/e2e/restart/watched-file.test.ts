@@ -40,7 +40,7 @@ t.test('a process watches its configuration until another one has taken over', a
   const lost = await line.start(1, { args, wait: 'spawned' });
   await waitForLog(parent, 'a child process of epoch 1 initializes');
   lost.child.kill('SIGKILL');
-  await waitForLog(parent, 'this one serves on');
+  await waitForLog(parent, 'this one keeps serving');
   write('second');
   await answers('second');
   const before = changesSeen(parent);

@@ -44,7 +44,7 @@ t.test('repeated SIGHUPs fail no request, and the manager receives STOPPING only
   await clients.end();
   t.same(clients.failures, []);
   t.equal(await wrapper.end(), 0);
-  t.equal(wrapper.stdout.split('left: status 0').length - 1, 5, 'every epoch exited cleanly');
+  t.equal(wrapper.stdout.split('exited: status 0').length - 1, 5, 'every epoch exited cleanly');
   t.same([...new Set(manager.pids)], [wrapper.process.pid]);
   const lines = manager.messages.flat();
   const states = lines.filter((line) => /^(READY|RELOADING|STOPPING)=/.test(line));

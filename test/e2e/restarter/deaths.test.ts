@@ -40,12 +40,12 @@ for (const [args, first] of [
     await line.live(second, 3);
     // Otherwise that one serves again, as expected.
     await kill(first, 'a parent that drains');
-    await wrapper.logs(new RegExp(`epoch ${first} \\(pid \\d+\\) left: signal SIGKILL`));
+    await wrapper.logs(new RegExp(`epoch ${first} \\(pid \\d+\\) exited: signal SIGKILL`));
 
     await line.next('starts');
     await kill(second, 'a parent whose child begins');
     await line.live(second + 1);
-    t.match(wrapper.stderr, /the parent process has gone.*this one (goes|serves) on/);
+    t.match(wrapper.stderr, /the parent process was lost.*this one keeps serving/);
     await load.end();
     t.same(load.takeFailures(), []);
     t.equal(await wrapper.end(), 0);
@@ -75,7 +75,7 @@ t.test('a server that exits cleanly at the request of another process is restart
   wrapper.kill('SIGHUP');
   await line.live(1);
   process.kill(line.pidOf(1), 'SIGTERM');
-  await wrapper.logs('epoch 1 was the one that served');
+  await wrapper.logs('the serving epoch 1 has ended');
   await waitFor(() => wrapper.stdout.split(/epoch \d is live/).length > 3, { what: 'another live epoch' });
   const load = new TrackedLoad(t, line.ports, CLIENTS);
   await load.answers(20);

@@ -18,10 +18,10 @@ t.test('a child that never becomes live is killed, the old one keeps serving, an
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
   await second.command('ignore-sigterm');
-  await second.command('say STATUS=waiting');
+  await second.command('notify STATUS=waiting');
   await second.leaves();
   t.notOk(second.received.includes('SIGTERM'), 'SIGTERM would end its parent too');
-  await wrapper.logs('epoch 1 never became live: epoch 0 serves on');
+  await wrapper.logs('epoch 1 never became live: epoch 0 keeps serving');
   t.notOk(first.isGone);
   wrapper.kill('SIGHUP');
   const third = await wrapper.child(2);
@@ -44,7 +44,7 @@ t.test(
         await wrapper.logs('epoch 1 is starting: the next one waits for it');
       }
       await child.exit(status);
-      await wrapper.logs(`(pid ${child.pid}) left: status ${status}`);
+      await wrapper.logs(`(pid ${child.pid}) exited: status ${status}`);
     }
     t.notOk(first.isGone);
     t.equal(await wrapper.end(), 0);
@@ -64,18 +64,18 @@ t.test('processes started by a launch script are killed with it', async (t) => {
 
 t.test('when the very first child does not become live, the exit status is 1', async (t) => {
   const late = await startWrapper(t, { args: ['--live-timeout-s', '4'] });
-  await (await late.child(0)).command('say STATUS=waiting');
+  await (await late.child(0)).command('notify STATUS=waiting');
   t.equal(await late.status(), 1);
   t.match(late.stdout, 'epoch 0 is not live after 4 s');
   const dead = await startWrapper(t);
   const child = await dead.child(0);
-  await child.command('say STATUS=starting');
+  await child.command('notify STATUS=starting');
   await child.exit(3);
   t.equal(await dead.status(), 1);
   for (const says of [true, false]) {
     const wrapper = await startWrapper(t);
     const child = await wrapper.child(0);
-    if (says) await child.command('say STATUS=starting');
+    if (says) await child.command('notify STATUS=starting');
     await child.exit(0);
     t.equal(await wrapper.status(), 1, 'also after a clean exit');
   }
@@ -120,7 +120,7 @@ t.test(
     wrapper.kill('SIGHUP');
     const next = await wrapper.child(5);
     await child.exit(1);
-    await wrapper.logs('epoch 0 was the one that served', 5);
+    await wrapper.logs('the serving epoch 0 has ended', 5);
     await next.exit(1);
     await wrapper.logs('never became live: none serves');
     await wrapper.logs('starts again in 2 s');
@@ -132,7 +132,7 @@ t.test(
 t.test('a live child that exits cleanly on its own is restarted', async (t) => {
   const { wrapper, first } = await startLive(t);
   await first.exit(0);
-  await wrapper.logs('epoch 0 was the one that served');
+  await wrapper.logs('the serving epoch 0 has ended');
   const second = await wrapper.child(1);
   await second.ready();
   wrapper.kill('SIGHUP');
@@ -141,7 +141,7 @@ t.test('a live child that exits cleanly on its own is restarted', async (t) => {
   await third.ready();
   await wrapper.logs('epoch 1 is live');
   // Like a Baton that gets SIGTERM: it ends its parent too.
-  await second.command('say X_BATON_EPOCH=leaving');
+  await second.command('notify X_BATON_EPOCH=leaving');
   await third.exit(0);
   const fourth = await wrapper.child(3);
   t.equal(fourth.hello.epoch, 0);
@@ -170,7 +170,7 @@ t.test('when the live child dies, the epoch that it replaced serves again, and a
     if (order !== 'the old epoch does') await first.ready();
     await wrapper.logs('epoch 0 serves again');
     await third.exit(1);
-    await wrapper.logs('epoch 1 never became live: epoch 0 serves on');
+    await wrapper.logs('epoch 1 never became live: epoch 0 keeps serving');
     const fourth = await wrapper.child(3);
     t.equal(fourth.hello.epoch, 1, 'the number is reused until an epoch is live');
     await fourth.ready();
@@ -204,7 +204,7 @@ t.test('an epoch that dies while its parent reports that it serves again is rest
   const { wrapper, first } = await startLive(t);
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
-  await first.command('say X_BATON_EPOCH=replaced');
+  await first.command('notify X_BATON_EPOCH=replaced');
   process.kill(second.pid, 'SIGKILL');
   await wrapper.logs('epoch 1 died as it took over');
   await first.ready();
@@ -221,8 +221,8 @@ t.test('an epoch that dies while its parent reports that it serves again is rest
   const fifth = await wrapper.child(4);
   t.equal(fifth.hello.epoch, 2);
   process.kill(fifth.pid, 'SIGKILL');
-  await wrapper.logs('epoch 2 never became live: epoch 1 serves on');
-  await fourth.command('say X_BATON_EPOCH=replaced');
+  await wrapper.logs('epoch 2 never became live: epoch 1 keeps serving');
+  await fourth.command('notify X_BATON_EPOCH=replaced');
   await fourth.ready();
   await wrapper.logs('epoch 1 serves again');
   t.equal((await wrapper.child(5)).hello.epoch, 2, 'without a request');
@@ -238,7 +238,7 @@ t.test('of two epochs that serve because the one between them died, the older on
   wrapper.kill('SIGHUP');
   const third = await wrapper.child(2);
   process.kill(second.pid, 'SIGKILL');
-  await wrapper.logs('epoch 1 was the one that served');
+  await wrapper.logs('the serving epoch 1 has ended');
   await third.ready();
   await wrapper.logs('epoch 2 is live');
   await first.leaves();
@@ -265,7 +265,7 @@ t.test('when the live child dies as the next one takes over, the one before it d
   await wrapper.logs('epoch 1 is live');
   wrapper.kill('SIGHUP');
   const third = await wrapper.child(2);
-  await third.command('say X_BATON_EPOCH=serving');
+  await third.command('notify X_BATON_EPOCH=serving');
   process.kill(second.pid, 'SIGKILL');
   await first.ready();
   await first.leaves();
@@ -281,7 +281,7 @@ t.test('when the live child dies while the next one starts, that one decides', a
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
   process.kill(first.pid, 'SIGKILL');
-  await wrapper.logs('epoch 0 was the one that served');
+  await wrapper.logs('the serving epoch 0 has ended');
   await second.exit(1);
   const third = await wrapper.child(2);
   t.equal(third.hello.epoch, 0);
@@ -304,7 +304,7 @@ t.test('the death of a draining child is only logged', async (t) => {
   await second.ready();
   await wrapper.logs('epoch 1 is live');
   process.kill(first.pid, 'SIGKILL');
-  await wrapper.logs('left: signal SIGKILL');
+  await wrapper.logs('exited: signal SIGKILL');
   wrapper.kill('SIGUSR1');
   await second.receives('SIGUSR1');
   t.equal(await wrapper.end(), 0);
@@ -335,7 +335,7 @@ t.test('--strict: a child that exits with 0 is accepted, and restarted if it ser
   const second = await wrapper.child(1);
   await second.ready();
   await first.exit(0);
-  await wrapper.logs(`(pid ${first.pid}) left: status 0`);
+  await wrapper.logs(`(pid ${first.pid}) exited: status 0`);
   await second.exit(0);
   await (await wrapper.child(2)).ready();
   t.equal(await wrapper.end(), 0);
@@ -346,13 +346,13 @@ t.test('a program that sends no notification counts as live, and is treated as h
   const first = await wrapper.child(0);
   wrapper.kill('SIGUSR1');
   await first.receives('SIGUSR1');
-  await wrapper.logs('epoch 0 says nothing on NOTIFY_SOCKET, and counts as live');
+  await wrapper.logs('epoch 0 sent nothing to NOTIFY_SOCKET, and counts as live');
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
   t.equal(second.hello.epoch, 1);
-  await wrapper.logs('epoch 1 says nothing on NOTIFY_SOCKET, and counts as live');
+  await wrapper.logs('epoch 1 sent nothing to NOTIFY_SOCKET, and counts as live');
   await first.exit(0);
-  await wrapper.logs('left: status 0');
+  await wrapper.logs('exited: status 0');
   wrapper.kill('SIGHUP');
   const third = await wrapper.child(2);
   t.equal(third.hello.epoch, 2);
@@ -373,7 +373,7 @@ t.test('a message that is too long for the notify socket is lost, and nothing el
   const sender = createSocket('unix_dgram');
   sender.send(Buffer.alloc(100_000, 'x'), 0, 100_000, first.hello.notify);
   sender.close();
-  await wrapper.logs(`what process ${process.pid} said on the notify socket is lost`);
+  await wrapper.logs(`a message of process ${process.pid} to the notify socket is lost`);
   wrapper.kill('SIGHUP');
   const second = await wrapper.child(1);
   await second.ready();
@@ -390,7 +390,7 @@ t.test(
     const second = await wrapper.child(1);
     await second.ready();
     await wrapper.logs('epoch 1 is live');
-    await first.command('say READY=1');
+    await first.command('notify READY=1');
     await wrapper.logs('epoch 0 serves again');
     // Without a start in between, too, a while later.
     for (const name of readdirSync(wrapper.directory)) rmSync(join(wrapper.directory, name), { recursive: true });
@@ -423,7 +423,7 @@ t.test('only the child itself can report that it is live', async (t) => {
   own.sendTo(unix(notify), Buffer.from('BARRIER=1'), [there]);
   shim.closeDescriptor(there);
   await withDeadline(returned, 'the descriptor to be closed');
-  await wrapper.logs(`process ${process.pid}, which is no epoch's, said READY`);
+  await wrapper.logs(`process ${process.pid}, which is not a child, sent READY`);
   // However much other processes send, the log stays short, and has no control characters of theirs.
   const flood = Buffer.from(`READY=1\n${'\x1b[31m'.repeat(1000)}=1`);
   for (let count = 0; count < 20_000; ) {

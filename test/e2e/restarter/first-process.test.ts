@@ -26,7 +26,7 @@ t.test('as process 1 it reaps orphans, forwards signals and exits cleanly', { sk
   await wrapper.logs('epoch 1 is live');
   // Reaping does not lose the status of its own children.
   await child.exit(0);
-  await wrapper.logs(/epoch 0 \(pid \d+\) left: status 0/);
+  await wrapper.logs(/epoch 0 \(pid \d+\) exited: status 0/);
   t.same(
     childrenOf(first).map(({ isZombie }) => isZombie),
     [false],

@@ -1,4 +1,4 @@
-// The program that the wrapper runs in its tests: it carries out the test's commands from a TCP connection.
+// The program that the wrapper runs in its tests: it executes the test's commands from a TCP connection.
 
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
@@ -27,7 +27,7 @@ report(
 createInterface({ input: control }).on('line', async (line) => {
   const [command, ...rest] = line.split(' ');
   const argument = rest.join(' ');
-  if (command === 'say') await say(argument);
+  if (command === 'notify') await sendNotification(argument);
   else if (command === 'exit') process.exit(Number(argument));
   else if (command === 'ignore-sigterm') isDeaf = true;
   else if (command === 'leave-orphan') spawnSync('sh', ['-c', `sleep ${argument} &`], { stdio: 'ignore' });
@@ -38,7 +38,7 @@ function report(line: string): void {
   control.write(`${line}\n`);
 }
 
-async function say(assignments: string): Promise<void> {
+async function sendNotification(assignments: string): Promise<void> {
   const shim = loadShim();
   const own = shim.watchMessages(shim.openMeetingSocket(unix(`@baton-test-program-${process.pid}`)), {
     onMessage() {},

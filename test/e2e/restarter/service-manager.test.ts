@@ -27,7 +27,7 @@ for (const place of ['path', 'abstract'] as const) {
       await manager.receives('STATUS=epoch 1 starting, epoch 0 live');
       await (await wrapper.child(1)).ready();
       await manager.receives('READY=1', `MAINPID=${pid}`, 'STATUS=epoch 1 live, epoch 0 draining');
-      await first.command('say STOPPING=1');
+      await first.command('notify STOPPING=1');
       await manager.receives('STATUS=epoch 1 live, epoch 0 leaving');
       await first.exit(0);
       await manager.receives('STATUS=epoch 1 live');
@@ -76,7 +76,7 @@ t.test(
     await manager.receives('WATCHDOG=1');
     await manager.receives('WATCHDOG=1');
     // From now on it is known to send them; and it sends no other.
-    await child.command('say WATCHDOG=1');
+    await child.command('notify WATCHDOG=1');
     const count = (): number => manager.messages.filter(isAlive).length;
     let last = -1;
     await waitFor(
@@ -88,7 +88,7 @@ t.test(
       },
       { what: 'the end of the watchdog messages' },
     );
-    await child.command('say WATCHDOG=1');
+    await child.command('notify WATCHDOG=1');
     await waitFor(() => count() > last, { what: 'further watchdog messages' });
     t.equal(await wrapper.end(), 0);
   },

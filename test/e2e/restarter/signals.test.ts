@@ -89,7 +89,7 @@ t.test('children that do not exit are killed at the end of the time, and the exi
   wrapper.kill('SIGTERM');
   t.equal(await wrapper.status(), 1);
   await child.leaves();
-  t.match(wrapper.stdout, 'not all have left within 0.3 s');
+  t.match(wrapper.stdout, 'not all have exited within 0.3 s');
 });
 
 t.test('a second SIGTERM is forwarded', async (t) => {
@@ -112,7 +112,7 @@ t.test('SIGUSR1 is forwarded to all children, to a starting one as soon as it is
   const first = await wrapper.child(0);
   wrapper.kill('SIGUSR1');
   await wrapper.logs('received SIGUSR1');
-  await first.command('say STATUS=starting');
+  await first.command('notify STATUS=starting');
   t.notOk(first.received.includes('SIGUSR1'), 'not forwarded yet');
   await first.ready();
   await first.receives('SIGUSR1');
@@ -143,7 +143,7 @@ t.test('SIGUSR1 while the wrapper loads does not open the debugger', async (t) =
 t.test('a script in the working directory is found, as hot-restarter.py finds it', async (t) => {
   const wrapper = await startWrapper(t, { command: ['./hello.sh'] });
   t.equal(await wrapper.status(), 1, 'a missing program cannot be started');
-  t.match(wrapper.stdout, /epoch 0 .* left: spawn .*hello.sh ENOENT/);
+  t.match(wrapper.stdout, /epoch 0 .* exited: spawn .*hello.sh ENOENT/);
   const write = 'printf "#!/bin/sh\\necho epoch \\$RESTART_EPOCH\\n" >hello.sh; chmod +x hello.sh; exec "$@"';
   const second = await startWrapper(t, { wrapper: ['sh', '-c', write, 'sh'], command: ['hello.sh'] });
   t.equal(await second.status(), 1, 'it was never live, and the wrapper was not terminated');

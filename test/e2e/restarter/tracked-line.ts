@@ -9,7 +9,7 @@ import { startWrapper, type Wrapper } from './wrapper.js';
 
 const MAIN = fileURLToPath(new URL('../../../baton/main.js', import.meta.url));
 
-/** Old processes stay as long as they are needed. */
+/** So long that old processes do not exit during a test. */
 const TIMES = '--drain-time-s 60 --parent-shutdown-time-s 60';
 
 /** What an old process logs at the moments when it or the new one may be killed. */
@@ -32,7 +32,7 @@ export class TrackedLine {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** Starts it, with further arguments for Baton, and waits until it is live. */
+  /** Starts Baton with further arguments under the wrapper, and waits until it is live. */
   static async start(t: Teardown, args: string, deadlineMs?: number): Promise<TrackedLine> {
     const ports: TrackedPorts = { http: await freePort(), tcp: await freePort() };
     const configPath = join(tempDir(t), 'config.yaml');
@@ -66,7 +66,7 @@ export class TrackedLine {
     await logged;
   }
 
-  /** Waits until the newest process of an epoch, started `times` times by then, is live. */
+  /** Waits until an epoch that was started at least `times` times is live. */
   async live(epoch: number, times = 1): Promise<void> {
     const started = `epoch ${epoch} started`;
     const isLive = () => {

@@ -41,7 +41,7 @@ export class Child {
     return this.hello.pid;
   }
 
-  /** Sends the command 'say A=1 B=2', 'ignore-sigterm' or 'leave-orphan <seconds>', and waits for its completion. */
+  /** Sends the command 'notify A=1 B=2', 'ignore-sigterm' or 'leave-orphan <seconds>', and waits for its completion. */
   async command(command: string): Promise<void> {
     this.#socket.write(`${command}\n`);
     await this.receives(`done: ${command}`);
@@ -49,7 +49,7 @@ export class Child {
 
   /** Reports that it is live. */
   ready(): Promise<void> {
-    return this.command('say READY=1');
+    return this.command('notify READY=1');
   }
 
   async exit(status: number): Promise<void> {

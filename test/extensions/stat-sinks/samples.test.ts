@@ -1,4 +1,4 @@
-// The lines of a histogram restore its counts in servers that read them.
+// A server that reads a histogram's lines obtains the histogram's counts.
 
 import fc from 'fast-check';
 import t from 'tap';

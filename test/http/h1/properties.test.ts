@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { LARGEST_BLOCK, type Memory } from '../../../src/io/memory.js';
+import { MAX_BLOCK_BYTES, type Memory } from '../../../src/io/memory.js';
 import { ClientPeer, ServerPeer } from './peers.js';
 import { pieces } from './wire.js';
 
@@ -135,7 +135,7 @@ function served(parts: string[], hindrance: Hindrance): unknown {
 /** Uses so much memory, in few blocks, that header sections must wait. */
 function crowd(memory: Memory): number[] {
   const taken: number[] = [];
-  for (let length = LARGEST_BLOCK; length > 32_768; length >>= 1) {
+  for (let length = MAX_BLOCK_BYTES; length > 32_768; length >>= 1) {
     while (!memory.pressure.isCrowded && length < memory.pressure.room + 2 * 65_536) taken.push(memory.retain(length));
   }
   if (!memory.pressure.isCrowded) throw new Error('memory is not crowded');

@@ -28,7 +28,7 @@ t.test('a line of any bytes and any length is written unchanged', (t) => {
   t.end();
 });
 
-t.test('a text can be written in pieces, and again', (t) => {
+t.test('a text can be written in pieces, and repeatedly', (t) => {
   const text = new PreparedText(64);
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'binary-ascii', maxLength: 12 }), { maxLength: 5 }), (pieces) => {

@@ -22,7 +22,7 @@ import { DnsResolver } from '../../../src/upstream/dns/resolver.js';
 import { unpackCluster } from '../../../src/upstream/packed-cluster.js';
 import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { FakeSources } from '../../xds/fake-sources.js';
-import { PlayedChecks } from './played-checks.js';
+import { FakeChecks } from './fake-checks.js';
 
 export const ADS = { ads: {}, resource_api_version: 'V3' } as const;
 
@@ -38,7 +38,7 @@ export class Clusters {
   readonly set: ClusterSet;
   readonly cds: ClusterDiscovery;
   readonly snapshots: Snapshots;
-  readonly checks: PlayedChecks;
+  readonly checks: FakeChecks;
   #nowMs = 0;
   readonly #wheel = new TimingWheel({
     nowMs: 0,
@@ -53,7 +53,7 @@ export class Clusters {
     const { store } = this;
     this.words = words;
     this.snapshots = new Snapshots(store, words, 1);
-    this.checks = new PlayedChecks(this.#wheel);
+    this.checks = new FakeChecks(this.#wheel);
     this.set = new ClusterSet(
       {
         store,

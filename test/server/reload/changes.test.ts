@@ -45,13 +45,13 @@ function fakeServer(names: readonly string[], settles: readonly boolean[] = []) 
       };
     },
   };
-  const departing = {
+  const drainingClusters = {
     remove: (names: readonly string[]) => names.length > 0 && clusters.removeStatic(names),
     keep: () => [],
   };
   const server = {
     clusters,
-    departing,
+    drainingClusters,
     runtime: { replaceStaticLayers: (layers: readonly object[]) => log.push(`runtime ${JSON.stringify(layers)}`) },
     settle: async () => {
       log.push('settle');

@@ -3,10 +3,10 @@
 import t from 'tap';
 import { ConnectStep } from '../../../src/io/shim.js';
 import { LimitKind } from '../../../src/upstream/limits.js';
-import { NotedRequest, PlayedPool } from './played-pool.js';
+import { FakePool, NotedRequest } from './fake-pool.js';
 
 t.test('closeIdle() closes exactly the connections that have been idle for that time', (t) => {
-  const played = new PlayedPool();
+  const played = new FakePool();
   const { pool, clock, handlers, stats, hostStats, held } = played;
   const given = [0, 50, 900, 1000].map((atMs) => {
     const request = new NotedRequest();
@@ -48,7 +48,7 @@ t.test('closeIdle() closes exactly the connections that have been idle for that 
 });
 
 t.test('a failed connect fails one request while other connects are pending', (t) => {
-  const { pool, handlers, stats, held } = new PlayedPool();
+  const { pool, handlers, stats, held } = new FakePool();
   const requests = [new NotedRequest(), new NotedRequest(), new NotedRequest()];
   for (const request of requests) pool.start(request);
   t.same([...handlers.keys()], [1, 2, 3]);
@@ -70,7 +70,7 @@ t.test('a failed connect fails one request while other connects are pending', (t
 });
 
 t.test('a connection to a removed host serves the queued request, then closes', (t) => {
-  const { pool, handlers } = new PlayedPool();
+  const { pool, handlers } = new FakePool();
   const [staying, leaving] = [new NotedRequest(), new NotedRequest()];
   for (const request of [staying, leaving]) pool.start(request);
   pool.cancel(leaving);

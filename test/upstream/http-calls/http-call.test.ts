@@ -9,7 +9,7 @@ import type { Cluster } from '../../../src/upstream/cluster.js';
 import type { PoolRequest } from '../../../src/upstream/connections/http-pool.js';
 import { HttpCall } from '../../../src/upstream/http-calls/http-call.js';
 import { LimitKind } from '../../../src/upstream/limits.js';
-import { PlayedPool } from '../connections/played-pool.js';
+import { FakePool } from '../connections/fake-pool.js';
 
 t.test('a call whose head cannot be written releases its connection without an event', (t) => {
   const journal: string[] = [];
@@ -50,7 +50,7 @@ t.test('a call whose head cannot be written releases its connection without an e
 });
 
 t.test('a call whose connect cannot begin leaves the queue without an event', (t) => {
-  const played = new PlayedPool();
+  const played = new FakePool();
   const { clock, held, pool, stats, wheel } = played;
   const thread = { memory: new Memory(), wheel, clock };
   const cluster = {

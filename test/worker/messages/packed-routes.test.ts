@@ -1,4 +1,4 @@
-// Workers unpack what the primary has packed, in small steps, and each piece once.
+// Workers unpack route configurations in small steps, and each unchanged piece only once.
 
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import t from 'tap';

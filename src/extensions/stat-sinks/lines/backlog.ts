@@ -1,7 +1,7 @@
 // The bounded backlog of a datagram socket: datagrams that wait for the kernel or the receiver. A flush waits a limited time for
 // room in it.
 
-/** Memory that a receiver that does not read may cost. */
+/** Maximum memory for a receiver that does not read. */
 const MAX_BYTES = 2 * 1024 * 1024;
 /** Memory of a datagram in addition to its bytes. */
 const OVERHEAD = 256;
@@ -53,7 +53,7 @@ export class Backlog {
     return this.#waitForBytes(RESUME_BYTES);
   }
 
-  /** As room(), but waits until the backlog is empty. */
+  /** Does the same as room(), but waits until the backlog is empty. */
   drained(): Promise<void> | undefined {
     return this.#waitForBytes(0);
   }

@@ -3,7 +3,7 @@
 // It allocates nothing and reads no byte twice: for an incomplete head the parser keeps its position, and HeadReader keeps the bytes.
 // Ambiguous heads are refused.
 
-import { headerIdOf, isConnectionHeader, LONGEST_NAME, OTHER_HEADER } from '../../../common/text/header-names.js';
+import { headerIdOf, isConnectionHeader, MAX_NAME_BYTES, OTHER_HEADER } from '../../../common/text/header-names.js';
 import type { Memory } from '../../../io/memory.js';
 import type { Http1Options } from '../../codec/options.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
@@ -269,7 +269,7 @@ export class HeadParser {
       if (nameEnd === 0) {
         // A known name need not be checked byte by byte.
         if (at === lineStart) {
-          let reach = at + LONGEST_NAME + 4;
+          let reach = at + MAX_NAME_BYTES + 4;
           if (reach > end) reach = end;
           const colon = colonAt(view, at, reach);
           if (colon < reach) id = headerIdOf(bytes, view, at, colon);

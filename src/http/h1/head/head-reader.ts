@@ -2,7 +2,7 @@
 // which the complete HeaderBlock takes over. The block is only as large as the bytes received, so a client that stops holds no more than
 // that.
 
-import { LARGEST_BLOCK, type Memory, NO_BLOCK, PIECE_BYTES } from '../../../io/memory.js';
+import { MAX_BLOCK_BYTES, type Memory, NO_BLOCK, PIECE_BYTES } from '../../../io/memory.js';
 import type { Http1Options } from '../../codec/options.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { H1Error } from '../errors.js';
@@ -57,7 +57,7 @@ export class HeadReader {
   read(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: Http1Options, acceptsOld = false): number {
     if (this.#isOld) return this.#readOld(kind, head, at, end, limits);
     if (this.#block !== NO_BLOCK) return this.#readOn(kind, head, at, end, limits, acceptsOld);
-    const limit = Math.min(limits.maxHeadBytes, LARGEST_BLOCK);
+    const limit = Math.min(limits.maxHeadBytes, MAX_BLOCK_BYTES);
     const stop = end - at > limit ? at + limit : end;
     this.#parser.begin(kind, at);
     const result = this.#parser.parse(head, stop, limits);
@@ -100,7 +100,7 @@ export class HeadReader {
     acceptsOld: boolean,
   ): number {
     const before = this.#used;
-    const limit = Math.min(limits.maxHeadBytes, LARGEST_BLOCK);
+    const limit = Math.min(limits.maxHeadBytes, MAX_BLOCK_BYTES);
     const total = Math.min(before + end - at, limit);
     if (total > this.#memory.blockSize(this.#block) && !this.#grow(kind, head, total)) return -H1Error.NoMemory;
     this.#memory.bytes.copyWithin(this.#block + before, at, at + total - before);
@@ -136,7 +136,7 @@ export class HeadReader {
 
   #readOld(kind: HeadKind, head: HeaderBlock, at: number, end: number, limits: Http1Options): number {
     const old = this.#old!;
-    const limit = Math.min(limits.maxHeadBytes, LARGEST_BLOCK);
+    const limit = Math.min(limits.maxHeadBytes, MAX_BLOCK_BYTES);
     while (at < end) {
       const stop = Math.min(end, at + SLICE);
       if (!this.#makeRoom(kind, head, this.#used + old.heldBack + MAX_GROWTH * (stop - at))) {
@@ -176,7 +176,7 @@ export class HeadReader {
   /** Moves the kept bytes to a block of at least `length` bytes. */
   #grow(kind: HeadKind, head: HeaderBlock, length: number): boolean {
     // Each move restarts parsing from the beginning, so long heads must move rarely.
-    const wanted = length > PIECE_BYTES ? Math.max(length, Math.min(2 * this.retained, LARGEST_BLOCK)) : length;
+    const wanted = length > PIECE_BYTES ? Math.max(length, Math.min(2 * this.retained, MAX_BLOCK_BYTES)) : length;
     const larger = this.#take(kind, length, wanted);
     if (larger === NO_BLOCK) return false;
     const heldBack = this.#isOld ? this.#old!.heldBack : 0;

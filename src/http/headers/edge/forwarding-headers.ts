@@ -157,10 +157,10 @@ export class ForwardingRules {
   }
 
   /** Appends the peer to x-forwarded-for, with all former values in one field. */
-  #appendPeer(headers: HeaderBlock, peer: string, hasFormer: boolean): void {
+  #appendPeer(headers: HeaderBlock, peer: string, hasPrevious: boolean): void {
     const ip = isLoopback(peer) ? this.#localIp : peer;
     const prefix = mappedPrefix(this.#ip4Prefix, ip);
-    if (!hasFormer) {
+    if (!hasPrevious) {
       addAddress(headers, FORWARDED_FOR, prefix, ip);
       return;
     }

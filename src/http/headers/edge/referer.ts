@@ -1,5 +1,5 @@
-// Removes an invalid Referer from a request. As Envoy documents it: repeated fields, a fragment, or an absolute URL with user information
-// (RFC 9110 section 10.1.3 forbids these).
+// Removes an invalid Referer from a request. As Envoy documents, it is invalid if it is repeated, or has a fragment or user
+// information (RFC 9110 section 10.1.3 forbids these).
 
 import { knownHeader } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../header-block.js';

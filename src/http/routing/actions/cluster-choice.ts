@@ -45,9 +45,12 @@ export class WeightedChoice<C> implements RouteChoice<C> {
       this.#routes.push(make(weight, at));
     });
     const total = this.#configured.reduce((sum, weight) => sum + weight, 0);
-    if (total === 0 || total > LARGEST_TOTAL) {
+    if (total === 0 || total > MAX_TOTAL_WEIGHT) {
       const message = `the weights of the clusters add up to ${total}`;
-      throw new BatonError('CONFIG_INVALID', message, { where, remedy: `give a sum between 1 and ${LARGEST_TOTAL}` });
+      throw new BatonError('CONFIG_INVALID', message, {
+        where,
+        remedy: `give a sum between 1 and ${MAX_TOTAL_WEIGHT}`,
+      });
     }
   }
 
@@ -93,7 +96,7 @@ export class ClusterByHeader<C> implements RouteChoice<C> {
 }
 
 const TWO_TO_32 = 2 ** 32;
-const LARGEST_TOTAL = TWO_TO_32 - 1;
+const MAX_TOTAL_WEIGHT = TWO_TO_32 - 1;
 
 function runningSums(weights: readonly number[]): number[] {
   let sum = 0;

@@ -41,7 +41,7 @@ export class HostRewrite {
 
   apply(headers: HeaderBlock, keepsOriginal: boolean): void {
     if (this.#literal !== undefined) {
-      noteFormerHost(headers, this.#appendsForwardedHost, keepsOriginal);
+      recordOriginalHost(headers, this.#appendsForwardedHost, keepsOriginal);
       this.#literal.setIn(headers);
       return;
     }
@@ -72,12 +72,12 @@ export function rewriteHost(
   appendsForwardedHost: boolean,
   keepsOriginal: boolean,
 ): void {
-  noteFormerHost(headers, appendsForwardedHost, keepsOriginal);
+  recordOriginalHost(headers, appendsForwardedHost, keepsOriginal);
   headers.set(HOST, host);
 }
 
 /** Records the former host in x-forwarded-host, unless it is already the last value there, and in x-envoy-original-host. */
-function noteFormerHost(headers: HeaderBlock, appends: boolean, keepsOriginal: boolean): void {
+function recordOriginalHost(headers: HeaderBlock, appends: boolean, keepsOriginal: boolean): void {
   const index = headers.find(HOST);
   if (index < 0) return;
   if (appends && headers.valueEnd(index) > headers.valueStart(index))

@@ -42,7 +42,7 @@ export class PathRewrite {
 
   /** Rewrites the request's path. With `keepsOriginal`, x-envoy-original-path gets the former one. */
   apply(headers: HeaderBlock, keepsOriginal: boolean): void {
-    if (keepsOriginal) noteFormerPath(headers);
+    if (keepsOriginal) recordOriginalPath(headers);
     if (this.#replacement !== undefined) headers.setTarget(this.text(headers));
     else this.#replacePrefix(headers);
   }
@@ -60,7 +60,7 @@ export class PathRewrite {
   }
 }
 
-function noteFormerPath(headers: HeaderBlock): void {
+function recordOriginalPath(headers: HeaderBlock): void {
   headers.remove(ORIGINAL_PATH);
   const length = headers.pathEnd - headers.pathStart;
   const at = beginLine(headers, ORIGINAL_PATH, length);

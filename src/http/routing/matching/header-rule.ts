@@ -139,7 +139,7 @@ export class HeaderRule {
   }
 
   #isInRange(text: string): boolean {
-    if (text.length > LONGEST_INTEGER || !/^[+-]?[0-9]+$/.test(text)) return false;
+    if (text.length > MAX_INTEGER_CHARS || !/^[+-]?[0-9]+$/.test(text)) return false;
     const value = BigInt(text[0] === '+' ? text.slice(1) : text);
     return value >= this.#from && value < this.#to;
   }
@@ -167,7 +167,7 @@ export function matchesAny(rules: readonly HeaderRule[], headers: HeaderView): b
 }
 
 /** A sign and the digits of an int64. */
-const LONGEST_INTEGER = 20;
+const MAX_INTEGER_CHARS = 20;
 
 function sourceOf(name: string): Source {
   switch (name) {

@@ -52,7 +52,7 @@ export class DrainingListeners {
   }
 
   /** Called when the child process that had taken over is dead. Removes what has exceeded its drain time meanwhile. */
-  takeBack(): void {
+  reclaim(): void {
     const now = monotonicMs();
     this.#remove([...this.#entries].filter(({ window }) => window.startMs + window.timeMs <= now));
   }

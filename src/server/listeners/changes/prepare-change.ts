@@ -143,8 +143,8 @@ class Preparation implements PreparedChange {
       return new ListenerUpdate(spec, init, active, active.createChains(config, init));
     }
     this.#checkAddress(spec, present);
-    const { address, former } = socketSource(name, config, this.#socketOwners(present), this.#parent);
-    const listener = new PrimaryListener(spec, this.#context, init, former, address);
+    const { address, reused } = socketSource(name, config, this.#socketOwners(present), this.#parent);
+    const listener = new PrimaryListener(spec, this.#context, init, reused, address);
     return new ListenerUpdate(spec, init, listener, undefined);
   }
 

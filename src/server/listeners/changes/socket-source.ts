@@ -7,10 +7,10 @@ import { type Address, addressText } from '../../../io/addresses/address.js';
 import { getLogger } from '../../../log/logger.js';
 import type { InheritedSocket, InheritedSockets } from '../version/inherited-sockets.js';
 import {
-  type FormerSockets,
   isV6Only,
   ListenError,
   listenAddress,
+  type ReusedSockets,
   socketTraits,
   usesReusePort,
 } from '../version/listen-sockets.js';
@@ -19,7 +19,7 @@ import { isAt } from './addresses.js';
 
 export interface SocketSource {
   /** The sockets that it takes over. */
-  readonly former: FormerSockets | undefined;
+  readonly reused: ReusedSockets | undefined;
   /** The address for further sockets beside those of another version; undefined for the configured address. */
   readonly address: Address | undefined;
 }
@@ -36,7 +36,7 @@ export function socketSource(
   owners: Iterable<PrimaryListener>,
   parent: InheritedSockets | undefined,
 ): SocketSource {
-  if (!bindsToPort(config)) return { former: undefined, address: undefined };
+  if (!bindsToPort(config)) return { reused: undefined, address: undefined };
   const address = listenAddress(config.address);
   const wanted = addressText(address);
   for (const owner of owners) {
@@ -44,10 +44,10 @@ export function socketSource(
   }
   const traits = socketTraits(config);
   const inherited = parent?.takeListener({ name: config.name ?? '', address, traits, v6Only: isV6Only(config) });
-  return { former: inherited && fromParent(inherited), address: undefined };
+  return { reused: inherited && fromParent(inherited), address: undefined };
 }
 
-function fromParent({ address, fds, id, isReusePort }: InheritedSocket): FormerSockets {
+function fromParent({ address, fds, id, isReusePort }: InheritedSocket): ReusedSockets {
   return { address, fds, isReusePort, mode: 0, lineage: { ofParent: { id, count: fds.length } } };
 }
 
@@ -61,10 +61,10 @@ function fromVersion(owner: PrimaryListener, config: Listener): SocketSource {
           'enable_reuse_port, and can only be bound again after a restart',
       );
     }
-    return { former: owner.shareSockets(), address: undefined };
+    return { reused: owner.shareSockets(), address: undefined };
   }
   // The kernel gives connections to both until the other version has stopped.
-  if (isReusePort && reusesPort) return { former: undefined, address };
+  if (isReusePort && reusesPort) return { reused: undefined, address };
   throw new ListenError(
     `cannot listen on ${addressText(address)}: it is bound with other values of freebind, transparent or ipv4_compat, and ` +
       'without enable_reuse_port it cannot be bound twice; remove the listener first, then add it',

@@ -41,7 +41,7 @@ export interface SocketLineage {
 }
 
 /** Bound sockets of an earlier version of the listener, or of a parent process. */
-export interface FormerSockets extends Omit<InheritedSocket, 'id'> {
+export interface ReusedSockets extends Omit<InheritedSocket, 'id'> {
   readonly mode: number;
   readonly lineage: SocketLineage;
 }
@@ -62,7 +62,7 @@ export interface OpenOptions {
   /** Number of sockets when the kernel distributes connections among sockets (SO_REUSEPORT). */
   readonly workers: number;
   /** Sockets to take over: the result owns their descriptors. */
-  readonly former: FormerSockets | undefined;
+  readonly reused: ReusedSockets | undefined;
   /** The address to bind; undefined for the configured address. */
   readonly address: Address | undefined;
   /** A path with another process's bound Unix socket counts as in use. Otherwise its file is replaced. */
@@ -70,18 +70,18 @@ export interface OpenOptions {
 }
 
 /**
- * Binds a listener's sockets. Those bound in addition to `former` listen later: a listening socket receives connections at once,
+ * Binds a listener's sockets. Those bound in addition to `reused` listen later: a listening socket receives connections at once,
  * which would be lost if the listener failed before it serves. Throws ListenError, with everything closed.
  */
 export function openListenSockets(shim: NativeShim, listener: Listener, options: OpenOptions): ListenSockets {
-  const { former, keepsBoundPath, workers } = options;
+  const { reused, keepsBoundPath, workers } = options;
   const wanted = options.address ?? listenAddress(listener.address);
-  const isReusePort = former?.isReusePort ?? sharesPort(listener, wanted);
+  const isReusePort = reused?.isReusePort ?? sharesPort(listener, wanted);
   const isShared = !isReusePort || !sharesPort(listener, wanted);
-  const fds = [...(former?.fds ?? [])];
+  const fds = [...(reused?.fds ?? [])];
   const taken = fds.length;
   try {
-    let address = former?.address ?? wanted;
+    let address = reused?.address ?? wanted;
     if (wanted.kind === AddressKind.Unix && taken === 0) {
       if (keepsBoundPath && isSocketBound(shim, encodeAddress(wanted))) throw new PathInUse();
       removeStaleSocket(wanted.path);
@@ -91,7 +91,7 @@ export function openListenSockets(shim: NativeShim, listener: Listener, options:
       fds.push(fd);
       if (fds.length === 1) address = boundAddress(shim, fd, wanted);
     }
-    const { lineage = { ofParent: undefined }, mode = 0 } = former ?? {};
+    const { lineage = { ofParent: undefined }, mode = 0 } = reused ?? {};
     return { address, fds, isShared, isReusePort, mode, lineage };
   } catch (error) {
     for (const fd of fds) shim.closeDescriptor(fd);
@@ -115,7 +115,7 @@ export function isBoundLike(shim: NativeShim, fd: number, own: number): boolean 
 }
 
 /** Returns duplicates of the descriptors for another version, so that the sockets stay in use. */
-export function copySockets(shim: NativeShim, sockets: ListenSockets): FormerSockets {
+export function copySockets(shim: NativeShim, sockets: ListenSockets): ReusedSockets {
   const { address, fds, isReusePort, lineage, mode } = sockets;
   const copies: number[] = [];
   try {

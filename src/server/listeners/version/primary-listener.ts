@@ -19,13 +19,13 @@ import type { InitManager } from '../../init/init-manager.js';
 import type { HeldScopes } from '../../workers/worker-scopes.js';
 import {
   copySockets,
-  type FormerSockets,
   isBoundLike,
   type ListenSockets,
   listenAddress,
   listenIfPossible,
   noSockets,
   openListenSockets,
+  type ReusedSockets,
   type SocketLineage,
   socketTraits,
   startListening,
@@ -89,14 +89,14 @@ export class PrimaryListener implements PublishedItem {
   #addressOf: Address | undefined;
 
   /**
-   * Binds its sockets, or takes over `former`; at `address`, if given, which is where an earlier version was bound with port 0.
+   * Binds its sockets, or takes over `reused`; at `address`, if given, which is where an earlier version was bound with port 0.
    * Throws ListenError or the error of an unusable filter, with nothing left behind.
    */
   constructor(
     spec: ListenerSpec,
     context: ListenerContext,
     init: InitManager,
-    former: FormerSockets | undefined,
+    reused: ReusedSockets | undefined,
     address?: Address,
   ) {
     const { config, name } = spec;
@@ -111,7 +111,7 @@ export class PrimaryListener implements PublishedItem {
       this.#sockets = bindsToPort(config)
         ? openListenSockets(shim, config, {
             workers: concurrency,
-            former,
+            reused,
             address,
             keepsBoundPath: !spec.isStatic && context.isInHotRestart(),
           })
@@ -194,7 +194,7 @@ export class PrimaryListener implements PublishedItem {
   }
 
   /** Returns duplicates of its sockets for another version. Throws ListenError. */
-  shareSockets(): FormerSockets {
+  shareSockets(): ReusedSockets {
     return copySockets(this.#context.shim, this.#sockets);
   }
 
@@ -308,7 +308,7 @@ export class PrimaryListener implements PublishedItem {
     if (this.#state !== 'closed') return;
     const { concurrency: workers, shim } = this.#context;
     const { address } = this.#sockets;
-    const options = { workers, former: undefined, address, keepsBoundPath: true };
+    const options = { workers, reused: undefined, address, keepsBoundPath: true };
     this.#sockets = openListenSockets(shim, this.config, options);
     this.#received = 0;
     this.#state = 'bound';

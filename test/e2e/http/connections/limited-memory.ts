@@ -25,7 +25,7 @@ export interface DigestHost {
   readonly waiting: ServerResponse[];
   answersLater: boolean;
   /** Answers the waiting requests, and later ones at once. */
-  goOn(): void;
+  answerAll(): void;
 }
 
 export async function startHost(t: Teardown): Promise<DigestHost> {
@@ -41,7 +41,7 @@ export async function startHost(t: Teardown): Promise<DigestHost> {
     port: upstream.port,
     waiting: [],
     answersLater: false,
-    goOn: () => {
+    answerAll: () => {
       host.answersLater = false;
       for (const outgoing of host.waiting.splice(0)) outgoing.end('late');
     },

@@ -15,7 +15,7 @@ import { answering, headerOption, routeConfig, routeTo, startProxy } from '../pr
 
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters.http';
 
-t.test('%UPSTREAM_CLUSTER% is the cluster of the route, whoever answers', async (t) => {
+t.test('%UPSTREAM_CLUSTER% is the cluster of the route, whichever filter answers', async (t) => {
   const host = await startUpstream(t, (_request, answer) => answer.end('from the host'));
   const file = join(tempDir(t), 'log');
   const any = { any: true };

@@ -58,7 +58,7 @@ export interface ScriptedRequest {
   events(): Promise<readonly string[]>;
   /** Waits until a filter has seen or done this. */
   sees(event: string): Promise<void>;
-  /** Has one of its filters do something, in an event of another connection. */
+  /** Makes one of its filters perform an action, from an event of another connection. */
   perform(filter: string, words: string): Promise<void>;
 }
 

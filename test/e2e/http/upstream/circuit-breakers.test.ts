@@ -1,4 +1,4 @@
-// Circuit breakers: requests above the thresholds of a cluster are refused at once, on whichever worker.
+// Circuit breakers: requests above the thresholds of a cluster are refused at once, on any worker.
 
 import t from 'tap';
 import { type Config, startBlackHole, staticCluster, waitFor } from '../../harness/index.js';

@@ -199,7 +199,7 @@ t.test('an uncaught exception closes no connection of a worker', async (t) => {
   t.equal(await baton.stat('server.uncaught_exceptions'), 3);
   t.equal(clients.filter((client) => client.closed === 'open').length, 8);
   t.notMatch(baton.stderr, 'died');
-  t.match(baton.stderr, /\[critical\]\[main\].*the primary's message 'runtime' was not carried out: Error: injected/);
+  t.match(baton.stderr, /\[critical\]\[main\].*the primary's message 'runtime' could not be handled: Error: injected/);
   await baton.stop();
 });
 

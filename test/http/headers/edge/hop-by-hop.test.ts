@@ -21,7 +21,7 @@ function request(lines: readonly string[]): HeaderBlock {
   return head;
 }
 
-/** Returns the remaining lines behind Host. */
+/** Returns the remaining lines after Host. */
 function remaining(lines: readonly string[], keepUpgrade = false): string[] {
   const head = request(lines);
   removeHopByHop(head, keepUpgrade);

@@ -16,12 +16,12 @@ import {
   Some,
 } from './conditions.js';
 
-/** Compiles a list of which one must hold. `where` is its path. Throws a BatonError if it cannot be compiled. */
+/** Compiles a list of conditions, at least one of which must hold. `where` is its path. Throws a BatonError if it cannot be compiled. */
 export function compilePermissions(configs: readonly Permission[] | undefined, where: string): Condition {
   return new Some(permissions(configs, where));
 }
 
-/** As compilePermissions(). */
+/** Does the same as compilePermissions() for principals. */
 export function compilePrincipals(configs: readonly Principal[] | undefined, where: string): Condition {
   return new Some(principals(configs, where));
 }

@@ -6,7 +6,7 @@ import {
   durationMs,
   type HeaderBlock,
   type HeaderRule,
-  LONGEST_TIMER_MS,
+  MAX_TIMER_MS,
   matchesAll,
   type Random,
   type Runtime,
@@ -107,7 +107,7 @@ class DelayRule {
     if (!this.#share.isHit(random, cluster, wanted)) return 0;
     const configuredMs = this.#isByHeader ? numberIn(headers, DELAY) : this.#fixedMs;
     if (configuredMs === undefined) return 0;
-    return Math.min(this.#runtimeMs.valueFor(cluster, configuredMs), LONGEST_TIMER_MS);
+    return Math.min(this.#runtimeMs.valueFor(cluster, configuredMs), MAX_TIMER_MS);
   }
 }
 

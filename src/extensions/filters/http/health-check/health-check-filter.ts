@@ -81,7 +81,7 @@ export class HealthCheckFilter implements HttpFilter {
     if (!this.#isHealthCheck) return HeadersStatus.Continue;
     const { status } = headers;
     const isDegraded = headers.find(DEGRADED) >= 0;
-    // A 101 answers only the upgrade that has asked for it.
+    // A 101 answers only the upgrade that requested it.
     if (!this.#isAnswered) {
       if (status !== 101) cache?.keep(status, isDegraded);
     } else {

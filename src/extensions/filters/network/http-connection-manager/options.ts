@@ -3,7 +3,7 @@
 import type { AccessLogger } from '../../../../access-log/access-logger.js';
 import { headerKey } from '../../../../common/text/header-names.js';
 import { durationMs } from '../../../../common/time/duration.js';
-import { LONGEST_TIMER_MS } from '../../../../common/time/longest-timer.js';
+import { MAX_TIMER_MS } from '../../../../common/time/max-timer.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { closeParts } from '../../../../http/connection-manager.js';
 import type { TerminalFilterFactory } from '../../../../http/filters/filter.js';
@@ -104,7 +104,7 @@ function settings(
     idleMs: durationMs(common.idle_timeout, DEFAULT_IDLE_MS),
     maxConnectionMs: durationMs(common.max_connection_duration, 0),
     drainMs: durationMs(config.drain_timeout, DEFAULT_DRAIN_MS),
-    delayedCloseMs: Math.min(LONGEST_TIMER_MS, durationMs(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS)),
+    delayedCloseMs: Math.min(MAX_TIMER_MS, durationMs(config.delayed_close_timeout, DEFAULT_DELAYED_CLOSE_MS)),
     flushMs: flushTimeoutMs(config),
     maxRequestsPerConnection: common.max_requests_per_connection ?? 0,
     bufferLimit: chain.bufferLimit,
@@ -113,7 +113,7 @@ function settings(
 
 /** Returns delayed_close_timeout as the flush timeout, which restarts whenever the client reads; 0 is unlimited. */
 function flushTimeoutMs({ delayed_close_timeout: timeout }: HttpConnectionManager): number {
-  return Math.min(LONGEST_TIMER_MS, durationMs(timeout, DEFAULT_FLUSH_MS) || LONGEST_TIMER_MS);
+  return Math.min(MAX_TIMER_MS, durationMs(timeout, DEFAULT_FLUSH_MS) || MAX_TIMER_MS);
 }
 
 function routeSource(

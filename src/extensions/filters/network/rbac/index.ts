@@ -7,7 +7,7 @@ import {
   FilterClose,
   type FilteredClient,
   FilterStatus,
-  LONGEST_TIMER_MS,
+  MAX_TIMER_MS,
   type NetworkFilter,
   type NetworkFilterExtension,
   type Report,
@@ -53,7 +53,7 @@ export const networkRbac: NetworkFilterExtension<NetworkRbacRBAC> = {
       stats: context.scope(statsPrefix(config.stat_prefix!), RulesStats),
       shadowStats: context.scope(shadowPrefix(config), ShadowStats),
       isContinuous: config.enforcement_type === 'CONTINUOUS',
-      delayMs: Math.min(LONGEST_TIMER_MS, durationMs(config.delay_deny, 0)),
+      delayMs: Math.min(MAX_TIMER_MS, durationMs(config.delay_deny, 0)),
     };
     return { create: (client) => (settings.rules.isEmpty ? undefined : new RbacFilter(client, settings)) };
   },

@@ -11,15 +11,15 @@ import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
 import type { Stall } from '../../../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
-import type { Departure } from '../../../../listener/travel.js';
+import type { PreparedHandOver } from '../../../../listener/hand-over.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import { EndedBy } from '../../../../upstream/connections/host-connection.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from '../../../../upstream/connections/upstream-socket.js';
 import type { Host } from '../../../../upstream/hosts/host.js';
-import type { FormerPairFacts } from './former-pair.js';
 import type { ProxyContext } from './proxy-context.js';
+import type { TakenOverPairFacts } from './taken-over-pair.js';
 
 /** Time for peers to read pending bytes and to end their side when the connection is drained. */
 const DRAIN_LINGER_MS = 5000;
@@ -70,26 +70,26 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   /** Takes over a connection from another process. `id` is the socket to the host. */
-  takeOver(former: FormerPairFacts, cluster: Cluster, host: Host, id: number): void {
+  takeOver(takenOver: TakenOverPairFacts, cluster: Cluster, host: Host, id: number): void {
     const { info } = this;
-    info.startRealtimeMs = former.startRealtimeMs;
-    info.startMonotonicMs = former.startMs;
-    info.bytesReceived = former.bytesReceived;
-    info.bytesSent = former.bytesSent;
+    info.startRealtimeMs = takenOver.startRealtimeMs;
+    info.startMonotonicMs = takenOver.startMs;
+    info.bytesReceived = takenOver.bytesReceived;
+    info.bytesSent = takenOver.bytesSent;
     info.upstreamCluster = cluster.spec;
-    info.upstreamHost = info.upstreamRemoteAddress = former.host;
-    info.upstreamLocalAddress = former.upstreamLocal;
-    info.attemptCount = this.#attempts = former.attempts;
-    this.#activeMs = former.activeMs;
-    this.#clientEnded = former.clientEnded;
-    this.#serverEnded = former.serverEnded;
+    info.upstreamHost = info.upstreamRemoteAddress = takenOver.host;
+    info.upstreamLocalAddress = takenOver.upstreamLocal;
+    info.attemptCount = this.#attempts = takenOver.attempts;
+    this.#activeMs = takenOver.activeMs;
+    this.#clientEnded = takenOver.clientEnded;
+    this.#serverEnded = takenOver.serverEnded;
     this.#cluster = cluster;
-    this.#upstream = UpstreamSocket.takeOver(this, cluster, host, { id, startMs: former.upstreamStartMs });
+    this.#upstream = UpstreamSocket.takeOver(this, cluster, host, { id, startMs: takenOver.upstreamStartMs });
     this.#resumeTimeouts();
   }
 
   /** Possible whenever both sides are connected. */
-  depart(): Departure | undefined {
+  prepareHandOver(): PreparedHandOver | undefined {
     const { transport, wheel } = this.proxy.thread;
     const id = this.#upstream?.connectedId;
     if (id === undefined || this.#isOver || !transport.freeze(this.downstream.id)) return undefined;
@@ -104,8 +104,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       ids,
       progress: { ...this.#facts() },
       input: new Uint8Array(0),
-      stay: () => this.#stay(ids),
-      leave: () => this.#leave(),
+      resume: () => this.#resume(ids),
+      release: () => this.#release(),
     };
   }
 
@@ -208,7 +208,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.upstreamLocalAddress = this.#upstream!.localText;
     this.info.upstreamRemoteAddress = this.info.upstreamHost;
     this.downstream.resume();
-    this.downstream.drain.departures?.add(this.downstream);
+    this.downstream.drain.handOverQueue?.add(this.downstream);
   }
 
   upstreamConnectFailed(detail: string): void {
@@ -276,7 +276,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     });
   }
 
-  #facts(): FormerPairFacts {
+  #facts(): TakenOverPairFacts {
     const { info } = this;
     return {
       cluster: this.#cluster!.name,
@@ -294,17 +294,17 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     };
   }
 
-  #stay(ids: readonly number[]): void {
+  #resume(ids: readonly number[]): void {
     this.#isFrozen = false;
     for (const id of ids) this.proxy.thread.transport.thaw(id);
     this.#resumeTimeouts();
     if (this.#drainEndedWhileFrozen) this.onDrainEnd();
   }
 
-  #leave(): void {
+  #release(): void {
     this.#isOver = true;
-    this.#upstream!.leave();
-    this.downstream.leave();
+    this.#upstream!.release();
+    this.downstream.release();
   }
 
   #connect(): void {

@@ -2,14 +2,14 @@
 
 import { messageOf } from '../../../../common/errors/errors.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
-import type { FilterArrival, TerminalNetworkFilter } from '../../../../listener/network-filter.js';
-import type { Cargo } from '../../../../listener/travel.js';
+import type { HandedOverConnection } from '../../../../listener/hand-over.js';
+import type { FilterTakeOver, TerminalNetworkFilter } from '../../../../listener/network-filter.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Scope } from '../../../../stats/thread-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
-import { FormerPair } from './former-pair.js';
 import { ProxiedConnection } from './proxied-connection.js';
 import type { ProxyContext, TcpProxyOptions } from './proxy-context.js';
+import { TakenOverPair } from './taken-over-pair.js';
 
 export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
   readonly halfCloses = true;
@@ -59,15 +59,15 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
     for (const log of this.options.accessLogs) log.close();
   }
 
-  prepareArrival(cargo: Cargo, isClientBlocked: boolean): FilterArrival | string {
-    const former = FormerPair.from(cargo.facts.progress);
-    const server = cargo.sockets[1];
-    if (former === undefined || server === undefined || cargo.sockets.length !== 2)
+  prepareTakeOver(handedOver: HandedOverConnection, isClientBlocked: boolean): FilterTakeOver | string {
+    const takenOver = TakenOverPair.from(handedOver.facts.progress);
+    const server = handedOver.sockets[1];
+    if (takenOver === undefined || server === undefined || handedOver.sockets.length !== 2)
       return 'it is not a proxied connection';
-    const cluster = this.options.findCluster(former.cluster);
-    if (cluster === undefined) return `cluster '${former.cluster}' is not a cluster of this proxy`;
-    const host = cluster.hostAt(former.host);
-    if (host === undefined) return `cluster '${former.cluster}' has no host ${former.host}`;
+    const cluster = this.options.findCluster(takenOver.cluster);
+    if (cluster === undefined) return `cluster '${takenOver.cluster}' is not a cluster of this proxy`;
+    const host = cluster.hostAt(takenOver.host);
+    if (host === undefined) return `cluster '${takenOver.cluster}' has no host ${takenOver.host}`;
     const { transport } = this.thread;
     let id: number;
     try {
@@ -79,7 +79,7 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
       pausesClient: server.pending.length > cluster.bufferLimits.highWatermark,
       begin: (downstream) => {
         const connection = new ProxiedConnection(this, downstream);
-        connection.takeOver(former, cluster, host, id);
+        connection.takeOver(takenOver, cluster, host, id);
         return connection;
       },
       begun: () => transport.thaw(id),

@@ -1,6 +1,6 @@
 // The response body for an attached tap: traces as they arrive, or all at once when enough are collected.
 
-import { LONGEST_TIMER_MS } from '../../../../sdk.js';
+import { MAX_TIMER_MS } from '../../../../sdk.js';
 import type { TraceBudget } from './trace-budget.js';
 
 /** The options of a buffered_admin sink. */
@@ -43,7 +43,7 @@ export class TraceStream implements AsyncIterableIterator<Uint8Array> {
     this.#collecting = collecting;
     this.#events = events;
     const timeoutMs = collecting?.timeoutMs ?? 0;
-    if (timeoutMs > 0) this.#timer = setTimeout(() => this.complete(), Math.min(LONGEST_TIMER_MS, timeoutMs));
+    if (timeoutMs > 0) this.#timer = setTimeout(() => this.complete(), Math.min(MAX_TIMER_MS, timeoutMs));
   }
 
   /** Called for each trace of a worker. */

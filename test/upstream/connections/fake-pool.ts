@@ -13,7 +13,7 @@ import { HttpPool, type PooledCluster, type PoolRequest } from '../../../src/ups
 import type { Host } from '../../../src/upstream/hosts/host.js';
 import { LIMIT_KINDS, type LimitKind } from '../../../src/upstream/limits.js';
 
-export class PlayedPool {
+export class FakePool {
   readonly clock = { monotonicMs: 0 };
   readonly stats = new CountedScope(ClusterStats.at);
   readonly hostStats = new CountedScope(HostStats.at);

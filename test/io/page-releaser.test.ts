@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { Memory, PIECE_BYTES } from '../../src/io/memory.js';
-import { PageCare } from '../../src/io/page-care.js';
+import { PageReleaser } from '../../src/io/page-releaser.js';
 import { loadShim } from '../../src/io/shim.js';
 import { openThreadIo } from '../../src/io/thread-io.js';
 import { waitFor } from '../e2e/harness/index.js';
@@ -12,10 +12,10 @@ t.test('pages used in a burst are returned when no burst follows', async (t) => 
   const memory = new Memory({ receiveBytes: 65_536, scratchBytes: 65_536, arenaBytes: 32 * 1024 * 1024 });
   const failed = (what: string, error: unknown) => t.fail(`${what}: ${error}`);
   const { timers, transport } = openThreadIo(shim, { memory, bufferLimit: 65_536, reserve: 0, failed });
-  const looks: number[] = [];
-  const care = new PageCare(transport, shim, ({ resident }) => looks.push(resident));
+  const observed: number[] = [];
+  const releaser = new PageReleaser(transport, shim, ({ resident }) => observed.push(resident));
   t.teardown(() => {
-    care.close();
+    releaser.close();
     transport.destroy();
     timers.close();
   });
@@ -24,8 +24,8 @@ t.test('pages used in a burst are returned when no burst follows', async (t) => 
   for (const block of blocks) memory.bytes.fill(1, block, block + PIECE_BYTES);
   for (const block of blocks) memory.release(block);
   t.ok(memory.use().resident >= 320 * PIECE_BYTES);
-  await waitFor(() => looks.at(-1) === 0, { what: 'all pages to be returned' });
-  t.ok(looks.length > 3, 'not at once: the next burst may follow soon');
+  await waitFor(() => observed.at(-1) === 0, { what: 'all pages to be returned' });
+  t.ok(observed.length > 3, 'not at once: the next burst may follow soon');
   t.ok(
     // Pages at the ends may be shared with neighbouring data.
     blocks.every((block) => memory.bytes[block + PIECE_BYTES / 2] === 0),

@@ -5,7 +5,12 @@ import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { decodeCargo, decodeMessage, encodeCargo, TravelKind } from '../../src/restart/travel/travel-wire.js';
+import {
+  decodeConnection,
+  decodeMessage,
+  encodeConnection,
+  HandOverKind,
+} from '../../src/restart/hand-over/hand-over-wire.js';
 import { endsWithTest } from '../e2e/harness/environment.js';
 import { pattern, shim, until } from '../native-shim/harness/harness.js';
 
@@ -41,7 +46,7 @@ class Journey {
   }
 
   /** Hands it over, and sends to its owner. Returns the answer, or undefined when the connection ends. */
-  async travel(): Promise<string | undefined> {
+  async handOver(): Promise<string | undefined> {
     this.parent.send('go');
     await until(() => this.reports.includes('frozen'), 'the parent to let go');
     this.#peer!.write('first');
@@ -66,7 +71,7 @@ class Journey {
   }
 
   #start(role: string, fd: number, port: number, step = ''): ChildProcess {
-    const program = fileURLToPath(new URL('./travel-end.js', import.meta.url));
+    const program = fileURLToPath(new URL('./hand-over-end.js', import.meta.url));
     const child = fork(program, [role, String(port), step], { stdio: ['ignore', 'inherit', 'inherit', 'ipc', fd] });
     child.on('message', (text) => this.reports.push(String(text)));
     return child;
@@ -100,7 +105,7 @@ for (const { owner, ...steps } of CASES) {
   const what = who === undefined ? 'nobody dies' : `the ${who} ${steps[who as keyof Steps]}`;
   t.test(`${what}: the connection is ${owner === undefined ? 'lost with it' : `the ${owner}'s`}`, async (t) => {
     const journey = await Journey.begin(t, steps);
-    const answer = await journey.travel();
+    const answer = await journey.handOver();
     t.equal(answer, owner === undefined ? undefined : `${owner}: first`);
     if (owner !== undefined) t.ok(await journey.isKept(), 'and stays so');
   });
@@ -108,7 +113,7 @@ for (const { owner, ...steps } of CASES) {
 
 t.test('a child that hangs loses its offers, even after it resumes', async (t) => {
   const journey = await Journey.begin(t, { child: 'stops-before-receive-Offer' });
-  t.equal(await journey.travel(), 'parent: first');
+  t.equal(await journey.handOver(), 'parent: first');
   t.ok(journey.reports.includes('stays: the child process has not answered in time'));
   journey.child.kill('SIGCONT');
   t.ok(await journey.isKept());
@@ -119,14 +124,14 @@ t.test('a child that hangs loses its offers, even after it resumes', async (t) =
 
 t.test('a child that hangs after Accept owns the connection when it resumes', async (t) => {
   const journey = await Journey.begin(t, { child: 'stops-after-send-Accept' });
-  const answer = journey.travel();
+  const answer = journey.handOver();
   await until(() => isStopped(journey.child), 'the child to stop');
   journey.child.kill('SIGCONT');
   t.equal(await answer, 'child: first');
   t.ok(await journey.isKept());
 });
 
-t.test('cargo of any size survives encoding; truncated or forged cargo is refused', (t) => {
+t.test('a connection of any size survives encoding; truncated or forged messages are refused', (t) => {
   const facts = {
     listener: 'lïstener',
     fingerprint: 'f',
@@ -141,11 +146,11 @@ t.test('cargo of any size survives encoding; truncated or forged cargo is refuse
       { fd: 11, pending: pattern(size >> 1), ended: false, finAsked: true },
     ];
     const input = pattern(size >> 2);
-    const messages = encodeCargo(7, { facts, sockets, input }).map((bytes) => decodeMessage(bytes));
+    const messages = encodeConnection(7, { facts, sockets, input }).map((bytes) => decodeMessage(bytes));
     const last = messages.at(-1)!;
-    t.same([last.kind, last.key], [TravelKind.Offer, 7]);
+    t.same([last.kind, last.key], [HandOverKind.Offer, 7]);
     const bytes = Buffer.concat(messages.slice(0, -1).map(({ body }) => body));
-    const arrived = decodeCargo(last.body, bytes, [20, 21]);
+    const arrived = decodeConnection(last.body, bytes, [20, 21]);
     t.same(arrived.facts, facts);
     t.same(
       arrived.sockets.map(({ fd, ended, finAsked }) => ({ fd, ended, finAsked })),
@@ -157,12 +162,14 @@ t.test('cargo of any size survives encoding; truncated or forged cargo is refuse
     t.ok(Buffer.from(arrived.sockets[0]!.pending).equals(sockets[0]!.pending));
     t.ok(Buffer.from(arrived.sockets[1]!.pending).equals(sockets[1]!.pending));
     t.ok(Buffer.from(arrived.input).equals(input));
-    t.throws(() => decodeCargo(last.body, bytes, [20]), { code: 'ERR_TRAVEL' });
-    t.throws(() => decodeCargo(last.body, Buffer.concat([bytes, Buffer.from('x')]), [20, 21]), { code: 'ERR_TRAVEL' });
-    t.throws(() => decodeCargo(last.body.subarray(1), bytes, [20, 21]), { code: 'ERR_TRAVEL' });
+    t.throws(() => decodeConnection(last.body, bytes, [20]), { code: 'ERR_HAND_OVER' });
+    t.throws(() => decodeConnection(last.body, Buffer.concat([bytes, Buffer.from('x')]), [20, 21]), {
+      code: 'ERR_HAND_OVER',
+    });
+    t.throws(() => decodeConnection(last.body.subarray(1), bytes, [20, 21]), { code: 'ERR_HAND_OVER' });
   }
   const offer = { facts, input: 0, sockets: [{ pending: 0, ended: false, finAsked: false }] };
-  const decode = (made: unknown) => decodeCargo(Buffer.from(JSON.stringify(made)), new Uint8Array(0), [20]);
+  const decode = (made: unknown) => decodeConnection(Buffer.from(JSON.stringify(made)), new Uint8Array(0), [20]);
   t.equal(decode(offer).sockets.length, 1);
   for (const made of [
     null,
@@ -172,9 +179,9 @@ t.test('cargo of any size survives encoding; truncated or forged cargo is refuse
     ...[null, {}, [null], [{}], [1]].map((sockets) => ({ ...offer, sockets })),
     ...['pending', 'ended', 'finAsked'].map((name) => ({ ...offer, sockets: [{ ...offer.sockets[0], [name]: 'x' }] })),
   ]) {
-    t.throws(() => decode(made), { code: 'ERR_TRAVEL' }, JSON.stringify(made));
+    t.throws(() => decode(made), { code: 'ERR_HAND_OVER' }, JSON.stringify(made));
   }
-  t.throws(() => decodeMessage(new Uint8Array([TravelKind.Commit, 0])), { code: 'ERR_TRAVEL' });
-  t.throws(() => decodeMessage(new Uint8Array([99, 0, 0, 0, 0])), { code: 'ERR_TRAVEL' });
+  t.throws(() => decodeMessage(new Uint8Array([HandOverKind.Commit, 0])), { code: 'ERR_HAND_OVER' });
+  t.throws(() => decodeMessage(new Uint8Array([99, 0, 0, 0, 0])), { code: 'ERR_HAND_OVER' });
   t.end();
 });

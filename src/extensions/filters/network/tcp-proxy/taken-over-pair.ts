@@ -1,9 +1,9 @@
 // The state of a proxied connection that another process hands over.
 
-import type { FilterProgress } from '../../../../listener/travel.js';
+import type { FilterProgress } from '../../../../listener/hand-over.js';
 
 /** Times are CLOCK_MONOTONIC unless their name says otherwise. */
-export interface FormerPairFacts {
+export interface TakenOverPairFacts {
   readonly cluster: string;
   /** The address, for example `127.0.0.1:80`. */
   readonly host: string;
@@ -19,7 +19,7 @@ export interface FormerPairFacts {
   readonly serverEnded: boolean;
 }
 
-const TYPES: Readonly<Record<keyof FormerPairFacts, 'string' | 'number' | 'boolean'>> = {
+const TYPES: Readonly<Record<keyof TakenOverPairFacts, 'string' | 'number' | 'boolean'>> = {
   cluster: 'string',
   host: 'string',
   upstreamLocal: 'string',
@@ -34,10 +34,10 @@ const TYPES: Readonly<Record<keyof FormerPairFacts, 'string' | 'number' | 'boole
   serverEnded: 'boolean',
 };
 
-export const FormerPair = {
+export const TakenOverPair = {
   /** Returns undefined if `progress` is not that of a proxied connection. */
-  from(progress: FilterProgress): FormerPairFacts | undefined {
+  from(progress: FilterProgress): TakenOverPairFacts | undefined {
     for (const [name, type] of Object.entries(TYPES)) if (typeof progress[name] !== type) return undefined;
-    return progress as unknown as FormerPairFacts;
+    return progress as unknown as TakenOverPairFacts;
   },
 };

@@ -3,32 +3,32 @@
 import { messageOf } from '../../common/errors/errors.js';
 import type { NativeShim } from '../../io/shim.js';
 import type { Transport } from '../../io/transport/transport.js';
-import type { Arrival, Cargo } from '../../listener/travel.js';
+import type { HandedOverConnection, PreparedTakeOver } from '../../listener/hand-over.js';
 import { internalError } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
-import { ArrivalChannel } from '../../restart/travel/arrival-channel.js';
+import { ReceivingChannel } from '../../restart/hand-over/receiving-channel.js';
 import { HandOverStats } from '../../stats/layouts/hand-over.js';
 import type { Scope } from '../../stats/thread-stats.js';
 
 const logger = getLogger('main');
 
 /** The listeners that take over connections. */
-export interface ArrivalListeners {
-  /** Returns the arrival of a connection from another process, or the reason why it cannot continue here. */
-  expect(cargo: Cargo): Arrival | string;
+export interface ReceivingListeners {
+  /** Prepares to take over a connection from another process. Returns a string with the reason if that is not possible. */
+  prepareTakeOver(handedOver: HandedOverConnection): PreparedTakeOver | string;
 }
 
-export class WorkerArrivals {
-  readonly #listeners: ArrivalListeners;
+export class HandOverReceiver {
+  readonly #listeners: ReceivingListeners;
   readonly #stats: Scope;
   readonly #transport: Transport;
-  readonly #channels: readonly ArrivalChannel[];
+  readonly #channels: readonly ReceivingChannel[];
 
   /** Owns the channels `fds`. */
   constructor(
     shim: NativeShim,
     transport: Transport,
-    listeners: ArrivalListeners,
+    listeners: ReceivingListeners,
     stats: Scope,
     fds: readonly number[],
   ) {
@@ -36,14 +36,14 @@ export class WorkerArrivals {
     this.#stats = stats;
     this.#transport = transport;
     const host = {
-      expect: (cargo: Cargo) => this.#expect(cargo),
+      prepareTakeOver: (handedOver: HandedOverConnection) => this.#prepareTakeOver(handedOver),
       ended: (why: string) => {
         if (why !== '') logger.warning(`no more connections are taken over from the parent process: ${why}`);
       },
     };
     this.#channels = fds.flatMap((fd) => {
       try {
-        return new ArrivalChannel(shim, fd, host);
+        return new ReceivingChannel(shim, fd, host);
       } catch (error) {
         shim.closeDescriptor(fd);
         host.ended(messageOf(error));
@@ -57,26 +57,26 @@ export class WorkerArrivals {
     for (const channel of this.#channels) channel.close();
   }
 
-  #expect(cargo: Cargo): Arrival | string {
+  #prepareTakeOver(handedOver: HandedOverConnection): PreparedTakeOver | string {
     try {
       this.#transport.beginTurn();
-      const expected = this.#listeners.expect(cargo);
-      if (typeof expected !== 'string') return this.#counted(expected);
+      const prepared = this.#listeners.prepareTakeOver(handedOver);
+      if (typeof prepared !== 'string') return this.#counted(prepared);
       this.#stats.increment(HandOverStats.at.connections_refused);
-      return expected;
+      return prepared;
     } catch (error) {
       internalError('internal error: a connection cannot be taken over', error);
       return 'an internal error';
     }
   }
 
-  #counted(arrival: Arrival): Arrival {
+  #counted(prepared: PreparedTakeOver): PreparedTakeOver {
     return {
-      drop: () => arrival.drop(),
+      drop: () => prepared.drop(),
       begin: () => {
         this.#transport.beginTurn();
         try {
-          arrival.begin();
+          prepared.begin();
           this.#stats.increment(HandOverStats.at.connections_received);
         } catch (error) {
           internalError('internal error: a connection that was taken over is lost', error);

@@ -3,7 +3,7 @@
 
 import type { MemoryUse } from '../../io/memory.js';
 import type { MemoryRelief } from '../../io/memory-relief.js';
-import { PageCare } from '../../io/page-care.js';
+import { PageReleaser } from '../../io/page-releaser.js';
 import type { NativeShim } from '../../io/shim.js';
 import type { Transport } from '../../io/transport/transport.js';
 import { getLogger } from '../../log/logger.js';
@@ -15,17 +15,17 @@ const logger = getLogger('main');
 /** Steps between two warnings of the same kind. */
 const WARNING_STEPS = 60;
 
-export interface MemoryCareContext {
+export interface MemoryMaintenanceContext {
   readonly transport: Transport;
   readonly relief: MemoryRelief;
   readonly shim: Pick<NativeShim, 'releasePages' | 'trimMemory'>;
   readonly scope: Scope;
 }
 
-export class MemoryCare {
+export class MemoryMaintenance {
   readonly #name: string;
-  readonly #context: MemoryCareContext;
-  readonly #pages: PageCare;
+  readonly #context: MemoryMaintenanceContext;
+  readonly #pages: PageReleaser;
   #fallbacks = 0;
   #waits = 0;
   #ended = 0;
@@ -34,11 +34,11 @@ export class MemoryCare {
   readonly #short = new WarningLimit();
 
   /** `name` is the worker's name in logs. */
-  constructor(name: string, context: MemoryCareContext) {
+  constructor(name: string, context: MemoryMaintenanceContext) {
     this.#name = name;
     this.#context = context;
     this.#count(context.transport.memory.use());
-    this.#pages = new PageCare(context.transport, context.shim, (use) => this.#count(use));
+    this.#pages = new PageReleaser(context.transport, context.shim, (use) => this.#count(use));
   }
 
   close(): void {

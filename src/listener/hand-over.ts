@@ -7,17 +7,17 @@ import type { FrozenConnection } from '../io/shim.js';
 /** The filter's state of a connection: plain JSON, which the same filter in the other process reads. */
 export type FilterProgress = Readonly<Record<string, string | number | boolean>>;
 
-/** A frozen connection. Either stay() or leave() is called, once. */
-export interface Departure {
+/** A frozen connection that is offered to another process. Either resume() or release() is called, once. */
+export interface PreparedHandOver {
   /** The IDs of its frozen sockets, the client's first. */
   readonly ids: readonly number[];
   readonly progress: FilterProgress;
   /** Bytes of the client that were received but not handled. */
   readonly input: Uint8Array;
   /** Resumes the connection in this process. */
-  stay(): void;
+  resume(): void;
   /** Releases the connection, which the other process has taken over: it is no longer counted or logged here. */
-  leave(): void;
+  release(): void;
 }
 
 /** The identity of a filter chain across processes. */
@@ -26,33 +26,33 @@ export interface ChainIdentity {
   fingerprint(): string;
 }
 
-/** A connection as the code that moves it to another process uses it. */
-export interface TravellingConnection {
+/** The part of a connection that the hand-over uses. */
+export interface MovableConnection {
   readonly isClosed: boolean;
   readonly listener: { readonly name: string };
   readonly chain: ChainIdentity;
-  readonly handler: { depart?(): Departure | undefined } | undefined;
+  readonly handler: { prepareHandOver?(): PreparedHandOver | undefined } | undefined;
   readonly remote: Address;
   /** See KnownConnection. */
   readonly direct: Address | undefined;
   readonly localText: string;
   readonly startMonotonicMs: number;
-  /** Another process has refused to take it over. */
-  mustStay: boolean;
+  /** The child process did not take it over, so it stays here until there is another child. */
+  hasHandOverFailed: boolean;
 }
 
-/** The connections of a worker that may move to another process. */
-export interface Departures {
-  /** A connection that stops now can depart at the end of the turn. */
+/** The connections of a worker that wait to be handed over to another process. */
+export interface HandOverQueue {
+  /** A connection that stops now can be offered at the end of the turn. */
   readonly hasRoom: boolean;
-  /** Called when a connection has stopped and can depart. */
-  ready(connection: TravellingConnection): void;
-  /** Registers a connection that may depart whenever it is between requests, without stopping for it. */
-  add(connection: TravellingConnection): void;
+  /** Called when a connection has stopped and can be offered. */
+  ready(connection: MovableConnection): void;
+  /** Registers a connection that can be offered whenever it is between requests, without stopping for it. */
+  add(connection: MovableConnection): void;
 }
 
 /** The properties of a connection from another process; plain JSON. */
-export interface TravelFacts {
+export interface HandOverFacts {
   readonly listener: string;
   /** Of its filter chain, see ChainIdentity. */
   readonly fingerprint: string;
@@ -66,17 +66,17 @@ export interface TravelFacts {
   readonly progress: FilterProgress;
 }
 
-/** A connection in transit. */
-export interface Cargo {
-  readonly facts: TravelFacts;
+/** A connection in transit between two processes. */
+export interface HandedOverConnection {
+  readonly facts: HandOverFacts;
   /** The client's socket comes first. */
   readonly sockets: readonly FrozenConnection[];
   /** Bytes of the client that were received but not handled. */
   readonly input: Uint8Array;
 }
 
-/** A connection that can be taken over, and is still unchanged. */
-export interface Arrival {
+/** A connection that is ready to be taken over. Nothing has been read or sent on it yet. */
+export interface PreparedTakeOver {
   begin(): void;
   /** Releases what was prepared. */
   drop(): void;

@@ -9,7 +9,7 @@ import { checkAddress } from '../../../src/upstream/health-checks/check-target.j
 import type { Checker } from '../../../src/upstream/health-checks/checker.js';
 import type { Outcome } from '../../../src/upstream/health-checks/host-health.js';
 
-export class PlayedChecks implements CheckThread {
+export class FakeChecks implements CheckThread {
   readonly random = new Random(1);
   readonly runtime = new Runtime();
   readonly timers: TimingWheel;

@@ -10,7 +10,7 @@ const PART_MS = 10;
 /** The C library keeps memory that the shim has freed. It is trimmed when this much may have been freed. */
 const TRIM_BYTES = 32 * 1024 * 1024;
 
-export class PageCare {
+export class PageReleaser {
   readonly #transport: Transport;
   readonly #shim: Pick<NativeShim, 'releasePages' | 'trimMemory'>;
   readonly #onStep: (use: MemoryUse) => void;

@@ -1,4 +1,4 @@
-// The parent's end of a channel on which connections leave for one worker of the child process.
+// The parent's end of a channel on which connections are handed over to one worker of the child process.
 //
 // Ownership of a connection. At every moment exactly one process may read, write or close it; the other one holds at most a
 // frozen copy, which cannot affect the peer. Ownership moves in these steps:
@@ -29,20 +29,20 @@
 
 import { messageOf } from '../../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../io/shim.js';
-import type { Cargo } from '../../listener/travel.js';
+import type { HandedOverConnection } from '../../listener/hand-over.js';
 import { internalError } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
-import { decodeMessage, encodeCargo, encodeMessage, TravelError, TravelKind } from './travel-wire.js';
+import { decodeMessage, encodeConnection, encodeMessage, HandOverError, HandOverKind } from './hand-over-wire.js';
 
-/** The outcome of an offer. Exactly one of the methods is called, once. */
-export interface Traveller {
+/** Receives the outcome of an offer: exactly one method is called, once. */
+export interface OfferEvents {
   /** The connection belongs to the child. */
-  left(): void;
+  moved(): void;
   /** The connection stays in this process; `why` is the reason. */
-  stays(why: string): void;
+  kept(why: string): void;
 }
 
-export interface DepartureLimits {
+export interface SendingLimits {
   /** Maximum of descriptors in unanswered offers. */
   readonly descriptors: number;
   /** How long the child may take to answer. */
@@ -54,10 +54,10 @@ const MAX_BYTES_IN_FLIGHT = 32 * 1024;
 
 const logger = getLogger('main');
 
-export class DepartureChannel implements MessageSocketEvents {
+export class SendingChannel implements MessageSocketEvents {
   readonly #shim: NativeShim;
   readonly #socket: NativeMessageSocket;
-  readonly #limits: DepartureLimits;
+  readonly #limits: SendingLimits;
   /** Called when there is room again. */
   readonly #onRoom: () => void;
   readonly #offers = new Map<number, OpenOffer>();
@@ -69,7 +69,7 @@ export class DepartureChannel implements MessageSocketEvents {
   #hasEnded = false;
 
   /** Owns `fd`. */
-  constructor(shim: NativeShim, fd: number, limits: DepartureLimits, onRoom: () => void) {
+  constructor(shim: NativeShim, fd: number, limits: SendingLimits, onRoom: () => void) {
     this.#shim = shim;
     this.#limits = limits;
     this.#onRoom = onRoom;
@@ -87,20 +87,20 @@ export class DepartureChannel implements MessageSocketEvents {
   }
 
   /** Offers a frozen connection. The channel owns its descriptors, which are copies. */
-  offer(cargo: Cargo, traveller: Traveller): void {
-    const fds = cargo.sockets.map(({ fd }) => fd);
+  offer(handedOver: HandedOverConnection, events: OfferEvents): void {
+    const fds = handedOver.sockets.map(({ fd }) => fd);
     const key = this.#nextKey++;
     let messages: Uint8Array[];
     try {
-      if (this.#hasEnded) throw new TravelError('the child takes no more connections');
-      messages = encodeCargo(key, cargo);
+      if (this.#hasEnded) throw new HandOverError('the child takes no more connections');
+      messages = encodeConnection(key, handedOver);
     } catch (error) {
       this.#closeAll(fds);
-      return traveller.stays(messageOf(error));
+      return events.kept(messageOf(error));
     }
     const bytes = messages.reduce((sum, message) => sum + message.length, 0);
     const timer = setTimeout(() => this.#timedOut(key), this.#limits.answerMs);
-    this.#offers.set(key, { traveller, timer, bytes, descriptors: fds.length, state: 'sending', fds });
+    this.#offers.set(key, { events, timer, bytes, descriptors: fds.length, state: 'sending', fds });
     this.#descriptors += fds.length;
     this.#bytes += bytes;
     messages.forEach((message, index) => {
@@ -113,8 +113,8 @@ export class DepartureChannel implements MessageSocketEvents {
   close(): void {
     this.#hasEnded = true;
     for (const [key, offer] of [...this.#offers]) {
-      if (offer.state === 'sending') this.#settle(key, (traveller) => traveller.stays('this process ends'));
-      else this.#settle(key, (traveller) => traveller.left());
+      if (offer.state === 'sending') this.#settle(key, (events) => events.kept('this process ends'));
+      else this.#settle(key, (events) => events.moved());
     }
     this.#queue.length = 0;
     this.#socket.close();
@@ -127,16 +127,16 @@ export class DepartureChannel implements MessageSocketEvents {
       const offer = this.#offers.get(key);
       // Aborted meanwhile; the child will read the Abort.
       if (offer === undefined || offer.state === 'aborting') return;
-      if (kind === TravelKind.Refuse && offer.state === 'offered') {
+      if (kind === HandOverKind.Refuse && offer.state === 'offered') {
         const why = Buffer.from(body).toString();
-        this.#settle(key, (traveller) => traveller.stays(why));
-      } else if (kind === TravelKind.Accept && offer.state === 'offered') {
+        this.#settle(key, (events) => events.kept(why));
+      } else if (kind === HandOverKind.Accept && offer.state === 'offered') {
         offer.state = 'committed';
         clearTimeout(offer.timer);
-        this.#send({ bytes: encodeMessage(TravelKind.Commit, key), fds: [], key, sent: undefined });
-      } else if (kind === TravelKind.Begun && offer.state === 'committed') {
-        this.#settle(key, (traveller) => traveller.left());
-      } else throw new TravelError('an answer without a matching message');
+        this.#send({ bytes: encodeMessage(HandOverKind.Commit, key), fds: [], key, sent: undefined });
+      } else if (kind === HandOverKind.Begun && offer.state === 'committed') {
+        this.#settle(key, (events) => events.moved());
+      } else throw new HandOverError('an answer without a matching message');
     } catch (error) {
       this.#abandon(messageOf(error));
     }
@@ -153,7 +153,7 @@ export class DepartureChannel implements MessageSocketEvents {
     this.#hasEnded = true;
     this.#queue.length = 0;
     for (const key of [...this.#offers.keys()]) {
-      this.#settle(key, (traveller) => traveller.stays('the child process has gone'));
+      this.#settle(key, (events) => events.kept('the child process has closed the channel'));
     }
     this.#onRoom();
   }
@@ -183,17 +183,17 @@ export class DepartureChannel implements MessageSocketEvents {
       this.#closeAll(offer.fds);
       offer.fds = [];
       offer.state = 'offered';
-    } else if (sent === 'aborted') this.#settle(key, (traveller) => traveller.stays(LATE));
+    } else if (sent === 'aborted') this.#settle(key, (events) => events.kept(TIMED_OUT));
   }
 
   #timedOut(key: number): void {
     // A child that does not answer once gets no more offers.
     this.#hasEnded = true;
-    this.#takeBack(key);
+    this.#withdraw(key);
     this.#onRoom();
   }
 
-  #takeBack(key: number): void {
+  #withdraw(key: number): void {
     const offer = this.#offers.get(key);
     if (offer === undefined || offer.state === 'committed' || offer.state === 'aborting') return;
     const isWithChild = offer.state === 'offered';
@@ -201,18 +201,18 @@ export class DepartureChannel implements MessageSocketEvents {
     const rest = this.#queue.filter((message) => message.key !== key);
     this.#queue.splice(0, this.#queue.length, ...rest);
     if (isWithChild) offer.state = 'aborting';
-    else this.#settle(key, (traveller) => traveller.stays(LATE));
-    this.#send({ bytes: encodeMessage(TravelKind.Abort, key), fds: [], key, sent: 'aborted' });
+    else this.#settle(key, (events) => events.kept(TIMED_OUT));
+    this.#send({ bytes: encodeMessage(HandOverKind.Abort, key), fds: [], key, sent: 'aborted' });
   }
 
   /** Called when the child violates the protocol. */
   #abandon(why: string): void {
     logger.warning(`no more connections are handed over to this worker of the child process: ${why}`);
     this.#hasEnded = true;
-    for (const key of [...this.#offers.keys()]) this.#takeBack(key);
+    for (const key of [...this.#offers.keys()]) this.#withdraw(key);
   }
 
-  #settle(key: number, notify: (traveller: Traveller) => void): void {
+  #settle(key: number, notify: (events: OfferEvents) => void): void {
     const offer = this.#offers.get(key)!;
     this.#offers.delete(key);
     clearTimeout(offer.timer);
@@ -220,7 +220,7 @@ export class DepartureChannel implements MessageSocketEvents {
     this.#descriptors -= offer.descriptors;
     this.#bytes -= offer.bytes;
     try {
-      notify(offer.traveller);
+      notify(offer.events);
     } catch (error) {
       // The other connections must be settled nevertheless.
       internalError('internal error: a connection cannot continue after its hand-over', error);
@@ -233,7 +233,7 @@ export class DepartureChannel implements MessageSocketEvents {
 }
 
 interface OpenOffer {
-  readonly traveller: Traveller;
+  readonly events: OfferEvents;
   readonly timer: NodeJS.Timeout;
   readonly bytes: number;
   readonly descriptors: number;
@@ -250,4 +250,4 @@ interface QueuedMessage {
   readonly sent: 'offered' | 'aborted' | undefined;
 }
 
-const LATE = 'the child process has not answered in time';
+const TIMED_OUT = 'the child process has not answered in time';

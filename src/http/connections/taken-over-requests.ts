@@ -1,9 +1,9 @@
 // The state of a connection's requests as reported by the process that served it before.
 
-import type { FilterProgress } from '../../listener/travel.js';
+import type { FilterProgress } from '../../listener/hand-over.js';
 
 /** Times are monotonic. */
-export class FormerRequests {
+export class TakenOverRequests {
   readonly requests: number;
   readonly activeMs: number;
   /** -1 if no byte of the next request has arrived. */
@@ -19,10 +19,13 @@ export class FormerRequests {
   }
 
   /** Returns undefined if `progress` is not that of an HTTP connection. */
-  static from({ requests, activeMs, requestStartMs }: FilterProgress, isBlocked: boolean): FormerRequests | undefined {
+  static from(
+    { requests, activeMs, requestStartMs }: FilterProgress,
+    isBlocked: boolean,
+  ): TakenOverRequests | undefined {
     if (typeof requests !== 'number' || typeof activeMs !== 'number' || typeof requestStartMs !== 'number') {
       return undefined;
     }
-    return new FormerRequests(requests, activeMs, requestStartMs, isBlocked);
+    return new TakenOverRequests(requests, activeMs, requestStartMs, isBlocked);
   }
 }

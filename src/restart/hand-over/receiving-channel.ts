@@ -1,16 +1,16 @@
-// The child's end of a channel on which connections arrive. departure-channel.ts defines which process owns them.
+// The child's end of a channel on which it receives connections. sending-channel.ts defines which process owns them.
 
 import { messageOf } from '../../common/errors/errors.js';
 import type { MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../io/shim.js';
-import type { Arrival, Cargo } from '../../listener/travel.js';
+import type { HandedOverConnection, PreparedTakeOver } from '../../listener/hand-over.js';
 import { forEachGuarded, internalError } from '../../log/internal-errors.js';
-import { decodeCargo, decodeMessage, encodeMessage, TravelError, TravelKind } from './travel-wire.js';
+import { decodeConnection, decodeMessage, encodeMessage, HandOverError, HandOverKind } from './hand-over-wire.js';
 
-export interface ArrivalHost {
+export interface ReceivingHost {
   /**
    * Builds everything for a connection, with copies of the descriptors, or returns the reason for refusing it. Must not throw.
    */
-  expect(cargo: Cargo): Arrival | string;
+  prepareTakeOver(handedOver: HandedOverConnection): PreparedTakeOver | string;
   /** Called when the parent has ended or has violated the protocol. */
   ended(why: string): void;
 }
@@ -18,18 +18,18 @@ export interface ArrivalHost {
 /** Per connection; far more than one may have pending. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
-export class ArrivalChannel implements MessageSocketEvents {
+export class ReceivingChannel implements MessageSocketEvents {
   readonly #shim: NativeShim;
-  readonly #host: ArrivalHost;
+  readonly #host: ReceivingHost;
   readonly #socket: NativeMessageSocket;
-  readonly #expected = new Map<number, Arrival>();
+  readonly #prepared = new Map<number, PreparedTakeOver>();
   /** Pieces of the offer that is being received, in order. */
   #pieces: { readonly key: number; readonly parts: Uint8Array[]; bytes: number } | undefined;
   readonly #queue: { readonly bytes: Uint8Array; readonly then: (() => void) | undefined }[] = [];
   #hasEnded = false;
 
   /** Owns `fd`. Throws an Error with `code`, and leaves it to the caller, when it is not an end of a channel. */
-  constructor(shim: NativeShim, fd: number, host: ArrivalHost) {
+  constructor(shim: NativeShim, fd: number, host: ReceivingHost) {
     this.#shim = shim;
     this.#host = host;
     this.#socket = shim.watchMessages(fd, this, true);
@@ -39,7 +39,7 @@ export class ArrivalChannel implements MessageSocketEvents {
   close(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#forEach((arrival) => arrival.drop());
+    this.#forEach((prepared) => prepared.drop());
     this.#socket.close();
   }
 
@@ -47,18 +47,19 @@ export class ArrivalChannel implements MessageSocketEvents {
     const descriptors = [...fds];
     try {
       const { kind, key, body } = decodeMessage(bytes);
-      if (kind === TravelKind.Offer) return this.#receive(key, body, descriptors);
-      if (fds.length > 0) throw new TravelError('unexpected descriptors');
-      if (kind === TravelKind.Piece) return this.#collect(key, body);
-      if (kind !== TravelKind.Commit && kind !== TravelKind.Abort) {
-        throw new TravelError("a child's message from the parent");
+      if (kind === HandOverKind.Offer) return this.#receive(key, body, descriptors);
+      if (fds.length > 0) throw new HandOverError('unexpected descriptors');
+      if (kind === HandOverKind.Piece) return this.#collect(key, body);
+      if (kind !== HandOverKind.Commit && kind !== HandOverKind.Abort) {
+        throw new HandOverError("a child's message from the parent");
       }
-      if (kind === TravelKind.Commit) return this.#commit(key);
-      this.#expected.get(key)?.drop();
-      this.#expected.delete(key);
+      if (kind === HandOverKind.Commit) return this.#commit(key);
+      this.#prepared.get(key)?.drop();
+      this.#prepared.delete(key);
       if (this.#pieces?.key === key) this.#pieces = undefined;
     } catch (error) {
-      if (!(error instanceof TravelError)) internalError('internal error: a connection that arrives is lost', error);
+      if (!(error instanceof HandOverError))
+        internalError('internal error: a connection that is taken over is lost', error);
       this.#closeAll(descriptors);
       this.#fail(messageOf(error));
     }
@@ -78,7 +79,7 @@ export class ArrivalChannel implements MessageSocketEvents {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     // Otherwise the parent may live, and continues connections for which it has not received Begun.
-    this.#forEach((arrival) => (errno === 0 ? arrival.begin() : arrival.drop()));
+    this.#forEach((prepared) => (errno === 0 ? prepared.begin() : prepared.drop()));
     this.#host.ended(errno === 0 ? '' : `errno ${errno}`);
   }
 
@@ -87,30 +88,30 @@ export class ArrivalChannel implements MessageSocketEvents {
     const pieces = this.#pieces;
     this.#pieces = undefined;
     const bytes = pieces?.key === key ? Buffer.concat(pieces.parts) : new Uint8Array(0);
-    const cargo = decodeCargo(json, bytes, fds);
-    const expected = this.#host.expect(cargo);
+    const handedOver = decodeConnection(json, bytes, fds);
+    const prepared = this.#host.prepareTakeOver(handedOver);
     this.#closeAll(fds);
-    if (typeof expected === 'string') {
-      this.#send(encodeMessage(TravelKind.Refuse, key, Buffer.from(expected)));
+    if (typeof prepared === 'string') {
+      this.#send(encodeMessage(HandOverKind.Refuse, key, Buffer.from(prepared)));
       return;
     }
-    this.#expected.set(key, expected);
-    this.#send(encodeMessage(TravelKind.Accept, key));
+    this.#prepared.set(key, prepared);
+    this.#send(encodeMessage(HandOverKind.Accept, key));
   }
 
   #commit(key: number): void {
-    if (!this.#expected.has(key)) throw new TravelError('a commit without an accept');
-    this.#send(encodeMessage(TravelKind.Begun, key), () => {
-      const arrival = this.#expected.get(key);
-      this.#expected.delete(key);
-      arrival?.begin();
+    if (!this.#prepared.has(key)) throw new HandOverError('a commit without an accept');
+    this.#send(encodeMessage(HandOverKind.Begun, key), () => {
+      const prepared = this.#prepared.get(key);
+      this.#prepared.delete(key);
+      prepared?.begin();
     });
   }
 
   #collect(key: number, part: Uint8Array): void {
     if (this.#pieces?.key !== key) this.#pieces = { key, parts: [], bytes: 0 };
     this.#pieces.bytes += part.length;
-    if (this.#pieces.bytes > MAX_BYTES) throw new TravelError('a connection with too many bytes');
+    if (this.#pieces.bytes > MAX_BYTES) throw new HandOverError('a connection with too many bytes');
     this.#pieces.parts.push(part);
   }
 
@@ -129,9 +130,9 @@ export class ArrivalChannel implements MessageSocketEvents {
     this.#host.ended(why);
   }
 
-  #forEach(what: (arrival: Arrival) => void): void {
-    const arrivals = [...this.#expected.values()];
-    this.#expected.clear();
-    forEachGuarded(arrivals, 'internal error: a connection that arrives is lost', what);
+  #forEach(what: (prepared: PreparedTakeOver) => void): void {
+    const all = [...this.#prepared.values()];
+    this.#prepared.clear();
+    forEachGuarded(all, 'internal error: a connection that is taken over is lost', what);
   }
 }

@@ -2,7 +2,7 @@
 
 import type { NativeShim } from '../../io/shim.js';
 
-export interface TravelChannels {
+export interface HandOverChannels {
   /** The ends for this process's workers, by worker. */
   readonly byWorker: readonly (readonly number[])[];
   readonly childEnds: number[];
@@ -20,7 +20,7 @@ const MAX_CHANNELS = 64;
 /**
  * Opens a channel for each worker of the process with more workers. Throws, with nothing left open, when descriptors are short.
  */
-export function openTravelChannels(shim: NativeShim, workers: number, childWorkers: number): TravelChannels {
+export function openHandOverChannels(shim: NativeShim, workers: number, childWorkers: number): HandOverChannels {
   const count = Math.min(MAX_CHANNELS, Math.max(workers, childWorkers));
   const own: number[] = [];
   const childEnds: number[] = [];

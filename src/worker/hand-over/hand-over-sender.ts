@@ -1,39 +1,39 @@
-// Hands one worker's connections over to the child process: decides which of them can leave when, and handles the outcome.
+// Hands one worker's connections over to the child process: decides when each can move, and handles the outcome.
 
 import { shownName } from '../../common/text/shown.js';
 import type { FrozenConnection, NativeShim } from '../../io/shim.js';
 import type { Transport } from '../../io/transport/transport.js';
-import type { Departure, Departures, TravellingConnection } from '../../listener/travel.js';
+import type { HandOverQueue, MovableConnection, PreparedHandOver } from '../../listener/hand-over.js';
 import { forEachGuarded, internalError } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
-import { DepartureChannel } from '../../restart/travel/departure-channel.js';
+import { SendingChannel } from '../../restart/hand-over/sending-channel.js';
 import { HandOverStats } from '../../stats/layouts/hand-over.js';
 import type { Scope } from '../../stats/thread-stats.js';
 
 /** Timeout of the child's answer for a connection, which is frozen meanwhile. */
 const ANSWER_MS = 5000;
 
-const DEPART_FAILED = 'internal error: a connection cannot be handed over';
+const HAND_OVER_FAILED = 'internal error: a connection cannot be handed over';
 
 const logger = getLogger('main');
 
-export class WorkerDepartures implements Departures {
+export class HandOverSender implements HandOverQueue {
   readonly #shim: NativeShim;
   readonly #transport: Transport;
   readonly #stats: Scope;
   readonly #onEnd: () => void;
-  readonly #channels: readonly DepartureChannel[];
-  /** Connections frozen in this turn, which leave at its end. */
-  #ready: TravellingConnection[] = [];
-  readonly #waiting = new Set<TravellingConnection>();
+  readonly #channels: readonly SendingChannel[];
+  /** Connections that stopped in this turn and are offered at its end. */
+  #ready: MovableConnection[] = [];
+  readonly #waiting = new Set<MovableConnection>();
   /** Reasons that were logged. */
   readonly #logged = new Set<string>();
   #room = 0;
   #next = 0;
 
   /**
-   * Owns the channels `fds`, with at most `descriptors` in flight each. `onEnd` is called when no more connections can leave;
-   * those that are still here drain.
+   * Owns the channels `fds`, with at most `descriptors` in flight each. `onEnd` is called when no more connections can move;
+   * the remaining ones drain.
    */
   constructor(
     shim: NativeShim,
@@ -52,7 +52,7 @@ export class WorkerDepartures implements Departures {
       this.#dispatch();
     };
     const limits = { descriptors, answerMs: ANSWER_MS };
-    this.#channels = fds.map((fd) => new DepartureChannel(shim, fd, limits, onRoom));
+    this.#channels = fds.map((fd) => new SendingChannel(shim, fd, limits, onRoom));
     transport.onTurnEnd = () => {
       if (this.#ready.length > 0 || (this.#waiting.size > 0 && this.#room > 0)) this.#dispatch();
     };
@@ -63,15 +63,15 @@ export class WorkerDepartures implements Departures {
     return this.#room > this.#ready.length;
   }
 
-  ready(connection: TravellingConnection): void {
+  ready(connection: MovableConnection): void {
     this.#ready.push(connection);
   }
 
-  add(connection: TravellingConnection): void {
-    if (!connection.mustStay) this.#waiting.add(connection);
+  add(connection: MovableConnection): void {
+    if (!connection.hasHandOverFailed) this.#waiting.add(connection);
   }
 
-  /** Sends the connections that can leave now, as far as there is room. */
+  /** Offers the connections that can move now, as far as the channels have room. */
   start(): void {
     this.#dispatch();
   }
@@ -87,16 +87,16 @@ export class WorkerDepartures implements Departures {
     try {
       const ready = this.#ready;
       this.#ready = [];
-      forEachGuarded(ready, DEPART_FAILED, (connection) => this.#depart(connection));
+      forEachGuarded(ready, HAND_OVER_FAILED, (connection) => this.#handOver(connection));
       if (this.#channels.every(({ hasEnded }) => hasEnded)) this.#finish();
       for (const connection of this.#waiting) {
         if (this.#pick() === undefined) break;
         this.#waiting.delete(connection);
-        this.#depart(connection);
+        this.#handOver(connection);
       }
       this.#countRoom();
     } catch (error) {
-      internalError(DEPART_FAILED, error);
+      internalError(HAND_OVER_FAILED, error);
     }
   }
 
@@ -107,52 +107,52 @@ export class WorkerDepartures implements Departures {
     this.#onEnd();
   }
 
-  #depart(connection: TravellingConnection): void {
-    const departure = connection.isClosed ? undefined : connection.handler?.depart?.();
-    if (departure === undefined) return;
+  #handOver(connection: MovableConnection): void {
+    const prepared = connection.isClosed ? undefined : connection.handler?.prepareHandOver?.();
+    if (prepared === undefined) return;
     const channel = this.#pick();
     if (channel === undefined) {
       this.#transport.beginTurn();
-      return departure.stay();
+      return prepared.resume();
     }
     const sockets: FrozenConnection[] = [];
     let fingerprint: string;
     try {
       fingerprint = connection.chain.fingerprint();
-      for (const id of departure.ids) sockets.push(this.#transport.copyFrozen(id));
+      for (const id of prepared.ids) sockets.push(this.#transport.copyFrozen(id));
     } catch (error) {
       for (const { fd } of sockets) this.#shim.closeDescriptor(fd);
-      return this.#stay(connection, departure, String(error));
+      return this.#keep(connection, prepared, String(error));
     }
     const { direct, listener, localText: local, remote, startMonotonicMs } = connection;
-    const { progress, input } = departure;
+    const { progress, input } = prepared;
     const facts = { listener: listener.name, fingerprint, remote, direct, local, startMonotonicMs, progress };
     channel.offer(
       { facts, sockets, input },
       {
-        left: () => {
+        moved: () => {
           this.#stats.increment(HandOverStats.at.connections_sent);
-          departure.leave();
+          prepared.release();
         },
-        stays: (why) => this.#stay(connection, departure, why),
+        kept: (why) => this.#keep(connection, prepared, why),
       },
     );
   }
 
-  #stay(connection: TravellingConnection, departure: Departure, why: string): void {
-    // Until the next child process: see ActiveListener.depart().
-    connection.mustStay = true;
+  #keep(connection: MovableConnection, prepared: PreparedHandOver, why: string): void {
+    // Until the next child process: see ActiveListener.handOver().
+    connection.hasHandOverFailed = true;
     this.#stats.increment(HandOverStats.at.connections_kept);
     if (!this.#logged.has(why)) {
       this.#logged.add(why);
       logger.warning(`connections of listener '${shownName(connection.listener.name)}' stay in this process: ${why}`);
     }
     this.#transport.beginTurn();
-    departure.stay();
+    prepared.resume();
   }
 
   /** Returns the next channel with room. */
-  #pick(): DepartureChannel | undefined {
+  #pick(): SendingChannel | undefined {
     for (let tries = 0; tries < this.#channels.length; tries++) {
       const channel = this.#channels[this.#next++ % this.#channels.length]!;
       if (channel.room > 0) return channel;

@@ -3,7 +3,7 @@
 import type { ClusterSet } from '../clusters/cluster-set.js';
 import type { DrainingListeners } from '../listeners/changes/draining-listeners.js';
 
-export class DepartingClusters {
+export class DrainingClusters {
   readonly #clusters: Pick<ClusterSet, 'removeStatic'>;
   readonly #draining: Pick<DrainingListeners, 'whenGone'>;
   readonly #removed: (names: readonly string[]) => void;

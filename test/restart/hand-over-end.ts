@@ -1,13 +1,13 @@
 // One of two processes between which a connection is handed over, on an inherited channel. It kills itself at the given step.
 //
-// Usage: travel-end parent|child <port to connect to> <step>, where a step is such as `before-send-Commit`.
+// Usage: hand-over-end parent|child <port to connect to> <step>, where a step is such as `before-send-Commit`.
 
 import type { FrozenConnection, MessageSocketEvents, NativeMessageSocket, NativeShim } from '../../src/io/shim.js';
 import { Event } from '../../src/io/shim.js';
-import type { Cargo } from '../../src/listener/travel.js';
-import { ArrivalChannel } from '../../src/restart/travel/arrival-channel.js';
-import { DepartureChannel } from '../../src/restart/travel/departure-channel.js';
-import { TravelKind } from '../../src/restart/travel/travel-wire.js';
+import type { HandedOverConnection } from '../../src/listener/hand-over.js';
+import { HandOverKind } from '../../src/restart/hand-over/hand-over-wire.js';
+import { ReceivingChannel } from '../../src/restart/hand-over/receiving-channel.js';
+import { SendingChannel } from '../../src/restart/hand-over/sending-channel.js';
 import { internet, Rig, shim } from '../native-shim/harness/harness.js';
 
 const CHANNEL = 4;
@@ -15,12 +15,12 @@ const ANSWER_MS = 500;
 const [role, port, step = ''] = process.argv.slice(2);
 
 const KINDS: Readonly<Record<number, string>> = {
-  [TravelKind.Offer]: 'Offer',
-  [TravelKind.Accept]: 'Accept',
-  [TravelKind.Refuse]: 'Refuse',
-  [TravelKind.Commit]: 'Commit',
-  [TravelKind.Abort]: 'Abort',
-  [TravelKind.Begun]: 'Begun',
+  [HandOverKind.Offer]: 'Offer',
+  [HandOverKind.Accept]: 'Accept',
+  [HandOverKind.Refuse]: 'Refuse',
+  [HandOverKind.Commit]: 'Commit',
+  [HandOverKind.Abort]: 'Abort',
+  [HandOverKind.Begun]: 'Begun',
 };
 
 /** The owner of the connection echoes to its peer. */
@@ -33,35 +33,35 @@ const rig: Rig = new Rig({
 if (role === 'parent') {
   const id = rig.connect(internet('127.0.0.1', Number(port)));
   await rig.next(Event.Connected, id);
-  const channel = new DepartureChannel(watched(), CHANNEL, { descriptors: 64, answerMs: ANSWER_MS }, () => {});
+  const channel = new SendingChannel(watched(), CHANNEL, { descriptors: 64, answerMs: ANSWER_MS }, () => {});
   process.once('message', () => {
     rig.flush();
     rig.transport.freeze(id);
-    const traveller = {
-      left: () => {
+    const events = {
+      moved: () => {
         rig.transport.releaseFrozen(id);
         process.send!('left');
       },
-      stays: (why: string) => {
+      kept: (why: string) => {
         rig.transport.thaw(id);
         process.send!(`stays: ${why}`);
       },
     };
     const offer = () => {
-      const cargo = { facts: FACTS, sockets: [rig.transport.copyFrozen(id)], input: new Uint8Array(0) };
-      channel.offer(cargo, traveller);
+      const handedOver = { facts: FACTS, sockets: [rig.transport.copyFrozen(id)], input: new Uint8Array(0) };
+      channel.offer(handedOver, events);
     };
     process.send!('frozen', offer);
   });
 } else {
-  new ArrivalChannel(watched(), CHANNEL, {
-    expect: ({ sockets: [socket] }) => (step === 'refuses' ? 'for a reason' : arrival(socket!)),
+  new ReceivingChannel(watched(), CHANNEL, {
+    prepareTakeOver: ({ sockets: [socket] }) => (step === 'refuses' ? 'for a reason' : prepared(socket!)),
     ended: () => {},
   });
 }
 process.send!('ready');
 
-function arrival({ fd, ended, finAsked, pending }: FrozenConnection) {
+function prepared({ fd, ended, finAsked, pending }: FrozenConnection) {
   const as = {
     ended,
     finAsked,
@@ -109,7 +109,7 @@ function reached(where: string): void {
   process.kill(process.pid, 'SIGSTOP');
 }
 
-const FACTS: Cargo['facts'] = {
+const FACTS: HandedOverConnection['facts'] = {
   listener: 'any',
   fingerprint: '',
   remote: { kind: 0, ip: '', port: 0, path: '' },

@@ -3,9 +3,9 @@
 // A message is a kind, the number of the connection, and a body. Both processes have the same hot restart version, which
 // guarantees that they understand each other.
 
-import type { Cargo, TravelFacts } from '../../listener/travel.js';
+import type { HandedOverConnection, HandOverFacts } from '../../listener/hand-over.js';
 
-export const enum TravelKind {
+export const enum HandOverKind {
   /** Parent: bytes of the Offer of that number, which follows. */
   Piece = 1,
   /** Parent, with the descriptors: the complete connection. */
@@ -22,22 +22,22 @@ export const enum TravelKind {
   Begun = 7,
 }
 
-export interface TravelMessage {
-  readonly kind: TravelKind;
+export interface HandOverMessage {
+  readonly kind: HandOverKind;
   readonly key: number;
   readonly body: Uint8Array;
 }
 
 /** An invalid message, or one that is not permitted in this state. */
-export class TravelError extends Error {
-  readonly code = 'ERR_TRAVEL';
+export class HandOverError extends Error {
+  readonly code = 'ERR_HAND_OVER';
 }
 
 const HEAD = 5;
 /** Per message; the shim permits 64 KiB. */
 const MAX_BODY_BYTES = 60 * 1024;
 
-export function encodeMessage(kind: TravelKind, key: number, body: Uint8Array = NOTHING): Uint8Array {
+export function encodeMessage(kind: HandOverKind, key: number, body: Uint8Array = NOTHING): Uint8Array {
   const bytes = new Uint8Array(HEAD + body.length);
   bytes[0] = kind;
   new DataView(bytes.buffer).setUint32(1, key);
@@ -45,11 +45,11 @@ export function encodeMessage(kind: TravelKind, key: number, body: Uint8Array = 
   return bytes;
 }
 
-/** Throws TravelError. */
-export function decodeMessage(bytes: Uint8Array): TravelMessage {
+/** Throws HandOverError. */
+export function decodeMessage(bytes: Uint8Array): HandOverMessage {
   const kind = bytes[0] ?? 0;
-  if (bytes.length < HEAD || kind < TravelKind.Piece || kind > TravelKind.Begun) {
-    throw new TravelError('a message of an unknown kind');
+  if (bytes.length < HEAD || kind < HandOverKind.Piece || kind > HandOverKind.Begun) {
+    throw new HandOverError('a message of an unknown kind');
   }
   const key = new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
   return { kind, key, body: bytes.subarray(HEAD) };
@@ -59,25 +59,25 @@ export function decodeMessage(bytes: Uint8Array): TravelMessage {
  * Returns the messages of an offer in order. The last one has the descriptors, so that the child has none before the offer is
  * complete.
  */
-export function encodeCargo(key: number, { facts, input, sockets }: Cargo): Uint8Array[] {
+export function encodeConnection(key: number, { facts, input, sockets }: HandedOverConnection): Uint8Array[] {
   const ends = sockets.map(({ pending, ended, finAsked }) => ({ pending: pending.length, ended, finAsked }));
   const json = Buffer.from(JSON.stringify({ facts, sockets: ends, input: input.length }));
   if (json.length > MAX_BODY_BYTES)
-    throw new TravelError('the description of the connection does not fit in a message');
+    throw new HandOverError('the description of the connection does not fit in a message');
   const bytes = Buffer.concat([...sockets.map(({ pending }) => pending), input]);
   const messages: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += MAX_BODY_BYTES) {
-    messages.push(encodeMessage(TravelKind.Piece, key, bytes.subarray(at, at + MAX_BODY_BYTES)));
+    messages.push(encodeMessage(HandOverKind.Piece, key, bytes.subarray(at, at + MAX_BODY_BYTES)));
   }
-  messages.push(encodeMessage(TravelKind.Offer, key, json));
+  messages.push(encodeMessage(HandOverKind.Offer, key, json));
   return messages;
 }
 
-/** Throws TravelError. */
-export function decodeCargo(json: Uint8Array, bytes: Uint8Array, fds: readonly number[]): Cargo {
+/** Throws HandOverError. */
+export function decodeConnection(json: Uint8Array, bytes: Uint8Array, fds: readonly number[]): HandedOverConnection {
   const { facts, input, sockets } = parseOffer(json);
   const total = sockets.reduce((sum, { pending }) => sum + pending, input);
-  if (sockets.length !== fds.length || total !== bytes.length) throw new TravelError('an offer with parts missing');
+  if (sockets.length !== fds.length || total !== bytes.length) throw new HandOverError('an offer with parts missing');
   let at = 0;
   const taken = sockets.map(({ pending, ended, finAsked }, index) => {
     at += pending;
@@ -87,7 +87,7 @@ export function decodeCargo(json: Uint8Array, bytes: Uint8Array, fds: readonly n
 }
 
 interface Offer {
-  readonly facts: TravelFacts;
+  readonly facts: HandOverFacts;
   /** Bytes of each part, in order. */
   readonly sockets: readonly { readonly pending: number; readonly ended: boolean; readonly finAsked: boolean }[];
   readonly input: number;
@@ -98,15 +98,15 @@ function parseOffer(json: Uint8Array): Offer {
   try {
     parsed = JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString());
   } catch {
-    throw new TravelError('an unreadable offer');
+    throw new HandOverError('an unreadable offer');
   }
   const { facts, input, sockets } = parsed ?? {};
   if (!facts?.progress || typeof facts.progress !== 'object' || !isLength(input) || !Array.isArray(sockets)) {
-    throw new TravelError('an offer of an unknown form');
+    throw new HandOverError('an offer of an unknown form');
   }
   const isSocket = (socket: Offer['sockets'][number] | null) =>
     isLength(socket?.pending) && typeof socket.ended === 'boolean' && typeof socket.finAsked === 'boolean';
-  if (!sockets.every(isSocket)) throw new TravelError('an offer of sockets of an unknown form');
+  if (!sockets.every(isSocket)) throw new HandOverError('an offer of sockets of an unknown form');
   return { facts, input, sockets };
 }
 
