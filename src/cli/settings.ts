@@ -45,6 +45,7 @@ export function loadOptions(options: Options): ThreadOptions {
     yaml: options.configYaml || undefined,
     unknownStaticFields: options.allowUnknownStaticFields || options.allowUnknownFields ? 'warn' : 'refuse',
     skipDeprecatedLogs: options.skipDeprecatedLogs,
+    isServed: options.mode === 'serve',
     logFormat: options.given.includes('log-format') ? 'given' : options.logFormatEscaped ? 'escaped' : undefined,
     disabledExtensions: listOf(options.disableExtensions),
   };

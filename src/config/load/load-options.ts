@@ -12,6 +12,8 @@ export interface LoadOptions {
   readonly unknownStaticFields?: UnknownFields;
   /** Whether deprecated fields are counted without a warning (--skip-deprecated-logs). */
   readonly skipDeprecatedLogs?: boolean;
+  /** The configuration will be served, not only validated. */
+  readonly isServed?: boolean;
   /** The log format options that are set: --log-format, or else --log-format-escaped. */
   readonly logFormat?: 'given' | 'escaped' | undefined;
 }

@@ -1,7 +1,10 @@
 // Checks of a whole bootstrap at load time that find what start-up would refuse, by building what start-up builds.
 
 import { checkWritable } from '../../access-log/files/writable.js';
+import { reportMissingFiles } from '../../config/checks/services/config-sources.js';
 import type { BootstrapCheck } from '../../config/load/bootstrap-check.js';
+import { loadSchema } from '../../config/schema/schema.js';
+import { formatPath } from '../../config/text/path.js';
 import { EXTENSIONS } from '../../extensions/index.js';
 import { reportLogFiles } from '../../extensions/log-files.js';
 import { reportLogFilters } from '../../extensions/log-filters.js';
@@ -16,6 +19,7 @@ export const CONFIGURATION_CHECKS: readonly BootstrapCheck[] = [
   checkStatsConfig,
   checkAdminAccessLog,
   checkLogFiles,
+  checkResourceFiles,
 ];
 
 /** Checks that the log format compiles, and that the command line does not set another one. */
@@ -49,4 +53,12 @@ function checkLogFiles(...[{ admin, static_resources: resources }, report]: Para
   const path = admin?.access_log_path ?? '';
   if (path !== '') reportMistakes(report, 'admin.access_log_path', () => checkWritable(path));
   reportLogFiles(resources?.listeners, ['static_resources', 'listeners'], report);
+}
+
+/** Refuses sources whose file does not exist. As in Envoy, --mode validate does not look for the file of listeners. */
+function checkResourceFiles(...[bootstrap, report, options]: Parameters<BootstrapCheck>): void {
+  reportMissingFiles(loadSchema(), 'envoy.config.bootstrap.v3.Bootstrap', bootstrap, (path, message) => {
+    const isOfListeners = path[0] === 'dynamic_resources' && path[1] === 'lds_config';
+    if (!isOfListeners || options.isServed === true) report(formatPath(path), message);
+  });
 }

@@ -6,7 +6,7 @@ import { durationMs } from '../../common/time/duration.js';
 import type { ExtensionCatalog } from '../../config/catalog/extension.js';
 import { Checker } from '../../config/check.js';
 import { checkResource } from '../../config/checks/resources.js';
-import { checkConfigSources } from '../../config/checks/services/config-sources.js';
+import { checkConfigSources, reportMissingFiles } from '../../config/checks/services/config-sources.js';
 import { FeatureUse } from '../../config/feature-use.js';
 import { implementedBy } from '../../config/implemented/index.js';
 import type { ImplementedTable } from '../../config/implemented/table.js';
@@ -173,6 +173,7 @@ export class ResourceCheck {
     checkConfigSources(this.#schema, this.#message, message, this.#settings.reach, problems);
     if (problems.errorCount === 0) {
       reportLogFiles(message, [], (place, text) => problems.error(parsePath(place), text));
+      reportMissingFiles(this.#schema, this.#message, message, (place, text) => problems.error(place, text));
     }
     const name = this.#checkName(message, known.name, problems, formatPath(path));
     this.#warn(problems);

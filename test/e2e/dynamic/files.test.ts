@@ -41,13 +41,33 @@ const answerOf = async (baton: BatonProcess) => (await httpRequest(await baton.l
 const waitForAnswer = (baton: BatonProcess, answer: string) =>
   waitFor(async () => (await answerOf(baton)) === answer, { what: `the answer ${answer}` });
 
+t.test('a file that does not exist is refused', async (t) => {
+  const directory = tempDir(t);
+  const present = new ResourceFile(directory, 'present');
+  present.write(CLUSTER);
+  const missing = new ResourceFile(directory, 'missing').source;
+  const unwatched = { path_config_source: { path: present.path, watched_directory: { path: `${directory}/none` } } };
+  const outcomeOf = async (config: Config, ...args: string[]) => {
+    const baton = await startBaton(t, { config, args, wait: 'spawned' });
+    return { code: (await baton.exited).code, log: baton.stderr };
+  };
+  const reason = /paths must refer to an existing path in the system: '.*missing\.yaml' does not exist/;
+  t.match(await outcomeOf(dynamic(present.source, missing)), { code: 1, log: reason });
+  t.match(await outcomeOf(dynamic(present.source, missing), '--mode', 'validate'), { code: 1, log: reason });
+  t.match(await outcomeOf(dynamic(missing, present.source)), { code: 1, log: reason });
+  t.match(await outcomeOf(dynamic(missing, present.source), '--mode', 'validate'), { code: 0 }, 'as in Envoy');
+  t.match(await outcomeOf(dynamic(present.source, unwatched)), { code: 1, log: /none' does not exist/ });
+});
+
 t.test('files moved into place or changed in place are applied; invalid ones are not', async (t) => {
   const directory = tempDir(t);
   const listeners = new ResourceFile(directory, 'listeners');
   const clusters = new ResourceFile(directory, 'clusters');
+  listeners.writeText('resources: [');
+  clusters.writeText('resources: [');
   const baton = await startBaton(t, { config: dynamic(listeners.source, clusters.source) });
-  t.match(baton.stderr, /\[error\].*listeners\.yaml: unable to read file: no such file or directory/);
-  t.equal(await baton.stat('cluster_manager.cds.update_failure'), 1, 'a missing file does not block the start');
+  t.match(baton.stderr, /\[warning\].*no resources were taken from a file: .*listeners\.yaml:/);
+  t.equal(await baton.stat('cluster_manager.cds.update_failure'), 1, 'an unreadable text does not block the start');
 
   clusters.write(CLUSTER, staticCluster('host', one.port));
   listeners.write(LISTENER, httpListener('front', 0, { route_config: routeAllTo('host') }));

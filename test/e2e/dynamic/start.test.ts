@@ -227,6 +227,7 @@ t.test('a listener that is removed while workers start does not stop them from s
       'envoy.config.listener.v3.Listener',
       ...names.map((name) => httpListener(name, 0, managerOf([answering({ prefix: '/' }, name)]))),
     );
+  named();
   const plane = await startControlPlane(t);
   plane.hold();
   const { dynamic_resources, ...ads } = plane.ads() as { dynamic_resources: Config };

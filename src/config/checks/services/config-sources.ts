@@ -1,5 +1,6 @@
 // Configuration sources: what they depend on must be defined statically.
 
+import { existsSync } from 'node:fs';
 import { fileOfSource } from '../../fields/file-of-source.js';
 import type { ApiConfigSource, Bootstrap, Cluster, ConfigSource } from '../../generated/api.js';
 import type { Message } from '../../schema/decode.js';
@@ -49,6 +50,25 @@ export function checkConfigSources(
     checkWatch(source, path, problems);
     if (path.at(-2) === 'vhds') checkVirtualHostSource(source, path, reach, problems);
     if (source.api_config_source) checkApi(source.api_config_source, [...path, 'api_config_source'], reach, problems);
+  });
+}
+
+/** Reports files and watched directories of sources that do not exist, most likely because of a typo. `name`: the message's full name. */
+export function reportMissingFiles(
+  schema: Schema,
+  name: string,
+  message: unknown,
+  report: (path: Path, message: string) => void,
+): void {
+  finderOf(schema).find(name, message as Message, (found, at) => {
+    const { path, path_config_source: file } = found as ConfigSource;
+    const check = (place: Path, named: string | undefined) => {
+      if (named === undefined || existsSync(named)) return;
+      report(place, `paths must refer to an existing path in the system: '${named}' does not exist`);
+    };
+    check([...at, 'path'], path);
+    check([...at, 'path_config_source', 'path'], file?.path);
+    check([...at, 'path_config_source', 'watched_directory', 'path'], file?.watched_directory?.path);
   });
 }
 
