@@ -53,7 +53,7 @@ export function stream(changes: Partial<StreamInfo> = {}): StreamInfo {
     'x-empty': '',
   });
   info.responseHeaders = response(204, { 'x-envoy-upstream-service-time': '100', server: 'baton' });
-  info.upstreamHost = '10.0.2.1:80';
+  info.upstreamHost = info.upstreamRemoteAddress = '10.0.2.1:80';
   info.upstreamCluster = { name: 'places.v2', observabilityName: 'places' };
   info.routeName = 'to_places';
   info.inferredRemoteAddress = '10.0.35.28:0';

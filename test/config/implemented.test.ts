@@ -37,7 +37,11 @@ function reachable(api: Schema): ReadonlySet<string> {
     if (found.has(name)) continue;
     found.add(name);
     for (const field of api.message(name)!.fields.values()) {
-      if (isOpen(rowOf(TABLE, name, field.name)) && field.value.kind === 'message') open.push(field.value.name);
+      const row = rowOf(TABLE, name, field.name);
+      if (!isOpen(row) || field.value.kind !== 'message') continue;
+      // Only the empty message is accepted: its fields need no decision.
+      const isEmpty = typeof row === 'object' && 'onlyEmpty' in row && !Object.hasOwn(TABLE, field.value.name);
+      if (!isEmpty) open.push(field.value.name);
     }
   }
   return found;

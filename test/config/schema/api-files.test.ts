@@ -113,7 +113,7 @@ for (const [line, instead, mistake] of [
   [
     'message Matcher.OnMatch',
     'message Matcher',
-    "'xds.type.matcher.v3.Matcher' is described in src/config/api/xds.txt:",
+    "'xds.type.matcher.v3.Matcher' is already described in src/config/api/xds.txt:",
   ],
   [
     'message Matcher.OnMatch',

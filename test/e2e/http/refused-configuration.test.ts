@@ -17,7 +17,7 @@ static_resources:
               typed_config:
                 "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
                 stat_prefix: web
-                tracing: {}
+                tracing: { verbose: true }
                 route_config:
                   virtual_hosts:
                     - name: all
@@ -230,7 +230,10 @@ t.test('--mode validate reports the same errors without serving', async (t) => {
   const baton = await startBaton(t, { config: good, args: ['--mode', 'validate'], wait: 'spawned' });
   t.match(await baton.exited, { code: 0 });
   t.match(baton.stdout, /^configuration '.*config\.yaml' OK\n$/);
-  const bad = bootstrap({ listeners: [httpListener('web', 0, managerOf([], { tracing: {} }))], clusters: [] });
+  const bad = bootstrap({
+    listeners: [httpListener('web', 0, managerOf([], { tracing: { verbose: true } }))],
+    clusters: [],
+  });
   const { code, stderr } = await refused(t, bad, ['--mode', 'validate']);
   t.equal(code, 1);
   t.match(stderr, /tracing/);

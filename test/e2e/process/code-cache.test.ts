@@ -100,10 +100,10 @@ for (const [what, damage] of [
 t.test('caches are written when the package is installed, unless the program is missing', async (t) => {
   const copy = install(t);
   cpSync(packagePath('scripts/bundle'), copy.path('scripts/bundle'), { recursive: true });
-  const before = copy.files('dist/code-cache').length;
   rmSync(copy.path('dist/code-cache'), { recursive: true });
   execFileSync(process.execPath, [copy.path('scripts/bundle/code-cache.mjs')]);
-  t.equal(copy.files('dist/code-cache').length, before);
+  const written = copy.files('dist/code-cache').join();
+  for (const name of ['main', 'cli-run', 'server-serve', 'config-thread', 'worker-worker']) t.match(written, name);
   rmSync(copy.path('dist/baton'), { recursive: true });
   rmSync(copy.path('dist/code-cache'), { recursive: true });
   execFileSync(process.execPath, [copy.path('scripts/bundle/code-cache.mjs')]);

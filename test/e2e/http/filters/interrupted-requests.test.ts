@@ -169,7 +169,7 @@ t.test('a held request is limited by the stream idle timeout', async (t) => {
       { b: { decodeHeaders: 'pause stop' } },
       { method: 'POST', headers: CHUNKED, body: BODY },
       408,
-      'stream_idle_timeout SI 0',
+      'stream_idle_timeout SI 6',
     ],
   ] as const) {
     const request = await impatient.send(scripts, line);

@@ -48,12 +48,14 @@ const DEFAULTS = {
   log_format_escaped: false,
   enable_fine_grain_logging: false,
   log_path: '',
+  log_stacktrace_single_entry: false,
   hot_restart_version: false,
   service_cluster: '',
   service_node: '',
   service_zone: '',
   mode: 'Serve',
   file_flush_interval: '10s',
+  file_flush_min_size: 64,
   drain_time: '600s',
   drain_strategy: 'Gradual',
   parent_shutdown_time: '900s',
@@ -126,10 +128,12 @@ t.test('/server_info shows every given option', async (t) => {
     log_format: '%l %v',
     log_format_escaped: true,
     log_path: log,
+    log_stacktrace_single_entry: true,
     service_cluster: 'c',
     service_node: 'n',
     service_zone: 'z',
     file_flush_interval: '1.500s',
+    file_flush_min_size: 1,
     drain_time: '5s',
     drain_strategy: 'Immediate',
     parent_shutdown_time: '6s',
@@ -210,9 +214,9 @@ t.test('a named pipe without a reader, which cannot be written to, does not stop
     args: ['--use-dynamic-base-id', '--base-id-path', id, '--admin-address-path', address],
     wait: 'spawned',
   });
-  await waitFor(() => baton.stderr.includes('all dependencies initialized. starting workers'), { what: 'the start' });
+  await waitFor(() => baton.stderr.includes(`cannot open admin address output file ${address} for writing.`));
   t.match(baton.stderr, `cannot open base id output file ${id} for writing.`);
-  t.match(baton.stderr, `cannot open admin address output file ${address} for writing.`);
+  t.match(baton.stderr, 'all dependencies initialized. starting workers');
   await baton.stop();
 });
 
