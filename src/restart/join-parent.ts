@@ -102,7 +102,7 @@ async function sayHello(access: ParentAccess, options: JoinOptions, retryMs: num
       if (code !== 'ECONNREFUSED' && code !== 'ENOENT') throw noParent(epoch, messageOf(error));
       const mayReturn = isSupervised && code === 'ENOENT' && tries < MISSING_TRIES;
       if (isParentOptional && !mayReturn) return false;
-      why = 'nobody listens at its socket';
+      why = 'no process listens at its socket';
       logger.warning('hot restart sendmsg() connection refused, retrying');
     }
     if (tries === MAX_TRIES) throw noParent(epoch, why);

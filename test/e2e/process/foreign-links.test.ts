@@ -66,7 +66,7 @@ t.test('files for scripts are not written through such a link, and the server st
     args: ['--use-dynamic-base-id', '--base-id-path', id, '--admin-address-path', address],
     wait: 'spawned',
   });
-  await waitFor(() => baton.stderr.includes('all dependencies initialized. starting workers'), { what: 'the start' });
+  await waitFor(() => baton.stderr.includes('cannot open admin address output file'), { what: 'the start' });
   t.match(baton.stderr, new RegExp(`cannot open base id output file ${id} for writing. ${REFUSED.source}`));
   t.match(baton.stderr, new RegExp(`cannot open admin address output file ${address} for writing. ${REFUSED.source}`));
   t.notOk(existsSync(victim('id')));

@@ -218,7 +218,7 @@ t.test('a child that sends garbage, or repeats its hello, is treated as gone', a
   await waitForLog(parent, 'previous baton process is still initializing');
   child.close();
   attacker.close();
-  await waitFor(() => parent.stderr.split('has ended before it was live').length > 1);
+  await waitFor(() => parent.stderr.split('was lost before it was live').length > 1);
   await survives();
 });
 

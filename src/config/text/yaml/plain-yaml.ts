@@ -273,7 +273,9 @@ class PlainYamlReader {
     if (this.#depth > MAX_DEPTH) throw TOO_DEEP;
   }
 
+  /** `at`: after the key or the dash. Like the library's, its place is after the spaces that follow. */
   #nothing(at: number): null {
+    while (this.#text[at] === ' ') at++;
     this.#count();
     this.#events?.scalar(null, at, at);
     return null;
