@@ -168,7 +168,7 @@ t.test(
       clusters: of.configs[1]!['static_clusters']!.map(({ cluster }) => cluster!['name']),
       listeners: of.configs[2]!['static_listeners']!.map(({ listener }) => listener!['name']),
     });
-    t.strictSame(lists(dumped), { clusters: ['two', 'kept'], listeners: ['web', 'steady', 'extra'] });
+    t.strictSame(lists(dumped), { clusters: ['kept', 'two'], listeners: ['web', 'steady', 'extra'] });
     t.match(JSON.stringify(dumped.configs.find((each: Config) => 'static_route_configs' in each)), /"cluster":"two"/);
     t.equal(dumped.configs[0].bootstrap.static_resources.clusters[0].name, 'two');
     t.ok(Date.parse(dumped.configs[0].last_updated) > Date.parse(dump.configs[0].last_updated));

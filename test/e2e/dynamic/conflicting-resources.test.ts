@@ -39,7 +39,8 @@ function start(t: Teardown, plane: ControlPlane, protocol: XdsProtocol = 'delta'
 
 async function listenersOf(baton: BatonProcess): Promise<Map<string, Config>> {
   const { body } = await baton.admin('/config_dump?resource=dynamic_listeners');
-  return new Map((JSON.parse(body).configs as Config[]).map((each) => [String(each['name']), each]));
+  const { configs = [] } = JSON.parse(body) as { readonly configs?: readonly Config[] };
+  return new Map(configs.map((each) => [String(each['name']), each]));
 }
 
 t.test('a listener whose address another process uses is added when the address is free', async (t) => {

@@ -42,7 +42,7 @@ t.test('hidden stats of hosts are metric families with the host as a label', asy
     ...['cx_connect_fail', 'cx_total', 'rq_error', 'rq_success', 'rq_timeout', 'rq_total'].map(
       (name) => `# TYPE envoy_cluster_endpoint_${name} counter`,
     ),
-    ...['cx_active', 'rq_active'].map((name) => `# TYPE envoy_cluster_endpoint_${name} gauge`),
+    ...['cx_active', 'rq_active', 'rq_pending_active'].map((name) => `# TYPE envoy_cluster_endpoint_${name} gauge`),
   ]);
   const labels = `zone="a \\"b\\"\\\\c",envoy_cluster_name="api",envoy_endpoint_address="127.0.0.1:${upstream.port}"`;
   t.match(body, `envoy_cluster_endpoint_rq_total{${labels}} ${REQUESTS}\n`);
