@@ -129,13 +129,11 @@ export abstract class HostConnection implements ConnectionHandler {
 
   /**
    * Closes after the pending bytes are sent; the host must accept some of them every `flushMs`. A host that is still sending gets
-   * `lingerMs` to half-close. `gone` is called when the connection has closed. `by`: whose end of a direction has ended it.
+   * `lingerMs` to half-close. `gone` is called when the connection has closed. `by`: whose end of a direction has ended it; by
+   * default the host's, if it has half-closed.
    */
-  protected closeInOrder(flushMs: number, lingerMs: number, gone?: () => void, by = EndedBy.Local): void {
-    if (by === EndedBy.Remote) {
-      this.stats.increment(ClusterStats.at.upstream_cx_destroy_remote);
-      this.#end(by);
-    } else this.#endLocally();
+  protected closeInOrder(flushMs: number, lingerMs: number, gone?: () => void, by?: EndedBy): void {
+    this.#endLocally(by);
     this.transport.close(this.id, flushMs, lingerMs, gone);
   }
 
@@ -219,11 +217,11 @@ export abstract class HostConnection implements ConnectionHandler {
   }
 
   /** As in Envoy, a connect that is abandoned counts as failed. */
-  #endLocally(): void {
+  #endLocally(by = this.hasHostEnded ? EndedBy.Remote : EndedBy.Local): void {
     const { at } = ClusterStats;
-    this.stats.increment(this.hasHostEnded ? at.upstream_cx_destroy_remote : at.upstream_cx_destroy_local);
+    this.stats.increment(by === EndedBy.Remote ? at.upstream_cx_destroy_remote : at.upstream_cx_destroy_local);
     if (this.#state === State.Connecting) this.#countConnectFailure();
-    this.#end(this.hasHostEnded ? EndedBy.Remote : EndedBy.Local);
+    this.#end(by);
   }
 
   #countConnectFailure(): void {

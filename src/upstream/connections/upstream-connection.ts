@@ -248,7 +248,8 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   #close(end: StreamEnd): void {
     if (end === StreamEnd.CutOff) this.abort();
     else {
-      const by = end === StreamEnd.EndedByHost ? EndedBy.Remote : EndedBy.Local;
+      // Both sides have half-closed: the first one counts.
+      const by = end === StreamEnd.EndedByClient ? EndedBy.Local : undefined;
       this.closeInOrder(FLUSH_MS, end === StreamEnd.Closed ? TUNNEL_LINGER_MS : 0, undefined, by);
     }
     this.pool.connectionClosed(this);

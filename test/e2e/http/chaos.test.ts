@@ -187,7 +187,7 @@ for (const name of HTTP) {
     );
     t.equal(stats['rq_reset_after_downstream_response_started'], 0, 'there are no gRPC calls');
     t.equal(
-      linesWith(({ cluster }) => cluster !== '-') + stats['no_route']!,
+      linesWith(({ attempts }) => Number(attempts) > 0) + stats['no_route']!,
       stats['rq_total'],
       'requests that reached the router',
     );
@@ -246,7 +246,9 @@ for (const name of ['chaos', 'closed', 'raw', 'refused']) {
     }
     if (TCP.includes(name)) return;
 
-    const lines = HTTP.flatMap((each) => readLines(logOf(each))).filter(({ cluster }) => cluster === name);
+    const lines = HTTP.flatMap((each) => readLines(logOf(each))).filter(
+      ({ attempts, cluster }) => cluster === name && Number(attempts) > 0,
+    );
     const withoutConnection = count('rq_pending_overflow') + count('rq_pending_failure_eject') + count('rq_cancelled');
     t.equal(sumOf(lines, 'attempts'), count('rq_total') + withoutConnection, 'each attempt ends once');
     t.equal(

@@ -184,7 +184,8 @@ t.test('the bytes of a tunnel pass the filters, and may be held, in both directi
   t.equal((await request.client.readToEnd()).closed, 'end');
   request.client.end();
   await request.sees('a onDestroy');
-  t.equal(await proxy.logged(request), '101 via_upstream - 9 9');
+  const details = 'upstream_reset_after_response_started{connection_termination}';
+  t.equal(await proxy.logged(request), `101 ${details} UC 9 9`, 'the host has ended the tunnel first');
 });
 
 t.test('a filter may answer in place of an upgrade', async (t) => {

@@ -169,6 +169,7 @@ t.test('a held request is limited by the stream idle timeout', async (t) => {
       { b: { decodeHeaders: 'pause stop' } },
       { method: 'POST', headers: CHUNKED, body: BODY },
       408,
+      // What has arrived is read before the reply.
       'stream_idle_timeout SI 6',
     ],
   ] as const) {

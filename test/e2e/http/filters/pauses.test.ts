@@ -55,12 +55,21 @@ t.test('data held by a filter stays ahead of data that arrives after another fil
 });
 
 t.test('a local reply ends a paused request', async (t) => {
-  const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, POST);
+  const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, { ...POST, body: '3\r\none\r\n' });
   await request.sees('a decodeHeaders /');
   await request.perform('a', 'reply:403');
   // As in Envoy, the connection stays open: the body had arrived with the head.
   const { status, headers } = await request.answer();
   t.match({ status, connection: headers['connection'] ?? '' }, { status: 403, connection: '' });
+});
+
+t.test('a local reply to a paused request that has arrived whole keeps the connection', async (t) => {
+  const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, POST);
+  await request.sees('a decodeHeaders /');
+  await request.perform('a', 'reply:403');
+  const text = await request.client.readUntil('reply of a');
+  t.match(parseMessage(text), { status: 403, headers: { connection: undefined } });
+  await isForwarded(t, await proxy.send({}, { ...POST, on: request.client }));
 });
 
 t.test('a pause ends with its request', async (t) => {
