@@ -148,7 +148,7 @@ export class Server {
     this.#dispatching = dispatching;
     try {
       this.configuration.runtime.watch();
-      await this.#createSinks();
+      await this.#startUp.precede(this.#createSinks());
       if (this.isEnding) return;
       this.#logStart();
       await this.#startUp.run();

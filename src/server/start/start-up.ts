@@ -10,6 +10,7 @@
 //
 // Every target bounds its own wait: it ends with initial_fetch_timeout at the latest.
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { getLogger } from '../../log/logger.js';
 import { InitManager } from '../init/init-manager.js';
 import { ServerState } from '../state.js';
@@ -38,6 +39,9 @@ export interface StartSteps {
 }
 
 const logger = getLogger('main');
+
+/** Work before the first step that takes longer does not hold up the admin interface. */
+const SLOW_MS = 100;
 
 export class StartUp {
   readonly #steps: StartSteps;
@@ -83,6 +87,19 @@ export class StartUp {
     if (this.#ended.aborted) return;
     steps.entered(ServerState.Live);
     await this.#dispatch();
+  }
+
+  /**
+   * Waits for work that precedes the steps: code of extensions, which may never finish. The admin interface answers when it takes
+   * longer than a moment. Rejects when the work does.
+   */
+  async precede(work: Promise<void>): Promise<void> {
+    const slow = new AbortController();
+    const isSlow = delay(SLOW_MS, true, { signal: slow.signal }).catch(() => false);
+    const mustWait = await Promise.race([work.then(() => false), isSlow]);
+    slow.abort();
+    if (mustWait && !this.#ended.aborted) await this.#dispatch();
+    await work;
   }
 
   #dispatch(): Promise<void> {

@@ -175,8 +175,8 @@ t.test('the circuit breakers of the cluster apply to exports', async (t) => {
     what: 'the log entry',
   });
   t.equal(collector.begun, 0);
-  const { upstream_rq_503, upstream_rq_pending_overflow } = await baton.stats('cluster.collector.');
-  t.equal(upstream_rq_503, upstream_rq_pending_overflow);
+  const { upstream_rq_503, upstream_rq_active_overflow } = await baton.stats('cluster.collector.');
+  t.equal(upstream_rq_503, upstream_rq_active_overflow);
   await baton.stop();
 });
 
