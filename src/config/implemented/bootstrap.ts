@@ -4,7 +4,7 @@ import { CARES, RESOLVER } from './common.js';
 import { accepted, type ImplementedTable, notImplemented, obeyed, onlyExtension, onlyFalse, refused } from './table.js';
 
 /** Fields of the node that a dumped bootstrap has. */
-const OF_THE_BUILD = accepted('management servers are told that of this build');
+const OF_THE_BUILD = accepted('management servers receive that of this build');
 
 const UNUSED_STATS = 'the traffic stats of clusters that no request has used are shown too, which Envoy then hides';
 const ONE_CHANNEL = 'calls of a service share the connections of its cluster';
@@ -136,7 +136,7 @@ export const BOOTSTRAP: ImplementedTable = {
     user_agent_build_version: OF_THE_BUILD,
     extensions: OF_THE_BUILD,
     client_features: OF_THE_BUILD,
-    listening_addresses: accepted('management servers are not told of it'),
+    listening_addresses: accepted('management servers do not receive it'),
   },
   'envoy.config.core.v3.BuildVersion': { version: OF_THE_BUILD, metadata: OF_THE_BUILD },
   'envoy.type.v3.SemanticVersion': { major_number: OF_THE_BUILD, minor_number: OF_THE_BUILD, patch: OF_THE_BUILD },

@@ -674,7 +674,7 @@ t.test('the owner learns what was missing when a stream is reset', (t) => {
     ['the end of a tunnel', chat, switched, StreamEnd.CutOff],
     ['the end of a tunnel that the host has ended', chat, `${switched}fin`, StreamEnd.CutOff],
     ['nothing of a tunnel that is to end', chat, switched, StreamEnd.Closed, ResetReason.LocalClose],
-    ['a response, whoever ends it', post, '', StreamEnd.Abandoned, ResetReason.LocalClose],
+    ['a response, from either side', post, '', StreamEnd.Abandoned, ResetReason.LocalClose],
     ['the rest of a request that has its response', post, 'HTTP/1.1 204 No Content\r\n\r\n', StreamEnd.Abandoned],
   ] as const;
   for (const [what, request, answer, expected, reason = ResetReason.LocalReset] of cases) {
