@@ -2,6 +2,8 @@
 
 import { MAX_TIMER_MS } from '../common/time/max-timer.js';
 import { type Address, AddressKind, addressText, decodeSockaddr } from '../io/addresses/address.js';
+import type { ConnectionSecurity } from '../io/tls/connection-security.js';
+import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 import type { ConnectionHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
 import { getLogger } from '../log/logger.js';
@@ -41,6 +43,8 @@ export interface KnownConnection {
   /** '' until it is determined. */
   readonly local: string;
   readonly startMonotonicMs: number;
+  /** What listener filters have detected. */
+  readonly detected?: DetectedProtocols | undefined;
 }
 
 /** The range of the peer's sockaddr in memory. */
@@ -85,6 +89,10 @@ export class DownstreamConnection {
   place = -1;
   /** Another process has refused to take it over. */
   hasHandOverFailed = false;
+  /** What TLS has established. The transport socket sets it when the handshake has succeeded; undefined without TLS. */
+  security: ConnectionSecurity | undefined = undefined;
+  /** What listener filters have detected; undefined if that is nothing. */
+  readonly detected: DetectedProtocols | undefined;
   /** The socket's peer; undefined if it is `remote`. */
   readonly direct: Address | undefined;
   readonly #remoteKind: AddressKind;
@@ -116,6 +124,7 @@ export class DownstreamConnection {
     const isKnown = 'remote' in origin;
     const remote = isKnown ? origin.remote : decodeSockaddr(transport.memory.bytes, origin.offset, origin.length);
     this.direct = isKnown ? origin.direct : undefined;
+    this.detected = isKnown ? origin.detected : undefined;
     this.remoteIp = remote.ip;
     this.#remoteKind = remote.kind;
     this.#remotePort = remote.port;

@@ -1,7 +1,7 @@
 // The interfaces of the network filters of a filter chain: filters that pass or close connections, and the terminal one behind
 // them, which serves the connections that they pass.
 
-import type { DownstreamAddresses } from '../access-log/stream/stream-info.js';
+import type { DownstreamProperties } from '../access-log/stream/stream-info.js';
 import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Address } from '../io/addresses/address.js';
 import type { ConnectionChain, DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
@@ -48,7 +48,7 @@ export interface NetworkFilterFactory {
 }
 
 /** A connection as a network filter controls it. Calls after its end are no-ops. */
-export interface FilteredClient extends DownstreamAddresses {
+export interface FilteredClient extends DownstreamProperties {
   /** Unique in the process, as in %CONNECTION_ID%. */
   readonly serial: number;
   readonly remote: Address;

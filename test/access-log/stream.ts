@@ -62,6 +62,8 @@ export function stream(changes: Partial<StreamInfo> = {}): StreamInfo {
     directRemoteText: '[2001:db8::1]:51234',
     localText: '/run/baton.sock',
     directLocalText: '/run/baton.sock',
+    security: undefined,
+    detected: undefined,
   };
   info.connectionId = 17;
   info.attemptCount = 2;

@@ -2,6 +2,8 @@
 //
 // An object is reused for many streams: its owner calls reset() and sets the fields as they become known.
 
+import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
+import type { DetectedProtocols } from '../../io/tls/detected-protocols.js';
 import type { HeaderView } from './header-view.js';
 import { ResponseFlag } from './response-flags.js';
 
@@ -20,8 +22,8 @@ export const PROTOCOL_NAMES = ['', 'HTTP/1.0', 'HTTP/1.1', 'HTTP/2', 'HTTP/3'] a
 /** The value of a time that is not set yet. */
 export const UNSET = -1;
 
-/** The addresses of a client's connection as text with port, created on demand. */
-export interface DownstreamAddresses {
+/** The properties of a client's connection. Addresses are text with port, created on demand. */
+export interface DownstreamProperties {
   /** The client, as reported by a preceding proxy if there is one. */
   readonly remoteText: string;
   /** The peer of the socket. */
@@ -29,6 +31,10 @@ export interface DownstreamAddresses {
   readonly localText: string;
   /** The socket's own address. */
   readonly directLocalText: string;
+  /** What TLS has established; undefined without TLS, and before the handshake has succeeded. */
+  readonly security: ConnectionSecurity | undefined;
+  /** What listener filters have detected; undefined if that is nothing. */
+  readonly detected: DetectedProtocols | undefined;
 }
 
 /** The names of a cluster in logs. */
@@ -76,10 +82,12 @@ export class StreamInfo {
   /** upstreamHost, once it is connected. */
   upstreamRemoteAddress = '';
   upstreamTransportFailureReason = '';
+  /** What TLS has established on the connection to the host; undefined without TLS. */
+  upstreamSecurity: ConnectionSecurity | undefined = undefined;
   /** Number of upstream tries. */
   attemptCount = 0;
 
-  downstream: DownstreamAddresses | undefined = undefined;
+  downstream: DownstreamProperties | undefined = undefined;
   /** Inferred from x-forwarded-for; empty: that of the connection. */
   inferredRemoteAddress = '';
   connectionId = 0;
@@ -117,6 +125,11 @@ export class StreamInfo {
     return this.downstream?.localText ?? '';
   }
 
+  /** What TLS has established on the client's connection; undefined without TLS. */
+  get downstreamSecurity(): ConnectionSecurity | undefined {
+    return this.downstream?.security;
+  }
+
   /** Called before a retry: resets what belongs to the previous try. */
   resetTry(): void {
     this.upstreamProtocol = Protocol.None;
@@ -124,6 +137,7 @@ export class StreamInfo {
     this.upstreamLocalAddress = '';
     this.upstreamRemoteAddress = '';
     this.upstreamTransportFailureReason = '';
+    this.upstreamSecurity = undefined;
     this.firstUpstreamTxMs = UNSET;
     this.lastUpstreamTxMs = UNSET;
     this.firstUpstreamRxMs = UNSET;
@@ -162,6 +176,7 @@ export class StreamInfo {
     this.upstreamLocalAddress = '';
     this.upstreamRemoteAddress = '';
     this.upstreamTransportFailureReason = '';
+    this.upstreamSecurity = undefined;
     this.attemptCount = 0;
     this.downstream = undefined;
     this.inferredRemoteAddress = '';

@@ -74,6 +74,8 @@ export class RequestLog {
       directRemoteText: peer,
       localText: localAddress,
       directLocalText: localAddress,
+      security: undefined,
+      detected: undefined,
     };
     info.lastDownstreamRxMs = request.receivedMs;
     info.lastDownstreamTxMs = request.endMs;

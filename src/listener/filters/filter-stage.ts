@@ -2,6 +2,8 @@
 
 import type { Address } from '../../io/addresses/address.js';
 import type { HeldBytes } from '../../io/held-bytes.js';
+import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
+import type { DetectedProtocols } from '../../io/tls/detected-protocols.js';
 import type { DownstreamConnection } from '../downstream-connection.js';
 import type { FilterClose, FilteredClient, NetworkFilter } from '../network-filter.js';
 
@@ -54,6 +56,12 @@ export class FilterStage implements FilteredClient {
   }
   get directLocalText(): string {
     return this.run.connection.directLocalText;
+  }
+  get security(): ConnectionSecurity | undefined {
+    return this.run.connection.security;
+  }
+  get detected(): DetectedProtocols | undefined {
+    return this.run.connection.detected;
   }
   get startMonotonicMs(): number {
     return this.run.connection.startMonotonicMs;

@@ -15,6 +15,8 @@ info.downstream = {
   directRemoteText: '10.9.9.9:1000',
   localText: '10.0.0.1:80',
   directLocalText: '10.0.0.1:80',
+  security: undefined,
+  detected: undefined,
 };
 
 /** Returns the hash of a request, undefined without one, and the cookies set for its client. */

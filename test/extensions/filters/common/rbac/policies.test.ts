@@ -22,7 +22,14 @@ interface Addresses {
 
 const infoOf = ({ client = '', direct = '', local = '', remote = '' }: Addresses) =>
   stream({
-    downstream: { directRemoteText: direct, directLocalText: local, localText: local, remoteText: remote },
+    downstream: {
+      directRemoteText: direct,
+      directLocalText: local,
+      localText: local,
+      remoteText: remote,
+      security: undefined,
+      detected: undefined,
+    },
     inferredRemoteAddress: client,
   });
 
