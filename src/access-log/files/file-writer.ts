@@ -325,18 +325,16 @@ export class FileWriter {
     const chunk = this.#queue[0]!;
     const middle = chunk.start + this.#writing;
     if (middle === chunk.end) return;
-    this.#queue.splice(1, 0, {
-      bytes: chunk.bytes.slice(middle, chunk.end),
-      first: 0,
-      start: 0,
-      end: chunk.end - middle,
-      lines: 0,
-    });
+    const bytes = chunk.bytes.slice(middle, chunk.end);
+    const rest: Chunk = { bytes, first: 0, start: 0, end: bytes.length, lines: chunk.lines };
+    rest.lines = linesLeft(rest);
+    chunk.lines -= rest.lines;
     chunk.end = middle;
+    this.#queue.splice(1, 0, rest);
   }
 
   #dropAll(): void {
-    for (const chunk of this.#queue) this.#options.counters.dropped += chunk.lines;
+    for (const chunk of this.#queue) this.#options.counters.dropped += linesLeft(chunk);
     this.#queue.length = 0;
     this.#pendingBytes = 0;
   }
@@ -378,6 +376,16 @@ export class FileWriter {
       this.#options.onProblem(`cannot close '${this.#options.path}': ${error.message}`);
     });
   }
+}
+
+/** Returns the number of lines whose end is not written yet. */
+function linesLeft({ bytes, first, start, end, lines }: Chunk): number {
+  // Without line breaks no line can be told from the next.
+  if (start <= first || bytes[end - 1] !== NEWLINE) return lines;
+  let left = 0;
+  // A line break at `start` ends a line whose text is written, or the torn part of one.
+  for (let at = bytes.indexOf(NEWLINE, start + 1); at >= 0 && at < end; at = bytes.indexOf(NEWLINE, at + 1)) left++;
+  return Math.min(left, lines);
 }
 
 /**

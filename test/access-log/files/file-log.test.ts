@@ -49,7 +49,7 @@ const PRELUDE = `
   const open = (path, options) => {
     const files = new AccessLogFiles(options);
     const logger = createFileAccessLogger({ path, format: '%ROUTE_NAME%\\n' }, files);
-    return { files, log: (routeName) => logger.log(tcpStream({ routeName })) };
+    return { files, logger, log: (routeName) => logger.log(tcpStream({ routeName })) };
   };
 `;
 
@@ -385,6 +385,21 @@ t.test('the recovery of a full disk is logged once, and not as an error', async 
   const lines = readFileSync(messages, 'utf8').trimEnd().split('\n');
   t.equal(lines.length, 2);
   t.match(lines, [`error cannot write to '${path}': EFBIG`, new RegExp(`^info '${path}' is writable again$`)]);
+});
+
+t.test('lines on a full disk before the file is closed do not count as dropped', async (t) => {
+  const path = join(directory, 'closed.log');
+  const script = `
+    const { files, logger, log } = open(${JSON.stringify(path)}, { flushMinBytes: 100_000, flushIntervalMs: 3_600_000 });
+    for (let i = 0; i < 120; i++) log('x'.repeat(99));
+    await files.flush();
+    logger.close();
+    while (files.counters.dropped === 0) await new Promise(setImmediate);
+    process.exit(files.counters.dropped);
+  `;
+  // The limit is 8 KiB.
+  t.equal(await runOnFullDisk(script), 120 - 81);
+  t.equal(readFileSync(path, 'utf8').split('\n').length - 1, 81);
 });
 
 t.test('the number of dropped lines is logged when the file accepts lines again', async (t) => {
