@@ -115,6 +115,16 @@ export class WorkerConfiguration {
     this.#clusters.end();
   }
 
+  /** Called before the thread dies of `error`. Ends all connections, which are counted and logged. */
+  abandon(error: unknown): void {
+    this.listeners.abandon(error);
+    try {
+      this.#clusters.end();
+    } catch {
+      // The cause is already reported, and log lines must still be written.
+    }
+  }
+
   /** Applies a listener. One that cannot be built does not affect the others. */
   #applyListener(listener: ListenerSnapshot, snapshot: Snapshot): void {
     try {

@@ -284,7 +284,7 @@ class Worker {
   #abandon(error: unknown): void {
     this.#handOver.close();
     this.#transport.beginTurn();
-    this.#configuration.listeners.abandon(error);
+    this.#configuration.abandon(error);
     // Before its end the event loop would accept once more: new connections belong to the replacement thread.
     this.#transport.destroy();
     this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);

@@ -114,6 +114,12 @@ t.test('a worker dies', async (t) => {
     t.equal(await baton.stat('http.web.downstream_rq_total'), 60);
     t.equal(await baton.stat('cluster.echo.upstream_rq_total'), 100);
     t.equal(await baton.stat('cluster.echo.upstream_rq_200'), 100, 'a counter created by traffic');
+    const cluster = await baton.stats('cluster.echo.upstream_');
+    t.equal(
+      cluster['cx_total']! - cluster['cx_destroy']!,
+      cluster['cx_active'],
+      'its idle connections to hosts count as closed',
+    );
   });
 
   await t.test('its death is logged with a stack trace', async (t) => {
