@@ -165,8 +165,9 @@ export class DownstreamConnection {
     return this.direct === undefined ? this.remoteText : addressText(this.direct);
   }
 
-  /** The peer as text with port. */
+  /** The peer as text with port. As in Envoy, an unnamed peer of a Unix socket has the name of that socket. */
   get remoteText(): string {
+    if (this.#remoteKind === AddressKind.None) return this.directLocalText;
     if (this.#remoteText === '') this.#remoteText = addressText(this.remote);
     return this.#remoteText;
   }

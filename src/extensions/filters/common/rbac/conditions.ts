@@ -128,7 +128,8 @@ export class PortCondition implements Condition {
   }
 
   holds(_headers: HeaderBlock | undefined, { downstreamLocalAddress: local }: Addresses): boolean {
-    // 0 for Unix sockets, as in Envoy.
+    // As in Envoy, a Unix socket has no port, not even 0.
+    if (ipOfAddress(local) === '') return false;
     const port = portOfAddress(local);
     return this.#first <= port && port < this.#end;
   }

@@ -87,7 +87,8 @@ t.test('a port condition matches the destination port; the end of a range is exc
   ] as const)
     t.equal(to(`10.0.0.1:${port}`, { destination_port_range: { start: 80, end: 90 } }), isIn, String(port));
   t.notOk(to('10.0.0.1:443', { destination_port_range: { start: 80 } }), 'a range without end is empty');
-  t.ok(to('/run/baton.sock', { destination_port: 0 }), 'the port of a Unix socket is 0');
+  t.notOk(to('/run/baton.sock', { destination_port: 0 }), 'a Unix socket has no port');
+  t.notOk(to('/run/baton.sock', { destination_port_range: { start: 0, end: 65536 } }));
   t.notOk(to('/run/baton:443', { destination_port: 443 }), 'regardless of its name');
   t.notOk(to('@baton:443', { destination_port: 443 }));
 });
