@@ -45,6 +45,8 @@ export class ServerConnection
   #endedByPeer = false;
   /** The client has ended its direction of a tunnel first. */
   #wasTunnelEnded = false;
+  /** Created by the first turn that the codec requests, usually for a pipelined request. */
+  #takeTurn: (() => void) | undefined;
 
   /** `former`: the state of a connection that another process has served. */
   constructor(
@@ -151,11 +153,11 @@ export class ServerConnection
     this.socket.resume();
   }
   requestTurn(): void {
-    const codec = this.#codec!;
-    this.socket.transport.defer(this.socket.id, () => {
-      codec.takeTurn();
+    this.#takeTurn ??= () => {
+      this.#codec?.takeTurn();
       this.#releaseCodec();
-    });
+    };
+    this.socket.transport.defer(this.socket.id, this.#takeTurn);
   }
 
   // ── ServerCodecEvents: called by the codec ───────────────────────────────────────────────────────────────────────

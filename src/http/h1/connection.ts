@@ -144,7 +144,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     while (at < end && this.#canRead() && this.#share > 0) at = this.#step(at, end);
     this.#isRunning = false;
     if (at < end && !this.isClosed) {
-      if (this.#canRead()) this.#awaitTurn();
+      if (this.#canRead()) this.awaitTurn();
       if (this.aside === undefined) this.#hold(at, end);
       else this.aside = Buffer.concat([this.aside, this.memory.bytes.subarray(at, end)]);
     } else if (this.#isSinkPaused) this.#syncSink();
@@ -355,7 +355,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
       if (this.held === held && !held.isEmpty && this.reading === Reading.Complete && !this.onSurplus()) held.clear();
       if (held.isEmpty) this.held = undefined;
       if (this.isClosed) return;
-      if (this.held !== undefined && this.#canRead()) this.#awaitTurn();
+      if (this.held !== undefined && this.#canRead()) this.awaitTurn();
       if (this.held === undefined && this.ended) this.onEnd();
       this.onHandled();
     }
@@ -427,8 +427,8 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     return this.reading === Reading.Head ? this.canStart() : !this.#isPaused;
   }
 
-  /** Requests another turn: the share is used up and input is left. */
-  #awaitTurn(): void {
+  /** Requests another turn for the held input. */
+  protected awaitTurn(): void {
     if (this.#awaitsTurn) return;
     this.#awaitsTurn = true;
     this.sink.requestTurn();

@@ -263,7 +263,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     this.events.onIdle();
     if (this.isClosed) return;
     this.dropHead();
-    if (this.held !== undefined) this.resume();
+    // Not at once: the upstream connection of this exchange, whose event is being handled, is not free for the next request yet.
+    if (this.held !== undefined && !this.isRunning) this.awaitTurn();
   }
 
   protected override onWriteBroken(): void {

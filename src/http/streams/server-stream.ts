@@ -679,7 +679,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  // These call #finish() first: sending the last byte may begin the next request within the same call. After an exception the stream is
+  // These call #finish() first: sending the last byte may move or close the connection within the same call. After an exception the stream is
   // already finished, so the upstream connection, from which these calls come, could not end it: the client's connection is ended.
 
   #endWithHeaders(headers: HeaderBlock): void {

@@ -136,6 +136,23 @@ t.test('a connection that the host closed is not reused', async (t) => {
   t.equal(raw.accepted(), before + 1);
 });
 
+t.test('pipelined requests of a client use one connection in turn, as in Envoy', async (t) => {
+  const before = raw.accepted();
+  const { length } = raw.requests;
+  const post = 'POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\nabc';
+  const answers = await rawExchange(
+    proxy.port,
+    `GET /first HTTP/1.1\r\nhost: a\r\n\r\n\r\n${post}${post}GET /last HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`,
+  );
+  t.equal(answers.text.match(/HTTP\/1\.1 200/g)?.length, 4);
+  t.same(
+    raw.requests.slice(length).map(({ path }) => path),
+    ['/first', '/body', '/body', '/last'],
+  );
+  t.equal(new Set(raw.requests.slice(length).map(({ socket }) => socket)).size, 1);
+  t.ok(raw.accepted() <= before + 1);
+});
+
 t.test('a connection with a cancelled request is not reused', async (t) => {
   await proxy.get('/a');
   const before = raw.accepted();
