@@ -17,6 +17,8 @@ export interface HeaderSelection {
   maxBytes?: number;
   /** Removes the query from the value. */
   withoutQuery?: boolean;
+  /** The output is a header value, of a message that is not sent yet. */
+  isInHeader?: boolean;
 }
 
 /** The place of a value in a head. */
@@ -45,10 +47,11 @@ export class HeaderOperator implements Operator {
   readonly #maxBytes: number;
   readonly #withoutQuery: boolean;
 
-  constructor({ head, names, maxBytes = Number.MAX_SAFE_INTEGER, withoutQuery = false }: HeaderSelection) {
+  constructor(selection: HeaderSelection) {
+    const { head, names, maxBytes = Number.MAX_SAFE_INTEGER, withoutQuery = false, isInHeader = false } = selection;
     this.#head = head;
-    this.#first = source(head, names[0]!);
-    this.#second = names.length > 1 ? source(head, names[1]!) : undefined;
+    this.#first = source(head, names[0]!, isInHeader);
+    this.#second = names.length > 1 ? source(head, names[1]!, isInHeader) : undefined;
     this.#maxBytes = maxBytes;
     this.#withoutQuery = withoutQuery;
   }
@@ -102,8 +105,10 @@ function pathEnd(bytes: Uint8Array, start: number, end: number): number {
   return end;
 }
 
-function source(head: HeadName, name: string): Source {
+function source(head: HeadName, name: string, isInHeader: boolean): Source {
   const key = headerKey(name);
+  // As in Envoy, a logged response has no transfer coding: the codec of the client's connection frames it.
+  if (head === 'response' && key.name === 'transfer-encoding' && !isInHeader) return { place: Place.None, key };
   if (!name.startsWith(':')) return { place: Place.Field, key };
   switch (`${head} ${key.name}`) {
     case 'request :method':

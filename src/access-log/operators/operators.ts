@@ -125,7 +125,7 @@ function header(head: HeadName, withoutQuery = false): Entry {
   return {
     parameter: 'required',
     length: true,
-    create({ name, parameter, maxLength }, needs) {
+    create({ name, parameter, maxLength, isInHeader }, needs) {
       const names = parameter!.split('?');
       if (names.length > 2)
         throw operatorError(`operator %${name}% takes one alternative header, not ${names.length - 1}`);
@@ -134,7 +134,7 @@ function header(head: HeadName, withoutQuery = false): Entry {
           throw operatorError(`operator %${name}% names an invalid header '${header}'`);
         needs[head].add(header.toLowerCase());
       }
-      return new HeaderOperator({ head, names, maxBytes: maxLength, withoutQuery });
+      return new HeaderOperator({ head, names, maxBytes: maxLength, withoutQuery, isInHeader });
     },
   };
 }

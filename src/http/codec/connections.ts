@@ -123,6 +123,8 @@ export interface ClientCodecEvents {
   onStreamComplete(reusable: boolean, end: StreamEnd): void;
   /** Called when a response announces that the host closes the connection after it. */
   onCloseNotice?(): void;
+  /** Called when the host has sent bytes behind a response, which remains valid. */
+  onSurplus?(): void;
   /** Called when the host violated the protocol. Streams have already been reset; the connection must be closed. */
   onProtocolError(error: CodecError): void;
   /**

@@ -47,6 +47,8 @@ export interface CodecError {
   readonly body?: string;
   /** For access logs; 0 if undefined. */
   readonly flags?: ResponseFlag;
+  /** The request is refused for what its head says, which is read to the end. As in Envoy, one without a body is complete. */
+  readonly isHeadRead?: boolean;
   /** HttpStats.at index of a counter of this error. */
   readonly counter?: CounterSlot;
 }

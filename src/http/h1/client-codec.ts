@@ -35,6 +35,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   #isEndedByHost = false;
   /** The connection can be reused after this exchange. */
   #canReuse = true;
+  /** The host has sent bytes behind the response. */
+  #hasSurplus = false;
   #protocol = Protocol.Http11;
   /** Memory.step when the request began. */
   #beginning = 0;
@@ -75,6 +77,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     this.#isConnect = false;
     this.#isTunnel = false;
     this.#canReuse = true;
+    this.#hasSurplus = false;
     this.#beginning = this.memory.step;
     return this;
   }
@@ -168,6 +171,10 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     // Unrequested bytes. A complete response remains valid, but nothing more is read from this host.
     this.#canReuse = false;
     if (this.decoder === undefined) this.fail(H1Error.Unrequested);
+    else if (!this.#hasSurplus) {
+      this.#hasSurplus = true;
+      this.events.onSurplus?.();
+    }
     return false;
   }
 

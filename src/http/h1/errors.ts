@@ -68,6 +68,7 @@ const ERRORS: Readonly<Record<H1Error, CodecError>> = {
   [H1Error.Fragment]: {
     status: 400,
     detail: 'path_normalization_failed',
+    isHeadRead: true,
     counter: HttpStats.at.downstream_rq_failed_path_normalization,
   },
   [H1Error.Scheme]: unreadable(400, 'http1.invalid_scheme'),
@@ -78,7 +79,7 @@ const ERRORS: Readonly<Record<H1Error, CodecError>> = {
   [H1Error.LineEnd]: unreadable(400, CODEC_ERROR),
   [H1Error.HeadTooLarge]: unreadable(431, 'http1.headers_too_large'),
   [H1Error.TooManyFields]: unreadable(431, 'http1.too_many_headers'),
-  [H1Error.HostMissing]: { status: 400, detail: 'missing_host_header' },
+  [H1Error.HostMissing]: { status: 400, detail: 'missing_host_header', isHeadRead: true },
   [H1Error.HostRepeated]: unreadable(400, CODEC_ERROR),
   [H1Error.HostInvalid]: unreadable(400, 'http.invalid_authority'),
   [H1Error.ContentLength]: unreadable(400, CODEC_ERROR),

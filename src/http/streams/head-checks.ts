@@ -18,7 +18,7 @@ const MISSING_HOST: LocalReply = { status: 400, body: '', details: 'missing_host
 /** `OPTIONS *`. */
 const NO_PATH: LocalReply = { status: 404, body: '', details: 'absolute_path_rejected', flags: 0 };
 /** Answered, logged and counted like an unreadable head, because Envoy's codec refuses it. */
-const UNDERSCORE: LocalReply = {
+export const UNDERSCORE: LocalReply = {
   status: 400,
   body: reasonPhrase(400),
   details: 'http1.unexpected_underscore',
@@ -39,7 +39,6 @@ export function checkHead(
     if (options.underscores === 'REJECT_REQUEST') {
       stats.http1.increment(Http1CodecStats.at.requests_rejected_with_underscores_in_headers);
       stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
-      stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
       return UNDERSCORE;
     }
     stats.http1.add(Http1CodecStats.at.dropped_headers_with_underscores, dropUnderscoredNames(headers));

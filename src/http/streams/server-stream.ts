@@ -6,7 +6,7 @@
 // A stream object serves many requests in sequence: start() begins one, #finish() ends it exactly once.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
-import { type ClusterNames, Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
+import { type ClusterNames, Protocol, StreamInfo, UNSET } from '../../access-log/stream/stream-info.js';
 import { ConnectionHeader, headerKey, knownHeader } from '../../common/text/header-names.js';
 import { NoRoomError } from '../../io/memory.js';
 import { getLogger } from '../../log/logger.js';
@@ -24,7 +24,7 @@ import type { LocalEnd } from '../normalization/host-normalization.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { RouteTable } from '../routing/tables/route-table.js';
-import { checkHead } from './head-checks.js';
+import { checkHead, UNDERSCORE } from './head-checks.js';
 import { encodeReply } from './local-reply.js';
 import { ReplyBody } from './reply-body.js';
 import { RequestFlow } from './request-flow.js';
@@ -37,6 +37,7 @@ import { StreamRouting } from './stream-routing.js';
 const logger = getLogger('http');
 
 const SWITCHING_PROTOCOLS = 101;
+const NO_CONTENT = 204;
 const EXPECT = knownHeader('expect');
 const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
@@ -206,7 +207,14 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       this.#countStatus(100);
     }
     const answer = checkHead(headers, info.protocol, this.manager);
-    if (answer !== undefined) return this.sendLocalReply(answer);
+    if (answer !== undefined) {
+      // For Envoy's codec such a request is incomplete.
+      if (answer === UNDERSCORE) {
+        this.#isRequestComplete = false;
+        info.lastDownstreamRxMs = UNSET;
+      }
+      return this.sendLocalReply(answer);
+    }
     options.hosts?.apply(headers, this.connection);
     if (headers.nominates) removeNominated(headers);
     const routes = this.#routing.tableFor(headers);
@@ -280,14 +288,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   /** Answers a request that is invalid, or whose head has not arrived in time. `head`: as in RequestDecoder.onInvalid(). */
-  #refuse({ status, detail, body = '', flags = 0, counter }: CodecError, head: HeaderBlock | undefined): void {
+  #refuse(error: CodecError, head: HeaderBlock | undefined): void {
+    const { status, detail, body = '', flags = 0, counter } = error;
     const { info, manager } = this;
     const { http } = manager.stats;
-    if ((flags & ResponseFlag.DownstreamProtocolError) !== 0) {
-      http.increment(HttpStats.at.downstream_cx_protocol_error);
-      http.increment(HttpStats.at.downstream_rq_rx_reset);
-    }
+    if ((flags & ResponseFlag.DownstreamProtocolError) !== 0) http.increment(HttpStats.at.downstream_cx_protocol_error);
     if (counter !== undefined) http.increment(counter);
+    if (error.isHeadRead === true && head?.bodyKind === BodyKind.None && !head.upgrade) this.#requestCompleted();
     if (this.#isWithoutHead) {
       this.#describe();
       info.requestHeaders = head;
@@ -608,6 +615,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     info.responseHeaders = headers;
     info.firstDownstreamTxMs = this.#clocks.moved();
     removeHopByHop(headers, status === SWITCHING_PROTOCOLS && this.isUpgrade);
+    if (status === NO_CONTENT) headers.removeId(ConnectionHeader.ContentLength);
     options.responseHeaders.apply(headers);
     if (this.#returnsRequestId) this.#returnRequestId(headers);
     if (this.connection.shouldCloseAfterResponse() || this.#endsConnection) this.#encoder.endConnection();
@@ -738,7 +746,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#replyBody = undefined;
     this.#flow.end();
     if (this.isTunnel) info.forgetEnds();
-    else if (isAnswered) info.lastDownstreamTxMs = now;
+    else if (isAnswered) {
+      info.lastDownstreamTxMs = now;
+      // As in Envoy, the rest of the request is not received: the connection ends.
+      if (!this.#isRequestComplete) stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
+    }
     info.durationMs = now - info.startMonotonicMs;
     this.#terminal.onDestroy(reason);
     this.#filters?.end();

@@ -163,7 +163,8 @@ export class StreamFilters implements FilterHost {
   }
 
   pauseForFilter(): void {
-    if (this.#pausing++ === 0) this.#flow.pause(PAUSED_BY_FILTERS);
+    // Not flow control: as in Envoy, what a filter waits for is no reason to count.
+    if (this.#pausing++ === 0) this.#flow.pause(PAUSED_BY_FILTERS, false);
   }
 
   resumeForFilter(): void {

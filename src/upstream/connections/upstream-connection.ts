@@ -138,6 +138,10 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     this.stats.increment(ClusterStats.at.upstream_cx_close_notify);
   }
 
+  onSurplus(): void {
+    this.stats.increment(ClusterStats.at.upstream_cx_protocol_error);
+  }
+
   onProtocolError(): void {
     this.stats.increment(ClusterStats.at.upstream_cx_protocol_error);
     this.close();

@@ -167,7 +167,7 @@ t.test('early ends are counted by the side that caused them', async (t) => {
     [
       'a request is answered before it is complete',
       () => rawExchange(proxy.port, 'POST /direct HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n'),
-      { 'http.main.downstream_rq_response_before_rq_complete': 1, 'http.main.downstream_rq_rx_reset': 0 },
+      { 'http.main.downstream_rq_response_before_rq_complete': 1, 'http.main.downstream_rq_rx_reset': 1 },
     ],
   ];
   for (const [what, act, counts] of cases) {

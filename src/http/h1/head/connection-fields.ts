@@ -101,9 +101,7 @@ export class ConnectionFields {
 
   /** Called when all fields of a request are recorded. */
   finishRequest(head: HeaderBlock): number {
-    if (this.#hostIndex < 0) {
-      if (head.minorVersion === 1) return H1Error.HostMissing;
-    } else {
+    if (this.#hostIndex >= 0) {
       const start = head.valueStart(this.#hostIndex);
       const end = head.valueEnd(this.#hostIndex);
       if (end > start && !isAuthority(this.#bytes, start, end)) return H1Error.HostInvalid;
@@ -122,7 +120,7 @@ export class ConnectionFields {
     const isUpgrade = this.#upgradeField && (this.#connectionTokens & Token.Upgrade) !== 0 && head.minorVersion === 1;
     // A chunked body would need its last chunk before the switch, which the host may read as tunnel bytes: such an upgrade is ignored.
     head.upgrade = isUpgrade && !this.#chunked && head.method !== Method.Connect;
-    return 0;
+    return this.#hostIndex < 0 && head.minorVersion === 1 ? H1Error.HostMissing : 0;
   }
 
   /** Called when all fields of a response are recorded. */

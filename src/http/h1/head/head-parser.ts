@@ -65,6 +65,8 @@ export class HeadParser {
   #settledFields = 0;
   /** Unknown lines since the last known one. */
   #unknownInRow = 0;
+  /** The target has a fragment. The head is read to its end, because it is logged. */
+  #hasFragment = false;
 
   constructor(memory: Memory, known: KnownFields) {
     this.#bytes = memory.bytes;
@@ -83,6 +85,7 @@ export class HeadParser {
     this.#settledFields = 0;
     this.#unknownInRow = kind === HeadKind.Trailers ? MAX_UNKNOWN : 0;
     this.#connectionFields.clear();
+    this.#hasFragment = false;
     this.usedScratch = false;
   }
 
@@ -107,6 +110,7 @@ export class HeadParser {
     if (this.#kind === HeadKind.Request) {
       error = fields.finishRequest(head);
       if (error === 0) error = this.#target(head, limits);
+      if (error === 0 && this.#hasFragment) error = H1Error.Fragment;
     } else error = fields.finishResponse(head);
     if (error !== 0) return -error;
     if (fields.rewriteOddLength(head)) this.usedScratch = true;
@@ -146,6 +150,10 @@ export class HeadParser {
     }
     if (this.#stage === Stage.Target) {
       at = spanEnd(TARGET, bytes, at, end);
+      while (at < end && bytes[at] === Char.Hash) {
+        this.#hasFragment = true;
+        at = spanEnd(TARGET, bytes, at + 1, end);
+      }
       if (at >= end) return this.#waitAt(at);
       if (bytes[at] !== Char.Space || at === head.pathStart)
         return -targetError(bytes[at]!, at === head.pathStart || limits.acceptHttp10 === true);
@@ -337,7 +345,6 @@ export class HeadParser {
 
 /** Returns the error for the byte that ended a target too early. */
 function targetError(byte: number, isNoRequest: boolean): H1Error {
-  if (byte === Char.Hash) return H1Error.Fragment;
   // A request line of HTTP/0.9 has no version.
   if (byte === Char.Cr) return isNoRequest ? H1Error.RequestLine : H1Error.Version;
   if (byte === Char.Space) return H1Error.RequestLine;
